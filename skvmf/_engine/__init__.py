@@ -1,0 +1,1 @@
+"""Floor 2: the EM loop and its four answers; NumPy in, NumPy out."""

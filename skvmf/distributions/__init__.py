@@ -1,0 +1,1 @@
+"""Floor 1: densities, entropies and samplers: public, validated, stateless."""
