@@ -1,0 +1,25 @@
+"""What every test may use."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ["MPLBACKEND"] = "Agg"  # figures are drawn to files, with or without a screen
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def root():
+    """Return the root of the repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared():
+    """Return the folder of data and reference tables beside the repository, or skip."""
+    folder = ROOT.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip("needs the folder ../shared beside the repository")
+    return folder
