@@ -1,0 +1,23 @@
+"""The von Mises-Fisher distribution in every dimension, in natural and mean parameters.
+
+Notation: d is the dimension of the ambient space (`dim`), kappa the concentration, r the mean
+resultant length, so that mu = r m is the mean parameter for mean direction m.
+"""
+
+from ._vonmises_fisher_maps import (
+    concentration,
+    log_partition,
+    log_partition_deficit,
+    log_sphere_area,
+    mean_resultant_length,
+    negentropy,
+)
+
+__all__ = [
+    "concentration",
+    "log_partition",
+    "log_partition_deficit",
+    "log_sphere_area",
+    "mean_resultant_length",
+    "negentropy",
+]
