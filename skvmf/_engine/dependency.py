@@ -1,0 +1,220 @@
+"""The dependency model with valence as a model for the loop: sentences, rules, counts.
+
+A sentence brings another expectation to the loop that mixtures climb: the posterior is over
+projective trees instead of components, the multinomials of the grammar's rules take the place
+of the weights, and the same priors act on them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from .._kernels import inside_outside as charts
+from ..distributions.modified_dirichlet import mode
+from .rows import Array
+from .threads import ordered_fold
+
+Part = TypeVar("Part")
+Arrays = tuple[Array, Array, Array]  # root (T,), stop (T, 2, 2, 2), choose (T, 2, T)
+
+_BLOCK_COST = 100_000  # cubed sentence lengths: about a millisecond of inside-outside
+_HARD = 1e-12  # temperatures below are zero: scores divided by them are all rounding
+
+
+def empty_counts(n_tags: int) -> Arrays:
+    """Return zeros in the shapes of the rules."""
+    return np.zeros(n_tags), np.zeros((n_tags, 2, 2, 2)), np.zeros((n_tags, 2, n_tags))
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Tag numbers, sentence i at ``tags[offsets[i]:offsets[i + 1]]``, none empty; int64."""
+
+    tags: Array
+    offsets: Array
+    n_tags: int
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def fold(self, function: Callable[["Sentences"], Part]) -> Part:
+        """Add ``function(block)`` over blocks of sentences, in their order."""
+        return ordered_fold(lambda span: function(self._take(*span)), self._spans)
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int]]:
+        """Cut into blocks of about equal work, by the lengths alone."""
+        cost = np.diff(self.offsets).astype(np.float64) ** 3 + 100
+        block = (np.cumsum(cost) - cost) // _BLOCK_COST
+        cuts = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(self)]
+        return list(zip(cuts[:-1], cuts[1:], strict=True))
+
+    def _take(self, start: int, stop: int) -> "Sentences":
+        offsets = self.offsets[start : stop + 1]
+        return Sentences(self.tags[offsets[0] : offsets[-1]], offsets - offsets[0], self.n_tags)
+
+    def tree_counts(self, heads: Array) -> Arrays:
+        """Count the rules that the given trees use."""
+        counts = empty_counts(self.n_tags)
+        charts.count_trees(self.tags, self.offsets, heads, counts)
+        return counts
+
+    def harmonic_counts(self, power: float) -> Arrays:
+        """Count the rules of a harmonic attachment: close words first."""
+        counts = empty_counts(self.n_tags)
+        charts.harmonic_counts(self.tags, self.offsets, power, counts)
+        return counts
+
+    def log_partitions(self, log_weights: Arrays) -> Array:
+        """Return the log of the total weight of each sentence's trees."""
+
+        def score(block: Sentences) -> list[Array]:
+            values = np.empty(len(block))
+            charts.inside(block.tags, block.offsets, log_weights, values)
+            return [values]
+
+        return np.concatenate(self.fold(score))
+
+    def best_trees(self, log_weights: Arrays) -> Array:
+        """Return the heads of each sentence's tree of largest weight, sentence after sentence."""
+
+        def parse(block: Sentences) -> list[Array]:
+            heads = np.empty_like(block.tags)
+            charts.best_trees(block.tags, block.offsets, log_weights, heads)
+            return [heads]
+
+        return np.concatenate(self.fold(parse))
+
+
+@dataclass
+class RuleCounts:
+    """What blocks of sentences add up to: bound, number of sentences, expected rule counts."""
+
+    value: float
+    total: float
+    counts: Arrays
+
+    def __iadd__(self, other: "RuleCounts") -> "RuleCounts":
+        self.value += other.value
+        self.total += other.total
+        for mine, theirs in zip(self.counts, other.counts, strict=True):
+            mine += theirs
+        return self
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A grammar: log-probabilities, the log-weights that expectations use, and the log-prior."""
+
+    log_prob: Arrays
+    log_weights: Arrays
+    log_prior: float
+
+
+class Estimate(Protocol):
+    """How counts become rules."""
+
+    def start(self, counts: Arrays) -> Rules:
+        """Return the rules to start from, in proportion to the counts as far as allowed."""
+
+    def maximize(self, counts: Arrays, rules: Rules | None) -> Rules:
+        """Return the best rules for the counts, given the old ones if there are any."""
+
+
+@dataclass(frozen=True)
+class MaximumPosterior:
+    """One value for each rule, under a modified Dirichlet prior on every multinomial (P1).
+
+    `concentration` may be any real number, `floor` bounds every probability from below.
+    """
+
+    concentration: float
+    floor: float
+
+    def start(self, counts: Arrays) -> Rules:
+        """Return the probabilities proportional to the counts, but for the floor."""
+        return self._rules(tuple(mode(1 + count, self.floor) for count in counts))
+
+    def maximize(self, counts: Arrays, rules: Rules | None) -> Rules:
+        """Return the posterior mode of every multinomial (P1, section 2.1)."""
+        old = [None] * 3 if rules is None else rules.log_prob
+        leaning = [self._lean(count, before) for count, before in zip(counts, old, strict=True)]
+        return self._rules(tuple(mode(self.concentration + c, self.floor) for c in leaning))
+
+    def _lean(self, counts: Array, old: Array | None) -> Array:
+        """Lean to the old values where nothing was counted and the mode is not unique."""
+        if self.concentration > 1:
+            return counts
+        uncounted = counts.sum(axis=-1, keepdims=True) == 0
+        lean = 1.0 if self.concentration == 1 else (1 - self.concentration) / 2
+        values = np.ones_like(counts) if old is None else np.exp(old)
+        return np.where(uncounted, lean * values, counts)
+
+    def _rules(self, probabilities: Any) -> Rules:
+        with np.errstate(divide="ignore"):
+            log_prob = tuple(np.log(p) for p in probabilities)
+        excess = self.concentration - 1
+        log_prior = excess * sum(float(p.sum()) for p in log_prob) if excess else 0.0
+        return Rules(log_prob, log_prob, log_prior)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class MeanField:
+    """A Dirichlet over every multinomial: variational Bayes (Kurihara and Sato, 2004)."""
+
+    concentration: float
+
+    def start(self, counts: Arrays) -> Rules:
+        """Return the posterior of the counts."""
+        return self.maximize(counts, None)
+
+    def maximize(self, counts: Arrays, rules: Rules | None) -> Rules:
+        """Return the Dirichlet posteriors: their means, and their weights exp E log theta."""
+        posterior = [self.concentration + count for count in counts]
+        totals = [c.sum(axis=-1, keepdims=True) for c in posterior]
+        log_prob = tuple(np.log(c / t) for c, t in zip(posterior, totals, strict=True))
+        weights = tuple(digamma(c) - digamma(t) for c, t in zip(posterior, totals, strict=True))
+        log_prior = -sum(map(self._divergence, counts, posterior, weights))
+        return Rules(log_prob, weights, log_prior)  # type: ignore[arg-type]
+
+    def _divergence(self, counts: Array, posterior: Array, weights: Array) -> float:
+        """Return the Kullback-Leibler divergences of the posteriors from the prior."""
+        n = counts.shape[-1]
+        normaliser = gammaln(posterior.sum(axis=-1)) - gammaln(posterior).sum(axis=-1)
+        prior = gammaln(n * self.concentration) - n * gammaln(self.concentration)
+        return float((normaliser - prior).sum() + (counts * weights).sum())
+
+
+@dataclass(frozen=True)
+class DependencyModel:
+    """The grammar as the loop sees it.
+
+    The posterior over trees is proportional to weight^(1 / temperature): EM at 1, hard EM at
+    0, softmax-EM between, where the literature writes sigma = 1 - temperature (Tu and Honavar,
+    2012). The bound is the sum over sentences of E_q log weight + temperature * H(q), plus the
+    log-prior, per sentence.
+    """
+
+    estimate: Estimate
+    temperature: float = 1.0
+
+    def expect(self, rules: Rules, sentences: Sentences) -> RuleCounts:
+        """Count the rules in the trees of a block of sentences, as the posterior has them."""
+        hard = self.temperature < _HARD
+        temperature = 1.0 if hard else self.temperature
+        weights = tuple(log_weight / temperature for log_weight in rules.log_weights)
+        counts, values = empty_counts(sentences.n_tags), np.empty(len(sentences))
+        charts.inside_outside(sentences.tags, sentences.offsets, weights, hard, counts, values)
+        return RuleCounts(temperature * float(values.sum()), len(sentences), counts)
+
+    def lower_bound(self, stats: RuleCounts, rules: Rules) -> float:
+        """Return the bound of the rules that the counts were expected under, per sentence."""
+        return (stats.value + rules.log_prior) / stats.total
+
+    def maximize(self, stats: RuleCounts, rules: Rules) -> Rules:
+        """Return the best rules for the expected counts."""
+        return self.estimate.maximize(stats.counts, rules)

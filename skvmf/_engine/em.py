@@ -1,0 +1,67 @@
+"""The loop: climb a model's lower bound on rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from .threads import workers
+
+
+class Model(Protocol):
+    """What the loop asks of a model: additive statistics, their bound, their maximizer."""
+
+    def expect(self, params: Any, chunk: Any) -> Any: ...  # noqa: D102
+    def lower_bound(self, stats: Any, params: Any) -> float: ...  # noqa: D102
+    def maximize(self, stats: Any, params: Any) -> Any: ...  # noqa: D102
+
+
+class Foldable(Protocol):
+    """What the loop asks of data: to add a function's parts over its blocks."""
+
+    def fold(self, function: Callable[[Any], Any]) -> Any: ...  # noqa: D102
+
+
+OnIteration = Callable[[int, list[float], Any], bool]
+
+
+@dataclass(frozen=True)
+class EMResult:
+    """Where the loop stopped: `bounds[i]` is the lower bound of the parameters after i steps."""
+
+    params: Any
+    bounds: list[float]
+    n_iter: int
+    converged: bool
+
+
+def ignore(n_iter: int, bounds: list[float], params: Any) -> bool:
+    """Watch nothing and never stop."""
+    return False
+
+
+def run_em(
+    model: Model,
+    rows: Foldable,
+    params: Any,
+    *,
+    max_iter: int,
+    tol: float,
+    on_iteration: OnIteration = ignore,
+) -> EMResult:
+    """Climb the model's lower bound on rows, starting from params.
+
+    Stops after `max_iter` steps, when a step changes the bound by less than `tol`, or when
+    ``on_iteration(n_iter, bounds, params)`` returns True.
+    """
+    bounds: list[float] = []
+    with workers():
+        for n_iter in range(max_iter + 1):
+            stats = rows.fold(partial(model.expect, params))
+            bounds.append(model.lower_bound(stats, params))
+            stop = on_iteration(n_iter, bounds, params)
+            converged = n_iter > 0 and abs(bounds[-1] - bounds[-2]) < tol
+            if converged or stop or n_iter == max_iter:
+                return EMResult(params, bounds, n_iter, converged)
+            params = model.maximize(stats, params)
+    raise ValueError(f"max_iter must be >= 0, got {max_iter}.")

@@ -1,0 +1,130 @@
+"""A mixture model: four answers put together, and the statistics that pass between them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from .posterior import FenchelYoungPosterior, Shares
+from .priors import ModifiedDirichlet
+from .rows import Array, Chunk
+
+
+@dataclass(frozen=True)
+class Params:
+    """Weights, the family's components, and which components were re-seeded in this fit."""
+
+    weights: Array
+    components: Any
+    reseeded: Array
+
+    @classmethod
+    def start(cls, weights: Array, components: Any) -> "Params":
+        """Begin a fit: nothing has been re-seeded."""
+        return cls(weights, components, np.zeros(len(weights), dtype=bool))
+
+
+@dataclass
+class Statistics:
+    """What blocks of rows add up to.
+
+    `value` is the weighted sum of the rows' posterior values, `total` the sum of weights,
+    `counts` (K,) and the tuple `moments` are the family's. `worst_value` and `worst_row` are
+    the least likely row's, the first on ties.
+    """
+
+    value: float
+    total: float
+    counts: Array
+    moments: tuple[Array, ...]
+    worst_value: float
+    worst_row: Array
+
+    def __iadd__(self, other: "Statistics") -> "Statistics":
+        self.value += other.value
+        self.total += other.total
+        self.counts += other.counts
+        for mine, theirs in zip(self.moments, other.moments, strict=True):
+            mine += theirs
+        if other.worst_value < self.worst_value:
+            self.worst_value, self.worst_row = other.worst_value, other.worst_row
+        return self
+
+
+class Family(Protocol):
+    """What a component is: log-densities, moments, and how moments become parameters."""
+
+    def scores(self, chunk: Chunk, components: Any) -> tuple[Array, Array, Array]:
+        """Return (n, K) scores, (n,) slopes, (K,) biases: log p = slopes * scores + bias."""
+
+    def moments(self, chunk: Chunk, shares: Shares, components: Any) -> tuple[Array, ...]:
+        """Return additive moments of the shares."""
+
+    def maximize(self, stats: Statistics, components: Any) -> Any:
+        """Return the components that maximize the penalised likelihood of the moments."""
+
+    def reseed(self, components: Any, k: int, row: Array) -> Any:
+        """Move component k to a row."""
+
+    def log_prior(self, components: Any, active: Array) -> float:
+        """Return the log prior density of the active components' parameters."""
+
+
+WeightUpdate = Callable[["MixtureModel", Statistics, Params], Array]
+
+
+@dataclass(frozen=True)
+class MixtureModel:
+    """A named choice of answers: what the loop climbs."""
+
+    family: Family
+    posterior: FenchelYoungPosterior
+    weight_prior: ModifiedDirichlet
+    weight_update: WeightUpdate
+
+    def expect(self, params: Params, chunk: Chunk) -> Statistics:
+        """Share out the rows of a block and sum what the maximization needs."""
+        scores, slopes, bias = self.family.scores(chunk, params.components)
+        shares, counts, values = self.posterior.assign(scores, slopes, bias, params.weights, chunk)
+        moments = self.family.moments(chunk, shares, params.components)
+        visible = np.where(chunk.weights > 0, values, np.inf)
+        worst = int(np.argmin(visible))
+        return Statistics(
+            value=float(chunk.weights @ values),
+            total=float(chunk.weights.sum()),
+            counts=counts,
+            moments=moments,
+            worst_value=float(visible[worst]),
+            worst_row=chunk.row(worst),
+        )
+
+    def evaluate(self, params: Params, chunk: Chunk) -> Array:
+        """Return the sum of the rows' values and of their weights."""
+        scores = self.family.scores(chunk, params.components)
+        _, _, values = self.posterior.assign(*scores, params.weights, chunk)
+        return np.array([chunk.weights @ values, chunk.weights.sum()])
+
+    def lower_bound(self, stats: Statistics, params: Params) -> float:
+        """Return the penalised value of the parameters per unit of sample weight."""
+        log_prior = self.weight_prior.log_density(params.weights)
+        log_prior += self.family.log_prior(params.components, params.weights > 0)
+        return (stats.value + log_prior) / stats.total
+
+    def maximize(self, stats: Statistics, params: Params) -> Params:
+        """Return better parameters; an empty component is re-seeded once, then pruned."""
+        components = self.family.maximize(stats, params.components)
+        empty = stats.counts <= 10 * np.finfo(np.float64).eps * stats.total
+        if not empty.any():
+            return replace(
+                params, weights=self.weight_update(self, stats, params), components=components
+            )
+        fresh = np.flatnonzero(empty & ~params.reseeded)[:1]  # one worst row, one component
+        counts = np.where(empty, 0.0, stats.counts)
+        reseeded = params.reseeded.copy()
+        for k in fresh:
+            components = self.family.reseed(components, k, stats.worst_row)
+            reseeded[k] = True
+            counts[k] = stats.total / len(counts)
+        weights = self.weight_update(self, replace(stats, counts=counts), params)
+        return Params(weights, components, reseeded)

@@ -1,0 +1,272 @@
+"""Rows: dense or CSR data as fixed, weighted blocks for the ordered fold.
+
+Blocks depend on the shape of the data alone, so that sums do not depend on the number of
+threads. On the sphere rows are scaled to unit length as they are read: the data is not copied.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .._kernels import sparse as sparse_kernels
+from .._kernels import sphere as sphere_kernels
+from .threads import ordered_fold
+
+Array: TypeAlias = npt.NDArray[Any]
+Part = TypeVar("Part")
+
+# Inside these norms a product with unscaled rows can neither over- nor underflow.
+_SAFE_NORMS = {"f": (1e-12, 1e12), "d": (1e-100, 1e100)}
+
+
+@dataclass(frozen=True)
+class DenseChunk:
+    """Some rows of a dense matrix: what the family sees is ``scales[:, None] * X``."""
+
+    X: Array
+    weights: Array
+    scales: Array
+    start: int
+
+    def row(self, n: int) -> Array:
+        """Return one row as the family sees it, in float64."""
+        return self.X[n].astype(np.float64) * self.scales[n]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a CSR block; row numbers count within the block."""
+
+    ptr: Array
+    rows: Array
+    values: Array
+
+
+@dataclass(frozen=True)
+class SparseChunk:
+    """Some rows of a CSR matrix, and where a fit needs them, their columns."""
+
+    indptr: Array
+    indices: Array
+    data: Array
+    n_features: int
+    weights: Array
+    scales: Array
+    start: int
+    columns: Columns | None
+
+    def row(self, n: int) -> Array:
+        """Return one row as the family sees it, in float64."""
+        dense = np.zeros(self.n_features)
+        span = slice(self.indptr[n], self.indptr[n + 1])
+        dense[self.indices[span]] = self.data[span] * self.scales[n]
+        return dense
+
+
+Chunk: TypeAlias = DenseChunk | SparseChunk
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What a block that writes its answer in place adds to a fold: nothing."""
+
+    def __iadd__(self, other: "_Written") -> "_Written":
+        return self
+
+
+class Rows(ABC):
+    """Weighted rows in fixed blocks.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Finite float32 or float64.
+    weights : ndarray of shape (n_samples,) or None
+        Float64; None is one each.
+    unit : bool
+        Whether the family sees rows of unit length. Zero rows keep length zero, scale zero
+        and weight zero.
+    """
+
+    _chunk_rows: int
+
+    def __init__(self, X: Any, weights: Array | None, *, unit: bool) -> None:
+        self.n_rows, self.n_features = X.shape
+        self.dtype: np.dtype[Any] = X.dtype
+        self._X = X
+        self._weights = weights
+        n_chunks = -(-self.n_rows // self._chunk_rows)
+        size = -(-self.n_rows // n_chunks)
+        starts = range(0, self.n_rows, size)
+        self._spans = [slice(start, min(start + size, self.n_rows)) for start in starts]
+        self._scales = np.ones(self.n_rows) if unit else None
+        self._unsafe: set[int] = set()
+        if self._scales is not None:
+            ordered_fold(self._measure, range(len(self._spans)))
+
+    @cached_property
+    def has_direction(self) -> Array:
+        """Rows that are not zero; every row where `unit` is False."""
+        if self._scales is None:
+            return np.ones(self.n_rows, dtype=bool)
+        return self._scales != 0
+
+    def fold(self, function: Callable[[Any], Part]) -> Part:
+        """Add ``function(chunk)`` over the blocks, in their order."""
+        return ordered_fold(lambda i: function(self._chunk(i)), range(len(self._spans)))
+
+    def for_each(self, function: Callable[[Any, slice], None]) -> None:
+        """Call ``function(chunk, span)``, which writes the answer for the rows of `span`."""
+
+        def write(i: int) -> _Written:
+            function(self._chunk(i), self._spans[i])
+            return _Written()
+
+        ordered_fold(write, range(len(self._spans)))
+
+    def sampling_weights(self) -> Array:
+        """Return the weight with which each row may be drawn: none for a zero row."""
+        if self._weights is None:
+            return self.has_direction
+        return self._weights * self.has_direction
+
+    @abstractmethod
+    def take(self, indices: Array) -> Array:
+        """Return some rows as the family sees them, dense float64."""
+
+    @abstractmethod
+    def _measure(self, i: int) -> _Written:
+        """Fill in the scales of block i; note it as unsafe where a norm is extreme."""
+
+    @abstractmethod
+    def _chunk(self, i: int) -> Chunk:
+        """Build block i."""
+
+    def _span_weights(self, span: slice) -> tuple[Array, Array]:
+        n = span.stop - span.start
+        weights = np.ones(n) if self._weights is None else self._weights[span]
+        if self._scales is None:
+            return weights, np.ones(n)
+        scales = self._scales[span]
+        return np.where(scales == 0, 0.0, weights), scales
+
+    def _note_unsafe(self, i: int, scales: Array) -> None:
+        if (scales < 0).any():
+            self._unsafe.add(i)
+            scales[scales < 0] = 1.0
+
+
+class DenseRows(Rows):
+    """Rows of a dense array of any memory order; blocks are made contiguous one at a time."""
+
+    _chunk_rows = 4096
+
+    def take(self, indices: Array) -> Array:
+        """Return some rows as the family sees them, dense float64."""
+        rows = np.ascontiguousarray(self._X[indices], dtype=np.float64)
+        if self._scales is not None:
+            sphere_kernels.normalize_rows(rows)
+        return rows
+
+    def _measure(self, i: int) -> _Written:
+        assert self._scales is not None
+        span = self._spans[i]
+        scales = self._scales[span]
+        X = np.ascontiguousarray(self._X[span])
+        sphere_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
+        self._note_unsafe(i, scales)
+        return _Written()
+
+    def _chunk(self, i: int) -> DenseChunk:
+        span = self._spans[i]
+        X = np.ascontiguousarray(self._X[span])
+        weights, scales = self._span_weights(span)
+        if i in self._unsafe:
+            X = np.array(X)
+            sphere_kernels.normalize_rows(X)
+            scales = (scales != 0).astype(np.float64)
+        return DenseChunk(X, weights, scales, span.start)
+
+
+class SparseRows(Rows):
+    """Rows of a CSR matrix; `columns=True` keeps one copy by columns for the M-step."""
+
+    _chunk_rows = 16384
+
+    def __init__(self, X: Any, weights: Array | None, *, unit: bool, columns: bool = False) -> None:
+        X = sparse.csr_array(X)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        super().__init__(X, weights, unit=unit)
+        if self._unsafe:
+            self._X = sparse.csr_array((X.data.copy(), X.indices, X.indptr), shape=X.shape)
+            sparse_kernels.csr_normalize(X.indptr, self._X.data)
+            assert self._scales is not None
+            self._scales = (self._scales != 0).astype(np.float64)
+        self._columns: list[Columns] | None = None
+        if columns:
+            self._columns = [self._by_columns(i) for i in range(len(self._spans))]
+
+    def take(self, indices: Array) -> Array:
+        """Return some rows as the family sees them, dense float64."""
+        rows = np.ascontiguousarray(self._X[indices].toarray(), dtype=np.float64)
+        if self._scales is not None:
+            sphere_kernels.normalize_rows(rows)
+        return rows
+
+    def _measure(self, i: int) -> _Written:
+        assert self._scales is not None
+        span = self._spans[i]
+        scales = self._scales[span]
+        indptr = self._X.indptr[span.start : span.stop + 1]
+        sparse_kernels.csr_row_scales(indptr, self._X.data, *_SAFE_NORMS[self.dtype.char], scales)
+        self._note_unsafe(i, scales)
+        return _Written()
+
+    def _by_columns(self, i: int) -> Columns:
+        span = self._spans[i]
+        indptr = self._X.indptr[span.start : span.stop + 1]
+        n_entries = int(indptr[-1] - indptr[0])
+        narrow = np.uint16 if span.stop - span.start <= 2**16 else np.int32
+        columns = Columns(
+            np.empty(self.n_features + 1, dtype=np.int64),
+            np.empty(n_entries, dtype=narrow),
+            np.empty(n_entries, dtype=self.dtype),
+        )
+        sparse_kernels.csr_columns(
+            indptr,
+            self._X.indices,
+            self._X.data,
+            columns.ptr,
+            columns.rows,
+            columns.values,
+        )
+        return columns
+
+    def _chunk(self, i: int) -> SparseChunk:
+        span = self._spans[i]
+        weights, scales = self._span_weights(span)
+        return SparseChunk(
+            self._X.indptr[span.start : span.stop + 1],
+            self._X.indices,
+            self._X.data,
+            self.n_features,
+            weights,
+            scales,
+            span.start,
+            None if self._columns is None else self._columns[i],
+        )
+
+
+def make_rows(X: Any, weights: Array | None, *, unit: bool, columns: bool = False) -> Rows:
+    """Wrap validated dense or CSR data."""
+    if sparse.issparse(X):
+        return SparseRows(X, weights, unit=unit, columns=columns)
+    return DenseRows(X, weights, unit=unit)

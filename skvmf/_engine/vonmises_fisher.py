@@ -1,0 +1,313 @@
+"""The von Mises-Fisher family: what a component on the unit sphere is."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._kernels import rows as row_kernels
+from .._kernels import sparse as sparse_kernels
+from .._kernels import sphere as sphere_kernels
+from ..distributions import vonmises_fisher as vmf
+from .mixture import Statistics
+from .posterior import DenseShares, PackedShares, Shares
+from .rows import Array, Chunk, DenseChunk, SparseChunk
+
+
+@dataclass(frozen=True)
+class Components:
+    """Parameters of K components and the arrays derived from them, made once a step.
+
+    `directions` (d, K) are unit columns; `lengths` (K,) and `complements` (K,) are the mean
+    resultant length r and 1 - r; log p = kappa m.x + `log_normalizers`.
+    `natural` (d, K) is kappa m in the precision in which scores are computed.
+    """
+
+    directions: Array
+    lengths: Array
+    complements: Array
+    concentrations: Array
+    log_normalizers: Array
+    natural: Array
+    tight: bool
+
+
+@dataclass(frozen=True)
+class VonMisesFisher:
+    """Von Mises-Fisher components in mean or natural parameters.
+
+    Parameters
+    ----------
+    dim : int
+        Dimension of the ambient space, at least 2.
+    dtype : dtype
+        Of the data; scores are computed in it while concentrations are moderate.
+    tied : bool
+        One concentration for all: the exact maximum likelihood for a shared kappa.
+    method : str
+        Route from mean resultant length to concentration and log-normalizer.
+    prior_strength, prior_length : float
+        The prior on kappa alone, p(kappa) ~ exp(n0 (r0 kappa - Phi(kappa))): n0 pseudo-rows
+        of resultant length r0 about each mean direction (derived here: the conjugate prior
+        with the direction marginalised out; log-concave in kappa).
+    """
+
+    dim: int
+    dtype: np.dtype[Any]
+    tied: bool = False
+    method: str = "exact"
+    prior_strength: float = 0.0
+    prior_length: float = 0.0
+
+    def components(self, directions: Array, lengths: Array, complements: Array) -> Components:
+        """Derive all arrays from unit columns, mean resultant lengths r and 1 - r."""
+        complements = np.maximum(complements, max(1e-12, (self.dim - 1) * 5e-13))
+        lengths = np.minimum(lengths, 1 - complements)
+        kappa = vmf.concentration(lengths, self.dim, complement=complements, method=self.method)
+        kappa = np.broadcast_to(kappa, directions.shape[1]).copy()
+        if self.method in ("exact", "newton"):
+            log_partition = vmf.log_partition(kappa, self.dim)
+        else:
+            psi = vmf.negentropy(lengths, self.dim, complement=complements, method=self.method)
+            log_partition = kappa * lengths - psi
+        largest = kappa.max()
+        wide = largest > min(16_000, 84 * (self.dim - 1))  # float32 scores lose digits beyond
+        dtype = np.dtype(np.float64) if wide else self.dtype
+        return Components(
+            directions,
+            np.broadcast_to(lengths, kappa.shape).copy(),
+            np.broadcast_to(complements, kappa.shape).copy(),
+            kappa,
+            -log_partition - vmf.log_sphere_area(self.dim),
+            (directions * kappa).astype(dtype, copy=False),
+            bool(largest > 4e5),
+        )
+
+    def kmeans(self) -> "VonMisesFisher":
+        """Return the family of which hard EM with equal weights is spherical k-means."""
+        return replace(self, tied=True, method="exact")
+
+    def from_centres(self, centres: Array) -> Components:
+        """Return components of moderate concentration in the directions of `centres`."""
+        half = np.full(len(centres), 0.5)
+        return self.components(np.ascontiguousarray(centres.T), half, half)
+
+    def centres(self, components: Components) -> Array:
+        """Return the mean directions, (K, d)."""
+        return components.directions.T
+
+    def from_means(self, means: Array) -> Components:
+        """Derive the components from mean parameters (K, d) inside the unit ball."""
+        lengths = np.linalg.norm(means, axis=1)
+        directions = means.T / np.where(lengths > 0, lengths, 1.0)
+        directions[0, lengths == 0] = 1.0
+        return self.components(np.ascontiguousarray(directions), lengths, 1 - lengths)
+
+    def from_natural(self, directions: Array, concentrations: Array) -> Components:
+        """Derive the components from directions (K, d) of any length and kappa (K,)."""
+        units = directions / np.abs(directions).max(axis=1, keepdims=True)
+        units /= np.linalg.norm(units, axis=1, keepdims=True)
+        lengths = vmf.mean_resultant_length(concentrations, self.dim)
+        complements = vmf.mean_resultant_length(concentrations, self.dim, complement=True)
+        return self.components(np.ascontiguousarray(units.T), lengths, complements)
+
+    def refreshed(self, fresh: "VonMisesFisher") -> "VonMisesFisher":
+        """Return a newly made family with this one's anchor."""
+        return replace(fresh, prior_length=self.prior_length)
+
+    def for_dtype(self, components: Components, dtype: np.dtype[Any]) -> Components:
+        """Return the same components, to score rows of another dtype."""
+        return replace(self, dtype=dtype).components(
+            components.directions, components.lengths, components.complements
+        )
+
+    @property
+    def blank_log_density(self) -> float:
+        """Log-density of a row without direction: the uniform one."""
+        return -float(vmf.log_sphere_area(self.dim))
+
+    def scores(self, chunk: Chunk, components: Components) -> tuple[Array, Array, Array]:
+        """Return (n, K) scores, (n,) slopes, (K,) biases: log p = slopes * scores + bias."""
+        natural = components.natural
+        if isinstance(chunk, SparseChunk):
+            scores = np.empty((len(chunk.scales), natural.shape[1]), dtype=natural.dtype)
+            sparse_kernels.csr_dot(chunk.indptr, chunk.indices, chunk.data, natural, scores)
+        elif components.tight:
+            scores = self._half_squared_chords(chunk, components)
+            scores *= components.concentrations
+            bias = components.concentrations + components.log_normalizers
+            return scores, np.ones(len(scores)), bias
+        else:
+            scores = np.dot(chunk.X.astype(natural.dtype, copy=False), natural)
+        return scores, chunk.scales, components.log_normalizers
+
+    def moments(self, chunk: Chunk, shares: Shares, components: Components) -> tuple[Array, ...]:
+        """Return the weighted sums of rows (d, K), and where it is tight of 1 - m.x (K,)."""
+        K = len(components.lengths)
+        deficits = np.zeros(K)
+        if isinstance(chunk, SparseChunk):
+            return _sparse_sums(chunk, shares, K), deficits
+        if isinstance(shares, PackedShares):
+            by_component = np.zeros((K, self.dim))
+            labels, factors = shares.columns[:, 0], shares.values[:, 0]
+            row_kernels.add_labelled_rows(chunk.X, labels, factors, by_component)
+            sums = by_component.T
+        else:
+            X = chunk.X.astype(shares.resp.dtype, copy=False)
+            sums = np.dot(X.T, shares.resp).astype(np.float64, copy=False)
+        if components.tight:
+            chords = self._half_squared_chords(chunk, components)
+            deficits -= _weigh(chords, shares, chunk)
+        return sums, deficits
+
+    def maximize(self, stats: Statistics, components: Components) -> Components:
+        """Return the maximum a posteriori components; empty ones keep their parameters."""
+        counts = stats.counts
+        full = counts > 0
+        means = _means(stats)
+        squares = np.einsum("dk,dk->k", means, means)
+        lengths = np.sqrt(squares)
+        complements = 1 - lengths
+        if components.tight:
+            lengths, complements = self._tight_lengths(means, stats, components)
+        moving = full & (lengths > 1e-150)
+        directions = means
+        directions /= np.where(moving, lengths, 1.0)
+        directions[:, ~moving] = components.directions[:, ~moving]
+        if self.tied:
+            lengths = np.atleast_1d(counts @ lengths / counts.sum())
+            complements = np.atleast_1d(counts @ complements / counts.sum())
+            n_prior = self.prior_strength * np.count_nonzero(full)
+            counts = counts.sum()
+        else:
+            n_prior = self.prior_strength
+        denominator = np.where(counts + n_prior > 0, counts + n_prior, 1.0)
+        lengths = (counts * lengths + n_prior * self.prior_length) / denominator
+        complements = (counts * complements + n_prior * (1 - self.prior_length)) / denominator
+        if not self.tied:
+            lengths = np.where(full, lengths, components.lengths)
+            complements = np.where(full, complements, components.complements)
+        return self.components(directions, lengths, complements)
+
+    def reseed(self, components: Components, k: int, row: Array) -> Components:
+        """Move component k to a row, with the mean of the others' resultant lengths."""
+        directions = components.directions.copy()
+        directions[:, k] = row
+        if self.tied:
+            return self.components(directions, components.lengths[:1], components.complements[:1])
+        lengths, complements = components.lengths.copy(), components.complements.copy()
+        lengths[k], complements[k] = lengths.mean(), complements.mean()
+        return self.components(directions, lengths, complements)
+
+    def log_prior(self, components: Components, active: Array) -> float:
+        """Return n0 sum of r0 kappa - Phi(kappa) over the active components."""
+        if self.prior_strength == 0:
+            return 0.0
+        log_partition = -components.log_normalizers - vmf.log_sphere_area(self.dim)
+        terms = self.prior_length * components.concentrations - log_partition
+        return self.prior_strength * float(terms[active].sum())
+
+    def anchored(self, stats: Statistics) -> "VonMisesFisher":
+        """Centre the prior on the pooled resultant length of a first partition."""
+        return replace(self, prior_length=min(_pooled_length(stats), 1 - 1e-6))
+
+    def start(self, stats: Statistics, centres: Array | None = None) -> Components:
+        """Make first components from a partition, all with its pooled concentration.
+
+        `centres` (K, d) overrides the directions of the partition; an empty part gets some
+        axis, to be re-seeded in the first step.
+        """
+        if centres is None:
+            means = _means(stats)
+            lengths = np.linalg.norm(means, axis=0)
+            directions = np.ascontiguousarray(means / np.where(lengths > 0, lengths, 1.0))
+            directions[0, lengths == 0] = 1.0
+        else:
+            directions = np.ascontiguousarray(centres.T)
+        pooled = np.full(directions.shape[1], _pooled_length(stats))
+        if self.tied:
+            pooled = pooled[:1]
+        return self.components(directions, pooled, 1 - pooled)
+
+    def distances(self, chunk: Chunk, centres: Array) -> Array:
+        """Return 1 - x.c for unit rows c of `centres`, never negative."""
+        if isinstance(chunk, DenseChunk):
+            cosines = np.dot(chunk.X, centres.T.astype(chunk.X.dtype))
+        else:
+            cosines = np.empty((len(chunk.scales), len(centres)))
+            matrix = np.ascontiguousarray(centres.T)
+            sparse_kernels.csr_dot(chunk.indptr, chunk.indices, chunk.data, matrix, cosines)
+        distances: Array = np.maximum(1 - cosines * chunk.scales[:, None], 0)
+        return distances
+
+    def _tight_lengths(
+        self, means: Array, stats: Statistics, components: Components
+    ) -> tuple[Array, Array]:
+        """Return r and 1 - r from sums about the current directions, without cancellation.
+
+        With a the mean's component along the old direction, 1 - a is known directly, and
+        1 - r = (1 - a) - p.p / (r + a) for the perpendicular component p.
+        """
+        deficits = stats.moments[1] / np.where(stats.counts > 0, stats.counts, 1.0)
+        along = 1 - deficits
+        across = means - components.directions * np.einsum("dk,dk->k", means, components.directions)
+        squares = np.einsum("dk,dk->k", across, across)
+        lengths = np.hypot(along, np.sqrt(squares))
+        complements = deficits - squares / np.maximum(lengths + along, np.finfo(float).tiny)
+        return lengths, complements
+
+    def _half_squared_chords(self, chunk: DenseChunk, components: Components) -> Array:
+        chords = np.empty((len(chunk.X), len(components.lengths)))
+        sphere_kernels.half_squared_chords(
+            chunk.X.astype(np.float64, copy=False),
+            chunk.scales,
+            np.ascontiguousarray(components.directions.T),
+            chords,
+        )
+        return chords
+
+
+def _means(stats: Statistics) -> Array:
+    """Return the mean parameters (d, K); 0 for an empty component."""
+    means: Array = stats.moments[0] / np.where(stats.counts > 0, stats.counts, 1.0)
+    return means
+
+
+def _pooled_length(stats: Statistics) -> float:
+    lengths = np.linalg.norm(_means(stats), axis=0)
+    return min(float(lengths @ stats.counts / stats.counts.sum()), 1.0)
+
+
+def _weigh(chords: Array, shares: Shares, chunk: DenseChunk) -> Array:
+    """Sum the chords by share; shares carry the rows' scales, chords do not need them."""
+    chords /= np.where(chunk.scales > 0, chunk.scales, 1.0)[:, None]
+    if isinstance(shares, DenseShares):
+        total: Array = np.einsum("nk,nk->k", shares.resp, chords)
+        return total
+    total = np.zeros(chords.shape[1])
+    np.add.at(
+        total,
+        shares.columns[:, 0],
+        shares.values[:, 0] * chords[np.arange(len(chords)), shares.columns[:, 0]],
+    )
+    return total
+
+
+def _sparse_sums(chunk: SparseChunk, shares: Shares, K: int) -> Array:
+    if isinstance(shares, DenseShares):
+        assert chunk.columns is not None
+        columns = chunk.columns
+        sums = np.empty((chunk.n_features, K))
+        sparse_kernels.columns_dot(columns.ptr, columns.rows, columns.values, shares.resp, sums)
+        return sums
+    sums = np.zeros((chunk.n_features, K))
+    sparse_kernels.csr_scatter(
+        chunk.indptr,
+        chunk.indices,
+        chunk.data,
+        shares.sizes,
+        shares.columns,
+        shares.values,
+        sums,
+    )
+    return sums

@@ -1,0 +1,129 @@
+"""Products of CSR row blocks with small dense matrices."""
+
+import numpy as np
+
+from ._jit import kernel, row_kernel
+
+
+@row_kernel
+def csr_dot(indptr, indices, data, matrix, out):
+    """Out = X @ matrix for the CSR rows that indptr spans; matrix is (d, K), out (n, K).
+
+    Four non-zeros a step: a quarter of the passes over `out`, and few enough rows of
+    `matrix` for LLVM to prove that none overlaps it (with eight the loop stays scalar).
+    """
+    K = np.uintp(matrix.shape[1])
+    for n in range(np.uintp(out.shape[0])):
+        row = out[n]
+        row[:] = 0
+        j, stop = np.uintp(indptr[n]), np.uintp(indptr[n + 1])
+        while j + 4 <= stop:
+            v0, v1, v2, v3 = data[j], data[j + 1], data[j + 2], data[j + 3]
+            m0 = matrix[np.uintp(indices[j])]
+            m1 = matrix[np.uintp(indices[j + 1])]
+            m2 = matrix[np.uintp(indices[j + 2])]
+            m3 = matrix[np.uintp(indices[j + 3])]
+            for k in range(K):
+                row[k] += (v0 * m0[k] + v1 * m1[k]) + (v2 * m2[k] + v3 * m3[k])
+            j += np.uintp(4)
+        while j < stop:
+            v = data[j]
+            m = matrix[np.uintp(indices[j])]
+            for k in range(K):
+                row[k] += v * m[k]
+            j += np.uintp(1)
+
+
+@kernel
+def csr_columns(indptr, indices, data, col_ptr, rows, values):
+    """Turn CSR rows into columns: col_ptr (d + 1,), rows and values (nnz,).
+
+    `rows` holds row numbers within the block.
+    """
+    col_ptr[:] = 0
+    first, last = indptr[0], indptr[-1]
+    for j in range(first, last):
+        col_ptr[indices[j] + 1] += 1
+    for c in range(col_ptr.shape[0] - 1):
+        col_ptr[c + 1] += col_ptr[c]
+    for n in range(indptr.shape[0] - 1):
+        for j in range(indptr[n], indptr[n + 1]):
+            c = indices[j]
+            rows[col_ptr[c]] = n
+            values[col_ptr[c]] = data[j]
+            col_ptr[c] += 1
+    for c in range(col_ptr.shape[0] - 1, 0, -1):  # each end is the next column's start
+        col_ptr[c] = col_ptr[c - 1]
+    col_ptr[0] = 0
+
+
+@row_kernel
+def columns_dot(col_ptr, rows, values, resp, out):
+    """Out = X.T @ resp from the columns of `csr_columns`; resp is (n, K), out (d, K) float64."""
+    K = np.uintp(resp.shape[1])
+    for c in range(np.uintp(out.shape[0])):
+        total = out[c]
+        total[:] = 0
+        j, stop = np.uintp(col_ptr[c]), np.uintp(col_ptr[c + 1])
+        while j + 4 <= stop:
+            v0, v1, v2, v3 = values[j], values[j + 1], values[j + 2], values[j + 3]
+            r0 = resp[np.uintp(rows[j])]
+            r1 = resp[np.uintp(rows[j + 1])]
+            r2 = resp[np.uintp(rows[j + 2])]
+            r3 = resp[np.uintp(rows[j + 3])]
+            for k in range(K):
+                total[k] += (v0 * r0[k] + v1 * r1[k]) + (v2 * r2[k] + v3 * r3[k])
+            j += np.uintp(4)
+        while j < stop:
+            v = values[j]
+            r = resp[np.uintp(rows[j])]
+            for k in range(K):
+                total[k] += v * r[k]
+            j += np.uintp(1)
+
+
+@row_kernel
+def csr_scatter(indptr, indices, data, sizes, columns, packed, out):
+    """Out += X.T @ resp for packed rows of responsibilities; out is (d, K) float64."""
+    for n in range(np.uintp(sizes.shape[0])):
+        for m in range(sizes[n]):
+            k = columns[n, m]
+            share = np.float64(packed[n, m])
+            for j in range(indptr[n], indptr[n + 1]):
+                out[indices[j], k] += share * data[j]
+
+
+@kernel
+def csr_row_scales(indptr, data, low, high, out):
+    """out[n] = 1 / ||x_n||; 0 for a zero row and -1 where the norm is outside [low, high]."""
+    for n in range(out.shape[0]):
+        largest = 0.0
+        squares = 0.0
+        for j in range(indptr[n], indptr[n + 1]):
+            value = abs(np.float64(data[j]))
+            largest = max(largest, value)
+            squares += value * value
+        norm = np.sqrt(squares)
+        if largest == 0.0:
+            out[n] = 0
+        elif low <= norm <= high:
+            out[n] = 1.0 / norm
+        else:
+            out[n] = -1
+
+
+@kernel
+def csr_normalize(indptr, data):
+    """Scale each row to unit length in place, in two steps that neither over- nor underflow."""
+    for n in range(indptr.shape[0] - 1):
+        largest = 0.0
+        for j in range(indptr[n], indptr[n + 1]):
+            largest = max(largest, abs(np.float64(data[j])))
+        if largest == 0.0:
+            continue
+        squares = 0.0
+        for j in range(indptr[n], indptr[n + 1]):
+            squares += (data[j] / largest) ** 2
+        norm = np.sqrt(squares)
+        for j in range(indptr[n], indptr[n + 1]):
+            data[j] = (data[j] / largest) / norm

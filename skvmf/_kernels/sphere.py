@@ -1,0 +1,63 @@
+"""Dense rows and the unit sphere: safe lengths, and squared chords without cancellation."""
+
+import numpy as np
+
+from ._jit import kernel, row_kernel
+
+
+@row_kernel
+def row_scales(X, low, high, out):
+    """out[n] = 1 / ||x_n||; 0 for a zero row and -1 where the norm is outside [low, high].
+
+    Squares are summed in float64, eight partial sums a row.
+    """
+    d = X.shape[1]
+    for n in range(X.shape[0]):
+        row = X[n]
+        sums = np.zeros(8)
+        j = 0
+        while j + 8 <= d:
+            for i in range(8):
+                value = np.float64(row[j + i])
+                sums[i] += value * value
+            j += 8
+        squares = sums.sum()
+        while j < d:
+            value = np.float64(row[j])
+            squares += value * value
+            j += 1
+        norm = np.sqrt(squares)
+        if low <= norm <= high:
+            out[n] = 1.0 / norm
+        else:
+            out[n] = -1 if np.any(row) else 0
+
+
+@kernel
+def normalize_rows(X):
+    """Scale rows to unit length in place, in two steps that neither over- nor underflow."""
+    for n in range(X.shape[0]):
+        row = X[n]
+        largest = 0.0
+        for j in range(row.shape[0]):
+            largest = max(largest, abs(np.float64(row[j])))
+        if largest == 0.0:
+            continue
+        squares = 0.0
+        for j in range(row.shape[0]):
+            squares += (row[j] / largest) ** 2
+        norm = np.sqrt(squares)
+        for j in range(row.shape[0]):
+            row[j] = (row[j] / largest) / norm
+
+
+@row_kernel
+def half_squared_chords(X, scales, directions, out):
+    """out[n, k] = -||scales[n] x_n - m_k||^2 / 2 with directions (K, d), all float64."""
+    for n in range(X.shape[0]):
+        for k in range(directions.shape[0]):
+            total = 0.0
+            for j in range(X.shape[1]):
+                gap = scales[n] * X[n, j] - directions[k, j]
+                total += gap * gap
+            out[n, k] = -0.5 * total

@@ -1,0 +1,73 @@
+"""The ordered fold: same sum for any number of threads, and a polite guest in the process."""
+
+import os
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from skvmf._engine.threads import ordered_fold, workers
+
+
+def blas_threads():
+    return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 4])
+def test_parts_are_added_in_order(n_threads):
+    with threadpool_limits(n_threads, user_api="blas"):
+        assert ordered_fold(lambda block: [block], range(50)) == list(range(50))
+
+
+def test_blas_is_pinned_inside_and_restored_outside():
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        with workers():
+            assert set(blas_threads()) == {1}
+            with workers():
+                assert set(blas_threads()) == {1}
+            assert set(blas_threads()) == {1}
+        assert blas_threads() == before
+
+
+def test_an_exception_in_a_block_is_raised_and_the_limit_restored():
+    def fail_at_seven(block):
+        if block == 7:
+            raise RuntimeError("block seven")
+        return block
+
+    with threadpool_limits(3, user_api="blas"):
+        before = blas_threads()
+        with pytest.raises(RuntimeError, match="block seven"):
+            ordered_fold(fail_at_seven, range(20))
+        assert blas_threads() == before
+
+
+def test_overlapping_folds_leave_the_limit_as_it_was():
+    before = blas_threads()
+    meet = threading.Barrier(2, timeout=30)
+    sums = {}
+
+    def work(name):
+        with workers():
+            meet.wait()
+            sums[name] = ordered_fold(lambda block: np.full(3, block), range(100)).sum()
+            meet.wait()
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sums == {"a": 3 * 4950, "b": 3 * 4950}
+    assert blas_threads() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_folds_too():
+    ordered_fold(lambda block: block, range(10))
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if ordered_fold(lambda block: block, range(10)) == 45 else 1)
+    assert os.waitpid(child, 0)[1] == 0

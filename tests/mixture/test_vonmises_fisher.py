@@ -1,0 +1,627 @@
+"""VonMisesFisherMixture through its public methods."""
+
+import os
+import pickle
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.special import logsumexp
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, normalize
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from skvmf.distributions import vonmises_fisher as vmf
+from skvmf.mixture import VonMisesFisherMixture
+
+from .checks import assert_bound_never_falls, assert_finite
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def directions(n, d, n_clusters=3, noise=0.25, seed=0, dtype=np.float64):
+    """Rows of random length about a few random directions, and which."""
+    rng = np.random.default_rng(seed)
+    centres = normalize(rng.normal(size=(n_clusters, d)))
+    y = rng.integers(n_clusters, size=n)
+    X = centres[y] + noise * rng.normal(size=(n, d)) / np.sqrt(d)
+    return (X * rng.uniform(0.5, 2, size=(n, 1))).astype(dtype), y
+
+
+def counts(n, d, seed=0, dtype=np.float64):
+    """Sparse positive rows, as tf-idf gives them."""
+    rng = np.random.default_rng(seed)
+    dense = rng.poisson(0.3, size=(n, d)) * rng.uniform(0.5, 1.5, size=(n, d))
+    dense[np.arange(n), rng.integers(d, size=n)] += 1
+    return sparse.csr_array(dense.astype(dtype))
+
+
+def em_by_hand(X, weights, labels, n_iter, tied):
+    """Plain EM from a partition, written as in the textbook; returns weights, means, bounds."""
+    X = normalize(X)
+    d, K = X.shape[1], labels.max() + 1
+    resp = np.eye(K)[labels] * weights[:, None]
+    sums = resp.T @ X
+    pooled = np.linalg.norm(sums, axis=1).sum() / weights.sum()
+    pi = resp.sum(axis=0) / weights.sum()
+    m, r = normalize(sums), np.full(K, pooled)
+    bounds = []
+    for i in range(n_iter + 1):
+        kappa = vmf.concentration(r, d)
+        log_p = X @ (m * kappa[:, None]).T - vmf.log_partition(kappa, d) - vmf.log_sphere_area(d)
+        log_p += np.log(pi)
+        total = logsumexp(log_p, axis=1)
+        bounds.append(weights @ total / weights.sum())
+        if i == n_iter:
+            return pi, m * r[:, None], bounds
+        resp = np.exp(log_p - total[:, None]) * weights[:, None]
+        sums, N = resp.T @ X, resp.sum(axis=0)
+        m, r, pi = normalize(sums), np.linalg.norm(sums, axis=1) / N, N / N.sum()
+        if tied:
+            r = np.full(K, r @ N / N.sum())
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("form", ["dense", "csr"])
+def test_agrees_with_em_by_hand(tied, form):
+    X, _ = directions(300, 6)
+    rng = np.random.default_rng(1)
+    weights = rng.uniform(0, 2, size=300)
+    labels = rng.integers(3, size=300)
+    pi, means, bounds = em_by_hand(X, weights, labels, 7, tied)
+    mixture = VonMisesFisherMixture(
+        3,
+        concentration_type="tied" if tied else "free",
+        concentration_prior=0,
+        init_params=labels,
+        max_iter=7,
+        tol=0,
+    )
+    mixture.fit(X if form == "dense" else sparse.csr_array(X), sample_weight=weights)
+    assert_allclose(mixture.lower_bounds_, bounds, rtol=1e-12)
+    assert_allclose(mixture.weights_, pi, rtol=1e-10)
+    assert_allclose(mixture.means_, means, rtol=1e-9, atol=1e-12)
+    assert_allclose(mixture.score(X, sample_weight=weights), mixture.lower_bound_, rtol=1e-13)
+
+
+@pytest.mark.parametrize("negentropy", ["exact", "ode", "rational", "banerjee", "newton"])
+@pytest.mark.parametrize("tied", ["free", "tied"])
+@pytest.mark.parametrize("prior", [0.0, 1.0, 10.0])
+@pytest.mark.parametrize("temperature", [0, 0.5, 1])
+def test_bound_never_falls(negentropy, tied, prior, temperature):
+    X, y = directions(200, 5, noise=1.0)
+    partly_right = np.where(np.arange(200) % 2, y, np.arange(200) % 3)
+    mixture = VonMisesFisherMixture(
+        3,
+        concentration_type=tied,
+        concentration_prior=prior,
+        negentropy=negentropy,
+        temperature=temperature,
+        init_params=partly_right,
+        max_iter=15,
+        tol=0,
+    ).fit(X, sample_weight=np.random.default_rng(0).uniform(size=200))
+    assert_bound_never_falls(mixture)
+
+
+@pytest.mark.parametrize("init", ["kmeans", "k-means++", "random", "random_from_data"])
+@pytest.mark.parametrize("form", ["dense", "csr"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_finds_separated_clusters(init, form, dtype):
+    X, y = directions(400, 16, dtype=dtype)
+    X = sparse.csr_array(X) if form == "csr" else X
+    mixture = VonMisesFisherMixture(3, init_params=init, n_init=5, random_state=0).fit(X)
+    assert adjusted_rand_score(y, mixture.labels_) > 0.99
+    assert mixture.converged_
+    assert_array_equal(mixture.predict(X), mixture.labels_)
+    assert mixture.predict_proba(X).dtype == dtype
+    assert mixture.score_samples(X).dtype == dtype
+
+
+def test_recovers_the_parameters_that_it_samples():
+    truth = VonMisesFisherMixture.from_parameters(
+        [0.3, 0.7],
+        mean_directions=[[1, 0, 0, 0], [0, 2, 1, 0]],
+        concentrations=[20.0, 60.0],
+        random_state=0,
+    )
+    X, y = truth.sample(20000)
+    assert_allclose(np.linalg.norm(X, axis=1), 1)
+    fitted = VonMisesFisherMixture(2, random_state=0, tol=1e-8, concentration_prior=0).fit(X)
+    order = np.argsort(fitted.weights_)
+    assert_allclose(fitted.weights_[order], [0.3, 0.7], atol=0.01)
+    assert_allclose(fitted.concentrations_[order], [20, 60], rtol=0.05)
+    assert_allclose(fitted.means_[order], truth.means_, atol=0.01)
+    assert np.mean(fitted.predict(X) == order[y]) > 0.99
+
+
+@pytest.mark.parametrize("form", ["dense", "csr"])
+def test_weight_equals_repetition(form):
+    X, _ = directions(150, 5)
+    times = np.random.default_rng(0).integers(0, 4, size=150)
+    labels = np.random.default_rng(1).integers(3, size=150)
+    repeated = np.repeat(X, times, axis=0)
+    options = dict(max_iter=20, tol=0)
+    if form == "csr":
+        X, repeated = sparse.csr_array(X), sparse.csr_array(repeated)
+    a = VonMisesFisherMixture(3, init_params=labels, **options).fit(X, sample_weight=times)
+    b = VonMisesFisherMixture(3, init_params=np.repeat(labels, times), **options).fit(repeated)
+    assert_allclose(a.means_, b.means_, rtol=1e-10, atol=1e-12)
+    assert_allclose(a.concentrations_, b.concentrations_, rtol=1e-10)
+    assert_allclose(a.score(X, sample_weight=times), b.score(repeated), rtol=1e-12)
+
+
+def test_means_are_mean_parameters_and_directions_unit():
+    X, _ = directions(300, 8)
+    mixture = VonMisesFisherMixture(3, random_state=0).fit(X)
+    assert_allclose(np.linalg.norm(mixture.mean_directions_, axis=1), 1, rtol=1e-14)
+    lengths = np.linalg.norm(mixture.means_, axis=1)
+    assert (lengths < 1).all()
+    assert_allclose(vmf.mean_resultant_length(mixture.concentrations_, 8), lengths, rtol=1e-13)
+
+
+def test_divergence_is_minus_log_density_up_to_a_constant():
+    X, _ = directions(50, 4)
+    mixture = VonMisesFisherMixture(3, random_state=0).fit(X)
+    log_p = np.log(mixture.weights_) - mixture.divergence(X) - vmf.log_sphere_area(4)
+    assert_allclose(logsumexp(log_p, axis=1), mixture.score_samples(X), rtol=1e-12)
+
+
+def test_information_criteria_count_parameters():
+    X, _ = directions(200, 4)
+    for tied, expected in [("free", 3 * 4 + 3 - 1), ("tied", 3 * 3 + 3)]:
+        mixture = VonMisesFisherMixture(3, concentration_type=tied, random_state=0).fit(X)
+        log_likelihood = mixture.score(X) * 200
+        assert_allclose(mixture.aic(X), 2 * expected - 2 * log_likelihood)
+        assert_allclose(mixture.bic(X), np.log(200) * expected - 2 * log_likelihood)
+
+
+def test_hard_em_with_tied_concentration_is_spherical_kmeans():
+    X, _ = directions(500, 10, noise=1.5)
+    X = normalize(X)
+    seeds = X[:4]
+    mixture = VonMisesFisherMixture(
+        4, concentration_type="tied", temperature=0, means_init=seeds, max_iter=200, tol=0
+    ).fit(X)
+    assert set(np.unique(mixture.predict_proba(X))) == {0.0, 1.0}
+    for k in range(4):  # a fixed point: each mean is the mean direction of its rows
+        direction = normalize(X[mixture.labels_ == k].sum(axis=0)[None])[0]
+        assert_allclose(mixture.mean_directions_[k], direction, atol=1e-12)
+
+
+def test_warm_start_goes_on():
+    X, _ = directions(300, 6, noise=1.5)
+    labels = np.random.default_rng(0).integers(3, size=300)
+    whole = VonMisesFisherMixture(3, init_params=labels, max_iter=12, tol=0).fit(X)
+    parts = VonMisesFisherMixture(3, init_params=labels, max_iter=5, tol=0, warm_start=True).fit(X)
+    parts.set_params(max_iter=7).fit(X)
+    assert_array_equal(parts.means_, whole.means_)
+    with pytest.raises(ValueError, match="warm_start"):
+        parts.set_params(n_components=2).fit(X)
+
+
+def test_max_iter_zero_returns_the_start():
+    X, _ = directions(100, 4)
+    mixture = VonMisesFisherMixture(3, max_iter=0, random_state=0).fit(X)
+    assert mixture.n_iter_ == 0
+    assert_finite(mixture, X)
+
+
+def test_initial_parameters_are_used_and_checked():
+    X, _ = directions(100, 4)
+    directions_init = 1e5 * np.eye(4)[:2]
+    mixture = VonMisesFisherMixture(
+        2, means_init=directions_init, weights_init=[0.25, 0.75], max_iter=0
+    ).fit(X)
+    assert_allclose(mixture.mean_directions_, np.eye(4)[:2])
+    assert_allclose(mixture.weights_, [0.25, 0.75])
+    for options, message in [
+        (dict(weights_init=[0.5, 0.6]), "sum to 1"),
+        (dict(weights_init=[1.0]), r"shape \(2,\)"),
+        (dict(weights_init=[-0.5, 1.5]), "non-negative"),
+        (dict(means_init=np.zeros((2, 4))), "zero row"),
+        (dict(means_init=np.eye(4)), r"shape \(2, 4\)"),
+        (dict(means_init=np.full((2, 4), np.nan)), "nan"),
+        (dict(init_params=np.arange(100)), "labels"),
+        (dict(init_params=np.zeros((100, 3))), "responsibilities"),
+        (dict(init_params="k-medoids"), "init_params"),
+        (dict(concentration_prior=-1), "concentration_prior"),
+        (dict(negentropy="refined"), "negentropy"),
+        (dict(temperature=-0.1), "temperature"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            VonMisesFisherMixture(2, **options).fit(X)
+
+
+def test_from_parameters_checks_its_arguments():
+    make = VonMisesFisherMixture.from_parameters
+    for arguments, message in [
+        (dict(weights=[1.0]), "either means"),
+        (dict(weights=[1.0], means=[[1.0, 0.0]]), "unit ball"),
+        (dict(weights=[1.0], means=[[0.1]]), "two features"),
+        (dict(weights=[0.5], means=[[0.1, 0.0]]), "sum to 1"),
+        (dict(weights=[1.0], mean_directions=[[1.0, 0.0]], concentrations=[-1.0]), "kappa"),
+        (dict(weights=[1.0], mean_directions=[[0.0, 0.0]], concentrations=[1.0]), "zero row"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            make(**arguments)
+
+
+# Degenerate and bad input
+
+
+def degenerate():
+    rng = np.random.default_rng(0)
+    X, _ = directions(60, 4)
+    huge = X * np.logspace(-300, 300, 60)[:, None]
+    mixed = np.array(X)
+    mixed[::3] *= 1e300
+    mixed[1::3] *= 5e-324 / np.abs(mixed[1::3]).max()
+    return {
+        "duplicates": np.repeat(X[:10], 6, axis=0),
+        "fewer distinct rows than components": np.repeat(X[:2], 30, axis=0),
+        "all rows identical": np.tile(X[0], (60, 1)),
+        "antipodal": np.vstack([np.eye(4)[:1], -np.eye(4)[:1]] * 30),
+        "some zero rows": X * (np.arange(60) % 3 > 0)[:, None],
+        "huge": X * 1e300,
+        "largest": np.sign(X) * np.finfo(float).max,
+        "subnormal": np.where(rng.random(X.shape) < 0.5, 5e-324, -1e-320),
+        "huge and tiny": huge,
+        "huge and subnormal": mixed,
+        "constant columns": np.hstack([X, np.ones((60, 2)), np.zeros((60, 1))]),
+        "int": rng.integers(-3, 4, size=(60, 4)) + 10 * np.eye(4, dtype=int)[np.arange(60) % 4],
+        "bool": np.eye(4, dtype=bool)[np.arange(60) % 4],
+        "strided": np.repeat(X, 2, axis=1)[::1, ::2],
+        "reversed": X[::-1, ::-1],
+        "fortran": np.asfortranarray(X),
+        "byte-swapped": X.astype(">f8"),
+        "byte-swapped float32": X.astype(">f4"),
+        "two features": X[:, :2],
+    }
+
+
+@pytest.mark.parametrize("prior", [0.0, 1.0])
+@pytest.mark.parametrize("options", [{}, {"concentration_type": "tied"}, {"temperature": 0}])
+@pytest.mark.parametrize("case", sorted(degenerate()))
+def test_degenerate_dense_data_is_fitted(case, options, prior):
+    X = degenerate()[case]
+    mixture = VonMisesFisherMixture(
+        3, concentration_prior=prior, random_state=0, max_iter=20, **options
+    ).fit(X)
+    assert_finite(mixture, X)
+    assert_allclose(mixture.weights_.sum(), 1)
+
+
+@pytest.mark.parametrize(
+    "case",
+    sorted(
+        set(degenerate())
+        - {"strided", "reversed", "fortran", "byte-swapped", "byte-swapped float32"}
+    ),
+)
+def test_degenerate_csr_data_is_fitted_as_dense(case):
+    X = degenerate()[case]
+    options = dict(init_params=np.arange(60) % 3, max_iter=10, tol=0)
+    dense = VonMisesFisherMixture(3, **options).fit(X)
+    csr = VonMisesFisherMixture(3, **options).fit(sparse.csr_array(X))
+    assert_finite(csr, sparse.csr_array(X))
+    assert_allclose(csr.lower_bounds_, dense.lower_bounds_, rtol=1e-8)
+
+
+def test_csr_representation_does_not_matter():
+    X = counts(80, 30)
+    options = dict(init_params=np.arange(80) % 3, max_iter=10, tol=0)
+    expected = VonMisesFisherMixture(3, **options).fit(X)
+    coo = X.tocoo()
+    twice = sparse.csr_array(
+        (
+            np.repeat(coo.data / 2, 2),
+            np.repeat(coo.col, 2),
+            np.concatenate([[0], 2 * np.cumsum(np.diff(X.indptr))]),
+        ),
+        shape=X.shape,
+    )
+    unsorted = X.copy()
+    for i in range(80):
+        span = slice(X.indptr[i], X.indptr[i + 1])
+        unsorted.indices[span] = X.indices[span][::-1]
+        unsorted.data[span] = X.data[span][::-1]
+    unsorted.has_sorted_indices = False
+    zeros = X.copy()
+    zeros.data = np.append(zeros.data, [0.0])
+    zeros.indices = np.append(zeros.indices, [0])
+    zeros.indptr = np.append(zeros.indptr[:-1], [len(zeros.data)])
+    wide = sparse.csr_array(
+        (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), X.shape
+    )
+    for other in [twice, unsorted, zeros, wide, sparse.csr_matrix(X), sparse.csc_array(X)]:
+        before = other.copy()
+        mixture = VonMisesFisherMixture(3, **options).fit(other)
+        assert_allclose(mixture.means_, expected.means_, rtol=1e-10, atol=1e-14)
+        assert_array_equal(other.data, before.data)
+        assert_array_equal(other.indices, before.indices)
+
+
+def test_tiny_and_huge_rows_keep_their_direction():
+    X, _ = directions(60, 4)
+    expected = VonMisesFisherMixture(2, random_state=0).fit(X)
+    for magnitude in [1e-290, 1e-120, 1e120, 1e300]:
+        scaled = X * magnitude
+        for form in [np.asarray, sparse.csr_array]:
+            mixture = VonMisesFisherMixture(2, random_state=0).fit(form(scaled))
+            assert_allclose(mixture.means_, expected.means_, rtol=1e-9)
+            assert_allclose(
+                mixture.score_samples(form(scaled)), expected.score_samples(X), rtol=1e-9
+            )
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_zero_row_counts_nothing(form):
+    X, _ = directions(60, 4)
+    with_zeros = np.vstack([X, np.zeros((20, 4))])
+    labels = np.arange(80) % 3
+    options = dict(max_iter=10, tol=0)
+    a = VonMisesFisherMixture(3, init_params=labels, **options).fit(form(with_zeros))
+    b = VonMisesFisherMixture(3, init_params=labels[:60], **options).fit(form(X))
+    assert_allclose(a.means_, b.means_, rtol=1e-12)
+    assert_allclose(a.score(form(with_zeros)), b.score(form(X)), rtol=1e-12)
+    assert_allclose(a.predict_proba(form(with_zeros))[60:], np.tile(a.weights_, (20, 1)))
+    assert_allclose(a.score_samples(form(with_zeros))[60:], -vmf.log_sphere_area(4))
+    assert (a.predict(form(with_zeros))[60:] == a.weights_.argmax()).all()
+
+
+def test_read_only_and_memory_mapped_data(tmp_path):
+    X, _ = directions(100, 4)
+    expected = VonMisesFisherMixture(2, random_state=0).fit(X)
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    np.save(tmp_path / "X.npy", X)
+    for data in [frozen, np.load(tmp_path / "X.npy", mmap_mode="r")]:
+        assert_array_equal(
+            VonMisesFisherMixture(2, random_state=0).fit(data).means_, expected.means_
+        )
+    csr = sparse.csr_array(X)
+    for part in (csr.data, csr.indices, csr.indptr):
+        part.flags.writeable = False
+    mixture = VonMisesFisherMixture(2, random_state=0).fit(csr)
+    assert_allclose(mixture.means_, expected.means_, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.empty((0, 4)), "0 sample"),
+        (np.full((10, 4), np.nan), "NaN"),
+        (np.full((10, 4), np.inf), "infinity"),
+        (np.ones((1, 4)), "n_samples >= n_components"),
+        (np.zeros((10, 4)), "rows with positive weight are zero"),
+        (sparse.csr_array((10, 4)), "rows with positive weight are zero"),
+        (np.ones((10, 1)), "n_features = 1"),
+        (np.ones(10), "1D array"),
+        (np.full((10, 2), "word"), "could not convert|dtype"),
+        (np.ones((10, 2)) * 1j, "Complex"),
+    ],
+)
+def test_bad_data_is_refused(X, message):
+    with pytest.raises(ValueError, match=message):
+        VonMisesFisherMixture(2).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (-np.ones(20), "[Nn]egative"),
+        (np.zeros(20), "all zero|at least one non-zero"),
+        (np.full(20, np.nan), "NaN"),
+        (np.ones(19), "shape"),
+        ((np.arange(20) == 3).astype(float), "rows with positive weight are zero"),
+    ],
+)
+def test_bad_weights_are_refused(weights, message):
+    X, _ = directions(20, 3)
+    X[3] = 0
+    with pytest.raises(ValueError, match=message):
+        VonMisesFisherMixture(2).fit(X, sample_weight=weights)
+
+
+def test_huge_and_tiny_weights():
+    X, _ = directions(60, 4)
+    labels = np.arange(60) % 2
+    options = dict(init_params=labels, concentration_prior=0, max_iter=10, tol=0)
+    expected = VonMisesFisherMixture(2, **options).fit(X)
+    for weight in [1e-200, 1e200]:
+        mixture = VonMisesFisherMixture(2, **options).fit(X, sample_weight=np.full(60, weight))
+        assert_allclose(mixture.means_, expected.means_, rtol=1e-10)
+
+
+def test_tight_clusters_keep_their_digits():
+    truth = VonMisesFisherMixture.from_parameters(
+        [0.5, 0.5],
+        mean_directions=[[1, 2, 3], [1, -1, 0]],
+        concentrations=[1e9, 1e11],
+        random_state=0,
+    )
+    X, y = truth.sample(4000)
+    mixture = VonMisesFisherMixture(
+        2, random_state=0, tol=1e-9, concentration_prior=0, max_iter=20
+    ).fit(X)
+    order = mixture.predict(truth.mean_directions_)
+    for k in range(2):
+        rows = X[y == k]
+        _, kappa = vmf.fit(rows)
+        assert_allclose(mixture.concentrations_[order[k]], kappa, rtol=1e-7)
+
+
+def test_an_empty_component_is_reseeded_once_then_pruned():
+    X = np.repeat(np.eye(3)[:2], 50, axis=0)
+    mixture = VonMisesFisherMixture(
+        3, means_init=[[1, 0, 0], [0, 1, 0], [-1, -1, 0]], temperature=0, max_iter=20
+    ).fit(X)
+    assert_finite(mixture, X)
+    assert mixture.n_active_components_ == np.count_nonzero(mixture.weights_) == 2
+    assert mixture.means_.shape == (3, 3)
+
+
+# Threads and processes
+
+
+def fit_in_thread_limit(X, n_threads, **options):
+    with threadpool_limits(n_threads):
+        return VonMisesFisherMixture(5, random_state=0, max_iter=4, tol=0, **options).fit(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", ["dense", "csr"])
+@pytest.mark.parametrize("init", ["kmeans", "k-means++", "random", "random_from_data"])
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_same_bits_for_any_number_of_threads(dtype, form, init, temperature):
+    n = 20_000 if form == "dense" else 40_000
+    X, _ = directions(n, 8, n_clusters=5, noise=1.0, dtype=dtype)
+    X = sparse.csr_array(X) if form == "csr" else X
+    fits = [
+        fit_in_thread_limit(X, n_threads, init_params=init, temperature=temperature)
+        for n_threads in [1, 2, 3, 4]
+    ]
+    for other in fits[1:]:
+        assert_array_equal(other.means_, fits[0].means_)
+        assert_array_equal(other.labels_, fits[0].labels_)
+        assert other.lower_bounds_ == fits[0].lower_bounds_
+
+
+def test_same_bits_after_fork():
+    if not hasattr(os, "fork"):
+        pytest.skip("needs fork")
+    X, _ = directions(20_000, 8)
+    expected = fit_in_thread_limit(X, 2).means_
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writer, pickle.dumps(fit_in_thread_limit(X, 2).means_))
+        os._exit(0)
+    means = pickle.loads(os.read(reader, 1 << 16))
+    assert os.waitpid(child, 0)[1] == 0
+    assert_array_equal(means, expected)
+
+
+def test_overlapping_fits_do_not_disturb_each_other():
+    X, _ = directions(20_000, 8)
+    limits = [lib["num_threads"] for lib in threadpool_info()]
+    expected = VonMisesFisherMixture(4, random_state=0).fit(X).means_
+    found = {}
+
+    def fit(name):
+        with warnings.catch_warnings():
+            found[name] = VonMisesFisherMixture(4, random_state=0).fit(X).means_
+
+    threads = [threading.Thread(target=fit, args=(i,)) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert_array_equal(found[0], expected)
+    assert_array_equal(found[1], expected)
+    assert [lib["num_threads"] for lib in threadpool_info()] == limits
+
+
+# scikit-learn
+
+
+def test_pipeline_grid_search_and_metadata_routing():
+    X, y = directions(200, 5)
+    pipeline = make_pipeline(StandardScaler(with_mean=False), VonMisesFisherMixture(random_state=0))
+    grid = GridSearchCV(
+        pipeline,
+        {
+            "vonmisesfishermixture__n_components": [1, 3],
+            "vonmisesfishermixture__concentration_type": ["free", "tied"],
+        },
+        n_jobs=2,
+        cv=3,
+    ).fit(X)
+    assert grid.best_params_["vonmisesfishermixture__n_components"] == 3
+    assert adjusted_rand_score(y, grid.predict(X)) > 0.95
+    with config_context(enable_metadata_routing=True):
+        weights = np.random.default_rng(0).uniform(size=200)
+        mixture = (
+            VonMisesFisherMixture(3, random_state=0)
+            .set_fit_request(sample_weight=True)
+            .set_score_request(sample_weight=True)
+        )
+        search = GridSearchCV(mixture, {"concentration_type": ["free", "tied"]}, cv=3)
+        search.fit(X, sample_weight=weights)
+        assert np.isfinite(search.best_score_)
+
+
+def test_clone_pickle_and_version():
+    X, _ = directions(100, 4)
+    mixture = VonMisesFisherMixture(2, random_state=0).fit(X)
+    again = pickle.loads(pickle.dumps(mixture))
+    assert_array_equal(again.score_samples(X), mixture.score_samples(X))
+    assert not hasattr(clone(mixture), "means_")
+    state = mixture.__getstate__()
+    state["_skvmf_version"] = "0.0"
+    with pytest.warns(UserWarning, match=r"pickled with skvmf 0\.0"):
+        VonMisesFisherMixture().__setstate__(state)
+
+
+def test_warns_when_the_tolerance_is_not_reached():
+    X, _ = directions(100, 4, noise=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ConvergenceWarning, match="did not reach tol"):
+            VonMisesFisherMixture(3, max_iter=1, tol=0, random_state=0).fit(X)
+
+
+def test_verbose_says_what_happens(capsys):
+    X, _ = directions(100, 4)
+    VonMisesFisherMixture(2, verbose=2, verbose_interval=1, random_state=0).fit(X)
+    printed = capsys.readouterr().out
+    assert "Start 0" in printed and "Iteration 1" in printed and "bound" in printed
+
+
+def test_callbacks_see_iterations_and_can_stop():
+    callback = pytest.importorskip("sklearn.callback", reason="callbacks came with 1.9")
+    X, _ = directions(300, 6, noise=2)
+    seen = []
+
+    class StopAtThree:
+        def setup(self, estimator, context): ...
+
+        def teardown(self, estimator, context): ...
+
+        def on_fit_task_begin(self, estimator, context): ...
+
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+            if context.task_name == "iteration":
+                seen.append(fitted_estimator.score(X))
+                return len(seen) == 3
+
+    assert isinstance(StopAtThree(), callback.FitCallback)
+    mixture = VonMisesFisherMixture(3, init_params="random", tol=0, random_state=0)
+    mixture.set_callbacks(StopAtThree()).fit(X)
+    assert mixture.n_iter_ == 2
+    assert seen == sorted(seen) and len(seen) == 3
+    assert seen[-1] == mixture.score(X)
+
+
+def test_tied_hard_em_is_as_good_as_kmeans():
+    X, _ = directions(500, 10, n_clusters=6, noise=1.0)
+    X = normalize(X)
+    mixture = VonMisesFisherMixture(
+        6, concentration_type="tied", temperature=0, n_init=5, random_state=0
+    ).fit(X)
+    rival = KMeans(6, n_init=5, random_state=0).fit(X)
+
+    def alignment(labels):
+        return sum(np.linalg.norm(X[labels == k].sum(axis=0)) for k in range(6))
+
+    assert alignment(mixture.labels_) >= 0.99 * alignment(rival.labels_)
