@@ -1,0 +1,213 @@
+"""Softmax and argmax over rows of scores, in place.
+
+Rows are taken in blocks, and each step passes over the whole block before the next begins:
+loops that short would otherwise wait for one another's sums and divisions. Work rows are
+padded to whole vectors; padding scores -inf, so it weighs nothing.
+"""
+
+import math
+
+import numpy as np
+
+from ._jit import row_kernel
+
+BLOCK = 16  # rows; a multiple of 4
+FLOOR = -60.0  # below exp(FLOOR) of its row's largest a share is exactly 0
+
+# exp(t) = 2^n exp(r), n = round(t / log 2), r = t - n log 2 in two parts. Adding MAGIC, 1.5 times
+# 2^(mantissa bits), rounds to an integer and leaves it in the low bits; shifted into the exponent
+# it is the power of two. exp(r) - 1 - r = r^2 Q(r), Q minimax on |r| <= log(2) / 2.
+LOG2_E = 1.4426950408889634
+MAGIC_32, MAGIC_64 = np.float32(12582912.0), 6755399441055744.0
+LOG2_HIGH_32, LOG2_LOW_32 = np.float32(0.693145751953125), np.float32(1.42860682030941723e-6)
+LOG2_HIGH_64, LOG2_LOW_64 = 0.69314718036912382, 1.9082149292705877e-10
+INVERSE_LOG2_32, ONE_32, FLOOR_32 = np.float32(LOG2_E), np.float32(1.0), np.float32(FLOOR)
+TINY_32, TINY_64 = np.float32(1.1754944e-38), 2.2250738585072014e-308  # smallest normals
+Q0_32 = np.float32(0.499992314988339632)  # relative error of exp(r) below 1.1e-7
+Q1_32 = np.float32(0.166671146220947662)
+Q2_32 = np.float32(0.0418901566846828617)
+Q3_32 = np.float32(0.00831252261764663395)
+Q0, Q1 = 0.500000000000001063, 0.166666666666664125  # below 3.7e-18
+Q2, Q3 = 0.0416666666665301596, 0.00833333333349447547
+Q4, Q5 = 0.00138888889436298071, 0.000198412695065454099
+Q6, Q7 = 0.0000248014930992043885, 2.75575864046917274e-6
+Q8, Q9 = 2.7630248286970929e-7, 2.50000518513388643e-8
+
+
+@row_kernel
+def _exp32(t):
+    """exp(t) of a float32 t <= 0, and 0 from FLOOR down."""
+    t = t if t > FLOOR_32 else FLOOR_32
+    shifted = t * INVERSE_LOG2_32 + MAGIC_32
+    n = shifted - MAGIC_32
+    r = (t - n * LOG2_HIGH_32) - n * LOG2_LOW_32
+    p = ONE_32 + (r + r * r * (Q0_32 + r * (Q1_32 + r * (Q2_32 + r * Q3_32))))
+    power = np.int32(np.float32(shifted).view(np.int32) << np.int32(23))
+    value = np.int32(np.float32(p).view(np.int32) + power).view(np.float32)
+    return value if t > FLOOR_32 else np.float32(0.0)
+
+
+@row_kernel
+def _exp64(t):
+    """exp(t) of a float64 t <= 0, and 0 from FLOOR down."""
+    t = t if t > FLOOR else FLOOR
+    shifted = t * LOG2_E + MAGIC_64
+    n = shifted - MAGIC_64
+    r = (t - n * LOG2_HIGH_64) - n * LOG2_LOW_64
+    r2 = r * r
+    even = Q0 + r2 * (Q2 + r2 * (Q4 + r2 * (Q6 + r2 * Q8)))
+    odd = Q1 + r2 * (Q3 + r2 * (Q5 + r2 * (Q7 + r2 * Q9)))
+    p = 1.0 + (r + r2 * (even + r * odd))
+    power = np.int64(np.float64(shifted).view(np.int64) << np.int64(52))
+    value = np.int64(np.float64(p).view(np.int64) + power).view(np.float64)
+    return value if t > FLOOR else 0.0
+
+
+@row_kernel
+def _shift_rows(scores, slopes, offsets, z, lanes, tops):
+    """Set z = slopes * scores + offsets, and find the largest of each row.
+
+    `lanes` holds running maxima one vector apart, which is what lets the loop be vectorised.
+    """
+    K, width = scores.shape[1], 512 // np.finfo(z.dtype).bits
+    for n in range(scores.shape[0]):
+        row, shifted, lane, slope = scores[n], z[n], lanes[n], slopes[n]
+        for k in range(K):
+            value = slope * row[k] + offsets[k]
+            shifted[k] = value
+            lane[k + width] = value if value > lane[k] else lane[k]
+        top = lane[K]
+        for k in range(K + 1, K + width):
+            top = lane[k] if lane[k] > top else top
+        tops[n] = top
+
+
+@row_kernel
+def _exp_rows(z, tops, e, lanes, sums):
+    """Set e = exp(z - tops) and sum each row, with running sums one vector apart."""
+    K, width = z.shape[1], 512 // np.finfo(z.dtype).bits
+    for n in range(tops.shape[0]):
+        row, powers, lane, top = z[n], e[n], lanes[n], tops[n]
+        if np.finfo(z.dtype).bits == 32:
+            for k in range(K):
+                powers[k] = _exp32(np.float32(row[k] - top))
+                lane[k + width] = lane[k] + powers[k]
+        else:
+            for k in range(K):
+                powers[k] = _exp64(row[k] - top)
+                lane[k + width] = lane[k] + powers[k]
+    for n in range(tops.shape[0]):
+        lane = lanes[n, K:]
+        a, b, c, d = lane[0], lane[1], lane[2], lane[3]
+        for k in range(4, width, 4):
+            a += lane[k]
+            b += lane[k + 1]
+            c += lane[k + 2]
+            d += lane[k + 3]
+        sums[n] = (a + b) + (c + d)
+
+
+@row_kernel
+def _count_rows(e, shares, counts):
+    """Add shares @ e to counts, four rows at a time: each row read once, `counts` a quarter."""
+    for n in range(0, e.shape[0], 4):
+        e0, e1, e2, e3 = e[n], e[n + 1], e[n + 2], e[n + 3]
+        s0, s1, s2, s3 = shares[n], shares[n + 1], shares[n + 2], shares[n + 3]
+        for k in range(counts.shape[0]):
+            counts[k] += np.float64((s0 * e0[k] + s1 * e1[k]) + (s2 * e2[k] + s3 * e3[k]))
+
+
+@row_kernel
+def _scale_rows(e, factors, scores):
+    """Set scores = factors * e, subnormal results flushed to zero."""
+    zero = scores.dtype.type(0.0)
+    tiny = scores.dtype.type(np.finfo(scores.dtype).tiny)
+    for n in range(scores.shape[0]):
+        row, powers, factor = scores[n], e[n], factors[n]
+        for k in range(row.shape[0]):
+            value = factor * powers[k]
+            row[k] = value if value >= tiny else zero
+
+
+@row_kernel
+def softmax_rows(scores, slopes, offsets, weights, scales, counts, values):
+    """Turn scores into weighted and scaled softmax responsibilities, in place.
+
+    With z = slopes[n] * scores[n] + offsets and q = softmax(z), on exit scores[n] is
+    weights[n] * scales[n] * q, counts has gained weights[n] * q, and values[n] is
+    log(sum(exp(z))). A share below exp(FLOOR) of its row's largest is exactly 0 and no
+    subnormal leaves. A row whose z are all -inf gets zeros and the value -inf.
+
+    Parameters
+    ----------
+    scores : (n, K) float32 or float64
+    slopes, offsets : (n,) and (K,), of scores' dtype; offsets may be -inf
+    weights, scales : (n,) float64, not negative
+    counts : (K,) float64, accumulated
+    values : (n,) float64
+    """
+    N, K = scores.shape
+    width = 512 // np.finfo(scores.dtype).bits
+    P = (K + width - 1) // width * width
+    z = np.full((BLOCK, P), -np.inf, scores.dtype)
+    e = np.zeros((BLOCK, P), scores.dtype)
+    max_lanes = np.full((BLOCK, P + width), -np.finfo(scores.dtype).max, scores.dtype)
+    sum_lanes = np.zeros((BLOCK, P + width), scores.dtype)
+    tops = np.empty(BLOCK, scores.dtype)
+    sums = np.empty(BLOCK, scores.dtype)
+    shares = np.empty(BLOCK, scores.dtype)
+    factors = np.empty(BLOCK, scores.dtype)
+    totals = np.zeros(P)
+    for start in range(0, N, BLOCK):
+        rows = scores[start : start + BLOCK]
+        size = rows.shape[0]
+        _shift_rows(rows, slopes[start : start + size], offsets, z, max_lanes, tops)
+        _exp_rows(z, tops[:size], e, sum_lanes, sums)
+        for i in range(size):
+            share = weights[start + i] / sums[i] if sums[i] > 0 else 0.0
+            shares[i] = share
+            factors[i] = share * scales[start + i]
+            values[start + i] = tops[i] + math.log(sums[i]) if sums[i] > 0 else -np.inf
+        shares[size:] = 0
+        _count_rows(e, shares, totals)
+        _scale_rows(e, factors, rows)
+    counts += totals[:K]
+
+
+@row_kernel
+def _first_rows(z, tops, labels):
+    """Where each row of z first equals its largest."""
+    for n in range(labels.shape[0]):
+        row, top = z[n], tops[n]
+        first = np.int32(row.shape[0])
+        for k in range(row.shape[0]):
+            first = np.int32(min(first, np.int32(k) if row[k] == top else first))
+        labels[n] = first
+
+
+@row_kernel
+def argmax_rows(scores, slopes, offsets, weights, scales, counts, values, labels):
+    """Give each row to its largest component; the first on ties. Scores are left alone.
+
+    With z = slopes[n] * scores[n] + offsets, on exit labels[n] is argmax(z), values[n] is
+    max(z), and counts[labels[n]] has gained weights[n]. A row whose z are all -inf goes to 0.
+
+    Parameters
+    ----------
+    scores, slopes, offsets, weights, scales, counts, values :
+        As for `softmax_rows`; `scales` is not used.
+    labels : (n,) int32
+    """
+    N, K = scores.shape
+    width = 512 // np.finfo(scores.dtype).bits
+    z = np.empty((BLOCK, K), scores.dtype)
+    lanes = np.full((BLOCK, K + width), -np.inf, scores.dtype)
+    tops = np.empty(BLOCK, scores.dtype)
+    for start in range(0, N, BLOCK):
+        rows = scores[start : start + BLOCK]
+        size = rows.shape[0]
+        _shift_rows(rows, slopes[start : start + size], offsets, z, lanes, tops)
+        _first_rows(z, tops[:size], labels[start : start + size])
+        for i in range(size):
+            values[start + i] = tops[i]
+            counts[labels[start + i]] += weights[start + i]
