@@ -1,9 +1,17 @@
 """The von Mises-Fisher distribution in every dimension, in natural and mean parameters.
 
 Notation: d is the dimension of the ambient space (`dim`), kappa the concentration, r the mean
-resultant length, so that mu = r m is the mean parameter for mean direction m.
+resultant length, so that r m is the mean parameter for mean direction m (`mu`).
 """
 
+from ._vonmises_fisher_density import (
+    entropy,
+    fit,
+    logpdf,
+    rvs,
+    variance_eigenvalues,
+    variance_function,
+)
 from ._vonmises_fisher_maps import (
     concentration,
     log_partition,
@@ -15,9 +23,15 @@ from ._vonmises_fisher_maps import (
 
 __all__ = [
     "concentration",
+    "entropy",
+    "fit",
     "log_partition",
     "log_partition_deficit",
     "log_sphere_area",
+    "logpdf",
     "mean_resultant_length",
     "negentropy",
+    "rvs",
+    "variance_eigenvalues",
+    "variance_function",
 ]
