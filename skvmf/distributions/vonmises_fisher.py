@@ -4,22 +4,15 @@ Notation: d is the dimension of the ambient space (`dim`), kappa the concentrati
 resultant length, so that r m is the mean parameter for mean direction m (`mu`).
 """
 
-from ._vonmises_fisher_density import (
-    entropy,
-    fit,
-    logpdf,
-    rvs,
-    variance_eigenvalues,
-    variance_function,
-)
+from ._vonmises_fisher_density import entropy, logpdf, variance_eigenvalues, variance_function
 from ._vonmises_fisher_maps import (
-    concentration,
     log_partition,
     log_partition_deficit,
     log_sphere_area,
     mean_resultant_length,
-    negentropy,
 )
+from ._vonmises_fisher_negentropy import concentration, negentropy
+from ._vonmises_fisher_sampling import fit, rvs
 
 __all__ = [
     "concentration",

@@ -1,0 +1,89 @@
+"""Arguments of the von Mises-Fisher functions: broadcasting over dimensions, and checks."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+_LARGEST = 1e150  # its square is still finite
+
+
+def by_dimension(evaluate: Callable[..., None], dim: ArrayLike, *arguments: Array) -> Any:
+    """Broadcast, then call ``evaluate(d, out, *flat arguments)`` once for each dimension."""
+    dims = checked_dims(dim)
+    shape = np.broadcast_shapes(dims.shape, *(x.shape for x in arguments))
+    out = np.empty(shape)
+    flat = [_flat(x, shape) for x in arguments]
+    if dims.ndim == 0:
+        evaluate(int(dims), out.reshape(-1), *flat)
+        return out[()]
+    distinct, groups = np.unique(np.broadcast_to(dims, shape), return_inverse=True)
+    groups = groups.reshape(-1)
+    order = np.argsort(groups, kind="stable")
+    ends = np.cumsum(np.bincount(groups, minlength=len(distinct)))
+    for d, rows in zip(distinct, np.split(order, ends[:-1]), strict=True):
+        part = np.empty(len(rows))
+        evaluate(int(d), part, *(x[rows] for x in flat))
+        out.reshape(-1)[rows] = part
+    return out
+
+
+def _flat(values: Array, shape: tuple[int, ...]) -> Array:
+    """Return a 1-D array that every kernel accepts: one compiled signature for all."""
+    if values.shape != shape:
+        values = np.broadcast_to(values, shape)
+    return np.require(values, np.float64, ["C", "A", "W", "E"]).reshape(-1)
+
+
+def checked_dims(dim: ArrayLike) -> NDArray[np.int64]:
+    dims = np.asarray(dim)
+    if dims.dtype.kind in "iu":
+        whole = dims.astype(np.int64, copy=False)
+    elif dims.dtype.kind == "f" and np.all(dims == np.floor(dims)) and np.all(np.isfinite(dims)):
+        whole = dims.astype(np.int64)
+    else:
+        raise ValueError(f"dim must be an integer of at least 2, not {dim!r}.")
+    if whole.size and whole.min() < 2:
+        raise ValueError(f"dim must be an integer of at least 2; the smallest is {whole.min()}.")
+    return whole
+
+
+def checked_kappa(kappa: ArrayLike) -> Array:
+    values = np.asarray(kappa, dtype=np.float64)
+    if values.size and not (values.min() >= 0 and values.max() <= _LARGEST):
+        raise ValueError(
+            "kappa, the concentration, must be finite, at least 0 and at most 1e150; "
+            f"its values are within [{values.min()}, {values.max()}]."
+        )
+    return values
+
+
+def checked_lengths(r: ArrayLike, complement: ArrayLike | None) -> tuple[Array, ...]:
+    """Return (r,) or (r, 1 - r) after checking their ranges and that they fit together."""
+    lengths = np.asarray(r, dtype=np.float64)
+    if lengths.size == 0:
+        return (lengths,)
+    low, high = lengths.min(), lengths.max()
+    if complement is None:
+        if not (low >= 0 and high < 1):
+            raise ValueError(
+                "r, the mean resultant length, must be at least 0 and less than 1; "
+                f"its values are within [{low}, {high}]."
+            )
+        return (lengths,)
+    rest = np.asarray(complement, dtype=np.float64)
+    q_low, q_high = rest.min(), rest.max()
+    if not (low >= 0 and high <= 1 and q_low > 0 and q_high <= 1):
+        raise ValueError(
+            "r must be at least 0 and less than 1 and its complement 1 - r above 0; they are "
+            f"within [{low}, {high}] and [{q_low}, {q_high}]."
+        )
+    if abs(high + q_low - 1) > 1e-6 or abs(low + q_high - 1) > 1e-6:
+        raise ValueError(
+            f"complement must be 1 - r: r is within [{low}, {high}], "
+            f"complement within [{q_low}, {q_high}]."
+        )
+    return lengths, rest
