@@ -1,5 +1,6 @@
 """Floor 5: corpora and samples for examples and tests, and readers for files of your own."""
 
 from ._corpora import load_docstrings, load_jsonl
+from ._samples import make_vonmises_fisher_blobs
 
-__all__ = ["load_docstrings", "load_jsonl"]
+__all__ = ["load_docstrings", "load_jsonl", "make_vonmises_fisher_blobs"]

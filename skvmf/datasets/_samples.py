@@ -1,0 +1,131 @@
+"""Samples whose truth is known."""
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils import shuffle as shuffle_together
+
+from ..distributions import vonmises_fisher
+
+
+def make_vonmises_fisher_blobs(
+    n_samples=100,
+    n_features=3,
+    *,
+    centers=None,
+    concentration=10.0,
+    shuffle=True,
+    random_state=None,
+    return_centers=False,
+):
+    """Draw clusters of directions, each from a von Mises-Fisher distribution.
+
+    The arguments are those of :func:`sklearn.datasets.make_blobs`, on the unit sphere: what a
+    standard deviation says there, a concentration says here, the other way round.
+
+    Parameters
+    ----------
+    n_samples : int or array-like of int, default=100
+        The number of rows, shared out evenly among the clusters, or the rows of each cluster.
+    n_features : int, default=3
+        The number of features, at least two; not used where `centers` is an array.
+    centers : int or array-like of shape (n_centers, n_features), default=None
+        The number of centers, drawn evenly from the sphere, or fixed ones of any positive
+        length. By default there are three, or one for each entry of `n_samples`.
+    concentration : float or array-like of shape (n_centers,), default=10.0
+        The concentration of every cluster, or one for each; 0 is uniform on the sphere.
+    shuffle : bool, default=True
+        Whether to mix the rows of the clusters.
+    random_state : int, RandomState instance or None, default=None
+        What makes the sample reproducible.
+    return_centers : bool, default=False
+        Whether to return the centers as well.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        Rows of unit length, float64.
+    y : ndarray of shape (n_samples,)
+        The cluster of each row.
+    centers : ndarray of shape (n_centers, n_features)
+        The unit mean directions; only if `return_centers` is true.
+
+    Raises
+    ------
+    ValueError
+        If the arguments do not describe clusters on a sphere.
+
+    See Also
+    --------
+    sklearn.datasets.make_blobs : Gaussian clusters in the plane and above.
+
+    Examples
+    --------
+    >>> from skvmf.datasets import make_vonmises_fisher_blobs
+    >>> X, y = make_vonmises_fisher_blobs(30, 5, centers=2, concentration=50, random_state=0)
+    >>> X.shape, y.shape
+    ((30, 5), (30,))
+    >>> float((X**2).sum(axis=1).min().round(12))
+    1.0
+    """
+    rng = check_random_state(random_state)
+    each = None if isinstance(n_samples, Integral) else np.asarray(n_samples)
+    if centers is None:
+        centers = 3 if each is None else len(each)
+    directions = _directions(centers, n_features, rng)
+    if each is None:
+        each = _evenly(n_samples, len(directions))
+    _check_one_each("n_samples", each, len(directions))
+    kappa = np.asarray(concentration, dtype=np.float64)
+    if kappa.ndim == 0:
+        kappa = np.full(len(directions), kappa)
+    _check_one_each("concentration", kappa, len(directions))
+
+    rows = [
+        vonmises_fisher.rvs(direction, k, size=n, random_state=rng)
+        for direction, k, n in zip(directions, kappa.tolist(), each.tolist(), strict=True)
+    ]
+    X, y = np.concatenate(rows), np.repeat(np.arange(len(directions)), each)
+    if shuffle:
+        X, y = shuffle_together(X, y, random_state=rng)
+    return (X, y, directions) if return_centers else (X, y)
+
+
+def _directions(centers, n_features, rng):
+    """Return unit rows: those given, scaled, or as many as asked for, drawn from the sphere."""
+    if isinstance(centers, Integral):
+        if centers < 1 or n_features < 2:
+            raise ValueError(
+                "A sphere needs at least one center and two features, "
+                f"got centers={centers} and n_features={n_features}."
+            )
+        centers = rng.standard_normal((centers, n_features))
+    centers = np.asarray(centers, dtype=np.float64)
+    if centers.ndim != 2 or centers.shape[0] < 1 or centers.shape[1] < 2:
+        raise ValueError(
+            "centers must be an integer or of shape (n_centers, n_features) with at least two "
+            f"features, got shape {centers.shape}."
+        )
+    lengths = np.linalg.norm(centers, axis=1, keepdims=True)
+    if not (np.isfinite(lengths).all() and (lengths > 0).all()):
+        raise ValueError("centers must be finite and none of them zero: a zero has no direction.")
+    return centers / lengths
+
+
+def _evenly(n_samples, n_centers):
+    """Share rows out evenly; the first clusters get what is left over."""
+    quotient, remainder = divmod(n_samples, n_centers)
+    return quotient + (np.arange(n_centers) < remainder)
+
+
+def _check_one_each(name, values, n_centers):
+    if values.shape != (n_centers,):
+        raise ValueError(
+            f"{name} must be one number or one for each of the {n_centers} centers, "
+            f"got shape {values.shape}."
+        )
+    if not (np.isfinite(values).all() and (values >= 0).all()):
+        raise ValueError(f"{name} must be finite and not negative, got {values}.")
+    if name == "n_samples" and not np.issubdtype(values.dtype, np.integer):
+        raise ValueError(f"n_samples must hold whole numbers, got {values.dtype}.")
