@@ -1,0 +1,228 @@
+import math
+
+import numba
+import numpy as np
+import pytest
+
+from skvmf._kernels import inside_outside as charts
+
+from ..grammar.enumeration import (
+    CONTINUE,
+    STOP,
+    empty_counts,
+    enumerate_sentence,
+    is_projective_tree,
+    projective_trees,
+    random_rules,
+    tree_counts,
+)
+
+N_TAGS = 4
+
+
+def batch(rng, lengths, n_tags=N_TAGS):
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return rng.integers(n_tags, size=offsets[-1]), offsets
+
+
+def inside(tags, offsets, rules):
+    values = np.empty(len(offsets) - 1)
+    charts.inside(tags, offsets, rules, values)
+    return values
+
+
+def inside_outside(tags, offsets, rules, best=False):
+    values, counts = np.empty(len(offsets) - 1), empty_counts(len(rules[0]))
+    charts.inside_outside(tags, offsets, rules, best, counts, values)
+    return values, counts
+
+
+def best_trees(tags, offsets, rules):
+    heads = np.empty(len(tags), dtype=np.int64)
+    charts.best_trees(tags, offsets, rules, heads)
+    return heads
+
+
+def padded(counts, n_tags=N_TAGS):
+    """Counts of a sentence whose largest tag may be missing, in the grammar's shapes."""
+    full = empty_counts(n_tags)
+    for whole, part in zip(full, counts, strict=True):
+        whole[tuple(slice(s) for s in part.shape)] += part
+    return full
+
+
+def log_n_trees(n):
+    """log of the number of projective trees over n words (Klein 2005; OEIS A006013)."""
+    return math.log(math.comb(3 * n - 2, n - 1) // n)
+
+
+def test_the_oracle_knows_how_many_trees_there_are():
+    assert [len(projective_trees(n)) for n in range(1, 7)] == [1, 2, 7, 30, 143, 728]
+    assert all(math.exp(log_n_trees(n)) == pytest.approx(len(projective_trees(n))) for n in (3, 6))
+
+
+@pytest.mark.parametrize("n", range(1, 7))
+def test_sums_counts_and_best_tree_are_those_of_all_trees(n):
+    rng = np.random.default_rng(n)
+    for _ in range(5):
+        rules = random_rules(rng, N_TAGS)
+        tags, offsets = batch(rng, [n])
+        trees, tree_rules, scores = enumerate_sentence(tags.tolist(), rules)
+        weights = np.exp(scores)
+        expected = empty_counts(N_TAGS)
+        for weight, counts in zip(weights / weights.sum(), tree_rules, strict=True):
+            for total, count in zip(expected, padded(counts), strict=True):
+                total += weight * count
+
+        (value,), counts = inside_outside(tags, offsets, rules)
+        assert math.exp(value) == pytest.approx(weights.sum(), rel=2e-14)
+        assert inside(tags, offsets, rules) == value
+        for ours, theirs in zip(counts, expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-14)
+
+        best = int(np.argmax(scores))
+        assert best_trees(tags, offsets, rules).tolist() == list(trees[best])
+        (value,), counts = inside_outside(tags, offsets, rules, best=True)
+        assert value == pytest.approx(scores[best], rel=2e-14)
+        for ours, theirs in zip(counts, padded(tree_rules[best]), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("log_weight", [0.0, -9.2, -1e5, 700.0])
+def test_long_sentences_neither_underflow_nor_overflow(log_weight):
+    n = 40 if numba.config.DISABLE_JIT else 150
+    rules = tuple(np.full_like(rule, log_weight) for rule in empty_counts(2))
+    tags, offsets = batch(np.random.default_rng(0), [n], n_tags=2)
+    n_rules = n + 2 * n + (n - 1)  # a head each, two stops each, an arc each but for the root
+    (value,), counts = inside_outside(tags, offsets, rules)
+    assert value - n_rules * log_weight == pytest.approx(log_n_trees(n), abs=1e-13 * abs(value))
+    assert sum(count.sum() for count in counts) == pytest.approx(n_rules, rel=1e-9)
+
+
+def test_counts_are_the_slopes_of_the_log_partition():
+    rng = np.random.default_rng(1)
+    tags, offsets = batch(rng, [12, 7, 1, 9])
+    rules = random_rules(rng, N_TAGS)
+    _, counts = inside_outside(tags, offsets, rules)
+    step = 1e-5
+    for rule, count in zip(rules, counts, strict=True):
+        for index in np.ndindex(rule.shape):
+            kept = rule[index]
+            rule[index] = kept + step
+            up = inside(tags, offsets, rules).sum()
+            rule[index] = kept - step
+            down = inside(tags, offsets, rules).sum()
+            rule[index] = kept
+            assert count[index] == pytest.approx((up - down) / (2 * step), abs=2e-8)
+
+
+@pytest.mark.parametrize("best", [False, True])
+def test_counts_add_up_to_the_tokens(best):
+    rng = np.random.default_rng(2)
+    lengths = np.array([1, 2, 30, 5])
+    tags, offsets = batch(rng, lengths)
+    n_tokens, n_arcs = lengths.sum(), (lengths - 1).sum()
+    _, (root, stop, choose) = inside_outside(tags, offsets, random_rules(rng, N_TAGS), best)
+    occurrences = np.bincount(tags, minlength=N_TAGS)
+    assert root.sum() == pytest.approx(len(lengths), rel=1e-13)
+    assert choose.sum() == pytest.approx(n_arcs, rel=1e-13)
+    np.testing.assert_allclose(root + choose.sum(axis=(0, 1)), occurrences, rtol=1e-13)
+    for direction in range(2):  # every token stops once on each side, once per child it goes on
+        stops = stop[:, direction, :, STOP].sum(axis=1)
+        np.testing.assert_allclose(stops, occurrences, rtol=1e-13)
+    goes_on = stop[..., CONTINUE].sum(axis=2)
+    np.testing.assert_allclose(goes_on, choose.sum(axis=2), rtol=1e-12, atol=1e-13)
+    assert stop[..., CONTINUE].sum() == pytest.approx(n_tokens - len(lengths), rel=1e-13)
+
+
+def test_sentences_in_a_batch_do_not_touch_each_other():
+    rng = np.random.default_rng(3)
+    tags, offsets = batch(rng, [6, 1, 9, 3])
+    rules = random_rules(rng, N_TAGS)
+    values, counts = inside_outside(tags, offsets, rules)
+    alone = [tags[i:j] for i, j in zip(offsets[:-1], offsets[1:], strict=True)]
+    for sentence, value in zip(alone, values, strict=True):
+        ((one,), part) = inside_outside(sentence, np.array([0, len(sentence)]), rules)
+        assert one == value
+        for count, mine in zip(counts, part, strict=True):
+            count -= mine
+    for count in counts:
+        np.testing.assert_allclose(count, 0.0, atol=1e-13)
+
+
+def test_what_cannot_happen_is_never_counted():
+    rng = np.random.default_rng(4)
+    root, stop, choose = random_rules(rng, N_TAGS)
+    choose[:, 0] = -np.inf  # no left dependents: the first word is the root
+    tags, offsets = batch(rng, [5])
+    (value,), counts = inside_outside(tags, offsets, (root, stop, choose))
+    trees, _, scores = enumerate_sentence(tags.tolist(), (root, stop, choose))
+    assert value == pytest.approx(np.log(np.exp(scores).sum()), rel=1e-13)
+    assert counts[2][:, 0].sum() == 0 and counts[0][tags[0]] == pytest.approx(1)
+    assert all(np.isfinite(count).all() for count in counts)
+    assert best_trees(tags, offsets, (root, stop, choose)).tolist() == list(
+        trees[int(np.argmax(scores))]
+    )
+
+
+def test_an_impossible_sentence_counts_nothing_but_still_has_some_tree():
+    rules = random_rules(np.random.default_rng(5), N_TAGS)
+    rules[0][:] = -np.inf
+    tags, offsets = batch(np.random.default_rng(6), [6])
+    for best in (False, True):
+        values, counts = inside_outside(tags, offsets, rules, best)
+        assert values == -np.inf and not any(count.any() for count in counts)
+    assert is_projective_tree(tuple(best_trees(tags, offsets, rules).tolist()))
+
+
+@pytest.mark.parametrize("n", [1, 4, 6])
+def test_given_trees_are_counted_rule_by_rule(n):
+    rng = np.random.default_rng(n)
+    for heads in projective_trees(n)[::7]:
+        tags, offsets = batch(rng, [n])
+        counts = empty_counts(N_TAGS)
+        charts.count_trees(tags, offsets, np.array(heads), counts)
+        for ours, theirs in zip(counts, padded(tree_counts(tags.tolist(), heads)), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
+def test_harmonic_counts_follow_the_attachment_probabilities(power):
+    rng = np.random.default_rng(7)
+    lengths = [5, 1, 2]
+    tags, offsets = batch(rng, lengths)
+    root, stop, choose = empty_counts(N_TAGS)
+    for sentence in np.split(tags, offsets[1:-1]):
+        n = len(sentence)
+        distance = np.abs(np.subtract.outer(np.arange(n), np.arange(n))).astype(float)
+        np.fill_diagonal(distance, np.inf)
+        closeness = np.where(np.isinf(distance), 0.0, distance**-power)
+        attach = closeness / np.maximum(closeness.sum(axis=0), 1e-300) * (n - 1) / n  # [head, a]
+        for h in range(n):
+            root[sentence[h]] += 1 / n
+            for direction, side in enumerate((range(h), range(h + 1, n))):
+                p = attach[h, side]
+                np.add.at(choose, (sentence[h], direction, sentence[side]), p)
+                none = np.prod(1 - p)
+                stop[sentence[h], direction] += [
+                    [none, 1 - none],
+                    [1 - none, p.sum() - (1 - none)],
+                ]
+    counts = empty_counts(N_TAGS)
+    charts.harmonic_counts(tags, offsets, power, counts)
+    for ours, theirs in zip(counts, (root, stop, choose), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-13, atol=1e-15)
+    assert counts[0].sum() + counts[2].sum() == pytest.approx(sum(lengths))
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_each_kernel_is_compiled_once():
+    rng = np.random.default_rng(8)
+    tags, offsets = batch(rng, [3, 2])
+    rules = random_rules(rng, N_TAGS)
+    for best in (False, True):
+        inside_outside(tags, offsets, rules, best)
+    inside(tags, offsets, rules)
+    best_trees(tags, offsets, rules)
+    for kernel in (charts.inside, charts.inside_outside, charts.best_trees):
+        assert len(kernel.signatures) == 1
