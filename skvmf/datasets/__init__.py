@@ -1,6 +1,7 @@
 """Floor 5: corpora and samples for examples and tests, and readers for files of your own."""
 
+from ._conllu import load_conllu
 from ._corpora import load_docstrings, load_jsonl
 from ._samples import make_vonmises_fisher_blobs
 
-__all__ = ["load_docstrings", "load_jsonl", "make_vonmises_fisher_blobs"]
+__all__ = ["load_conllu", "load_docstrings", "load_jsonl", "make_vonmises_fisher_blobs"]
