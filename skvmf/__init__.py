@@ -1,5 +1,6 @@
 """Numba-accelerated, scikit-learn-compatible estimators for mixture models."""
 
 from ._version import __version__
+from .mixture import VonMisesFisherMixture
 
-__all__ = ["__version__"]
+__all__ = ["VonMisesFisherMixture", "__version__"]

@@ -57,7 +57,8 @@ def nearest_partition(
         components = run_em(model, rows, params, max_iter=max_iter, tol=1e-4).params.components
 
     def share(chunk: Chunk) -> tuple[Shares, Array]:
-        shares, counts, _ = posterior.assign(*twin.scores(chunk, components), weights, chunk)
+        scores, slopes, bias = twin.scores(chunk, components)
+        shares, counts, _ = posterior.assign(scores, slopes, bias, weights, chunk)
         return shares, counts
 
     return partition_statistics(family, rows, twin.centres(components), share)
@@ -156,4 +157,5 @@ def _draw(weights: Array, loss: Array | None, size: int, rng: np.random.RandomSt
         cumulative *= loss
     np.cumsum(cumulative, out=cumulative)
     drawn = rng.uniform(size=size) * cumulative[-1]
-    return np.minimum(np.searchsorted(cumulative, drawn, side="right"), len(weights) - 1)
+    rows: Array = np.searchsorted(cumulative, drawn, side="right")
+    return np.minimum(rows, len(weights) - 1)

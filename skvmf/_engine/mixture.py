@@ -101,8 +101,8 @@ class MixtureModel:
 
     def evaluate(self, params: Params, chunk: Chunk) -> Array:
         """Return the sum of the rows' values and of their weights."""
-        scores = self.family.scores(chunk, params.components)
-        _, _, values = self.posterior.assign(*scores, params.weights, chunk)
+        scores, slopes, bias = self.family.scores(chunk, params.components)
+        _, _, values = self.posterior.assign(scores, slopes, bias, params.weights, chunk)
         return np.array([chunk.weights @ values, chunk.weights.sum()])
 
     def lower_bound(self, stats: Statistics, params: Params) -> float:

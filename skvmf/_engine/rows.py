@@ -36,7 +36,8 @@ class DenseChunk:
 
     def row(self, n: int) -> Array:
         """Return one row as the family sees it, in float64."""
-        return self.X[n].astype(np.float64) * self.scales[n]
+        row: Array = self.X[n].astype(np.float64) * self.scales[n]
+        return row
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,8 @@ class Rows(ABC):
         """Rows that are not zero; every row where `unit` is False."""
         if self._scales is None:
             return np.ones(self.n_rows, dtype=bool)
-        return self._scales != 0
+        nonzero: Array = self._scales != 0
+        return nonzero
 
     def fold(self, function: Callable[[Any], Part]) -> Part:
         """Add ``function(chunk)`` over the blocks, in their order."""

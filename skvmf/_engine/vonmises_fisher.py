@@ -1,7 +1,6 @@
 """The von Mises-Fisher family: what a component on the unit sphere is."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -19,8 +18,8 @@ class Components:
     """Parameters of K components and the arrays derived from them, made once a step.
 
     `directions` (d, K) are unit columns; `lengths` (K,) and `complements` (K,) are the mean
-    resultant length r and 1 - r; log p = kappa m.x + `log_normalizers`.
-    `natural` (d, K) is kappa m in the precision in which scores are computed.
+    resultant length r and 1 - r; log p = kappa m.x + `log_normalizers`. Float32 rows are
+    scored in float64 where `wide`; dense rows by their chords to the means where `tight`.
     """
 
     directions: Array
@@ -28,7 +27,7 @@ class Components:
     complements: Array
     concentrations: Array
     log_normalizers: Array
-    natural: Array
+    wide: bool
     tight: bool
 
 
@@ -40,8 +39,6 @@ class VonMisesFisher:
     ----------
     dim : int
         Dimension of the ambient space, at least 2.
-    dtype : dtype
-        Of the data; scores are computed in it while concentrations are moderate.
     tied : bool
         One concentration for all: the exact maximum likelihood for a shared kappa.
     method : str
@@ -53,7 +50,6 @@ class VonMisesFisher:
     """
 
     dim: int
-    dtype: np.dtype[Any]
     tied: bool = False
     method: str = "exact"
     prior_strength: float = 0.0
@@ -71,16 +67,14 @@ class VonMisesFisher:
             psi = vmf.negentropy(lengths, self.dim, complement=complements, method=self.method)
             log_partition = kappa * lengths - psi
         largest = kappa.max()
-        wide = largest > min(16_000, 84 * (self.dim - 1))  # float32 scores lose digits beyond
-        dtype = np.dtype(np.float64) if wide else self.dtype
         return Components(
             directions,
             np.broadcast_to(lengths, kappa.shape).copy(),
             np.broadcast_to(complements, kappa.shape).copy(),
             kappa,
             -log_partition - vmf.log_sphere_area(self.dim),
-            (directions * kappa).astype(dtype, copy=False),
-            bool(largest > 4e5),
+            wide=bool(largest > min(16_000, 84 * (self.dim - 1))),
+            tight=bool(largest > 4e5),
         )
 
     def kmeans(self) -> "VonMisesFisher":
@@ -115,12 +109,6 @@ class VonMisesFisher:
         """Return a newly made family with this one's anchor."""
         return replace(fresh, prior_length=self.prior_length)
 
-    def for_dtype(self, components: Components, dtype: np.dtype[Any]) -> Components:
-        """Return the same components, to score rows of another dtype."""
-        return replace(self, dtype=dtype).components(
-            components.directions, components.lengths, components.complements
-        )
-
     @property
     def blank_log_density(self) -> float:
         """Log-density of a row without direction: the uniform one."""
@@ -128,17 +116,18 @@ class VonMisesFisher:
 
     def scores(self, chunk: Chunk, components: Components) -> tuple[Array, Array, Array]:
         """Return (n, K) scores, (n,) slopes, (K,) biases: log p = slopes * scores + bias."""
-        natural = components.natural
+        kappa = components.concentrations
         if isinstance(chunk, SparseChunk):
-            scores = np.empty((len(chunk.scales), natural.shape[1]), dtype=natural.dtype)
-            sparse_kernels.csr_dot(chunk.indptr, chunk.indices, chunk.data, natural, scores)
+            scores = _sparse_dot(chunk, components.directions, wide=components.wide)
+            scores *= kappa.astype(scores.dtype)
         elif components.tight:
             scores = self._half_squared_chords(chunk, components)
-            scores *= components.concentrations
-            bias = components.concentrations + components.log_normalizers
-            return scores, np.ones(len(scores)), bias
+            scores *= kappa
+            return scores, np.ones(len(scores)), kappa + components.log_normalizers
         else:
-            scores = np.dot(chunk.X.astype(natural.dtype, copy=False), natural)
+            dtype = np.float64 if components.wide else chunk.X.dtype
+            natural = (components.directions * kappa).astype(dtype, copy=False)
+            scores = np.dot(chunk.X.astype(dtype, copy=False), natural)
         return scores, chunk.scales, components.log_normalizers
 
     def moments(self, chunk: Chunk, shares: Shares, components: Components) -> tuple[Array, ...]:
@@ -161,10 +150,13 @@ class VonMisesFisher:
         return sums, deficits
 
     def maximize(self, stats: Statistics, components: Components) -> Components:
-        """Return the maximum a posteriori components; empty ones keep their parameters."""
+        """Return the maximum a posteriori components; empty ones keep their parameters.
+
+        The sums in `stats` are used up: they become the directions.
+        """
         counts = stats.counts
         full = counts > 0
-        means = _means(stats)
+        means = _means(stats, out=stats.moments[0])
         squares = np.einsum("dk,dk->k", means, means)
         lengths = np.sqrt(squares)
         complements = 1 - lengths
@@ -234,9 +226,7 @@ class VonMisesFisher:
         if isinstance(chunk, DenseChunk):
             cosines = np.dot(chunk.X, centres.T.astype(chunk.X.dtype))
         else:
-            cosines = np.empty((len(chunk.scales), len(centres)))
-            matrix = np.ascontiguousarray(centres.T)
-            sparse_kernels.csr_dot(chunk.indptr, chunk.indices, chunk.data, matrix, cosines)
+            cosines = _sparse_dot(chunk, np.ascontiguousarray(centres.T), wide=True)
         distances: Array = np.maximum(1 - cosines * chunk.scales[:, None], 0)
         return distances
 
@@ -267,9 +257,10 @@ class VonMisesFisher:
         return chords
 
 
-def _means(stats: Statistics) -> Array:
+def _means(stats: Statistics, out: Array | None = None) -> Array:
     """Return the mean parameters (d, K); 0 for an empty component."""
-    means: Array = stats.moments[0] / np.where(stats.counts > 0, stats.counts, 1.0)
+    counts = np.where(stats.counts > 0, stats.counts, 1.0)
+    means: Array = np.divide(stats.moments[0], counts, out=out)
     return means
 
 
@@ -291,6 +282,13 @@ def _weigh(chords: Array, shares: Shares, chunk: DenseChunk) -> Array:
         shares.values[:, 0] * chords[np.arange(len(chords)), shares.columns[:, 0]],
     )
     return total
+
+
+def _sparse_dot(chunk: SparseChunk, matrix: Array, *, wide: bool) -> Array:
+    dtype = np.float64 if wide else chunk.data.dtype
+    product = np.empty((len(chunk.scales), matrix.shape[1]), dtype=dtype)
+    sparse_kernels.csr_dot(chunk.indptr, chunk.indices, chunk.data, matrix, product)
+    return product
 
 
 def _sparse_sums(chunk: SparseChunk, shares: Shares, K: int) -> Array:

@@ -242,8 +242,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
         X = self._validate(X, reset=False)
         rows = self._make_rows(X, check_sample_weight(sample_weight, X))
         model = replace(self._model(), posterior=_LOG_DENSITY)
-        params = self._params_for(rows)
-        stats = rows.fold(partial(model.evaluate, params))
+        stats = rows.fold(partial(model.evaluate, self._params))
         return float(stats[0] / stats[1]) if stats[1] > 0 else self._family.blank_log_density
 
     def aic(self, X):
@@ -297,7 +296,8 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         if n_samples < 1:
             raise ValueError(
-                f"Invalid value for 'n_samples': {n_samples}. Sampling requires at least one sample."
+                f"Invalid value for 'n_samples': {n_samples}. "
+                "Sampling requires at least one sample."
             )
         rng = check_random_state(self.random_state)
         counts = rng.multinomial(n_samples, self.weights_)
@@ -361,13 +361,9 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         return self._make_rows(self._validate(X, reset=False), None)
 
-    def _params_for(self, rows):
-        components = self._family.for_dtype(self._params.components, rows.dtype)
-        return replace(self._params, components=components)
-
     def _expect(self, rows, posterior, write):
         """Call ``write(shares, values, span)`` with the unweighted shares of each block."""
-        params = self._params_for(rows)
+        params = self._params
 
         def share(chunk, span):
             scores = self._family.scores(chunk, params.components)
@@ -423,8 +419,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
                 f"n_components is {self.n_components}. Set warm_start=False to start afresh."
             )
         family = self._family.refreshed(self._make_family(rows))
-        components = family.for_dtype(self._params.components, rows.dtype)
-        return family, Params.start(self._params.weights, components)
+        return family, Params.start(self._params.weights, self._params.components)
 
     def _start(self, rows, rng):
         """Return a family anchored on a first partition, and first parameters."""

@@ -224,7 +224,6 @@ default='kmeans'
         mixture._validate_params()
         family = VonMisesFisher(
             centres.shape[1],
-            np.dtype(np.float64),
             tied=mixture.concentration_type == "tied",
             method=mixture.negentropy,
         )
@@ -261,12 +260,11 @@ default='kmeans'
            Mises-Fisher distribution", section 1.
         """
         rows = self._new_rows(X)
-        params = self._params_for(rows)
         log_area = vmf.log_sphere_area(rows.n_features)
         divergence = np.empty((rows.n_rows, len(self.weights_)), dtype=rows.dtype)
 
         def write(chunk, span):
-            scores, slopes, bias = self._family.scores(chunk, params.components)
+            scores, slopes, bias = self._family.scores(chunk, self._params.components)
             divergence[span] = -(scores * slopes[:, None] + (bias + log_area))
 
         rows.for_each(write)
@@ -281,7 +279,6 @@ default='kmeans'
     def _make_family(self, rows):
         return VonMisesFisher(
             rows.n_features,
-            rows.dtype,
             tied=self.concentration_type == "tied",
             method=self.negentropy,
             prior_strength=float(self.concentration_prior),

@@ -20,8 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, normalize
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from skvmf import VonMisesFisherMixture
 from skvmf.distributions import vonmises_fisher as vmf
-from skvmf.mixture import VonMisesFisherMixture
 
 from .checks import assert_bound_never_falls, assert_finite
 

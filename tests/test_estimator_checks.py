@@ -1,0 +1,36 @@
+"""scikit-learn's own checks over every estimator."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skvmf import VonMisesFisherMixture
+
+RANDOM_START = (
+    "a random start draws rows, and draws others from repeated than from weighted rows; "
+    "the same partition gives the same fit, which our own tests check"
+)
+CLASSIFIER_TAGS = (
+    "the check reads classifier_tags of anything with predict_proba, and a density "
+    "estimator has none; our own tests fit and predict sparse data"
+)
+
+
+def expected_failures(estimator):
+    """Return the checks that cannot pass, and why."""
+    failures = {
+        "check_estimator_sparse_array": CLASSIFIER_TAGS,
+        "check_estimator_sparse_matrix": CLASSIFIER_TAGS,
+    }
+    if estimator.n_components > 1:
+        failures["check_sample_weight_equivalence_on_dense_data"] = RANDOM_START
+        failures["check_sample_weight_equivalence_on_sparse_data"] = RANDOM_START
+    return failures
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(
+    [VonMisesFisherMixture(), VonMisesFisherMixture(n_components=2)],
+    expected_failed_checks=expected_failures,
+)
+def test_estimator(estimator, check):
+    check(estimator)
