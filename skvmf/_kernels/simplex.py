@@ -64,31 +64,42 @@ def _exp64(t):
 
 
 @row_kernel
+def _is_single(x):
+    """Tell float32 from float64; the compiler knows the answer."""
+    return x.dtype.type(1.0) + x.dtype.type(1e-9) == x.dtype.type(1.0)
+
+
+@row_kernel
 def _shift_rows(scores, slopes, offsets, z, lanes, tops):
     """Set z = slopes * scores + offsets, and find the largest of each row.
 
     `lanes` holds running maxima one vector apart, which is what lets the loop be vectorised.
     """
-    K, width = scores.shape[1], 512 // np.finfo(z.dtype).bits
+    K, width = scores.shape[1], 16 if _is_single(z) else 8
     for n in range(scores.shape[0]):
         row, shifted, lane, slope = scores[n], z[n], lanes[n], slopes[n]
         for k in range(K):
             value = slope * row[k] + offsets[k]
             shifted[k] = value
             lane[k + width] = value if value > lane[k] else lane[k]
-        top = lane[K]
-        for k in range(K + 1, K + width):
-            top = lane[k] if lane[k] > top else top
-        tops[n] = top
+        lane = lane[K:]
+        a, b, c, d = lane[0], lane[1], lane[2], lane[3]
+        for k in range(4, width, 4):
+            a = lane[k] if lane[k] > a else a
+            b = lane[k + 1] if lane[k + 1] > b else b
+            c = lane[k + 2] if lane[k + 2] > c else c
+            d = lane[k + 3] if lane[k + 3] > d else d
+        a, c = (a if a > b else b), (c if c > d else d)
+        tops[n] = a if a > c else c
 
 
 @row_kernel
 def _exp_rows(z, tops, e, lanes, sums):
     """Set e = exp(z - tops) and sum each row, with running sums one vector apart."""
-    K, width = z.shape[1], 512 // np.finfo(z.dtype).bits
+    K, width = z.shape[1], 16 if _is_single(z) else 8
     for n in range(tops.shape[0]):
         row, powers, lane, top = z[n], e[n], lanes[n], tops[n]
-        if np.finfo(z.dtype).bits == 32:
+        if _is_single(z):
             for k in range(K):
                 powers[k] = _exp32(np.float32(row[k] - top))
                 lane[k + width] = lane[k] + powers[k]
@@ -96,8 +107,7 @@ def _exp_rows(z, tops, e, lanes, sums):
             for k in range(K):
                 powers[k] = _exp64(row[k] - top)
                 lane[k + width] = lane[k] + powers[k]
-    for n in range(tops.shape[0]):
-        lane = lanes[n, K:]
+        lane = lane[K:]
         a, b, c, d = lane[0], lane[1], lane[2], lane[3]
         for k in range(4, width, 4):
             a += lane[k]
@@ -121,7 +131,7 @@ def _count_rows(e, shares, counts):
 def _scale_rows(e, factors, scores):
     """Set scores = factors * e, subnormal results flushed to zero."""
     zero = scores.dtype.type(0.0)
-    tiny = scores.dtype.type(np.finfo(scores.dtype).tiny)
+    tiny = scores.dtype.type(TINY_32 if _is_single(scores) else TINY_64)
     for n in range(scores.shape[0]):
         row, powers, factor = scores[n], e[n], factors[n]
         for k in range(row.shape[0]):
@@ -147,7 +157,7 @@ def softmax_rows(scores, slopes, offsets, weights, scales, counts, values):
     values : (n,) float64
     """
     N, K = scores.shape
-    width = 512 // np.finfo(scores.dtype).bits
+    width = 16 if _is_single(scores) else 8
     P = (K + width - 1) // width * width
     z = np.full((BLOCK, P), -np.inf, scores.dtype)
     e = np.zeros((BLOCK, P), scores.dtype)
@@ -177,11 +187,12 @@ def softmax_rows(scores, slopes, offsets, weights, scales, counts, values):
 @row_kernel
 def _first_rows(z, tops, labels):
     """Where each row of z first equals its largest."""
+    K = np.int32(z.shape[1])
     for n in range(labels.shape[0]):
-        row, top = z[n], tops[n]
-        first = np.int32(row.shape[0])
+        row, top, first = z[n], tops[n], K
         for k in range(row.shape[0]):
-            first = np.int32(min(first, np.int32(k) if row[k] == top else first))
+            found = np.int32(k) if row[k] == top else K
+            first = found if found < first else first
         labels[n] = first
 
 
@@ -199,7 +210,7 @@ def argmax_rows(scores, slopes, offsets, weights, scales, counts, values, labels
     labels : (n,) int32
     """
     N, K = scores.shape
-    width = 512 // np.finfo(scores.dtype).bits
+    width = 16 if _is_single(scores) else 8
     z = np.empty((BLOCK, K), scores.dtype)
     lanes = np.full((BLOCK, K + width), -np.inf, scores.dtype)
     tops = np.empty(BLOCK, scores.dtype)
