@@ -13,9 +13,7 @@ those series. All arrays are contiguous float64, all results as exact as their a
 import math
 
 from ._jit import kernel
-
-WIDE = 32.0
-_FAR = 90.0  # the inverse expansion is exact where 2a(1 + r^2)/(1 - r^2) is beyond
+from .vonmises_fisher_tables import FAR, WIDE
 
 
 @kernel
@@ -187,7 +185,7 @@ def negentropy(r, complement, dim, excess, tail, constant, order, out):
         w = x * x
         vee = q * (1.0 + x)  # 1 - r^2
         tau = vee / (1.0 + w)
-        if a < WIDE and 2.0 * a < _FAR * tau:
+        if a < WIDE and 2.0 * a < FAR * tau:
             out[i] = _corner(x, q, a, order)
         elif order == 0:
             rest = 0.5 * math.log1p(w) - a * (math.log1p(-w) if w < 0.5 else math.log(vee))

@@ -1,0 +1,241 @@
+"""The exact kernels against tables of 30 digits, and the polynomials against exact fractions."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from skvmf._kernels import vonmises_fisher as kernels
+from skvmf._kernels import vonmises_fisher_tables as tables
+
+TABLE = dict(np.load(Path(__file__).parents[1] / "reference" / "vmf_table.npz"))
+NONE_GIVEN = np.empty(0)
+
+
+def log_partition(kappa, dim, deficit=False):
+    table, out = tables.expansions(dim), np.empty(len(kappa))
+    kernels.log_partition(kappa, dim, table.tail, table.constant, deficit, out)
+    return out
+
+
+def mean_resultant_length(kappa, dim, complement=False):
+    out = np.empty(len(kappa))
+    kernels.mean_resultant_length(kappa, dim, tables.expansions(dim).gap, complement, out)
+    return out
+
+
+def negentropy(r, dim, order, q=NONE_GIVEN):
+    table, out = tables.expansions(dim), np.empty(len(r))
+    constant = table.inverse_constant
+    kernels.negentropy(r, q, dim, table.excess, table.inverse_tail, constant, order, out)
+    return out
+
+
+def worst_error(function, expected, *columns):
+    """Largest relative error over the table, one call for each dimension."""
+    worst = 0.0
+    for d in np.unique(TABLE["d"]):
+        rows = TABLE["d"] == d
+        result = function(int(d), *(TABLE[name][rows] for name in columns))
+        worst = max(worst, np.abs(result / TABLE[expected][rows] - 1).max())
+    return worst
+
+
+class TestReference:
+    def test_log_partition(self):
+        def phi(d, kappa):
+            return log_partition(kappa, d)
+
+        assert worst_error(phi, "log_partition", "kappa") < 1e-14
+
+    def test_deficit(self):
+        def deficit(d, kappa):
+            return log_partition(kappa, d, deficit=True)
+
+        assert worst_error(deficit, "deficit", "kappa") < 1e-14
+
+    def test_mean_resultant_length(self):
+        def length(d, kappa):
+            return mean_resultant_length(kappa, d)
+
+        assert worst_error(length, "r", "kappa") < 1e-14
+
+    def test_complement(self):
+        def complement(d, kappa):
+            return mean_resultant_length(kappa, d, complement=True)
+
+        assert worst_error(complement, "one_minus_r", "kappa") < 1e-14
+
+    @pytest.mark.parametrize(
+        ("order", "expected"), [(0, "psi"), (1, "kappa_of_rounded"), (2, "psi2")]
+    )
+    def test_inverse(self, order, expected):
+        def inverse(d, r, q):
+            return negentropy(r, d, order, q)
+
+        assert worst_error(inverse, expected, "r", "one_minus_r") < 1e-14
+
+
+def beside(value):
+    """Two neighbours in floating point on either side of a value."""
+    return np.array([np.nextafter(value, 0), np.nextafter(value, np.inf)])
+
+
+def seam(values):
+    """The jump between two neighbours, relative to their size."""
+    return abs(values[1] / values[0] - 1)
+
+
+class TestSeams:
+    """Where two regions meet the formulas agree; the functions themselves move by 1e-15."""
+
+    @pytest.mark.parametrize("dim", [2, 3, 7, 20, 50, 64])
+    @pytest.mark.parametrize("flag", [False, True])
+    def test_forward(self, dim, flag):
+        kappa = beside(32.0)
+        assert seam(log_partition(kappa, dim, flag)) < 1e-14
+        assert seam(mean_resultant_length(kappa, dim, flag)) < 1e-14
+
+    @pytest.mark.parametrize("order", [0, 1, 2])
+    @pytest.mark.parametrize("dim", [2, 3, 7, 20, 50, 64])
+    def test_inverse_expansion(self, dim, order):
+        tau = (dim - 1) / tables.FAR  # tau = (1 - r^2)/(1 + r^2)
+        q = 2 * tau / (1 + tau) / (1 + np.sqrt((1 - tau) / (1 + tau)))
+        q = q * (1 + np.array([4e-16, -4e-16]))
+        assert seam(negentropy(1 - q, dim, order, q)) < 1e-14
+
+    @pytest.mark.parametrize("order", [0, 1, 2])
+    @pytest.mark.parametrize("dim", [2, 3, 7, 20, 50, 64])
+    @pytest.mark.parametrize("r", [1e-4, 0.7])
+    def test_corner(self, dim, order, r):
+        r = beside(r)
+        assert seam(negentropy(r, dim, order)) < 1e-14
+
+    @pytest.mark.parametrize("order", [0, 1, 2])
+    @pytest.mark.parametrize("dim", [2, 20, 65, 1000, 10**7])
+    def test_logarithms(self, dim, order):
+        assert seam(negentropy(beside(np.sqrt(0.5)), dim, order)) < 1e-14
+
+    @pytest.mark.parametrize("kappa", [1e-3, 1.0, 31.0, 40.0, 1e5])
+    @pytest.mark.parametrize("dim", [61, 62, 63, 64])
+    def test_dimensions(self, dim, kappa):
+        """The recurrence of the Bessel functions joins d and d + 2, on either side of 65."""
+        kappa = np.array([kappa])
+        ratio, above = (mean_resultant_length(kappa, d) for d in (dim, dim + 2))
+        assert ratio * (above + dim / kappa) == pytest.approx(1, rel=1e-14)
+        step = np.log(dim * ratio / kappa)
+        phi = log_partition(kappa, dim)
+        change = log_partition(kappa, dim + 2) - phi
+        assert change == pytest.approx(step, abs=1e-14 * phi[0] + 5e-16)  # an ulp of the log's 1
+
+
+class TestZero:
+    @pytest.mark.parametrize("dim", [2, 3, 64, 65, 1000, 10**7])
+    def test_exact(self, dim):
+        zero = np.zeros(1)
+        assert log_partition(zero, dim) == log_partition(zero, dim, deficit=True) == 0
+        assert mean_resultant_length(zero, dim) == 0
+        assert mean_resultant_length(zero, dim, complement=True) == 1
+        assert [negentropy(zero, dim, order)[0] for order in (0, 1, 2)] == [0, 0, dim]
+
+    @pytest.mark.parametrize("dim", [2, 3, 64, 65, 10**7])
+    def test_near(self, dim):
+        tiny = np.array([1e-300, 1e-160, 1e-20])
+        assert mean_resultant_length(tiny, dim) == pytest.approx(tiny / dim, rel=1e-15)
+        assert negentropy(tiny, dim, 1) == pytest.approx(tiny * dim, rel=1e-15)
+        assert log_partition(tiny, dim, deficit=True) == pytest.approx(tiny, rel=1e-15)
+
+
+def fractions(rows):
+    return [np.array([Fraction(value) for value in row]) for row in rows]
+
+
+def times(left, right):
+    """Multiply polynomials, ascending coefficients."""
+    return np.convolve(left, right)
+
+
+def plus(*polynomials):
+    total = np.zeros(max(map(len, polynomials)), dtype=polynomials[0].dtype)
+    for p in polynomials:
+        total[: len(p)] = total[: len(p)] + p
+    return total
+
+
+def euler(p):
+    """The variable times the derivative."""
+    return p * np.arange(len(p))
+
+
+def riccati_residual(c, k):
+    """Order S^-k of the Riccati equation times 1 + t, for A = kappa/(a + S) sum c_k(t) S^-k."""
+    below = c[k - 1]
+    squares = plus(*(times(c[i], c[k - i]) for i in range(k + 1)))
+    slope = times(np.array([1, 0, -1]), euler(below) + (k - 1) * below)
+    t = np.array([0, 1])
+    return plus(times(t, below), -slope, times(np.array([1, -1]), squares), 2 * times(t, c[k]))
+
+
+def inverse_residual(h, n):
+    """Order (2a)^-n of (h - 1)(h - tau (1 - tau^2) h') = tau h/(2a): the ODE for the inverse."""
+    bracket = [plus(p, times(np.array([-1, 0, 1]), euler(p))) for p in h[: n + 1]]
+    products = plus(*(times(h[i], bracket[n - i]) for i in range(1, n + 1)))
+    return plus(products, -times(np.array([0, 1]), h[n - 1]))
+
+
+class TestPolynomials:
+    """Where coefficients are exact in float64 the equations hold exactly; then to rounding."""
+
+    @pytest.mark.parametrize("k", range(1, 12))
+    def test_ratio_series_solves_the_riccati_equation(self, k):
+        assert not any(riccati_residual(fractions(tables._ratio_series()[: k + 1]), k))
+
+    @pytest.mark.parametrize("n", range(1, 12))
+    def test_inverse_series_solves_the_ode(self, n):
+        assert not any(inverse_residual(fractions(tables._inverse_series()[: n + 1]), n))
+
+    @pytest.mark.parametrize("k", range(12, 19))
+    def test_high_orders(self, k):
+        for rows, residual in (
+            (tables._ratio_series(), riccati_residual),
+            (tables._inverse_series(), inverse_residual),
+        ):
+            assert np.abs(residual(rows, k)).max() < 1e-14 * np.abs(rows[k]).max()
+
+    @pytest.mark.parametrize("k", range(2, 18))
+    def test_integrals(self, k):
+        series = tables._series()
+        t = np.linspace(0.1, 1, 10)
+        for integrals, rows, power in (
+            (series.integrals[k], series.ratios[k], t**2),
+            (series.inverse_integrals[k], series.inverses[k], t),
+        ):
+            slope = np.polyval(euler(integrals)[::-1], t) / t
+            expected = -np.polyval(rows[::-1], t) / (power * (1 + t))
+            assert slope == pytest.approx(expected, abs=1e-12 * np.abs(integrals).max())
+
+    def test_first_polynomials(self):
+        """c_1 = -t/2, c_2 = (-4t + t^2 + 5t^3)/8; h_n = tau^n p_n(tau^2), p_3 = 2 - 7s + 5s^2."""
+        c, h = tables._ratio_series(), tables._inverse_series()
+        assert c[1, :3].tolist() == [0, -0.5, 0]
+        assert c[2, :5].tolist() == [0, -0.5, 0.125, 0.625, 0]
+        assert h[3, :9].tolist() == [0, 0, 0, 2, 0, -7, 0, 5, 0]
+
+    @pytest.mark.parametrize("dim", [2, 3, 10, 64, 65, 100, 1000, 10**7])
+    def test_sums_have_even_length(self, dim):
+        table = tables.expansions(dim)
+        for name in ("gap", "tail", "excess", "inverse_tail"):
+            assert len(getattr(table, name)) % 2 == 0
+
+    def test_large_dimensions_need_few_terms(self):
+        assert [len(tables.expansions(d).gap) for d in (100, 10**4, 10**7)] == [30, 12, 6]
+
+
+def test_one_signature_for_each_kernel():
+    names = ("log_partition", "mean_resultant_length", "negentropy")
+    log_partition(np.ones(2), 3)
+    for name in names:
+        function = getattr(kernels, name)
+        if hasattr(function, "signatures"):  # with the JIT disabled there is nothing to count
+            assert len(function.signatures) <= 1
