@@ -1,0 +1,45 @@
+"""Settings of the documentation: ``sphinx-build -W doc doc/_build/html``; needs no network."""
+
+import os
+
+import skvmf
+
+project = "skvmf"
+author = "the skvmf developers"
+copyright = author
+release = skvmf.__version__
+version = ".".join(release.split(".")[:2])
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "examples"]
+templates_path = []
+html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_theme_options = {
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
+}
+html_show_sourcelink = False
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc sections say more
+numpydoc_show_class_members = True
+numpydoc_show_inherited_class_members = {}
+numpydoc_class_members_toctree = False
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"plot_",
+    "ignore_pattern": r"__init__\.py",
+    "download_all_examples": False,
+    "show_memory": False,
+    "within_subsection_order": "FileNameSortKey",
+}

@@ -1,0 +1,167 @@
+"""What the documentation shows is what happens: docstrings, README, user guide, main job."""
+
+import configparser
+import doctest
+import importlib
+import json
+import re
+import runpy
+import sys
+from types import FunctionType
+
+import numpy as np
+import pytest
+
+from .conftest import ROOT
+
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+OPTIONAL = {"dask", "matplotlib", "torch"}
+
+MODULES = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for path in (ROOT / "skvmf").rglob("*.py")
+    if ">>>" in path.read_text(encoding="utf-8")
+)
+PUBLIC = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for path in sorted((ROOT / "skvmf").rglob("*.py"))
+    if not any(re.match("_(?!_init__)", part) for part in path.relative_to(ROOT).parts)
+]
+PAGES = sorted(
+    path.relative_to(ROOT)
+    for path in (ROOT / "doc").rglob("*.rst")
+    if ">>>" in path.read_text(encoding="utf-8")
+    and not {"_build", "generated", "auto_examples"} & set(path.parts)
+)
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    """Run examples where the files they write do no harm."""
+    monkeypatch.chdir(tmp_path)
+
+
+def run(example):
+    report = []
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    failed = runner.run(example, out=report.append).failed
+    assert not failed, "".join(report)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name):
+    module = load(name)
+    for example in doctest.DocTestFinder(exclude_empty=True).find(module, name):
+        run(example)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_pages(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    run(doctest.DocTestParser().get_doctest(text, {}, str(page), str(page), 0))
+
+
+def test_readme():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert blocks
+    namespace = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), namespace)
+
+
+def load(name):
+    """Import a module, or skip where it needs an optional package that is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        if error.name in OPTIONAL:
+            pytest.skip(f"needs {error.name}")
+        raise
+
+
+def public_names(module):
+    """Return the names of what the module promises: documented functions and classes."""
+    names = [name for name in getattr(module, "__all__", []) if not name.startswith("_")]
+    return [name for name in names if callable(getattr(module, name))]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_the_reference_lists_every_public_name(name):
+    reference = (ROOT / "doc" / "api.rst").read_text(encoding="utf-8")
+    listed = re.findall(r"^   (\w+)$", reference, re.MULTILINE)
+    missing = set(public_names(load(name))) - set(listed)
+    assert not missing, f"not in doc/api.rst: {sorted(missing)}"
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_docstrings_pass_numpydoc_validation(name):
+    validate = pytest.importorskip("numpydoc.validate")
+    settings = configparser.ConfigParser()
+    settings.read(ROOT / "setup.cfg")
+    chosen = settings["tool:numpydoc_validation"]["checks"].split(",")
+    checks = validate.get_validation_checks(set(chosen))
+    module, errors = load(name), []
+    for item in public_names(module):
+        for path in [f"{name}.{item}", *methods(f"{name}.{item}", getattr(module, item))]:
+            found = validate.validate(path)["errors"]
+            errors += [f"{path}: {code} {text}" for code, text in found if code in checks]
+    assert not errors, "\n".join(errors)
+
+
+def methods(path, item):
+    """Yield the dotted names of a class's public methods that are skvmf's own."""
+    for base in item.__mro__ if isinstance(item, type) else []:
+        if base.__module__.startswith("skvmf."):
+            yield from (
+                f"{path}.{name}"
+                for name, value in vars(base).items()
+                if not name.startswith("_") and isinstance(value, FunctionType | classmethod)
+            )
+
+
+TOPICS = {
+    "hockey": ["puck", "ice", "goal", "skate", "rink"],
+    "cooking": ["salt", "pan", "butter", "oven", "flour"],
+    "sewing": ["thread", "needle", "button", "sleeve", "hem"],
+    "space": ["orbit", "moon", "rocket", "launch", "crater"],
+}
+
+
+def main_job(monkeypatch, *arguments):
+    """Run the main job as a script and leave its figure in the current directory."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    script = ROOT / "doc" / "examples" / "plot_cluster_docstrings.py"
+    monkeypatch.setattr(sys, "argv", [str(script), *map(str, arguments)])
+    names = runpy.run_path(str(script), run_name="__main__")
+    plt.close(names["figure"])
+    return names
+
+
+@pytest.mark.parametrize("more", [[], ["--concentration-type", "free"], ["--n-components", "5"]])
+def test_main_job_clusters_the_texts_of_a_file(tmp_path, monkeypatch, capsys, more):
+    rng = np.random.default_rng(0)
+    lines = [
+        json.dumps({"label": label, "text": "From: me\n\n" + " ".join(rng.choice(words, 8))})
+        for label, words in TOPICS.items()
+        for _ in range(20)
+    ]
+    path, figure = tmp_path / "texts.jsonl", tmp_path.resolve() / "a.png"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    names = main_job(monkeypatch, "--data", path, "--skip-headers", "--output", figure, *more)
+    printed = capsys.readouterr().out
+    assert figure.stat().st_size > 10_000
+    assert str(figure) in printed
+    assert "80 texts in 4 classes" in printed
+    if "--n-components" not in more:
+        heads = [set(words[:5]) for words in names["top_words"]]
+        assert all(set(words) in heads for words in TOPICS.values())
+        assert "1.000  1.000" in printed
+
+
+def test_main_job_finds_three_collections(shared, tmp_path, monkeypatch, capsys):
+    data = shared / "data" / "classic3.jsonl.gz"
+    main_job(monkeypatch, "--data", data, "--output", tmp_path / "a.png")
+    printed = capsys.readouterr().out
+    nmi = float(re.search(r"von Mises-Fisher.*?([01]\.\d+)", printed)[1])
+    assert nmi >= 0.9
