@@ -52,7 +52,7 @@ def newton(r, complement, dim, order, out):
     """Set out to psi' (order 1) or psi'' (order 2) by root finding in natural parameters.
 
     Newton's method on A(kappa) = r, within the bounds of Amos (1974). A is known to its last
-    digit only, so the relative error grows like 1e-16/(1 - r).
+    digit only, so the relative error grows like 1e-15/(1 - r).
     """
     a = 0.5 * (dim - 1.0)
     given = len(complement) > 0

@@ -99,7 +99,7 @@ def negentropy(
         - "refined": the paper's second refinement, about 0.2/d^3; orders 1 and 2 only.
         - "banerjee": the approximation of Banerjee et al., about 0.17/d.
         - "newton": root finding on the Perron continued fraction, as with natural
-          parameters; relative error about 1e-16/(1 - r).
+          parameters; relative error up to 1e-15/(1 - r).
 
     Returns
     -------

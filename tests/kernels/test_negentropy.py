@@ -1,0 +1,226 @@
+"""The paper's routes to psi: closed forms, the ODE, and roots in natural parameters."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skvmf._kernels import negentropy as kernels
+from skvmf._kernels import negentropy_newton as natural
+from skvmf._kernels import vonmises_fisher as exact
+from skvmf._kernels.vonmises_fisher_tables import expansions
+
+NONE_GIVEN = np.empty(0)
+BANERJEE, RATIONAL, REFINED = 0, 1, 2
+OFFERED = [(BANERJEE, 0), (BANERJEE, 1), (BANERJEE, 2), (RATIONAL, 0), (RATIONAL, 1), (RATIONAL, 2)]
+OFFERED += [(REFINED, 1), (REFINED, 2)]
+DIMS = [2, 3, 4, 5, 6, 7, 8, 20, 64, 65, 300, 10**4, 10**7]
+RADII = np.concatenate(
+    [[0.0, 1e-12, 1e-4], np.linspace(0.01, 0.99, 50), 1 - 10.0 ** -np.arange(3, 14)]
+)
+
+
+def closed_form(r, dim, refinement, order, q=NONE_GIVEN):
+    out = np.empty(len(r))
+    kernels.closed_form(r, q, dim, refinement, order, out)
+    return out
+
+
+def trajectory(dim, tolerance=1e-12):
+    series, checkpoints = np.empty(8), np.empty((4000, 3))
+    kernels.start_series(dim, series)
+    n = kernels.solve(dim, series, tolerance, checkpoints)
+    assert 1 < n < 4000
+    return series, checkpoints[:n].copy()
+
+
+def ode(r, dim, order, q=NONE_GIVEN, solution=None):
+    out = np.empty(len(r))
+    series, checkpoints = trajectory(dim) if solution is None else solution
+    kernels.ode(r, q, dim, series, checkpoints, order, out)
+    return out
+
+
+def newton(r, dim, order, q=NONE_GIVEN):
+    out = np.empty(len(r))
+    natural.newton(r, q, dim, order, out)
+    return out
+
+
+def truth(r, dim, order, q=NONE_GIVEN):
+    """The exact kernel, which has its own tests."""
+    table, out = expansions(dim), np.empty(len(r))
+    constant = table.inverse_constant
+    exact.negentropy(r, q, dim, table.excess, table.inverse_tail, constant, order, out)
+    return out
+
+
+def relative_error(result, expected):
+    return np.abs(result - expected) / np.where(expected == 0, 1, expected)
+
+
+class TestClosedForms:
+    @pytest.mark.parametrize(("refinement", "order"), OFFERED)
+    @pytest.mark.parametrize("dim", DIMS)
+    def test_finite(self, dim, refinement, order):
+        values = closed_form(RADII, dim, refinement, order)
+        assert np.isfinite(values).all() and (values >= 0).all()
+        assert values[0] == pytest.approx(dim if order == 2 else 0, rel=1e-15)
+
+    @pytest.mark.parametrize("dim", [2, 3, 6, 7, 20, 1000])
+    def test_printed_formulas(self, dim):
+        """As the paper prints them, in exact powers of r."""
+        r = np.linspace(0.1, 0.9, 9)
+        w, d = r * r, dim
+        Q = w**2 + (d - 2) * w + d - 1
+        expected = (d - 1) * r * (w**2 + (d - 3) * w + d) / ((1 - w) * Q)
+        assert closed_form(r, d, RATIONAL, 1) == pytest.approx(expected, rel=1e-13)
+        assert closed_form(r, d, BANERJEE, 1) == pytest.approx(r * (d - w) / (1 - w), rel=1e-13)
+        M = (1 + w) * Q**2 + (1 - w) ** 2 * (Q - 2 * w * (2 * w + d - 2))
+        below = (1 - w) * ((d - 1) * M - (1 - w) * Q**2)
+        expected = (d - 1) ** 2 * r * M / below
+        assert closed_form(r, d, REFINED, 1) == pytest.approx(expected, rel=1e-13)
+
+    @pytest.mark.parametrize("dim", [2, 3, 6, 7, 20, 1000])
+    @pytest.mark.parametrize(
+        ("refinement", "order"),
+        [(BANERJEE, 0), (BANERJEE, 1), (RATIONAL, 0), (RATIONAL, 1), (REFINED, 1)],
+    )
+    def test_orders_are_derivatives(self, dim, refinement, order):
+        r, h = np.linspace(0.05, 0.95, 19), 1e-4
+        weights = {-2: 1 / 12, -1: -2 / 3, 1: 2 / 3, 2: -1 / 12}
+        slope = sum(c * closed_form(r + j * h, dim, refinement, order) for j, c in weights.items())
+        assert slope / h == pytest.approx(closed_form(r, dim, refinement, order + 1), rel=1e-8)
+
+    @pytest.mark.parametrize(("refinement", "below"), [(RATIONAL, BANERJEE), (REFINED, RATIONAL)])
+    @pytest.mark.parametrize("dim", [2, 3, 6, 7, 20, 1000])
+    def test_refinement_is_the_ode(self, dim, refinement, below):
+        """k = (d-1) r/(1 - r^2 - 1/k'): the differential equation with an approximate psi''."""
+        r = np.linspace(0.05, 0.95, 19)
+        slope = closed_form(r, dim, below, 2)
+        expected = (dim - 1) * r / (1 - r * r - 1 / slope)
+        assert closed_form(r, dim, refinement, 1) == pytest.approx(expected, rel=1e-12)
+
+    @pytest.mark.parametrize("dim", [10, 30, 100, 300, 1000])
+    def test_absolute_errors_shrink_with_the_dimension(self, dim):
+        """The claim of the paper's figure 2, with the constants measured here."""
+        r = np.linspace(0.001, 0.999, 999)
+        errors = [
+            np.abs(closed_form(r, dim, refinement, order) - truth(r, dim, order)).max()
+            for refinement, order in [(BANERJEE, 1), (RATIONAL, 1), (REFINED, 1), (RATIONAL, 0)]
+        ]
+        bounds = [0.5, 0.11 / dim, 0.1 / dim**2, 0.06 / dim]
+        assert np.all(np.array(errors) <= bounds)
+
+    @pytest.mark.parametrize("refinement", [BANERJEE, RATIONAL, REFINED])
+    def test_complement_keeps_digits(self, refinement):
+        q = np.array([1e-20, 1e-13, 3e-9])
+        ratio = closed_form(1 - q, 50, refinement, 1, q) / (49 / (2 * q))
+        assert ratio == pytest.approx(1, rel=1e-8)
+
+
+class TestOde:
+    @pytest.mark.parametrize("dim", DIMS)
+    def test_everywhere(self, dim):
+        """One solution serves every r up to one; the paper's bar is 1e-9 on [0.01, 0.99]."""
+        solution = trajectory(dim)
+        for order, tolerance in ((0, 1e-12), (1, 1e-12), (2, 1e-9)):
+            error = relative_error(
+                ode(RADII, dim, order, solution=solution), truth(RADII, dim, order)
+            )
+            assert error.max() < tolerance
+
+    @pytest.mark.parametrize("dim", [2, 10, 1000])
+    def test_satisfies_the_equation(self, dim):
+        """The trace of the covariance: 1/psi'' + (d-1) r/psi' = 1 - r^2."""
+        solution = trajectory(dim)
+        r = RADII[1:]
+        slope, curvature = (ode(r, dim, order, solution=solution) for order in (1, 2))
+        trace = 1 / curvature + (dim - 1) * r / slope
+        assert trace == pytest.approx((1 - r) * (1 + r), rel=1e-14)
+
+    @pytest.mark.parametrize("dim", [2, 10, 1000])
+    def test_checkpoints_serve_any_values(self, dim):
+        """What a value is does not depend on which others are asked for, or on their order."""
+        solution = trajectory(dim)
+        whole = ode(RADII, dim, 1, solution=solution)
+        backwards = ode(RADII[::-1].copy(), dim, 1, solution=solution)[::-1]
+        single = [ode(np.array([r]), dim, 1, solution=solution)[0] for r in RADII]
+        assert (whole == backwards).all() and (whole == single).all()
+
+    def test_beyond_the_last_checkpoint(self):
+        q = np.array([1e-15, 1e-20, 1e-40])
+        r = np.ones(3)
+        for order in (0, 1):
+            assert ode(r, 5, order, q) == pytest.approx(truth(r, 5, order, q), rel=1e-13)
+
+    def test_tolerance_is_kept_and_pays(self):
+        sizes = []
+        for tolerance in (1e-6, 1e-9):
+            solution = trajectory(3, tolerance)
+            error = relative_error(ode(RADII, 3, 1, solution=solution), truth(RADII, 3, 1))
+            assert error.max() < 5 * tolerance
+            sizes.append(len(solution[1]))
+        assert sizes[0] < sizes[1] / 3
+
+    def test_work_does_not_grow_with_the_dimension(self):
+        """An explicit method would take steps in proportion to d/(1 - r)."""
+        assert len(trajectory(10**6)[1]) < len(trajectory(2)[1]) < 2000
+
+    @pytest.mark.parametrize("dim", [2, 3, 50, 10**6])
+    def test_start_series(self, dim):
+        """u_0 = d, u_1 = d^2/(d+2), u_2 = d^3 (d+8)/((d+2)^2 (d+4)); eight terms reach r = 0.1."""
+        d = float(dim)
+        series = np.empty(8)
+        kernels.start_series(dim, series)
+        expected = [d, d**2 / (d + 2), d**3 * (d + 8) / ((d + 2) ** 2 * (d + 4))]
+        assert series[:3] == pytest.approx(expected, rel=1e-14)
+        r = np.array([1e-9, 1e-3, 0.03, 0.1])
+        for order in (0, 1, 2):
+            assert ode(r, dim, order) == pytest.approx(truth(r, dim, order), rel=1e-14)
+
+
+class TestNewton:
+    @pytest.mark.parametrize("dim", DIMS)
+    def test_as_exact_as_the_ratio(self, dim):
+        """A is known to 1e-15, which is psi'' r/kappa times as much of kappa."""
+        r = RADII[1:]
+        kappa, curvature = (truth(r, dim, order) for order in (1, 2))
+        error = relative_error(newton(r, dim, 1), kappa)
+        assert np.all(error < 1e-15 * (1 + curvature * r / kappa))
+        assert relative_error(newton(r, dim, 2), curvature).max() < 1e-7
+
+    def test_zero(self):
+        assert [newton(np.zeros(1), 5, order)[0] for order in (1, 2)] == [0, 5]
+
+    @given(dim=st.integers(2, 10**7), x=st.floats(-12, 12))
+    def test_bounds_of_amos_hold(self, dim, x):
+        """So the bracket of the root contains it, whatever the dimension."""
+        a, kappa = 0.5 * (dim - 1), 10.0**x
+        ratio = np.empty(1)
+        exact.mean_resultant_length(np.array([kappa]), dim, expansions(dim).gap, False, ratio)
+        low = kappa / (a + np.sqrt(kappa**2 + (a + 1) ** 2))
+        high = min(
+            kappa / (a + np.sqrt(kappa**2 + a * (a + 1))),
+            kappa / (a - 0.5 + np.sqrt(kappa**2 + (a + 1.5) ** 2)),
+        )
+        assert low * (1 - 1e-15) <= ratio[0] <= high * (1 + 1e-15)
+
+    @pytest.mark.parametrize(
+        ("dim", "kappa"), [(2, 1e-8), (2, 0.7), (3, 40.0), (10, 300.0), (100, 2.0), (1000, 900.0)]
+    )
+    def test_perron_fraction(self, dim, kappa):
+        with mp.workdps(40):
+            expected = mp.besseli(dim / 2, kappa) / mp.besseli(dim / 2 - 1, kappa)
+        assert natural._perron_ratio(kappa, dim / 2) == pytest.approx(float(expected), rel=1e-15)
+
+
+def test_one_signature_for_each_kernel():
+    ode(RADII, 3, 1)
+    newton(RADII, 3, 1)
+    closed_form(RADII, 3, RATIONAL, 1)
+    functions = [kernels.closed_form, kernels.start_series, kernels.solve, kernels.ode]
+    for function in [*functions, natural.newton]:
+        if hasattr(function, "signatures"):  # with the JIT disabled there is nothing to count
+            assert len(function.signatures) == 1
