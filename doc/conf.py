@@ -1,6 +1,7 @@
 """Settings of the documentation: ``sphinx-build -W doc doc/_build/html``; needs no network."""
 
 import os
+import re
 
 import skvmf
 
@@ -43,3 +44,12 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "within_subsection_order": "FileNameSortKey",
 }
+
+
+def _keep_shapes_plain(app, what, name, obj, options, lines):
+    """Quote attributes in shapes, ``(n_features_in_,)``: a trailing underscore means a link."""
+    lines[:] = [re.sub(r"(?<=[(, ])(\w+_)(?=[,)])", r"``\1``", line) for line in lines]
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", _keep_shapes_plain, priority=400)
