@@ -20,11 +20,10 @@ def by_dimension(evaluate: Callable[..., None], dim: ArrayLike, *arguments: Arra
     if dims.ndim == 0:
         evaluate(int(dims), out.reshape(-1), *flat)
         return out[()]
-    distinct, groups = np.unique(np.broadcast_to(dims, shape), return_inverse=True)
-    groups = groups.reshape(-1)
-    order = np.argsort(groups, kind="stable")
-    ends = np.cumsum(np.bincount(groups, minlength=len(distinct)))
-    for d, rows in zip(distinct, np.split(order, ends[:-1]), strict=True):
+    every = np.broadcast_to(dims, shape).reshape(-1)
+    order = np.argsort(every, kind="stable")
+    distinct, starts = np.unique(every[order], return_index=True)
+    for d, rows in zip(distinct, np.split(order, starts[1:]), strict=False):  # none: one empty
         part = np.empty(len(rows))
         evaluate(int(d), part, *(x[rows] for x in flat))
         out.reshape(-1)[rows] = part

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._vonmises_fisher_arguments import Array
+from ._vonmises_fisher_arguments import Array, checked_kappa
 from ._vonmises_fisher_maps import (
     log_partition_deficit,
     log_sphere_area,
@@ -206,7 +206,7 @@ def parameters(
 ) -> tuple[Array, Any]:
     """Return mean direction and concentration from either parametrization."""
     if mean is None and mu is not None and kappa is not None:
-        return unit_rows(mu, "mu"), np.asarray(kappa, dtype=np.float64)
+        return unit_rows(mu, "mu"), checked_kappa(kappa)
     if mean is None or mu is not None or kappa is not None:
         raise ValueError("Give mu and kappa, or mean alone.")
     direction, lengths = _split(mean)

@@ -72,7 +72,7 @@ def rvs(
     across -= np.outer(across @ direction, direction)
     across *= (np.sqrt(gaps * (2 - gaps)) / np.linalg.norm(across, axis=1))[:, np.newaxis]
     across += np.outer(1 - gaps, direction)
-    return across.reshape(*shape, -1)
+    return across.reshape(*shape, len(direction))
 
 
 def fit(X: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[Array, float]:

@@ -1,0 +1,442 @@
+"""The public von Mises-Fisher functions: exactness, identities, bad input, samples, fits."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.integrate import quad
+
+from skvmf.distributions import vonmises_fisher as vmf
+
+METHODS = ["exact", "ode", "rational", "refined", "banerjee", "newton"]
+
+dims = st.one_of(st.integers(2, 70), st.integers(2, 10**7))
+kappas = st.floats(-12, 12).map(lambda x: 10.0**x)
+
+
+def relative_error(result, expected):
+    return np.abs(result / expected - 1).max()
+
+
+def forward_and_inverse_errors(table):
+    d, kappa, r, q = (table[name] for name in ("d", "kappa", "r", "one_minus_r"))
+    inverse = {"dim": d, "complement": q}
+    return {
+        "A": relative_error(vmf.mean_resultant_length(kappa, d), r),
+        "1-A": relative_error(vmf.mean_resultant_length(kappa, d, complement=True), q),
+        "Phi": relative_error(vmf.log_partition(kappa, d), table["log_partition"]),
+        "kappa": relative_error(vmf.concentration(r, **inverse), table["kappa_of_rounded"]),
+        "psi": relative_error(vmf.negentropy(r, **inverse), table["psi"]),
+        "psi''": relative_error(vmf.negentropy(r, **inverse, order=2), table["psi2"]),
+    }
+
+
+class TestReference:
+    def test_table(self):
+        table = np.load(Path(__file__).parents[1] / "reference" / "vmf_table.npz")
+        errors = forward_and_inverse_errors(table)
+        assert max(errors.values()) < 1e-14, errors
+
+    def test_larger_table(self, shared):
+        table = dict(np.load(shared / "reference" / "vmf_reference.npz"))
+        low = table["r"] < 0.5
+        for name in ("kappa", "psi"):
+            key = "kappa_of_rounded" if name == "kappa" else name
+            pair = table[f"{name}_of_r"], table[f"{name}_of_one_minus_r"]
+            table[key] = np.where(low, *pair)
+            assert np.isfinite(table[key]).all()
+        errors = forward_and_inverse_errors(table)
+        assert max(errors.values()) < 1e-14, errors
+
+    def test_r_alone(self, shared):
+        table = dict(np.load(shared / "reference" / "vmf_reference.npz"))
+        exact = np.isfinite(table["kappa_of_r"]) & (table["r"] < 0.5)
+        r, d = table["r"][exact], table["d"][exact]
+        assert relative_error(vmf.concentration(r, d), table["kappa_of_r"][exact]) < 1e-14
+        assert relative_error(vmf.negentropy(r, d), table["psi_of_r"][exact]) < 1e-14
+
+
+class TestIdentities:
+    @given(dim=dims, kappa=kappas)
+    def test_round_trip(self, dim, kappa):
+        r = vmf.mean_resultant_length(kappa, dim)
+        q = vmf.mean_resultant_length(kappa, dim, complement=True)
+        assert r + q == pytest.approx(1, rel=1e-15)
+        assert vmf.concentration(r, dim, complement=q) == pytest.approx(kappa, rel=2e-14)
+
+    @given(dim=dims, x=st.floats(0, 13))
+    def test_inverse_round_trip(self, dim, x):
+        q = 10.0**-x
+        kappa = vmf.concentration(1 - q, dim, complement=q)
+        again = vmf.mean_resultant_length(kappa, dim, complement=True)
+        assert again == pytest.approx(q, rel=2e-14)
+
+    @given(dim=dims, kappa=kappas)
+    def test_legendre(self, dim, kappa):
+        """Psi + Phi = kappa r, written so that it does not cancel when kappa is large."""
+        r = vmf.mean_resultant_length(kappa, dim)
+        q = vmf.mean_resultant_length(kappa, dim, complement=True)
+        psi = vmf.negentropy(r, dim, complement=q)
+        if r < 0.5:
+            assert psi + vmf.log_partition(kappa, dim) == pytest.approx(kappa * r, rel=3e-14)
+        deficit = vmf.log_partition_deficit(kappa, dim)
+        assert psi + kappa * q == pytest.approx(deficit, rel=3e-14)
+
+    @given(dim=dims, kappa=kappas)
+    def test_recurrence_over_dimensions(self, dim, kappa):
+        """1/A_d = A_{d+2} + d/kappa."""
+        ratio, above = vmf.mean_resultant_length(kappa, [dim, dim + 2])
+        assert ratio * (above + dim / kappa) == pytest.approx(1, rel=1e-14)
+
+    @given(dim=dims, kappa=kappas)
+    def test_bounds(self, dim, kappa):
+        """Amos (1974); and 0 < Phi < kappa, convex, psi between its first terms and infinity."""
+        a = 0.5 * (dim - 1)
+        r = vmf.mean_resultant_length(kappa, dim)
+        assert r >= kappa / (a + np.sqrt(kappa**2 + (a + 1) ** 2)) * (1 - 1e-15)
+        assert r <= kappa / (a + np.sqrt(kappa**2 + a * (a + 1))) * (1 + 1e-15)
+        assert 0 < vmf.log_partition(kappa, dim) <= kappa * r
+        assert 0 < vmf.log_partition_deficit(kappa, dim) <= kappa
+
+    @given(dim=dims, x=st.floats(0.001, 13), sign=st.booleans())
+    def test_trace_of_the_covariance(self, dim, x, sign):
+        q = 10.0**-x
+        r, q = (1 - q, q) if sign else (q, 1 - q)
+        along = 1 / vmf.negentropy(r, dim, order=2, complement=q)
+        across = r / vmf.concentration(r, dim, complement=q)
+        assert along + (dim - 1) * across == pytest.approx(q * (1 + r), rel=1e-13)
+        assert 0 < along < across * (1 + 1e-13)
+
+    @pytest.mark.parametrize("dim", [2, 3, 64, 65, 1000])
+    def test_orders_are_derivatives(self, dim):
+        r, h = np.linspace(0.05, 0.95, 19), 1e-4
+        weights = {-2: 1 / 12, -1: -2 / 3, 1: 2 / 3, 2: -1 / 12}
+        for order in (0, 1):
+            slope = sum(c * vmf.negentropy(r + j * h, dim, order=order) for j, c in weights.items())
+            expected = vmf.negentropy(r, dim, order=order + 1)
+            assert slope / h == pytest.approx(expected, rel=1e-8)
+
+    @pytest.mark.parametrize("dim", [2, 3, 5])
+    @pytest.mark.parametrize("kappa", [0.1, 2.0, 31.9, 32.1, 200.0])
+    def test_definition(self, dim, kappa):
+        """Phi = log E exp(kappa x_1), by quadrature over the sphere."""
+
+        def weight(angle):
+            return np.sin(angle) ** (dim - 2)
+
+        total = quad(weight, 0, np.pi)[0]
+        shifted = quad(lambda angle: np.exp(kappa * (np.cos(angle) - 1)) * weight(angle), 0, np.pi)
+        expected = -np.log(shifted[0] / total)
+        assert vmf.log_partition_deficit(kappa, dim) == pytest.approx(expected, rel=1e-9)
+
+    def test_closed_form_on_the_sphere(self):
+        kappa = np.geomspace(1e-3, 700, 30)
+        expected = np.log(np.sinh(kappa) / kappa)
+        assert vmf.log_partition(kappa, 3) == pytest.approx(expected, rel=1e-9)
+        assert vmf.log_sphere_area([2, 3, 4]) == pytest.approx(
+            np.log([2 * np.pi, 4 * np.pi, 2 * np.pi**2]), rel=1e-15
+        )
+
+
+class TestMethods:
+    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize("dim", [2, 3, 6, 7, 100, 10**7])
+    def test_finite_and_close(self, method, dim):
+        limit = {"exact": 0, "ode": 1e-9, "newton": 1e-7}.get(method, max(0.3 / dim, 1e-11))
+        r = np.concatenate([[1e-9], np.linspace(0.01, 0.99, 9), [1 - 1e-6, 1 - 1e-13]])
+        for order in (1, 2) if method == "refined" else (0, 1, 2):
+            value = vmf.negentropy(r, dim, order=order, method=method)
+            assert relative_error(value, vmf.negentropy(r, dim, order=order)) <= limit
+            at_zero = vmf.negentropy(0.0, dim, order=order, method=method)
+            assert at_zero == pytest.approx(dim if order == 2 else 0, rel=1e-15)
+
+    def test_concentration_is_order_one(self):
+        r = np.linspace(0, 0.9, 4)
+        for method in METHODS:
+            expected = vmf.negentropy(r, 5, order=1, method=method)
+            assert (vmf.concentration(r, 5, method=method) == expected).all()
+
+    def test_ode_is_solved_once(self):
+        from skvmf.distributions._vonmises_fisher_negentropy import _trajectory
+
+        vmf.concentration(0.3, 11, method="ode")
+        before = _trajectory.cache_info()
+        vmf.concentration([0.2, 0.9], 11, method="ode")
+        after = _trajectory.cache_info()
+        assert (after.misses, after.hits) == (before.misses, before.hits + 1)
+
+
+class TestArguments:
+    def test_shapes_broadcast(self):
+        kappa, d = np.ones((4, 1)), np.array([2, 3, 100])
+        assert vmf.log_partition(kappa, d).shape == (4, 3)
+        assert vmf.negentropy(0.5 * kappa, d, complement=0.5).shape == (4, 3)
+        expected = [vmf.log_partition(1.0, int(dim)) for dim in d]
+        assert (vmf.log_partition(kappa, d) == expected).all()
+        assert np.ndim(vmf.log_partition(1.0, 3)) == 0
+        assert vmf.log_partition([], 3).shape == vmf.concentration([], [3]).shape == (0,)
+
+    def test_any_real_input(self):
+        expected = vmf.log_partition([1.0, 2.0], 3)
+        frozen = np.array([1.0, 2.0])
+        frozen.setflags(write=False)
+        strided = np.array([1.0, 9.0, 2.0])[::2]
+        single = np.array([1, 2], dtype=np.float32)
+        for kappa in (frozen, strided, single, [1, 2]):
+            assert (vmf.log_partition(kappa, 3) == expected).all()
+        assert vmf.log_partition(1.0, 3.0) == expected[0]  # an integer all the same
+
+    def test_one_signature_whatever_comes(self):
+        from skvmf._kernels import vonmises_fisher as kernels
+
+        self.test_any_real_input()
+        for r in (0.5, np.float32([0.5]), np.linspace(0, 0.9, 7)[::3]):
+            vmf.concentration(r, 3, complement=1 - np.asarray(r))
+            vmf.concentration(r, [3, 4, 5][: np.size(r)])
+        for function in (kernels.log_partition, kernels.negentropy):
+            if hasattr(function, "signatures"):  # with the JIT disabled there are none
+                assert len(function.signatures) == 1
+
+    @pytest.mark.parametrize("dim", [1, 0, -3, 2.5, np.nan, np.inf, "3", [3, 1]])
+    def test_dim(self, dim):
+        for function in (vmf.log_partition, vmf.mean_resultant_length, vmf.concentration):
+            with pytest.raises(ValueError, match="dim must be an integer of at least 2"):
+                function(0.5, dim)
+
+    @pytest.mark.parametrize("kappa", [-1e-300, np.nan, np.inf, 1e200, [1.0, -2.0]])
+    def test_kappa(self, kappa):
+        for function in (vmf.log_partition, vmf.log_partition_deficit, vmf.mean_resultant_length):
+            with pytest.raises(ValueError, match="kappa, the concentration, must be finite"):
+                function(kappa, 5)
+        with pytest.raises(ValueError, match="kappa, the concentration, must be finite"):
+            vmf.entropy(kappa, 5)
+
+    @pytest.mark.parametrize("r", [-1e-9, 1.0, 2.0, np.nan, [0.5, 1.0]])
+    @pytest.mark.parametrize("method", METHODS)
+    def test_r(self, r, method):
+        with pytest.raises(ValueError, match="r, the mean resultant length, must be at least 0"):
+            vmf.concentration(r, 5, method=method)
+
+    @pytest.mark.parametrize("complement", [0.0, -0.1, np.nan, 1.5])
+    def test_complement(self, complement):
+        with pytest.raises(ValueError, match="complement 1 - r above 0"):
+            vmf.concentration(0.5, 5, complement=complement)
+
+    def test_complement_must_fit(self):
+        with pytest.raises(ValueError, match="complement must be 1 - r"):
+            vmf.concentration([0.1, 0.5], 5, complement=[0.9, 0.4])
+
+    def test_method_and_order(self):
+        with pytest.raises(ValueError, match="method must be one of exact"):
+            vmf.concentration(0.5, 5, method="magic")
+        with pytest.raises(ValueError, match="order is the order of the derivative"):
+            vmf.negentropy(0.5, 5, order=3)
+        with pytest.raises(ValueError, match="no closed antiderivative"):
+            vmf.negentropy(0.5, 5, method="refined")
+
+
+def unit(rng, *shape):
+    x = rng.standard_normal(shape)
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+class TestDensity:
+    @pytest.mark.parametrize("kappa", [0.5, 30.0, 500.0])
+    @pytest.mark.parametrize("dim", [2, 3, 10, 100])
+    def test_agrees_with_scipy(self, dim, kappa):
+        rng = np.random.default_rng(0)
+        x, mu = unit(rng, 20, dim), unit(rng, dim)
+        expected = stats.vonmises_fisher(mu, kappa).logpdf(x)
+        assert vmf.logpdf(x, mu, kappa) == pytest.approx(expected, rel=1e-10, abs=1e-10)
+        expected = stats.vonmises_fisher(mu, kappa).entropy()
+        assert vmf.entropy(kappa, dim) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+    @pytest.mark.parametrize("dim", [2, 3, 50])
+    def test_two_parametrizations(self, dim):
+        rng = np.random.default_rng(1)
+        x, mu = unit(rng, 5, dim), unit(rng, dim)
+        r = vmf.mean_resultant_length(4.0, dim)
+        expected = vmf.logpdf(x, mu, 4.0)
+        assert vmf.logpdf(x, mean=r * mu) == pytest.approx(expected, rel=1e-12)
+
+    def test_uniform(self):
+        x = unit(np.random.default_rng(2), 4, 6)
+        uniform = np.full(4, -vmf.log_sphere_area(6))
+        assert vmf.logpdf(x, mean=np.zeros(6)) == pytest.approx(uniform, rel=1e-15)
+        assert vmf.logpdf(x, x[0], 0.0) == pytest.approx(uniform, rel=1e-15)
+        assert vmf.entropy(0.0, 6) == vmf.log_sphere_area(6)
+
+    def test_concentrated(self):
+        """In three dimensions f = kappa/(2 pi) exp(-kappa ||x - m||^2/2), to the last digits."""
+        kappa, angle = 1e12, 1.3e-6
+        mu = np.array([0.0, 0.0, 1.0])
+        x = np.array([np.sin(angle), 0.0, np.cos(angle)])
+        expected = np.log(kappa / (2 * np.pi)) - kappa * 2 * np.sin(angle / 2) ** 2
+        assert vmf.logpdf(x, mu, kappa) == pytest.approx(expected, rel=1e-13)
+
+    def test_integrates_to_one(self):
+        angles = np.linspace(0, 2 * np.pi, 400, endpoint=False)
+        x = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        density = np.exp(vmf.logpdf(x, mean=[0.3, -0.5]))
+        assert density.mean() * 2 * np.pi == pytest.approx(1, rel=1e-13)
+        assert density @ x / 400 * 2 * np.pi == pytest.approx(np.array([0.3, -0.5]), rel=1e-12)
+
+    def test_distributions_broadcast(self):
+        rng = np.random.default_rng(3)
+        x, mu, kappa = unit(rng, 7, 1, 4), unit(rng, 3, 4), np.array([0.0, 1.0, 50.0])
+        both = vmf.logpdf(x, mu, kappa)
+        assert both.shape == (7, 3)
+        for k in range(3):
+            assert both[:, k] == pytest.approx(vmf.logpdf(x[:, 0], mu[k], kappa[k]), rel=1e-14)
+
+    def test_single_precision_rows_pass(self):
+        x = unit(np.random.default_rng(4), 10, 300).astype(np.float32)
+        assert vmf.logpdf(x, x[0], 10.0).dtype == np.float64
+
+    @given(dim=dims, kappa=kappas)
+    def test_entropy_is_expected(self, dim, kappa):
+        r = vmf.mean_resultant_length(kappa, dim)
+        q = vmf.mean_resultant_length(kappa, dim, complement=True)
+        area = vmf.log_sphere_area(dim)
+        expected = area - vmf.negentropy(r, dim, complement=q)
+        assert vmf.entropy(kappa, dim) == pytest.approx(expected, rel=1e-13, abs=1e-13 * abs(area))
+
+    def test_bad_input(self):
+        x = np.eye(3)
+        with pytest.raises(ValueError, match="x must be finite and of unit length"):
+            vmf.logpdf(2 * x, x[0], 1.0)
+        with pytest.raises(ValueError, match="mu must be finite and of unit length"):
+            vmf.logpdf(x, 2 * x[0], 1.0)
+        with pytest.raises(ValueError, match="x must be finite"):
+            vmf.logpdf(np.nan * x, x[0], 1.0)
+        with pytest.raises(ValueError, match="x has 3 coordinates, the parameters have 2"):
+            vmf.logpdf(x, mean=[0.1, 0.1])
+        with pytest.raises(ValueError, match="inside the unit ball"):
+            vmf.logpdf(x, mean=x[0])
+        with pytest.raises(ValueError, match="Give mu and kappa, or mean alone"):
+            vmf.logpdf(x, x[0])
+        with pytest.raises(ValueError, match="Give mu and kappa, or mean alone"):
+            vmf.logpdf(x, x[0], 1.0, mean=0.5 * x[0])
+        with pytest.raises(ValueError, match="at least two coordinates"):
+            vmf.logpdf([1.0], mean=[0.5])
+
+
+class TestVariance:
+    @pytest.mark.parametrize("dim", [2, 3, 20])
+    def test_matrix_has_the_eigenvalues(self, dim):
+        mean = 0.6 * unit(np.random.default_rng(0), dim)
+        covariance = vmf.variance_function(mean)
+        along, across = vmf.variance_eigenvalues(0.6, dim)
+        assert covariance @ mean == pytest.approx(along * mean, rel=1e-12)
+        assert np.trace(covariance) == pytest.approx(1 - 0.6**2, rel=1e-14)
+        expected = [along] + [across] * (dim - 1)
+        assert np.linalg.eigvalsh(covariance) == pytest.approx(np.sort(expected), rel=1e-12)
+
+    @given(dim=dims, x=st.floats(0.01, 12))
+    def test_eigenvalues(self, dim, x):
+        q = 10.0**-x
+        along, across = vmf.variance_eigenvalues(1 - q, dim, complement=q)
+        kappa = vmf.concentration(1 - q, dim, complement=q)
+        assert across == pytest.approx((1 - q) / kappa, rel=1e-13)
+        assert 0 < along < across
+
+    def test_uniform(self):
+        assert vmf.variance_function(np.zeros((2, 5))) == pytest.approx(
+            np.broadcast_to(np.eye(5) / 5, (2, 5, 5)), abs=1e-17
+        )
+
+    def test_samples(self):
+        mean = np.array([0.5, 0.2, -0.3])
+        x = vmf.rvs(mean=mean, size=20000, random_state=0)
+        assert np.cov(x.T) == pytest.approx(vmf.variance_function(mean), abs=0.01)
+
+
+class TestSamples:
+    @pytest.mark.parametrize("kappa", [0.0, 3.0, 1e4, 1e12])
+    @pytest.mark.parametrize("dim", [2, 3, 100])
+    def test_moments(self, dim, kappa):
+        mu = unit(np.random.default_rng(5), dim)
+        x = vmf.rvs(mu, kappa, size=4000, random_state=1)
+        assert np.linalg.norm(x, axis=1) == pytest.approx(np.ones(4000), rel=1e-14)
+        q = vmf.mean_resultant_length(kappa, dim, complement=True)
+        along, across = vmf.variance_eigenvalues(1 - q, dim, complement=q)
+        gap = x.mean(axis=0) - (1 - q) * mu
+        forward = gap @ mu
+        assert abs(forward) < 4.5 * np.sqrt(along / 4000)
+        sideways = gap - forward * mu
+        limit = np.sqrt(across / 4000) * (np.sqrt(dim - 1) + 4.5)
+        assert np.linalg.norm(sideways) < limit
+
+    def test_random_state(self):
+        mu = [1.0, 0.0]
+        first = vmf.rvs(mu, 2.0, size=5, random_state=3)
+        assert (vmf.rvs(mu, 2.0, size=5, random_state=3) == first).all()
+        generator = np.random.default_rng(3)
+        assert (vmf.rvs(mu, 2.0, size=5, random_state=generator) == first).all()
+        assert (vmf.rvs(mu, 2.0, size=5, random_state=generator) != first).any()
+        states = [np.random.RandomState(7) for _ in range(2)]
+        one, two = (vmf.rvs(mu, 2.0, size=5, random_state=state) for state in states)
+        assert (one == two).all()
+        assert (vmf.rvs(mu, 2.0, size=5, random_state=states[0]) != one).any()
+        assert vmf.rvs(mu, 2.0).shape == (1, 2)
+
+    def test_sizes(self):
+        assert vmf.rvs([1.0, 0.0], 1.0, size=(2, 3), random_state=0).shape == (2, 3, 2)
+        assert vmf.rvs(mean=[0.0, 0.0], size=0, random_state=0).shape == (0, 2)
+
+    def test_one_distribution(self):
+        with pytest.raises(ValueError, match="one distribution"):
+            vmf.rvs(np.eye(3), 1.0)
+        with pytest.raises(ValueError, match="kappa, the concentration"):
+            vmf.rvs([1.0, 0.0], -1.0)
+
+
+class TestFit:
+    @pytest.mark.parametrize("dim", [2, 3, 300])
+    def test_solves_the_likelihood_equations(self, dim):
+        x = vmf.rvs(np.eye(dim)[0], 5.0 * dim, size=100, random_state=0)
+        mu, kappa = vmf.fit(x)
+        mean = x.mean(axis=0)
+        assert vmf.mean_resultant_length(kappa, dim) * mu == pytest.approx(mean, rel=1e-12)
+        best = vmf.logpdf(x, mu, kappa).sum()
+        for factor in (0.99, 1.01):
+            assert vmf.logpdf(x, mu, factor * kappa).sum() < best
+
+    def test_weights_repeat(self):
+        x = vmf.rvs([0.0, 1.0, 0.0], 8.0, size=10, random_state=1)
+        repeats = np.arange(10)
+        mu, kappa = vmf.fit(np.repeat(x, repeats, axis=0))
+        weighted_mu, weighted_kappa = vmf.fit(x, sample_weight=repeats)
+        assert weighted_mu == pytest.approx(mu, rel=1e-13)
+        assert weighted_kappa == pytest.approx(kappa, rel=1e-13)
+
+    def test_tight(self):
+        """Two points at angle 2 t: r = cos t, and 1 - r must not be a difference."""
+        t = 1e-6
+        x = np.array([[np.cos(t), np.sin(t), 0.0], [np.cos(t), -np.sin(t), 0.0]])
+        q = 2 * np.sin(t / 2) ** 2
+        expected = vmf.concentration(1 - q, 3, complement=q)
+        assert vmf.fit(x)[1] == pytest.approx(expected, rel=1e-9)
+
+    def test_no_direction(self):
+        mu, kappa = vmf.fit([[1.0, 0.0], [-1.0, 0.0]])
+        assert mu.tolist() == [1, 0] and kappa == 0
+
+    def test_bad_input(self):
+        x = np.eye(3)
+        with pytest.raises(ValueError, match="likelihood grows without bound"):
+            vmf.fit(x[[0, 0]])
+        with pytest.raises(ValueError, match="likelihood grows without bound"):
+            vmf.fit(x, sample_weight=[1, 0, 0])
+        with pytest.raises(ValueError, match="unit length"):
+            vmf.fit(2 * x)
+        with pytest.raises(ValueError, match=r"shape \(n, d\)"):
+            vmf.fit(x[0])
+        with pytest.raises(ValueError, match=r"sample_weight must have shape \(3,\)"):
+            vmf.fit(x, sample_weight=[1, 2])
+        for weights in ([0, 0, 0], [1, -1, 1], [1, np.nan, 1], [1, np.inf, 1]):
+            with pytest.raises(ValueError, match="sample_weight must be finite"):
+                vmf.fit(x, sample_weight=weights)
