@@ -93,13 +93,13 @@ class TestIdentities:
 
     @given(dim=dims, kappa=kappas)
     def test_bounds(self, dim, kappa):
-        """Amos (1974); and 0 < Phi < kappa, convex, psi between its first terms and infinity."""
+        """Amos (1974) for A; Phi is between 0 and kappa A, being convex, and below kappa."""
         a = 0.5 * (dim - 1)
         r = vmf.mean_resultant_length(kappa, dim)
         assert r >= kappa / (a + np.sqrt(kappa**2 + (a + 1) ** 2)) * (1 - 1e-15)
         assert r <= kappa / (a + np.sqrt(kappa**2 + a * (a + 1))) * (1 + 1e-15)
         assert 0 < vmf.log_partition(kappa, dim) <= kappa * r
-        assert 0 < vmf.log_partition_deficit(kappa, dim) <= kappa
+        assert 0 < vmf.log_partition_deficit(kappa, dim) <= kappa * (1 + 1e-15)
 
     @given(dim=dims, x=st.floats(0.001, 13), sign=st.booleans())
     def test_trace_of_the_covariance(self, dim, x, sign):
