@@ -1,6 +1,6 @@
 """Numba-accelerated, scikit-learn-compatible estimators for mixture models."""
 
 from ._version import __version__
-from .mixture import VonMisesFisherMixture
+from .mixture import SparseGaussianMixture, VonMisesFisherMixture
 
-__all__ = ["VonMisesFisherMixture", "__version__"]
+__all__ = ["SparseGaussianMixture", "VonMisesFisherMixture", "__version__"]

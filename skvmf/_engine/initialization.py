@@ -44,8 +44,11 @@ class StartingFamily(Protocol):
 
 def nearest_partition(
     family: StartingFamily, rows: Rows, centres: Array, *, max_iter: int = 0
-) -> Statistics:
-    """Sum the moments of the rows by nearest centre (K, d), after some steps of k-means."""
+) -> tuple[Statistics, Any]:
+    """Sum the moments of the rows by nearest centre (K, d), after some steps of k-means.
+
+    Also returns the components that the moments are about.
+    """
     n_components = len(centres)
     twin = family.kmeans()
     posterior = FenchelYoungPosterior(temperature=0)
@@ -69,8 +72,11 @@ def partition_statistics(
     rows: Rows,
     centres: Array,
     share: Callable[[Chunk], tuple[Shares, Array]],
-) -> Statistics:
-    """Sum the moments of a given partition; `share(chunk)` returns shares and counts."""
+) -> tuple[Statistics, Any]:
+    """Sum the moments of a given partition; `share(chunk)` returns shares and counts.
+
+    Also returns the components at `centres` (K, d) that the moments are about.
+    """
     components = family.from_centres(centres)
 
     def expect(chunk: Chunk) -> Statistics:
@@ -78,7 +84,7 @@ def partition_statistics(
         moments = family.moments(chunk, shares, components)
         return Statistics(0.0, float(chunk.weights.sum()), counts, moments, 0.0, np.empty(0))
 
-    return rows.fold(expect)
+    return rows.fold(expect), components
 
 
 def share_labels(labels: Array, n_components: int, chunk: Chunk) -> tuple[Shares, Array]:

@@ -13,16 +13,22 @@ from .rows import Array, Chunk
 
 @dataclass(frozen=True)
 class Params:
-    """Weights, the family's components, and which components were re-seeded in this fit."""
+    """Weights and the family's components, and what has befallen components in this fit.
+
+    `reseeded` marks those that were moved to a row, `resting` those whose weight is on the
+    floor of the weight prior.
+    """
 
     weights: Array
     components: Any
     reseeded: Array
+    resting: Array
 
     @classmethod
     def start(cls, weights: Array, components: Any) -> "Params":
-        """Begin a fit: nothing has been re-seeded."""
-        return cls(weights, components, np.zeros(len(weights), dtype=bool))
+        """Begin a fit: nothing has happened."""
+        nowhere = np.zeros(len(weights), dtype=bool)
+        return cls(weights, components, nowhere, nowhere)
 
 
 @dataclass
@@ -55,14 +61,21 @@ class Statistics:
 class Family(Protocol):
     """What a component is: log-densities, moments, and how moments become parameters."""
 
+    @property
+    def min_rows(self) -> int:
+        """Number of rows below which a component that rests on the floor is pruned."""
+
     def scores(self, chunk: Chunk, components: Any) -> tuple[Array, Array, Array]:
         """Return (n, K) scores, (n,) slopes, (K,) biases: log p = slopes * scores + bias."""
 
     def moments(self, chunk: Chunk, shares: Shares, components: Any) -> tuple[Array, ...]:
         """Return additive moments of the shares."""
 
-    def maximize(self, stats: Statistics, components: Any) -> Any:
-        """Return the components that maximize the penalised likelihood of the moments."""
+    def maximize(self, stats: Statistics, components: Any) -> tuple[Any, Array]:
+        """Return the components that maximize the penalised likelihood, and which are broken.
+
+        A broken component (K,) cannot go on; it keeps its parameters and is pruned.
+        """
 
     def reseed(self, components: Any, k: int, row: Array) -> Any:
         """Move component k to a row."""
@@ -112,19 +125,26 @@ class MixtureModel:
         return (stats.value + log_prior) / stats.total
 
     def maximize(self, stats: Statistics, params: Params) -> Params:
-        """Return better parameters; an empty component is re-seeded once, then pruned."""
-        components = self.family.maximize(stats, params.components)
+        """Return better parameters.
+
+        An empty component is re-seeded at the least likely row, once in a fit, then pruned.
+        A broken one is pruned, and so is one whose weight stays on the floor of the weight
+        prior for two steps while it has fewer rows than a component or the prior asks for.
+        """
+        components, broken = self.family.maximize(stats, params.components)
         empty = stats.counts <= 10 * np.finfo(np.float64).eps * stats.total
-        if not empty.any():
-            return replace(
-                params, weights=self.weight_update(self, stats, params), components=components
-            )
-        fresh = np.flatnonzero(empty & ~params.reseeded)[:1]  # one worst row, one component
-        counts = np.where(empty, 0.0, stats.counts)
-        reseeded = params.reseeded.copy()
-        for k in fresh:
+        counts = np.where(empty | broken, 0.0, stats.counts)
+        reseeded = params.reseeded
+        for k in np.flatnonzero(empty & ~broken & ~reseeded)[:1]:  # one row, one component
             components = self.family.reseed(components, k, stats.worst_row)
-            reseeded[k] = True
             counts[k] = stats.total / len(counts)
+            reseeded = reseeded.copy()
+            reseeded[k] = True
         weights = self.weight_update(self, replace(stats, counts=counts), params)
-        return Params(weights, components, reseeded)
+        resting = weights <= self.weight_prior.floor * (1 + 1e-9)
+        few = np.maximum(self.family.min_rows, 1 - self.weight_prior.alpha)
+        lost = resting & params.resting & (stats.counts < few) & (counts > 0)
+        if lost.any():
+            counts[lost] = 0
+            weights = self.weight_update(self, replace(stats, counts=counts), params)
+        return Params(weights, components, reseeded, resting)

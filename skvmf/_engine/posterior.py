@@ -1,10 +1,12 @@
 """How a row is shared out among the components: the Fenchel-Young posterior."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
+from .._kernels.entmax import entmax_rows
 from .._kernels.simplex import argmax_rows, softmax_rows
 from .rows import Array, Chunk
 
@@ -14,6 +16,22 @@ class DenseShares:
     """Weighted and scaled responsibilities, (n, K)."""
 
     resp: Array
+
+    @cached_property
+    def mostly_zero(self) -> bool:
+        """Whether so few shares are positive that visiting those alone is cheaper."""
+        return 8 * np.count_nonzero(self.resp) < self.resp.size
+
+    def packed(self) -> "PackedShares":
+        """Return the non-zeros of each row."""
+        from .._kernels.rows import pack_rows
+
+        n, K = self.resp.shape
+        shares = PackedShares(
+            np.empty(n, dtype=np.int32), np.empty((n, K), dtype=np.int32), np.empty_like(self.resp)
+        )
+        pack_rows(self.resp, shares.sizes, shares.columns, shares.values)
+        return shares
 
 
 @dataclass(frozen=True)
@@ -37,6 +55,15 @@ class PackedShares:
 Shares: TypeAlias = DenseShares | PackedShares
 
 
+def dense_resp(shares: Shares, n_components: int) -> Array:
+    """Return the shares as an (n, K) array."""
+    if isinstance(shares, DenseShares):
+        return shares.resp
+    resp = np.zeros((len(shares.sizes), n_components))
+    np.put_along_axis(resp, shares.columns, shares.values, axis=1)
+    return resp
+
+
 @dataclass(frozen=True)
 class FenchelYoungPosterior:
     """Softmax, sparse and hard expectation steps as one object.
@@ -53,17 +80,21 @@ class FenchelYoungPosterior:
     alpha: float = 1.0
     temperature: float = 1.0
 
+    @property
+    def tsallis(self) -> bool:
+        """Whether shares are alpha-entmax of scores, and the weights enter as powers."""
+        return self.alpha > 1 and self.temperature > 0
+
     def assign(
         self, scores: Array, slopes: Array, bias: Array, weights: Array, chunk: Chunk
     ) -> tuple[Shares, Array, Array]:
         """Turn scores into shares, in place.
 
         Returns the shares, the weighted counts (K,) and each row's value (n,): the most that
-        <q, log p> minus the price of q can be.
+        <q, log p> less the price of q can be.
         """
         temperature = self.temperature or 1.0
-        with np.errstate(divide="ignore"):  # a pruned component has log weight -inf
-            offsets = (np.log(weights) + bias) / temperature
+        offsets = self._prior_scores(weights) + bias / temperature
         shift = offsets.max()  # so that float32 offsets keep their differences
         counts = np.zeros(len(weights))
         values = np.empty(len(scores))
@@ -76,13 +107,41 @@ class FenchelYoungPosterior:
             counts,
             values,
         )
+        shares: Shares = DenseShares(scores)
         if self.temperature == 0:
             labels = np.empty(len(scores), dtype=np.int32)
             argmax_rows(*arguments, labels)
-            shares: Shares = PackedShares.from_labels(labels, chunk.weights * chunk.scales)
+            shares = PackedShares.from_labels(labels, chunk.weights * chunk.scales)
+        elif self.tsallis:
+            entmax_rows(*arguments, float(self.alpha))
+            shift -= self._conjugate(weights)
         else:
             softmax_rows(*arguments)
-            shares = DenseShares(scores)
         values += shift
         values *= temperature
         return shares, counts, values
+
+    def weight_value(self, counts: Array, weights: Array) -> float:
+        """Return what of the summed values depends on the weights, for Tsallis shares.
+
+        That is T (<counts, eta> - N Omega*(eta)): the Fenchel-Young loss of eta without the
+        part that depends on the shares alone [P2]_ eq. 16.
+        """
+        alive = weights > 0
+        fit = counts[alive] @ self._prior_scores(weights)[alive]
+        return float(self.temperature * (fit - counts.sum() * self._conjugate(weights)))
+
+    def _prior_scores(self, weights: Array) -> Array:
+        """Return eta: the weights as scores; -inf for a pruned component."""
+        with np.errstate(divide="ignore"):
+            log_weights: Array = np.log(weights)
+        if not self.tsallis:
+            return log_weights if self.temperature == 0 else log_weights / self.temperature
+        powers = np.expm1((self.alpha - 1) * log_weights) / (self.alpha - 1)
+        return np.where(weights > 0, powers, -np.inf)
+
+    def _conjugate(self, weights: Array) -> float:
+        """Return Omega*(eta) = <weights, eta> - Omega(weights), as weights are entmax of eta."""
+        alive = weights[weights > 0]
+        price = (np.sum(alive**self.alpha) - 1) / (self.alpha * (self.alpha - 1))
+        return float(alive @ self._prior_scores(alive) - price)

@@ -95,14 +95,12 @@ class Rows(ABC):
         and weight zero.
     """
 
-    _chunk_rows: int
-
     def __init__(self, X: Any, weights: Array | None, *, unit: bool) -> None:
         self.n_rows, self.n_features = X.shape
         self.dtype: np.dtype[Any] = X.dtype
         self._X = X
         self._weights = weights
-        n_chunks = -(-self.n_rows // self._chunk_rows)
+        n_chunks = -(-self.n_rows // self._chunk_rows())
         size = -(-self.n_rows // n_chunks)
         starts = range(0, self.n_rows, size)
         self._spans = [slice(start, min(start + size, self.n_rows)) for start in starts]
@@ -118,6 +116,11 @@ class Rows(ABC):
             return np.ones(self.n_rows, dtype=bool)
         nonzero: Array = self._scales != 0
         return nonzero
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Sum of the weights of the rows that count."""
+        return float(self.sampling_weights().sum())
 
     def fold(self, function: Callable[[Any], Part]) -> Part:
         """Add ``function(chunk)`` over the blocks, in their order."""
@@ -137,6 +140,10 @@ class Rows(ABC):
         if self._weights is None:
             return self.has_direction
         return self._weights * self.has_direction
+
+    @abstractmethod
+    def _chunk_rows(self) -> int:
+        """Return the largest number of rows in a block."""
 
     @abstractmethod
     def take(self, indices: Array) -> Array:
@@ -167,7 +174,8 @@ class Rows(ABC):
 class DenseRows(Rows):
     """Rows of a dense array of any memory order; blocks are made contiguous one at a time."""
 
-    _chunk_rows = 4096
+    def _chunk_rows(self) -> int:
+        return max(256, min(4096, 2**21 // self.n_features))
 
     def take(self, indices: Array) -> Array:
         """Return some rows as the family sees them, dense float64."""
@@ -175,6 +183,18 @@ class DenseRows(Rows):
         if self._scales is not None:
             sphere_kernels.normalize_rows(rows)
         return rows
+
+    def mean_variance(self) -> float:
+        """Return the weighted variance of the features, averaged over them."""
+        pivot = self._X[0].astype(np.float64)  # offsets do not cancel about a row
+
+        def sums(chunk: DenseChunk) -> Array:
+            gaps = chunk.X - pivot
+            weighted = gaps * chunk.weights[:, None]
+            return np.vstack([weighted.sum(axis=0), np.einsum("nd,nd->d", weighted, gaps)])
+
+        first, second = self.fold(sums) / self.total_weight
+        return float(np.mean(np.maximum(second - first**2, 0)))
 
     def _measure(self, i: int) -> _Written:
         assert self._scales is not None
@@ -199,8 +219,6 @@ class DenseRows(Rows):
 class SparseRows(Rows):
     """Rows of a CSR matrix; `columns=True` keeps one copy by columns for the M-step."""
 
-    _chunk_rows = 16384
-
     def __init__(self, X: Any, weights: Array | None, *, unit: bool, columns: bool = False) -> None:
         X = sparse.csr_array(X)
         if not X.has_canonical_format:
@@ -215,6 +233,9 @@ class SparseRows(Rows):
         self._columns: list[Columns] | None = None
         if columns:
             self._columns = [self._by_columns(i) for i in range(len(self._spans))]
+
+    def _chunk_rows(self) -> int:
+        return 16384  # few blocks: each brings a part of n_features x K to add
 
     def take(self, indices: Array) -> Array:
         """Return some rows as the family sees them, dense float64."""

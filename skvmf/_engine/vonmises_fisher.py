@@ -9,7 +9,7 @@ from .._kernels import sparse as sparse_kernels
 from .._kernels import sphere as sphere_kernels
 from ..distributions import vonmises_fisher as vmf
 from .mixture import Statistics
-from .posterior import DenseShares, PackedShares, Shares
+from .posterior import DenseShares, Shares
 from .rows import Array, Chunk, DenseChunk, SparseChunk
 
 
@@ -110,6 +110,11 @@ class VonMisesFisher:
         return replace(fresh, prior_length=self.prior_length)
 
     @property
+    def min_rows(self) -> int:
+        """A direction and a concentration take two rows."""
+        return 2
+
+    @property
     def blank_log_density(self) -> float:
         """Log-density of a row without direction: the uniform one."""
         return -float(vmf.log_sphere_area(self.dim))
@@ -136,21 +141,15 @@ class VonMisesFisher:
         deficits = np.zeros(K)
         if isinstance(chunk, SparseChunk):
             return _sparse_sums(chunk, shares, K), deficits
-        if isinstance(shares, PackedShares):
-            by_component = np.zeros((K, self.dim))
-            labels, factors = shares.columns[:, 0], shares.values[:, 0]
-            row_kernels.add_labelled_rows(chunk.X, labels, factors, by_component)
-            sums = by_component.T
-        else:
-            X = chunk.X.astype(shares.resp.dtype, copy=False)
-            sums = np.dot(X.T, shares.resp).astype(np.float64, copy=False)
         if components.tight:
             chords = self._half_squared_chords(chunk, components)
             deficits -= _weigh(chords, shares, chunk)
-        return sums, deficits
+        return _dense_sums(chunk, shares, K), deficits
 
-    def maximize(self, stats: Statistics, components: Components) -> Components:
-        """Return the maximum a posteriori components; empty ones keep their parameters.
+    def maximize(self, stats: Statistics, components: Components) -> tuple[Components, Array]:
+        """Return the maximum a posteriori components, none of them broken.
+
+        An empty component keeps its parameters.
 
         The sums in `stats` are used up: they become the directions.
         """
@@ -179,7 +178,7 @@ class VonMisesFisher:
         if not self.tied:
             lengths = np.where(full, lengths, components.lengths)
             complements = np.where(full, complements, components.complements)
-        return self.components(directions, lengths, complements)
+        return self.components(directions, lengths, complements), np.zeros_like(full)
 
     def reseed(self, components: Components, k: int, row: Array) -> Components:
         """Move component k to a row, with the mean of the others' resultant lengths."""
@@ -203,7 +202,9 @@ class VonMisesFisher:
         """Centre the prior on the pooled resultant length of a first partition."""
         return replace(self, prior_length=min(_pooled_length(stats), 1 - 1e-6))
 
-    def start(self, stats: Statistics, centres: Array | None = None) -> Components:
+    def start(
+        self, stats: Statistics, components: Components, centres: Array | None = None
+    ) -> Components:
         """Make first components from a partition, all with its pooled concentration.
 
         `centres` (K, d) overrides the directions of the partition; an empty part gets some
@@ -291,21 +292,30 @@ def _sparse_dot(chunk: SparseChunk, matrix: Array, *, wide: bool) -> Array:
     return product
 
 
+def _dense_sums(chunk: DenseChunk, shares: Shares, K: int) -> Array:
+    if isinstance(shares, DenseShares) and not shares.mostly_zero:
+        X = chunk.X.astype(shares.resp.dtype, copy=False)
+        product: Array = np.dot(X.T, shares.resp).astype(np.float64, copy=False)
+        return product
+    sums = np.zeros((K, chunk.X.shape[1]))
+    packed = shares.packed() if isinstance(shares, DenseShares) else shares
+    if packed.columns.shape[1] == 1:
+        labels, factors = packed.columns[:, 0], packed.values[:, 0]
+        row_kernels.add_labelled_rows(chunk.X, labels, factors, sums)
+    else:
+        row_kernels.add_packed_rows(chunk.X, packed.sizes, packed.columns, packed.values, sums)
+    return sums.T
+
+
 def _sparse_sums(chunk: SparseChunk, shares: Shares, K: int) -> Array:
-    if isinstance(shares, DenseShares):
-        assert chunk.columns is not None
+    if isinstance(shares, DenseShares) and chunk.columns is not None and not shares.mostly_zero:
         columns = chunk.columns
         sums = np.empty((chunk.n_features, K))
         sparse_kernels.columns_dot(columns.ptr, columns.rows, columns.values, shares.resp, sums)
         return sums
     sums = np.zeros((chunk.n_features, K))
+    packed = shares.packed() if isinstance(shares, DenseShares) else shares
     sparse_kernels.csr_scatter(
-        chunk.indptr,
-        chunk.indices,
-        chunk.data,
-        shares.sizes,
-        shares.columns,
-        shares.values,
-        sums,
+        chunk.indptr, chunk.indices, chunk.data, packed.sizes, packed.columns, packed.values, sums
     )
     return sums

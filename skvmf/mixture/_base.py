@@ -7,6 +7,8 @@ from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
+from scipy import sparse
+from scipy.special import entr
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -15,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._engine import initialization as starts
 from .._engine.em import run_em
 from .._engine.mixture import MixtureModel, Params
-from .._engine.posterior import DenseShares, FenchelYoungPosterior
+from .._engine.posterior import FenchelYoungPosterior, dense_resp
 from .._engine.priors import ModifiedDirichlet
 from .._engine.rows import make_rows
 from .._engine.threads import workers
@@ -60,7 +62,11 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
 
     _parameter_constraints = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
+        "entmax_alpha": [Interval(Real, 1, None, closed="left")],
         "temperature": [Interval(Real, 0, None, closed="left")],
+        "weight_concentration_prior": [Real, "array-like"],
+        "weight_floor": [Interval(Real, 0, 1, closed="left"), None],
+        "flat_start": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "init_params": [
             StrOptions({"kmeans", "k-means++", "random", "random_from_data"}),
@@ -171,6 +177,31 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
         """
         return self._labels(self._new_rows(X))
 
+    def responsibilities(self, X):
+        """Return each component's share of each row, without the zeros.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        resp : csr_array of shape (n_samples, n_components)
+            What `predict_proba` returns, in compressed rows: small where the posterior is
+            sparse or hard.
+        """
+        rows = self._new_rows(X)
+        parts = {}
+
+        def write(shares, values, span):
+            resp = dense_resp(shares, len(self.weights_)).astype(rows.dtype, copy=False)
+            resp[~rows.has_direction[span]] = self.weights_
+            parts[span.start] = sparse.csr_array(resp)
+
+        self._expect(rows, self._posterior(), write)
+        return sparse.csr_array(sparse.vstack([parts[start] for start in sorted(parts)]))
+
     def predict_proba(self, X):
         """Return each component's share of each row.
 
@@ -185,13 +216,10 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
             Responsibilities under the mixture's own posterior; rows sum to one.
         """
         rows = self._new_rows(X)
-        resp = np.zeros((rows.n_rows, len(self.weights_)), dtype=rows.dtype)
+        resp = np.empty((rows.n_rows, len(self.weights_)), dtype=rows.dtype)
 
         def write(shares, values, span):
-            if isinstance(shares, DenseShares):
-                resp[span] = shares.resp
-            else:
-                np.put_along_axis(resp[span], shares.columns, shares.values, axis=1)
+            resp[span] = dense_resp(shares, resp.shape[1])
 
         self._expect(rows, self._posterior(), write)
         resp[~rows.has_direction] = self.weights_
@@ -214,7 +242,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
         log_density = np.empty(rows.n_rows, dtype=rows.dtype)
 
         def write(shares, values, span):
-            log_density[span] = values
+            log_density[span] = np.maximum(values, np.finfo(rows.dtype).min)
 
         self._expect(rows, _LOG_DENSITY, write)
         if not rows.has_direction.all():
@@ -241,7 +269,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         rows = self._make_rows(X, check_sample_weight(sample_weight, X))
-        model = replace(self._model(), posterior=_LOG_DENSITY)
+        model = MixtureModel(self._family, _LOG_DENSITY, ModifiedDirichlet(), MapWeights())
         stats = rows.fold(partial(model.evaluate, self._params))
         return float(stats[0] / stats[1]) if stats[1] > 0 else self._family.blank_log_density
 
@@ -315,6 +343,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
             "_params": params,
             "weights_": params.weights,
             "n_active_components_": int(np.count_nonzero(params.weights)),
+            "effective_n_components_": float(np.exp(entr(params.weights).sum())),
         }
 
     @abstractmethod
@@ -332,10 +361,35 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
             setattr(self, name, value)
 
     def _posterior(self):
-        return FenchelYoungPosterior(temperature=self.temperature)
+        return FenchelYoungPosterior(float(self.entmax_alpha), float(self.temperature))
 
-    def _model(self):
-        return MixtureModel(self._family, self._posterior(), ModifiedDirichlet(), MapWeights())
+    def _weight_prior(self):
+        alpha = np.asarray(self._prior_parameter(), dtype=np.float64)
+        K = self.n_components
+        if alpha.shape not in [(), (K,)] or not np.isfinite(alpha).all():
+            raise ValueError(
+                "weight_concentration_prior should be a finite number or one for each of the "
+                f"{K} components, got {self.weight_concentration_prior!r}."
+            )
+        floor = self.weight_floor
+        if floor is None:
+            floor = 0.0 if (alpha >= 1).all() else min(1e-5, 1 / (2 * K))
+        if floor == 0 and (alpha < 1).any():
+            raise ValueError(
+                "weight_floor=0 does not go with a weight_concentration_prior below 1: the "
+                "density is then unbounded. Give a positive weight_floor, or None."
+            )
+        if floor * K > 1:
+            raise ValueError(
+                f"weight_floor={floor} is too high: {K} components need at most 1/{K}."
+            )
+        return ModifiedDirichlet(alpha[()], float(floor))
+
+    def _prior_parameter(self):
+        return self.weight_concentration_prior
+
+    def _model(self, weight_prior):
+        return MixtureModel(self._family, self._posterior(), weight_prior, MapWeights())
 
     def _n_starts(self):
         return 1 if self._is_warm() else self.n_init
@@ -393,13 +447,17 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
 
     def _best_start(self, rows, progress):
         rng = check_random_state(self.random_state)
+        prior = self._weight_prior()
         best = None
         for i in range(self._n_starts()):
             on_iteration, finish = progress.start(i)
-            family, params = self._warm_params(rows) if self._is_warm() else self._start(rows, rng)
-            self._family = family
+            if self._is_warm():
+                self._family, params = self._warm_params(rows)
+            else:
+                self._family, params = self._start(rows, rng)
+                params = self._after_flat_start(rows, params, prior)
             result = run_em(
-                self._model(),
+                self._model(prior),
                 rows,
                 params,
                 max_iter=self.max_iter,
@@ -408,9 +466,29 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
             )
             finish(result)
             if best is None or result.bounds[-1] > best[1].bounds[-1]:
-                best = family, result
+                best = self._family, result
         self._family, result = best
         return result
+
+    def _after_flat_start(self, rows, params, prior):
+        """Run EM under a flat prior first, where the prior would take weight away."""
+        if np.all(prior.alpha >= 1) or self.max_iter == 0:
+            return params
+        if self.flat_start:
+            model = self._model(ModifiedDirichlet())
+            params = run_em(model, rows, params, max_iter=self.max_iter, tol=self.tol).params
+        largest = np.max(params.weights) * rows.total_weight
+        if self.n_components > 1 and np.all(params.weights * rows.total_weight + prior.alpha <= 1):
+            warnings.warn(
+                f"weight_concentration_prior={self._prior_parameter()} outweighs the data at "
+                f"once and leaves one component: the largest holds {largest:.6g} rows, and only "
+                f"above {1 - largest:.6g} does the prior leave more than one.",
+                UserWarning,
+                stacklevel=5,
+            )
+        return Params.start(
+            np.maximum(params.weights, prior.floor * (params.weights > 0)), params.components
+        )
 
     def _warm_params(self, rows):
         if len(self._params.weights) != self.n_components:
@@ -424,7 +502,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
     def _start(self, rows, rng):
         """Return a family anchored on a first partition, and first parameters."""
         family = self._make_family(rows)
-        stats, seeds = self._first_partition(family, rows, rng)
+        (stats, about), seeds = self._first_partition(family, rows, rng)
         family = family.anchored(stats)
         K = self.n_components
         if self.weights_init is not None:
@@ -433,7 +511,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
             weights = np.full(K, 1 / K)
         else:
             weights = stats.counts / stats.counts.sum()
-        return family, Params.start(weights, family.start(stats, seeds))
+        return family, Params.start(weights, family.start(stats, about, seeds))
 
     def _first_partition(self, family, rows, rng):
         """Return the statistics of a partition, and centres where those are kept."""

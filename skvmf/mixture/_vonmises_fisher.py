@@ -36,9 +36,22 @@ class VonMisesFisherMixture(BaseMixture):
         Route from mean resultant lengths to densities. 'exact', 'ode' and the closed forms
         'rational' [1]_ and 'banerjee' [2]_ work in mean parameters (Bregman clustering),
         'newton' in natural parameters by root finding.
+    entmax_alpha : float, default=1.0
+        1 shares rows out by softmax, as in standard EM; above 1 by alpha-entmax, which gives
+        exact zeros [3]_.
     temperature : float, default=1.0
-        1 is standard EM, 0 is hard (classification) EM; in between responsibilities are
-        proportional to (pi_k p_k) ** (1 / temperature).
+        Divides the log-densities: 0 is hard (classification) EM. With ``entmax_alpha=1``
+        responsibilities are proportional to (pi_k p_k) ** (1 / temperature). The sparse
+        step needs about the number of features to share rows at all in high dimension.
+    weight_concentration_prior : float or array-like of shape (n_components,), default=1.0
+        Parameter of the modified Dirichlet prior on the weights, any real number [4]_: 1 is
+        flat, below 1 and above all below 0 it empties small components.
+    weight_floor : float, default=None
+        Least weight of a component that is not pruned. None is 0 where every prior is at
+        least 1, else min(1e-5, 1 / (2 n_components)).
+    flat_start : bool, default=True
+        Whether a fit with a prior below 1 first converges under a flat prior, lest the prior
+        outweighs the data before components have formed.
     n_init : int, default=1
         Number of starts; the largest lower bound wins.
     init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'} or array-like, \
@@ -86,6 +99,8 @@ default='kmeans'
         Most probable component of each row of the fit.
     n_active_components_ : int
         Components with positive weight.
+    effective_n_components_ : float
+        Exponential of the entropy of the weights.
     n_features_in_ : int
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -109,6 +124,9 @@ default='kmeans'
        Mises-Fisher distribution", sections 2.5 and 3.1.
     .. [2] Banerjee, Dhillon, Ghosh and Sra, "Clustering on the unit hypersphere using von
        Mises-Fisher distributions", JMLR 6, 2005.
+    .. [3] Sklaviadis et al., "Fenchel-Young variational learning", section 3.3.
+    .. [4] Tu, "Modified Dirichlet distribution: allowing negative parameters to induce
+       stronger sparsity", section 2.
 
     Examples
     --------
@@ -138,7 +156,11 @@ default='kmeans'
         concentration_type="free",
         concentration_prior=1.0,
         negentropy="exact",
+        entmax_alpha=1.0,
         temperature=1.0,
+        weight_concentration_prior=1.0,
+        weight_floor=None,
+        flat_start=True,
         n_init=1,
         init_params="kmeans",
         weights_init=None,
@@ -154,7 +176,11 @@ default='kmeans'
         self.concentration_type = concentration_type
         self.concentration_prior = concentration_prior
         self.negentropy = negentropy
+        self.entmax_alpha = entmax_alpha
         self.temperature = temperature
+        self.weight_concentration_prior = weight_concentration_prior
+        self.weight_floor = weight_floor
+        self.flat_start = flat_start
         self.n_init = n_init
         self.init_params = init_params
         self.weights_init = weights_init

@@ -1,0 +1,42 @@
+"""Gaussian scores and moments by differences from the means: no cancellation, whatever the offset."""
+
+import numpy as np
+
+from ._jit import row_kernel
+
+
+@row_kernel
+def difference_scores(X, means, scales, out):
+    """out[n, k] = -1/2 sum_j ((x_nj - means[j, k]) scales[j, k])^2.
+
+    Means and scales are (d, K): the inner loop runs over components, so sums are in order.
+    """
+    K = np.uintp(means.shape[1])
+    for n in range(X.shape[0]):
+        total = out[n]
+        total[:] = 0
+        for j in range(X.shape[1]):
+            x, mean, scale = X[n, j], means[j], scales[j]
+            for k in range(K):
+                gap = (x - mean[k]) * scale[k]
+                total[k] += gap * gap
+        for k in range(K):
+            total[k] *= -0.5
+
+
+@row_kernel
+def difference_moments(X, means, resp, first, second):
+    """Add r (x - m) and r (x - m)^2 to `first` and `second`, (K, d), for each share r > 0."""
+    d = np.uintp(X.shape[1])
+    for n in range(X.shape[0]):
+        x = X[n]
+        for k in range(resp.shape[1]):
+            share = resp[n, k]
+            if share == 0.0:
+                continue
+            mean, one, two = means[k], first[k], second[k]
+            for j in range(d):
+                gap = x[j] - mean[j]
+                weighted = share * gap
+                one[j] += weighted
+                two[j] += weighted * gap
