@@ -1,0 +1,266 @@
+"""The modified Dirichlet distribution: any real parameters, and a floor under every entry.
+
+mDir(x; alpha, floor) is proportional to prod_i x_i^(alpha_i - 1) on the part of the simplex
+where every x_i is at least `floor`, the paper's epsilon. It is conjugate to the multinomial as
+the Dirichlet is; negative parameters make it prefer sparse x more strongly.
+
+References
+----------
+Tu, "Modified Dirichlet distribution: allowing negative parameters to induce stronger
+sparsity".
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.integrate import quad
+from scipy.special import logit, xlogy
+
+from .._kernels import dirichlet
+
+__all__ = ["log_kernel", "log_normalizer", "logpdf", "mode", "posterior"]
+
+Array = NDArray[np.float64]
+
+
+def log_kernel(x: ArrayLike, alpha: ArrayLike) -> Any:
+    """Return the logarithm of the density without its normalizer.
+
+    Parameters
+    ----------
+    x : array_like of shape (..., n)
+        Points of the simplex; not checked.
+    alpha : float or array_like of shape (n,)
+        Parameters, any real numbers.
+
+    Returns
+    -------
+    float or ndarray of shape (...,)
+        sum_i (alpha_i - 1) log x_i, where 0 log 0 is 0.
+
+    Examples
+    --------
+    >>> from skvmf.distributions.modified_dirichlet import log_kernel
+    >>> print(log_kernel([0.5, 0.5], [1.0, 1.0]))
+    0.0
+    """
+    return np.sum(xlogy(np.asarray(alpha, dtype=np.float64) - 1, x), axis=-1)
+
+
+def logpdf(x: ArrayLike, alpha: ArrayLike, floor: float) -> Any:
+    """Return the log-density, normalized for n <= 3 only.
+
+    Parameters
+    ----------
+    x : array_like of shape (..., n)
+        Points of the simplex: they sum to 1.
+    alpha : array_like of shape (n,)
+        Parameters, any real numbers.
+    floor : float
+        The least value of an entry, in [0, 1/n]; positive where an alpha is below 1.
+
+    Returns
+    -------
+    float or ndarray of shape (...,)
+        The log-density with respect to the first n - 1 coordinates; -inf below the floor. For
+        n > 3 the normalizer has no known form and is left out: differences of values for the
+        same `alpha` and `floor` are all that can be used.
+
+    Raises
+    ------
+    ValueError
+        If the points do not sum to 1 or do not have one entry for each alpha, an alpha is not
+        finite, or the floor is out of range.
+
+    See Also
+    --------
+    log_normalizer : The normalizer, for n <= 3.
+
+    References
+    ----------
+    .. [1] Tu, "Modified Dirichlet distribution: allowing negative parameters to induce
+       stronger sparsity", section 2.
+
+    Examples
+    --------
+    >>> from skvmf.distributions.modified_dirichlet import logpdf
+    >>> print(logpdf([0.25, 0.75], [1.0, 1.0], 0.0))  # uniform on [0, 1]
+    0.0
+    """
+    alpha, floor = _checked(alpha, floor)
+    x = np.asarray(x, dtype=np.float64)
+    if x.ndim == 0 or x.shape[-1] != len(alpha):
+        raise ValueError(f"x has shape {x.shape}; its last axis must have {len(alpha)} entries.")
+    if not np.all(np.abs(x.sum(axis=-1) - 1) <= 1e-9):
+        raise ValueError("Every point of x must sum to 1: divide by the sums first.")
+    inside = np.all(x >= floor, axis=-1)
+    value = log_kernel(np.where(inside[..., None], x, 1.0), alpha)
+    if len(alpha) <= 3:
+        value = value - log_normalizer(alpha, floor)
+    return np.where(inside, value, -np.inf)[()]
+
+
+def mode(alpha: ArrayLike, floor: float, method: str = "rounds") -> Array:
+    """Return the most probable point.
+
+    Parameters
+    ----------
+    alpha : array_like of shape (n,)
+        Parameters, any real numbers.
+    floor : float
+        The least value of an entry, in [0, 1/n]; positive where an alpha is below 1.
+    method : {"rounds", "sorting"}, default="rounds"
+        "rounds" is Algorithm 1 of the paper: linear in practice, quadratic at worst.
+        "sorting" is Algorithm 2, corrected: n log n.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The mode. Where no alpha is above 1 a vertex is most probable: all entries rest on the
+        floor but that of the largest alpha, the first on ties.
+
+    Raises
+    ------
+    ValueError
+        If an alpha is not finite, the floor is out of range, or the method is unknown.
+
+    Notes
+    -----
+    As printed, Algorithm 2 is wrong wherever two entries are above the floor; here each entry
+    keeps the sum that it had when it was accepted.
+
+    References
+    ----------
+    .. [1] Tu, "Modified Dirichlet distribution: allowing negative parameters to induce
+       stronger sparsity", section 2.1.
+
+    Examples
+    --------
+    >>> from skvmf.distributions.modified_dirichlet import mode
+    >>> mode([5.0, 3.0, -2.0], floor=0.1)
+    array([0.6, 0.3, 0.1])
+    """
+    alpha, floor = _checked(alpha, floor)
+    if method not in ("rounds", "sorting"):
+        raise ValueError(f"method must be 'rounds' or 'sorting', got {method!r}.")
+    n = len(alpha)
+    if n * floor >= 1:
+        return np.full(n, 1 / n)
+    x = np.full(n, floor)
+    if np.all(alpha <= 1):
+        x[np.argmax(alpha)] = 1 - (n - 1) * floor
+    elif method == "rounds":
+        dirichlet.mode_by_rounds(alpha, floor, x)
+    else:
+        dirichlet.mode_by_sorting(alpha, np.argsort(alpha), floor, x)
+    return x
+
+
+def posterior(alpha: ArrayLike, counts: ArrayLike) -> Array:
+    """Return the parameters after multinomial counts: the floor stays as it was.
+
+    Parameters
+    ----------
+    alpha : float or array_like of shape (n,)
+        Parameters of the prior, any real numbers.
+    counts : array_like of shape (n,)
+        Counts, not negative; fractions are welcome.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        alpha + counts.
+
+    Raises
+    ------
+    ValueError
+        If a count is negative, or alpha or counts are not finite.
+
+    References
+    ----------
+    .. [1] Tu, "Modified Dirichlet distribution: allowing negative parameters to induce
+       stronger sparsity", section 2.
+
+    Examples
+    --------
+    >>> from skvmf.distributions.modified_dirichlet import posterior
+    >>> posterior(-1.0, [3, 0])
+    array([ 2., -1.])
+    """
+    counts = np.asarray(counts, dtype=np.float64)
+    if not np.all((counts >= 0) & np.isfinite(counts)):
+        raise ValueError("counts must be finite and not negative.")
+    parameters: Array = np.asarray(alpha, dtype=np.float64) + counts
+    if not np.all(np.isfinite(parameters)):
+        raise ValueError("alpha must be finite.")
+    return parameters
+
+
+def log_normalizer(alpha: ArrayLike, floor: float) -> float:
+    """Return the logarithm of the normalizer, by integration, for n <= 3.
+
+    Parameters
+    ----------
+    alpha : array_like of shape (n,)
+        Parameters, any real numbers; n is 1, 2 or 3.
+    floor : float
+        The least value of an entry, in [0, 1/n]; positive where an alpha is at most 0.
+
+    Returns
+    -------
+    float
+        log of the integral of prod_i x_i^(alpha_i - 1) over the first n - 1 coordinates.
+
+    Raises
+    ------
+    ValueError
+        If n > 3, an alpha is not finite, or the floor is out of range.
+
+    Examples
+    --------
+    >>> from skvmf.distributions.modified_dirichlet import log_normalizer
+    >>> print(round(log_normalizer([2.0, 1.0], 0.0), 12))  # log(1 / 2)
+    -0.69314718056
+    """
+    alpha, floor = _checked(alpha, floor)
+    if len(alpha) > 3:
+        raise ValueError(f"The normalizer is known for n <= 3 only, got n = {len(alpha)}.")
+    return _log_integral(alpha, floor)
+
+
+def _log_integral(alpha: Array, floor: float) -> float:
+    """Integrate over the first coordinate; the others, rescaled to sum 1, have the floor grow.
+
+    In t = logit(x) the integrand x^(alpha_1) (1 - x)^(alpha_2 + ... + alpha_n) is smooth.
+    """
+    n, rest = len(alpha), float(np.sum(alpha[1:]))
+    if n == 1:
+        return 0.0
+    low, high = logit(max(floor, 1e-300)), -logit(max((n - 1) * floor, 1e-300))
+
+    def log_integrand(t: float) -> float:
+        log_x, log_rest = -np.logaddexp(0, -t), -np.logaddexp(0, t)
+        inner = _log_integral(alpha[1:], floor * np.exp(-log_rest)) if n == 3 else 0.0
+        return float(alpha[0] * log_x + rest * log_rest + inner)
+
+    grid = np.linspace(low, high, 65)
+    heights = [log_integrand(t) for t in grid]
+    top = max(heights)
+    value, _ = quad(lambda t: np.exp(log_integrand(t) - top), low, high, epsabs=0, epsrel=1e-12)
+    return float(top + np.log(value))
+
+
+def _checked(alpha: ArrayLike, floor: float) -> tuple[Array, float]:
+    """Return valid parameters as an array and a float."""
+    parameters = np.ascontiguousarray(alpha, dtype=np.float64)
+    if parameters.ndim != 1 or len(parameters) == 0 or not np.all(np.isfinite(parameters)):
+        raise ValueError("alpha must be a vector of finite numbers.")
+    if not 0 <= floor <= (1 + 1e-12) / len(parameters):
+        raise ValueError(f"floor must be in [0, 1/{len(parameters)}], got {floor}.")
+    if floor == 0 and np.any(parameters < 1):
+        raise ValueError(
+            "With a floor of 0 every alpha must be at least 1: raise the floor to give alphas "
+            "below 1 a mode."
+        )
+    return parameters, float(floor)
