@@ -6,15 +6,15 @@ of the weights, and the same priors act on them.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from scipy.special import digamma, gammaln
 
 from .._kernels import inside_outside as charts
-from ..distributions.modified_dirichlet import mode
+from .._kernels.dirichlet import mode_by_rounds
 from .rows import Array
 from .threads import ordered_fold
 
@@ -28,6 +28,12 @@ _HARD = 1e-12  # temperatures below are zero: scores divided by them are all rou
 def empty_counts(n_tags: int) -> Arrays:
     """Return zeros in the shapes of the rules."""
     return np.zeros(n_tags), np.zeros((n_tags, 2, 2, 2)), np.zeros((n_tags, 2, n_tags))
+
+
+def each(function: Callable[..., Array], *rules: Arrays) -> Arrays:
+    """Apply a function to root, stop and choose in turn."""
+    root, stop, choose = (function(*parts) for parts in zip(*rules, strict=True))
+    return root, stop, choose
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,19 @@ class Rules:
     log_prior: float
 
 
+def as_rules(probabilities: Arrays) -> Rules:
+    """Return given probabilities as rules, without a prior."""
+    with np.errstate(divide="ignore"):
+        log_prob = each(np.log, probabilities)
+    return Rules(log_prob, log_prob, 0.0)
+
+
+def log_weight(counts: Arrays, rules: Rules) -> float:
+    """Return the log-weight of counted rules; a rule not counted may have weight zero."""
+    pairs = zip(counts, rules.log_weights, strict=True)
+    return float(sum(count[count > 0] @ weight[count > 0] for count, weight in pairs))
+
+
 class Estimate(Protocol):
     """How counts become rules."""
 
@@ -123,6 +142,21 @@ class Estimate(Protocol):
 
     def maximize(self, counts: Arrays, rules: Rules | None) -> Rules:
         """Return the best rules for the counts, given the old ones if there are any."""
+
+
+def modes(alpha: Array, floor: float) -> Array:
+    """Return the mode of the modified Dirichlet for each vector along the last axis."""
+    n = alpha.shape[-1]
+    if n * floor >= 1:
+        return np.full(alpha.shape, 1 / n)
+    x = np.full(alpha.shape, floor)
+    vectors, points = alpha.reshape(-1, n), x.reshape(-1, n)
+    largest = vectors.argmax(axis=-1)
+    at_vertex = vectors.max(axis=-1) <= 1  # no unique mode: the first largest takes all
+    points[at_vertex, largest[at_vertex]] = 1 - (n - 1) * floor
+    for i in np.flatnonzero(~at_vertex):
+        mode_by_rounds(vectors[i], floor, points[i])
+    return x
 
 
 @dataclass(frozen=True)
@@ -137,29 +171,28 @@ class MaximumPosterior:
 
     def start(self, counts: Arrays) -> Rules:
         """Return the probabilities proportional to the counts, but for the floor."""
-        return self._rules(tuple(mode(1 + count, self.floor) for count in counts))
+        return self._rules(each(lambda count: modes(1 + count, self.floor), counts))
 
     def maximize(self, counts: Arrays, rules: Rules | None) -> Rules:
         """Return the posterior mode of every multinomial (P1, section 2.1)."""
-        old = [None] * 3 if rules is None else rules.log_prob
-        leaning = [self._lean(count, before) for count, before in zip(counts, old, strict=True)]
-        return self._rules(tuple(mode(self.concentration + c, self.floor) for c in leaning))
+        old = each(np.zeros_like, counts) if rules is None else rules.log_prob
+        counts = each(self._lean, counts, old)
+        return self._rules(each(lambda c: modes(self.concentration + c, self.floor), counts))
 
-    def _lean(self, counts: Array, old: Array | None) -> Array:
+    def _lean(self, counts: Array, old: Array) -> Array:
         """Lean to the old values where nothing was counted and the mode is not unique."""
         if self.concentration > 1:
             return counts
         uncounted = counts.sum(axis=-1, keepdims=True) == 0
-        lean = 1.0 if self.concentration == 1 else (1 - self.concentration) / 2
-        values = np.ones_like(counts) if old is None else np.exp(old)
-        return np.where(uncounted, lean * values, counts)
+        weight = 1.0 if self.concentration == 1 else (1 - self.concentration) / 2
+        return np.where(uncounted, weight * np.exp(old), counts)
 
-    def _rules(self, probabilities: Any) -> Rules:
-        with np.errstate(divide="ignore"):
-            log_prob = tuple(np.log(p) for p in probabilities)
+    def _rules(self, probabilities: Arrays) -> Rules:
+        rules = as_rules(probabilities)
         excess = self.concentration - 1
-        log_prior = excess * sum(float(p.sum()) for p in log_prob) if excess else 0.0
-        return Rules(log_prob, log_prob, log_prior)  # type: ignore[arg-type]
+        if excess == 0:  # where a probability may be zero
+            return rules
+        return replace(rules, log_prior=excess * sum(float(p.sum()) for p in rules.log_prob))
 
 
 @dataclass(frozen=True)
@@ -174,12 +207,11 @@ class MeanField:
 
     def maximize(self, counts: Arrays, rules: Rules | None) -> Rules:
         """Return the Dirichlet posteriors: their means, and their weights exp E log theta."""
-        posterior = [self.concentration + count for count in counts]
-        totals = [c.sum(axis=-1, keepdims=True) for c in posterior]
-        log_prob = tuple(np.log(c / t) for c, t in zip(posterior, totals, strict=True))
-        weights = tuple(digamma(c) - digamma(t) for c, t in zip(posterior, totals, strict=True))
-        log_prior = -sum(map(self._divergence, counts, posterior, weights))
-        return Rules(log_prob, weights, log_prior)  # type: ignore[arg-type]
+        posterior = each(lambda count: self.concentration + count, counts)
+        totals = each(lambda c: c.sum(axis=-1, keepdims=True), posterior)
+        means = each(lambda c, total: np.log(c / total), posterior, totals)
+        weights = each(lambda c, total: digamma(c) - digamma(total), posterior, totals)
+        return Rules(means, weights, -sum(map(self._divergence, counts, posterior, weights)))
 
     def _divergence(self, counts: Array, posterior: Array, weights: Array) -> float:
         """Return the Kullback-Leibler divergences of the posteriors from the prior."""
@@ -206,7 +238,7 @@ class DependencyModel:
         """Count the rules in the trees of a block of sentences, as the posterior has them."""
         hard = self.temperature < _HARD
         temperature = 1.0 if hard else self.temperature
-        weights = tuple(log_weight / temperature for log_weight in rules.log_weights)
+        weights = each(lambda log_weight: log_weight / temperature, rules.log_weights)
         counts, values = empty_counts(sentences.n_tags), np.empty(len(sentences))
         charts.inside_outside(sentences.tags, sentences.offsets, weights, hard, counts, values)
         return RuleCounts(temperature * float(values.sum()), len(sentences), counts)

@@ -1,0 +1,6 @@
+"""Floor 3: grammars learnt from tagged sentences."""
+
+from ._dmv import DependencyModelWithValence
+from ._scores import attachment_score
+
+__all__ = ["DependencyModelWithValence", "attachment_score"]

@@ -1,0 +1,88 @@
+"""Rules given by hand, rules for tags never seen, and sentences drawn from rules."""
+
+import numpy as np
+
+_TRIES = 100  # per sentence asked for, before a grammar is said not to end
+
+
+def check_rules(root, stop, choose, n_tags):
+    """Return given probabilities as three arrays that sum to one over their last axes."""
+    shapes = {"root": (n_tags,), "stop": (n_tags, 2, 2, 2), "choose": (n_tags, 2, n_tags)}
+    rules = []
+    for (name, shape), given in zip(shapes.items(), (root, stop, choose), strict=True):
+        rule = np.array(given, dtype=np.float64)
+        if rule.shape != shape:
+            raise ValueError(f"{name} should have the shape {shape}, got {rule.shape}.")
+        totals = rule.sum(axis=-1, keepdims=True)
+        if not (rule >= 0).all() or not np.allclose(totals, 1, rtol=1e-6):
+            raise ValueError(f"{name} should be non-negative and sum to 1 over its last axis.")
+        rules.append(rule / totals)
+    return tuple(rules)
+
+
+def with_average_tag(log_rules):
+    """Add one tag that is the average of the others: as dependent, as root and as head."""
+    root, stop, choose = map(np.exp, log_rules)
+    root = np.append(root, root.mean())
+    stop = np.concatenate([stop, stop.mean(axis=0, keepdims=True)])
+    choose = np.concatenate([choose, choose.mean(axis=0, keepdims=True)])
+    choose = np.concatenate([choose, choose.mean(axis=-1, keepdims=True)], axis=-1)
+    with np.errstate(divide="ignore"):
+        return np.log(root), np.log(stop), np.log(choose)
+
+
+def draw_trees(rng, log_rules, n_samples, max_length):
+    """Draw sentences of at most `max_length` tags: lists of tag numbers and of heads."""
+    root, stop, choose = map(np.exp, log_rules)
+    rules = np.cumsum(root), stop[..., 0], np.cumsum(choose, axis=-1)
+    sentences, heads = [], []
+    for _ in range(_TRIES * (n_samples + 1)):
+        tree = _draw_tree(rng, *rules, max_length)
+        if tree is not None:
+            tags, parents, sides = tree
+            order = _reading_order(sides)
+            position = np.argsort(order)
+            sentences.append(np.array(tags)[order])
+            heads.append(np.array([0 if p is None else position[p] + 1 for p in parents])[order])
+        if len(sentences) == n_samples:
+            return sentences, heads
+    raise ValueError(
+        f"Only {len(sentences)} of {_TRIES * (n_samples + 1)} sentences drawn had at most "
+        f"max_length={max_length} tags: this grammar stops too rarely. Increase max_length."
+    )
+
+
+def _draw_tree(rng, root, stop, choose, max_length):
+    """Draw tags, parents and each node's (left, right) children, nearest first; None if long."""
+    tags, parents, sides = [_draw(rng, root)], [None], []
+    while len(sides) < len(tags):
+        h = len(sides)
+        sides.append(([], []))
+        for direction, children in enumerate(sides[h]):
+            while rng.random_sample() >= stop[tags[h], direction, min(len(children), 1)]:
+                children.append(len(tags))
+                tags.append(_draw(rng, choose[tags[h], direction]))
+                parents.append(h)
+                if len(tags) > max_length:
+                    return None
+    return tags, parents, sides
+
+
+def _draw(rng, cumulative):
+    """Draw an index by its cumulated probabilities."""
+    return int(np.searchsorted(cumulative, rng.random_sample() * cumulative[-1], side="right"))
+
+
+def _reading_order(sides):
+    """Return the nodes from left to right."""
+    order, waiting = [], [(0, False)]
+    while waiting:
+        node, left_is_done = waiting.pop()
+        if left_is_done:
+            order.append(node)
+            continue
+        left, right = sides[node]  # what is pushed last is read first
+        waiting += [(child, False) for child in reversed(right)]
+        waiting.append((node, True))
+        waiting += [(child, False) for child in left]
+    return np.array(order)

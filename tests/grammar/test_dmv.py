@@ -1,0 +1,435 @@
+"""The grammar as an estimator: what it learns, what it says, and scikit-learn's manners."""
+
+import itertools
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils import get_tags
+from threadpoolctl import threadpool_limits
+
+from skvmf.grammar import DependencyModelWithValence, attachment_score
+
+from .enumeration import enumerate_sentence, is_projective_tree, random_rules
+
+TAGS = ["A", "B", "C"]
+
+
+def make_grammar(seed=0):
+    """Return a grammar whose heads rarely have more than one dependent on a side."""
+    root, stop, choose = map(np.exp, random_rules(np.random.default_rng(seed), 3, 0.5))
+    stop = (stop + [1.0, 0.0]) / 2
+    return DependencyModelWithValence.from_parameters(TAGS, root, stop, choose, random_state=seed)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return make_grammar().sample(150, max_length=8)
+
+
+def fit(X, y=None, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return DependencyModelWithValence(**options).fit(X, y)
+
+
+def probabilities(model):
+    return [
+        np.exp(log_prob)
+        for log_prob in (model.root_log_prob_, model.stop_log_prob_, model.choose_log_prob_)
+    ]
+
+
+def number(sentence):
+    return [TAGS.index(tag) for tag in sentence]
+
+
+# What it learns
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(
+    ("inference", "concentration"),
+    [("map", 1.0), ("map", 2.0), ("map", 0.0), ("map", -10.0), ("mean-field", 0.1)],
+)
+@pytest.mark.parametrize("init", ["harmonic", "random"])
+def test_the_bound_never_falls(corpus, init, inference, concentration, temperature):
+    model = fit(
+        corpus[0],
+        init=init,
+        inference=inference,
+        weight_concentration_prior=concentration,
+        temperature=temperature,
+        tol=0.0,
+        random_state=0,
+    )
+    bounds = np.array(model.lower_bounds_)
+    falls = -np.diff(bounds)
+    assert len(bounds) == model.n_iter_ + 1 and bounds[-1] == model.lower_bound_
+    assert (falls <= 1e-12 * np.maximum(1, np.abs(bounds[1:]))).all(), falls.max()
+    for rule in probabilities(model):
+        np.testing.assert_allclose(rule.sum(axis=-1), 1, rtol=1e-12)
+
+
+def test_hard_em_ends(corpus):
+    model = DependencyModelWithValence(temperature=0.0, max_iter=40, tol=1e-12).fit(corpus[0])
+    assert model.converged_ and model.n_iter_ < 40
+
+
+def test_the_bound_of_plain_em_is_the_score(corpus):
+    model = fit(corpus[0], max_iter=7)
+    assert model.lower_bound_ == pytest.approx(model.score(corpus[0]), rel=1e-12)
+
+
+def test_a_negative_prior_makes_sparser_rules_than_any_dirichlet_and_keeps_the_floor(corpus):
+    share = {}
+    for concentration in (1.0, 0.01, -20.0):
+        model = fit(corpus[0], weight_concentration_prior=concentration, weight_floor=1e-3)
+        rules = np.concatenate([rule.ravel() for rule in probabilities(model)])
+        assert rules.min() >= 1e-3 * (1 - 1e-9)
+        share[concentration] = np.mean(rules < 2e-3)
+    assert share[1.0] <= share[0.01] < share[-20.0]
+
+
+def test_given_trees_are_counted():
+    X, y = [["A", "B"], ["B"], ["A", "B", "A"]], [[2, 0], [0], [2, 0, 2]]
+    model = DependencyModelWithValence(weight_floor=0.0).fit(X, y)
+    root, stop, choose = probabilities(model)
+    np.testing.assert_allclose(root, [0, 1])
+    np.testing.assert_allclose(stop[0, :, 0], [[1, 0], [1, 0]])  # A never has a dependent
+    np.testing.assert_allclose(stop[1, 0, 0], [1 / 3, 2 / 3])  # B has one on the left in 2 of 3
+    np.testing.assert_allclose(stop[1, 1, 0], [2 / 3, 1 / 3])
+    np.testing.assert_allclose(stop[1, :, 1], [[1, 0], [1, 0]])  # and never a second one
+    np.testing.assert_allclose(choose[1], [[1, 0], [1, 0]])
+    assert model.n_iter_ == 0 and model.converged_
+    likelihood = (1 / 3 * 2 / 3) * (2 / 3 * 2 / 3) * (2 / 3 * 1 / 3)
+    assert model.lower_bounds_ == [pytest.approx(np.log(likelihood) / 3)]
+
+
+def test_given_trees_teach_to_parse(corpus):
+    X, y = make_grammar().sample(3000)
+    model = DependencyModelWithValence().fit(X, y)
+    for ours, truth in zip(probabilities(model), probabilities(make_grammar()), strict=True):
+        assert np.abs(ours - truth).mean() < 0.05
+    limit = attachment_score(corpus[1], make_grammar().predict(corpus[0]))
+    assert attachment_score(corpus[1], model.predict(corpus[0])) > limit - 0.03
+
+
+def test_em_from_the_truth_stays_near_it():
+    grammar = make_grammar()
+    X, _ = grammar.sample(800, max_length=8)
+    model = fit(X, init=tuple(probabilities(grammar)), max_iter=5)
+    assert model.score(X) >= grammar.score(X)
+    for ours, truth in zip(probabilities(model), probabilities(grammar), strict=True):
+        assert np.abs(ours - truth).mean() < 0.1
+
+
+@pytest.mark.parametrize("inference", ["map", "mean-field"])
+def test_no_iterations_keep_the_start(corpus, inference):
+    start = probabilities(make_grammar(seed=5))
+    model = DependencyModelWithValence(
+        init=tuple(start), max_iter=0, inference=inference, weight_floor=0.0
+    ).fit(corpus[0])
+    assert model.n_iter_ == 0 and not model.converged_
+    if inference == "map":
+        for ours, given in zip(probabilities(model), start, strict=True):
+            np.testing.assert_allclose(ours, given, atol=1e-14)
+
+
+def test_near_heads_are_preferred_at_the_start():
+    X = [["A", "B", "C"], ["B", "A", "C"], ["C", "B", "A"]] * 5
+    near, nearer = (
+        probabilities(fit(X, max_iter=0, distance_power=power))[1] for power in (0.0, 5.0)
+    )
+    assert (nearer[..., 1, 1] < near[..., 1, 1]).all()  # a second child is farther away
+
+
+def test_the_bits_do_not_depend_on_the_number_of_threads():
+    X, _ = make_grammar().sample(400, max_length=12)
+    fits = []
+    for n_threads in (1, 3):
+        with threadpool_limits(n_threads, user_api="blas"):
+            model = fit(X, temperature=0.5, max_iter=5)
+            fits.append([*probabilities(model), model.lower_bounds_, model.score_samples(X)])
+    for ours, theirs in zip(*fits, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+# What it says
+
+
+def test_scores_and_trees_are_those_of_all_trees(corpus):
+    model = make_grammar()
+    rules = model.root_log_prob_, model.stop_log_prob_, model.choose_log_prob_
+    X = [sentence for sentence in corpus[0] if len(sentence) <= 5][:30]
+    log_likelihoods, predicted = model.score_samples(X), model.predict(X)
+    assert log_likelihoods.shape == (30,) and model.score(X) == log_likelihoods.mean()
+    for sentence, log_likelihood, heads in zip(X, log_likelihoods, predicted, strict=True):
+        trees, _, scores = enumerate_sentence(number(sentence), rules)
+        assert np.exp(log_likelihood) == pytest.approx(np.exp(scores).sum(), rel=1e-12)
+        assert heads.dtype == np.int64
+        assert scores[trees.index(tuple(heads.tolist()))] == pytest.approx(scores.max())
+
+
+def test_the_probabilities_of_all_sentences_sum_to_one():
+    stop = np.full((2, 2, 2, 2), [0.97, 0.03])  # sentences of more than six tags are rare
+    model = DependencyModelWithValence.from_parameters(
+        ["A", "B"], [0.3, 0.7], stop, np.full((2, 2, 2), [0.2, 0.8])
+    )
+    mass = [
+        np.exp(model.score_samples(list(itertools.product("AB", repeat=n)))).sum()
+        for n in range(1, 7)
+    ]
+    assert 0.99999 < sum(mass) < 1
+
+
+def test_a_sample_follows_the_grammar():
+    model = make_grammar()
+    X, y = model.sample(2000)
+    assert {type(sentence) for sentence in X} == {np.ndarray} and len(X) == len(y) == 2000
+    assert all(is_projective_tree(tuple(heads.tolist())) for heads in y)
+    assert all(len(sentence) == len(heads) for sentence, heads in zip(X, y, strict=True))
+    short = [("A",), ("B",), ("C",), ("A", "B"), ("C", "C")]
+    drawn = [tuple(sentence.tolist()) for sentence in X]
+    for sentence, log_probability in zip(short, model.score_samples(short), strict=True):
+        p = np.exp(log_probability)
+        assert abs(drawn.count(sentence) / 2000 - p) < 4 * np.sqrt(p * (1 - p) / 2000) + 1e-9
+    again, _ = model.sample(2000)
+    assert all(np.array_equal(a, b) for a, b in zip(X, again, strict=True))
+
+
+def test_sampled_sentences_can_be_kept_short():
+    X, _ = make_grammar().sample(100, max_length=2)
+    assert {len(sentence) for sentence in X} == {1, 2}
+
+
+def test_a_grammar_that_never_stops_is_no_endless_loop():
+    stop = np.full((1, 2, 2, 2), [0.0, 1.0])
+    model = DependencyModelWithValence.from_parameters(["A"], [1], stop, [[[1], [1]]])
+    with pytest.raises(ValueError, match="stops too rarely"):
+        model.sample(2, max_length=5)
+
+
+def test_a_sentence_of_one_tag():
+    model = fit([["A"], ["B"]])
+    assert [heads.tolist() for heads in model.predict([["B"]])] == [[0]]
+    assert model.score([["A"]]) == pytest.approx(np.log(0.5), abs=0.01)
+    only = fit([["A"]])
+    assert only.choose_log_prob_.shape == (1, 2, 1)
+    assert np.isfinite(only.score([["A", "A", "A"]]))
+
+
+def test_what_the_grammar_cannot_generate_has_probability_zero_and_some_tree():
+    X, y = [["A", "B"]], [[2, 0]]
+    model = DependencyModelWithValence(weight_floor=0.0).fit(X, y)
+    assert model.score([["B", "A"]]) == -np.inf
+    assert is_projective_tree(tuple(model.predict([["B", "A", "B"]])[0].tolist()))
+
+
+def test_long_sentences(corpus):
+    model = fit(corpus[0])
+    sentence = list(itertools.islice(itertools.cycle("ABCBA"), 150))
+    assert np.isfinite(model.score([sentence]))
+    (heads,) = model.predict([sentence])
+    assert np.count_nonzero(heads == 0) == 1 and len(heads) == 150
+
+
+# Tags
+
+
+def test_tags_may_be_integers_in_any_kind_of_sequence():
+    X = [np.array([7, 3], dtype=np.int32), [3], (3, 7, 3), np.array([7])]
+    model = fit(X)
+    assert model.tags_.tolist() == [3, 7] and model.tags_.dtype.kind == "i"
+    strings = fit([[{3: "c", 7: "g"}[tag] for tag in np.asarray(s).tolist()] for s in X])
+    np.testing.assert_array_equal(model.choose_log_prob_, strings.choose_log_prob_)
+    assert model.sample(1)[0][0].dtype.kind == "i"
+
+
+def test_the_order_of_given_tags_is_that_of_the_rules(corpus):
+    plain, given = fit(corpus[0]), fit(corpus[0], tags=["C", "Z", "A", "B"], max_iter=5)
+    assert given.tags_.tolist() == ["C", "Z", "A", "B"]
+    assert np.isfinite(given.score([["Z", "A"]]))
+    permuted = fit(corpus[0], tags=["C", "A", "B"])
+    np.testing.assert_allclose(permuted.root_log_prob_, plain.root_log_prob_[[2, 0, 1]], rtol=1e-6)
+
+
+def test_unknown_tags_are_an_error_or_the_average(corpus):
+    strict = fit(corpus[0])
+    with pytest.raises(ValueError, match="Unknown tags: 'X', 'Y'.*unknown_tags='average'"):
+        strict.predict([["A", "Y", "X"]])
+    lenient = fit(corpus[0], unknown_tags="average")
+    np.testing.assert_array_equal(lenient.score_samples(corpus[0]), strict.score_samples(corpus[0]))
+    root, stop, _ = probabilities(strict)
+    alone = root.mean() * stop.mean(axis=0)[0, 0, 0] * stop.mean(axis=0)[1, 0, 0]
+    assert lenient.score([["X"]]) == pytest.approx(np.log(alone))
+    assert lenient.score([["X", "A"]]) == lenient.score([["Y", "A"]])
+    assert len(lenient.predict([["A", "X", "B"]])[0]) == 3
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([], "X is empty"),
+        ("A B", "X should be a list of sentences"),
+        (3, "X should be a list of sentences"),
+        ([["A"], []], "Sentence 1 of X is empty"),
+        (["A B"], "Sentence 0 of X is the string 'A B': split it"),
+        ([["A"], 3], "Sentence 1 of X should be a list or a one-dimensional array, got int"),
+        ([{"A", "B"}], "Sentence 0 of X should be a list"),
+        ([np.array([[1, 2]])], "Sentence 0 of X should be a list or a one-dimensional"),
+        ([np.array(3)], "Sentence 0 of X should be a list or a one-dimensional"),
+        ([["A"], ["B", ["C"]]], r"all strings or all integers: sentence 1 of X has \['C'\]"),
+        ([["A", 1]], "all strings or all integers: sentence 0 of X has 1"),
+        ([[1], ["A"]], "all strings or all integers: sentence 1 of X has 'A'"),
+        ([["A", None]], "sentence 0 of X has None"),
+        ([[1.0, 2.0]], "sentence 0 of X has 1.0"),
+        ([[True]], "sentence 0 of X has True"),
+    ],
+)
+def test_what_is_no_list_of_sentences_is_refused(corpus, X, message):
+    with pytest.raises(ValueError, match=message):
+        DependencyModelWithValence().fit(X)
+    with pytest.raises(ValueError, match=message):
+        fit(corpus[0]).predict(X)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([[2, 0]], "X has 2 sentences, y has 1"),
+        ([[2, 0, 1], [0]], "Sentence 0 has 2 tags but 3 heads"),
+        ([[2, 0], []], "Sentence 1 of y is empty"),
+        ([[2, 0], [2]], "Sentence 1 of y has a head outside"),
+        ([[-1, 0], [0]], "Sentence 0 of y has a head outside"),
+        ([[0, 0], [0]], "Sentence 0 of y has more than one root"),
+        ([[2, 1], [0]], "Sentence 0 of y has heads that form a cycle"),
+        ([[2, 0], [1]], "Sentence 1 of y has heads that form a cycle"),
+        ([[2.0, 0.0], [0.0]], "y should hold integers"),
+        ([["2", "0"], ["0"]], "y should hold integers"),
+    ],
+)
+def test_heads_that_are_no_tree_are_refused(y, message):
+    with pytest.raises(ValueError, match=message):
+        DependencyModelWithValence().fit([["A", "B"], ["A"]], y)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weight_floor": 0.4}, "weight_floor=0.4 is larger than 1 / 3"),
+        ({"weight_floor": -1e-3}, "weight_floor"),
+        ({"weight_floor": 0.0, "weight_concentration_prior": 0.5}, "positive weight_floor"),
+        ({"weight_concentration_prior": np.nan}, "weight_concentration_prior"),
+        ({"weight_concentration_prior": -np.inf}, "weight_concentration_prior"),
+        ({"weight_concentration_prior": -1.0, "inference": "mean-field"}, "Use inference"),
+        ({"inference": "vb"}, "inference"),
+        ({"init": "flat"}, "init"),
+        ({"init": ([1.0], [1.0])}, "init should be"),
+        ({"temperature": -0.5}, "temperature"),
+        ({"max_iter": -1}, "max_iter"),
+        ({"unknown_tags": "ignore"}, "unknown_tags"),
+        ({"tags": ["A", "A"]}, "tags should be distinct"),
+        ({"tags": ["A", "B"]}, "Unknown tags: 'C'"),
+        ({"tags": [1, 2]}, "Unknown tags"),
+        ({"tags": []}, "tags"),
+    ],
+)
+def test_options_are_checked_before_work_starts(corpus, options, message):
+    with pytest.raises(ValueError, match=message):
+        DependencyModelWithValence(**options).fit(corpus[0])
+
+
+def test_given_rules_are_checked(corpus):
+    root, stop, choose = probabilities(make_grammar())
+    for rules, message in (
+        ((root[:2], stop, choose), r"root should have the shape \(3,\), got \(2,\)"),
+        ((root, stop[..., 0], choose), "stop should have the shape"),
+        ((root, stop, 2 * choose), "choose should be non-negative and sum to 1"),
+        ((root - 1, stop, choose), "root should be non-negative"),
+        ((root * np.nan, stop, choose), "root should be non-negative"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fit(corpus[0], init=rules)
+        with pytest.raises(ValueError, match=message):
+            DependencyModelWithValence.from_parameters(TAGS, *rules)
+
+
+def test_rules_that_cannot_generate_the_sentences_are_refused_as_a_start():
+    X, y = [["A", "B"]], [[2, 0]]
+    start = tuple(probabilities(DependencyModelWithValence(weight_floor=0.0).fit(X, y)))
+    with pytest.raises(ValueError, match="sentence 1 of X cannot be generated"):
+        fit([["A", "B"], ["B", "A"]], init=start, weight_floor=0.0)
+    assert np.isfinite(fit([["A", "B"], ["B", "A"]], init=start).lower_bound_)
+
+
+def test_the_largest_floor_makes_every_rule_of_choose_uniform():
+    model = fit([["A", "B", "C"]] * 3, weight_floor=1 / 3)
+    np.testing.assert_allclose(np.exp(model.choose_log_prob_), 1 / 3, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["predict", "score", "score_samples"])
+def test_an_unfitted_grammar_says_so(method):
+    with pytest.raises(NotFittedError):
+        getattr(DependencyModelWithValence(), method)([["A"]])
+    with pytest.raises(NotFittedError):
+        DependencyModelWithValence().sample()
+
+
+@pytest.mark.parametrize("options", [{"n_samples": 0}, {"max_length": 0}])
+def test_a_sample_has_at_least_one_tag(options):
+    with pytest.raises(ValueError, match="at least 1"):
+        make_grammar().sample(**options)
+
+
+# scikit-learn's manners
+
+
+def test_no_convergence_is_a_warning(corpus):
+    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+        DependencyModelWithValence(max_iter=2).fit(corpus[0])
+
+
+def test_clone_pickle_and_parameters(corpus):
+    model = fit(corpus[0], init=tuple(probabilities(make_grammar())), tags=TAGS, max_iter=3)
+    twin = clone(model)
+    assert not hasattr(twin, "tags_") and set(twin.get_params()) == set(model.get_params())
+    revived = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(revived.score_samples(corpus[0]), model.score_samples(corpus[0]))
+    assert twin.set_params(temperature=0.5).temperature == 0.5
+    assert "temperature=0.5" in repr(twin)
+
+
+def test_fit_does_not_touch_its_arguments(corpus):
+    X = [sentence.tolist() for sentence in corpus[0]]
+    options = {"tags": ["A", "B", "C"], "init": tuple(probabilities(make_grammar()))}
+    model = fit(X, **options)
+    assert X == [sentence.tolist() for sentence in corpus[0]]
+    assert all(getattr(model, name) is value for name, value in options.items())
+
+
+def test_tags_say_that_the_input_is_no_matrix():
+    tags = get_tags(DependencyModelWithValence())
+    assert not tags.input_tags.two_d_array and tags.input_tags.string
+    assert tags.estimator_type == "density_estimator"
+
+
+def test_a_grid_search_chooses_the_prior_by_score(corpus):
+    X = [sentence.tolist() for sentence in corpus[0]]
+    grid = {"weight_concentration_prior": [1.0, 0.0, -1000.0]}
+    search = GridSearchCV(
+        DependencyModelWithValence(tags=TAGS, temperature=0.0), grid, cv=3, error_score="raise"
+    )
+    search.fit(X)
+    scores = dict(zip([1.0, 0.0, -1000.0], search.cv_results_["mean_test_score"], strict=True))
+    assert np.isfinite(list(scores.values())).all()
+    assert scores[-1000.0] < max(scores[1.0], scores[0.0])
+    assert search.best_params_["weight_concentration_prior"] != -1000.0
+    assert len(search.predict(X)) == len(X)
