@@ -23,3 +23,15 @@ def add_labelled_rows(X, labels, factors, out):
     """out[labels[n]] += factors[n] * X[n]."""
     for row, label, factor in zip(X, labels, factors, strict=True):
         out[label] += factor * row.astype(float)
+
+
+def modified_dirichlet_mode(alpha, floor):
+    """x = max(floor, (alpha - 1) m), m by bisection such that x sums to one."""
+    excess = alpha - 1
+    low, high = 0.0, 1 / excess.max()
+    while low < (middle := 0.5 * (low + high)) < high:
+        if np.maximum(floor, excess * middle).sum() < 1:
+            low = middle
+        else:
+            high = middle
+    return np.maximum(floor, excess * high)

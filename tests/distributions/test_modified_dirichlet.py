@@ -1,0 +1,136 @@
+"""The public modified Dirichlet."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import gammaln
+from scipy.stats import dirichlet
+
+from skvmf.distributions import modified_dirichlet
+
+METHODS = ["rounds", "sorting"]
+TABLE = Path(__file__).parents[3] / "shared" / "reference" / "mdir_reference.npz"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_mode_against_the_reference_table(method):
+    if not TABLE.exists():
+        pytest.skip("the reference table is not part of the project")
+    table = np.load(TABLE)
+    for i, floor in enumerate(table["eps"]):
+        span = slice(*table["offsets"][i : i + 2])
+        alpha = table["alpha"][span]
+        x = modified_dirichlet.mode(alpha, floor, method)
+        height = modified_dirichlet.log_kernel(x, alpha)
+        rounding = 4e-16 * np.abs(alpha - 1).sum()  # of x, in the height
+        expected = table["log_density_unnorm"][i]
+        np.testing.assert_allclose(height, expected, rtol=1e-14, atol=rounding)
+        if not table["all_le_one"][i]:
+            np.testing.assert_allclose(x, table["x"][span], rtol=1e-14)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(5))
+def test_no_point_is_more_probable_than_the_mode(method, seed):
+    rng = np.random.default_rng(seed)
+    alpha, floor = rng.uniform(-5, 10, 4), 0.03
+    mode = modified_dirichlet.mode(alpha, floor, method)
+    others = floor + (1 - 4 * floor) * rng.dirichlet(np.full(4, 0.5), 2000)
+    best = modified_dirichlet.logpdf(mode, alpha, floor)
+    assert np.all(modified_dirichlet.logpdf(others, alpha, floor) <= best + 1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_edges_of_the_mode(method):
+    def mode(alpha, floor):
+        return modified_dirichlet.mode(alpha, floor, method)
+
+    np.testing.assert_array_equal(mode([0.5, -1.0, 0.5], 0.1), [0.8, 0.1, 0.1])
+    np.testing.assert_array_equal(mode([3.0, -1.0, 0.5, 9.0], 0.25), [0.25] * 4)
+    np.testing.assert_array_equal(mode([3.0], 1.0), [1.0])
+    np.testing.assert_array_equal(mode([1.0, 1.0], 0.0), [1.0, 0.0])
+    third = mode([1e5, 0.2, 0.2], 1 / 3)
+    np.testing.assert_array_equal(third, [1 / 3] * 3)
+
+
+def test_conjugacy():
+    alpha, counts = np.array([-2.0, 0.5, 1.0]), np.array([3.0, 0.0, 1.5])
+    after = modified_dirichlet.posterior(alpha, counts)
+    x = np.array([0.2, 0.3, 0.5])
+    kernel = modified_dirichlet.log_kernel
+    np.testing.assert_allclose(kernel(x, after), kernel(x, alpha) + counts @ np.log(x), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "floor", "expected"),
+    [
+        ([-3.0, 0.5], 0.01, np.log(335872.11479533625)),
+        ([-1.0, 0.5, 2.0], 0.05, np.log(12.834700186540081)),
+        ([0.0, 0.0], 1e-4, np.log(2 * np.log(9999.0))),
+        ([1.0, 1.0, 1.0], 1e-3, np.log(0.5 * (1 - 3e-3) ** 2)),
+        ([2.0e6, 3.0], 0.0, np.log(2 / 2e6) - np.log(2e6 + 1) - np.log(2e6 + 2)),
+        ([200.0, 300.0, 10.0], 0.0, gammaln([200.0, 300.0, 10.0]).sum() - gammaln(510.0)),
+        ([-50.0, -3.0], 1e-4, 456.6054037775158),  # mpmath
+        ([-5000.0, -6000.0], 1e-4, 55253.84292549126),
+        ([7.0], 0.3, 0.0),
+    ],
+)
+def test_normalizer(alpha, floor, expected):
+    value = modified_dirichlet.log_normalizer(alpha, floor)
+    np.testing.assert_allclose(value, expected, rtol=1e-13, atol=1e-12)
+
+
+def test_without_a_floor_it_is_the_dirichlet():
+    x = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]])
+    alpha = [2.0, 3.0, 1.5]
+    value = modified_dirichlet.logpdf(x, alpha, 0.0)
+    np.testing.assert_allclose(value, dirichlet(alpha).logpdf(x.T), rtol=1e-13)
+
+
+def test_density_integrates_to_one():
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    x = 0.5 + 0.4 * nodes
+    points = np.column_stack([x, 1 - x])
+    density = np.exp(modified_dirichlet.logpdf(points, [-2.0, 3.0], 0.1))
+    np.testing.assert_allclose(0.4 * weights @ density, 1.0, rtol=1e-12)
+
+
+def test_density_below_the_floor_is_zero():
+    points = [[0.05, 0.95], [0.5, 0.5]]
+    value = modified_dirichlet.logpdf(points, [-2.0, 3.0], 0.1)
+    assert value[0] == -np.inf
+    assert np.isfinite(value[1])
+    assert np.isfinite(modified_dirichlet.logpdf([0.0, 1.0], [1.0, 2.0], 0.0))
+
+
+def test_more_than_three_entries_are_not_normalized():
+    alpha = [2.0, 3.0, -1.0, 0.5]
+    x = [0.3, 0.3, 0.2, 0.2]
+    expected = modified_dirichlet.log_kernel(x, alpha)
+    assert modified_dirichlet.logpdf(x, alpha, 0.1) == expected
+    with pytest.raises(ValueError, match="n <= 3"):
+        modified_dirichlet.log_normalizer(alpha, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: m.mode([1.0, np.nan], 0.1), "finite"),
+        (lambda m: m.mode([[1.0, 2.0]], 0.1), "vector"),
+        (lambda m: m.mode([], 0.1), "vector"),
+        (lambda m: m.mode([1.0, 2.0], 0.6), "floor must be in"),
+        (lambda m: m.mode([1.0, 2.0], -0.1), "floor must be in"),
+        (lambda m: m.mode([1.0, 2.0], np.nan), "floor must be in"),
+        (lambda m: m.mode([0.5, 2.0], 0.0), "raise the floor"),
+        (lambda m: m.mode([1.0, 2.0], 0.1, "bisection"), "method"),
+        (lambda m: m.logpdf([0.5, 0.6], [1.0, 2.0], 0.1), "sum to 1"),
+        (lambda m: m.logpdf([0.5, np.nan], [1.0, 2.0], 0.1), "sum to 1"),
+        (lambda m: m.logpdf([0.5, 0.3, 0.2], [1.0, 2.0], 0.1), "2 entries"),
+        (lambda m: m.posterior([1.0, 2.0], [1, -1]), "not negative"),
+        (lambda m: m.posterior([1.0, np.inf], [1, 1]), "finite"),
+    ],
+)
+def test_bad_input_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(modified_dirichlet)
