@@ -9,6 +9,7 @@ import numpy as np
 from .posterior import FenchelYoungPosterior, Shares
 from .priors import ModifiedDirichlet
 from .rows import Array, Chunk
+from .updates import ClosedForm
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,16 @@ class Family(Protocol):
 WeightUpdate = Callable[["MixtureModel", Statistics, Params], Array]
 
 
+class Update(Protocol):
+    """How statistics move the components."""
+
+    def __call__(self, family: Any, stats: Statistics, components: Any) -> tuple[Any, Array]:
+        """Return better components, and which are broken, as `Family.maximize` does."""
+
+    def reseed(self, family: Any, components: Any, k: int, row: Array) -> Any:
+        """Move component k to a row."""
+
+
 @dataclass(frozen=True)
 class MixtureModel:
     """A named choice of answers: what the loop climbs."""
@@ -95,6 +106,7 @@ class MixtureModel:
     posterior: FenchelYoungPosterior
     weight_prior: ModifiedDirichlet
     weight_update: WeightUpdate
+    update: Update = ClosedForm()
 
     def expect(self, params: Params, chunk: Chunk) -> Statistics:
         """Share out the rows of a block and sum what the maximization needs."""
@@ -131,12 +143,12 @@ class MixtureModel:
         A broken one is pruned, and so is one whose weight stays on the floor of the weight
         prior for two steps while it has fewer rows than a component or the prior asks for.
         """
-        components, broken = self.family.maximize(stats, params.components)
+        components, broken = self.update(self.family, stats, params.components)
         empty = stats.counts <= 10 * np.finfo(np.float64).eps * stats.total
         counts = np.where(empty | broken, 0.0, stats.counts)
         reseeded = params.reseeded
         for k in np.flatnonzero(empty & ~broken & ~reseeded)[:1]:  # one row, one component
-            components = self.family.reseed(components, k, stats.worst_row)
+            components = self.update.reseed(self.family, components, k, stats.worst_row)
             counts[k] = stats.total / len(counts)
             reseeded = reseeded.copy()
             reseeded[k] = True

@@ -1,11 +1,29 @@
 """How statistics move parameters."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .mixture import MixtureModel, Params, Statistics
 from .rows import Array
+
+if TYPE_CHECKING:
+    from .mixture import Family, MixtureModel, Params, Statistics
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """Components that maximize the penalised expected log-likelihood: EM."""
+
+    def __call__(self, family: Family, stats: Statistics, components: Any) -> tuple[Any, Array]:
+        """Return the family's maximum, and which components are broken."""
+        return family.maximize(stats, components)
+
+    def reseed(self, family: Family, components: Any, k: int, row: Array) -> Any:
+        """Move component k to a row."""
+        return family.reseed(components, k, row)
 
 
 @dataclass(frozen=True)
