@@ -22,6 +22,9 @@ MAGIC_32, MAGIC_64 = np.float32(12582912.0), 6755399441055744.0
 LOG2_HIGH_32, LOG2_LOW_32 = np.float32(0.693145751953125), np.float32(1.42860682030941723e-6)
 LOG2_HIGH_64, LOG2_LOW_64 = 0.69314718036912382, 1.9082149292705877e-10
 INVERSE_LOG2_32, ONE_32, FLOOR_32 = np.float32(LOG2_E), np.float32(1.0), np.float32(FLOOR)
+SIGN_32, REST_32, LEAST_32 = np.int32(31), np.int32(2**31 - 1), np.int32(-(2**31))
+SIGN_64, REST_64, LEAST_64 = np.int64(63), np.int64(2**63 - 1), np.int64(-(2**63))
+LIMIT_32, LIMIT_64 = np.finfo(np.float32).max, np.finfo(np.float64).max
 TINY_32, TINY_64 = np.float32(1.1754944e-38), 2.2250738585072014e-308  # smallest normals
 Q0_32 = np.float32(0.499992314988339632)  # relative error of exp(r) below 1.1e-7
 Q1_32 = np.float32(0.166671146220947662)
@@ -70,35 +73,56 @@ def _is_single(x):
 
 
 @row_kernel
-def _shift_rows(scores, slopes, offsets, z, lanes, tops):
-    """Set z = slopes * scores + offsets, and find the largest of each row.
+def _largest(row):
+    """Return the largest entry, as float64.
 
-    `lanes` holds running maxima one vector apart, which is what lets the loop be vectorised.
+    Compilers vectorise the maximum of integers, not that of floats, which may be nan. So the
+    bits are compared, those of negative numbers flipped to make their order that of integers.
     """
-    K, width = scores.shape[1], 16 if _is_single(z) else 8
-    for n in range(scores.shape[0]):
-        row, shifted, lane, slope = scores[n], z[n], lanes[n], slopes[n]
-        for k in range(K):
-            value = slope * row[k] + offsets[k]
-            shifted[k] = value
-            lane[k + width] = value if value > lane[k] else lane[k]
-        lane = lane[K:]
-        a, b, c, d = lane[0], lane[1], lane[2], lane[3]
-        for k in range(4, width, 4):
-            a = lane[k] if lane[k] > a else a
-            b = lane[k + 1] if lane[k + 1] > b else b
-            c = lane[k + 2] if lane[k + 2] > c else c
-            d = lane[k + 3] if lane[k + 3] > d else d
-        a, c = (a if a > b else b), (c if c > d else d)
-        tops[n] = a if a > c else c
+    if _is_single(row):
+        best = LEAST_32
+        for k in range(row.shape[0]):
+            bits = np.float32(row[k]).view(np.int32)
+            best = max(best, np.int32(bits ^ np.int32(np.int32(bits >> SIGN_32) & REST_32)))
+        return np.float64(np.int32(best ^ np.int32((best >> SIGN_32) & REST_32)).view(np.float32))
+    top = LEAST_64
+    for k in range(row.shape[0]):
+        bits = np.float64(row[k]).view(np.int64)
+        top = max(top, bits ^ ((bits >> SIGN_64) & REST_64))
+    return np.int64(top ^ ((top >> SIGN_64) & REST_64)).view(np.float64)
 
 
 @row_kernel
-def _exp_rows(z, tops, e, lanes, sums):
-    """Set e = exp(z - tops) and sum each row, with running sums one vector apart."""
+def _shift_rows(scores, slopes, offsets, z, tops):
+    """Set z = slopes * scores + offsets, and find the largest of each row.
+
+    The work row z may be longer than the row: its padding is left alone. Where slopes
+    overflow, infinity is replaced by the largest number.
+    """
+    limit = scores.dtype.type(LIMIT_32 if _is_single(scores) else LIMIT_64)
+    for n in range(scores.shape[0]):
+        row, shifted, slope = scores[n], z[n], slopes[n]
+        for k in range(row.shape[0]):
+            shifted[k] = slope * row[k] + offsets[k]
+    for n in range(scores.shape[0]):
+        tops[n] = _largest(z[n])
+        if tops[n] > limit:
+            for k in range(z.shape[1]):
+                z[n, k] = min(z[n, k], limit)
+            tops[n] = limit
+
+
+@row_kernel
+def _exp_rows(z, tops, e, lanes):
+    """Set e = exp(z - tops) and sum each row.
+
+    A plain sum is not vectorised, for that would change its order. Running sums in `lanes`, one
+    vector apart, are: the order is theirs, on every machine.
+    """
     K, width = z.shape[1], 16 if _is_single(z) else 8
     for n in range(tops.shape[0]):
-        row, powers, lane, top = z[n], e[n], lanes[n], tops[n]
+        row, powers, lane = z[n], e[n], lanes[n]
+        top = tops[n] if tops[n] > -np.inf else z.dtype.type(0.0)
         if _is_single(z):
             for k in range(K):
                 powers[k] = _exp32(np.float32(row[k] - top))
@@ -107,14 +131,18 @@ def _exp_rows(z, tops, e, lanes, sums):
             for k in range(K):
                 powers[k] = _exp64(row[k] - top)
                 lane[k + width] = lane[k] + powers[k]
-        lane = lane[K:]
-        a, b, c, d = lane[0], lane[1], lane[2], lane[3]
-        for k in range(4, width, 4):
-            a += lane[k]
-            b += lane[k + 1]
-            c += lane[k + 2]
-            d += lane[k + 3]
-        sums[n] = (a + b) + (c + d)
+
+
+@row_kernel
+def _lane_sum(lane):
+    """Return the sum of sixteen or eight lanes."""
+    a, b, c, d = lane[0], lane[1], lane[2], lane[3]
+    for k in range(4, 16 if _is_single(lane) else 8, 4):
+        a += lane[k]
+        b += lane[k + 1]
+        c += lane[k + 2]
+        d += lane[k + 3]
+    return (a + b) + (c + d)
 
 
 @row_kernel
@@ -161,23 +189,22 @@ def softmax_rows(scores, slopes, offsets, weights, scales, counts, values):
     P = (K + width - 1) // width * width
     z = np.full((BLOCK, P), -np.inf, scores.dtype)
     e = np.zeros((BLOCK, P), scores.dtype)
-    max_lanes = np.full((BLOCK, P + width), -np.finfo(scores.dtype).max, scores.dtype)
-    sum_lanes = np.zeros((BLOCK, P + width), scores.dtype)
+    lanes = np.zeros((BLOCK, P + width), scores.dtype)
     tops = np.empty(BLOCK, scores.dtype)
-    sums = np.empty(BLOCK, scores.dtype)
     shares = np.empty(BLOCK, scores.dtype)
     factors = np.empty(BLOCK, scores.dtype)
     totals = np.zeros(P)
     for start in range(0, N, BLOCK):
         rows = scores[start : start + BLOCK]
         size = rows.shape[0]
-        _shift_rows(rows, slopes[start : start + size], offsets, z, max_lanes, tops)
-        _exp_rows(z, tops[:size], e, sum_lanes, sums)
+        _shift_rows(rows, slopes[start : start + size], offsets, z, tops)
+        _exp_rows(z, tops[:size], e, lanes)
         for i in range(size):
-            share = weights[start + i] / sums[i] if sums[i] > 0 else 0.0
+            total = _lane_sum(lanes[i, P:])
+            share = weights[start + i] / total if total > 0 else 0.0
             shares[i] = share
             factors[i] = share * scales[start + i]
-            values[start + i] = tops[i] + math.log(sums[i]) if sums[i] > 0 else -np.inf
+            values[start + i] = tops[i] + math.log(total) if total > 0 else -np.inf
         shares[size:] = 0
         _count_rows(e, shares, totals)
         _scale_rows(e, factors, rows)
@@ -210,14 +237,12 @@ def argmax_rows(scores, slopes, offsets, weights, scales, counts, values, labels
     labels : (n,) int32
     """
     N, K = scores.shape
-    width = 16 if _is_single(scores) else 8
     z = np.empty((BLOCK, K), scores.dtype)
-    lanes = np.full((BLOCK, K + width), -np.inf, scores.dtype)
     tops = np.empty(BLOCK, scores.dtype)
     for start in range(0, N, BLOCK):
         rows = scores[start : start + BLOCK]
         size = rows.shape[0]
-        _shift_rows(rows, slopes[start : start + size], offsets, z, lanes, tops)
+        _shift_rows(rows, slopes[start : start + size], offsets, z, tops)
         _first_rows(z, tops[:size], labels[start : start + size])
         for i in range(size):
             values[start + i] = tops[i]
