@@ -1,0 +1,166 @@
+"""What Gaussian mixtures have in common: covariances of four shapes, and plain data checks."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._engine.gaussian import Gaussian
+from .._engine.mixture import Params
+from .._sklearn import Interval, StrOptions
+from ._base import BaseMixture, check_weights
+
+_FAR = 1e100  # beyond, rows are moved in along their direction, so that squares stay finite
+
+
+class BaseGaussianMixture(BaseMixture):
+    """Means and covariances: validation, starts, attributes and samples."""
+
+    _parameter_constraints = BaseMixture._parameter_constraints | {
+        "covariance_type": [StrOptions({"full", "tied", "diag", "spherical"})],
+        "reg_covar": [Interval(Real, 0, None, closed="left")],
+        "precisions_init": ["array-like", None],
+    }
+
+    @classmethod
+    def from_parameters(cls, weights, means, covariances, **params):
+        """Build a usable mixture without a fit.
+
+        Parameters
+        ----------
+        weights : array-like of shape (n_components,)
+            Mixture weights; they sum to one.
+        means : array-like of shape (n_components, n_features)
+            Component means.
+        covariances : array-like
+            Covariances, of the shape that `covariance_type` asks for.
+        **params : dict
+            Constructor parameters.
+
+        Returns
+        -------
+        mixture : object
+            As if it had been fitted.
+
+        Raises
+        ------
+        ValueError
+            If shapes do not agree or a covariance is not positive definite.
+
+        Examples
+        --------
+        >>> from skvmf import SparseGaussianMixture
+        >>> mixture = SparseGaussianMixture.from_parameters(
+        ...     [0.5, 0.5], [[0.0], [4.0]], [1.0, 1.0], covariance_type="spherical"
+        ... )
+        >>> mixture.predict([[1.0], [3.0]])
+        array([0, 1])
+        """
+        means = np.array(means, dtype=np.float64)
+        if means.ndim != 2 or not np.isfinite(means).all():
+            raise ValueError(
+                "means should be finite and of shape (n_components, n_features), "
+                f"got shape {means.shape}."
+            )
+        mixture = cls(len(means), **params)
+        mixture._validate_params()
+        mixture._family = Gaussian(means.shape[1], mixture.covariance_type, mixture.reg_covar)
+        covariances = mixture._check_matrices(covariances, means.shape[1], "covariances")
+        components = mixture._family.components(means, covariances)
+        if np.isnan(components.log_det).any():
+            raise ValueError("covariances should be symmetric and positive definite.")
+        mixture.n_features_in_ = means.shape[1]
+        weights = check_weights(weights, len(means), "weights")
+        mixture._publish(Params.start(weights, components))
+        return mixture
+
+    def _validate(self, X, reset):
+        X = super()._validate(X, reset)
+        largest = max(abs(float(X.max())), abs(float(X.min())))
+        if largest <= _FAR:
+            return X
+        if reset:
+            raise ValueError(
+                f"The data holds values up to {largest:.3g}, whose squares overflow. Rescale "
+                "the features, for example with sklearn.preprocessing.StandardScaler."
+            )
+        return X * np.minimum(1, _FAR / np.maximum(np.abs(X).max(axis=1, keepdims=True), _FAR))
+
+    def _make_family(self, rows):
+        scale = rows.mean_variance() or 1.0
+        return Gaussian(rows.n_features, self.covariance_type, float(self.reg_covar), scale=scale)
+
+    def _start(self, rows, rng):
+        family, params = super()._start(rows, rng)
+        if self.precisions_init is None:
+            return family, params
+        precisions = self._check_matrices(self.precisions_init, rows.n_features, "precisions_init")
+        covariances = invert(precisions, self.covariance_type)
+        components = family.components(params.components.means, covariances)
+        if np.isnan(components.log_det).any():
+            raise ValueError("precisions_init should be symmetric and positive definite.")
+        return family, Params.start(params.weights, components)
+
+    def _check_matrices(self, matrices, d, name):
+        K = self.n_components
+        shapes = {"full": (K, d, d), "tied": (d, d), "diag": (K, d), "spherical": (K,)}
+        matrices = np.array(matrices, dtype=np.float64)
+        expected = shapes[self.covariance_type]
+        if matrices.shape != expected or not np.isfinite(matrices).all():
+            raise ValueError(
+                f"{name} should be finite and, for covariance_type={self.covariance_type!r}, of "
+                f"shape {expected}, got {matrices.shape}."
+            )
+        if matrices.ndim > 1 and self.covariance_type in ("full", "tied"):
+            if not np.allclose(matrices, np.swapaxes(matrices, -1, -2)):
+                raise ValueError(f"{name} should be symmetric and positive definite.")
+        elif not (matrices > 0).all():
+            raise ValueError(f"{name} should be positive.")
+        return matrices
+
+    def _attributes(self, params):
+        components = params.components
+        cholesky = components.cholesky
+        square = self.covariance_type in ("full", "tied")
+        return super()._attributes(params) | {
+            "means_": components.means,
+            "covariances_": components.covariances,
+            "precisions_cholesky_": cholesky,
+            "precisions_": cholesky @ np.swapaxes(cholesky, -1, -2) if square else cholesky**2,
+        }
+
+    def _n_parameters(self):
+        check_is_fitted(self)
+        K, d = self.n_active_components_, self.n_features_in_
+        n_covariance = {
+            "full": K * d * (d + 1) // 2,
+            "tied": d * (d + 1) // 2,
+            "diag": K * d,
+            "spherical": K,
+        }
+        return n_covariance[self.covariance_type] + K * d + K - 1
+
+    def _draw(self, counts, rng):
+        return np.vstack(
+            [
+                mean + rng.standard_normal((count, len(mean))) @ root.T
+                for mean, root, count in zip(self.means_, self._roots(), counts, strict=True)
+            ]
+        )
+
+    def _roots(self):
+        """Return a root of each covariance, (n_components, n_features, n_features)."""
+        K, d = self.means_.shape
+        if self.covariance_type == "full":
+            return np.linalg.cholesky(self.covariances_)
+        if self.covariance_type == "tied":
+            return np.tile(np.linalg.cholesky(self.covariances_), (K, 1, 1))
+        variances = np.reshape(self.covariances_, (K, -1))
+        return np.eye(d) * np.sqrt(variances)[:, :, None]
+
+
+def invert(matrices, covariance_type):
+    """Return the inverses of covariances or precisions of one shape."""
+    if covariance_type in ("full", "tied"):
+        return np.linalg.inv(matrices)
+    return 1 / matrices
