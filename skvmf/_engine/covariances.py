@@ -57,6 +57,9 @@ class CovarianceType(Protocol):
     def covariances(self, counts: Array, first: Array, second: Array, reg: float) -> Array:
         """Return the covariances of moments; `first` and `second` are per unit of count."""
 
+    def scatter(self, counts: Array, gaps: Array) -> Array:
+        """Return what covariances gain about points `gaps` (K, d) away from the means."""
+
     def of_data(self, counts: Array, means: Array, covariances: Array) -> Array:
         """Return the covariance of all rows, in this shape for every component."""
 
@@ -128,6 +131,11 @@ class Full:
         np.einsum("kdd->kd", covariances)[...] += reg
         return covariances
 
+    def scatter(self, counts: Array, gaps: Array) -> Array:
+        """Return the squares (K, d, d) of the gaps."""
+        squares: Array = gaps[:, :, None] * gaps[:, None, :]
+        return squares
+
     def of_data(self, counts: Array, means: Array, covariances: Array) -> Array:
         """Return the covariance of all rows, K times."""
         shares = counts / counts.sum()
@@ -184,6 +192,11 @@ class Tied:
         covariance.flat[:: len(covariance) + 1] += reg
         return covariance
 
+    def scatter(self, counts: Array, gaps: Array) -> Array:
+        """Return the pooled squares (d, d) of the gaps."""
+        squares: Array = np.dot((gaps * (counts / counts.sum())[:, None]).T, gaps)
+        return squares
+
     def of_data(self, counts: Array, means: Array, covariances: Array) -> Array:
         """Return the covariance of all rows."""
         pooled: Array = covariances + _between(counts / counts.sum(), means)
@@ -236,6 +249,10 @@ class Diagonal:
         """Return the variances of moments per unit of count."""
         return _difference(second, first**2) + reg
 
+    def scatter(self, counts: Array, gaps: Array) -> Array:
+        """Return the squares (K, d) of the gaps."""
+        return gaps**2
+
     def of_data(self, counts: Array, means: Array, covariances: Array) -> Array:
         """Return the variances of all rows, K times."""
         shares = counts / counts.sum()
@@ -284,6 +301,11 @@ class Spherical:
         """Return the variances of moments per unit of count, averaged over features."""
         squares = np.einsum("kd,kd->k", first, first)
         return _difference(second, squares) / first.shape[1] + reg
+
+    def scatter(self, counts: Array, gaps: Array) -> Array:
+        """Return the squares (K,) of the gaps, averaged over features."""
+        squares: Array = np.mean(gaps**2, axis=1)
+        return squares
 
     def of_data(self, counts: Array, means: Array, covariances: Array) -> Array:
         """Return the mean variance of all rows, K times."""

@@ -94,20 +94,31 @@ class Gaussian:
         """Return first and second moments about the components' origins."""
         return self._type.moments(_wide(chunk), shares, components)
 
-    def maximize(self, stats: Statistics, components: Shape) -> tuple[Shape, Array]:
+    def sample_means(self, stats: Statistics, components: Shape) -> Array:
+        """Return the weighted means of the rows (K, d); an empty component stays."""
+        empty = stats.counts <= 0
+        counts = np.where(empty, 1.0, stats.counts)
+        means = components.origins + stats.moments[0] / counts[:, None]
+        means[empty] = components.means[empty]
+        return means
+
+    def maximize(
+        self, stats: Statistics, components: Shape, means: Array | None = None
+    ) -> tuple[Shape, Array]:
         """Return the maximum likelihood components, and which are broken.
 
         An empty component keeps its parameters, and so does a broken one, whose covariance
-        would be singular.
+        would be singular. Where `means` are given, covariances are about them.
         """
         empty = stats.counts <= 0
-        counts = np.where(empty, 1.0, stats.counts)
-        first = stats.moments[0] / counts[:, None]
-        means = components.origins + first
-        means[empty] = components.means[empty]
+        sample_means = self.sample_means(stats, components)
+        means = sample_means if means is None else means
         if self.fixed:
             return self.components(means, components.covariances), np.zeros_like(empty)
-        covariances = self._covariances(counts, first, stats)
+        counts = np.where(empty, 1.0, stats.counts)
+        covariances = self._covariances(counts, stats.moments[0] / counts[:, None], stats)
+        if means is not sample_means:
+            covariances += self._type.scatter(stats.counts, means - sample_means)
         if self.covariance_type != "tied":
             covariances[empty] = components.covariances[empty]
         fresh = self.components(means, covariances)
