@@ -1,6 +1,12 @@
 """Numba-accelerated, scikit-learn-compatible estimators for mixture models."""
 
 from ._version import __version__
+from .feature_extraction import FisherVectorTransformer
 from .mixture import SparseGaussianMixture, VonMisesFisherMixture
 
-__all__ = ["SparseGaussianMixture", "VonMisesFisherMixture", "__version__"]
+__all__ = [
+    "FisherVectorTransformer",
+    "SparseGaussianMixture",
+    "VonMisesFisherMixture",
+    "__version__",
+]

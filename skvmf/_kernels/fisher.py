@@ -1,0 +1,159 @@
+"""Sums over bags: what the words of a document add up to under each component of a mixture.
+
+A bag is a row of a CSR matrix of counts over the rows of a table of vectors. Row v of the table
+has the share ``resp[v, k]`` of component k; the shares of a sparse mixture come as compressed
+rows ``(ptr, components, values)``. `pad_bags` prepares the counts: ``bags = (ptr, words,
+amounts)`` are what the other kernels read. Sums are float64 whatever the table is.
+"""
+
+import numpy as np
+
+from ._jit import kernel, row_kernel
+
+STEP = 4  # words taken at once, so that a row of sums is read and written a quarter as often
+
+
+@kernel
+def pad_bags(indptr, indices, data, ptr, words, amounts, largest):
+    """Copy CSR rows with counts relative to the row's largest, padded to whole steps.
+
+    Sums of relative counts can neither over- nor underflow. A padding word repeats the last
+    one with an amount of zero.
+
+    Parameters
+    ----------
+    indptr, indices, data : arrays of n CSR rows, counts not negative
+    ptr : (n + 1,) intp, where each padded row starts and ends
+    words, amounts : (ptr[n],) intp and float64, set
+    largest : (n,) float64, set to each row's largest count; 1 where there is none above zero
+    """
+    for n in range(largest.shape[0]):
+        top = 0.0
+        for j in range(indptr[n], indptr[n + 1]):
+            top = max(top, np.float64(data[j]))
+        largest[n] = top if top > 0.0 else 1.0
+        i = ptr[n]
+        for j in range(indptr[n], indptr[n + 1]):
+            words[i] = indices[j]
+            amounts[i] = data[j] / largest[n]
+            i += 1
+        for padding in range(i, ptr[n + 1]):
+            words[padding] = words[i - 1]
+            amounts[padding] = 0.0
+
+
+@row_kernel
+def direction_sums(bags, resp, table, scales, counts, sums):
+    """Set counts = C @ resp and sums[:, k] = C @ (resp[:, k] * scales * table).
+
+    Parameters
+    ----------
+    bags : tuple of arrays from `pad_bags`, n rows
+    resp : (V, K) float64
+    table, scales : (V, d) and (V,), the vectors and what each is multiplied by
+    counts, sums : (n, K) and (n, K, d) float64, set
+    """
+    ptr, words, amounts = bags
+    d, K = np.uintp(table.shape[1]), np.uintp(resp.shape[1])
+    for n in range(sums.shape[0]):
+        count, total = counts[n], sums[n]
+        count[:] = 0
+        total[:] = 0
+        for j in range(ptr[n], ptr[n + 1], STEP):
+            v0, v1, v2, v3 = words[j], words[j + 1], words[j + 2], words[j + 3]
+            c0, c1, c2, c3 = amounts[j], amounts[j + 1], amounts[j + 2], amounts[j + 3]
+            s0, s1, s2, s3 = scales[v0], scales[v1], scales[v2], scales[v3]
+            x0, x1, x2, x3 = table[v0], table[v1], table[v2], table[v3]
+            g0, g1, g2, g3 = resp[v0], resp[v1], resp[v2], resp[v3]
+            for k in range(K):
+                a0, a1, a2, a3 = c0 * g0[k], c1 * g1[k], c2 * g2[k], c3 * g3[k]
+                count[k] += (a0 + a1) + (a2 + a3)
+                a0, a1, a2, a3 = a0 * s0, a1 * s1, a2 * s2, a3 * s3
+                row = total[k]
+                for i in range(d):
+                    row[i] += (a0 * x0[i] + a1 * x1[i]) + (a2 * x2[i] + a3 * x3[i])
+
+
+@row_kernel
+def packed_direction_sums(bags, resp, table, scales, counts, sums):
+    """As `direction_sums`, with shares in compressed rows: zeros cost nothing."""
+    ptr, words, amounts = bags
+    starts, components, values = resp
+    d = np.uintp(table.shape[1])
+    for n in range(sums.shape[0]):
+        count, total = counts[n], sums[n]
+        count[:] = 0
+        total[:] = 0
+        for j in range(ptr[n], ptr[n + 1]):
+            v = words[j]
+            x = table[v]
+            for m in range(starts[v], starts[v + 1]):
+                k = components[m]
+                a = amounts[j] * values[m]
+                count[k] += a
+                a *= scales[v]
+                row = total[k]
+                for i in range(d):
+                    row[i] += a * x[i]
+
+
+@row_kernel
+def moment_sums(bags, resp, table, means, counts, first, second):
+    """Set counts = C @ resp and the sums of gaps x - mu_k and of their squares by share.
+
+    Taken about the means, which is what gradients need, the sums do not cancel.
+
+    Parameters
+    ----------
+    bags : tuple of arrays from `pad_bags`, n rows
+    resp : (V, K) float64
+    table, means : (V, d) and (K, d), the vectors and the components' means
+    counts, first, second : (n, K), (n, K, d) and (n, K, d) float64, set
+    """
+    ptr, words, amounts = bags
+    d, K = np.uintp(table.shape[1]), np.uintp(resp.shape[1])
+    for n in range(first.shape[0]):
+        count, total, squares = counts[n], first[n], second[n]
+        count[:] = 0
+        total[:] = 0
+        squares[:] = 0
+        for j in range(ptr[n], ptr[n + 1], STEP):
+            v0, v1, v2, v3 = words[j], words[j + 1], words[j + 2], words[j + 3]
+            c0, c1, c2, c3 = amounts[j], amounts[j + 1], amounts[j + 2], amounts[j + 3]
+            x0, x1, x2, x3 = table[v0], table[v1], table[v2], table[v3]
+            g0, g1, g2, g3 = resp[v0], resp[v1], resp[v2], resp[v3]
+            for k in range(K):
+                a0, a1, a2, a3 = c0 * g0[k], c1 * g1[k], c2 * g2[k], c3 * g3[k]
+                count[k] += (a0 + a1) + (a2 + a3)
+                mean, row, square = means[k], total[k], squares[k]
+                for i in range(d):
+                    z0, z1 = x0[i] - mean[i], x1[i] - mean[i]
+                    z2, z3 = x2[i] - mean[i], x3[i] - mean[i]
+                    w0, w1, w2, w3 = a0 * z0, a1 * z1, a2 * z2, a3 * z3
+                    row[i] += (w0 + w1) + (w2 + w3)
+                    square[i] += (w0 * z0 + w1 * z1) + (w2 * z2 + w3 * z3)
+
+
+@row_kernel
+def packed_moment_sums(bags, resp, table, means, counts, first, second):
+    """As `moment_sums`, with shares in compressed rows: zeros cost nothing."""
+    ptr, words, amounts = bags
+    starts, components, values = resp
+    d = np.uintp(table.shape[1])
+    for n in range(first.shape[0]):
+        count, total, squares = counts[n], first[n], second[n]
+        count[:] = 0
+        total[:] = 0
+        squares[:] = 0
+        for j in range(ptr[n], ptr[n + 1]):
+            v = words[j]
+            x = table[v]
+            for m in range(starts[v], starts[v + 1]):
+                k = components[m]
+                a = amounts[j] * values[m]
+                count[k] += a
+                mean, row, square = means[k], total[k], squares[k]
+                for i in range(d):
+                    z = x[i] - mean[i]
+                    row[i] += a * z
+                    square[i] += a * z * z

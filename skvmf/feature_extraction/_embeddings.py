@@ -1,0 +1,97 @@
+"""Vectors of words: taken from a model, or learnt from counts."""
+
+from collections.abc import Mapping, Set
+
+import numpy as np
+from sklearn.utils.extmath import randomized_svd
+
+
+def embedding_table(keyed_vectors, vocabulary=None):
+    """Return words and their vectors, row by row, for `CountVectorizer` and Fisher vectors.
+
+    Parameters
+    ----------
+    keyed_vectors : object or mapping
+        Anything with ``vectors``, an array of shape (n_words, n_dims), and ``key_to_index``, a
+        mapping from words to its rows, such as gensim's ``KeyedVectors`` (the ``wv`` of a
+        model); or a mapping from words to vectors.
+    vocabulary : iterable of str or mapping of str to int, default=None
+        The words to take, for example the ``vocabulary_`` of a fitted ``CountVectorizer``; a
+        mapping orders them, a set is sorted. A word without a vector gets a row of nan, which
+        :class:`FisherVectorTransformer` leaves out. None takes all words of the model.
+
+    Returns
+    -------
+    words : list of str
+        The words: the ``vocabulary`` of a ``CountVectorizer`` whose column i is ``words[i]``.
+    matrix : ndarray of shape (n_words, n_dims)
+        Row i is the vector of ``words[i]``, float32 where the vectors are.
+
+    Raises
+    ------
+    ValueError
+        If there are no vectors, or vectors have different dimensions.
+
+    Examples
+    --------
+    >>> from skvmf.feature_extraction import embedding_table
+    >>> vectors = {"puck": [1.0, 0.0], "ice": [0.8, 0.6]}
+    >>> words, matrix = embedding_table(vectors, vocabulary=["ice", "oven"])
+    >>> words
+    ['ice', 'oven']
+    >>> matrix
+    array([[0.8, 0.6],
+           [nan, nan]])
+    """
+    index, vectors = _index_and_vectors(keyed_vectors)
+    if vocabulary is None:
+        words = sorted(index, key=index.get)
+    elif isinstance(vocabulary, Mapping):
+        words = sorted(vocabulary, key=vocabulary.get)
+    else:
+        words = sorted(vocabulary) if isinstance(vocabulary, Set) else list(vocabulary)
+    rows = np.array([index.get(word, -1) for word in words], dtype=np.intp)
+    matrix = np.full((len(words), vectors.shape[1]), np.nan, dtype=vectors.dtype)
+    matrix[rows >= 0] = vectors[rows[rows >= 0]]
+    return words, matrix
+
+
+def _index_and_vectors(keyed_vectors):
+    """Return the row of each word, and the rows, as float32 or float64."""
+    if hasattr(keyed_vectors, "key_to_index") and hasattr(keyed_vectors, "vectors"):
+        index, vectors = keyed_vectors.key_to_index, np.asarray(keyed_vectors.vectors)
+    elif isinstance(keyed_vectors, Mapping):
+        index = {word: row for row, word in enumerate(keyed_vectors)}
+        rows = [np.asarray(vector) for vector in keyed_vectors.values()]
+        if len({row.shape for row in rows}) > 1:
+            raise ValueError(
+                f"The vectors have different shapes: {sorted({row.shape for row in rows})}."
+            )
+        vectors = np.array(rows)
+    else:
+        hint = " Give its wv." if hasattr(keyed_vectors, "wv") else ""
+        raise ValueError(
+            "keyed_vectors should be a mapping from words to vectors or have `vectors` and "
+            f"`key_to_index`, and a {type(keyed_vectors).__name__} does not.{hint}"
+        )
+    if vectors.ndim != 2 or len(vectors) == 0:
+        raise ValueError(f"There are no vectors: their array has the shape {vectors.shape}.")
+    return index, vectors if vectors.dtype == np.float32 else vectors.astype(np.float64)
+
+
+def lsi_vectors(X, n_dims, random_state):
+    """Learn a vector for each column of X by latent semantic indexing.
+
+    The rows of V S in the truncated singular value decomposition X = U S V', at most as many
+    dimensions as the rank of X. A column of zeros gets zeros.
+    """
+    n_dims = min(n_dims, *X.shape)
+    left, values, _ = randomized_svd(X, n_dims, random_state=random_state)
+    rank = int(np.sum(values > values[0] * max(X.shape) * np.finfo(values.dtype).eps))
+    if rank < 2:
+        raise ValueError(
+            f"X has n_samples = {X.shape[0]}, n_features = {X.shape[1]} and rank {rank}: vectors "
+            "of words are learnt from X in as many dimensions as its rank, and need two. Give "
+            "embeddings or more documents."
+        )
+    return np.ascontiguousarray(X.T @ left[:, :rank])

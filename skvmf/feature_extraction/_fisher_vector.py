@@ -1,0 +1,375 @@
+"""FisherVectorTransformer: documents and images as the gradient of a mixture's likelihood."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .._sklearn import Interval, StrOptions, fit_context, validate_data
+from ..mixture import SparseGaussianMixture, VonMisesFisherMixture
+from ._bags import BagList, Bags, are_arrays
+from ._embeddings import lsi_vectors
+from ._encoder import Encoder
+from ._gradients import GaussianGradients, VonMisesFisherGradients
+
+N_COMPONENTS = 15  # the paper's; more made no difference there
+
+
+class FisherVectorTransformer(TransformerMixin, BaseEstimator):
+    """Fisher vectors of bags of vectors: texts as words, images as descriptors.
+
+    A mixture is fitted on the vectors, and a bag becomes the gradient of its log-likelihood in
+    the parameters of the mixture, divided by how large that is for a bag drawn from the
+    mixture: what each component would have to change to fit this bag better [1]_, [2]_.
+
+    Parameters
+    ----------
+    mixture : VonMisesFisherMixture, SparseGaussianMixture or FrozenEstimator, default=None
+        The mixture to fit on the vectors; a Gaussian one needs ``covariance_type="diag"``. One
+        in scikit-learn's `FrozenEstimator` is used as fitted. None is
+        ``VonMisesFisherMixture(15)``, fewer components where there are fewer distinct vectors.
+    embeddings : array-like of shape (n_features, n_dims), default=None
+        The vectors of the columns of X, where X holds counts. A row with nan, or of zeros, is
+        no vector: the word is left out. Without them, counts teach vectors of their own by
+        latent semantic indexing.
+    embedding_dim : int, default=50
+        Dimension of vectors that are learnt from counts, capped by the rank of X.
+    fit_on : {'types', 'tokens'}, default='types'
+        Whether the mixture is fitted on each row of the table of vectors once, or as often as
+        X counts it. Arrays of vectors are tokens as they come: there it is the same.
+    gradients : tuple of str, default=('means',)
+        What parameters to take gradients in: 'means', 'concentrations' (von Mises-Fisher),
+        'variances' (Gaussian) and 'weights', in the order of the features.
+    geometry : {'euclidean', 'tangent'}, default='euclidean'
+        Gradient in the mean directions of a von Mises-Fisher mixture: as if they were free
+        vectors, which is the paper's and suits classification, or along the sphere, where it
+        is zero on average and suits clustering. A Gaussian one has only one.
+    normalization : {'fisher', 'paper'} or None, default='fisher'
+        What gradients are multiplied by: the inverse root of the diagonal of the Fisher
+        information of the bag (derived here), the inverse information of one vector, which is
+        what the paper's eq. 12 prints, or nothing.
+    power : float, default=1.0
+        Features become ``sign(z) * abs(z) ** power``, for a power in (0, 1].
+    norm : {'l2'} or None, default='l2'
+        Whether rows are scaled to unit length at the end.
+    random_state : int, RandomState instance or None, default=None
+        Seed of learnt vectors, and of a mixture that has none of its own.
+
+    Attributes
+    ----------
+    mixture_ : VonMisesFisherMixture or SparseGaussianMixture
+        The fitted mixture.
+    embeddings_ : ndarray of shape (n_features_in_, n_dims) or None
+        The vectors of the columns, with zeros where there is none; None after a fit on arrays.
+    n_missing_embeddings_ : int
+        Columns without a vector. Their words are left out.
+    n_features_in_ : int
+        Number of columns, after a fit on counts.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, after a fit on counts that have them.
+
+    See Also
+    --------
+    embedding_table : Words and their vectors from a model, such as gensim's.
+    VonMisesFisherMixture : The model of the vectors.
+
+    Notes
+    -----
+    Shares are computed once for each row of the table of vectors, whatever number of documents
+    it is in, and added up over each document. A sparse or hard posterior (``entmax_alpha``,
+    ``temperature``) shares each vector out to a few components, and costs only those.
+
+    X is one of two things with one meaning. Non-negative counts or tf-idf weights, dense or
+    sparse, of shape (n_documents, n_features): column i counts the vector in row i of
+    `embeddings`. Or a list (or an object array, or an array of three dimensions) of arrays of
+    shape (n_vectors, n_dims), each of its own length; a list of lists of numbers is a matrix.
+    An empty document, or one of left-out words, is a row of zeros.
+
+    For a bag of T vectors with shares g, mixture weights w, in d dimensions, blocks of
+    'means' are, with ``normalization="fisher"``, ``sqrt(d / (T w)) sum g x`` for
+    'euclidean', ``sqrt(kappa / (T w A)) sum g (x - (m.x) m)`` for 'tangent', A being the mean
+    resultant length, and ``sum g (x - mu) / (sigma sqrt(T w))`` for a Gaussian mixture.
+
+    References
+    ----------
+    .. [1] "Aggregating neural word embeddings for document representation": Fisher vectors
+       over mixtures of von Mises-Fisher distributions, sections 3.1 and 3.2.
+    .. [2] Sanchez, Perronnin, Mensink and Verbeek, "Image classification with the Fisher
+       vector: theory and practice", IJCV 105, 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skvmf import FisherVectorTransformer, VonMisesFisherMixture
+    >>> rng = np.random.default_rng(0)
+    >>> bags = [rng.normal(size=(n, 4)) for n in (7, 3, 5)]
+    >>> FisherVectorTransformer(VonMisesFisherMixture(2), random_state=0).fit_transform(bags).shape
+    (3, 8)
+
+    Counts of words that have a vector each:
+
+    >>> embeddings = rng.normal(size=(6, 4))
+    >>> counts = rng.poisson(1, size=(10, 6))
+    >>> transformer = FisherVectorTransformer(
+    ...     VonMisesFisherMixture(2), embeddings=embeddings, random_state=0
+    ... )
+    >>> transformer.fit_transform(counts).shape
+    (10, 8)
+    >>> print(*transformer.get_feature_names_out()[:5])
+    mean0_0 mean0_1 mean0_2 mean0_3 mean1_0
+    """
+
+    _parameter_constraints = {
+        "mixture": "no_validation",  # _check_mixture says more
+        "embeddings": ["array-like", None],
+        "embedding_dim": [Interval(Integral, 2, None, closed="left")],
+        "fit_on": [StrOptions({"types", "tokens"})],
+        "gradients": [tuple, list],
+        "geometry": [StrOptions({"euclidean", "tangent"})],
+        "normalization": [StrOptions({"fisher", "paper"}), None],
+        "power": [Interval(Real, 0, 1, closed="right")],
+        "norm": [StrOptions({"l2"}), None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        mixture=None,
+        *,
+        embeddings=None,
+        embedding_dim=50,
+        fit_on="types",
+        gradients=("means",),
+        geometry="euclidean",
+        normalization="fisher",
+        power=1.0,
+        norm="l2",
+        random_state=None,
+    ):
+        self.mixture = mixture
+        self.embeddings = embeddings
+        self.embedding_dim = embedding_dim
+        self.fit_on = fit_on
+        self.gradients = gradients
+        self.geometry = geometry
+        self.normalization = normalization
+        self.power = power
+        self.norm = norm
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y=None):
+        """Fit the mixture on the vectors.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_features) or list of array-like
+            Counts, or arrays of vectors of shape (n_vectors, n_dims).
+        y : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        self : object
+            The fitted transformer.
+
+        Raises
+        ------
+        ValueError
+            If the data or a parameter cannot be used; the message says why.
+        """
+        frozen = isinstance(self.mixture, FrozenEstimator)
+        mixture = self.mixture.estimator if frozen else self.mixture
+        self._check_mixture(mixture)
+        rng = check_random_state(self.random_state)
+        if are_arrays(X):
+            vectors, weights = self._fit_on_arrays(X), None
+        else:
+            vectors, weights = self._fit_on_counts(X, rng)
+        if frozen:
+            check_is_fitted(mixture)
+            if mixture.n_features_in_ != vectors.shape[1]:
+                raise ValueError(
+                    f"The frozen mixture was fitted on {mixture.n_features_in_} dimensions, and "
+                    f"the vectors have {vectors.shape[1]}."
+                )
+            self.mixture_ = mixture
+            return self
+        if mixture is None:
+            mixture = VonMisesFisherMixture(_count_distinct(vectors, N_COMPONENTS))
+        self.mixture_ = clone(mixture)
+        if self.mixture_.random_state is None and self.random_state is not None:
+            self.mixture_.set_params(random_state=rng.randint(np.iinfo(np.int32).max))
+        self.mixture_.fit(vectors, sample_weight=weights)
+        return self
+
+    def transform(self, X):
+        """Return the Fisher vectors of documents.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_documents, n_features) or list of array-like
+            Counts, or arrays of vectors of shape (n_vectors, n_dims).
+
+        Returns
+        -------
+        features : ndarray of shape (n_documents, n_features_out)
+            One row a document, blocks in the order of `gradients`, each component by
+            component. float32 where the counts or the arrays of vectors are; integer counts
+            take the type of `embeddings`.
+
+        Raises
+        ------
+        ValueError
+            If the data does not go with what was seen in `fit`.
+        """
+        check_is_fitted(self)
+        encoder = self._encoder()
+        if are_arrays(X):
+            bags = BagList(X, self.mixture_.n_features_in_)
+            features = np.empty((len(bags), encoder.n_features), dtype=bags.dtype)
+            for span, block in bags.blocks():
+                encoder.encode(block, features[span])
+            return features
+        if self.embeddings_ is None:
+            raise ValueError(
+                "X is a matrix, and the transformer was fitted on arrays of vectors: there are "
+                "no embeddings that say what its columns mean. Give a list of arrays of shape "
+                "(n_vectors, n_dims), or fit on counts."
+            )
+        X = self._counts(X, self.embeddings_, reset=False)
+        bags = Bags.from_counts(X, self.embeddings_, self._present)
+        features = np.empty((len(bags), encoder.n_features), dtype=X.dtype)
+        encoder.encode(bags, features)
+        return features
+
+    def get_feature_names_out(self, input_features=None):
+        """Return a name for each feature: its parameter, component and dimension.
+
+        Parameters
+        ----------
+        input_features : Ignored
+            Not used, present for API consistency by convention.
+
+        Returns
+        -------
+        names : ndarray of str
+            Such as ``"mean3_17"``: the mean of component 3, dimension 17.
+        """
+        check_is_fitted(self)
+        return np.array(list(self._encoder().names()), dtype=object)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _check_mixture(self, mixture):
+        """Check that gradients are known for a mixture, and which."""
+        if mixture is None or isinstance(mixture, VonMisesFisherMixture):
+            known = VonMisesFisherGradients.singular
+        elif isinstance(mixture, SparseGaussianMixture):
+            if mixture.covariance_type != "diag":
+                raise ValueError(
+                    "A Gaussian mixture should have covariance_type='diag', "
+                    f"got {mixture.covariance_type!r}."
+                )
+            known = GaussianGradients.singular
+        else:
+            raise ValueError(
+                "mixture should be a VonMisesFisherMixture, a SparseGaussianMixture with "
+                "covariance_type='diag', one of them fitted in a FrozenEstimator, or None, "
+                f"got {mixture!r}."
+            )
+        kinds = list(self.gradients)
+        if not kinds or len(set(kinds)) < len(kinds) or not set(kinds) <= set(known):
+            raise ValueError(
+                f"gradients should hold one or more of {list(known)}, each once, got {kinds}."
+            )
+
+    def _encoder(self):
+        if isinstance(self.mixture_, VonMisesFisherMixture):
+            gradients = VonMisesFisherGradients(self.mixture_, self.geometry == "tangent")
+        else:
+            gradients = GaussianGradients(self.mixture_)
+        kinds = tuple(self.gradients)
+        return Encoder(gradients, kinds, self.normalization, self.power, self.norm)
+
+    def _fit_on_arrays(self, X):
+        """Return all vectors; there is no table to keep."""
+        if self.embeddings is not None:
+            raise ValueError(
+                "embeddings are the vectors of the columns of a matrix of counts, and X is a "
+                "list of arrays of vectors. Leave embeddings out, or give counts."
+            )
+        vectors = BagList(X).all().table
+        self.embeddings_, self.n_missing_embeddings_ = None, 0
+        for name in ("n_features_in_", "feature_names_in_"):
+            vars(self).pop(name, None)
+        return vectors
+
+    def _fit_on_counts(self, X, rng):
+        """Set the table; return its rows that are vectors, and how often X counts them."""
+        table = None if self.embeddings is None else _check_embeddings(self.embeddings)
+        X = self._counts(X, table, reset=True)
+        if table is None:
+            table = lsi_vectors(X, self.embedding_dim, rng)
+        if len(table) != X.shape[1]:
+            raise ValueError(
+                f"embeddings have {len(table)} rows, and X has {X.shape[1]} columns: row i "
+                "should be the vector of column i. See skvmf.feature_extraction.embedding_table."
+            )
+        self.embeddings_, self._present = _leave_out(table)
+        self.n_missing_embeddings_ = int(np.count_nonzero(~self._present))
+        if not self._present.any():
+            raise ValueError("No column of X has a vector: all embeddings are nan or zero.")
+        vectors = self.embeddings_ if self._present.all() else self.embeddings_[self._present]
+        if self.fit_on == "types":
+            return vectors, None
+        return vectors, np.asarray(X.sum(axis=0), dtype=np.float64).ravel()[self._present]
+
+    def _counts(self, X, table, *, reset):
+        """Validate counts; integers take the type of the table of vectors."""
+        dtype = [np.float64, np.float32]
+        if table is not None and np.dtype(getattr(X, "dtype", float)).kind in "biu":
+            dtype = table.dtype
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=dtype, ensure_non_negative=True, reset=reset
+        )
+
+
+def _check_embeddings(embeddings):
+    """Return embeddings as a contiguous matrix of float32 or float64."""
+    table = np.asarray(embeddings)
+    if table.ndim != 2 or table.dtype.kind not in "biuf":
+        raise ValueError(
+            "embeddings should be numbers of shape (n_features, n_dims), got "
+            f"{table.dtype} of shape {table.shape}."
+        )
+    table = np.ascontiguousarray(table, dtype=np.float32 if table.dtype == np.float32 else float)
+    if np.isinf(table).any():
+        raise ValueError("embeddings contain inf. A word without a vector has a row of nan.")
+    return table
+
+
+def _leave_out(table):
+    """Return a table with zeros for rows with nan, and which rows are vectors."""
+    missing = np.isnan(table).any(axis=1)
+    if missing.any():
+        table = np.where(missing[:, None], table.dtype.type(0), table)
+    return table, table.any(axis=1)
+
+
+def _count_distinct(vectors, enough):
+    """Count distinct rows, up to as many as are enough."""
+    seen = set()
+    for row in vectors:
+        seen.add(row.tobytes())
+        if len(seen) == enough:
+            break
+    return len(seen)
