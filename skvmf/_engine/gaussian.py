@@ -153,6 +153,10 @@ class Gaussian:
         """Return the family itself: nothing in it depends on a first partition."""
         return self
 
+    def refreshed(self, fresh: "Gaussian") -> "Gaussian":
+        """Return the family for a fit that goes on: there is nothing to take along."""
+        return fresh
+
     def start(self, stats: Statistics, components: Shape, centres: Array | None = None) -> Shape:
         """Make first components from a partition whose moments are about `components`.
 
