@@ -91,13 +91,13 @@ def test_blocks_cover_every_sentence_and_follow_from_the_lengths():
 
 def test_the_bits_do_not_depend_on_the_number_of_threads():
     rng = np.random.default_rng(2)
-    sentences = make_sentences(rng, rng.integers(1, 30, size=300))
+    sentences = make_sentences(rng, rng.integers(1, 20, size=200))
     start = make_rules(rng)
     fits = []
     for n_threads in (1, 2, 3):
         with threadpool_limits(n_threads, user_api="blas"):
             model = DependencyModel(MaximumPosterior(0.0, 1e-4), 0.5)
-            result = run_em(model, sentences, start, max_iter=4, tol=0.0)
+            result = run_em(model, sentences, start, max_iter=3, tol=0.0)
             fits.append((result, sentences.best_trees(result.params.log_prob)))
     for result, trees in fits[1:]:
         assert result.bounds == fits[0][0].bounds

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils import get_tags
+from sklearn.utils import estimator_checks, get_tags
 from threadpoolctl import threadpool_limits
 
 from skvmf.grammar import DependencyModelWithValence, attachment_score
@@ -413,6 +413,30 @@ def test_fit_does_not_touch_its_arguments(corpus):
     model = fit(X, **options)
     assert X == [sentence.tolist() for sentence in corpus[0]]
     assert all(getattr(model, name) is value for name, value in options.items())
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "check_estimator_cloneable",
+        "check_estimator_repr",
+        "check_get_params_invariance",
+        "check_mixin_order",
+        "check_no_attributes_set_in_init",
+        "check_parameters_default_constructible",
+        "check_set_params",
+        "check_valid_tag_types",
+    ],
+)
+def test_scikit_learns_checks_that_need_no_matrix(check):
+    getattr(estimator_checks, check)("DependencyModelWithValence", DependencyModelWithValence())
+
+
+def test_the_same_fit_twice_is_the_same_grammar(corpus):
+    model = fit(corpus[0], init="random", random_state=3)
+    first = probabilities(model)
+    for ours, theirs in zip(first, probabilities(model.fit(corpus[0])), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_tags_say_that_the_input_is_no_matrix():
