@@ -407,6 +407,14 @@ def test_clone_pickle_and_parameters(corpus):
     assert "temperature=0.5" in repr(twin)
 
 
+def test_a_pickle_of_another_version_says_so(monkeypatch):
+    monkeypatch.setattr("skvmf.grammar._dmv.__version__", "0.0")
+    pickled = pickle.dumps(make_grammar())
+    monkeypatch.undo()
+    with pytest.warns(UserWarning, match=r"pickled with skvmf 0\.0"):
+        pickle.loads(pickled)
+
+
 def test_fit_does_not_touch_its_arguments(corpus):
     X = [sentence.tolist() for sentence in corpus[0]]
     options = {"tags": ["A", "B", "C"], "init": tuple(probabilities(make_grammar()))}
