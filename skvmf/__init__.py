@@ -2,10 +2,11 @@
 
 from ._version import __version__
 from .feature_extraction import FisherVectorTransformer
-from .mixture import SparseGaussianMixture, VonMisesFisherMixture
+from .mixture import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 
 __all__ = [
     "FisherVectorTransformer",
+    "RelativeGMM",
     "SparseGaussianMixture",
     "VonMisesFisherMixture",
     "__version__",

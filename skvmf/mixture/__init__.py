@@ -1,6 +1,7 @@
 """Floor 3: mixture estimators under the scikit-learn contract."""
 
+from ._relative_gmm import RelativeGMM
 from ._sparse_gaussian import SparseGaussianMixture
 from ._vonmises_fisher import VonMisesFisherMixture
 
-__all__ = ["SparseGaussianMixture", "VonMisesFisherMixture"]
+__all__ = ["RelativeGMM", "SparseGaussianMixture", "VonMisesFisherMixture"]

@@ -132,13 +132,17 @@ class BaseGaussianMixture(BaseMixture):
     def _n_parameters(self):
         check_is_fitted(self)
         K, d = self.n_active_components_, self.n_features_in_
-        n_covariance = {
+        return self._n_covariance_parameters() + K * d + K - 1
+
+    def _n_covariance_parameters(self):
+        K, d = self.n_active_components_, self.n_features_in_
+        sizes = {
             "full": K * d * (d + 1) // 2,
             "tied": d * (d + 1) // 2,
             "diag": K * d,
             "spherical": K,
         }
-        return n_covariance[self.covariance_type] + K * d + K - 1
+        return sizes[self.covariance_type]
 
     def _draw(self, counts, rng):
         return np.vstack(
