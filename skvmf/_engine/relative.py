@@ -21,7 +21,7 @@ from .gaussian import Gaussian
 from .mixture import Statistics
 from .rows import Array
 
-MAX_HALVINGS = 200
+MAX_HALVINGS = 1100  # from the largest to the smallest float
 
 
 @dataclass(frozen=True)
