@@ -6,18 +6,24 @@ sixteen) and several times faster; elsewhere differences from each mean are take
 depends on the parameters alone, so it is the same for every number of threads.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from scipy import linalg
 
-from .._kernels.gaussian import difference_moments, difference_scores
+from .._kernels.gaussian import (
+    difference_moments,
+    difference_scores,
+    gap_norms,
+    gap_squares,
+)
 from .posterior import DenseShares, Shares, dense_resp
 from .rows import Array
 
 NEAR = 100.0
+TILE = 512  # rows whose differences stay in the processor's second cache
 
 
 @dataclass(frozen=True)
@@ -64,27 +70,47 @@ class CovarianceType(Protocol):
         """Return the covariance of all rows, in this shape for every component."""
 
 
-def component_rows(shares: Shares, n_components: int) -> Iterator[tuple[int, Array | slice, Array]]:
-    """Yield each component with the rows that it shares in, and their shares.
+def tiles(n: int) -> list[slice]:
+    """Return slices of at most TILE rows."""
+    return [slice(start, min(start + TILE, n)) for start in range(0, n, TILE)]
+
+
+def component_rows(
+    shares: Shares, n_components: int, tile: slice
+) -> Iterator[tuple[int, Array | slice, Array]]:
+    """Yield each component with the rows of the tile that it shares in, and their shares.
 
     Rows without a share are left out where that saves half the work: sparse posteriors make
     this step cheaper.
     """
     if isinstance(shares, DenseShares):
-        for k, share in enumerate(np.ascontiguousarray(shares.resp.T)):
+        for k, share in enumerate(np.ascontiguousarray(shares.resp[tile].T)):
             rows = np.flatnonzero(share)
             if 2 * len(rows) > len(share):
                 yield k, slice(None), share
             elif len(rows):
                 yield k, rows, share[rows]
         return
-    labels, factors = shares.columns[:, 0], shares.values[:, 0]
+    labels, factors = shares.columns[tile, 0], shares.values[tile, 0]
     order = np.argsort(labels, kind="stable")
     ends = np.cumsum(np.bincount(labels, minlength=n_components))
     for k in range(n_components):
         rows = order[ends[k - 1] if k else 0 : ends[k]]
         if len(rows):
             yield k, rows, factors[rows]
+
+
+def weighted_gaps(X: Array, shares: Shares, origins: Array) -> Iterator[tuple[int, Array, Array]]:
+    """Yield component, differences from its origin, and the same times its shares, by tiles."""
+    K, d = origins.shape
+    gaps, weighted = np.empty((TILE, d)), np.empty((TILE, d))
+    for tile in tiles(len(X)):
+        rows_of_tile = X[tile]
+        for k, rows, share in component_rows(shares, K, tile):
+            n = len(share)
+            np.subtract(rows_of_tile[rows], origins[k], out=gaps[:n])
+            np.multiply(gaps[:n], share[:, None], out=weighted[:n])
+            yield k, gaps[:n], weighted[:n]
 
 
 class Full:
@@ -105,29 +131,31 @@ class Full:
 
     def scores(self, X: Array, shape: Shape) -> Array:
         """Return minus half the squared Mahalanobis distances, (n, K)."""
-        scores = np.empty((len(shape.means), len(X)))
-        gaps, white = np.empty_like(X), np.empty_like(X)
-        for k, mean in enumerate(shape.means):
-            np.subtract(X, mean, out=gaps)
-            np.dot(gaps, shape.cholesky[k], out=white)
-            np.einsum("nd,nd->n", white, white, out=scores[k])
-        scores *= -0.5
-        return np.ascontiguousarray(scores.T)
+        K, d = shape.means.shape
+        squares = np.empty((K, len(X)))
+        gaps, white = np.empty((TILE, d)), np.empty((TILE, d))
+        for tile in tiles(len(X)):
+            n = tile.stop - tile.start
+            for k in range(K):
+                np.subtract(X[tile], shape.means[k], out=gaps[:n])
+                np.dot(gaps[:n], shape.cholesky[k], out=white[:n])
+                np.einsum("nd,nd->n", white[:n], white[:n], out=squares[k, tile])
+        squares *= -0.5
+        scores: Array = np.ascontiguousarray(squares.T)
+        return scores
 
     def moments(self, X: Array, shares: Shares, shape: Shape) -> tuple[Array, Array]:
         """Return first (K, d) and second (K, d, d) moments about the means."""
         K, d = shape.means.shape
         first, second = np.zeros((K, d)), np.zeros((K, d, d))
-        for k, rows, share in component_rows(shares, K):
-            gaps = X[rows] - shape.origins[k]
-            weighted = gaps * share[:, None]
-            first[k] = weighted.sum(axis=0)
-            np.dot(weighted.T, gaps, out=second[k])
+        for k, gaps, weighted in weighted_gaps(X, shares, shape.origins):
+            first[k] += weighted.sum(axis=0)
+            second[k] += np.dot(weighted.T, gaps)
         return first, second
 
     def covariances(self, counts: Array, first: Array, second: Array, reg: float) -> Array:
         """Return the covariances of moments per unit of count."""
-        covariances = second - first[:, :, None] * first[:, None, :]
+        covariances: Array = second - first[:, :, None] * first[:, None, :]
         np.einsum("kdd->kd", covariances)[...] += reg
         return covariances
 
@@ -164,7 +192,10 @@ class Tied:
         white = np.dot(X - origin, shape.cholesky)
         centres = np.dot(shape.means - origin, shape.cholesky)
         if shape.near:
-            return _product_scores(white, centres, np.ones(len(centres)))
+            scores: Array = np.dot(white, centres.T)
+            scores -= 0.5 * np.einsum("nd,nd->n", white, white)[:, None]
+            scores -= 0.5 * np.einsum("kd,kd->k", centres, centres)
+            return scores
         scores = np.empty((len(X), len(centres)))
         columns = np.ascontiguousarray(centres.T)
         difference_scores(white, columns, np.ones_like(columns), scores)
@@ -178,17 +209,15 @@ class Tied:
             resp = dense_resp(shares, K)
             return np.dot(resp.T, gaps), np.dot((gaps * resp.sum(axis=1)[:, None]).T, gaps)
         first, second = np.zeros((K, d)), np.zeros((d, d))
-        for k, rows, share in component_rows(shares, K):
-            gaps = X[rows] - shape.origins[k]
-            weighted = gaps * share[:, None]
-            first[k] = weighted.sum(axis=0)
+        for k, gaps, weighted in weighted_gaps(X, shares, shape.origins):
+            first[k] += weighted.sum(axis=0)
             second += np.dot(weighted.T, gaps)
         return first, second
 
     def covariances(self, counts: Array, first: Array, second: Array, reg: float) -> Array:
         """Return the pooled covariance of moments per unit of count."""
         shares = counts / counts.sum()
-        covariance = second - np.dot((first * shares[:, None]).T, first)
+        covariance: Array = second - np.dot((first * shares[:, None]).T, first)
         covariance.flat[:: len(covariance) + 1] += reg
         return covariance
 
@@ -222,11 +251,10 @@ class Diagonal:
     def scores(self, X: Array, shape: Shape) -> Array:
         """Return minus half the squared Mahalanobis distances, (n, K)."""
         if shape.near:
-            features = _features(X, shape.origins[0])
             precisions = shape.cholesky**2
             centres = shape.means - shape.origins[0]
             matrix = np.vstack([(precisions * centres).T, -0.5 * precisions.T])
-            scores: Array = np.dot(features, matrix)
+            scores: Array = _product(gap_squares, X, shape.origins[0], matrix)
             scores -= 0.5 * np.einsum("kd,kd,kd->k", centres, centres, precisions)
             return scores
         scores = np.empty((len(X), len(shape.means)))
@@ -239,7 +267,7 @@ class Diagonal:
         K, d = shape.means.shape
         resp = dense_resp(shares, K)
         if shape.near:
-            both = np.dot(resp.T, _features(X, shape.origins[0]))
+            both = _sums(gap_squares, X, shape.origins[0], resp, 2 * d)
             return both[:, :d], both[:, d:]
         first, second = np.zeros((K, d)), np.zeros((K, d))
         difference_moments(X, shape.origins, resp, first, second)
@@ -247,7 +275,8 @@ class Diagonal:
 
     def covariances(self, counts: Array, first: Array, second: Array, reg: float) -> Array:
         """Return the variances of moments per unit of count."""
-        return _difference(second, first**2) + reg
+        variances: Array = _difference(second, first**2) + reg
+        return variances
 
     def scatter(self, counts: Array, gaps: Array) -> Array:
         """Return the squares (K, d) of the gaps."""
@@ -279,8 +308,12 @@ class Spherical:
     def scores(self, X: Array, shape: Shape) -> Array:
         """Return minus half the squared Mahalanobis distances, (n, K)."""
         if shape.near:
-            origin = shape.origins[0]
-            return _product_scores(X - origin, shape.means - origin, shape.cholesky**2)
+            precisions = shape.cholesky**2
+            centres = shape.means - shape.origins[0]
+            matrix = np.vstack([(precisions[:, None] * centres).T, -0.5 * precisions])
+            scores: Array = _product(gap_norms, X, shape.origins[0], matrix)
+            scores -= 0.5 * np.einsum("kd,kd->k", centres, centres) * precisions
+            return scores
         scores = np.empty((len(X), len(shape.means)))
         columns = np.ascontiguousarray(shape.means.T)
         difference_scores(X, columns, np.tile(shape.cholesky, (len(columns), 1)), scores)
@@ -291,8 +324,8 @@ class Spherical:
         K, d = shape.means.shape
         resp = dense_resp(shares, K)
         if shape.near:
-            gaps = X - shape.origins[0]
-            return np.dot(resp.T, gaps), np.dot(resp.T, np.einsum("nd,nd->n", gaps, gaps))
+            both = _sums(gap_norms, X, shape.origins[0], resp, d + 1)
+            return both[:, :d], both[:, d]
         first, second = np.zeros((K, d)), np.zeros((K, d))
         difference_moments(X, shape.origins, resp, first, second)
         return first, second.sum(axis=1)
@@ -300,7 +333,8 @@ class Spherical:
     def covariances(self, counts: Array, first: Array, second: Array, reg: float) -> Array:
         """Return the variances of moments per unit of count, averaged over features."""
         squares = np.einsum("kd,kd->k", first, first)
-        return _difference(second, squares) / first.shape[1] + reg
+        variances: Array = _difference(second, squares) / first.shape[1] + reg
+        return variances
 
     def scatter(self, counts: Array, gaps: Array) -> Array:
         """Return the squares (K,) of the gaps, averaged over features."""
@@ -351,23 +385,28 @@ def _inverse_root(variances: Array) -> Array:
 
 def _difference(second: Array, squares: Array) -> Array:
     """Return second - squares, and 0 where rounding is all that is left."""
-    variances = second - squares
+    variances: Array = second - squares
     variances[variances <= 8 * np.finfo(float).eps * second] = 0
     return variances
 
 
-def _features(X: Array, origin: Array) -> Array:
-    """Return [x - c, (x - c)^2], (n, 2 d)."""
-    n, d = X.shape
-    features = np.empty((n, 2 * d))
-    np.subtract(X, origin, out=features[:, :d])
-    np.square(features[:, :d], out=features[:, d:])
-    return features
+def _product(features: Callable[..., None], X: Array, origin: Array, matrix: Array) -> Array:
+    """Return features of the rows about an origin times a matrix, by tiles."""
+    product = np.empty((len(X), matrix.shape[1]))
+    values = np.empty((TILE, len(matrix)))
+    for tile in tiles(len(X)):
+        n = tile.stop - tile.start
+        features(X[tile], origin, values)
+        np.dot(values[:n], matrix, out=product[tile])
+    return product
 
 
-def _product_scores(gaps: Array, centres: Array, precisions: Array) -> Array:
-    """Return -p_k |gap - centre_k|^2 / 2 by one product, (n, K)."""
-    scores: Array = np.dot(gaps, (centres * precisions[:, None]).T)
-    scores -= 0.5 * np.outer(np.einsum("nd,nd->n", gaps, gaps), precisions)
-    scores -= 0.5 * np.einsum("kd,kd->k", centres, centres) * precisions
-    return scores
+def _sums(features: Callable[..., None], X: Array, origin: Array, resp: Array, size: int) -> Array:
+    """Return sums of `size` features of the rows about an origin by share, by tiles."""
+    sums = np.zeros((resp.shape[1], size))
+    values = np.empty((TILE, size))
+    for tile in tiles(len(X)):
+        n = tile.stop - tile.start
+        features(X[tile], origin, values)
+        sums += np.dot(resp[tile].T, values[:n])
+    return sums

@@ -77,22 +77,22 @@ class Gaussian:
         return components.means
 
     def distances(self, chunk: DenseChunk, centres: Array) -> Array:
-        """Return squared distances, (n, m)."""
+        """Return squared distances in units of the data's variance, (n, m)."""
         scores = np.empty((len(chunk.X), len(centres)))
         columns = np.ascontiguousarray(centres.T)
-        difference_scores(_wide(chunk), columns, np.ones_like(columns), scores)
-        scores *= -2
+        difference_scores(chunk.X, columns, np.ones_like(columns), scores)
+        scores *= -2 / self.scale
         return scores
 
     def scores(self, chunk: DenseChunk, components: Shape) -> tuple[Array, Array, Array]:
         """Return (n, K) scores, (n,) slopes, (K,) biases: log p = slopes * scores + bias."""
-        scores = self._type.scores(_wide(chunk), components)
+        scores = self._type.scores(chunk.X, components)
         bias = components.log_det - 0.5 * self.dim * np.log(2 * np.pi)
         return scores, chunk.scales, bias
 
     def moments(self, chunk: DenseChunk, shares: Shares, components: Shape) -> tuple[Array, ...]:
         """Return first and second moments about the components' origins."""
-        return self._type.moments(_wide(chunk), shares, components)
+        return self._type.moments(chunk.X, shares, components)
 
     def sample_means(self, stats: Statistics, components: Shape) -> Array:
         """Return the weighted means of the rows (K, d); an empty component stays."""
@@ -198,8 +198,3 @@ class Gaussian:
         else:
             second = second / counts.reshape((-1,) + (1,) * (second.ndim - 1))
         return self._type.covariances(counts, first, second, self.reg_covar)
-
-
-def _wide(chunk: DenseChunk) -> Array:
-    X: Array = chunk.X.astype(np.float64, copy=False)
-    return X

@@ -106,6 +106,11 @@ def random_labels(rows: Rows, n_components: int, rng: np.random.RandomState) -> 
     return labels
 
 
+def first_row(rows: Rows) -> Array:
+    """Return the first row that counts, (1, d): a point near which moments do not cancel."""
+    return rows.take(np.flatnonzero(rows.sampling_weights() > 0)[:1])
+
+
 def random_rows(rows: Rows, n_components: int, rng: np.random.RandomState) -> Array:
     """Draw K rows with positive weight, distinct in value where the data has as many."""
     weights = rows.sampling_weights()

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .._kernels.entmax import entmax_rows
+from .._kernels.rows import pack_rows
 from .._kernels.simplex import argmax_rows, softmax_rows
 from .rows import Array, Chunk
 
@@ -20,12 +21,10 @@ class DenseShares:
     @cached_property
     def mostly_zero(self) -> bool:
         """Whether so few shares are positive that visiting those alone is cheaper."""
-        return 8 * np.count_nonzero(self.resp) < self.resp.size
+        return bool(8 * np.count_nonzero(self.resp) < self.resp.size)
 
     def packed(self) -> "PackedShares":
         """Return the non-zeros of each row."""
-        from .._kernels.rows import pack_rows
-
         n, K = self.resp.shape
         shares = PackedShares(
             np.empty(n, dtype=np.int32), np.empty((n, K), dtype=np.int32), np.empty_like(self.resp)
@@ -93,33 +92,30 @@ class FenchelYoungPosterior:
         Returns the shares, the weighted counts (K,) and each row's value (n,): the most that
         <q, log p> less the price of q can be.
         """
-        temperature = self.temperature or 1.0
-        offsets = self._prior_scores(weights) + bias / temperature
-        shift = offsets.max()  # so that float32 offsets keep their differences
-        counts = np.zeros(len(weights))
-        values = np.empty(len(scores))
-        arguments = (
-            scores,
-            (slopes / temperature).astype(scores.dtype),
-            (offsets - shift).astype(scores.dtype),
-            chunk.weights,
-            chunk.scales,
-            counts,
-            values,
-        )
-        shares: Shares = DenseShares(scores)
         if self.temperature == 0:
-            labels = np.empty(len(scores), dtype=np.int32)
-            argmax_rows(*arguments, labels)
-            shares = PackedShares.from_labels(labels, chunk.weights * chunk.scales)
-        elif self.tsallis:
-            entmax_rows(*arguments, float(self.alpha))
+            labels, counts, values = self.label(scores, slopes, bias, weights, chunk)
+            return PackedShares.from_labels(labels, chunk.weights * chunk.scales), counts, values
+        counts, values = np.zeros(len(weights)), np.empty(len(scores))
+        arguments, shift = self._arguments(scores, slopes, bias, weights, chunk)
+        if self.tsallis:
+            entmax_rows(*arguments, counts, values, float(self.alpha))
             shift -= self._conjugate(weights)
         else:
-            softmax_rows(*arguments)
+            softmax_rows(*arguments, counts, values)
         values += shift
-        values *= temperature
-        return shares, counts, values
+        values *= self.temperature
+        return DenseShares(scores), counts, values
+
+    def label(
+        self, scores: Array, slopes: Array, bias: Array, weights: Array, chunk: Chunk
+    ) -> tuple[Array, Array, Array]:
+        """Return the component with the largest share, its weighted counts and its score."""
+        labels = np.empty(len(scores), dtype=np.int32)
+        counts, values = np.zeros(len(weights)), np.empty(len(scores))
+        arguments, shift = self._arguments(scores, slopes, bias, weights, chunk)
+        argmax_rows(*arguments, counts, values, labels)
+        values += shift
+        return labels, counts, values
 
     def weight_value(self, counts: Array, weights: Array) -> float:
         """Return what of the summed values depends on the weights, for Tsallis shares.
@@ -130,6 +126,17 @@ class FenchelYoungPosterior:
         alive = weights > 0
         fit = counts[alive] @ self._prior_scores(weights)[alive]
         return float(self.temperature * (fit - counts.sum() * self._conjugate(weights)))
+
+    def _arguments(
+        self, scores: Array, slopes: Array, bias: Array, weights: Array, chunk: Chunk
+    ) -> tuple[tuple[Array, ...], float]:
+        """Return what row kernels take, and by how much they then miss the values."""
+        temperature = self.temperature or 1.0
+        offsets = self._prior_scores(weights) + bias / temperature
+        shift = float(offsets.max())  # float32 offsets keep their differences
+        slopes = (slopes / temperature).astype(scores.dtype)
+        offsets = (offsets - shift).astype(scores.dtype)
+        return (scores, slopes, offsets, chunk.weights, chunk.scales), shift
 
     def _prior_scores(self, weights: Array) -> Array:
         """Return eta: the weights as scores; -inf for a pruned component."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..distributions import modified_dirichlet
 from .rows import Array
 
 
@@ -51,8 +52,6 @@ class ModifiedDirichlet:
         if self.flat:
             proportions: Array = counts / counts.sum()
             return proportions
-        from ..distributions import modified_dirichlet
-
         alive = counts > 0
         alpha = np.broadcast_to(self.alpha, counts.shape)[alive]
         weights = np.zeros(len(counts))

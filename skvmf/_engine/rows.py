@@ -175,7 +175,7 @@ class DenseRows(Rows):
     """Rows of a dense array of any memory order; blocks are made contiguous one at a time."""
 
     def _chunk_rows(self) -> int:
-        return max(256, min(4096, 2**21 // self.n_features))
+        return max(256, min(4096, 2**21 // int(self.n_features)))
 
     def take(self, indices: Array) -> Array:
         """Return some rows as the family sees them, dense float64."""

@@ -165,13 +165,12 @@ class VonMisesFisher:
         directions = means
         directions /= np.where(moving, lengths, 1.0)
         directions[:, ~moving] = components.directions[:, ~moving]
+        n_prior = self.prior_strength
         if self.tied:
+            n_prior *= int(np.count_nonzero(full))
             lengths = np.atleast_1d(counts @ lengths / counts.sum())
             complements = np.atleast_1d(counts @ complements / counts.sum())
-            n_prior = self.prior_strength * np.count_nonzero(full)
-            counts = counts.sum()
-        else:
-            n_prior = self.prior_strength
+            counts = np.atleast_1d(counts.sum())
         denominator = np.where(counts + n_prior > 0, counts + n_prior, 1.0)
         lengths = (counts * lengths + n_prior * self.prior_length) / denominator
         complements = (counts * complements + n_prior * (1 - self.prior_length)) / denominator

@@ -6,6 +6,30 @@ from ._jit import row_kernel
 
 
 @row_kernel
+def gap_squares(X, origin, out):
+    """out[n] = [x - c, (x - c)^2], (n, 2 d) float64."""
+    d = np.uintp(X.shape[1])
+    for n in range(X.shape[0]):
+        for j in range(d):
+            gap = np.float64(X[n, j]) - origin[j]
+            out[n, j] = gap
+            out[n, d + j] = gap * gap
+
+
+@row_kernel
+def gap_norms(X, origin, out):
+    """out[n] = [x - c, |x - c|^2], (n, d + 1) float64."""
+    d = X.shape[1]
+    for n in range(X.shape[0]):
+        total = 0.0
+        for j in range(d):
+            gap = np.float64(X[n, j]) - origin[j]
+            out[n, j] = gap
+            total += gap * gap
+        out[n, d] = total
+
+
+@row_kernel
 def difference_scores(X, means, scales, out):
     """out[n, k] = -1/2 sum_j ((x_nj - means[j, k]) scales[j, k])^2.
 
@@ -16,7 +40,7 @@ def difference_scores(X, means, scales, out):
         total = out[n]
         total[:] = 0
         for j in range(X.shape[1]):
-            x, mean, scale = X[n, j], means[j], scales[j]
+            x, mean, scale = np.float64(X[n, j]), means[j], scales[j]
             for k in range(K):
                 gap = (x - mean[k]) * scale[k]
                 total[k] += gap * gap
@@ -36,7 +60,7 @@ def difference_moments(X, means, resp, first, second):
                 continue
             mean, one, two = means[k], first[k], second[k]
             for j in range(d):
-                gap = x[j] - mean[j]
+                gap = np.float64(x[j]) - mean[j]
                 weighted = share * gap
                 one[j] += weighted
                 two[j] += weighted * gap

@@ -417,31 +417,31 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
 
     def _expect(self, rows, posterior, write):
         """Call ``write(shares, values, span)`` with the unweighted shares of each block."""
-        params = self._params
 
         def share(chunk, span):
-            scores = self._family.scores(chunk, params.components)
-            ones = np.ones(len(chunk.weights))
-            plain = replace(chunk, weights=ones, scales=ones)
-            shares, _, values = posterior.assign(*scores, params.weights, plain)
+            shares, _, values = posterior.assign(*self._scores(chunk))
             write(shares, values, span)
 
         rows.for_each(share)
 
     def _labels(self, rows):
         labels = np.empty(rows.n_rows, dtype=np.int64)
-        if self.temperature == 0:
-            posterior = self._posterior()
-        else:  # the largest share is that of the largest score, sparse shares included
-            posterior = replace(self._posterior(), temperature=0)
+        posterior = self._posterior()
 
-        def write(shares, values, span):
-            labels[span] = shares.columns[:, 0]
+        def write(chunk, span):
+            labels[span], _, _ = posterior.label(*self._scores(chunk))
 
-        self._expect(rows, posterior, write)
+        rows.for_each(write)
         if not rows.has_direction.all():
             labels[~rows.has_direction] = np.argmax(self.weights_)
         return labels
+
+    def _scores(self, chunk):
+        """Return what a posterior takes, with weight one for every row."""
+        scores, slopes, bias = self._family.scores(chunk, self._params.components)
+        ones = np.ones(len(slopes))
+        plain = replace(chunk, weights=ones, scales=ones)
+        return scores, slopes, bias, self._params.weights, plain
 
     # Starts.
 
@@ -530,7 +530,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
             share = partial(starts.share_labels, starts.random_labels(rows, K, rng), K)
         else:
             share = self._check_partition(rows)
-        centre = np.tile(starts.random_rows(rows, 1, rng), (K, 1))
+        centre = np.tile(starts.first_row(rows), (K, 1))
         return starts.partition_statistics(family, rows, centre, share), None
 
     def _check_means_init(self, rows):

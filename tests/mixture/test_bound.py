@@ -1,0 +1,49 @@
+"""The penalised bound never falls, for every family, posterior and prior."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import make_blobs
+
+from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+
+from .checks import assert_bound_never_falls
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+POSTERIORS = [(1, 1), (1, 0), (1, 0.5), (1.25, 1), (1.5, 0.3), (2, 1), (2, 3), (3, 1), (2, 0)]
+PRIORS = [1.0, 0.5, 0.0, -2.0, 3.0, (1.0, -1.0, 2.0)]
+FAMILIES = {
+    "full": (SparseGaussianMixture, {"covariance_type": "full", "reg_covar": 0}),
+    "tied": (SparseGaussianMixture, {"covariance_type": "tied", "reg_covar": 0}),
+    "diag": (SparseGaussianMixture, {"covariance_type": "diag", "reg_covar": 0}),
+    "spherical": (SparseGaussianMixture, {"covariance_type": "spherical", "reg_covar": 0}),
+    "vMF": (VonMisesFisherMixture, {}),
+    "tied vMF": (VonMisesFisherMixture, {"concentration_type": "tied"}),
+    "vMF on CSR": (VonMisesFisherMixture, {"concentration_prior": 0}),
+}
+
+
+@pytest.mark.parametrize("posterior", POSTERIORS)
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_bound_never_falls(family, posterior, prior):
+    X, y = make_blobs(150, 3, centers=3, cluster_std=3, random_state=0)
+    kind, options = FAMILIES[family]
+    labels = np.where(np.arange(150) % 2, y, np.arange(150) % 3)
+    alpha, temperature = posterior
+    mixture = kind(
+        3,
+        entmax_alpha=alpha,
+        temperature=temperature,
+        weight_concentration_prior=prior,
+        init_params=labels,
+        flat_start=False,
+        max_iter=25,
+        tol=0,
+        **options,
+    )
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, size=150)
+    mixture.fit(sparse.csr_array(X) if "CSR" in family else X, sample_weight=weights)
+    assert not mixture._params.reseeded.any()  # a re-seeded component may lower the bound
+    assert_bound_never_falls(mixture)

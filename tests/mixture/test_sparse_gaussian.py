@@ -1,0 +1,339 @@
+"""SparseGaussianMixture through its public methods."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+from skvmf import SparseGaussianMixture
+
+from .checks import assert_finite
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+TYPES = ["full", "tied", "diag", "spherical"]
+PLAIN = {"weight_concentration_prior": 1.0}
+
+
+def blobs(n=300, d=3, centers=3, seed=0, std=1.0):
+    return make_blobs(n, d, centers=centers, cluster_std=std, random_state=seed)
+
+
+def scikit_precisions(X, labels, covariance_type):
+    """First parameters for both libraries: those of a partition."""
+    start = SparseGaussianMixture(
+        labels.max() + 1, covariance_type=covariance_type, init_params=labels, max_iter=0, **PLAIN
+    ).fit(X)
+    return {
+        "weights_init": start.weights_,
+        "means_init": start.means_,
+        "precisions_init": start.precisions_,
+    }
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+def test_agrees_with_scikit_learn(covariance_type):
+    X, _ = blobs(std=4.0)
+    first = scikit_precisions(X, np.arange(300) % 3, covariance_type)
+    options = dict(covariance_type=covariance_type, max_iter=15, tol=0)
+    ours = SparseGaussianMixture(3, **PLAIN, **first, **options).fit(X)
+    theirs = GaussianMixture(3, **first, **options).fit(X)
+    for name in ["weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_"]:
+        assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-8, atol=1e-10)
+    assert_allclose(ours.score_samples(X), theirs.score_samples(X), rtol=1e-9)
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-9)
+    assert_allclose(ours.aic(X), theirs.aic(X), rtol=1e-10)
+    assert_allclose(ours.bic(X), theirs.bic(X), rtol=1e-10)
+    assert_allclose(ours.lower_bounds_[1:-1], theirs.lower_bounds_[1:], rtol=1e-9)
+    assert_allclose(ours.score(X), ours.lower_bound_, rtol=1e-13)
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+@pytest.mark.parametrize("spread", [1.0, 1e5])
+def test_offset_does_not_matter(covariance_type, spread):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 100)
+    X = rng.normal(size=(300, 2)) + spread * np.array([[0, 0], [8, 0], [0, 8]])[y]
+    options = dict(covariance_type=covariance_type, random_state=0, **PLAIN)
+    near = SparseGaussianMixture(3, **options).fit(X)
+    far = SparseGaussianMixture(3, **options).fit(X + 1e9)
+    digits = 1e9 * 2.3e-16  # what adding the offset rounds away
+    assert adjusted_rand_score(y, far.labels_) > 0.99
+    assert_array_equal(near.labels_, far.labels_)
+    assert_allclose(far.covariances_, near.covariances_, rtol=20 * digits, atol=20 * digits)
+    assert_allclose(far.means_ - 1e9, near.means_, atol=2 * digits)
+    shifted = SparseGaussianMixture(3, **options).fit((X + 1e4).astype(np.float32))
+    assert_allclose(shifted.covariances_, near.covariances_, rtol=0.05, atol=0.05 + spread * 1e-4)
+    assert_array_equal(shifted.labels_, near.labels_)
+
+
+def test_float32_far_from_the_origin_keeps_the_regularizer():
+    X = np.array([[9999], [0]], dtype=np.float32)
+    mixture = SparseGaussianMixture(
+        2, covariance_type="spherical", reg_covar=0.1, random_state=0, **PLAIN
+    ).fit(X)
+    assert_allclose(mixture.covariances_, 0.1)
+    assert_allclose(np.sort(mixture.means_[:, 0]), [0, 9999])
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_far_points_get_finite_probabilities(covariance_type, dtype):
+    X, _ = blobs()
+    mixture = SparseGaussianMixture(3, covariance_type=covariance_type, random_state=0).fit(X)
+    far = np.array([[1e200, -1e200, 0], [1e30, 1e30, 1e38], [-1e9, 3, 4]])
+    far = far[1:].astype(dtype) if dtype == np.float32 else far
+    resp = mixture.predict_proba(far)
+    assert resp.dtype == dtype
+    assert np.isfinite(resp).all()
+    assert_allclose(resp.sum(axis=1), 1, rtol=1e-6)
+    assert np.isfinite(mixture.score_samples(far)).all()
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+def test_samples_follow_the_parameters(covariance_type):
+    covariances = {
+        "full": [[[2.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 0.1]]],
+        "tied": [[2.0, 1.0], [1.0, 1.0]],
+        "diag": [[2.0, 1.0], [1.0, 0.1]],
+        "spherical": [2.0, 0.1],
+    }[covariance_type]
+    truth = SparseGaussianMixture.from_parameters(
+        [0.3, 0.7],
+        [[0, 0], [20, 0]],
+        covariances,
+        covariance_type=covariance_type,
+        random_state=0,
+    )
+    X, y = truth.sample(40_000)
+    assert_array_equal(truth.predict(X), y)
+    found = SparseGaussianMixture(
+        2, covariance_type=covariance_type, init_params=y, max_iter=1, reg_covar=0, **PLAIN
+    ).fit(X)
+    assert_allclose(found.weights_, truth.weights_, atol=0.01)
+    assert_allclose(found.means_, truth.means_, atol=0.05)
+    assert_allclose(found.covariances_, truth.covariances_, atol=0.06)
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+@pytest.mark.parametrize("options", [PLAIN, {"entmax_alpha": 2.0}, {"temperature": 0, **PLAIN}])
+def test_weight_equals_repetition(covariance_type, options):
+    X, _ = blobs(120, std=3)
+    times = np.random.default_rng(0).integers(0, 4, size=120)
+    labels = np.arange(120) % 3
+    fit = dict(covariance_type=covariance_type, max_iter=20, tol=0, **options)
+    a = SparseGaussianMixture(3, init_params=labels, **fit).fit(X, sample_weight=times)
+    b = SparseGaussianMixture(3, init_params=np.repeat(labels, times), **fit)
+    b.fit(np.repeat(X, times, axis=0))
+    assert_allclose(a.means_, b.means_, rtol=1e-10, atol=1e-10)
+    assert_allclose(a.covariances_, b.covariances_, rtol=1e-9, atol=1e-10)
+    assert_allclose(a.score(X, sample_weight=times), b.score(np.repeat(X, times, axis=0)))
+
+
+def test_prior_of_one_without_floor_is_plain_em():
+    X, _ = blobs(std=3)
+    labels = np.arange(300) % 4
+    fit = dict(init_params=labels, max_iter=50, tol=0)
+    a = SparseGaussianMixture(4, weight_concentration_prior=1, weight_floor=0, **fit).fit(X)
+    b = SparseGaussianMixture(4, weight_concentration_prior=np.ones(4), **fit).fit(X)
+    first = scikit_precisions(X, labels, "full")
+    theirs = GaussianMixture(4, max_iter=50, tol=0, **first).fit(X)
+    assert_array_equal(a.means_, b.means_)
+    assert_allclose(a.weights_, theirs.weights_, rtol=1e-8)
+
+
+def test_a_negative_prior_removes_components():
+    X, _ = blobs(300, 2, centers=[[0, 0], [8, 0]])
+    mixture = SparseGaussianMixture(
+        8, weight_concentration_prior=-20, random_state=0, tol=1e-6, max_iter=500
+    ).fit(X)
+    assert mixture.n_active_components_ == 2
+    assert 1.9 < mixture.effective_n_components_ < 2.1
+    assert_finite(mixture, X)
+    assert mixture.means_.shape == (8, 2)
+    assert mixture.predict_proba(X)[:, mixture.weights_ == 0].max() == 0
+
+
+def test_a_prior_that_outweighs_the_data_warns():
+    X, _ = blobs(60, 2)
+    with pytest.warns(UserWarning, match=r"outweighs the data.*above -\d"):
+        mixture = SparseGaussianMixture(
+            3, weight_concentration_prior=-100, flat_start=False, random_state=0
+        ).fit(X)
+    assert mixture.n_active_components_ == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SparseGaussianMixture(3, weight_concentration_prior=-2, random_state=0).fit(X)
+
+
+def test_a_flat_start_keeps_what_the_prior_would_crush():
+    X, _ = blobs(200, 2, centers=[[0, 0], [4, 0]])
+    options = dict(weight_concentration_prior=-42, random_state=0, init_params="random_from_data")
+    kept = SparseGaussianMixture(5, **options).fit(X)
+    assert kept.effective_n_components_ > 1.9
+    with pytest.warns(UserWarning, match="outweighs"):
+        crushed = SparseGaussianMixture(5, flat_start=False, **options).fit(X)
+    assert crushed.effective_n_components_ < 1.1
+
+
+def test_sparse_responsibilities():
+    X, _ = blobs(500, 2, centers=5, std=2)
+    mixture = SparseGaussianMixture(5, entmax_alpha=2, random_state=0).fit(X)
+    resp = mixture.responsibilities(X)
+    assert isinstance(resp, sparse.csr_array)
+    assert resp.nnz < 0.5 * 500 * 5
+    assert_array_equal(resp.toarray(), mixture.predict_proba(X))
+    assert_allclose(resp.sum(axis=1), 1)
+    assert_array_equal(resp.toarray().argmax(axis=1), mixture.labels_)
+
+
+def test_entmax_goes_from_softmax_to_hard():
+    X, _ = blobs(300, 2, centers=3, std=2.5)
+    fit = dict(init_params=np.arange(300) % 3, max_iter=20, tol=0, **PLAIN)
+    softmax = SparseGaussianMixture(3, **fit).fit(X)
+    nearly = SparseGaussianMixture(3, entmax_alpha=1.0001, **fit).fit(X)
+    assert_allclose(nearly.predict_proba(X), softmax.predict_proba(X), atol=1e-3)
+    hard = SparseGaussianMixture(3, temperature=0, **fit).fit(X)
+    cold = SparseGaussianMixture(3, temperature=1e-6, **fit).fit(X)
+    assert_array_equal(cold.labels_, hard.labels_)
+    assert_allclose(cold.means_, hard.means_, atol=1e-6)
+
+
+def test_initial_parameters_are_used_and_checked():
+    X, _ = blobs(100, 2)
+    identity = np.tile(np.eye(2), (2, 1, 1))
+    mixture = SparseGaussianMixture(
+        2, means_init=np.eye(2), precisions_init=4 * identity, weights_init=[0.4, 0.6], max_iter=0
+    ).fit(X)
+    assert_allclose(mixture.means_, np.eye(2))
+    assert_allclose(mixture.covariances_, identity / 4)
+    assert_allclose(mixture.weights_, [0.4, 0.6])
+    for options, message in [
+        (dict(precisions_init=np.ones(2)), r"shape \(2, 2, 2\)"),
+        (dict(precisions_init=-identity), "positive definite"),
+        (dict(precisions_init=-np.ones(2), covariance_type="spherical"), "positive"),
+        (dict(weight_concentration_prior=[1, 2, 3]), "weight_concentration_prior"),
+        (dict(weight_concentration_prior=np.inf), "weight_concentration_prior"),
+        (dict(weight_concentration_prior=0.5, weight_floor=0), "weight_floor=0"),
+        (dict(weight_floor=0.6), "at most 1/2"),
+        (dict(entmax_alpha=0.5), "entmax_alpha"),
+        (dict(reg_covar=-1), "reg_covar"),
+        (dict(covariance_type="round"), "covariance_type"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            SparseGaussianMixture(2, **options).fit(X)
+
+
+def degenerate():
+    rng = np.random.default_rng(0)
+    X, _ = blobs(60, 3)
+    return {
+        "constant column": np.hstack([X, np.full((60, 1), 7.1)]),
+        "duplicates": np.repeat(X[:10], 6, axis=0),
+        "fewer distinct rows than components": np.repeat(X[:2], 30, axis=0),
+        "all rows identical": np.full((60, 3), 0.1),
+        "collinear": X @ np.ones((3, 1)) @ np.ones((1, 3)),
+        "ties": rng.integers(0, 2, size=(60, 3)).astype(float),
+        "huge": X * 1e60,
+        "tiny": X * 1e-60,
+        "one feature": X[:, :1],
+        "int": rng.integers(-5, 5, size=(60, 3)),
+        "bool": rng.random((60, 3)) < 0.5,
+        "strided": np.repeat(X, 2, axis=1)[:, ::2],
+        "fortran": np.asfortranarray(X),
+        "byte-swapped": X.astype(">f8"),
+        "float32": X.astype(np.float32),
+    }
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+@pytest.mark.parametrize("options", [{}, PLAIN, {"entmax_alpha": 1.5}, {"temperature": 0}])
+@pytest.mark.parametrize("case", sorted(degenerate()))
+def test_degenerate_data_is_fitted(case, options, covariance_type):
+    X = degenerate()[case]
+    mixture = SparseGaussianMixture(
+        3, covariance_type=covariance_type, random_state=0, max_iter=20, **options
+    ).fit(X)
+    assert_finite(mixture, X)
+    for iterations in [0, 1]:
+        assert_finite(clone(mixture).set_params(max_iter=iterations).fit(X), X)
+    assert_finite(clone(mixture).set_params(n_components=1).fit(X), X)
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+def test_a_component_without_points(covariance_type):
+    X, _ = blobs(100, 2)
+    mixture = SparseGaussianMixture(
+        3, covariance_type=covariance_type, means_init=[[0, 0], [1, 1], [1e5, 1e5]], **PLAIN
+    ).fit(X)
+    assert_finite(mixture, X)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.empty((0, 2)), "0 sample"),
+        (np.full((9, 2), np.nan), "NaN"),
+        (np.full((9, 2), np.inf), "infinity"),
+        (np.ones((1, 2)), "n_samples >= n_components"),
+        (np.array([[1e200, 0], [0, 1], [2, 2]]), "squares overflow.*StandardScaler"),
+        (sparse.csr_array(np.eye(4)), "[Ss]parse"),
+    ],
+)
+def test_bad_data_is_refused(X, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        SparseGaussianMixture(2).fit(X)
+
+
+def test_singular_covariances():
+    X, _ = blobs(100, 2)
+    constant = np.hstack([X, np.ones((100, 1))])
+    with pytest.raises(ValueError, match="singular.*reg_covar"):
+        SparseGaussianMixture(2, reg_covar=0).fit(constant)
+    outlier = np.vstack([X, np.tile([[500.0, 500.0]], (3, 1))])
+    labels = np.r_[np.arange(100) % 2, 2, 2, 2]
+    mixture = SparseGaussianMixture(3, reg_covar=0, init_params=labels, tol=0, **PLAIN)
+    assert_finite(mixture.fit(outlier), outlier)
+    assert mixture.n_active_components_ < 3
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+@pytest.mark.parametrize("options", [{}, {"entmax_alpha": 2.0}, {"temperature": 0}])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_same_bits_for_any_number_of_threads(covariance_type, options, dtype):
+    X, _ = blobs(10_000, 4, centers=5, std=3)
+    fits = []
+    for n_threads in [1, 2, 3, 4]:
+        with threadpool_limits(n_threads):
+            mixture = SparseGaussianMixture(
+                5, covariance_type=covariance_type, random_state=0, max_iter=4, tol=0, **options
+            )
+            fits.append(mixture.fit(X.astype(dtype)))
+    for other in fits[1:]:
+        assert_array_equal(other.covariances_, fits[0].covariances_)
+        assert other.lower_bounds_ == fits[0].lower_bounds_
+
+
+def test_pipeline_grid_search_clone_and_pickle():
+    X, y = blobs(200)
+    pipeline = make_pipeline(StandardScaler(), SparseGaussianMixture(random_state=0))
+    grid = {
+        "sparsegaussianmixture__n_components": [1, 3],
+        "sparsegaussianmixture__entmax_alpha": [1.0, 1.5],
+    }
+    search = GridSearchCV(pipeline, grid, cv=3).fit(X)
+    assert adjusted_rand_score(y, search.predict(X)) > 0.95
+    again = pickle.loads(pickle.dumps(search.best_estimator_[-1]))
+    assert_array_equal(again.means_, search.best_estimator_[-1].means_)
+    assert not hasattr(clone(again), "means_")
