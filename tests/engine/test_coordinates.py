@@ -152,10 +152,23 @@ def test_those_without_rows_lie_between_their_neighbours():
 def test_a_mean_is_placed_as_near_as_the_order_allows(k, value):
     coordinates = RelativeCoordinates(clearance=0.3)
     means = np.array([[0.1, 5.0], [0.7, 5.0], [1.4, 5.0]])
+    alive = np.arange(3) != k
     row = np.array([value, -2.0])
-    means[k] = coordinates.place(means, k, row)
-    assert means[k, 1] == -2
-    assert (means[:-1, 0] + 0.3 <= means[1:, 0]).all()
+    placed = coordinates.place(means, alive, k, row)
+    assert (placed[:-1, 0] + 0.3 <= placed[1:, 0]).all()
     limits = {0: (-np.inf, 0.4), 1: (0.4, 1.1), 2: (1.0, np.inf)}
-    assert_allclose(means[k, 0], np.clip(value, *limits[k]), atol=1e-15)
-    assert_array_equal(AbsoluteCoordinates().place(means, k, row), row)
+    assert_allclose(placed[k], [np.clip(value, *limits[k]), -2.0], atol=1e-15)
+    assert_allclose(placed[alive], means[alive], atol=1e-15)
+    plain = AbsoluteCoordinates().place(means, alive, k, row)
+    assert_array_equal(plain[k], row)
+    assert_array_equal(plain[alive], means[alive])
+
+
+def test_neighbours_make_room_and_those_without_rows_give_way():
+    coordinates = RelativeCoordinates(clearance=1.0)
+    means = np.array([[0.0], [0.5], [1.0], [1.0], [4.0]])
+    alive = np.array([True, False, False, True, True])
+    placed = coordinates.place(means, alive, 1, np.array([9.0]))
+    assert_allclose(placed.ravel(), [-0.5, 0.5, 1.0, 1.5, 4.0])
+    alone = coordinates.place(means, alive & (np.arange(5) == 0), 3, np.array([-9.0]))
+    assert_allclose(alone.ravel(), [0.0, 0.5, 1.0, 1.0, 4.0])

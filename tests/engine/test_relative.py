@@ -312,6 +312,7 @@ def test_a_component_is_moved_to_a_row_within_the_order(update, k):
     _, _, family, components, _ = problem(3)
     for value in [-5.0, 1.2, 5.0]:
         row = np.array([value, 9.0])
-        means = update.reseed(family, components, k, row).means
+        alive = np.arange(3) != k
+        means = update.reseed(family, components, alive, k, row).means
         assert means[k, 1] == 9
         assert (means[:-1, 0] + 0.5 <= means[1:, 0]).all()

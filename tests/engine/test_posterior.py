@@ -1,0 +1,125 @@
+"""Posteriors solve the problem that the bound is made of."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import logsumexp
+
+from skvmf._engine.posterior import DenseShares, FenchelYoungPosterior, PackedShares, dense_resp
+from skvmf._engine.rows import DenseChunk
+
+
+def chunk(n, weights=None):
+    ones = np.ones(n)
+    return DenseChunk(np.empty((n, 0)), ones if weights is None else weights, ones, 0)
+
+
+def assign(posterior, log_p, pi, weights=None):
+    zeros = np.zeros(log_p.shape[1])
+    n = len(log_p)
+    shares, counts, values = posterior.assign(
+        log_p.copy(), np.ones(n), zeros, pi, chunk(n, weights)
+    )
+    return dense_resp(shares, len(pi)), counts, values
+
+
+def problem(n=50, K=4, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(scale=2, size=(n, K)), rng.dirichlet(np.ones(K)), rng
+
+
+def tsallis(q, alpha):
+    if alpha == 1:
+        return np.sum(q * np.log(np.where(q > 0, q, 1)), axis=-1)
+    return (np.sum(q**alpha, axis=-1) - 1) / (alpha * (alpha - 1))
+
+
+def eta(pi, alpha):
+    return np.log(pi) if alpha == 1 else np.expm1((alpha - 1) * np.log(pi)) / (alpha - 1)
+
+
+@pytest.mark.parametrize("alpha", [1.25, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 4.0])
+def test_sparse_shares_maximize_the_bound(alpha, temperature):
+    """P2 eq. 12-15: <q, log p> - T L(eta; q), and no other q does better."""
+    log_p, pi, rng = problem()
+    q, counts, values = assign(FenchelYoungPosterior(alpha, temperature), log_p, pi)
+    score = eta(pi, alpha)
+    conjugate = pi @ score - tsallis(pi, alpha)
+
+    def bound(q):
+        loss = conjugate - q @ score + tsallis(q, alpha)
+        return (q * log_p).sum(axis=1) - temperature * loss
+
+    assert_allclose(values, bound(q), rtol=1e-10, atol=1e-10)
+    assert_allclose(counts, q.sum(axis=0), rtol=1e-12)
+    for other in rng.dirichlet(np.full(4, 0.5), size=200):
+        assert (bound(np.tile(other, (50, 1))) <= values + 1e-9).all()
+
+
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 4.0])
+def test_softmax_shares_are_tempered(temperature):
+    log_p, pi, _ = problem()
+    q, _, values = assign(FenchelYoungPosterior(1, temperature), log_p, pi)
+    z = (log_p + np.log(pi)) / temperature
+    assert_allclose(q, np.exp(z - logsumexp(z, axis=1, keepdims=True)), rtol=1e-12)
+    assert_allclose(values, temperature * logsumexp(z, axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 2.0])
+def test_temperature_zero_is_classification(alpha):
+    log_p, pi, _ = problem()
+    weights = np.linspace(0, 2, 50)
+    q, counts, values = assign(FenchelYoungPosterior(alpha, 0), log_p, pi, weights)
+    best = (log_p + np.log(pi)).argmax(axis=1)
+    assert_allclose(q, np.eye(4)[best] * weights[:, None])
+    assert_allclose(values, (log_p + np.log(pi)).max(axis=1))
+    assert_allclose(counts, np.bincount(best, weights, minlength=4))
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("temperature", [0, 1.0])
+def test_a_pruned_component_gets_nothing(alpha, temperature):
+    log_p, pi, _ = problem()
+    pi[2] = 0
+    log_p[:, 2] += 100
+    q, counts, values = assign(FenchelYoungPosterior(alpha, temperature), log_p, pi / pi.sum())
+    assert counts[2] == 0 and (q[:, 2] == 0).all()
+    assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
+def test_labels_have_the_largest_share(alpha):
+    log_p, pi, _ = problem(500)
+    posterior = FenchelYoungPosterior(alpha, 1.0)
+    q, _, _ = assign(posterior, log_p, pi)
+    labels, _, _ = posterior.label(log_p.copy(), np.ones(500), np.zeros(4), pi, chunk(500))
+    assert_allclose(q[np.arange(500), labels], q.max(axis=1))
+
+
+def test_packing_keeps_what_is_not_zero():
+    resp = np.random.default_rng(0).random((20, 9)) * (
+        np.random.default_rng(1).random((20, 9)) < 0.1
+    )
+    shares = DenseShares(resp)
+    packed = shares.packed()
+    assert isinstance(packed, PackedShares)
+    for n in range(20):
+        columns = packed.columns[n, : packed.sizes[n]]
+        assert_allclose(packed.values[n, : packed.sizes[n]], resp[n, columns])
+    assert packed.sizes.sum() == np.count_nonzero(resp)
+    assert shares.mostly_zero and not DenseShares(resp + 1).mostly_zero
+
+
+def test_value_of_weights_is_the_part_of_the_bound_that_they_move():
+    log_p, pi, rng = problem()
+    posterior = FenchelYoungPosterior(1.5, 0.7)
+    q, counts, _ = assign(posterior, log_p, pi)
+    other = rng.dirichlet(np.ones(4))
+
+    def loss(pi):
+        score = eta(pi, 1.5)
+        return (pi @ score - tsallis(pi, 1.5) - q @ score + tsallis(q, 1.5)).sum()
+
+    gain = posterior.weight_value(counts, other) - posterior.weight_value(counts, pi)
+    assert_allclose(gain, -0.7 * (loss(other) - loss(pi)), rtol=1e-10)

@@ -1,0 +1,82 @@
+"""Rows as blocks: what the family sees, whatever the storage."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from skvmf._engine.rows import SparseRows, make_rows
+
+
+def seen(rows):
+    """Rebuild the whole matrix and the weights as the family sees them."""
+    X, weights = np.empty((rows.n_rows, rows.n_features)), np.empty(rows.n_rows)
+
+    def write(chunk, span):
+        weights[span] = chunk.weights
+        for n in range(span.stop - span.start):
+            X[span.start + n] = chunk.row(n)
+
+    rows.for_each(write)
+    return X, weights
+
+
+def data(n=300, d=5):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.7)
+    X[7] = 0
+    return X
+
+
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sparse.csr_array])
+@pytest.mark.parametrize("unit", [False, True])
+def test_rows_are_seen_whole(form, unit):
+    X = data()
+    weights = np.random.default_rng(1).random(300)
+    rows = make_rows(form(X), weights, unit=unit)
+    found, found_weights = seen(rows)
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    assert_allclose(found, X / np.where(lengths > 0, lengths, 1) if unit else X, rtol=1e-14)
+    assert_array_equal(found_weights, weights * ((lengths[:, 0] > 0) | (not unit)))
+    assert_allclose(rows.take(np.array([3, 9])), found[[3, 9]], rtol=1e-14)
+    assert rows.has_direction.sum() == (299 if unit else 300)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_extreme_rows_keep_their_direction(form, dtype):
+    X = data()
+    info = np.finfo(dtype)
+    scale = np.resize([info.tiny, 1, info.max / 10], 300)[:, None]
+    rows = make_rows(form((X * scale).astype(dtype)), None, unit=True)
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    tolerance = 1e-6 if dtype == np.float32 else 1e-14
+    assert_allclose(seen(rows)[0], X / np.where(lengths > 0, lengths, 1), atol=tolerance)
+
+
+def test_blocks_depend_on_the_shape_alone_and_cover_it():
+    for n in [1, 4095, 4096, 4097, 20_000]:
+        rows = make_rows(np.ones((n, 2)), None, unit=False)
+        spans = rows._spans
+        assert spans[0].start == 0 and spans[-1].stop == n
+        assert all(a.stop == b.start for a, b in zip(spans[:-1], spans[1:], strict=True))
+
+
+def test_columns_are_a_copy_of_each_block():
+    X = sparse.csr_array(data(40_000, 6))
+    rows = SparseRows(X, None, unit=False, columns=True)
+    assert len(rows._spans) > 1
+    for span, columns in zip(rows._spans, rows._columns, strict=True):
+        block = sparse.csc_array(
+            (columns.values, columns.rows.astype(np.int64), columns.ptr),
+            shape=(span.stop - span.start, 6),
+        )
+        assert_array_equal(block.toarray(), X[span].toarray())
+
+
+def test_mean_variance_is_exact_far_from_the_origin():
+    X = data()
+    near = make_rows(X, None, unit=False).mean_variance()
+    far = make_rows(X + 1e9, None, unit=False).mean_variance()
+    assert_allclose(near, X.var(axis=0).mean(), rtol=1e-13)
+    assert_allclose(far, near, rtol=1e-6)

@@ -1,0 +1,95 @@
+"""Products and scales of CSR rows, against their dense twins."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from skvmf._kernels.sparse import (
+    columns_dot,
+    csr_columns,
+    csr_dot,
+    csr_normalize,
+    csr_row_scales,
+    csr_scatter,
+)
+
+
+def matrix(n=40, d=30, seed=0, dtype=np.float64, density=0.3):
+    rng = np.random.default_rng(seed)
+    dense = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
+    dense[3] = 0
+    dense[:, 5] = 0
+    return sparse.csr_array(dense.astype(dtype))
+
+
+def by_columns(X, dtype=np.uint16):
+    ptr = np.empty(X.shape[1] + 1, dtype=np.int64)
+    rows, values = np.empty(X.nnz, dtype=dtype), np.empty(X.nnz, dtype=X.dtype)
+    csr_columns(X.indptr, X.indices, X.data, ptr, rows, values)
+    return ptr, rows, values
+
+
+@pytest.mark.parametrize("K", [1, 7, 20])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_both_products(K, dtype, index):
+    X = matrix(dtype=dtype)
+    rng = np.random.default_rng(1)
+    B, R = rng.normal(size=(30, K)), rng.normal(size=(40, K)).astype(dtype)
+    product = np.full((40, K), np.nan, dtype=dtype)
+    csr_dot(X.indptr.astype(index), X.indices.astype(index), X.data, B, product)
+    eps = np.finfo(dtype).eps
+    assert_allclose(product, X.toarray() @ B, atol=50 * eps)
+    sums = np.full((30, K), np.nan)
+    columns_dot(*by_columns(X), R, sums)
+    assert_allclose(sums, X.toarray().T @ R, atol=50 * eps)
+    assert_array_equal(sums[5], 0)
+
+
+def test_columns_are_those_of_the_block():
+    X = matrix()
+    part = X.indptr[10:31]
+    ptr, rows, values = (np.empty(31, np.int64), np.empty(part[-1] - part[0], np.int32), None)
+    values = np.empty(len(rows))
+    csr_columns(part, X.indices, X.data, ptr, rows, values)
+    found = sparse.csc_array((values, rows, ptr), shape=(20, 30))
+    assert_array_equal(found.toarray(), X.toarray()[10:30])
+
+
+def test_scatter_adds_packed_rows():
+    X = matrix()
+    rng = np.random.default_rng(2)
+    sizes = rng.integers(0, 4, size=40).astype(np.int32)
+    columns = np.array([rng.permutation(6)[:3] for _ in range(40)], dtype=np.int32)
+    packed = rng.random((40, 3))
+    resp = np.zeros((40, 6))
+    for n in range(40):
+        resp[n, columns[n, : sizes[n]]] = packed[n, : sizes[n]]
+    out = np.ones((30, 6))
+    csr_scatter(X.indptr, X.indices, X.data, sizes, columns, packed, out)
+    assert_allclose(out, 1 + X.toarray().T @ resp, rtol=1e-13)
+
+
+def test_scales_mark_zero_and_extreme_rows():
+    X = matrix()
+    scales = np.empty(40)
+    csr_row_scales(X.indptr, X.data, 1e-3, 1e3, scales)
+    norms = np.linalg.norm(X.toarray(), axis=1)
+    assert scales[3] == 0
+    assert_allclose(scales[norms > 0], 1 / norms[norms > 0], rtol=1e-15)
+    X.data[X.indptr[0] : X.indptr[1]] *= 1e200
+    X.data[X.indptr[1] : X.indptr[2]] *= 1e-200
+    csr_row_scales(X.indptr, X.data, 1e-3, 1e3, scales)
+    assert scales[0] == scales[1] == -1
+
+
+@pytest.mark.parametrize("magnitude", [5e-324, 1e-160, 1.0, 1e160, 1e307])
+def test_normalize_neither_over_nor_underflows(magnitude):
+    X = matrix()
+    expected = np.sign(X.data) if magnitude == 5e-324 else X.data.copy()
+    X.data = expected * magnitude
+    csr_normalize(X.indptr, X.data)
+    wanted = sparse.csr_array((expected, X.indices, X.indptr), shape=X.shape).toarray()
+    wanted /= np.maximum(np.linalg.norm(wanted, axis=1, keepdims=True), 1e-300)
+    assert_allclose(X.toarray(), wanted, rtol=1e-14)

@@ -1,0 +1,85 @@
+"""What a process sees: memory, compiled code kept or not, the cost of an import."""
+
+import os
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+
+FIT = """
+import warnings
+warnings.simplefilter("error")
+import numpy as np
+from skvmf import VonMisesFisherMixture
+X = np.random.default_rng(0).normal(size=(50, 3))
+print(VonMisesFisherMixture(2, random_state=0, tol=0.1).fit(X).means_.shape)
+"""
+
+
+def run_python(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def peak_mib(fit):
+    fit()  # compiled, cached and imported by now
+    tracemalloc.start()
+    fit()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 2**20
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("init", ["kmeans", "random", "random_from_data"])
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_memory_does_not_grow_with_rows_times_components(init, temperature):
+    n, d, K = 300_000, 8, 40
+    X = np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
+    options = dict(init_params=init, temperature=temperature, max_iter=1, random_state=0)
+    parameters = 8 * K * d * 8 / 2**20
+    assert n * K * 4 / 2**20 > 45  # what such an array would take
+    assert peak_mib(lambda: VonMisesFisherMixture(K, **options).fit(X)) < 32 + parameters
+    if init == "kmeans":
+        gaussian = SparseGaussianMixture(K, covariance_type="diag", **options)
+        assert peak_mib(lambda: gaussian.fit(X)) < 32 + 2 * parameters
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_memory_of_a_sparse_fit_is_one_copy():
+    X = sparse.random_array((60_000, 3000), density=0.01, rng=0, format="csr")
+    K = 5
+    size = (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 2**20
+    options = dict(init_params="random", max_iter=1, random_state=0)
+    peak = peak_mib(lambda: VonMisesFisherMixture(K, **options).fit(X))
+    assert peak < size + 32 + 8 * K * 3000 * 8 / 2**20
+
+
+def test_compiled_code_is_kept_and_can_be_turned_off(tmp_path):
+    kept, off = tmp_path / "kept", tmp_path / "off"
+    assert run_python(FIT, NUMBA_CACHE_DIR=str(kept)) == "(2, 3)\n"
+    assert list(kept.rglob("*.nbi"))
+    assert run_python(FIT, NUMBA_CACHE_DIR=str(off), SKVMF_CACHE="0") == "(2, 3)\n"
+    assert not off.exists() or not list(off.rglob("*.nbi"))
+
+
+def test_an_unwritable_cache_is_no_error(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    nowhere = str(tmp_path / "file" / "cache")
+    code = "import numba\nnumba.config.CACHE_DIR = " + repr(nowhere) + "\n" + FIT
+    assert run_python(code) == "(2, 3)\n"
+
+
+def test_import_brings_in_no_optional_package():
+    heavy = "{'matplotlib', 'torch', 'dask', 'gensim', 'skimage', 'mpmath'}"
+    assert run_python(f"import sys, skvmf; print({heavy} & set(sys.modules))") == "set()\n"
