@@ -33,8 +33,8 @@ class Coordinates(Protocol):
     def keep_order(self, means: Array, alive: Array) -> Array:
         """Return means (K, d) in the order that the coordinates ask for, to rounding."""
 
-    def place(self, means: Array, k: int, row: Array) -> Array:
-        """Return where mean k can be, as near to a row as the order allows."""
+    def place(self, means: Array, alive: Array, k: int, row: Array) -> Array:
+        """Return means (K, d) with mean k as near to a row as the order of others allows."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,11 @@ class AbsoluteCoordinates:
         """Return the means."""
         return means
 
-    def place(self, means: Array, k: int, row: Array) -> Array:
-        """Return the row."""
-        return row
+    def place(self, means: Array, alive: Array, k: int, row: Array) -> Array:
+        """Return means with mean k at the row."""
+        placed = means.copy()
+        placed[k] = row
+        return placed
 
 
 @dataclass(frozen=True)
@@ -144,19 +146,22 @@ class RelativeCoordinates:
         column[~alive] = np.clip(column, floor, ceiling)[~alive]
         return ordered
 
-    def place(self, means: Array, k: int, row: Array) -> Array:
-        """Return the row, moved along the feature to between the neighbours of mean k."""
+    def place(self, means: Array, alive: Array, k: int, row: Array) -> Array:
+        """Return means with mean k at the row, moved along the feature to between neighbours.
+
+        Where there is no room between those alive, they make some.
+        """
         column = means[:, self.feature]
-        placed = row.copy()
-        value = row[self.feature]
-        if k > 0:
-            floor = column[k - 1] + self.clearance
-            value = max(value, min(np.nextafter(floor, np.inf), column[k]))
-        if k + 1 < len(means):
-            ceiling = column[k + 1] - self.clearance
-            value = min(value, max(np.nextafter(ceiling, -np.inf), column[k]))
-        placed[self.feature] = value
-        return placed
+        floor = max(column[:k][alive[:k]], default=-np.inf) + self.clearance
+        ceiling = min(column[k + 1 :][alive[k + 1 :]], default=np.inf) - self.clearance
+        if floor > ceiling:
+            floor = ceiling = (floor + ceiling) / 2
+        placed, present = means.copy(), alive.copy()
+        placed[k], present[k] = row, True
+        placed[k, self.feature] = np.clip(row[self.feature], floor, ceiling)
+        room = self.project(placed[present, self.feature], np.ones(present.sum()))
+        placed[present, self.feature] = room
+        return self.keep_order(placed, present)
 
     def _apart(self, values: Array) -> Array:
         apart = values.copy()

@@ -94,8 +94,8 @@ class Update(Protocol):
     def __call__(self, family: Any, stats: Statistics, components: Any) -> tuple[Any, Array]:
         """Return better components, and which are broken, as `Family.maximize` does."""
 
-    def reseed(self, family: Any, components: Any, k: int, row: Array) -> Any:
-        """Move component k to a row."""
+    def reseed(self, family: Any, components: Any, alive: Array, k: int, row: Array) -> Any:
+        """Move component k to a row; `alive` (K,) have rows."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class MixtureModel:
         counts = np.where(empty | broken, 0.0, stats.counts)
         reseeded = params.reseeded
         for k in np.flatnonzero(empty & ~broken & ~reseeded)[:1]:  # one row, one component
-            components = self.update.reseed(self.family, components, k, stats.worst_row)
+            components = self.update.reseed(self.family, components, counts > 0, k, stats.worst_row)
             counts[k] = stats.total / len(counts)
             reseeded = reseeded.copy()
             reseeded[k] = True

@@ -89,9 +89,13 @@ class MeanUpdate(ABC):
             fresh = family.components(means, fresh.covariances)
         return fresh, broken
 
-    def reseed(self, family: Gaussian, components: Shape, k: int, row: Array) -> Shape:
-        """Move component k to a row, or as near to it as the order allows."""
-        return family.reseed(components, k, self.coordinates.place(components.means, k, row))
+    def reseed(
+        self, family: Gaussian, components: Shape, alive: Array, k: int, row: Array
+    ) -> Shape:
+        """Move component k to a row, or as near to it as the order of those alive allows."""
+        fresh = family.reseed(components, k, row)
+        means = self.coordinates.place(components.means, alive, k, row)
+        return family.components(means, fresh.covariances)
 
     @abstractmethod
     def move(self, target: MeanObjective, means: Array, total: float) -> Array:

@@ -21,7 +21,7 @@ class ClosedForm:
         """Return the family's maximum, and which components are broken."""
         return family.maximize(stats, components)
 
-    def reseed(self, family: Family, components: Any, k: int, row: Array) -> Any:
+    def reseed(self, family: Family, components: Any, alive: Array, k: int, row: Array) -> Any:
         """Move component k to a row."""
         return family.reseed(components, k, row)
 

@@ -313,29 +313,54 @@ default='kmeans'
 
     def _start(self, rows, rng):
         family, params = super()._start(rows, rng)
-        if "covariances" not in self.free_parameters and self.precisions_init is None:
-            identities = replace(family, scale=1.0).from_centres(params.components.means)
-            params = replace(params, components=identities)
-        if "weights" not in self.free_parameters and self.weights_init is None:
-            params = replace(params, weights=np.full(self.n_components, 1 / self.n_components))
-        in_order = self._in_order(params, family)
-        if self.means_init is None:  # what is given is given in order
-            means, covariances = in_order.components.means, in_order.components.covariances
-            if self.precisions_init is not None:
-                covariances = params.components.covariances
-            weights = in_order.weights if self.weights_init is None else params.weights
-            in_order = Params.start(weights, family.components(means, covariances))
-        return family, self._moved_apart(in_order, family)
+        ordered = self._in_order(params, family)
+        weights, components = ordered.weights, ordered.components
+        means, covariances = components.means, components.covariances
+        given = slice(None) if self.means_init is None else self._order(self.means_init)
+        if self.weights_init is not None:
+            weights = params.weights[given]
+        elif "weights" not in self.free_parameters:
+            weights = np.full(self.n_components, 1 / self.n_components)
+        if self.precisions_init is not None:
+            covariances = params.components.covariances
+            covariances = covariances if self.covariance_type == "tied" else covariances[given]
+        elif "covariances" not in self.free_parameters:
+            covariances = replace(family, scale=1.0).from_centres(means).covariances
+        components = family.components(self._apart(means, family.scale), covariances)
+        return family, Params.start(weights, components)
+
+    def _check_means_init(self, rows):
+        """Return the means given, in order and apart, so that each has rows of its own."""
+        means = super()._check_means_init(rows)
+        return self._apart(means[self._order(means)], rows.mean_variance())
 
     def _warm_params(self, rows):
         family, params = super()._warm_params(rows)
-        return family, self._moved_apart(params, family)
+        components = params.components
+        means = self._apart(components.means, family.scale)
+        return family, replace(params, components=family.components(means, components.covariances))
+
+    def _apart(self, means, scale):
+        """Return means in order with the clearance, and more than that for a gradient."""
+        coordinates = self._coordinates()
+        if self.coordinates == "absolute":
+            return means
+        apart, feature = means.copy(), coordinates.feature
+        wide = coordinates
+        if coordinates.squared:
+            wide = replace(wide, clearance=wide.clearance + _OFF_THE_BOUND * scale**0.5)
+        apart[:, feature] = wide.project(apart[:, feature], np.ones(len(apart)))
+        return coordinates.keep_order(apart, np.ones(len(apart), dtype=bool))
+
+    def _order(self, means):
+        """Return what sorts means by the ordering feature."""
+        return np.argsort(np.asarray(means)[:, self.ordering_feature], kind="stable")
 
     def _in_order(self, params, family):
         """Return weights and components in ascending order of the ordering feature."""
         components = params.components
         self._check_ordering_feature(components.means.shape[1])
-        order = np.argsort(components.means[:, self.ordering_feature], kind="stable")
+        order = self._order(components.means)
         if (np.diff(order) > 0).all():
             return params
         covariances = components.covariances
@@ -345,20 +370,6 @@ default='kmeans'
             params.weights[order], family.components(components.means[order], covariances)
         )
 
-    def _moved_apart(self, params, family):
-        """Return a start that has the clearance, and more than that for a gradient."""
-        coordinates = self._coordinates()
-        if self.coordinates == "absolute":
-            return params
-        means, feature = params.components.means.copy(), coordinates.feature
-        wide = coordinates
-        if coordinates.squared:
-            wide = replace(wide, clearance=wide.clearance + _OFF_THE_BOUND * family.scale**0.5)
-        means[:, feature] = wide.project(means[:, feature], np.ones(len(means)))
-        means = coordinates.keep_order(means, np.ones(len(means), dtype=bool))
-        components = family.components(means, params.components.covariances)
-        return replace(params, components=components)
-
     def _best_start(self, rows, progress):
         if not self.store_path:
             self.path_ = None
@@ -366,7 +377,7 @@ default='kmeans'
         recorder = _PathRecorder(progress)
         result = super()._best_start(rows, recorder)
         path = np.array(recorder.path_to(result))
-        self.path_ = path[:, np.argsort(path[-1, :, self.ordering_feature], kind="stable")]
+        self.path_ = path[:, self._order(path[-1])]
         return result
 
     def _attributes(self, params):

@@ -1,0 +1,538 @@
+"""RelativeGMM through its public methods."""
+
+import pickle
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+from skvmf import RelativeGMM
+
+from .checks import assert_bound_never_falls, assert_finite
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+TYPES = ["full", "tied", "diag", "spherical"]
+SOLVERS = ["ecm", "em", "gradient"]
+
+
+def blobs(n=300, d=2, K=3, spread=4.0, seed=0, dtype=np.float64):
+    """Gaussian clusters in a row along the first feature, and which."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(K, size=n)
+    X = rng.normal(size=(n, d))
+    X[:, 0] += spread * y
+    return X.astype(dtype), y
+
+
+def overlapping(n, K, d, seed):
+    """Rows of clusters that overlap, and sample weights."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(K, d))
+    X = centres[rng.integers(K, size=n)] + rng.normal(size=(n, d)) * rng.uniform(0.5, 1.5, size=d)
+    return X, rng.uniform(0, 2, size=n)
+
+
+def ordered(means, feature=0, clearance=0.0):
+    return (means[..., :-1, feature] + clearance <= means[..., 1:, feature]).all()
+
+
+# What the solvers promise
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+def test_exact_relative_steps_are_em(covariance_type):
+    X, y = blobs(spread=2.0)
+    rng = np.random.default_rng(1)
+    weights = rng.uniform(0, 2, size=300)
+    labels = np.where(rng.uniform(size=300) < 0.5, y, rng.integers(3, size=300))
+    options = dict(
+        covariance_type=covariance_type, solver="em", init_params=labels, max_iter=30, tol=0
+    )
+    relative = RelativeGMM(3, store_path=True, **options).fit(X, sample_weight=weights)
+    absolute = RelativeGMM(3, store_path=True, coordinates="absolute", **options)
+    absolute.fit(X, sample_weight=weights)
+    assert np.diff(absolute.path_[:, :, 0], axis=1).min() > 0  # no bound is active
+    assert_allclose(relative.path_, absolute.path_, rtol=0, atol=1e-10)
+    assert_allclose(relative.lower_bounds_, absolute.lower_bounds_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_absolute_coordinates_are_scikit_learns_em(covariance_type, solver):
+    X, _ = blobs()
+    means = X[[1, 2, 3]]
+    weights = [0.2, 0.3, 0.5]
+    rival = GaussianMixture(
+        3, covariance_type=covariance_type, means_init=means, weights_init=weights, tol=1e-10
+    )
+    rival.set_params(max_iter=2000).fit(X)
+    mixture = RelativeGMM(
+        3,
+        coordinates="absolute",
+        solver=solver,
+        learning_rate=3.0,
+        covariance_type=covariance_type,
+        means_init=rival.means_ + 0.01,
+        weights_init=rival.weights_,
+        precisions_init=rival.precisions_,
+        tol=1e-12,
+        max_iter=2000,
+    ).fit(X)
+    order = np.argsort(rival.means_[:, 0])
+    assert_allclose(mixture.means_, rival.means_[order], atol=1e-3)
+    assert_allclose(mixture.score(X), rival.score(X), rtol=1e-7)
+
+
+def random_problems():
+    for seed, (K, d, clearance) in enumerate(product([2, 3, 4], [1, 2, 3], [0.0, 0.05, 0.5])):
+        yield seed, K, d, clearance
+    for seed in range(27, 40):
+        yield seed, 2 + seed % 3, 1 + seed % 2, [0.0, 0.05, 0.5][seed % 3]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_bound_never_falls_and_order_always_holds(solver):
+    for seed, K, d, clearance in random_problems():
+        X, weights = overlapping(80, K, d, seed)
+        mixture = RelativeGMM(
+            K,
+            solver=solver,
+            clearance=clearance,
+            ordering_feature=seed % d,
+            covariance_type=TYPES[seed % 4],
+            reg_covar=0,
+            weight_concentration_prior=[1.0, 2.0][seed % 2],
+            learning_rate=1.0,
+            init_params=np.random.default_rng(seed).integers(K, size=80),
+            max_iter=40,
+            tol=0,
+            store_path=True,
+        ).fit(X, sample_weight=weights)
+        assert_bound_never_falls(mixture)
+        assert ordered(mixture.path_, seed % d, clearance)
+
+
+POSTERIORS = [dict(entmax_alpha=2.0), dict(temperature=0), dict(temperature=0.5)]
+
+
+@pytest.mark.parametrize("posterior", POSTERIORS, ids=str)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_bound_never_falls_under_other_posteriors(posterior, solver):
+    X, weights = overlapping(200, 3, 2, 0)
+    mixture = RelativeGMM(
+        3,
+        solver=solver,
+        clearance=0.1,
+        reg_covar=0,
+        weight_concentration_prior=3.0,
+        init_params=np.argsort(np.argsort(X[:, 0])) // 67,
+        max_iter=40,
+        tol=0,
+        **posterior,
+    ).fit(X, sample_weight=weights)
+    assert_bound_never_falls(mixture)
+
+
+@pytest.mark.parametrize("posterior", POSTERIORS, ids=str)
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("prior", [1.0, -5.0])
+def test_order_holds_where_components_leave(posterior, solver, prior):
+    X, weights = overlapping(200, 3, 2, 0)
+    mixture = RelativeGMM(
+        8,
+        solver=solver,
+        clearance=0.1,
+        covariance_type="diag",
+        weight_concentration_prior=prior,
+        init_params=np.arange(200) % 8,
+        max_iter=40,
+        tol=0,
+        store_path=True,
+        **posterior,
+    ).fit(X, sample_weight=weights)
+    active = mixture.weights_ > 0
+    assert ordered(mixture.path_)
+    assert ordered(mixture.means_[active], 0, 0.1)
+    if active.all():
+        assert ordered(mixture.path_, 0, 0.1)
+
+
+@pytest.mark.parametrize("solver", ["em", "ecm"])
+def test_a_wide_clearance_is_kept_in_every_iteration(solver):
+    X, _ = blobs(spread=0.2)
+    mixture = RelativeGMM(
+        3, solver=solver, clearance=1.0, store_path=True, random_state=0, tol=1e-8, max_iter=500
+    ).fit(X)
+    assert np.diff(mixture.path_[:, :, 0], axis=1).min() >= 1.0
+    assert_allclose(mixture.differences_[:, 0].min(), 1.0)  # and the data wants less
+    assert_bound_never_falls(mixture.set_params(reg_covar=0).fit(X))
+
+
+# Order
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+@pytest.mark.parametrize("feature", [0, 1])
+def test_means_ascend_whatever_the_start(solver, coordinates, feature):
+    X, y = blobs(spread=6.0)
+    X = X[:, ::-1] if feature else X
+    for seed in range(5):
+        mixture = RelativeGMM(
+            3,
+            solver=solver,
+            coordinates=coordinates,
+            ordering_feature=feature,
+            learning_rate=1.0,
+            random_state=seed,
+        ).fit(X)
+        assert ordered(mixture.means_, feature)
+        assert_allclose(mixture.differences_, np.diff(mixture.means_, axis=0))
+        assert np.mean(mixture.labels_ == y) > 0.99  # labels mean the same in every fit
+        assert_array_equal(mixture.predict(X), mixture.labels_)
+        assert_allclose(mixture.weights_, np.bincount(y) / 300, atol=0.02)
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+def test_sorting_takes_everything_along(covariance_type):
+    rng = np.random.default_rng(0)
+    weights, means = np.array([0.2, 0.3, 0.5]), np.array([[3.0, 0.0], [-1.0, 1.0], [1.0, 2.0]])
+    variances = rng.uniform(0.5, 2, size=(3, 2))
+    covariances = {
+        "full": variances[:, None] * np.eye(2),
+        "tied": np.diag(variances[0]),
+        "diag": variances,
+        "spherical": variances[:, 0],
+    }[covariance_type]
+    mixture = RelativeGMM.from_parameters(
+        weights, means, covariances, covariance_type=covariance_type
+    )
+    order = [1, 2, 0]
+    assert_array_equal(mixture.means_, means[order])
+    assert_allclose(mixture.weights_, weights[order])
+    expected = covariances if covariance_type == "tied" else covariances[order]
+    assert_array_equal(mixture.covariances_, expected)
+    assert_array_equal(mixture.predict(means), [2, 0, 1])
+
+
+def test_from_parameters_checks_the_ordering_feature():
+    with pytest.raises(ValueError, match="ordering_feature=2 is out of range"):
+        RelativeGMM.from_parameters([1.0], np.zeros((1, 2)), [np.eye(2)], ordering_feature=2)
+
+
+def test_what_is_given_belongs_to_the_means_given_or_to_the_order():
+    X, _ = blobs(spread=8.0, d=1)
+    options = dict(
+        covariance_type="spherical", weights_init=[0.6, 0.3, 0.1], precisions_init=[1.0, 2.0, 4.0]
+    )
+    given = RelativeGMM(3, means_init=[[8.0], [16.0], [0.0]], max_iter=0, **options).fit(X)
+    assert_allclose(given.means_.ravel(), [0, 8, 16])
+    assert_allclose(given.weights_, [0.1, 0.6, 0.3])
+    assert_allclose(given.precisions_, [4, 1, 2])
+    found = RelativeGMM(3, max_iter=0, random_state=0, **options).fit(X)
+    assert_allclose(found.means_.ravel(), [0, 8, 16], atol=0.5)
+    assert_allclose(found.weights_, [0.6, 0.3, 0.1])
+    assert_allclose(found.precisions_, [1, 2, 4])
+
+
+def test_components_are_recovered_in_order():
+    truth = RelativeGMM.from_parameters(
+        [0.5, 0.2, 0.3],
+        [[2.0, 0.0], [-3.0, 1.0], [7.0, -1.0]],
+        [[1.0, 0.5], [0.5, 1.0], [1.0, 2.0]],
+        covariance_type="diag",
+        random_state=0,
+    )
+    X, y = truth.sample(5000)
+    for solver in SOLVERS:
+        mixture = RelativeGMM(
+            3, solver=solver, covariance_type="diag", learning_rate=2.0, random_state=0, tol=1e-6
+        ).fit(X)
+        assert_allclose(mixture.means_, truth.means_, atol=0.15)
+        assert_allclose(mixture.weights_, truth.weights_, atol=0.02)
+        assert adjusted_rand_score(y, mixture.labels_) > 0.95
+        assert np.mean(y == mixture.labels_) > 0.97
+
+
+# What is free, and what is stored
+
+
+def test_fixed_parameters_stay():
+    X, _ = blobs(spread=3.0)
+    means_only = RelativeGMM(3, free_parameters=("means",), random_state=0).fit(X)
+    assert_array_equal(means_only.weights_, np.full(3, 1 / 3))
+    assert_array_equal(means_only.covariances_, np.tile(np.eye(2), (3, 1, 1)))
+    precisions = np.diag([1.0, 4.0])
+    given = RelativeGMM(
+        3,
+        free_parameters=["means"],
+        covariance_type="tied",
+        weights_init=[0.2, 0.3, 0.5],
+        precisions_init=precisions,
+        random_state=0,
+    ).fit(X)
+    assert_allclose(given.weights_, [0.2, 0.3, 0.5])
+    assert_allclose(given.precisions_, precisions)
+    weights_too = RelativeGMM(3, free_parameters=("means", "weights"), random_state=0).fit(X)
+    assert not np.allclose(weights_too.weights_, 1 / 3, rtol=1e-3)
+    assert_array_equal(weights_too.covariances_, np.tile(np.eye(2), (3, 1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("free", "expected"),
+    [
+        (("weights", "means", "covariances"), 2 + 6 + 9),
+        (("means", "covariances"), 6 + 9),
+        (("weights", "means"), 2 + 6),
+        (("means",), 6),
+    ],
+)
+def test_information_criteria_count_free_parameters(free, expected):
+    X, _ = blobs()
+    mixture = RelativeGMM(3, free_parameters=free, random_state=0).fit(X)
+    log_likelihood = mixture.score(X) * 300
+    assert_allclose(mixture.aic(X), 2 * expected - 2 * log_likelihood)
+    assert_allclose(mixture.bic(X), np.log(300) * expected - 2 * log_likelihood)
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+def test_the_path_leads_from_the_start_to_the_fit(coordinates):
+    X, _ = blobs()
+    options = dict(coordinates=coordinates, n_init=3, init_params="random_from_data")
+    mixture = RelativeGMM(3, store_path=True, random_state=0, **options).fit(X)
+    assert mixture.path_.shape == (mixture.n_iter_ + 1, 3, 2)
+    assert len(mixture.lower_bounds_) == mixture.n_iter_ + 1
+    assert_array_equal(mixture.path_[-1], mixture.means_)
+    without = clone(mixture).set_params(store_path=False).fit(X)
+    assert without.path_ is None
+    assert_array_equal(without.means_, mixture.means_)
+    assert mixture.set_params(store_path=False).fit(X).path_ is None
+
+
+def test_a_step_of_the_path_is_a_fit_of_one_step():
+    X, _ = blobs()
+    options = dict(random_state=0, tol=0)
+    path = RelativeGMM(3, store_path=True, max_iter=4, **options).fit(X).path_
+    for n_iter in range(4):
+        assert_array_equal(RelativeGMM(3, max_iter=n_iter, **options).fit(X).means_, path[n_iter])
+
+
+def test_warm_start_goes_on_and_takes_a_new_clearance():
+    X, _ = blobs(spread=1.0)
+    options = dict(random_state=0, tol=0)
+    whole = RelativeGMM(3, max_iter=9, **options).fit(X)
+    parts = RelativeGMM(3, max_iter=5, warm_start=True, **options).fit(X)
+    parts.set_params(max_iter=4).fit(X)
+    assert_allclose(parts.means_, whole.means_, rtol=1e-12)
+    parts.set_params(clearance=1.5, max_iter=1).fit(X)
+    assert ordered(parts.means_, 0, 1.5)
+
+
+# The estimator
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("covariance_type", TYPES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_fitted_mixtures_answer(solver, covariance_type, dtype):
+    X, _ = blobs(dtype=dtype)
+    mixture = RelativeGMM(
+        3, solver=solver, covariance_type=covariance_type, clearance=0.1, random_state=0
+    ).fit(X)
+    assert_finite(mixture, X)
+    assert mixture.predict_proba(X).dtype == mixture.score_samples(X).dtype == dtype
+    assert_allclose(mixture.responsibilities(X).toarray(), mixture.predict_proba(X))
+    rows, labels = mixture.sample(50)
+    assert rows.shape == (50, 2) and labels.shape == (50,)
+    again = pickle.loads(pickle.dumps(mixture))
+    assert_array_equal(again.predict_proba(X), mixture.predict_proba(X))
+    assert not hasattr(clone(mixture), "means_")
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_weight_equals_repetition(solver):
+    X, _ = blobs(n=100)
+    times = np.random.default_rng(0).integers(0, 4, size=100)
+    labels = np.random.default_rng(1).integers(3, size=100)
+    options = dict(solver=solver, clearance=0.5, max_iter=20, tol=0)
+    a = RelativeGMM(3, init_params=labels, **options).fit(X, sample_weight=times)
+    b = RelativeGMM(3, init_params=np.repeat(labels, times), **options).fit(np.repeat(X, times, 0))
+    assert_allclose(a.means_, b.means_, rtol=1e-9, atol=1e-11)
+    assert_allclose(a.covariances_, b.covariances_, rtol=1e-9, atol=1e-11)
+    assert_allclose(a.score(X, sample_weight=times), b.score(np.repeat(X, times, 0)), rtol=1e-10)
+
+
+def test_grid_search_over_what_is_relative():
+    X, y = blobs()
+    pipeline = make_pipeline(StandardScaler(), RelativeGMM(random_state=0))
+    grid = GridSearchCV(
+        pipeline,
+        {
+            "relativegmm__n_components": [1, 3],
+            "relativegmm__solver": SOLVERS,
+            "relativegmm__clearance": [0.0, 0.2],
+        },
+        cv=2,
+    ).fit(X)
+    assert grid.best_params_["relativegmm__n_components"] == 3
+    assert np.mean(grid.predict(X) == y) > 0.95
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_same_bits_for_any_number_of_threads(solver):
+    X, _ = blobs(n=20_000, d=4)
+    fits = []
+    for n_threads in [1, 3]:
+        with threadpool_limits(n_threads):
+            fits.append(RelativeGMM(3, solver=solver, random_state=0, max_iter=4, tol=0).fit(X))
+    assert_array_equal(fits[0].means_, fits[1].means_)
+    assert fits[0].lower_bounds_ == fits[1].lower_bounds_
+
+
+# Degenerate and bad input
+
+
+def degenerate():
+    X, _ = blobs(n=60)
+    constant = X.copy()
+    constant[:, 0] = 3.0
+    return {
+        "duplicates": np.repeat(X[:10], 6, axis=0),
+        "fewer distinct rows than components": np.repeat(X[:2], 30, axis=0),
+        "all rows identical": np.tile(X[0], (60, 1)),
+        "constant ordering feature": constant,
+        "constant other feature": constant[:, ::-1],
+        "far from the origin": X + 1e8,
+        "huge": X * 1e60,
+        "tiny": X * 1e-60,
+        "int": X.astype(int),
+        "one feature": X[:, :1],
+        "fortran": np.asfortranarray(X),
+    }
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("case", sorted(degenerate()))
+def test_degenerate_data_is_fitted(case, solver):
+    X = degenerate()[case]
+    for K, covariance_type in [(1, "full"), *product([3], TYPES)]:
+        mixture = RelativeGMM(
+            K, solver=solver, covariance_type=covariance_type, random_state=0, max_iter=8
+        ).fit(X)
+        assert_finite(mixture, X)
+        assert ordered(mixture.means_)
+        assert_allclose(mixture.weights_.sum(), 1)
+
+
+@pytest.mark.parametrize("clearance", [0.0, 0.5])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_tied_starting_means_are_fitted(solver, clearance):
+    X, _ = blobs()
+    mixture = RelativeGMM(
+        3,
+        solver=solver,
+        means_init=np.zeros((3, 2)),
+        clearance=clearance,
+        learning_rate=1.0,
+        store_path=True,
+        tol=1e-7,
+        max_iter=2000,
+    ).fit(X)
+    assert_finite(mixture, X)
+    assert ordered(mixture.path_, 0, clearance)
+    if clearance > 0:
+        assert mixture.differences_[:, 0].max() > 1  # they leave the bound
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("free", [("means",), ("weights", "means"), ("means", "covariances")])
+def test_an_empty_component_does_no_harm(solver, free):
+    X, _ = blobs(K=1)
+    mixture = RelativeGMM(
+        3,
+        solver=solver,
+        means_init=[[-500.0, 0.0], [0.0, 0.0], [500.0, 0.0]],
+        free_parameters=free,
+        clearance=0.2,
+        temperature=0,
+        store_path=True,
+        max_iter=20,
+    ).fit(X)
+    assert_finite(mixture, X)
+    assert ordered(mixture.path_)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (dict(clearance=-0.1), "clearance"),
+        (dict(clearance=np.nan), "clearance"),
+        (dict(clearance=100.0), "too wide: 2 components need 100 along feature 0"),
+        (dict(clearance=1.0, coordinates="absolute"), "absolute coordinates have none"),
+        (dict(ordering_feature=2), "ordering_feature=2 is out of range: there are 2 features"),
+        (dict(ordering_feature=-1), "ordering_feature"),
+        (dict(ordering_feature=0.5), "ordering_feature"),
+        (dict(solver="newton"), "solver"),
+        (dict(coordinates="polar"), "coordinates"),
+        (dict(learning_rate=0.0), "learning_rate"),
+        (dict(free_parameters=("weights",)), "free_parameters should hold 'means'"),
+        (dict(free_parameters=("means", "colours")), "free_parameters should hold 'means'"),
+        (dict(free_parameters="means"), "free_parameters"),
+        (dict(free_parameters=("means",), weight_concentration_prior=2.0), "free weights"),
+        (dict(covariance_type="round"), "covariance_type"),
+        (dict(reg_covar=-1.0), "reg_covar"),
+        (dict(n_components=0), "n_components"),
+        (dict(n_components=11), "n_samples >= n_components"),
+        (dict(weights_init=[0.5, 0.6]), "sum to 1"),
+        (dict(means_init=np.zeros((3, 2))), r"shape \(2, 2\)"),
+        (dict(means_init=np.full((2, 2), np.nan)), "nan"),
+        (dict(precisions_init=np.zeros((2, 3))), r"of shape \(2, 2, 2\)"),
+        (dict(precisions_init=-np.tile(np.eye(2), (2, 1, 1))), "positive definite"),
+        (dict(weight_floor=0.9), "too high"),
+        (dict(weight_concentration_prior=0.0, weight_floor=0.0), "weight_floor=0"),
+        (dict(init_params=np.arange(10)), "labels"),
+    ],
+)
+def test_bad_parameters_are_refused(options, message):
+    X = np.random.default_rng(0).normal(size=(10, 2))
+    with pytest.raises(ValueError, match=message):
+        RelativeGMM(**options).fit(X)
+
+
+def test_the_clearance_is_held_against_rows_that_count():
+    X = np.array([[0.0], [1.0], [9.0]])
+    assert RelativeGMM(2, clearance=8.0, random_state=0).fit(X).n_components == 2
+    with pytest.raises(ValueError, match="the data spans 1"):
+        RelativeGMM(2, clearance=8.0).fit(X, sample_weight=[1.0, 1.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.empty((0, 2)), "0 sample"),
+        (np.full((10, 2), np.nan), "NaN"),
+        (np.full((10, 2), np.inf), "infinity"),
+        (np.full((10, 2), 1e200), "Rescale"),
+        (np.ones(10), "1D array"),
+        (np.ones((10, 2)) * 1j, "Complex"),
+    ],
+)
+def test_bad_data_is_refused(X, message):
+    with pytest.raises(ValueError, match=message):
+        RelativeGMM(2).fit(X)
+
+
+@pytest.mark.parametrize("weights", [-np.ones(20), np.zeros(20), np.full(20, np.nan), np.ones(19)])
+def test_bad_weights_are_refused(weights):
+    X, _ = blobs(n=20)
+    with pytest.raises(ValueError, match="egative|zero|NaN|shape"):
+        RelativeGMM(2).fit(X, sample_weight=weights)
