@@ -44,7 +44,7 @@ def peak_mib(fit):
 @pytest.mark.parametrize("init", ["kmeans", "random", "random_from_data"])
 @pytest.mark.parametrize("temperature", [0, 1])
 def test_memory_does_not_grow_with_rows_times_components(init, temperature):
-    n, d, K = 300_000, 8, 40
+    n, d, K = 120_000, 8, 100
     X = np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
     options = dict(init_params=init, temperature=temperature, max_iter=1, random_state=0)
     parameters = 8 * K * d * 8 / 2**20

@@ -19,6 +19,7 @@ from .._kernels.gaussian import (
     gap_norms,
     gap_squares,
 )
+from .._kernels.rows import add_labelled_rows
 from .posterior import DenseShares, Shares, dense_resp
 from .rows import Array
 
@@ -254,7 +255,7 @@ class Diagonal:
             precisions = shape.cholesky**2
             centres = shape.means - shape.origins[0]
             matrix = np.vstack([(precisions * centres).T, -0.5 * precisions.T])
-            scores: Array = _product(gap_squares, X, shape.origins[0], matrix)
+            scores: Array = feature_product(gap_squares, X, shape.origins[0], matrix)
             scores -= 0.5 * np.einsum("kd,kd,kd->k", centres, centres, precisions)
             return scores
         scores = np.empty((len(X), len(shape.means)))
@@ -265,12 +266,11 @@ class Diagonal:
     def moments(self, X: Array, shares: Shares, shape: Shape) -> tuple[Array, Array]:
         """Return first and second moments (K, d) about the origins."""
         K, d = shape.means.shape
-        resp = dense_resp(shares, K)
         if shape.near:
-            both = _sums(gap_squares, X, shape.origins[0], resp, 2 * d)
+            both = _feature_sums(gap_squares, X, shape.origins[0], shares, (K, 2 * d))
             return both[:, :d], both[:, d:]
         first, second = np.zeros((K, d)), np.zeros((K, d))
-        difference_moments(X, shape.origins, resp, first, second)
+        difference_moments(X, shape.origins, dense_resp(shares, K), first, second)
         return first, second
 
     def covariances(self, counts: Array, first: Array, second: Array, reg: float) -> Array:
@@ -311,7 +311,7 @@ class Spherical:
             precisions = shape.cholesky**2
             centres = shape.means - shape.origins[0]
             matrix = np.vstack([(precisions[:, None] * centres).T, -0.5 * precisions])
-            scores: Array = _product(gap_norms, X, shape.origins[0], matrix)
+            scores: Array = feature_product(gap_norms, X, shape.origins[0], matrix)
             scores -= 0.5 * np.einsum("kd,kd->k", centres, centres) * precisions
             return scores
         scores = np.empty((len(X), len(shape.means)))
@@ -322,12 +322,11 @@ class Spherical:
     def moments(self, X: Array, shares: Shares, shape: Shape) -> tuple[Array, Array]:
         """Return first moments (K, d) and summed second moments (K,) about the origins."""
         K, d = shape.means.shape
-        resp = dense_resp(shares, K)
         if shape.near:
-            both = _sums(gap_norms, X, shape.origins[0], resp, d + 1)
+            both = _feature_sums(gap_norms, X, shape.origins[0], shares, (K, d + 1))
             return both[:, :d], both[:, d]
         first, second = np.zeros((K, d)), np.zeros((K, d))
-        difference_moments(X, shape.origins, resp, first, second)
+        difference_moments(X, shape.origins, dense_resp(shares, K), first, second)
         return first, second.sum(axis=1)
 
     def covariances(self, counts: Array, first: Array, second: Array, reg: float) -> Array:
@@ -390,7 +389,7 @@ def _difference(second: Array, squares: Array) -> Array:
     return variances
 
 
-def _product(features: Callable[..., None], X: Array, origin: Array, matrix: Array) -> Array:
+def feature_product(features: Callable[..., None], X: Array, origin: Array, matrix: Array) -> Array:
     """Return features of the rows about an origin times a matrix, by tiles."""
     product = np.empty((len(X), matrix.shape[1]))
     values = np.empty((TILE, len(matrix)))
@@ -401,12 +400,18 @@ def _product(features: Callable[..., None], X: Array, origin: Array, matrix: Arr
     return product
 
 
-def _sums(features: Callable[..., None], X: Array, origin: Array, resp: Array, size: int) -> Array:
-    """Return sums of `size` features of the rows about an origin by share, by tiles."""
-    sums = np.zeros((resp.shape[1], size))
-    values = np.empty((TILE, size))
+def _feature_sums(
+    features: Callable[..., None], X: Array, origin: Array, shares: Shares, size: tuple[int, int]
+) -> Array:
+    """Return sums (K, n_features) of features of the rows about an origin, by share, by tiles."""
+    sums = np.zeros(size)
+    values = np.empty((TILE, size[1]))
     for tile in tiles(len(X)):
         n = tile.stop - tile.start
         features(X[tile], origin, values)
-        sums += np.dot(resp[tile].T, values[:n])
+        if isinstance(shares, DenseShares):
+            sums += np.dot(shares.resp[tile].T, values[:n])
+        else:
+            labels, factors = shares.columns[tile, 0], shares.values[tile, 0]
+            add_labelled_rows(values[:n], labels, factors, sums)
     return sums

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._kernels.gaussian import difference_scores
-from .covariances import COVARIANCE_TYPES, NEAR, CovarianceType, Shape
+from .._kernels.gaussian import gap_norms
+from .covariances import COVARIANCE_TYPES, NEAR, CovarianceType, Shape, feature_product
 from .mixture import Statistics
 from .posterior import Shares
 from .rows import Array, DenseChunk
@@ -78,11 +78,13 @@ class Gaussian:
 
     def distances(self, chunk: DenseChunk, centres: Array) -> Array:
         """Return squared distances in units of the data's variance, (n, m)."""
-        scores = np.empty((len(chunk.X), len(centres)))
-        columns = np.ascontiguousarray(centres.T)
-        difference_scores(chunk.X, columns, np.ones_like(columns), scores)
-        scores *= -2 / self.scale
-        return scores
+        gaps = centres - centres[0]
+        matrix = np.vstack([-2 * gaps.T, np.ones(len(gaps))])
+        distances = feature_product(gap_norms, chunk.X, centres[0], matrix)
+        distances += np.einsum("md,md->m", gaps, gaps)
+        np.maximum(distances, 0, out=distances)
+        distances /= self.scale
+        return distances
 
     def scores(self, chunk: DenseChunk, components: Shape) -> tuple[Array, Array, Array]:
         """Return (n, K) scores, (n,) slopes, (K,) biases: log p = slopes * scores + bias."""
