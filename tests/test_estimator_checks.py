@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 
 RANDOM_START = (
     "a random start draws rows, and draws others from repeated than from weighted rows; "
@@ -20,6 +20,8 @@ ESTIMATORS = [
     VonMisesFisherMixture(n_components=2),
     SparseGaussianMixture(),
     SparseGaussianMixture(n_components=2),
+    RelativeGMM(n_components=1),
+    RelativeGMM(),
 ]
 
 
