@@ -3,7 +3,12 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf import (
+    FisherVectorTransformer,
+    RelativeGMM,
+    SparseGaussianMixture,
+    VonMisesFisherMixture,
+)
 
 RANDOM_START = (
     "a random start draws rows, and draws others from repeated than from weighted rows; "
@@ -22,12 +27,20 @@ ESTIMATORS = [
     SparseGaussianMixture(n_components=2),
     RelativeGMM(n_components=1),
     RelativeGMM(),
+    FisherVectorTransformer(),
+    FisherVectorTransformer(
+        SparseGaussianMixture(2, covariance_type="diag"),
+        gradients=("means", "variances", "weights"),
+        fit_on="tokens",
+    ),
 ]
 
 
 def expected_failures(estimator):
     """Return the checks that cannot pass, and why."""
     failures = {}
+    if isinstance(estimator, FisherVectorTransformer):
+        return failures
     if isinstance(estimator, VonMisesFisherMixture):
         failures["check_estimator_sparse_array"] = CLASSIFIER_TAGS
         failures["check_estimator_sparse_matrix"] = CLASSIFIER_TAGS

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-BLOCK_BYTES = 2**23  # vectors of lists of arrays are put together by so much at a time
+BLOCK_BYTES = 2**22  # vectors of lists of arrays are put together by so much at a time
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Bags:
     @classmethod
     def from_arrays(cls, arrays, dtype):
         """Put arrays together: the table is their concatenation, each row counts once."""
-        table = np.concatenate(arrays, dtype=dtype, casting="same_kind")
+        table = np.concatenate(arrays, dtype=dtype)
         indptr = np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
         return cls(indptr, np.arange(len(table)), np.ones(len(table)), table)
 
@@ -102,9 +102,15 @@ class BagList:
     def __len__(self):
         return len(self._arrays)
 
-    def all(self):
-        """Return one `Bags` of everything."""
-        return self._put_together(slice(0, len(self)))
+    def check_finite(self):
+        """Raise a ValueError that names the first bag with nan or inf."""
+        for i, array in enumerate(self._arrays):
+            if not np.isfinite(array).all():
+                raise ValueError(f"X[{i}] contains nan or inf: leave such vectors out.")
+
+    def table(self):
+        """Return all vectors, one after another."""
+        return np.concatenate(self._arrays, dtype=self.dtype)
 
     def blocks(self):
         """Yield spans of bags with their `Bags`."""
@@ -114,13 +120,5 @@ class BagList:
         while start < len(self):
             before = ends[start - 1] if start else 0
             stop = max(start + 1, int(np.searchsorted(ends, before + n_rows, side="right")))
-            yield slice(start, stop), self._put_together(slice(start, stop))
+            yield slice(start, stop), Bags.from_arrays(self._arrays[start:stop], self.dtype)
             start = stop
-
-    def _put_together(self, span):
-        bags = Bags.from_arrays(self._arrays[span], self.dtype)
-        if not np.isfinite(bags.table).all():
-            for i in range(span.start, span.stop):
-                if not np.isfinite(self._arrays[i]).all():
-                    raise ValueError(f"X[{i}] contains nan or inf: leave such vectors out.")
-        return bags

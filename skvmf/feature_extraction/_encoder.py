@@ -38,56 +38,60 @@ def share(mixture, table, used):
     resp = {} if packed else np.zeros((V, K))
     scales = np.zeros(V)
     moved = []  # rows that the mixture sees elsewhere: extreme ones, brought into range
-    for rows in _parts(table, used):
-        part = np.ascontiguousarray(table[rows])
-        numbers = np.arange(V)[rows]
+    for rows, part in _parts(table, used):
 
-        def write(chunk, span, part=part, numbers=numbers):
+        def write(chunk, span, rows=rows, part=part):
+            mine = span if rows is None else rows[span]
             plain = replace(chunk, scales=np.ones(len(chunk.scales)))
             scores = family.scores(chunk, params.components)
             found, *_ = posterior.assign(*scores, params.weights, plain)
-            mine = numbers[span]
             scales[mine] = chunk.scales
             if packed:
-                resp[mine[0]] = sparse.csr_array(dense_resp(found, K))
+                resp[span.start if rows is None else mine[0]] = sparse.csr_array(
+                    dense_resp(found, K)
+                )
             else:
                 resp[mine] = found.resp
             if not np.may_share_memory(chunk.X, part):
                 moved.append((mine, chunk.X))
 
-        mixture._new_rows(part).for_each(write)
+        _rows(mixture, part).for_each(write)
     if moved:
         table = table.copy()
         for rows, vectors in moved:
             table[rows] = vectors
     if packed:
-        resp = _compress(resp, V, used)
+        resp = _compress([resp[start] for start in sorted(resp)], K, V, used)
     return Shares(resp, table, scales)
 
 
+def _rows(mixture, vectors):
+    """Wrap vectors; all but ordinary ones are checked, and brought into range, by the mixture."""
+    if np.vdot(vectors, vectors) < 1e30:  # so all are finite
+        return mixture._make_rows(vectors, None)
+    return mixture._new_rows(vectors)
+
+
 def _parts(table, used):
-    """Yield what selects the rows in `used`, a bounded number at a time."""
+    """Yield numbers of rows in `used`, a bounded number at a time, and the rows; None is all."""
     if used is None or used.all():
-        yield slice(None)
-    elif used.any():
-        rows = np.flatnonzero(used)
-        size = max(1, TABLE_BYTES // (table.shape[1] * table.itemsize))
-        for start in range(0, len(rows), size):
-            yield rows[start : start + size]
+        yield None, table
+        return
+    numbers = np.flatnonzero(used)
+    size = max(1, TABLE_BYTES // (table.shape[1] * table.itemsize))
+    for start in range(0, len(numbers), size):
+        rows = numbers[start : start + size]
+        yield rows, table[rows]
 
 
-def _compress(pieces, V, used):
-    """Put CSR pieces, by their first row, together as compressed rows over the whole table."""
+def _compress(pieces, K, V, used):
+    """Put CSR pieces together as compressed rows over the whole table."""
+    pieces = pieces or [sparse.csr_array((0, K))]
+    resp = sparse.vstack(pieces, format="csr")
     sizes = np.zeros(V, dtype=np.intp)
-    ordered = [pieces[start] for start in sorted(pieces)]
-    if ordered:
-        sizes[slice(None) if used is None else used] = np.concatenate(
-            [np.diff(piece.indptr) for piece in ordered]
-        )
+    sizes[slice(None) if used is None else used] = np.diff(resp.indptr)
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    components = np.concatenate([np.zeros(0, np.intp)] + [piece.indices for piece in ordered])
-    values = np.concatenate([np.zeros(0)] + [piece.data for piece in ordered])
-    return starts, components.astype(np.intp), values
+    return starts, resp.indices.astype(np.intp), resp.data.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -163,7 +167,9 @@ class Encoder:
         """Undo relative counts and, for the information of the whole bag, divide by its size."""
         if self.normalization != "fisher":
             return largest
-        return np.sqrt(np.divide(largest, sizes, out=np.zeros_like(sizes), where=sizes > 0))
+        return np.divide(
+            np.sqrt(largest), np.sqrt(sizes), out=np.zeros_like(sizes), where=sizes > 0
+        )
 
 
 def _normalize(features):

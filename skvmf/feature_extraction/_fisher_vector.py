@@ -8,6 +8,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._engine.threads import workers
 from .._sklearn import Interval, StrOptions, fit_context, validate_data
 from ..mixture import SparseGaussianMixture, VonMisesFisherMixture
 from ._bags import BagList, Bags, are_arrays
@@ -231,8 +232,13 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         if are_arrays(X):
             bags = BagList(X, self.mixture_.n_features_in_)
             features = np.empty((len(bags), encoder.n_features), dtype=bags.dtype)
-            for span, block in bags.blocks():
-                encoder.encode(block, features[span])
+            with workers():
+                for span, block in bags.blocks():
+                    try:
+                        encoder.encode(block, features[span])
+                    except ValueError:  # the mixture's, which does not know about bags
+                        bags.check_finite()
+                        raise
             return features
         if self.embeddings_ is None:
             raise ValueError(
@@ -243,7 +249,8 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         X = self._counts(X, self.embeddings_, reset=False)
         bags = Bags.from_counts(X, self.embeddings_, self._present)
         features = np.empty((len(bags), encoder.n_features), dtype=X.dtype)
-        encoder.encode(bags, features)
+        with workers():
+            encoder.encode(bags, features)
         return features
 
     def get_feature_names_out(self, input_features=None):
@@ -307,11 +314,12 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
                 "embeddings are the vectors of the columns of a matrix of counts, and X is a "
                 "list of arrays of vectors. Leave embeddings out, or give counts."
             )
-        vectors = BagList(X).all().table
+        bags = BagList(X)
+        bags.check_finite()
         self.embeddings_, self.n_missing_embeddings_ = None, 0
         for name in ("n_features_in_", "feature_names_in_"):
             vars(self).pop(name, None)
-        return vectors
+        return bags.table()
 
     def _fit_on_counts(self, X, rng):
         """Set the table; return its rows that are vectors, and how often X counts them."""

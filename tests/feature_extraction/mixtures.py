@@ -1,0 +1,35 @@
+"""Mixtures whose parameters the tests choose."""
+
+import numpy as np
+
+from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+
+
+def sphere(K=3, d=4, kappa=(3.0, 8.0, 20.0), seed=0, **options):
+    """A von Mises-Fisher mixture with random directions."""
+    rng = np.random.default_rng(seed)
+    return VonMisesFisherMixture.from_parameters(
+        rng.dirichlet(np.full(K, 5.0)),
+        mean_directions=rng.normal(size=(K, d)),
+        concentrations=np.resize(kappa, K),
+        **options,
+    )
+
+
+def plane(K=3, d=4, seed=0, **options):
+    """A diagonal Gaussian mixture with random means and variances."""
+    rng = np.random.default_rng(seed)
+    return SparseGaussianMixture.from_parameters(
+        rng.dirichlet(np.full(K, 5.0)),
+        rng.normal(size=(K, d)),
+        rng.uniform(0.5, 2, size=(K, d)),
+        covariance_type="diag",
+        **options,
+    )
+
+
+KINDS = {
+    "vmf": ("means", "concentrations", "weights"),
+    "gaussian": ("means", "variances", "weights"),
+}
+MIXTURES = {"vmf": sphere, "gaussian": plane}

@@ -1,0 +1,469 @@
+"""FisherVectorTransformer through its public methods."""
+
+import inspect
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import normalize
+
+from skvmf import FisherVectorTransformer, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf.feature_extraction import embedding_table
+from skvmf.feature_extraction._bags import BLOCK_BYTES
+
+from .mixtures import KINDS, MIXTURES, plane, sphere
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+V, D = 30, 4
+
+
+def embeddings(seed=0, dtype=np.float64):
+    return np.random.default_rng(seed).normal(size=(V, D)).astype(dtype)
+
+
+def counts(n=12, seed=0, dtype=np.int64):
+    """Counts with an empty document."""
+    C = np.random.default_rng(seed).poisson(0.4, size=(n, V))
+    C[3] = 0
+    return sparse.csr_array(C.astype(dtype))
+
+
+def as_arrays(C, table):
+    """The same documents as lists of vectors, a word as often as it is counted."""
+    return [np.repeat(table, row.astype(int), axis=0) for row in np.asarray(C.todense())]
+
+
+def frozen(mixture, **options):
+    return FisherVectorTransformer(FrozenEstimator(mixture), **options)
+
+
+def test_the_signature_and_the_fitted_attributes_are_frozen():
+    signature = inspect.signature(FisherVectorTransformer).parameters
+    assert {name: parameter.default for name, parameter in signature.items()} == {
+        "mixture": None,
+        "embeddings": None,
+        "embedding_dim": 50,
+        "fit_on": "types",
+        "gradients": ("means",),
+        "geometry": "euclidean",
+        "normalization": "fisher",
+        "power": 1.0,
+        "norm": "l2",
+        "random_state": None,
+    }
+    fitted = FisherVectorTransformer(VonMisesFisherMixture(2)).fit(counts())
+    found = {name for name in vars(fitted) if name.endswith("_") and not name.startswith("_")}
+    assert found == {"mixture_", "embeddings_", "n_missing_embeddings_", "n_features_in_"}
+
+
+# Two kinds of input, one meaning
+
+
+@pytest.mark.parametrize("family", ["vmf", "gaussian"])
+@pytest.mark.parametrize("posterior", [{}, {"temperature": 0.0}, {"entmax_alpha": 2.0}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"geometry": "tangent", "power": 0.5},
+        {"norm": None},
+        {"norm": None, "normalization": None, "power": 0.5},
+        {"normalization": "paper", "norm": None},
+    ],
+)
+def test_counts_and_arrays_give_the_same_vectors(family, posterior, options):
+    table, C = embeddings(), counts()
+    transformer = frozen(
+        MIXTURES[family](**posterior), embeddings=table, gradients=KINDS[family], **options
+    ).fit(C)
+    expected = transformer.transform(as_arrays(C, table))
+    scale = np.abs(expected).max()
+    for X in [C, C.astype(float), C.toarray(), sparse.csc_array(C), sparse.csr_matrix(C)]:
+        assert_allclose(transformer.transform(X), expected, rtol=1e-12, atol=1e-12 * scale)
+    assert not expected[3].any()
+
+
+def test_forms_of_a_list_of_arrays():
+    rng = np.random.default_rng(0)
+    transformer = frozen(sphere()).fit([rng.normal(size=(5, D))])
+    bags = list(rng.normal(size=(6, 5, D)))
+    expected = transformer.transform(bags)
+    objects = np.empty(6, dtype=object)
+    objects[:] = bags
+    for X in [tuple(bags), objects, np.array(bags), [bag.tolist() for bag in bags]]:
+        assert_array_equal(transformer.transform(X), expected)
+    integers = [np.round(5 * bag).astype(np.int8) for bag in bags]
+    assert_allclose(
+        transformer.transform(integers), transformer.transform([x.astype(float) for x in integers])
+    )
+    empty = transformer.transform([np.empty((0, D)), bags[0], [], np.array([])])
+    assert_array_equal(empty, [0 * expected[0], expected[0], 0 * expected[0], 0 * expected[0]])
+
+
+def test_a_document_does_not_depend_on_the_others():
+    table, C = embeddings(), counts(40)
+    transformer = frozen(sphere(), embeddings=table, power=0.5).fit(C)
+    Z = transformer.transform(C)
+    order = np.random.default_rng(0).permutation(40)
+    assert_allclose(transformer.transform(C[order]), Z[order], atol=1e-15)
+    assert_allclose(transformer.transform(C[[7]]), Z[[7]], atol=1e-15)
+    arrays = as_arrays(C, table)
+    shuffled = [np.random.default_rng(i).permutation(x) for i, x in enumerate(arrays)]
+    assert_allclose(transformer.transform(shuffled), Z, atol=1e-13)
+
+
+def test_weights_count_like_repetition_and_size_does_not_matter_after_l2():
+    table, C = embeddings(), counts().astype(float)
+    tfidf = TfidfTransformer().fit_transform(C)
+    transformer = frozen(sphere(), embeddings=table).fit(C)
+    assert_allclose(transformer.transform(3 * C), transformer.transform(C), atol=1e-14)
+    assert_allclose(transformer.transform(tfidf), transformer.transform(0.01 * tfidf), atol=1e-14)
+    plain = frozen(sphere(), embeddings=table, norm=None).fit(C)
+    assert_allclose(plain.transform(4 * C), 2 * plain.transform(C), rtol=1e-13)
+
+
+def test_lists_longer_than_a_block_are_put_together():
+    rng = np.random.default_rng(0)
+    bags = [rng.normal(size=(n, D)) for n in rng.integers(0, 90_000, size=9)]
+    assert sum(map(len, bags)) * D * 8 > 1.5 * BLOCK_BYTES
+    transformer = frozen(sphere()).fit(bags[:1])
+    Z = transformer.transform(bags)
+    for bag, row in zip(bags, Z, strict=True):
+        assert_allclose(transformer.transform([bag])[0], row, atol=1e-13)
+
+
+# Embeddings
+
+
+@pytest.mark.parametrize("family", ["vmf", "gaussian"])
+@pytest.mark.parametrize("posterior", [{}, {"temperature": 0.0}])
+def test_words_without_a_vector_are_left_out(family, posterior):
+    C = counts().toarray()
+    C[5] = 0
+    C[5, [2, 4]] = 1
+    C = sparse.csr_array(C)
+    partial = embeddings()
+    partial[2] = np.nan
+    partial[4] = 0
+    partial[6, 1] = np.nan
+    given = partial.copy()
+    kept = np.delete(np.arange(V), [2, 4, 6])
+    mixture = MIXTURES[family](**posterior)
+    options = {"norm": None, "gradients": KINDS[family]}
+    transformer = frozen(mixture, embeddings=partial, **options).fit(C)
+    assert transformer.n_missing_embeddings_ == 3
+    assert_array_equal(partial, given)
+    expected = frozen(mixture, embeddings=partial[kept], **options).fit_transform(C[:, kept])
+    assert_allclose(transformer.transform(C), expected, atol=1e-13)
+    assert not expected[5].any()
+
+
+def test_the_mixture_is_fitted_on_the_words_that_have_a_vector():
+    table, C = embeddings(), counts()
+    table[:5] = np.nan
+    mixture = VonMisesFisherMixture(2, random_state=0)
+    fitted = FisherVectorTransformer(mixture, embeddings=table).fit(C).mixture_
+    assert_allclose(fitted.means_, clone(mixture).fit(table[5:]).means_)
+    tokens = FisherVectorTransformer(mixture, embeddings=table, fit_on="tokens").fit(C).mixture_
+    weights = np.asarray(C.sum(axis=0)).ravel()[5:]
+    again = clone(mixture).fit(table[5:], sample_weight=weights)
+    assert_allclose(tokens.means_, again.means_)
+    assert np.abs(tokens.means_ - fitted.means_).max() > 1e-3
+
+
+def test_embeddings_are_not_copied_where_nothing_changes():
+    table = embeddings()
+    assert frozen(sphere(), embeddings=table).fit(counts()).embeddings_ is table
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_counts_teach_vectors_of_their_own(dtype):
+    rng = np.random.default_rng(0)
+    C = (rng.poisson(1, size=(50, 5)) @ rng.poisson(1, size=(5, 20))).astype(dtype)
+    C[:, 7] = 0
+    transformer = FisherVectorTransformer(
+        VonMisesFisherMixture(3), embedding_dim=5, random_state=0
+    ).fit(sparse.csr_array(C))
+    learnt = transformer.embeddings_
+    assert learnt.shape == (20, 5)
+    assert learnt.dtype == dtype
+    assert transformer.n_missing_embeddings_ == 1
+    # latent semantic indexing keeps the inner products of columns: here all, as the rank is 5
+    assert_allclose(learnt @ learnt.T, C.T @ C, rtol=1e-3 if dtype == np.float32 else 1e-10)
+    fewer = clone(transformer).set_params(embedding_dim=2).fit(C)
+    assert fewer.embeddings_.shape == (20, 2)
+
+
+def test_learnt_vectors_have_no_more_dimensions_than_the_counts_have_rank():
+    C = np.outer(np.arange(1, 9), np.arange(V)) + np.eye(8, V)[:, ::-1] * [[0]] * 3
+    C[:3] += np.eye(3, V, dtype=int)
+    assert np.linalg.matrix_rank(C) == 4
+    assert FisherVectorTransformer().fit(C).embeddings_.shape == (V, 4)
+    with pytest.raises(ValueError, match="rank 1"):
+        FisherVectorTransformer().fit(np.ones((5, 4)))
+
+
+def test_the_default_mixture_has_fifteen_components_or_as_many_as_vectors():
+    rng = np.random.default_rng(0)
+    assert FisherVectorTransformer().fit([rng.normal(size=(40, 3))]).mixture_.n_components == 15
+    few = np.repeat(rng.normal(size=(4, 3)), 10, axis=0)
+    assert FisherVectorTransformer().fit([few]).mixture_.n_components == 4
+
+
+# Output
+
+
+@pytest.mark.parametrize("family", ["vmf", "gaussian"])
+def test_float32_is_kept_and_close(family):
+    table, C = embeddings(), counts()
+    options = {"gradients": KINDS[family], "power": 0.5}
+    exact = frozen(MIXTURES[family](), embeddings=table, **options).fit(C).transform(C)
+    single = frozen(MIXTURES[family](), embeddings=table.astype(np.float32), **options).fit(C)
+    double = frozen(MIXTURES[family](), embeddings=table, **options).fit(C)
+    for transformer, X, dtype in [
+        (single, C, np.float32),  # integer counts take the type of the vectors
+        (single, C.astype(np.float32), np.float32),
+        (single, C.astype(np.float64), np.float64),
+        (double, C, np.float64),
+        (double, C.astype(np.float32), np.float32),
+        (double, as_arrays(C, table), np.float64),
+        (double, as_arrays(C, table.astype(np.float32)), np.float32),
+    ]:
+        Z = transformer.transform(X)
+        assert Z.dtype == dtype
+        assert_allclose(Z, exact, atol=2e-3)  # the root of what float32 makes of a zero
+
+
+def test_power_and_norm_come_last():
+    table, C = embeddings(), counts()
+    plain = frozen(sphere(), embeddings=table, norm=None).fit_transform(C)
+    powers = np.sign(plain) * np.abs(plain) ** 0.3
+    found = frozen(sphere(), embeddings=table, norm=None, power=0.3).fit_transform(C)
+    assert_allclose(found, powers, rtol=1e-12)
+    found = frozen(sphere(), embeddings=table, power=0.3).fit_transform(C)
+    assert_allclose(found, normalize(powers), rtol=1e-12, atol=1e-15)
+
+
+def test_blocks_come_in_the_order_of_gradients_with_names():
+    table, C = embeddings(), counts()
+    both = frozen(plane(), embeddings=table, gradients=("weights", "variances"), norm=None).fit(C)
+    names = both.get_feature_names_out()
+    assert names[:4].tolist() == ["weight0", "weight1", "weight2", "variance0_0"]
+    assert names[-1] == "variance2_3"
+    Z = both.transform(C)
+    assert Z.shape == (12, len(names)) == (12, 3 + 12)
+    for kind, block in [("weights", Z[:, :3]), ("variances", Z[:, 3:])]:
+        alone = frozen(plane(), embeddings=table, gradients=[kind], norm=None).fit_transform(C)
+        assert_allclose(block, alone)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_output_as_a_data_frame(library):
+    pytest.importorskip(library)
+    table, C = embeddings(), counts()
+    transformer = frozen(sphere(), embeddings=table).set_output(transform=library)
+    frame = transformer.fit_transform(C)
+    assert type(frame).__module__.startswith(library)
+    assert list(frame.columns) == transformer.get_feature_names_out().tolist()
+    assert_allclose(frame.to_numpy(), frozen(sphere(), embeddings=table).fit_transform(C))
+    assert transformer.transform(as_arrays(C, table)).shape == (12, 12)
+
+
+# In company
+
+
+def test_pipeline_is_tuned_pickled_and_predicts_the_same():
+    rng = np.random.default_rng(0)
+    topics = [["puck", "ice", "rink", "goal"], ["salt", "pan", "oven", "flour"]]
+    vectors = {
+        word: 2 * np.eye(2)[i].repeat(3) + rng.normal(size=6)
+        for i, topic in enumerate(topics)
+        for word in topic
+    }
+    y = rng.integers(2, size=60)
+    texts = [" ".join(rng.choice(topics[label], 6)) for label in y]
+    texts = [f"{text} {rng.choice(topics[rng.integers(2)])} unknown" for text in texts]
+    words, table = embedding_table(vectors)
+    pipeline = make_pipeline(
+        CountVectorizer(vocabulary=words),
+        FisherVectorTransformer(VonMisesFisherMixture(2), embeddings=table, random_state=0),
+        LogisticRegression(),
+    )
+    search = GridSearchCV(
+        pipeline,
+        {
+            "fishervectortransformer__mixture__n_components": [1, 3],
+            "fishervectortransformer__power": [0.5, 1.0],
+        },
+        cv=3,
+    ).fit(texts, y)
+    assert search.best_score_ > 0.9
+    assert not hasattr(pipeline[1], "mixture_")
+    again = pickle.loads(pickle.dumps(search))
+    assert_array_equal(again.predict_proba(texts), search.predict_proba(texts))
+    fitted = search.best_estimator_[1]
+    best = search.best_params_["fishervectortransformer__mixture__n_components"]
+    assert fitted.mixture_.n_components == best
+
+
+def test_a_frozen_mixture_is_used_as_fitted():
+    mixture = VonMisesFisherMixture(2, random_state=0).fit(embeddings(1))
+    transformer = frozen(mixture, embeddings=embeddings())
+    assert transformer.fit(counts()).mixture_ is mixture
+    assert clone(transformer).fit(counts()).mixture_ is mixture
+
+
+def test_the_mixture_given_is_not_fitted_and_the_seed_is_one():
+    template = VonMisesFisherMixture(4)
+    X = counts(40)
+    a, b = [FisherVectorTransformer(template, random_state=3).fit(X).transform(X) for _ in range(2)]
+    assert_array_equal(a, b)
+    assert not hasattr(template, "means_")
+    own = VonMisesFisherMixture(4, random_state=7)
+    assert FisherVectorTransformer(own, random_state=3).fit(X).mixture_.random_state == 7
+
+
+def test_a_fit_forgets_the_other_kind_of_input():
+    C = counts()
+    transformer = FisherVectorTransformer(VonMisesFisherMixture(2), random_state=0).fit(C)
+    assert transformer.n_features_in_ == V
+    transformer.fit(as_arrays(C, embeddings()))
+    assert not hasattr(transformer, "n_features_in_")
+    assert transformer.embeddings_ is None
+
+
+# Extremes
+
+
+@pytest.mark.parametrize("norm", ["l2", None])
+@pytest.mark.parametrize("size", [5e-324, 1e-300, 1e200, 1e300])
+def test_counts_of_any_size(size, norm):
+    table, C = embeddings(), counts().astype(float)
+    transformer = frozen(sphere(), embeddings=table, norm=norm).fit(C)
+    expected = transformer.transform(C > 0) * (np.sqrt(size) if norm is None else 1)
+    assert_allclose(transformer.transform((C > 0) * size), expected, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-150, 1e150, 1e300])
+def test_vectors_of_any_length_have_a_direction(size):
+    table, C = embeddings(), counts()
+    expected = frozen(sphere(), embeddings=table).fit_transform(C)
+    mixed = table * np.where(np.arange(V) % 2, size, 1.0)[:, None]
+    for scaled in (table * size, mixed):
+        transformer = frozen(sphere(), embeddings=scaled).fit(C)
+        assert_allclose(transformer.transform(C), expected, atol=1e-12)
+        assert_allclose(transformer.transform(as_arrays(C, scaled)), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e30, 1e150, 1e300])
+def test_far_vectors_of_a_gaussian_mixture_are_finite(size):
+    C = counts()
+    for posterior in ({}, {"temperature": 0.0}):
+        transformer = frozen(
+            plane(**posterior), embeddings=embeddings() * size, gradients=KINDS["gaussian"]
+        )
+        Z = transformer.fit_transform(C)
+        assert np.isfinite(Z).all()
+        assert_allclose(np.linalg.norm(np.delete(Z, 3, axis=0), axis=1), 1)
+
+
+def test_nothing_to_transform():
+    table, C = embeddings(), counts()
+    transformer = frozen(sphere(), embeddings=table).fit(C)
+    assert not transformer.transform(np.zeros((2, V))).any()
+    hard = frozen(sphere(temperature=0.0), embeddings=table).fit(C)
+    assert not hard.transform(np.zeros((2, V))).any()
+
+
+def test_memory_is_the_output_and_little_more():
+    rng = np.random.default_rng(0)
+    n, d, K = 4000, 50, 15
+    table = rng.normal(size=(20_000, d))
+    words = rng.integers(20_000, size=n * 60)
+    C = sparse.csr_array((np.ones(n * 60), words, np.arange(n + 1) * 60), shape=(n, 20_000))
+    bags = [rng.normal(size=(100, d)) for _ in range(2000)]
+    mixture = sphere(K, d, (20.0, 40.0))
+    transformer = frozen(mixture, embeddings=table).fit(C)
+    for X in (C, bags):
+        transformer.transform(X[:10])
+        tracemalloc.start()
+        Z = transformer.transform(X)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak - Z.nbytes < 32 * 2**20  # V x K x d would be 114 MiB, the bags 76
+
+
+# Bad input
+
+
+def failing(match, X, transformer, method="fit", error=ValueError):
+    with pytest.raises(error, match=match):
+        getattr(transformer, method)(X)
+
+
+def test_bad_parameters_are_named():
+    C, table, F = counts(), embeddings(), FisherVectorTransformer
+    failing("30 columns: row i", C, F(embeddings=table[:-1]))
+    failing("shape", C, F(embeddings=table[0]))
+    failing("embeddings contain inf", C, F(embeddings=np.where(table > 1, np.inf, table)))
+    failing("numbers", C, F(embeddings=table.astype(str)))
+    failing("No column", C, F(embeddings=np.full((V, D), np.nan)))
+    failing("mixture should be", C, F(GaussianMixture(2)))
+    failing("mixture should be", C, F(FrozenEstimator(GaussianMixture(2))))
+    failing("'diag', got 'full'", C, F(SparseGaussianMixture(2)))
+    failing(r"one or more of \['means', 'conc", C, F(gradients=("variances",)))
+    failing("gradients", C, F(gradients=()))
+    failing("gradients", C, F(gradients=("means", "means")))
+    failing("'gradients' parameter", C, F(gradients="means"))
+    failing("4 dimensions", C, frozen(sphere(d=4), embeddings=table[:, :3]))
+    failing("not fitted", C, frozen(VonMisesFisherMixture(2)), error=NotFittedError)
+    failing("embeddings out", as_arrays(C, table), F(embeddings=table))
+    for name, value in [
+        ("power", 0.0),
+        ("power", 1.5),
+        ("norm", "l1"),
+        ("normalization", "eq12"),
+        ("geometry", "sphere"),
+        ("fit_on", "documents"),
+        ("embedding_dim", 1),
+    ]:
+        failing(f"'{name}' parameter", C, F(**{name: value}))
+
+
+def test_bad_data_is_named():
+    C, table = counts().astype(float), embeddings()
+    arrays = as_arrays(C, table)
+    transformer = FisherVectorTransformer(VonMisesFisherMixture(2), embeddings=table).fit(C)
+    on_arrays = FisherVectorTransformer(VonMisesFisherMixture(2)).fit(arrays)
+    for method in ("fit", "transform"):
+        failing("Negative values", -C, transformer, method)
+        failing("NaN", C * np.nan, transformer, method)
+        wrong = [*arrays[:2], arrays[2][:, :3]]
+        failing(r"X\[2\] has vectors of dimension 3", wrong, on_arrays, method)
+        failing(r"X\[1\] has 1 dim", [arrays[0], arrays[1][0]], on_arrays, method)
+        failing(r"X\[0\] has 1 dim", [table[0], table[1]], on_arrays, method)
+        failing(r"X\[0\] has 3 dim", [np.ones((2, 2, D))], on_arrays, method)
+        failing(r"X\[0\] holds <U1, and", [np.array([["a"] * D])], on_arrays, method)
+        for bad in (np.nan, np.inf):
+            spoilt = [x.copy() for x in arrays]
+            spoilt[4][0, 1] = bad
+            failing(r"X\[4\] contains nan or inf", spoilt, on_arrays, method)
+    failing("29 features", C[:, :-1], transformer, "transform")
+    failing("list of arrays", C, on_arrays, "transform")
+    failing("all bags are empty", [np.empty((0, D))], FisherVectorTransformer())
+    failing("dimension 5", [np.ones((2, 5))], transformer, "transform")
+    failing("not fitted", C, FisherVectorTransformer(), "transform", NotFittedError)
+    with pytest.raises(NotFittedError):
+        FisherVectorTransformer().get_feature_names_out()

@@ -1,0 +1,152 @@
+"""Sums over bags of vectors."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from skvmf._kernels.fisher import (
+    STEP,
+    direction_sums,
+    moment_sums,
+    packed_direction_sums,
+    packed_moment_sums,
+    pad_bags,
+)
+
+V = 12
+SHAPES = [(1, 2), (3, 1), (4, 7), (5, 16)]  # components, dimensions
+
+
+def random_counts(n=9, seed=0):
+    """Counts with rows of 0, 1, 2, ... entries."""
+    rng = np.random.default_rng(seed)
+    dense = np.zeros((n, V))
+    for row in range(n):
+        dense[row, rng.permutation(V)[:row]] = rng.integers(1, 5, size=row)
+    return sparse.csr_array(dense)
+
+
+def pad(indptr, indices, data):
+    """Return the bags of the kernels, and each row's largest count."""
+    n = len(indptr) - 1
+    ptr = np.zeros(n + 1, dtype=np.intp)
+    np.cumsum(-(-np.diff(indptr) // STEP) * STEP, out=ptr[1:])
+    words, amounts, largest = np.empty(ptr[-1], np.intp), np.empty(ptr[-1]), np.empty(n)
+    pad_bags(indptr, indices, data, ptr, words, amounts, largest)
+    return (ptr, words, amounts), largest
+
+
+def unpad(bags):
+    """Return the bags as a dense matrix of counts."""
+    ptr, words, amounts = bags
+    dense = np.zeros((len(ptr) - 1, V))
+    for n in range(len(dense)):
+        np.add.at(dense[n], words[ptr[n] : ptr[n + 1]], amounts[ptr[n] : ptr[n + 1]])
+    return dense
+
+
+def problem(K, d, dtype=np.float64, seed=0):
+    """Bags, dense and packed shares with zeros, a table of vectors and their scales."""
+    rng = np.random.default_rng(seed)
+    counts = random_counts()
+    bags, _ = pad(counts.indptr, counts.indices, counts.data)
+    resp = rng.dirichlet(np.ones(K), size=V) * (rng.random((V, K)) < 0.7)
+    packed = sparse.csr_array(resp)
+    table = rng.normal(size=(V, d)).astype(dtype)
+    return (
+        bags,
+        resp,
+        (packed.indptr.astype(np.intp), packed.indices.astype(np.intp), packed.data),
+        table,
+        rng.uniform(0.5, 2, size=V),
+    )
+
+
+@pytest.mark.parametrize("index_type", [np.int32, np.int64])
+@pytest.mark.parametrize("count_type", [np.float64, np.float32, np.int64])
+def test_padded_bags_hold_relative_counts(index_type, count_type):
+    counts = random_counts()
+    bags, largest = pad(
+        counts.indptr.astype(index_type),
+        counts.indices.astype(index_type),
+        counts.data.astype(count_type),
+    )
+    assert_allclose(unpad(bags) * largest[:, None], counts.toarray(), rtol=1e-15)
+    assert_array_equal(largest, np.maximum(counts.toarray().max(axis=1), largest == 1))
+    assert_array_equal(bags[0] % STEP, 0)
+
+
+def test_padded_bags_take_a_slice_of_rows():
+    counts = random_counts()
+    bags, largest = pad(counts.indptr[3:7], counts.indices, counts.data)
+    assert_allclose(unpad(bags) * largest[:, None], counts.toarray()[3:6])
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e300, np.finfo(float).max])
+def test_relative_counts_of_extreme_rows_are_ordinary(size):
+    bags, largest = pad(np.array([0, 3, 5]), np.arange(5), np.array([size, size, 0, 0, 0.0]))
+    assert_array_equal(largest, [size, 1])
+    assert_array_equal(unpad(bags)[0, :3], [1, 1, 0])
+    assert_array_equal(unpad(bags)[1], 0)
+
+
+@pytest.mark.parametrize(("K", "d"), SHAPES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_direction_sums_are_products(K, d, dtype):
+    bags, resp, packed, table, scales = problem(K, d, dtype)
+    n = len(bags[0]) - 1
+    C = unpad(bags)
+    for kernel, shares in [(direction_sums, resp), (packed_direction_sums, packed)]:
+        counts, sums = np.full((n, K), np.nan), np.full((n, K, d), np.nan)
+        kernel(bags, shares, table, scales, counts, sums)
+        assert_allclose(counts, C @ resp, rtol=1e-13, atol=1e-15)
+        expected = np.einsum("nv,vk,v,vd->nkd", C, resp, scales, table.astype(float))
+        assert_allclose(sums, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(("K", "d"), SHAPES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_moment_sums_are_about_the_means(K, d, dtype):
+    bags, resp, packed, table, _ = problem(K, d, dtype)
+    n = len(bags[0]) - 1
+    C = unpad(bags)
+    means = np.random.default_rng(1).normal(size=(K, d))
+    gaps = table.astype(float)[:, None] - means
+    for kernel, shares in [(moment_sums, resp), (packed_moment_sums, packed)]:
+        counts = np.full((n, K), np.nan)
+        first, second = np.full((n, K, d), np.nan), np.full((n, K, d), np.nan)
+        kernel(bags, shares, table, means, counts, first, second)
+        assert_allclose(counts, C @ resp, rtol=1e-13, atol=1e-15)
+        for moment, power in [(first, 1), (second, 2)]:
+            expected = np.einsum("nv,vk,vkd->nkd", C, resp, gaps**power)
+            assert_allclose(moment, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_moment_sums_do_not_cancel_far_from_the_origin():
+    bags, resp, packed, table, _ = problem(3, 4)
+    n, means = len(bags[0]) - 1, np.zeros((3, 4))
+    table = np.round(table, 6)
+    near, far = [[np.empty((n, 3)), np.empty((n, 3, 4)), np.empty((n, 3, 4))] for _ in range(2)]
+    moment_sums(bags, resp, table, means, *near)
+    moment_sums(bags, resp, table + 2.0**27, means + 2.0**27, *far)
+    assert_allclose(far[2], near[2], rtol=1e-6, atol=1e-7)  # the table itself has 8 digits
+
+
+def test_index_and_count_types_make_no_new_versions():
+    signatures = getattr(direction_sums, "signatures", None)
+    if signatures is None:
+        pytest.skip("needs compiled kernels")
+    before = set(direction_sums.signatures)
+    _, resp, _, table, scales = problem(3, 4)
+    counts = random_counts()
+    for index_type in (np.int32, np.int64):
+        for count_type in (np.float32, np.float64, np.int64):
+            bags, _ = pad(
+                counts.indptr.astype(index_type),
+                counts.indices.astype(index_type),
+                counts.data.astype(count_type),
+            )
+            n = counts.shape[0]
+            direction_sums(bags, resp, table, scales, np.empty((n, 3)), np.empty((n, 3, 4)))
+    assert len(set(direction_sums.signatures) - before) <= 1
