@@ -1,0 +1,12 @@
+"""Floor 5: what a fitted mixture says of its own parameters and of how they are learnt."""
+
+from ._dynamics import expected_gradient, park_ozeki_coordinates
+from ._fisher_information import fisher_information
+from ._singularity import singularity_distances
+
+__all__ = [
+    "expected_gradient",
+    "fisher_information",
+    "park_ozeki_coordinates",
+    "singularity_distances",
+]

@@ -1,0 +1,195 @@
+"""The components of a mixture, read from public attributes or from given parameters."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.utils.validation import check_is_fitted
+
+from ..distributions import vonmises_fisher as vmf
+
+
+@dataclass(frozen=True)
+class GaussianComponents:
+    """Weights (K,), means (K, d) and full covariances (K, d, d)."""
+
+    weights: np.ndarray
+    means: np.ndarray
+    covariances: np.ndarray
+
+    @cached_property
+    def precisions(self):
+        """P_k (K, d, d), with d log p_k / d mean = P_k (x - mean)."""
+        return np.linalg.inv(self.covariances)
+
+    def log_densities(self, X):
+        """Return the log-density (n, K) of each component at rows X."""
+        n, d = X.shape
+        log_densities = np.empty((n, len(self.means)))
+        for k, mean in enumerate(self.means):
+            lower = np.linalg.cholesky(self.covariances[k])
+            white = np.linalg.solve(lower, (X - mean).T)
+            log_det = np.log(np.diagonal(lower)).sum()
+            log_densities[:, k] = -0.5 * (white**2).sum(axis=0) - log_det
+        return log_densities - 0.5 * d * np.log(2 * np.pi)
+
+    def draw(self, k, n, rng):
+        """Return n rows of component k."""
+        lower = np.linalg.cholesky(self.covariances[k])
+        return self.means[k] + rng.standard_normal((n, self.means.shape[1])) @ lower.T
+
+    def log_affinity(self, i, j):
+        """Return the logarithm of the Bhattacharyya coefficient of two components."""
+        gap = self.means[i] - self.means[j]
+        pair = self.covariances[[i, j]]
+        between = pair.mean(axis=0)
+        log_dets = np.linalg.slogdet(pair)[1].mean() - np.linalg.slogdet(between)[1]
+        return 0.5 * log_dets - 0.125 * gap @ np.linalg.solve(between, gap)
+
+    def some(self, active):
+        """Return some of the components, with weights that sum to one."""
+        weights = self.weights[active] / self.weights[active].sum()
+        return GaussianComponents(weights, self.means[active], self.covariances[active])
+
+
+@dataclass(frozen=True)
+class DirectionalComponents:
+    """Von Mises-Fisher components: weights (K,), directions (K, d), concentrations (K,)."""
+
+    weights: np.ndarray
+    directions: np.ndarray
+    concentrations: np.ndarray
+
+    @cached_property
+    def means(self):
+        """Mean parameters (K, d)."""
+        lengths = vmf.mean_resultant_length(self.concentrations, self.directions.shape[1])
+        return self.directions * lengths[:, np.newaxis]
+
+    @cached_property
+    def precisions(self):
+        """P_k (K, d, d), with d log p_k / d mean = P_k (x - mean): inverse covariances."""
+        K, d = self.directions.shape
+        lengths = vmf.mean_resultant_length(self.concentrations, d)
+        complements = vmf.mean_resultant_length(self.concentrations, d, complement=True)
+        along, across = vmf.variance_eigenvalues(lengths, d, complement=complements)
+        squares = self.directions[:, :, np.newaxis] * self.directions[:, np.newaxis, :]
+        scale = np.reshape([1 / along - 1 / across, 1 / across], (2, K, 1, 1))
+        return scale[0] * squares + scale[1] * np.eye(d)
+
+    def log_densities(self, X):
+        """Return the log-density (n, K) of each component at rows X."""
+        parameters = zip(self.directions, self.concentrations, strict=True)
+        return np.column_stack([vmf.logpdf(X, mu, kappa) for mu, kappa in parameters])
+
+    def draw(self, k, n, rng):
+        """Return n rows of component k."""
+        return vmf.rvs(self.directions[k], self.concentrations[k], size=n, random_state=rng)
+
+    def log_affinity(self, i, j):
+        """Return the logarithm of the Bhattacharyya coefficient of two components.
+
+        Phi(R) - (Phi(kappa_i) + Phi(kappa_j)) / 2 for half the length R of the sum of the
+        natural parameters, written so that it does not cancel (derived here).
+        """
+        kappa = self.concentrations[[i, j]]
+        gap = self.directions[i] - self.directions[j]
+        shortfall = kappa.prod() * (gap @ gap)
+        R = np.sqrt(max(kappa.sum() ** 2 - shortfall, 0)) / 2
+        dim = len(gap)
+        deficits = vmf.log_partition_deficit(kappa, dim).mean() - vmf.log_partition_deficit(R, dim)
+        total = 2 * R + kappa.sum()
+        return deficits - (0.5 * shortfall / total if total > 0 else 0.0)
+
+    def some(self, active):
+        """Return some of the components, with weights that sum to one."""
+        weights = self.weights[active] / self.weights[active].sum()
+        return DirectionalComponents(weights, self.directions[active], self.concentrations[active])
+
+
+def read_components(mixture):
+    """Return the components of a fitted mixture, or of a tuple of parameters.
+
+    The tuple holds weights (K,), means (K,) or (K, d) and, unless they are the identity,
+    covariances (K, d, d) or, of one feature, variances (K,).
+    """
+    if isinstance(mixture, tuple | list):
+        if len(mixture) not in (2, 3):
+            raise ValueError(
+                "Parameters should be weights, means and optionally covariances, got "
+                f"{len(mixture)} entries."
+            )
+        return _from_parameters(*mixture)
+    check_is_fitted(mixture)
+    if hasattr(mixture, "concentrations_") and hasattr(mixture, "mean_directions_"):
+        return DirectionalComponents(
+            mixture.weights_, mixture.mean_directions_, mixture.concentrations_
+        )
+    if hasattr(mixture, "covariances_") and hasattr(mixture, "covariance_type"):
+        return GaussianComponents(mixture.weights_, mixture.means_, full_covariances(mixture))
+    raise ValueError(
+        f"{type(mixture).__name__} is not a mixture of Gaussian or von Mises-Fisher components: "
+        "it has neither covariances_ nor concentrations_."
+    )
+
+
+def full_covariances(mixture):
+    """Return the covariances (K, d, d) of a Gaussian mixture of any covariance type."""
+    K, d = mixture.means_.shape
+    covariances = mixture.covariances_
+    if mixture.covariance_type == "full":
+        return covariances
+    if mixture.covariance_type == "tied":
+        return np.tile(covariances, (K, 1, 1))
+    return np.eye(d) * np.reshape(covariances, (K, -1))[:, :, np.newaxis]
+
+
+def log_joint(components, X):
+    """Return log weights plus log-densities, (n, K)."""
+    return np.log(components.weights) + components.log_densities(X)
+
+
+def responsibilities(components, X):
+    """Return the posterior probability of each component at rows X, (n, K)."""
+    scores = log_joint(components, X)
+    return np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
+
+
+def scores(components, X):
+    """Return d log p / d theta at rows X, (n, K - 1 + K d), for weights and means.
+
+    The last weight is one minus the others.
+    """
+    resp = responsibilities(components, X)
+    ratios = resp / components.weights
+    gaps = X[:, np.newaxis, :] - components.means
+    by_means = np.einsum("nk,kde,nke->nkd", resp, components.precisions, gaps, optimize=True)
+    return np.hstack([ratios[:, :-1] - ratios[:, -1:], by_means.reshape(len(X), -1)])
+
+
+def _from_parameters(weights, means, covariances=None):
+    weights = np.array(weights, dtype=np.float64)
+    means = np.array(means, dtype=np.float64)
+    means = means[:, np.newaxis] if means.ndim == 1 else means
+    if weights.ndim != 1 or means.ndim != 2 or len(means) != len(weights):
+        raise ValueError(
+            "Parameters should be weights (n_components,) and means (n_components,) or "
+            f"(n_components, n_features), got shapes {weights.shape} and {means.shape}."
+        )
+    if not (weights >= 0).all() or not np.isclose(weights.sum(), 1, rtol=1e-6):
+        raise ValueError(f"weights should be non-negative and sum to 1, got {weights}.")
+    K, d = means.shape
+    covariances = np.array(
+        np.tile(np.eye(d), (K, 1, 1)) if covariances is None else covariances, dtype=np.float64
+    )
+    if covariances.shape == (K,) and d == 1:
+        covariances = covariances[:, np.newaxis, np.newaxis]
+    if covariances.shape != (K, d, d):
+        raise ValueError(f"covariances should be of shape {(K, d, d)}, got {covariances.shape}.")
+    if not np.isfinite(means).all() or not np.isfinite(covariances).all():
+        raise ValueError("means and covariances should be finite.")
+    symmetric = np.allclose(covariances, covariances.transpose(0, 2, 1))
+    if not symmetric or not (np.linalg.eigvalsh(covariances) > 0).all():
+        raise ValueError("covariances should be symmetric and positive definite.")
+    return GaussianComponents(weights, means, covariances)

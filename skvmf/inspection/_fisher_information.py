@@ -1,0 +1,161 @@
+"""The information that a row holds about the parameters of a mixture."""
+
+import numpy as np
+from scipy.linalg import block_diag
+from scipy.special import logsumexp
+from sklearn.utils import Bunch, check_random_state
+
+from .._engine.coordinates import RelativeCoordinates, pull_back_information
+from ._components import GaussianComponents, log_joint, read_components, scores
+
+_MAX_NODES = 2**18  # of the quadrature; beyond, components are too unlike
+_BLOCK = 4096
+_REACH = 12  # standard deviations beyond the outer means, where densities are below 1e-31
+
+
+def fisher_information(
+    mixture,
+    *,
+    coordinates="absolute",
+    parameters=("weights", "means"),
+    ordering_feature=None,
+    n_samples=100_000,
+    random_state=None,
+):
+    """Return the Fisher information matrix of a mixture, with its eigenvalues.
+
+    Its entries are E[s_i s_j] for the scores s = d log p / d theta, with the expectation under
+    the mixture itself. Where components coincide, or one has no weight, the matrix is singular
+    in every coordinates: relative ones change its eigenvalues, and neither its rank, nor its
+    determinant, nor the lengths that it measures [1]_.
+
+    Parameters
+    ----------
+    mixture : estimator or tuple
+        A fitted mixture of Gaussian or von Mises-Fisher components, or its parameters: weights
+        (K,), means (K,) or (K, d) and, unless they are the identity, covariances (K, d, d) or
+        for d = 1 variances (K,).
+    coordinates : {'absolute', 'relative'}, default='absolute'
+        The means themselves, or the first and the gaps from each to the next.
+    parameters : tuple of str, default=("weights", "means")
+        Which parameters are unknown: 'weights', 'means' or both. Covariances and the shape of
+        von Mises-Fisher components beyond their mean parameters are not.
+    ordering_feature : int, default=None
+        The feature that orders the components in relative coordinates; None is that of the
+        estimator if it has one, else 0.
+    n_samples : int, default=100_000
+        Size of the sample where the expectation is a Monte Carlo average.
+    random_state : int, RandomState instance or None, default=None
+        Seed of that sample.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        With the entries
+
+        information : ndarray of shape (n_parameters, n_parameters)
+            Rows and columns are the weights of all components but the last, then the means by
+            components, or the first mean and the gaps. Components without weight are left out.
+        eigenvalues : ndarray of shape (n_parameters,)
+            In ascending order.
+        method : str
+            'quadrature' for one feature, exact to about 12 digits; else 'monte carlo'.
+
+    Raises
+    ------
+    ValueError
+        If the mixture has other components or the arguments make no sense.
+
+    References
+    ----------
+    .. [1] Esser and Nielsen, "On the influence of enforcing model identifiability on learning
+       dynamics of Gaussian mixture models", section 5.1.
+
+    Examples
+    --------
+    >>> from skvmf.inspection import fisher_information
+    >>> overlap = [0.5, 0.5], [0.0, 0.0]
+    >>> fisher_information(overlap).eigenvalues.round(10) + 0.0
+    array([0. , 0. , 0.5])
+    >>> fisher_information(overlap, coordinates="relative").eigenvalues.round(10) + 0.0
+    array([0.  , 0.  , 1.25])
+    """
+    names = set(parameters) if isinstance(parameters, tuple | list) else set()
+    if not names or not names <= {"weights", "means"}:
+        raise ValueError(f"parameters should hold 'weights', 'means' or both, got {parameters!r}.")
+    if n_samples < 1:
+        raise ValueError(f"n_samples should be at least 1, got {n_samples}.")
+    components = read_components(mixture)
+    components = components.some(components.weights > 0)
+    jacobian = np.eye(components.means.size)
+    if coordinates == "relative":
+        feature = _ordering_feature(mixture, ordering_feature, components)
+        order = np.argsort(components.means[:, feature], kind="stable")
+        components = components.some(order)
+        jacobian = RelativeCoordinates(feature).jacobian(components.means)
+    elif coordinates != "absolute":
+        raise ValueError(f"coordinates should be 'absolute' or 'relative', got {coordinates!r}.")
+    nodes, densities = _quadrature(components)
+    method = "quadrature"
+    if nodes is None:
+        method = "monte carlo"
+        nodes, densities = _sample(components, n_samples, random_state)
+    information = _expected_squares(components, nodes, densities)
+    n_weights = len(components.weights) - 1
+    information = pull_back_information(block_diag(np.eye(n_weights), jacobian), information)
+    kept = np.arange(len(information)) < n_weights
+    kept = (kept & ("weights" in names)) | (~kept & ("means" in names))
+    information = information[np.ix_(kept, kept)]
+    return Bunch(
+        information=information, eigenvalues=np.linalg.eigvalsh(information), method=method
+    )
+
+
+def _ordering_feature(mixture, given, components):
+    feature = getattr(mixture, "ordering_feature", 0) if given is None else given
+    n_features = components.means.shape[1]
+    if not 0 <= feature < n_features:
+        raise ValueError(
+            f"ordering_feature={feature} is out of range: there are {n_features} features, "
+            "counted from 0."
+        )
+    return int(feature)
+
+
+def _quadrature(components):
+    """Return nodes (n, 1) of the trapezoidal rule and their masses, None where there is none.
+
+    The step resolves the narrowest component and the posterior between the widest apart, whose
+    poles lie pi over the slope of its logit away from the real line (derived here).
+    """
+    if not isinstance(components, GaussianComponents) or components.means.shape[1] > 1:
+        return None, None
+    means, scales = components.means[:, 0], np.sqrt(components.covariances[:, 0, 0])
+    lowest, highest = (means - _REACH * scales).min(), (means + _REACH * scales).max()
+    width = scales.min()
+    step = width * min(0.1, 0.5 * width / max(np.ptp(means), width))
+    n_nodes = np.ceil((highest - lowest) / step) + 1
+    if n_nodes > _MAX_NODES:
+        return None, None
+    nodes, step = np.linspace(lowest, highest, int(n_nodes), retstep=True)
+    nodes = nodes[:, np.newaxis]
+    return nodes, step * np.exp(logsumexp(log_joint(components, nodes), axis=1))
+
+
+def _sample(components, n_samples, random_state):
+    """Return rows of the mixture and equal masses."""
+    rng = check_random_state(random_state)
+    counts = rng.multinomial(n_samples, components.weights)
+    rows = [components.draw(k, n, rng) for k, n in enumerate(counts) if n > 0]
+    return np.concatenate(rows), np.full(n_samples, 1 / n_samples)
+
+
+def _expected_squares(components, nodes, masses):
+    """Return the sum of s s' times the masses of the nodes, s being the scores."""
+    K, d = components.means.shape
+    information = np.zeros((K - 1 + K * d,) * 2)
+    for start in range(0, len(nodes), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        s = scores(components, nodes[block])
+        information += (s * masses[block, np.newaxis]).T @ s
+    return information

@@ -1,0 +1,228 @@
+"""Fisher information against integrals, and what a change of coordinates leaves alone."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import integrate, stats
+from sklearn.mixture import GaussianMixture
+
+from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf.inspection import fisher_information
+from skvmf.inspection._components import read_components, scores
+
+MIXTURES = [
+    ([0.5, 0.5], [0.0, 1.0]),
+    ([0.3, 0.7], [0.0, 2.5]),
+    ([0.2, 0.5, 0.3], [-1.0, 0.5, 3.0], [1.0, 0.25, 2.0]),
+    ([0.6, 0.4], [0.0, 12.0], [1.0, 4.0]),
+]
+
+
+def scores_on_the_line(x, weights, means, variances):
+    """Scores of a mixture on the line, as in the textbook."""
+    densities = stats.norm.pdf(x, means, np.sqrt(variances))
+    density = weights @ densities
+    by_weights = (densities[:-1] - densities[-1]) / density
+    by_means = weights * densities / density * (x - means) / variances
+    return np.concatenate([by_weights, by_means]), density
+
+
+@pytest.mark.parametrize("mixture", MIXTURES, ids=str)
+def test_quadrature_agrees_with_adaptive_integration(mixture):
+    weights, means = np.array(mixture[0]), np.array(mixture[1])
+    variances = np.array(mixture[2]) if len(mixture) > 2 else np.ones(len(weights))
+
+    def entry(x, i, j):
+        s, density = scores_on_the_line(x, weights, means, variances)
+        return s[i] * s[j] * density
+
+    found = fisher_information(mixture)
+    assert found.method == "quadrature"
+    assert_allclose(found.eigenvalues, np.linalg.eigvalsh(found.information))
+    edges = np.linspace(means.min() - 20, means.max() + 20, 12)
+    for i, j in [(0, 0), (0, 1), (1, 1), (len(found.information) - 1, 1)]:
+        expected = sum(
+            integrate.quad(entry, a, b, args=(i, j), epsabs=1e-12, epsrel=1e-11, limit=200)[0]
+            for a, b in zip(edges[:-1], edges[1:], strict=True)
+        )
+        assert_allclose(found.information[i, j], expected, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("mixture", MIXTURES, ids=str)
+def test_relative_information_keeps_determinant_and_lengths(mixture):
+    absolute = fisher_information(mixture)
+    relative = fisher_information(mixture, coordinates="relative")
+    K = len(mixture[0])
+    jacobian = np.eye(2 * K - 1)
+    jacobian[K - 1 :, K - 1 :] = np.tri(K)  # d (weights, means) / d (weights, mean, gaps)
+    assert_allclose(
+        relative.information, jacobian.T @ absolute.information @ jacobian, rtol=1e-12, atol=1e-14
+    )
+    determinants = [np.linalg.det(found.information) for found in (absolute, relative)]
+    assert_allclose(determinants[0], determinants[1], rtol=1e-10)
+    for step in np.random.default_rng(0).normal(size=(5, 2 * K - 1)):
+        moved = jacobian @ step
+        assert_allclose(
+            step @ relative.information @ step, moved @ absolute.information @ moved, rtol=1e-10
+        )
+
+
+def test_the_overlap_is_singular_in_all_coordinates():
+    overlap = [0.5, 0.5], [0.0, 0.0]
+    for coordinates, largest in [("absolute", 0.5), ("relative", 1.25)]:
+        found = fisher_information(overlap, coordinates=coordinates)
+        assert_allclose(found.eigenvalues, [0, 0, largest], atol=1e-12)
+        assert np.linalg.matrix_rank(found.information, tol=1e-10) == 1
+
+
+def test_the_clearance_keeps_away_from_it():
+    smallest = [
+        fisher_information(([0.5, 0.5], [0.0, gap]), parameters=("means",)).eigenvalues[0]
+        for gap in [0.0, 0.1, 0.5, 1.0]
+    ]
+    assert_allclose(smallest[0], 0, atol=1e-14)
+    assert (np.diff(smallest) > 0).all()
+
+
+def test_separated_components_have_independent_information():
+    weights, means = np.array([0.2, 0.3, 0.5]), np.array([[0.0, 0.0], [60.0, 0.0], [0.0, 60.0]])
+    covariances = np.array([[[1.0, 0.5], [0.5, 2.0]], np.eye(2), np.diag([4.0, 1.0])])
+    found = fisher_information((weights, means, covariances), random_state=0)
+    assert found.method == "monte carlo"
+    expected = np.zeros((8, 8))
+    expected[:2, :2] = np.diag(1 / weights[:2]) + 1 / weights[2]
+    for k in range(3):
+        block = slice(2 + 2 * k, 4 + 2 * k)
+        expected[block, block] = weights[k] * np.linalg.inv(covariances[k])
+    assert_allclose(found.information, expected, atol=0.15)
+    assert_allclose(np.diagonal(found.information), np.diagonal(expected), rtol=0.03)
+    only = fisher_information((weights, means, covariances), parameters=("weights",))
+    assert only.information.shape == (2, 2)
+
+
+def test_monte_carlo_agrees_with_quadrature():
+    line = fisher_information(([0.3, 0.7], [0.0, 1.5]))
+    plane = fisher_information(
+        ([0.3, 0.7], [[0.0, 5.0], [1.5, 5.0]]), n_samples=200_000, random_state=0
+    )
+    along = np.ix_([0, 1, 3], [0, 1, 3])
+    assert_allclose(plane.information[along], line.information, atol=0.02)
+
+
+def log_density(components, X):
+    return np.log(np.exp(components.log_densities(X)) @ components.weights)
+
+
+def test_scores_are_difference_quotients():
+    rng = np.random.default_rng(0)
+    weights, means = np.array([0.2, 0.3, 0.5]), rng.normal(size=(3, 2))
+    roots = rng.normal(size=(3, 2, 2))
+    covariances = roots @ roots.transpose(0, 2, 1) + np.eye(2)
+    X = rng.normal(size=(20, 2))
+    found = scores(read_components((weights, means, covariances)), X)
+    for i in range(8):
+        quotient = 0
+        for sign in [1, -1]:
+            w, m = weights.copy(), means.copy()
+            if i < 2:
+                w[i] += sign * 1e-5
+                w[2] -= sign * 1e-5
+            else:
+                m.ravel()[i - 2] += sign * 1e-5
+            moved = log_density(read_components((w, m, covariances)), X)
+            quotient += sign * moved / 2e-5
+        assert np.abs(found[:, i] - quotient).max() < 1e-6
+
+
+def test_directional_scores_are_difference_quotients():
+    weights = [0.4, 0.6]
+    means = np.array([[0.5, 0.3, 0.0], [0.0, -0.2, 0.7]])
+    X, _ = VonMisesFisherMixture.from_parameters(weights, means, random_state=0).sample(20)
+
+    def components(moved):
+        return read_components(VonMisesFisherMixture.from_parameters(weights, moved))
+
+    found = scores(components(means), X)
+    for i in range(6):
+        quotient = 0
+        for sign in [1, -1]:
+            moved = means.copy()
+            moved.ravel()[i] += sign * 1e-5
+            quotient += sign * log_density(components(moved), X) / 2e-5
+        assert np.abs(found[:, 1 + i] - quotient).max() < 1e-6
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize("make", [RelativeGMM, SparseGaussianMixture, GaussianMixture])
+def test_fitted_mixtures_are_read(make, covariance_type):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=80), rng.normal(5, 2, size=120)])[:, None]
+    mixture = make(2, covariance_type=covariance_type, random_state=0).fit(X)
+    variances = np.resize(np.ravel(mixture.covariances_), 2)
+    given = mixture.weights_, mixture.means_.ravel(), variances
+    for coordinates in ["absolute", "relative"]:
+        assert_allclose(
+            fisher_information(mixture, coordinates=coordinates).information,
+            fisher_information(given, coordinates=coordinates).information,
+            rtol=1e-10,
+            atol=1e-13,
+        )
+
+
+def test_relative_coordinates_take_the_estimators_order():
+    means, covariances = [[3.0, 0.0], [0.0, 1.0]], np.tile(np.eye(2), (2, 1, 1))
+    options = dict(coordinates="relative", n_samples=2000, random_state=0)
+    mixture = RelativeGMM.from_parameters([0.5, 0.5], means, covariances, ordering_feature=1)
+    expected = fisher_information(([0.5, 0.5], means, covariances), ordering_feature=1, **options)
+    assert_allclose(fisher_information(mixture, **options).information, expected.information)
+    with pytest.raises(ValueError, match="ordering_feature=2 is out of range"):
+        fisher_information(mixture, ordering_feature=2, **options)
+
+
+def test_components_without_weight_are_left_out():
+    found = fisher_information(([0.5, 0.0, 0.5], [0.0, 9.0, 1.0]))
+    assert_allclose(found.information, fisher_information(([0.5, 0.5], [0.0, 1.0])).information)
+
+
+def test_components_too_unlike_for_quadrature_are_sampled():
+    found = fisher_information(
+        ([0.5, 0.5], [0.0, 0.0], [1e-12, 1.0]), n_samples=2000, random_state=0
+    )
+    assert found.method == "monte carlo"
+    assert np.isfinite(found.information).all()
+
+
+def test_a_single_component():
+    assert_allclose(fisher_information(([1.0], [3.0], [4.0])).information, [[0.25]])
+    mixture = VonMisesFisherMixture.from_parameters([1.0], [[0.9, 0.0]])
+    found = fisher_information(mixture, random_state=0)
+    components = read_components(mixture)
+    assert_allclose(found.information, components.precisions[0], rtol=0.05, atol=0.3)
+
+
+@pytest.mark.parametrize(
+    ("mixture", "options", "message"),
+    [
+        (([0.5, 0.6], [0.0, 1.0]), {}, "sum to 1"),
+        (([1.0],), {}, "got 1 entries"),
+        (([0.5, 0.5], [0.0, 1.0, 2.0]), {}, "got shapes"),
+        (([0.5, 0.5], [0.0, np.nan]), {}, "finite"),
+        (([0.5, 0.5], [0.0, 1.0], [1.0, -1.0]), {}, "positive definite"),
+        (([0.5, 0.5], [0.0, 1.0], [1.0, 1.0, 1.0]), {}, r"of shape \(2, 1, 1\)"),
+        (([0.5, 0.5], [0.0, 1.0]), dict(coordinates="polar"), "'absolute' or 'relative'"),
+        (([0.5, 0.5], [0.0, 1.0]), dict(parameters=("means", "x")), "'weights', 'means'"),
+        (([0.5, 0.5], [0.0, 1.0]), dict(parameters=()), "'weights', 'means'"),
+        (([0.5, 0.5], [0.0, 1.0]), dict(n_samples=0), "n_samples"),
+        (RelativeGMM(), {}, "not fitted"),
+    ],
+)
+def test_bad_arguments_are_refused(mixture, options, message):
+    with pytest.raises(ValueError, match=message):
+        fisher_information(mixture, **options)
+
+
+def test_other_estimators_are_refused():
+    from sklearn.cluster import KMeans
+
+    with pytest.raises(ValueError, match="KMeans is not a mixture"):
+        fisher_information(KMeans(1, n_init=1).fit([[0.0], [1.0]]))
