@@ -17,6 +17,7 @@ from .._kernels.gaussian import (
     difference_moments,
     difference_scores,
     gap_norms,
+    gap_products,
     gap_squares,
 )
 from .._kernels.rows import add_labelled_rows
@@ -25,6 +26,7 @@ from .rows import Array
 
 NEAR = 100.0
 TILE = 512  # rows whose differences stay in the processor's second cache
+MAX_PAIRS_DIM = 64  # features beyond which all products of pairs no longer stay there
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,9 @@ class CovarianceType(Protocol):
         """Return the covariance of all rows, in this shape for every component."""
 
 
-def tiles(n: int) -> list[slice]:
-    """Return slices of at most TILE rows."""
-    return [slice(start, min(start + TILE, n)) for start in range(0, n, TILE)]
+def tiles(n: int, size: int = TILE) -> list[slice]:
+    """Return slices of at most `size` rows."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def component_rows(
@@ -127,8 +129,11 @@ class Full:
         return total
 
     def spread(self, cholesky: Array, offsets: Array) -> float:
-        """Differences always: one product a component costs the same about its own mean."""
-        return np.inf
+        """Return the largest length of offsets (K, d) in standard deviations."""
+        if offsets.shape[1] > MAX_PAIRS_DIM:
+            return np.inf
+        white = np.einsum("kd,kde->ke", offsets, cholesky)
+        return float(np.linalg.norm(white, axis=1).max())
 
     def scores(self, X: Array, shape: Shape) -> Array:
         """Return minus half the squared Mahalanobis distances, (n, K)."""
@@ -146,9 +151,19 @@ class Full:
         return scores
 
     def moments(self, X: Array, shares: Shares, shape: Shape) -> tuple[Array, Array]:
-        """Return first (K, d) and second (K, d, d) moments about the means."""
+        """Return first (K, d) and second (K, d, d) moments about the origins.
+
+        Products of pairs are made once for all components; where most shares are zero, or
+        the means are far apart, each component takes its own rows.
+        """
         K, d = shape.means.shape
         first, second = np.zeros((K, d)), np.zeros((K, d, d))
+        if shape.near and isinstance(shares, DenseShares) and not shares.mostly_zero:
+            size = d + d * (d + 1) // 2
+            both = _feature_sums(gap_products, X, shape.origins[0], shares, (K, size))
+            upper = np.triu_indices(d)
+            second[:, upper[0], upper[1]] = second[:, upper[1], upper[0]] = both[:, d:]
+            return both[:, :d], second
         for k, gaps, weighted in weighted_gaps(X, shares, shape.origins):
             first[k] += weighted.sum(axis=0)
             second[k] += np.dot(weighted.T, gaps)
@@ -405,8 +420,9 @@ def _feature_sums(
 ) -> Array:
     """Return sums (K, n_features) of features of the rows about an origin, by share, by tiles."""
     sums = np.zeros(size)
-    values = np.empty((TILE, size[1]))
-    for tile in tiles(len(X)):
+    n_rows = min(TILE, max(32, 2**16 // size[1]))
+    values = np.empty((n_rows, size[1]))
+    for tile in tiles(len(X), n_rows):
         n = tile.stop - tile.start
         features(X[tile], origin, values)
         if isinstance(shares, DenseShares):

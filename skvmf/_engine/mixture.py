@@ -38,7 +38,8 @@ class Statistics:
 
     `value` is the weighted sum of the rows' posterior values, `total` the sum of weights,
     `counts` (K,) and the tuple `moments` are the family's. `worst_value` and `worst_row` are
-    the least likely row's, the first on ties.
+    the least likely row's, the first on ties. The first moments of what has been added go to
+    `spare`, to be filled again.
     """
 
     value: float
@@ -47,6 +48,7 @@ class Statistics:
     moments: tuple[Array, ...]
     worst_value: float
     worst_row: Array
+    spare: list[Array] | None = None
 
     def __iadd__(self, other: "Statistics") -> "Statistics":
         self.value += other.value
@@ -56,6 +58,8 @@ class Statistics:
             mine += theirs
         if other.worst_value < self.worst_value:
             self.worst_value, self.worst_row = other.worst_value, other.worst_row
+        if other.spare is not None:
+            other.spare.append(other.moments[0])
         return self
 
 
@@ -122,6 +126,7 @@ class MixtureModel:
             moments=moments,
             worst_value=float(visible[worst]),
             worst_row=chunk.row(worst),
+            spare=chunk.spare,
         )
 
     def evaluate(self, params: Params, chunk: Chunk) -> Array:

@@ -33,6 +33,7 @@ class DenseChunk:
     weights: Array
     scales: Array
     start: int
+    spare: None = None
 
     def row(self, n: int) -> Array:
         """Return one row as the family sees it, in float64."""
@@ -51,7 +52,11 @@ class Columns:
 
 @dataclass(frozen=True)
 class SparseChunk:
-    """Some rows of a CSR matrix, and where a fit needs them, their columns."""
+    """Some rows of a CSR matrix, and where a fit needs them, their columns.
+
+    `spare` holds sums that have been added to others, to be filled again: at this size fresh
+    pages cost as much as the sums themselves.
+    """
 
     indptr: Array
     indices: Array
@@ -61,6 +66,7 @@ class SparseChunk:
     scales: Array
     start: int
     columns: Columns | None
+    spare: list[Array]
 
     def row(self, n: int) -> Array:
         """Return one row as the family sees it, in float64."""
@@ -230,6 +236,7 @@ class SparseRows(Rows):
             sparse_kernels.csr_normalize(X.indptr, self._X.data)
             assert self._scales is not None
             self._scales = (self._scales != 0).astype(np.float64)
+        self._spare: list[Array] = []
         self._columns: list[Columns] | None = None
         if columns:
             self._columns = [self._by_columns(i) for i in range(len(self._spans))]
@@ -285,6 +292,7 @@ class SparseRows(Rows):
             scales,
             span.start,
             None if self._columns is None else self._columns[i],
+            self._spare,
         )
 
 

@@ -309,12 +309,20 @@ def _dense_sums(chunk: DenseChunk, shares: Shares, K: int) -> Array:
 def _sparse_sums(chunk: SparseChunk, shares: Shares, K: int) -> Array:
     if isinstance(shares, DenseShares) and chunk.columns is not None and not shares.mostly_zero:
         columns = chunk.columns
-        sums = np.empty((chunk.n_features, K))
+        sums = _empty_sums(chunk, K)
         sparse_kernels.columns_dot(columns.ptr, columns.rows, columns.values, shares.resp, sums)
         return sums
-    sums = np.zeros((chunk.n_features, K))
+    sums = _empty_sums(chunk, K)
+    sums[:] = 0
     packed = shares.packed() if isinstance(shares, DenseShares) else shares
     sparse_kernels.csr_scatter(
         chunk.indptr, chunk.indices, chunk.data, packed.sizes, packed.columns, packed.values, sums
     )
     return sums
+
+
+def _empty_sums(chunk: SparseChunk, K: int) -> Array:
+    try:
+        return chunk.spare.pop()
+    except IndexError:
+        return np.empty((chunk.n_features, K))

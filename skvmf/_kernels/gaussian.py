@@ -1,4 +1,4 @@
-"""Gaussian scores and moments by differences from the means: no cancellation, whatever the offset."""
+"""Gaussian scores and moments by differences: no cancellation, whatever the offset."""
 
 import numpy as np
 
@@ -27,6 +27,22 @@ def gap_norms(X, origin, out):
             out[n, j] = gap
             total += gap * gap
         out[n, d] = total
+
+
+@row_kernel
+def gap_products(X, origin, out):
+    """out[n] = [x - c, products of its pairs i <= j by rows], (n, d + d (d + 1) / 2) float64."""
+    d = np.uintp(X.shape[1])
+    for n in range(X.shape[0]):
+        row = out[n]
+        for j in range(d):
+            row[j] = np.float64(X[n, j]) - origin[j]
+        start = d
+        for i in range(d):
+            gap = row[i]
+            for j in range(d - i):
+                row[start + j] = gap * row[i + j]
+            start += d - i
 
 
 @row_kernel

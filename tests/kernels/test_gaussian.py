@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skvmf._kernels.gaussian import difference_moments, difference_scores, gap_norms, gap_squares
+from skvmf._kernels.gaussian import (
+    difference_moments,
+    difference_scores,
+    gap_norms,
+    gap_products,
+    gap_squares,
+)
 
 
 @pytest.fixture(params=[np.float32, np.float64])
@@ -18,6 +24,10 @@ def test_features_about_an_origin(X):
     squares, norms = np.empty((30, 8)), np.empty((30, 5))
     gap_squares(X, origin, squares)
     gap_norms(X, origin, norms)
+    pairs = np.empty((30, 14))
+    gap_products(X, origin, pairs)
+    i, j = np.triu_indices(4)
+    assert_array_equal(pairs, np.hstack([gaps, gaps[:, i] * gaps[:, j]]))
     assert_array_equal(squares, np.hstack([gaps, gaps**2]))
     assert_array_equal(norms[:, :4], gaps)
     assert_allclose(norms[:, 4], (gaps**2).sum(axis=1), rtol=1e-15)
