@@ -20,105 +20,178 @@ from ._jit import row_kernel
 BLOCK = 16  # rows
 FEW = 12  # candidates that are compared pair by pair
 MAX_ITER = 100
+SIGN_32, REST_32, LEAST_32 = np.int32(31), np.int32(2**31 - 1), np.int32(-(2**31))
+SIGN_64, REST_64, LEAST_64 = np.int64(63), np.int64(2**63 - 1), np.int64(-(2**63))
+LIMIT_32, LIMIT_64 = np.finfo(np.float32).max, np.finfo(np.float64).max
 TINY_32, TINY_64 = np.float32(1.1754944e-38), 2.2250738585072014e-308  # smallest normals
+NO_BITS, ONE_BIT = np.uint64(0), np.uint64(1)
 
 
 @row_kernel
-def _shift_rows(scores, slopes, offsets, lanes, tops):
-    """Set scores = slopes * scores + offsets, and find the largest of each row.
+def _is_single(x):
+    """Tell float32 from float64; the compiler knows the answer."""
+    return x.dtype.type(1.0) + x.dtype.type(1e-9) == x.dtype.type(1.0)
 
-    `lanes` holds running maxima eight entries apart, which lets the loop be vectorised.
+
+@row_kernel
+def _largest(row):
+    """Return the largest entry, as float64.
+
+    Compilers vectorise the maximum of integers, not that of floats, which may be nan. So the
+    bits are compared, those of negative numbers flipped to make their order that of integers.
     """
-    K = scores.shape[1]
-    for n in range(scores.shape[0]):
-        row, lane, slope = scores[n], lanes[n], slopes[n]
-        for k in range(K):
-            value = slope * row[k] + offsets[k]
-            row[k] = value
-            lane[k + 8] = value if value > lane[k] else lane[k]
-        top = lane[K]
-        for k in range(K + 1, K + 8):
-            top = lane[k] if lane[k] > top else top
-        tops[n] = top
-
-
-@row_kernel
-def _candidates(row, cut, columns):
-    """Write down the columns where row >= cut; return how many there are."""
-    size = np.uintp(0)
+    if _is_single(row):
+        best = LEAST_32
+        for k in range(row.shape[0]):
+            bits = np.float32(row[k]).view(np.int32)
+            best = max(best, np.int32(bits ^ np.int32(np.int32(bits >> SIGN_32) & REST_32)))
+        return np.float64(np.int32(best ^ np.int32((best >> SIGN_32) & REST_32)).view(np.float32))
+    top = LEAST_64
     for k in range(row.shape[0]):
-        columns[size] = k
-        size += np.uintp(row[k] >= cut)
-    return size
+        bits = np.float64(row[k]).view(np.int64)
+        top = max(top, bits ^ ((bits >> SIGN_64) & REST_64))
+    return np.int64(top ^ ((top >> SIGN_64) & REST_64)).view(np.float64)
 
 
 @row_kernel
-def _sparsemax(y, p):
-    """Solve alpha = 2, p = (y - tau)_+; returns T = 1 + tau."""
-    size, total, count = y.shape[0], 0.0, 0
-    if size <= FEW:  # i has a share if and only if sum_j (y_j - y_i)_+ < 1
-        for i in range(size):
-            above = 0.0
-            for j in range(size):
-                above += max(y[j] - y[i], 0.0)
-            if above < 1:
-                total += 1 + y[i]
-                count += 1
-    else:  # Newton, which is to drop what falls below tau until nothing does
-        previous = size + 1
-        tau = -1.0
-        while True:
-            total, count = 0.0, 0
-            for i in range(size):
-                if y[i] > tau:
-                    total += 1 + y[i]
-                    count += 1
-            if count == previous:
-                break
-            previous = count
-            tau = (total - 1) / count - 1
-    T = (total - 1) / count
+def _mark(rows, width, tops, marks):
+    """Find the largest entry of each row, and set the bits of entries within width of it.
+
+    Column k is bit k % 64 of word k // 64; a nan is marked too. Whole blocks are marked before
+    the first bit is read: how many there are is a guess that processors get wrong, and it
+    costs less once the answer is in memory.
+    """
+    for n in range(rows.shape[0]):
+        tops[n] = _largest(rows[n])
+    for n in range(rows.shape[0]):
+        cut = rows.dtype.type(tops[n]) - width
+        for word in range(marks.shape[1]):
+            part, bits = rows[n, 64 * word : 64 * word + 64], NO_BITS
+            for k in range(part.shape[0]):
+                bits |= NO_BITS if part[k] < cut else ONE_BIT << np.uint64(k)
+            marks[n, word] = bits
+
+
+@row_kernel
+def _pick(marks, rows, tops, n, columns, y):
+    """Write down the columns marked in row n, and y = row - top there; return how many.
+
+    Where nan is among them, or the row's largest is not finite, return 0.
+    """
+    size, sound = np.uintp(0), True
+    if not -np.inf < tops[n] < np.inf:
+        return size
+    for word in range(marks.shape[1]):
+        bits = marks[n, word]
+        while bits:
+            bit = bits & (~bits + ONE_BIT)  # the lowest; its logarithm is a float's exponent
+            k = np.int64(64 * word + (np.float64(bit).view(np.int64) >> 52) - 1023)
+            columns[size] = np.uintp(max(k, 0))
+            y[size] = rows[n, columns[size]] - tops[n]
+            sound &= y[size] <= 0
+            size += np.uintp(1)
+            bits ^= bit
+    return size if sound else np.uintp(0)
+
+
+@row_kernel
+def _sparsemax_of_few(y, size, p):
+    """Solve alpha = 2, p = (1 + y - T)_+: i has a share if and only if sum_j (y_j - y_i)_+ < 1."""
+    total, count = 0.0, 0.0
+    for i in range(size):
+        above = 0.0
+        for j in range(size):
+            above += max(y[j] - y[i], 0.0)
+        share = 1.0 if above < 1 else 0.0
+        total += share * (1 + y[i])
+        count += share
+    T, mean = (total - 1) / count, 0.0
     for i in range(size):
         p[i] = max(1 + y[i] - T, 0.0)
-    return T
+        mean += p[i] * y[i]
+    return 0.5 * (T + mean)
 
 
 @row_kernel
-def _entmax_three_halves(y, p):
-    """Solve alpha = 1.5, p = (y / 2 - tau)_+^2; returns T = 2 (1 + tau)."""
-    size, shift = y.shape[0], 0.0  # shift = 1 + tau
-    if size > FEW:  # Newton on the norm of (1 + y / 2 - shift)_+: convex, so it climbs to shift
-        for _ in range(MAX_ITER):
-            total, squares = 0.0, 0.0
-            for i in range(size):
-                u = max(1 + 0.5 * y[i] - shift, 0.0)
-                total += u
-                squares += u * u
-            step = (squares - math.sqrt(squares)) / total
-            shift += step
-            if step <= 1e-15:
-                break
-    total, squares, count = 0.0, 0.0, 0
+def _sparsemax_of_many(y, size, p):
+    """Solve alpha = 2 by Newton, which drops what falls below T until nothing does."""
+    T, count, previous = 0.5, size + 1.0, 0.0
+    while count != previous:
+        total, previous, count = 0.0, count, 0.0
+        for i in range(size):
+            share = 1.0 if 1 + y[i] > T else 0.0
+            total += share * (1 + y[i])
+            count += share
+        T = (total - 1) / count
+    mean = 0.0
     for i in range(size):
-        u = 1 + 0.5 * y[i] - shift
+        p[i] = max(1 + y[i] - T, 0.0)
+        mean += p[i] * y[i]
+    return 0.5 * (T + mean)
+
+
+@row_kernel
+def _three_halves_shift(total, squares, count):
+    """Return the smaller root of sum (u - shift)^2 = 1, from the sums of u, u^2 and 1."""
+    excess = squares - 1
+    return excess / (total + math.sqrt(max(total * total - count * excess, 0.0)))
+
+
+@row_kernel
+def _three_halves_of_few(y, size, p):
+    """Solve alpha = 1.5, p = (u - shift)_+^2 with u = 1 + y / 2; returns T = 2 shift.
+
+    An entry i has a share if and only if sum_j (u_j - u_i)_+^2 < 1.
+    """
+    total, squares, count = 0.0, 0.0, 0.0
+    for i in range(size):
         above = 0.0
-        if size <= FEW:  # i has a share if and only if sum_j (y_j - y_i)_+^2 / 4 < 1
-            for j in range(size):
-                above += 0.25 * max(y[j] - y[i], 0.0) ** 2
-        if above < 1 and u > 0:
+        for j in range(size):
+            gap = max(y[j] - y[i], 0.0)
+            above += gap * gap
+        share = 1.0 if above < 4 else 0.0
+        u = share * (1 + 0.5 * y[i])
+        total += u
+        squares += u * u
+        count += share
+    shift = _three_halves_shift(total, squares, count)
+    mean = 0.0
+    for i in range(size):
+        u = max(1 + 0.5 * y[i] - shift, 0.0)
+        p[i] = u * u
+        mean += p[i] * y[i]
+    return (4 * shift + mean) / 3
+
+
+@row_kernel
+def _three_halves_of_many(y, size, p):
+    """Solve alpha = 1.5 by Newton on the norm of (u - shift)_+, convex, then by the support."""
+    shift, step = 0.5, 1.0
+    while abs(step) > 1e-5:  # what is left is of the order of its square
+        total, squares, count = 0.0, 0.0, 0.0
+        for i in range(size):
+            u = max(1 + 0.5 * y[i] - shift, 0.0)
             total += u
             squares += u * u
-            count += 1
-    # sum (u - step)^2 = 1 over the support
-    excess = squares - 1
-    shift += excess / (total + math.sqrt(max(total * total - count * excess, 0.0)))
+        step = (squares - math.sqrt(squares)) / total
+        shift = max(shift + step, 0.0)
+    total, squares, count = 0.0, 0.0, 0.0
     for i in range(size):
-        p[i] = max(1 + 0.5 * y[i] - shift, 0.0) ** 2
-    return 2 * shift
+        u = max(1 + 0.5 * y[i] - shift, 0.0)
+        total += u
+        squares += u * u
+        count += 1.0 if u > 0 else 0.0
+    shift += _three_halves_shift(total, squares, count)
+    mean = 0.0
+    for i in range(size):
+        u = max(1 + 0.5 * y[i] - shift, 0.0)
+        p[i] = u * u
+        mean += p[i] * y[i]
+    return (4 * shift + mean) / 3
 
 
 @row_kernel
-def _entmax_below_two(y, c, p):
+def _entmax_below_two(y, size, c, p):
     """Solve 0 < c < 1 as p = exp(log1p(c (y - T)) / c), which keeps its digits as c goes to 0.
 
     Newton on sum(p)^c, convex in T: it climbs from T = 0.
@@ -126,7 +199,7 @@ def _entmax_below_two(y, c, p):
     T = 0.0
     for _ in range(MAX_ITER):
         total, slope = 0.0, 0.0
-        for i in range(y.shape[0]):
+        for i in range(size):
             b = c * (y[i] - T)
             p[i] = math.exp(math.log1p(b) / c) if b > -1 else 0.0
             if p[i] > 0:
@@ -136,28 +209,30 @@ def _entmax_below_two(y, c, p):
         if step <= 1e-15 * max(T, 1.0):
             break
         T += step
-    for i in range(y.shape[0]):
+    mean = 0.0
+    for i in range(size):
         p[i] /= total
-    return T
+        mean += p[i] * y[i]
+    return (T + c * mean) / (1 + c)
 
 
 @row_kernel
-def _last_of_support(y, c):
+def _last_of_support(y, size, c):
     """Find the smallest y with a share: y_i has one where sum_j (c (y_j - y_i))_+^(1/c) < 1."""
     low, high = -1 / c, 0.0  # the last is in (low, high]
     while True:
         least, most = high, low  # of the values still in doubt
-        for i in range(y.shape[0]):
+        for i in range(size):
             if low < y[i] < high:
                 least, most = min(least, y[i]), max(most, y[i])
         if least > most:
             return high
         pivot, middle = least, 0.5 * (least + most)
-        for i in range(y.shape[0]):
+        for i in range(size):
             if pivot < y[i] <= middle:
                 pivot = y[i]
         above = 0.0
-        for i in range(y.shape[0]):
+        for i in range(size):
             if y[i] > pivot:
                 above += (c * (y[i] - pivot)) ** (1 / c)
         if above < 1:
@@ -167,44 +242,86 @@ def _last_of_support(y, c):
 
 
 @row_kernel
-def _entmax_above_two(y, c, p):
+def _entmax_above_two(y, size, c, p):
     """Solve c > 1 by Newton on the smallest share v, p = (c (y - y_last) + v^c)^(1/c).
 
     Derived here: as a function of T the sum has infinite slope where an entry joins, as a
     function of v it is convex with slope >= 1, so Newton falls from v = 1 / count.
     """
-    last, count = _last_of_support(y, c), 0
-    for i in range(y.shape[0]):
+    last, count = _last_of_support(y, size, c), 0
+    for i in range(size):
         count += y[i] >= last
     v = 1.0 / count
     for _ in range(MAX_ITER):
         total, slope = 0.0, 0.0
-        for i in range(y.shape[0]):
-            p[i] = (c * (y[i] - last) + v**c) ** (1 / c) if y[i] >= last else 0.0
+        for i in range(size):
+            gap = c * (y[i] - last)
+            p[i] = (gap + v**c) ** (1 / c) if gap > 0 else (v if gap == 0 else 0.0)
             if p[i] > 0:
                 total += p[i]
                 slope += (v / p[i]) ** (c - 1)
         if total - 1 <= 1e-15 * slope * v:
             break
         v = max(v - (total - 1) / slope, 0.0)
-    for i in range(y.shape[0]):
+    T, mean = last + (1 - v**c) / c, 0.0
+    for i in range(size):
         p[i] /= total
-    return last + (1 - v**c) / c
+        mean += p[i] * y[i]
+    return (T + c * mean) / (1 + c)
 
 
 @row_kernel
-def _entmax(y, alpha, p):
-    """Set p = entmax(y), where max(y) = 0; returns its T."""
-    if y.shape[0] == 1:
-        p[0] = 1.0
-        return 0.0
-    if alpha == 2:
-        return _sparsemax(y, p)
-    if alpha == 1.5:
-        return _entmax_three_halves(y, p)
-    if alpha < 2:
-        return _entmax_below_two(y, alpha - 1, p)
-    return _entmax_above_two(y, alpha - 1, p)
+def _share_out(rows, weights, scales, counts, values, alpha, out, work):
+    """Set out = weights * scales * p, add weights * p to counts, and set values to Omega*.
+
+    Rows are taken in blocks; out may be rows. A row without an entmax, for it holds nan or
+    nothing above -inf, gets zeros and the value -inf.
+    """
+    tops, marks, columns, y, p = work
+    tiny = TINY_32 if _is_single(rows) else TINY_64
+    _mark(rows, rows.dtype.type(1 / (alpha - 1)), tops, marks)
+    for n in range(rows.shape[0]):
+        size = _pick(marks, rows, tops, n, columns, y)
+        for k in range(out.shape[1]):
+            out[n, k] = 0
+        if size == 0:
+            values[n] = -np.inf
+            continue
+        if alpha == 2:
+            value = _sparsemax_of_few(y, size, p) if size <= FEW else _sparsemax_of_many(y, size, p)
+        elif alpha == 1.5:
+            few = size <= FEW
+            value = _three_halves_of_few(y, size, p) if few else _three_halves_of_many(y, size, p)
+        elif alpha < 2:
+            value = _entmax_below_two(y, size, alpha - 1, p)
+        else:
+            value = _entmax_above_two(y, size, alpha - 1, p)
+        values[n] = tops[n] + value
+        for j in range(size):
+            share = weights[n] * p[j]
+            counts[columns[j]] += share
+            share *= scales[n]
+            out[n, columns[j]] = share if share >= tiny else 0.0
+
+
+@row_kernel
+def _work(K):
+    """Return the work space of a block of rows."""
+    marks = np.empty((BLOCK, (K + 63) // 64), np.uint64)
+    return np.empty(BLOCK), marks, np.empty(K, np.uintp), np.empty(K), np.empty(K)
+
+
+@row_kernel
+def entmax(scores, alpha, p, values):
+    """Set the rows of p to entmax of those of scores, (n, K) of one dtype, and values to Omega*.
+
+    The value is -inf where a row has no entmax: it holds nan, or nothing above -inf.
+    """
+    work, ones, counts = _work(scores.shape[1]), np.ones(BLOCK), np.zeros(scores.shape[1])
+    for start in range(0, scores.shape[0], BLOCK):
+        stop = start + BLOCK
+        rows, value, out = scores[start:stop], values[start:stop], p[start:stop]
+        _share_out(rows, ones, ones, counts, value, alpha, out, work)
 
 
 @row_kernel
@@ -225,34 +342,14 @@ def entmax_rows(scores, slopes, offsets, weights, scales, counts, values, alpha)
     values : (n,) float64
     alpha : float > 1
     """
-    N, K = scores.shape
-    c, dtype = alpha - 1, scores.dtype.type
-    zero, width = dtype(0.0), dtype(1 / c)
-    tiny = TINY_32 if dtype(1.0) + dtype(1e-9) == dtype(1.0) else TINY_64
-    lanes = np.full((BLOCK, K + 8), -np.inf, scores.dtype)
-    tops = np.empty(BLOCK, scores.dtype)
-    columns = np.empty(K + 1, np.uintp)
-    all_y, all_p = np.empty(K), np.empty(K)
-    for start in range(0, N, BLOCK):
-        rows = scores[start : start + BLOCK]
-        _shift_rows(rows, slopes[start : start + BLOCK], offsets, lanes, tops)
+    work = _work(scores.shape[1])
+    limit = scores.dtype.type(LIMIT_32 if _is_single(scores) else LIMIT_64)
+    for start in range(0, scores.shape[0], BLOCK):
+        stop = start + BLOCK
+        rows, weight, scale = scores[start:stop], weights[start:stop], scales[start:stop]
         for i in range(rows.shape[0]):
-            row, top, n = rows[i], tops[i], start + i
-            if top == -np.inf:
-                row[:] = zero
-                values[n] = -np.inf
-                continue
-            size = _candidates(row, top - width, columns)
-            y, p = all_y[:size], all_p[:size]
-            for j in range(size):
-                y[j] = np.float64(row[columns[j]]) - np.float64(top)
-            row[:] = zero
-            T = _entmax(y, alpha, p)
-            factor, mean = weights[n] * scales[n], 0.0
-            for j in range(size):
-                k = columns[j]
-                mean += p[j] * y[j]
-                counts[k] += weights[n] * p[j]
-                share = factor * p[j]
-                row[k] = share if share >= tiny else 0.0
-            values[n] = top + (T + c * mean) / alpha
+            row, slope = rows[i], slopes[start + i]
+            for k in range(row.shape[0]):
+                value = slope * row[k] + offsets[k]
+                row[k] = limit if value > limit else value  # slopes may overflow
+        _share_out(rows, weight, scale, counts, values[start:stop], alpha, rows, work)
