@@ -1,0 +1,18 @@
+"""The axes to draw on; matplotlib is imported here, on use."""
+
+
+def get_axes(ax):
+    """Return the axes given, or new ones."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "skvmf.plotting needs matplotlib. Install it with: pip install 'skvmf[plotting]'"
+        ) from error
+    return plt.subplots()[1] if ax is None else ax
+
+
+def feature_names(estimator, features):
+    """Return names for some features of a fitted estimator."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return [f"feature {i}" if names is None else names[i] for i in features]

@@ -1,0 +1,184 @@
+"""Components as ellipses over the rows."""
+
+import numpy as np
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from ._axes import feature_names, get_axes
+
+
+class MixtureDisplay:
+    """Gaussian components as ellipses, over rows coloured by component.
+
+    It is recommended to use :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_components,)
+        Mixture weights; the larger, the more opaque an ellipse.
+    means : ndarray of shape (n_components, 2)
+        Means along the two features drawn.
+    covariances : ndarray of shape (n_components, 2, 2)
+        Covariances of the two features.
+    X : ndarray of shape (n_samples, 2), default=None
+        Rows to draw.
+    labels : ndarray of shape (n_samples,), default=None
+        The component of each row, which gives its colour.
+    feature_names : list of str, default=None
+        Labels of the axes.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes with the picture.
+    figure_ : matplotlib Figure
+        Figure with the axes.
+    scatter_ : matplotlib PathCollection or None
+        The rows.
+    ellipses_ : list of matplotlib Ellipse
+        One for each component with positive weight.
+
+    See Also
+    --------
+    DynamicsDisplay : How the means were learnt.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skvmf import RelativeGMM
+    >>> from skvmf.plotting import MixtureDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(0, 1, (50, 2)), rng.normal(5, 1, (50, 2))])
+    >>> mixture = RelativeGMM(2, random_state=0).fit(X)
+    >>> display = MixtureDisplay.from_estimator(mixture, X)
+    >>> len(display.ellipses_)
+    2
+    """
+
+    def __init__(self, weights, means, covariances, X=None, labels=None, *, feature_names=None):
+        self.weights = weights
+        self.means = means
+        self.covariances = covariances
+        self.X = X
+        self.labels = labels
+        self.feature_names = feature_names
+
+    @classmethod
+    def from_estimator(cls, estimator, X, *, features=(0, 1), labels=None, ax=None, **kwargs):
+        """Draw a fitted Gaussian mixture over rows.
+
+        Parameters
+        ----------
+        estimator : estimator instance
+            A fitted Gaussian mixture of any covariance type.
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        features : tuple of two int, default=(0, 1)
+            The features to draw.
+        labels : array-like of shape (n_samples,), default=None
+            The component of each row; None is ``estimator.predict(X)``.
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None makes new ones.
+        **kwargs : dict
+            Passed on to :meth:`plot`.
+
+        Returns
+        -------
+        display : MixtureDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If the estimator has no covariances, or the features are not two of its own.
+        """
+        check_is_fitted(estimator)
+        if not hasattr(estimator, "covariances_"):
+            raise ValueError(
+                f"{type(estimator).__name__} has no covariances_, and MixtureDisplay draws "
+                "ellipses of covariances. Give a Gaussian mixture."
+            )
+        features = _check_features(features, estimator.means_.shape[1])
+        labels = estimator.predict(X) if labels is None else np.asarray(labels)
+        names = feature_names(estimator, features)
+        rows = check_array(X)[:, features]
+        if labels.shape != (len(rows),):
+            raise ValueError(f"labels should be of shape ({len(rows)},), got {labels.shape}.")
+        means = estimator.means_[:, features]
+        covariances = _covariances_of(estimator, features)
+        display = cls(estimator.weights_, means, covariances, rows, labels, feature_names=names)
+        return display.plot(ax=ax, **kwargs)
+
+    def plot(self, *, ax=None, n_std=2.0, scatter_kwargs=None, ellipse_kwargs=None):
+        """Draw the components, and the rows if there are any.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on; None makes new ones.
+        n_std : float, default=2.0
+            Half the axes of an ellipse, in standard deviations.
+        scatter_kwargs : dict, default=None
+            Passed on to ``Axes.scatter``.
+        ellipse_kwargs : dict, default=None
+            Passed on to ``matplotlib.patches.Ellipse``.
+
+        Returns
+        -------
+        display : MixtureDisplay
+            The display itself.
+        """
+        ax = get_axes(ax)
+        self.scatter_ = None
+        if self.X is not None:
+            colours = "0.6" if self.labels is None else [f"C{label % 10}" for label in self.labels]
+            options = {"c": colours, "s": 10, "alpha": 0.6, "linewidths": 0}
+            self.scatter_ = ax.scatter(*self.X.T, **options | (scatter_kwargs or {}))
+        active = np.flatnonzero(self.weights > 0)
+        self.ellipses_ = [self._ellipse(k, n_std, ellipse_kwargs or {}) for k in active]
+        for ellipse in self.ellipses_:
+            ax.add_patch(ellipse)
+        ax.autoscale_view()
+        if self.feature_names is not None:
+            ax.set(xlabel=self.feature_names[0], ylabel=self.feature_names[1])
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _ellipse(self, k, n_std, options):
+        """Return the ellipse of component k, filled by its weight."""
+        from matplotlib.colors import to_rgba
+        from matplotlib.patches import Ellipse
+
+        variances, axes = np.linalg.eigh(self.covariances[k])
+        width, height = 2 * n_std * np.sqrt(np.maximum(variances, 0))
+        opacity = 0.4 * self.weights[k] / self.weights.max()
+        style = {
+            "facecolor": to_rgba(f"C{k % 10}", opacity),
+            "edgecolor": to_rgba(f"C{k % 10}", 0.3 + opacity),
+            "linewidth": 1.5,
+        }
+        angle = np.degrees(np.arctan2(axes[1, 0], axes[0, 0]))
+        return Ellipse(self.means[k], width, height, angle=angle, **style | options)
+
+
+def _check_features(features, n_features):
+    features = list(features)
+    whole = all(isinstance(i, int | np.integer) and 0 <= i < n_features for i in features)
+    if len(features) != 2 or not whole:
+        raise ValueError(
+            f"features should be two of the {n_features} features, counted from 0, got {features}."
+        )
+    return features
+
+
+def _covariances_of(estimator, features):
+    """Return the covariances (K, 2, 2) of two features."""
+    covariances, K = estimator.covariances_, len(estimator.means_)
+    if estimator.covariance_type == "full":
+        return covariances[:, features][:, :, features]
+    if estimator.covariance_type == "tied":
+        return np.tile(covariances[np.ix_(features, features)], (K, 1, 1))
+    if estimator.covariance_type == "diag":
+        return np.eye(2) * covariances[:, features][:, :, np.newaxis]
+    return np.eye(2) * covariances[:, np.newaxis, np.newaxis]

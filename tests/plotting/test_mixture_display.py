@@ -1,0 +1,116 @@
+"""MixtureDisplay draws what the estimator says."""
+
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.mixture import GaussianMixture
+
+from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf.plotting import MixtureDisplay
+
+to_rgba = pytest.importorskip("matplotlib.colors").to_rgba
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def blobs(d=3):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, d)) @ rng.normal(size=(d, d))
+    X[50:, 0] += 6
+    return X
+
+
+def covariance_of(ellipse, n_std):
+    """The covariance that has this ellipse."""
+    angle = np.radians(ellipse.angle)
+    axes = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    lengths = np.array([ellipse.width, ellipse.height]) / (2 * n_std)
+    return axes @ np.diag(lengths**2) @ axes.T
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize("make", [RelativeGMM, SparseGaussianMixture, GaussianMixture])
+def test_ellipses_have_the_covariances(make, covariance_type):
+    X = blobs()
+    mixture = make(2, covariance_type=covariance_type, random_state=0).fit(X)
+    features = [2, 0]
+    display = MixtureDisplay.from_estimator(mixture, X, features=features, n_std=1.5)
+    for k, ellipse in enumerate(display.ellipses_):
+        full = {
+            "full": lambda k: mixture.covariances_[k],
+            "tied": lambda k: mixture.covariances_,
+            "diag": lambda k: np.diag(mixture.covariances_[k]),
+            "spherical": lambda k: mixture.covariances_[k] * np.eye(3),
+        }[covariance_type](k)
+        expected = full[np.ix_(features, features)]
+        assert_allclose(covariance_of(ellipse, 1.5), expected, rtol=1e-10, atol=1e-12)
+        assert_allclose(ellipse.center, mixture.means_[k, features])
+    assert_array_equal(display.scatter_.get_offsets(), X[:, features])
+    assert display.ax_.get_xlabel() == "feature 2"
+    assert display.figure_ is display.ax_.figure
+
+
+def test_colours_are_labels_and_opacity_is_weight():
+    X = blobs()
+    mixture = RelativeGMM.from_parameters(
+        [0.2, 0.8, 0.0], [[0.0] * 3, [6.0] * 3, [9.0] * 3], np.ones(3), covariance_type="spherical"
+    )
+    display = MixtureDisplay.from_estimator(mixture, X)
+    expected = [to_rgba(f"C{label}") for label in mixture.predict(X)]
+    assert_allclose(display.scatter_.get_facecolors()[:, :3], np.array(expected)[:, :3])
+    light, dark = (ellipse.get_facecolor() for ellipse in display.ellipses_)  # one has no weight
+    assert_allclose([light[:3], dark[:3]], [to_rgba("C0")[:3], to_rgba("C1")[:3]])
+    assert_allclose(light[3] / dark[3], 0.2 / 0.8)
+    truth = np.zeros(150, dtype=int)
+    given = MixtureDisplay.from_estimator(mixture, X, labels=truth)
+    assert len(np.unique(given.scatter_.get_facecolors(), axis=0)) == 1
+
+
+def test_names_axes_and_options_are_passed_on(plt):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(blobs(), columns=["a", "b", "c"])
+    mixture = RelativeGMM(2, random_state=0).fit(frame)
+    _, ax = plt.subplots()
+    display = MixtureDisplay.from_estimator(
+        mixture,
+        frame,
+        features=(1, 2),
+        ax=ax,
+        scatter_kwargs={"s": 3},
+        ellipse_kwargs={"linewidth": 7},
+    )
+    assert display.ax_ is ax
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("b", "c")
+    assert_array_equal(display.scatter_.get_sizes(), [3])
+    assert display.ellipses_[0].get_linewidth() == 7
+    again = display.plot()
+    assert again is display and again.ax_ is not ax
+
+
+def test_parameters_alone_can_be_drawn():
+    display = MixtureDisplay(np.ones(1), np.zeros((1, 2)), np.eye(2)[None]).plot()
+    assert display.scatter_ is None
+    assert len(display.ellipses_) == 1
+
+
+def test_what_cannot_be_drawn_is_refused():
+    X = blobs()
+    mixture = RelativeGMM(2, random_state=0).fit(X)
+    sphere = VonMisesFisherMixture(2, random_state=0).fit(X)
+    for estimator, options, message in [
+        (mixture, dict(features=(0, 3)), "two of the 3 features"),
+        (mixture, dict(features=(0, 1, 2)), "two of the 3 features"),
+        (mixture, dict(features=(0, -1)), "two of the 3 features"),
+        (mixture, dict(labels=[0]), r"shape \(150,\)"),
+        (sphere, {}, "VonMisesFisherMixture has no covariances_"),
+        (RelativeGMM(), {}, "not fitted"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            MixtureDisplay.from_estimator(estimator, X, **options)
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install 'skvmf\[plotting\]'"):
+        MixtureDisplay(np.ones(1), np.zeros((1, 2)), np.eye(2)[None]).plot()
