@@ -6,9 +6,9 @@ import numpy as np
 
 from .._kernels.gaussian import gap_norms
 from .covariances import COVARIANCE_TYPES, NEAR, CovarianceType, Shape, feature_product
-from .mixture import Statistics
 from .posterior import Shares
 from .rows import Array, DenseChunk
+from .statistics import Statistics
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from .em import run_em
-from .mixture import MixtureModel, Params, Statistics
+from .mixture import MixtureModel
 from .posterior import DenseShares, FenchelYoungPosterior, PackedShares, Shares
 from .priors import ModifiedDirichlet
 from .rows import Array, Chunk, Rows
+from .statistics import Params, Statistics
 from .updates import FixedWeights
 
 KMEANS_MAX_ITER = 30

@@ -1,7 +1,6 @@
-"""A mixture model: four answers put together, and the statistics that pass between them."""
+"""A mixture model: four answers put together."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -9,58 +8,8 @@ import numpy as np
 from .posterior import FenchelYoungPosterior, Shares
 from .priors import ModifiedDirichlet
 from .rows import Array, Chunk
-from .updates import ClosedForm
-
-
-@dataclass(frozen=True)
-class Params:
-    """Weights and the family's components, and what has befallen components in this fit.
-
-    `reseeded` marks those that were moved to a row, `resting` those whose weight is on the
-    floor of the weight prior.
-    """
-
-    weights: Array
-    components: Any
-    reseeded: Array
-    resting: Array
-
-    @classmethod
-    def start(cls, weights: Array, components: Any) -> "Params":
-        """Begin a fit: nothing has happened."""
-        nowhere = np.zeros(len(weights), dtype=bool)
-        return cls(weights, components, nowhere, nowhere)
-
-
-@dataclass
-class Statistics:
-    """What blocks of rows add up to.
-
-    `value` is the weighted sum of the rows' posterior values, `total` the sum of weights,
-    `counts` (K,) and the tuple `moments` are the family's. `worst_value` and `worst_row` are
-    the least likely row's, the first on ties. The first moments of what has been added go to
-    `spare`, to be filled again.
-    """
-
-    value: float
-    total: float
-    counts: Array
-    moments: tuple[Array, ...]
-    worst_value: float
-    worst_row: Array
-    spare: list[Array] | None = None
-
-    def __iadd__(self, other: "Statistics") -> "Statistics":
-        self.value += other.value
-        self.total += other.total
-        self.counts += other.counts
-        for mine, theirs in zip(self.moments, other.moments, strict=True):
-            mine += theirs
-        if other.worst_value < self.worst_value:
-            self.worst_value, self.worst_row = other.worst_value, other.worst_row
-        if other.spare is not None:
-            other.spare.append(other.moments[0])
-        return self
+from .statistics import Params, Statistics
+from .updates import ClosedForm, FixedWeights, MapWeights
 
 
 class Family(Protocol):
@@ -89,9 +38,6 @@ class Family(Protocol):
         """Return the log prior density of the active components' parameters."""
 
 
-WeightUpdate = Callable[["MixtureModel", Statistics, Params], Array]
-
-
 class Update(Protocol):
     """How statistics move the components."""
 
@@ -109,7 +55,7 @@ class MixtureModel:
     family: Family
     posterior: FenchelYoungPosterior
     weight_prior: ModifiedDirichlet
-    weight_update: WeightUpdate
+    weight_update: MapWeights | FixedWeights
     update: Update = ClosedForm()
 
     def expect(self, params: Params, chunk: Chunk) -> Statistics:
@@ -151,17 +97,19 @@ class MixtureModel:
         components, broken = self.update(self.family, stats, params.components)
         empty = stats.counts <= 10 * np.finfo(np.float64).eps * stats.total
         counts = np.where(empty | broken, 0.0, stats.counts)
-        reseeded = params.reseeded
-        for k in np.flatnonzero(empty & ~broken & ~reseeded)[:1]:  # one row, one component
+        reseeded = params.reseeded | broken
+        for k in np.flatnonzero(empty & ~reseeded)[:1]:  # one worst row, one component
             components = self.update.reseed(self.family, components, counts > 0, k, stats.worst_row)
             counts[k] = stats.total / len(counts)
-            reseeded = reseeded.copy()
             reseeded[k] = True
-        weights = self.weight_update(self, replace(stats, counts=counts), params)
+        weights = self._new_weights(counts, params)
         resting = weights <= self.weight_prior.floor * (1 + 1e-9)
         few = np.maximum(self.family.min_rows, 1 - self.weight_prior.alpha)
         lost = resting & params.resting & (stats.counts < few) & (counts > 0)
         if lost.any():
             counts[lost] = 0
-            weights = self.weight_update(self, replace(stats, counts=counts), params)
-        return Params(weights, components, reseeded, resting)
+            weights = self._new_weights(counts, params)
+        return Params(weights, components, reseeded | lost, resting)
+
+    def _new_weights(self, counts: Array, params: Params) -> Array:
+        return self.weight_update(self.posterior, self.weight_prior, counts, params.weights)

@@ -18,8 +18,8 @@ import numpy as np
 from .coordinates import Coordinates, RelativeCoordinates
 from .covariances import Shape
 from .gaussian import Gaussian
-from .mixture import Statistics
 from .rows import Array
+from .statistics import Statistics
 
 MAX_HALVINGS = 1100  # from the largest to the smallest float
 

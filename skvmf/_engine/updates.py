@@ -1,27 +1,26 @@
 """How statistics move parameters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from .posterior import FenchelYoungPosterior
+from .priors import ModifiedDirichlet
 from .rows import Array
-
-if TYPE_CHECKING:
-    from .mixture import Family, MixtureModel, Params, Statistics
+from .statistics import Statistics
 
 
 @dataclass(frozen=True)
 class ClosedForm:
     """Components that maximize the penalised expected log-likelihood: EM."""
 
-    def __call__(self, family: Family, stats: Statistics, components: Any) -> tuple[Any, Array]:
+    def __call__(self, family: Any, stats: Statistics, components: Any) -> tuple[Any, Array]:
         """Return the family's maximum, and which components are broken."""
-        return family.maximize(stats, components)
+        better: tuple[Any, Array] = family.maximize(stats, components)
+        return better
 
-    def reseed(self, family: Family, components: Any, alive: Array, k: int, row: Array) -> Any:
+    def reseed(self, family: Any, components: Any, alive: Array, k: int, row: Array) -> Any:
         """Move component k to a row."""
         return family.reseed(components, k, row)
 
@@ -34,27 +33,36 @@ class MapWeights:
     old weights stay where new ones would lower the bound (the guard is derived here).
     """
 
-    def __call__(self, model: MixtureModel, stats: Statistics, params: Params) -> Array:
+    def __call__(
+        self,
+        posterior: FenchelYoungPosterior,
+        prior: ModifiedDirichlet,
+        counts: Array,
+        weights: Array,
+    ) -> Array:
         """Return the weights for the next step."""
-        weights = model.weight_prior.mode(stats.counts)
-        exact = model.weight_prior.flat or not model.posterior.tsallis
-        if exact or not np.array_equal(weights > 0, params.weights > 0):
-            return weights
-        if self._bound(model, stats, weights) < self._bound(model, stats, params.weights):
-            return params.weights
-        return weights
+        better = prior.mode(counts)
+        exact = prior.flat or not posterior.tsallis
+        if exact or not np.array_equal(better > 0, weights > 0):
+            return better
 
-    @staticmethod
-    def _bound(model: MixtureModel, stats: Statistics, weights: Array) -> float:
-        """Return what of the bound depends on the weights, the shares being given."""
-        fit = model.posterior.weight_value(stats.counts, weights)
-        return fit + model.weight_prior.log_density(weights)
+        def bound(weights: Array) -> float:
+            """Return what of the bound depends on the weights, the shares being given."""
+            return posterior.weight_value(counts, weights) + prior.log_density(weights)
+
+        return better if bound(better) >= bound(weights) else weights
 
 
 @dataclass(frozen=True)
 class FixedWeights:
     """Weights that stay as they are."""
 
-    def __call__(self, model: MixtureModel, stats: Statistics, params: Params) -> Array:
+    def __call__(
+        self,
+        posterior: FenchelYoungPosterior,
+        prior: ModifiedDirichlet,
+        counts: Array,
+        weights: Array,
+    ) -> Array:
         """Return the weights for the next step."""
-        return params.weights
+        return weights

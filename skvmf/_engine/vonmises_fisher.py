@@ -8,9 +8,9 @@ from .._kernels import rows as row_kernels
 from .._kernels import sparse as sparse_kernels
 from .._kernels import sphere as sphere_kernels
 from ..distributions import vonmises_fisher as vmf
-from .mixture import Statistics
 from .posterior import DenseShares, Shares
 from .rows import Array, Chunk, DenseChunk, SparseChunk
+from .statistics import Statistics
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._engine import initialization as starts
 from .._engine.em import run_em
-from .._engine.mixture import MixtureModel, Params
+from .._engine.mixture import MixtureModel
 from .._engine.posterior import FenchelYoungPosterior, dense_resp
 from .._engine.priors import ModifiedDirichlet
 from .._engine.rows import make_rows
+from .._engine.statistics import Params
 from .._engine.threads import workers
 from .._engine.updates import MapWeights
 from .._sklearn import (

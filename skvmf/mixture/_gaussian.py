@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.gaussian import Gaussian
-from .._engine.mixture import Params
+from .._engine.statistics import Params
 from .._sklearn import Interval, StrOptions
 from ._base import BaseMixture, check_weights
 

@@ -6,8 +6,9 @@ from numbers import Integral, Real
 import numpy as np
 
 from .._engine.coordinates import AbsoluteCoordinates, RelativeCoordinates
-from .._engine.mixture import MixtureModel, Params
+from .._engine.mixture import MixtureModel
 from .._engine.relative import GradientStep, RelativeECM, RelativeEM
+from .._engine.statistics import Params
 from .._engine.updates import ClosedForm, FixedWeights, MapWeights
 from .._sklearn import Interval, StrOptions
 from ._gaussian import BaseGaussianMixture

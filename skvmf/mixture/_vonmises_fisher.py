@@ -5,7 +5,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.mixture import Params
+from .._engine.statistics import Params
 from .._engine.vonmises_fisher import VonMisesFisher
 from .._sklearn import Interval, StrOptions
 from ..distributions import vonmises_fisher as vmf

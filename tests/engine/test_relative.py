@@ -11,10 +11,10 @@ from scipy.special import logsumexp
 
 from skvmf._engine.coordinates import AbsoluteCoordinates, RelativeCoordinates
 from skvmf._engine.gaussian import Gaussian
-from skvmf._engine.mixture import Statistics
 from skvmf._engine.posterior import DenseShares
 from skvmf._engine.relative import GradientStep, RelativeECM, RelativeEM, objective
 from skvmf._engine.rows import DenseChunk
+from skvmf._engine.statistics import Statistics
 from skvmf._engine.updates import ClosedForm
 
 TYPES = ["full", "tied", "diag", "spherical"]
