@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from joblib import Parallel, cpu_count, delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skvmf._engine.threads import ordered_fold, workers
@@ -71,3 +72,19 @@ def test_a_forked_child_folds_too():
     if child == 0:
         os._exit(0 if ordered_fold(lambda block: block, range(10)) == 45 else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def threads_of_a_fold():
+    with workers() as pool:
+        return 1 if pool is None else pool._max_workers
+
+
+def test_joblib_workers_do_not_oversubscribe():
+    per_worker = Parallel(n_jobs=2)(delayed(threads_of_a_fold)() for _ in range(2))
+    assert max(per_worker) <= max(1, cpu_count() // 2)
+
+
+def test_the_limit_on_blas_is_the_number_of_threads():
+    for n_threads in [1, 2, 3]:
+        with threadpool_limits(n_threads, user_api="blas"):
+            assert threads_of_a_fold() == n_threads
