@@ -66,3 +66,36 @@ class Progress:
             reconstruction_attributes=lambda: self._estimator._attributes(params),
             **self._data,
         )
+
+
+class PathRecorder:
+    """A fit's `Progress` that also keeps the means of every iteration of every start.
+
+    Parameters
+    ----------
+    progress : Progress
+        What reports starts and iterations.
+    """
+
+    def __init__(self, progress):
+        self._progress = progress
+        self._paths = []
+
+    def start(self, index):
+        """Announce a start; return what `run_em` calls after each iteration, and after all."""
+        on_iteration, finish = self._progress.start(index)
+        path = []
+
+        def record(n_iter, bounds, params):
+            path.append(params.components.means)
+            return on_iteration(n_iter, bounds, params)
+
+        def finish_path(result):
+            self._paths.append((result, path))
+            finish(result)
+
+        return record, finish_path
+
+    def path_to(self, result):
+        """Return the means on the way to a result."""
+        return next(path for end, path in self._paths if end is result)

@@ -12,6 +12,7 @@ from .._engine.statistics import Params
 from .._engine.updates import ClosedForm, FixedWeights, MapWeights
 from .._sklearn import Interval, StrOptions
 from ._gaussian import BaseGaussianMixture
+from ._progress import PathRecorder
 
 _PARAMETERS = ("weights", "means", "covariances")
 _OFF_THE_BOUND = 1e-2  # standard deviations by which a gradient's start clears its bound
@@ -278,7 +279,7 @@ default='kmeans'
             ends.append((values.min(initial=np.inf), values.max(initial=-np.inf)))
 
         rows.for_each(measure)
-        lowest, highest = np.min(ends, axis=0)[0], np.max(ends, axis=0)[1]
+        lowest, highest = min(low for low, _ in ends), max(high for _, high in ends)
         needed = (self.n_components - 1) * self.clearance
         if needed > highest - lowest:
             raise ValueError(
@@ -375,7 +376,7 @@ default='kmeans'
         if not self.store_path:
             self.path_ = None
             return super()._best_start(rows, progress)
-        recorder = _PathRecorder(progress)
+        recorder = PathRecorder(progress)
         result = super()._best_start(rows, recorder)
         path = np.array(recorder.path_to(result))
         self.path_ = path[:, self._order(path[-1])]
@@ -394,30 +395,3 @@ default='kmeans'
         if "covariances" not in self.free_parameters:
             free -= self._n_covariance_parameters()
         return free
-
-
-class _PathRecorder:
-    """A fit's `Progress` that also keeps the means of every iteration of every start."""
-
-    def __init__(self, progress):
-        self._progress = progress
-        self._paths = []
-
-    def start(self, index):
-        """Announce a start; return what `run_em` calls after each iteration, and after all."""
-        on_iteration, finish = self._progress.start(index)
-        path = []
-
-        def record(n_iter, bounds, params):
-            path.append(params.components.means)
-            return on_iteration(n_iter, bounds, params)
-
-        def finish_path(result):
-            self._paths.append((result, path))
-            finish(result)
-
-        return record, finish_path
-
-    def path_to(self, result):
-        """Return the means on the way to a result."""
-        return next(path for end, path in self._paths if end is result)
