@@ -35,3 +35,27 @@ def modified_dirichlet_mode(alpha, floor):
         else:
             high = middle
     return np.maximum(floor, excess * high)
+
+
+def entmax(z, alpha):
+    """alpha-entmax of one vector and its conjugate, by bisection on the threshold."""
+    c = alpha - 1
+    y = z - z.max()
+
+    def shares(T):
+        b = np.maximum(1 + c * (y - T), 0.0)
+        with np.errstate(divide="ignore"):
+            return np.exp(np.log(b) / c)
+
+    low, high = 0.0, 1 / c
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (middle, high) if shares(middle).sum() >= 1 else (low, middle)
+    p = shares(low) / shares(low).sum()
+    on = p > 0
+    negentropy = np.sum(p[on] * np.expm1(c * np.log(p[on]))) / (alpha * c)
+    return p, z.max() + p[on] @ y[on] - negentropy
+
+
+def add_packed_rows(X, resp, out):
+    """out += resp.T @ X."""
+    out += resp.astype(float).T @ X.astype(float)

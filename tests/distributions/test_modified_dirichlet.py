@@ -17,7 +17,7 @@ TABLE = Path(__file__).parents[3] / "shared" / "reference" / "mdir_reference.npz
 def test_mode_against_the_reference_table(method):
     if not TABLE.exists():
         pytest.skip("the reference table is not part of the project")
-    table = np.load(TABLE)
+    table = dict(np.load(TABLE))
     for i, floor in enumerate(table["eps"]):
         span = slice(*table["offsets"][i : i + 2])
         alpha = table["alpha"][span]

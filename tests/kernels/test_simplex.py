@@ -3,35 +3,33 @@
 import numpy as np
 import pytest
 
+from skvmf._kernels import simplex
 from skvmf._kernels.simplex import argmax_rows, softmax_rows
 
 from .. import oracles
 
 DTYPES = [np.float32, np.float64]
 WIDTHS = [1, 2, 3, 7, 8, 15, 16, 17, 20, 64, 100]
-FLOOR = np.exp(-60.0)
 
 
-def problem(n, K, dtype, seed=0, spread=3.0):
-    """Arguments of a row kernel, as a dict."""
+def problem(n, K, dtype, seed=0):
+    """Arguments of a row kernel, as a dict in their order."""
     rng = np.random.default_rng(seed)
     return {
-        "scores": (spread * rng.standard_normal((n, K))).astype(dtype),
+        "scores": (3 * rng.standard_normal((n, K))).astype(dtype),
         "slopes": rng.uniform(0.5, 2, n).astype(dtype),
         "offsets": rng.standard_normal(K).astype(dtype),
         "weights": rng.uniform(0, 2, n),
         "scales": rng.uniform(0.5, 2, n),
         "counts": np.zeros(K),
-        "values": np.empty(n),
+        "values": np.full(n, np.nan),
     }
 
 
-def plain(scores, **given):
-    """Arguments with unit slopes, weights and scales, and zero offsets."""
-    scores = np.array(scores)
-    n, K = scores.shape
-    arguments = problem(n, K, scores.dtype)
-    arguments["scores"] = scores
+def plain(scores, dtype=np.float64, **given):
+    """Arguments with slopes, weights and scales of 1 and offsets of 0, but for those given."""
+    scores = np.atleast_2d(np.array(scores, dtype=dtype))
+    arguments = problem(*scores.shape, dtype) | {"scores": scores}
     for name in ("slopes", "weights", "scales"):
         arguments[name][:] = 1
     arguments["offsets"][:] = 0
@@ -41,10 +39,16 @@ def plain(scores, **given):
 
 
 def run(kernel, arguments, *more):
-    """Call a kernel; returns a copy of its arguments, now its results."""
+    """Call a kernel on copies; return them, now its results."""
     arguments = {name: value.copy() for name, value in arguments.items()}
     kernel(*arguments.values(), *more)
     return arguments
+
+
+def labelled(arguments):
+    """Call argmax_rows; return its results, labels among them."""
+    labels = np.full(len(arguments["scores"]), -1, dtype=np.int32)
+    return run(argmax_rows, arguments, labels) | {"labels": labels}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -56,8 +60,8 @@ def test_softmax_is_softmax(n, K, dtype):
     z = oracles.shifted_scores(given["scores"], given["slopes"], given["offsets"])
     q = np.array([oracles.softmax(row) for row in z])
     eps = np.finfo(dtype).eps
-    # the exponent z - max is rounded to its own size
-    tolerance = eps * (4 + np.abs(z).max(axis=1, keepdims=True) + z.max(axis=1, keepdims=True) - z)
+    top = z.max(axis=1, keepdims=True)
+    tolerance = eps * (4 + np.abs(z) + np.abs(top) + (top - z))  # each is rounded to its size
     expected = (given["weights"] * given["scales"])[:, None] * q
     assert np.all(np.abs(result["scores"] - expected) <= tolerance * expected)
     np.testing.assert_allclose(result["counts"], given["weights"] @ q, rtol=30 * eps)
@@ -66,17 +70,123 @@ def test_softmax_is_softmax(n, K, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_exponentials_are_good_to_two_ulp(dtype):
+    exponents = -np.arange(60 * 64) / dtype(64)  # exact, and so are their differences from 0
+    given = plain(np.column_stack([np.zeros_like(exponents), exponents]), dtype)
+    q = run(softmax_rows, given)["scores"].astype(np.longdouble)
+    ratio = q[:, 1] / q[:, 0] / np.exp(exponents.astype(np.longdouble))
+    assert np.abs(ratio - 1).max() <= 2.5 * np.finfo(dtype).eps  # the division's among them
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("K", [2, 20, 100, 1000])
+def test_shares_sum_to_one(K, dtype):
+    q = run(softmax_rows, plain(problem(50, K, dtype)["scores"], dtype))["scores"]
+    np.testing.assert_allclose(q.sum(axis=1, dtype=float), 1, atol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_counts_are_added(dtype):
+    given = problem(20, 5, dtype)
+    once = run(softmax_rows, given)["counts"]
+    given["counts"][:] = 7
+    np.testing.assert_allclose(run(softmax_rows, given)["counts"], 7 + once, rtol=1e-14)
+    np.testing.assert_allclose(once.sum(), given["weights"].sum(), rtol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_do_not_touch_each_other(dtype):
+    given = problem(37, 21, dtype)
+    together = run(softmax_rows, given)
+    by_row = ("scores", "slopes", "weights", "scales", "values")
+    for n in range(37):
+        one = {k: v[n : n + 1] if k in by_row else v for k, v in given.items()}
+        alone = run(softmax_rows, one)
+        np.testing.assert_array_equal(alone["scores"][0], together["scores"][n])
+        assert alone["values"][0] == together["values"][n]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [1e15, 1e30])
+def test_scores_of_any_size(dtype, size):
+    result = run(softmax_rows, plain([[size, -size, 0.0], [-size, -size, -size]], dtype))
+    np.testing.assert_array_equal(result["scores"][0], [1, 0, 0])
+    np.testing.assert_allclose(result["scores"][1], 1 / 3, rtol=1e-6)
+    np.testing.assert_allclose(result["values"], [size, -size], rtol=1e-6)
+    result = labelled(plain([[0.0, -size, size], [-size, -size, -size]], dtype))
+    np.testing.assert_array_equal(result["labels"], [2, 0])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.filterwarnings("ignore:overflow")  # without the compiler
+def test_slopes_that_overflow(dtype):
+    half = np.finfo(dtype).max / 2
+    given = plain([half, half, -half], dtype, slopes=4)
+    result = run(softmax_rows, given)
+    np.testing.assert_array_equal(result["scores"], [[0.5, 0.5, 0]])
+    assert result["values"] == np.finfo(dtype).max
+    assert labelled(given)["labels"] == 0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dead_components_and_impossible_rows(dtype):
+    given = plain([[0.0, 5.0, 0.0], [-np.inf, 1.0, 0.0], [-np.inf, 1.0, -np.inf]], dtype)
+    given["offsets"][1] = -np.inf
+    result = run(softmax_rows, given)
+    np.testing.assert_array_equal(result["scores"], [[0.5, 0, 0.5], [0, 0, 1], [0, 0, 0]])
+    np.testing.assert_allclose(result["values"], [np.log(2), 0, -np.inf], rtol=1e-7)
+    np.testing.assert_array_equal(result["counts"], [0.5, 0, 1.5])
+    result = labelled(given)
+    np.testing.assert_array_equal(result["labels"], [0, 2, 0])
+    np.testing.assert_array_equal(result["values"], [0, 0, -np.inf])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_shares_below_the_floor_are_zero(dtype):
+    depths = np.array([0, 59.5, 60, 60.5, 88, 104, 800], dtype=dtype)
+    q = run(softmax_rows, plain([-depths], dtype))["scores"][0]
+    np.testing.assert_array_equal(q > 0, depths < 60)
+    assert simplex.FLOOR == -60
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_no_subnormal_leaves(dtype):
+    info = np.finfo(dtype)
+    depths = np.linspace(0, 59.9, 40)
+    small = info.tiny * np.array([1e-3, 1.5, 1e3, 1e20])
+    given = plain(np.tile(-depths, (4, 1)), dtype, weights=small)
+    q = run(softmax_rows, given)["scores"]
+    assert np.all((q == 0) | (q >= info.tiny))
+    assert np.all(q[0] == 0)
+    assert np.any(q[2] == 0) and np.any(q[2] > 0)
+    assert np.all(q[3] > 0) == (depths.max() < np.log(1e20))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_weight_of_zero_gives_zeros(dtype):
+    given = problem(6, 9, dtype)
+    given["weights"][:3] = 0
+    given["scales"][3:] = 0
+    result = run(softmax_rows, given)
+    assert not result["scores"].any()
+    np.testing.assert_allclose(result["counts"].sum(), given["weights"].sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("K", WIDTHS)
 def test_argmax_takes_the_first_of_the_largest(K, dtype):
     given = problem(50, K, dtype)
-    given["scores"] = np.round(given["scores"])
+    given["scores"], given["offsets"] = np.round(given["scores"]), np.round(given["offsets"])
     given["slopes"][:] = 2
-    given["offsets"] = np.round(given["offsets"])
-    labels = np.full(50, -1, dtype=np.int32)
-    result = run(argmax_rows, given, labels)
+    result = labelled(given)
     z = oracles.shifted_scores(given["scores"], given["slopes"], given["offsets"])
-    np.testing.assert_array_equal(labels, z.argmax(axis=1))
+    np.testing.assert_array_equal(result["labels"], z.argmax(axis=1))
     np.testing.assert_array_equal(result["values"], z.max(axis=1))
     np.testing.assert_array_equal(result["scores"], given["scores"])
-    counts = np.bincount(labels, given["weights"], K)
+    counts = np.bincount(result["labels"], given["weights"], K)
     np.testing.assert_allclose(result["counts"], counts, rtol=1e-15)
+
+
+def test_two_specialisations_at_most():
+    for kernel in (softmax_rows, argmax_rows):
+        assert len(getattr(kernel, "signatures", [])) <= 2

@@ -1,0 +1,203 @@
+"""Public maps onto the simplex and their losses."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax, softmax
+
+from skvmf.distributions.simplex import entmax, fenchel_young_loss, tsallis_negentropy
+
+ALPHAS = [1.0, 1.25, 1.5, 2.0, 3.0]
+TABLE = Path(__file__).parents[3] / "shared" / "reference" / "entmax_reference.npz"
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("alpha", [1.05, 1.25, 1.5, 2, 3, 4])
+def test_against_the_reference_table(alpha):
+    if not TABLE.exists():
+        pytest.skip("the reference table is not part of the project")
+    table = dict(np.load(TABLE))
+    tolerance = 1e-15 if alpha <= 2 else 1e-11
+    for i in np.flatnonzero(table["alpha"] == alpha):
+        span = slice(*table["offsets"][i : i + 2])
+        p = entmax(table["z"][span], alpha)
+        np.testing.assert_array_equal(p > 0, table["p"][span] > 0)
+        np.testing.assert_allclose(p, table["p"][span], atol=tolerance, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("z", "alpha", "expected"),
+    [
+        ([1.0, 0.5, -2.0], 2, [0.75, 0.25, 0]),
+        ([1.0, 1.0], 1.5, [0.5, 0.5]),
+        ([2.0, 0.0], 1.5, [1.0, 0.0]),
+        ([0.8, 0.0, 0.0], 2, [13 / 15, 1 / 15, 1 / 15]),
+        # p_1 - p_2 = 2 (0.48 + 0.1 i) has closed forms in the two-class problem
+        ([np.sqrt(0.8) - np.sqrt(0.2), 0.0], 1.5, None),
+        ([(0.9**0.25 - 0.1**0.25) / 0.25, 0.0], 1.25, [0.9, 0.1]),
+        ([(0.9**2 - 0.1**2) / 2, 0.0], 3, [0.9, 0.1]),
+        ([(0.9**3 - 0.1**3) / 3, 0.0], 4, [0.9, 0.1]),
+    ],
+)
+def test_known_values(z, alpha, expected):
+    expected = [0.8, 0.2] if expected is None else expected
+    z = np.array(z) * (2 if expected == [0.8, 0.2] else 1)
+    np.testing.assert_allclose(entmax(z, alpha), expected, atol=1e-15)
+
+
+@pytest.mark.parametrize("alpha", [1.25, 1.5, 2.0])
+def test_inverts_its_gradient(alpha, rng):
+    """A dense p is entmax of p^(alpha - 1) / (alpha - 1), the gradient of Omega but for a shift."""
+    p = rng.dirichlet(np.full(8, 5.0), 50)
+    np.testing.assert_allclose(entmax(p ** (alpha - 1) / (alpha - 1), alpha), p, atol=1e-14)
+
+
+def test_alpha_one_is_softmax(rng):
+    z = 5 * rng.standard_normal((30, 7))
+    np.testing.assert_allclose(entmax(z, 1), softmax(z, axis=1), rtol=1e-14)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_axis_and_shape(alpha, axis, rng):
+    z = rng.standard_normal((3, 4, 5))
+    p = entmax(z, alpha, axis=axis)
+    assert p.shape == z.shape
+    np.testing.assert_allclose(p.sum(axis=axis), 1, atol=1e-14)
+    moved = entmax(np.moveaxis(z, axis, -1).copy(), alpha)
+    np.testing.assert_array_equal(np.moveaxis(p, axis, -1), moved)
+    assert entmax(z.transpose(2, 0, 1), alpha, axis=axis).shape == (5, 3, 4)
+    assert entmax(np.empty((0, 3)), alpha).shape == (0, 3)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_dtypes(alpha, rng):
+    z = rng.standard_normal((6, 5))
+    single = entmax(z.astype(np.float32), alpha)
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, entmax(z, alpha), atol=1e-6 if alpha <= 2 else 1e-3)
+    assert entmax([[1, 0]], alpha).dtype == np.float64
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_input_is_left_alone(alpha, rng):
+    z = rng.standard_normal((6, 5))
+    copy = z.copy()
+    entmax(z, alpha)
+    fenchel_young_loss(z, np.full(5, 0.2), alpha)
+    np.testing.assert_array_equal(z, copy)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_huge_and_forbidden_scores(alpha):
+    z = [[1e15, -1e15, 1e15], [-np.inf, 0.0, -np.inf], [-1e300, 1e300, 0.0]]
+    expected = [[0.5, 0, 0.5], [0, 1, 0], [0, 1, 0]]
+    np.testing.assert_allclose(entmax(z, alpha), expected, atol=1e-15)
+
+
+def test_negentropy(rng):
+    p = rng.dirichlet(np.ones(6), 20)
+    p[0] = [1, 0, 0, 0, 0, 0]
+    for alpha in (1.5, 2.0, 3.0):
+        expected = ((p**alpha).sum(axis=1) - 1) / (alpha * (alpha - 1))
+        np.testing.assert_allclose(tsallis_negentropy(p, alpha), expected, atol=1e-15)
+    shannon = np.sum(p[1:] * np.log(p[1:]), axis=1)
+    np.testing.assert_allclose(tsallis_negentropy(p, 1)[1:], shannon, rtol=1e-14)
+    np.testing.assert_allclose(tsallis_negentropy(p, 1 + 1e-9)[1:], shannon, rtol=1e-7)
+    np.testing.assert_array_equal(tsallis_negentropy(p.T, 1.5, axis=0), tsallis_negentropy(p, 1.5))
+    assert np.all(tsallis_negentropy(p[:1], 1.5) == 0)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_loss_is_zero_at_the_target_only(alpha, rng):
+    z = 2 * rng.standard_normal((50, 6))
+    p = entmax(z, alpha)
+    np.testing.assert_allclose(fenchel_young_loss(z, p, alpha), 0, atol=2e-15)
+    other = rng.dirichlet(np.ones(6), 50)
+    assert np.all(fenchel_young_loss(z, other, alpha) > 1e-6)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_loss_is_its_definition(alpha, rng):
+    """Omega*(z) - <z, y> + Omega(y), with the supremum of Omega* found among many points."""
+    z, y = rng.standard_normal(3), np.array([0.2, 0.8, 0.0])
+    points = rng.dirichlet(np.full(3, 0.5), 200_000)
+    conjugate = np.max(points @ z - tsallis_negentropy(points, alpha))
+    expected = conjugate - z @ y + tsallis_negentropy(y, alpha)
+    np.testing.assert_allclose(fenchel_young_loss(z, y, alpha), expected, atol=2e-4)
+    assert fenchel_young_loss(z, y, alpha) >= expected - 1e-12
+
+
+def test_loss_of_alpha_one_is_the_kullback_leibler_divergence(rng):
+    z, y = rng.standard_normal((9, 4)), rng.dirichlet(np.ones(4), 9)
+    expected = np.sum(y * (np.log(y) - log_softmax(z, axis=1)), axis=1)
+    np.testing.assert_allclose(fenchel_young_loss(z, y, 1), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("axis", [0, -1])
+def test_gradient_is_the_finite_difference(alpha, axis, rng):
+    z, y = rng.standard_normal((4, 5)), rng.dirichlet(np.ones(5), 4)
+    if axis == 0:
+        z, y = z.T, y.T
+    loss, gradient = fenchel_young_loss(z, y, alpha, axis=axis, return_gradient=True)
+    np.testing.assert_array_equal(loss, fenchel_young_loss(z, y, alpha, axis=axis))
+    np.testing.assert_allclose(gradient, entmax(z, alpha, axis=axis) - y, atol=1e-15)
+    step = 1e-5
+    for at in np.ndindex(z.shape):
+        bump = np.zeros_like(z)
+        bump[at] = step
+        up = fenchel_young_loss(z + bump, y, alpha, axis=axis).sum()
+        down = fenchel_young_loss(z - bump, y, alpha, axis=axis).sum()
+        np.testing.assert_allclose((up - down) / (2 * step), gradient[at], atol=2e-6)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_loss_of_huge_and_forbidden_scores(alpha):
+    loss = fenchel_young_loss([[1e15, -1e15], [0.0, -np.inf], [0.0, -np.inf]], [1.0, 0.0], alpha)
+    np.testing.assert_allclose(loss, 0, atol=1e-15)
+    assert fenchel_young_loss([0.0, -np.inf], [0.5, 0.5], alpha) == np.inf
+    assert fenchel_young_loss([0.0, -1e15], [0.0, 1.0], alpha) == 1e15
+
+
+def test_loss_of_float32_scores():
+    loss, gradient = fenchel_young_loss(np.float32([1, 0]), [0, 1], 2, return_gradient=True)
+    assert loss == 1
+    assert gradient.dtype == np.float32
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("bad", [[np.nan, 0.0], [np.inf, 0.0], [-np.inf, -np.inf], [0.0, -np.nan]])
+def test_scores_without_an_answer_are_refused(alpha, bad):
+    z = [[0.0, 1.0], bad]
+    with pytest.raises(ValueError, match="slice is number 1"):
+        entmax(z, alpha)
+    with pytest.raises(ValueError, match="scores hold nan"):
+        fenchel_young_loss(z, [0.5, 0.5], alpha)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: entmax([0.0, 1.0], 0.5), "alpha"),
+        (lambda: entmax([0.0, 1.0], np.nan), "alpha"),
+        (lambda: entmax([0.0, 1.0], np.inf), "alpha"),
+        (lambda: entmax([], 1.5), "at least one entry"),
+        (lambda: entmax(np.empty((3, 0)), 1), "at least one entry"),
+        (lambda: entmax([0.0, 1.0], 1.5, axis=1), "axis"),
+        (lambda: tsallis_negentropy([-0.1, 1.1], 2), "negative"),
+        (lambda: tsallis_negentropy([0.5, 0.5], 0), "alpha"),
+        (lambda: fenchel_young_loss([0.0, 1.0], [0.5, 0.6], 2), "sums of 1"),
+        (lambda: fenchel_young_loss([0.0, 1.0], [-0.5, 1.5], 2), "not negative"),
+        (lambda: fenchel_young_loss([0.0, 1.0], [np.nan, 1.0], 2), "target"),
+        (lambda: fenchel_young_loss([0.0, 1.0], [0.2, 0.3, 0.5], 2), "broadcast"),
+    ],
+)
+def test_bad_input_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,184 @@
+"""Sparse posteriors over rows."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from skvmf._kernels import entmax as kernels
+from skvmf._kernels.entmax import entmax_rows
+
+from .. import oracles
+from .test_simplex import plain, problem, run
+
+DTYPES = [np.float32, np.float64]
+ALPHAS = [1.05, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0]
+
+
+def share_out(z, alpha):
+    """Return p and T of the rows of z."""
+    z = np.atleast_2d(np.asarray(z, dtype=float))
+    p, T = np.empty_like(z), np.empty(len(z))
+    kernels.entmax(z, alpha, p, T)
+    return p, T
+
+
+def vectors():
+    """Score vectors of every length and kind."""
+    rng = np.random.default_rng(0)
+    for K in (1, 2, 3, 5, 12, 13, 30, 64, 65, 130):
+        for spread in (0.01, 0.3, 1.0, 3.0, 30.0):
+            z = spread * rng.standard_normal(K)
+            yield z
+            yield np.round(2 * z) / 2  # ties
+    yield np.zeros(40)
+    yield np.full(200, 1e15)
+    yield np.array([0.0, -1.0, -2.0, -0.5])  # on the edge of the support
+    yield np.array([1e15, 1e15 - 0.25, -1e15, 0.0])
+    yield np.r_[np.full(20, -np.inf), 1.0, 0.5]
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_agrees_with_bisection(alpha):
+    # below the root an error of the oracle's threshold is magnified
+    tolerance = 1e-14 if alpha <= 2 else (4e-16) ** (1 / (alpha - 1))
+    for z in vectors():
+        p, _ = share_out(z, alpha)
+        np.testing.assert_allclose(p[0], oracles.entmax(z, alpha)[0], atol=tolerance, rtol=0)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_solves_its_variational_problem(alpha):
+    """The KKT conditions: p^c = 1 + c (y - T) on the support, and that is not positive off it."""
+    c = alpha - 1
+    for z in vectors():
+        p, T = share_out(z, alpha)
+        y, on = z - z.max(), p[0] > 0
+        np.testing.assert_allclose(p.sum(), 1, atol=4e-16 * max(4, len(z) ** 0.5))
+        np.testing.assert_allclose(p[0, on] ** c, 1 + c * (y[on] - T), rtol=0, atol=1e-14)
+        assert np.all(1 + c * (y[~on] - T) <= 1e-14)
+
+
+@pytest.mark.parametrize("alpha", [1.25, 1.5, 2.0, 3.0])
+def test_order_is_kept_and_shifts_do_not_matter(alpha):
+    z = 2 * np.random.default_rng(1).standard_normal(50)
+    z = np.round(z, 3)
+    p, T = share_out([z, z + 8, z[::-1]], alpha)
+    assert np.all(np.diff(p[0, np.argsort(z)]) >= 0)
+    np.testing.assert_allclose(p[1], p[0], atol=1e-14)
+    np.testing.assert_allclose(p[2, ::-1], p[0], atol=1e-15)
+    np.testing.assert_allclose(T, T[0], atol=1e-13)
+
+
+@pytest.mark.parametrize("alpha", [1 + 1e-9, 1 + 1e-5])
+def test_tends_to_softmax(alpha):
+    z = 3 * np.random.default_rng(2).standard_normal(20)
+    np.testing.assert_allclose(
+        share_out(z, alpha)[0][0], oracles.softmax(z), atol=2e1 * (alpha - 1)
+    )
+
+
+def test_tends_to_argmax():
+    z = np.array([0.0, 1.0, 1.0, 0.9])
+    np.testing.assert_allclose(share_out(z, 1e4)[0][0], [0, 0.5, 0.5, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("few", [0, 1, 12])
+@pytest.mark.parametrize("solver", ["sparsemax", "three_halves"])
+def test_few_and_many_agree(solver, few):
+    """Both ways of solving one problem, on either side of where the kernel changes over."""
+    for size in (2, 3, 10, 12, 13, 20):
+        y = -np.sort(np.random.default_rng(few + size).exponential(0.4, size))
+        y -= y.max()
+        p, q = np.empty(size), np.empty(size)
+        T = getattr(kernels, f"_{solver}_of_few")(y, np.uintp(size), p)
+        S = getattr(kernels, f"_{solver}_of_many")(y, np.uintp(size), q)
+        np.testing.assert_allclose(p, q, atol=4e-16)
+        np.testing.assert_allclose(T, S, atol=4e-16)
+
+
+def test_rows_without_an_entmax_are_reported():
+    nan, inf = np.nan, np.inf
+    z = [[1.0, 0.0], [nan, 0.0], [0.0, -nan], [inf, 0.0], [-inf, -inf], [0.0, -inf], [nan, nan]]
+    for alpha in ALPHAS:
+        p, T = share_out(z, alpha)
+        np.testing.assert_array_equal(T >= 0, [1, 0, 0, 0, 0, 1, 0])
+        np.testing.assert_array_equal(p[1:5], 0)
+        np.testing.assert_array_equal(p[5], [1, 0])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize(("n", "K"), [(1, 1), (5, 3), (16, 20), (37, 70)])
+def test_rows_of_an_expectation_step(n, K, alpha, dtype):
+    given = problem(n, K, dtype)
+    result = run(entmax_rows, given, alpha)
+    z = oracles.shifted_scores(given["scores"], given["slopes"], given["offsets"])
+    p, values = zip(*[oracles.entmax(row, alpha) for row in z], strict=True)
+    eps = np.finfo(dtype).eps
+    # a rounding of z moves p by as much, or by its root where alpha > 2
+    tolerance = (30 * eps) ** min(1, 1 / (alpha - 1))
+    np.testing.assert_allclose(
+        result["scores"], (given["weights"] * given["scales"])[:, None] * p, atol=4 * tolerance
+    )
+    np.testing.assert_allclose(result["counts"], given["weights"] @ p, atol=n * tolerance)
+    np.testing.assert_allclose(result["values"], values, rtol=30 * eps, atol=30 * eps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("alpha", [1.25, 1.5, 2.0, 3.0])
+def test_extreme_rows(alpha, dtype):
+    inf, big = np.inf, dtype(1e15)
+    given = plain([[big, 0, -big], [-inf, 1, -inf], [-inf, -inf, -inf], [-big] * 3], dtype)
+    given["offsets"][2] = -inf
+    result = run(entmax_rows, given, alpha)
+    expected = [[1, 0, 0], [0, 1, 0], [0, 0, 0], [0.5, 0.5, 0]]
+    np.testing.assert_allclose(result["scores"], expected, rtol=1e-6)
+    np.testing.assert_allclose(result["values"], [big, 1, -inf, -big], rtol=1e-6)
+    np.testing.assert_allclose(result["counts"], [1.5, 1.5, 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.filterwarnings("ignore:overflow")  # without the compiler
+def test_slopes_that_overflow(dtype):
+    half = np.finfo(dtype).max / 2
+    result = run(entmax_rows, plain([half, half, -half], dtype, slopes=4), 1.5)
+    np.testing.assert_allclose(result["scores"], [[0.5, 0.5, 0]], rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("alpha", [1.05, 1.5, 2.0])
+def test_no_subnormal_leaves(alpha, dtype):
+    tiny = np.finfo(dtype).tiny
+    rng = np.random.default_rng(0)
+    scores = rng.uniform(-1, 0, (200, 9)) / (alpha - 1)
+    scores[:, 0] = 0
+    weights = tiny * 10.0 ** rng.uniform(-2, 12, 200)
+    q = run(entmax_rows, plain(scores, dtype, weights=weights), alpha)["scores"]
+    assert np.all((q == 0) | (q >= tiny))
+    assert np.any(q > 0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_weight_of_zero_gives_zeros(dtype):
+    given = problem(6, 9, dtype)
+    given["weights"][:3] = 0
+    given["scales"][3:] = 0
+    result = run(entmax_rows, given, 1.5)
+    assert not result["scores"].any()
+    np.testing.assert_allclose(result["counts"].sum(), given["weights"].sum(), rtol=1e-6)
+
+
+def test_the_value_is_a_maximum_and_its_gradient_the_shares():
+    rng = np.random.default_rng(3)
+    for alpha, step in itertools.product([1.25, 1.5, 2.0, 3.0], [1e-5]):
+        z = rng.standard_normal(6)
+        rows = z + step * np.vstack([np.eye(6), -np.eye(6)])
+        values = run(entmax_rows, plain(rows), alpha)["values"]
+        gradient = (values[:6] - values[6:]) / (2 * step)
+        np.testing.assert_allclose(gradient, share_out(z, alpha)[0][0], atol=2e-6)
+
+
+def test_few_specialisations():
+    assert len(getattr(entmax_rows, "signatures", [])) <= 2
+    assert len(getattr(kernels.entmax, "signatures", [])) <= 2

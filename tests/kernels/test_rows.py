@@ -1,0 +1,52 @@
+"""Sums of data rows by component."""
+
+import numpy as np
+import pytest
+
+from skvmf._kernels.rows import add_labelled_rows, add_packed_rows, pack_rows
+
+from .. import oracles
+
+DTYPES = [np.float32, np.float64]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("d", [1, 7, 8, 33])
+def test_labelled_rows(d, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, d)).astype(dtype)
+    labels = rng.integers(0, 5, 60).astype(np.int32)
+    factors = rng.uniform(0, 2, 60)
+    out = rng.standard_normal((6, d))
+    expected = out.copy()
+    add_labelled_rows(X, labels, factors, out)
+    oracles.add_labelled_rows(X, labels, factors, expected)
+    np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("K", [1, 6, 20])
+@pytest.mark.parametrize("density", [0.0, 0.2, 1.0])
+def test_packed_rows(K, density, dtype):
+    rng = np.random.default_rng(1)
+    resp = (rng.uniform(0.1, 1, (30, K)) * (rng.uniform(size=(30, K)) < density)).astype(dtype)
+    sizes = np.empty(30, dtype=np.int32)
+    columns = np.empty((30, K), dtype=np.int32)
+    packed = np.empty((30, K), dtype=dtype)
+    pack_rows(resp, sizes, columns, packed)
+    for row, size, column, value in zip(resp, sizes, columns, packed, strict=True):
+        np.testing.assert_array_equal(column[:size], np.flatnonzero(row))
+        np.testing.assert_array_equal(value[:size], row[row != 0])
+    X = rng.standard_normal((30, 9)).astype(dtype)
+    out = rng.standard_normal((K, 9))
+    expected = out.copy()
+    add_packed_rows(X, sizes, columns, packed, out)
+    oracles.add_packed_rows(X, resp, expected)
+    np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-13)
+
+
+def test_sums_do_not_round_in_float32():
+    X = np.ones((100_000, 1), dtype=np.float32)
+    out = np.zeros((1, 1))
+    add_labelled_rows(X, np.zeros(100_000, dtype=np.int32), np.full(100_000, 0.1), out)
+    np.testing.assert_allclose(out, 10_000, rtol=1e-11)
