@@ -25,6 +25,7 @@ from .posterior import DenseShares, Shares, dense_resp
 from .rows import Array
 
 NEAR = 100.0
+PACK = 1 / 8  # density of shares below which visiting the positive ones alone is cheaper
 TILE = 512  # rows whose differences stay in the processor's second cache
 MAX_PAIRS_DIM = 64  # features beyond which all products of pairs no longer stay there
 
@@ -158,7 +159,7 @@ class Full:
         """
         K, d = shape.means.shape
         first, second = np.zeros((K, d)), np.zeros((K, d, d))
-        if shape.near and isinstance(shares, DenseShares) and not shares.mostly_zero:
+        if shape.near and isinstance(shares, DenseShares) and shares.density > PACK:
             size = d + d * (d + 1) // 2
             both = _feature_sums(gap_products, X, shape.origins[0], shares, (K, size))
             upper = np.triu_indices(d)

@@ -19,9 +19,9 @@ class DenseShares:
     resp: Array
 
     @cached_property
-    def mostly_zero(self) -> bool:
-        """Whether so few shares are positive that visiting those alone is cheaper."""
-        return bool(8 * np.count_nonzero(self.resp) < self.resp.size)
+    def density(self) -> float:
+        """Fraction of the shares that are not zero."""
+        return float(np.count_nonzero(self.resp) / self.resp.size)
 
     def packed(self) -> "PackedShares":
         """Return the non-zeros of each row."""

@@ -12,6 +12,9 @@ from .posterior import DenseShares, Shares
 from .rows import Array, Chunk, DenseChunk, SparseChunk
 from .statistics import Statistics
 
+# Densities of shares below which visiting the positive ones alone is cheaper than a product.
+PACK_DENSE, PACK_SPARSE = 1 / 8, 1 / 32
+
 
 @dataclass(frozen=True)
 class Components:
@@ -155,16 +158,12 @@ class VonMisesFisher:
         """
         counts = stats.counts
         full = counts > 0
-        means = _means(stats, out=stats.moments[0])
-        squares = np.einsum("dk,dk->k", means, means)
-        lengths = np.sqrt(squares)
+        directions = stats.moments[0]
+        lengths = _unit_columns(directions, counts)
+        directions[:, lengths == 0] = components.directions[:, lengths == 0]
         complements = 1 - lengths
         if components.tight:
-            lengths, complements = self._tight_lengths(means, stats, components)
-        moving = full & (lengths > 1e-150)
-        directions = means
-        directions /= np.where(moving, lengths, 1.0)
-        directions[:, ~moving] = components.directions[:, ~moving]
+            lengths, complements = self._tight_lengths(directions * lengths, stats, components)
         n_prior = self.prior_strength
         if self.tied:
             n_prior *= int(np.count_nonzero(full))
@@ -257,10 +256,27 @@ class VonMisesFisher:
         return chords
 
 
-def _means(stats: Statistics, out: Array | None = None) -> Array:
+def _unit_columns(sums: Array, counts: Array) -> Array:
+    """Scale columns (d, K) to unit length in place; return their lengths per unit of count.
+
+    Where nothing but rounding is left of a sum its length is 0. Sums are no longer than their
+    counts, which are divided out first where squares might overflow.
+    """
+    scale = counts.max()
+    if 1e-100 < scale < 1e100:
+        scale = 1.0
+    else:
+        sums /= scale
+    norms = np.sqrt(np.einsum("dk,dk->k", sums, sums))
+    lengths: Array = norms * scale / np.where(counts > 0, counts, 1.0)
+    lengths[lengths < 1e-150] = 0
+    sums /= np.where(lengths > 0, norms, 1.0)
+    return lengths
+
+
+def _means(stats: Statistics) -> Array:
     """Return the mean parameters (d, K); 0 for an empty component."""
-    counts = np.where(stats.counts > 0, stats.counts, 1.0)
-    means: Array = np.divide(stats.moments[0], counts, out=out)
+    means: Array = stats.moments[0] / np.where(stats.counts > 0, stats.counts, 1.0)
     return means
 
 
@@ -292,7 +308,7 @@ def _sparse_dot(chunk: SparseChunk, matrix: Array, *, wide: bool) -> Array:
 
 
 def _dense_sums(chunk: DenseChunk, shares: Shares, K: int) -> Array:
-    if isinstance(shares, DenseShares) and not shares.mostly_zero:
+    if isinstance(shares, DenseShares) and shares.density > PACK_DENSE:
         X = chunk.X.astype(shares.resp.dtype, copy=False)
         product: Array = np.dot(X.T, shares.resp).astype(np.float64, copy=False)
         return product
@@ -307,8 +323,8 @@ def _dense_sums(chunk: DenseChunk, shares: Shares, K: int) -> Array:
 
 
 def _sparse_sums(chunk: SparseChunk, shares: Shares, K: int) -> Array:
-    if isinstance(shares, DenseShares) and chunk.columns is not None and not shares.mostly_zero:
-        columns = chunk.columns
+    columns = chunk.columns
+    if isinstance(shares, DenseShares) and shares.density > PACK_SPARSE and columns is not None:
         sums = _empty_sums(chunk, K)
         sparse_kernels.columns_dot(columns.ptr, columns.rows, columns.values, shares.resp, sums)
         return sums

@@ -198,6 +198,15 @@ def test_hard_em_with_tied_concentration_is_spherical_kmeans():
         assert_allclose(mixture.mean_directions_[k], direction, atol=1e-12)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_starts_from_responsibilities(form, temperature):
+    X, y = directions(200, 5)
+    resp = np.full((200, 3), 0.2) + 0.4 * np.eye(3)[y]
+    mixture = VonMisesFisherMixture(3, init_params=resp, temperature=temperature).fit(form(X))
+    assert adjusted_rand_score(y, mixture.labels_) > 0.99
+
+
 def test_warm_start_goes_on():
     X, _ = directions(300, 6, noise=1.5)
     labels = np.random.default_rng(0).integers(3, size=300)
