@@ -10,14 +10,24 @@ from scipy.stats import dirichlet
 from skvmf.distributions import modified_dirichlet
 
 METHODS = ["rounds", "sorting"]
-TABLE = Path(__file__).parents[3] / "shared" / "reference" / "mdir_reference.npz"
+OWN_TABLE = Path(__file__).parents[1] / "reference" / "modified_dirichlet_table.npz"
+SHARED_TABLE = Path(__file__).parents[3] / "shared" / "reference" / "mdir_reference.npz"
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_mode_against_the_reference_table(method):
-    if not TABLE.exists():
-        pytest.skip("the reference table is not part of the project")
-    table = dict(np.load(TABLE))
+    table = dict(np.load(OWN_TABLE))
+    for i, floor in enumerate(table["floor"]):
+        span = slice(*table["offsets"][i : i + 2])
+        x = modified_dirichlet.mode(table["alpha"][span], floor, method)
+        np.testing.assert_allclose(x, table["x"][span], rtol=1e-14)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_mode_and_density_against_the_shared_table(method):
+    if not SHARED_TABLE.exists():
+        pytest.skip("this table is not part of the project")
+    table = dict(np.load(SHARED_TABLE))
     for i, floor in enumerate(table["eps"]):
         span = slice(*table["offsets"][i : i + 2])
         alpha = table["alpha"][span]

@@ -1,6 +1,7 @@
 """Sparse posteriors over rows."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,6 +46,14 @@ def test_agrees_with_bisection(alpha):
     for z in vectors():
         p, _ = share_out(z, alpha)
         np.testing.assert_allclose(p[0], oracles.entmax(z, alpha)[0], atol=tolerance, rtol=0)
+
+
+def test_values_against_the_reference_table():
+    table = dict(np.load(Path(__file__).parents[1] / "reference" / "entmax_table.npz"))
+    for i, alpha in enumerate(table["alpha"]):
+        span = slice(*table["offsets"][i : i + 2])
+        result = run(entmax_rows, plain(table["z"][span]), alpha)
+        np.testing.assert_allclose(result["values"], table["conjugate"][i], rtol=4e-15, atol=1e-15)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
