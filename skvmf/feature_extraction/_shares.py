@@ -32,7 +32,7 @@ def share(mixture, table, used):
     V, K = len(table), len(mixture.weights_)
     posterior, family, params = mixture._posterior(), mixture._family, mixture._params
     packed = posterior.tsallis or posterior.temperature == 0
-    resp = {} if packed else np.zeros((V, K))
+    resp = {} if packed else np.zeros((V, K)) if used is not None else np.empty((V, K))
     scales = np.zeros(V)
     moved = []  # rows that the mixture sees elsewhere: extreme ones, brought into range
     for rows, part in _parts(table, used):
