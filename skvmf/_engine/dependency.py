@@ -247,6 +247,10 @@ class DependencyModel:
         """Return the bound of the rules that the counts were expected under, per sentence."""
         return (stats.value + rules.log_prior) / stats.total
 
+    def comparable(self, before: Rules, after: Rules) -> bool:
+        """Whether a small change of the bound is the end: always, as rules only move."""
+        return True
+
     def maximize(self, stats: RuleCounts, rules: Rules) -> Rules:
         """Return the best rules for the expected counts."""
         return self.estimate.maximize(stats.counts, rules)

@@ -9,11 +9,16 @@ from .threads import workers
 
 
 class Model(Protocol):
-    """What the loop asks of a model: additive statistics, their bound, their maximizer."""
+    """What the loop asks of a model: additive statistics, their bound, their maximizer.
+
+    `comparable` says whether a small change of the bound between two parameters means that
+    the loop is at its end: not where a component has been moved or pruned.
+    """
 
     def expect(self, params: Any, chunk: Any) -> Any: ...  # noqa: D102
     def lower_bound(self, stats: Any, params: Any) -> float: ...  # noqa: D102
     def maximize(self, stats: Any, params: Any) -> Any: ...  # noqa: D102
+    def comparable(self, before: Any, after: Any) -> bool: ...  # noqa: D102
 
 
 class Foldable(Protocol):
@@ -27,12 +32,16 @@ OnIteration = Callable[[int, list[float], Any], bool]
 
 @dataclass(frozen=True)
 class EMResult:
-    """Where the loop stopped: `bounds[i]` is the lower bound of the parameters after i steps."""
+    """Where the loop stopped: `bounds[i]` is the lower bound of the parameters after i steps.
+
+    `stopped` says that the watcher asked for it.
+    """
 
     params: Any
     bounds: list[float]
     n_iter: int
     converged: bool
+    stopped: bool
 
 
 def ignore(n_iter: int, bounds: list[float], params: Any) -> bool:
@@ -55,13 +64,15 @@ def run_em(
     ``on_iteration(n_iter, bounds, params)`` returns True.
     """
     bounds: list[float] = []
+    comparable = False
     with workers():
         for n_iter in range(max_iter + 1):
             stats = rows.fold(partial(model.expect, params))
             bounds.append(model.lower_bound(stats, params))
             stop = on_iteration(n_iter, bounds, params)
-            converged = n_iter > 0 and abs(bounds[-1] - bounds[-2]) < tol
+            converged = comparable and abs(bounds[-1] - bounds[-2]) < tol
             if converged or stop or n_iter == max_iter:
-                return EMResult(params, bounds, n_iter, converged)
-            params = model.maximize(stats, params)
+                return EMResult(params, bounds, n_iter, converged, bool(stop))
+            before, params = params, model.maximize(stats, params)
+            comparable = model.comparable(before, params)
     raise ValueError(f"max_iter must be >= 0, got {max_iter}.")

@@ -147,7 +147,7 @@ class Gaussian:
             covariances[k] = covariances.mean(axis=0)
         return self.components(means, covariances)
 
-    def log_prior(self, components: Shape, active: Array) -> float:
+    def log_prior(self, components: Shape) -> float:
         """Return 0: `reg_covar` is no prior."""
         return 0.0
 
@@ -157,6 +157,11 @@ class Gaussian:
 
     def refreshed(self, fresh: "Gaussian") -> "Gaussian":
         """Return the family for a fit that goes on: there is nothing to take along."""
+        if fresh.covariance_type != self.covariance_type:
+            raise ValueError(
+                f"The fit to go on from has covariance_type={self.covariance_type!r}, not "
+                f"{fresh.covariance_type!r}. Set warm_start=False to start afresh."
+            )
         return fresh
 
     def start(self, stats: Statistics, components: Shape, centres: Array | None = None) -> Shape:

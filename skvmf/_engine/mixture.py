@@ -34,8 +34,8 @@ class Family(Protocol):
     def reseed(self, components: Any, k: int, row: Array) -> Any:
         """Move component k to a row."""
 
-    def log_prior(self, components: Any, active: Array) -> float:
-        """Return the log prior density of the active components' parameters."""
+    def log_prior(self, components: Any) -> float:
+        """Return the log prior density of the components' parameters, pruned ones included."""
 
 
 class Update(Protocol):
@@ -84,8 +84,13 @@ class MixtureModel:
     def lower_bound(self, stats: Statistics, params: Params) -> float:
         """Return the penalised value of the parameters per unit of sample weight."""
         log_prior = self.weight_prior.log_density(params.weights)
-        log_prior += self.family.log_prior(params.components, params.weights > 0)
+        log_prior += self.family.log_prior(params.components)
         return (stats.value + log_prior) / stats.total
+
+    def comparable(self, before: Params, after: Params) -> bool:
+        """Whether the step from before to after moved, re-seeded or pruned no component."""
+        same_weights = np.array_equal(before.weights > 0, after.weights > 0)
+        return same_weights and np.array_equal(before.reseeded, after.reseeded)
 
     def maximize(self, stats: Statistics, params: Params) -> Params:
         """Return better parameters.

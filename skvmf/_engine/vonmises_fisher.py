@@ -14,6 +14,7 @@ from .statistics import Statistics
 
 # Densities of shares below which visiting the positive ones alone is cheaper than a product.
 PACK_DENSE, PACK_SPARSE = 1 / 8, 1 / 32
+MAX_CONCENTRATION = 1e12  # of fitted and given components
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,11 @@ class VonMisesFisher:
 
     def from_natural(self, directions: Array, concentrations: Array) -> Components:
         """Derive the components from directions (K, d) of any length and kappa (K,)."""
+        if (concentrations > MAX_CONCENTRATION).any():
+            raise ValueError(
+                f"Concentrations should be at most {MAX_CONCENTRATION:g}, got "
+                f"{concentrations.max():g}."
+            )
         units = directions / np.abs(directions).max(axis=1, keepdims=True)
         units /= np.linalg.norm(units, axis=1, keepdims=True)
         lengths = vmf.mean_resultant_length(concentrations, self.dim)
@@ -110,6 +116,8 @@ class VonMisesFisher:
 
     def refreshed(self, fresh: "VonMisesFisher") -> "VonMisesFisher":
         """Return a newly made family with this one's anchor."""
+        if fresh.dim != self.dim:
+            raise ValueError(f"The fit to go on from has {self.dim} features, not {fresh.dim}.")
         return replace(fresh, prior_length=self.prior_length)
 
     @property
@@ -139,11 +147,11 @@ class VonMisesFisher:
         return scores, chunk.scales, components.log_normalizers
 
     def moments(self, chunk: Chunk, shares: Shares, components: Components) -> tuple[Array, ...]:
-        """Return the weighted sums of rows (d, K), and where it is tight of 1 - m.x (K,)."""
+        """Return the weighted sums of rows (d, K), and for dense tight rows of 1 - m.x (K,)."""
         K = len(components.lengths)
-        deficits = np.zeros(K)
         if isinstance(chunk, SparseChunk):
-            return _sparse_sums(chunk, shares, K), deficits
+            return (_sparse_sums(chunk, shares, K),)
+        deficits = np.zeros(K)
         if components.tight:
             chords = self._half_squared_chords(chunk, components)
             deficits -= _weigh(chords, shares, chunk)
@@ -162,11 +170,11 @@ class VonMisesFisher:
         lengths = _unit_columns(directions, counts)
         directions[:, lengths == 0] = components.directions[:, lengths == 0]
         complements = 1 - lengths
-        if components.tight:
+        if components.tight and len(stats.moments) == 2:
             lengths, complements = self._tight_lengths(directions * lengths, stats, components)
         n_prior = self.prior_strength
         if self.tied:
-            n_prior *= int(np.count_nonzero(full))
+            n_prior *= len(full)
             lengths = np.atleast_1d(counts @ lengths / counts.sum())
             complements = np.atleast_1d(counts @ complements / counts.sum())
             counts = np.atleast_1d(counts.sum())
@@ -188,13 +196,13 @@ class VonMisesFisher:
         lengths[k], complements[k] = lengths.mean(), complements.mean()
         return self.components(directions, lengths, complements)
 
-    def log_prior(self, components: Components, active: Array) -> float:
-        """Return n0 sum of r0 kappa - Phi(kappa) over the active components."""
+    def log_prior(self, components: Components) -> float:
+        """Return n0 sum of r0 kappa - Phi(kappa); a pruned component keeps its term."""
         if self.prior_strength == 0:
             return 0.0
         log_partition = -components.log_normalizers - vmf.log_sphere_area(self.dim)
         terms = self.prior_length * components.concentrations - log_partition
-        return self.prior_strength * float(terms[active].sum())
+        return self.prior_strength * float(terms.sum())
 
     def anchored(self, stats: Statistics) -> "VonMisesFisher":
         """Centre the prior on the pooled resultant length of a first partition."""

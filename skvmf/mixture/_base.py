@@ -111,7 +111,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
             If the data or a parameter cannot be used; the message says why.
         """
         data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        X = self._validate(X, reset=True)
+        X = self._validate(X, reset=not self._is_warm())
         weights = check_sample_weight(sample_weight, X)
         if X.shape[0] < self.n_components:
             raise ValueError(
@@ -134,7 +134,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
         self.lower_bounds_ = result.bounds
         self.lower_bound_ = result.bounds[-1]
         progress.end()
-        if not self.converged_ and self.max_iter > 0:
+        if not self.converged_ and not result.stopped and self.max_iter > 0:
             warnings.warn(
                 f"The best of {self._n_starts()} starts did not reach tol={self.tol} within "
                 f"max_iter={self.max_iter} iterations. Increase max_iter or tol, or check for "
@@ -267,12 +267,8 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
         log_likelihood : float
             Mean log-density.
         """
-        check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        rows = self._make_rows(X, check_sample_weight(sample_weight, X))
-        model = MixtureModel(self._family, _LOG_DENSITY, ModifiedDirichlet(), MapWeights())
-        stats = rows.fold(partial(model.evaluate, self._params))
-        return float(stats[0] / stats[1]) if stats[1] > 0 else self._family.blank_log_density
+        total, weight = self._log_likelihood(X, sample_weight)
+        return total / weight if weight > 0 else self._family.blank_log_density
 
     def aic(self, X):
         """Return the Akaike information criterion on X; the lower the better.
@@ -288,7 +284,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
             Twice the number of free parameters of the active components less twice the
             log-likelihood.
         """
-        return -2 * self.score(X) * np.shape(X)[0] + 2 * self._n_parameters()
+        return -2 * self._log_likelihood(X)[0] + 2 * self._n_parameters()
 
     def bic(self, X):
         """Return the Bayesian information criterion on X; the lower the better.
@@ -304,8 +300,8 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
             Free parameters of the active components times log n_samples less twice the
             log-likelihood.
         """
-        n_samples = np.shape(X)[0]
-        return -2 * self.score(X) * n_samples + np.log(n_samples) * self._n_parameters()
+        total, n_samples = self._log_likelihood(X)
+        return -2 * total + np.log(max(n_samples, 1)) * self._n_parameters()
 
     def sample(self, n_samples=1):
         """Draw rows from the mixture.
@@ -323,10 +319,10 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
             The component of each row.
         """
         check_is_fitted(self)
-        if n_samples < 1:
+        if not isinstance(n_samples, Integral) or n_samples < 1:
             raise ValueError(
-                f"Invalid value for 'n_samples': {n_samples}. "
-                "Sampling requires at least one sample."
+                f"Invalid value for 'n_samples': {n_samples!r}. "
+                "Sampling requires at least one sample, a whole number of them."
             )
         rng = check_random_state(self.random_state)
         counts = rng.multinomial(n_samples, self.weights_)
@@ -416,6 +412,15 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         return self._make_rows(self._validate(X, reset=False), None)
 
+    def _log_likelihood(self, X, sample_weight=None):
+        """Return the weighted sum of log-densities, and of the weights of rows that count."""
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        rows = self._make_rows(X, check_sample_weight(sample_weight, X))
+        model = MixtureModel(self._family, _LOG_DENSITY, ModifiedDirichlet(), MapWeights())
+        total, weight = rows.fold(partial(model.evaluate, self._params))
+        return float(total), float(weight)
+
     def _expect(self, rows, posterior, write):
         """Call ``write(shares, values, span)`` with the unweighted shares of each block."""
 
@@ -451,12 +456,14 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
         prior = self._weight_prior()
         best = None
         for i in range(self._n_starts()):
-            on_iteration, finish = progress.start(i)
             if self._is_warm():
                 self._family, params = self._warm_params(rows)
             else:
-                self._family, params = self._start(rows, rng)
-                params = self._after_flat_start(rows, params, prior)
+                family, params = self._start(rows, rng)
+                # one anchor for all starts, so that their bounds can be compared
+                self._family = family if best is None else best[0].refreshed(family)
+                params = self._after_flat_start(rows, params, prior, progress.flat_start(i))
+            on_iteration, finish = progress.start(i)
             result = run_em(
                 self._model(prior),
                 rows,
@@ -471,13 +478,20 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
         self._family, result = best
         return result
 
-    def _after_flat_start(self, rows, params, prior):
+    def _after_flat_start(self, rows, params, prior, on_iteration):
         """Run EM under a flat prior first, where the prior would take weight away."""
         if np.all(prior.alpha >= 1) or self.max_iter == 0:
             return params
         if self.flat_start:
             model = self._model(ModifiedDirichlet())
-            params = run_em(model, rows, params, max_iter=self.max_iter, tol=self.tol).params
+            params = run_em(
+                model,
+                rows,
+                params,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                on_iteration=on_iteration,
+            ).params
         largest = np.max(params.weights) * rows.total_weight
         if self.n_components > 1 and np.all(params.weights * rows.total_weight + prior.alpha <= 1):
             warnings.warn(
@@ -555,7 +569,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
         raise ValueError(
             f"init_params as an array should hold labels from 0 to {self.n_components - 1} of "
             f"shape {shape[:1]} or non-negative responsibilities of shape {shape}, "
-            f"got shape {given.shape}."
+            f"got shape {given.shape} and values from {given.min()} to {given.max()}."
         )
 
     # Pickles.

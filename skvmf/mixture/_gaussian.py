@@ -121,7 +121,7 @@ class BaseGaussianMixture(BaseMixture):
     def _attributes(self, params):
         components = params.components
         cholesky = components.cholesky
-        square = self.covariance_type in ("full", "tied")
+        square = self._family.covariance_type in ("full", "tied")
         return super()._attributes(params) | {
             "means_": components.means,
             "covariances_": components.covariances,
@@ -142,7 +142,7 @@ class BaseGaussianMixture(BaseMixture):
             "diag": K * d,
             "spherical": K,
         }
-        return sizes[self.covariance_type]
+        return sizes[self._family.covariance_type]
 
     def _draw(self, counts, rng):
         return np.vstack(
@@ -155,9 +155,9 @@ class BaseGaussianMixture(BaseMixture):
     def _roots(self):
         """Return a root of each covariance, (n_components, n_features, n_features)."""
         K, d = self.means_.shape
-        if self.covariance_type == "full":
+        if self._family.covariance_type == "full":
             return np.linalg.cholesky(self.covariances_)
-        if self.covariance_type == "tied":
+        if self._family.covariance_type == "tied":
             return np.tile(np.linalg.cholesky(self.covariances_), (K, 1, 1))
         variances = np.reshape(self.covariances_, (K, -1))
         return np.eye(d) * np.sqrt(variances)[:, :, None]

@@ -21,35 +21,50 @@ class Progress:
         self._data = data
         self._root = None
         if getattr(estimator, "_skl_callbacks", None):
-            self._root = estimator._init_callback_context(max_subtasks=n_init)
+            self._root = estimator._init_callback_context(max_subtasks=2 * n_init)
             self._root.call_on_fit_task_begin(estimator=estimator, **data)
 
+    def flat_start(self, index):
+        """Return what `run_em` calls after each iteration under a flat prior."""
+        return self._watch(f"Flat start {index}")[0]
+
     def start(self, index):
-        """Announce a start; return what `run_em` calls after each iteration."""
-        estimator, began = self._estimator, perf_counter()
-        if estimator.verbose:
-            print(f"Start {index}")
-        task = None
-        if self._root is not None:
-            task = self._root.subcontext(task_name="start", max_subtasks=estimator.max_iter + 1)
-            task.call_on_fit_task_begin(estimator=estimator, **self._data)
+        """Return what `run_em` calls after each iteration of a start, and after all."""
+        on_iteration, task = self._watch(f"Start {index}")
+
+        def finish(result):
+            if self._estimator.verbose:
+                outcome = "converged" if result.converged else "did not converge"
+                print(f"Start {index} {outcome} after {result.n_iter} iterations.")
+            if task():
+                task().call_on_fit_task_end(estimator=self._estimator, **self._data)
+
+        return on_iteration, finish
+
+    def _watch(self, title):
+        """Return a watcher that announces itself when it is first called, and its task."""
+        estimator, began, tasks = self._estimator, perf_counter(), []
 
         def on_iteration(n_iter, bounds, params):
+            if n_iter == 0:
+                self._announce(title, tasks)
             if estimator.verbose and n_iter % estimator.verbose_interval == 0:
                 line = f"  Iteration {n_iter}"
                 if estimator.verbose > 1:
                     line += f"\t time {perf_counter() - began:.3f} s\t bound {bounds[-1]:.6g}"
                 print(line)
-            return task is not None and self._iteration(task, params)
+            return bool(tasks) and self._iteration(tasks[0], params)
 
-        def finish(result):
-            if estimator.verbose:
-                outcome = "converged" if result.converged else "did not converge"
-                print(f"Start {index} {outcome} after {result.n_iter} iterations.")
-            if task is not None:
-                task.call_on_fit_task_end(estimator=estimator, **self._data)
+        return on_iteration, lambda: tasks[0] if tasks else None
 
-        return on_iteration, finish
+    def _announce(self, title, tasks):
+        if self._estimator.verbose:
+            print(title)
+        if self._root is not None:
+            name = title.rsplit(" ", 1)[0].lower()
+            max_subtasks = self._estimator.max_iter + 1
+            tasks.append(self._root.subcontext(task_name=name, max_subtasks=max_subtasks))
+            tasks[0].call_on_fit_task_begin(estimator=self._estimator, **self._data)
 
     def end(self):
         """Tell the callbacks that the fit is over; the estimator is fitted by now."""
@@ -81,8 +96,12 @@ class PathRecorder:
         self._progress = progress
         self._paths = []
 
+    def flat_start(self, index):
+        """Return what `run_em` calls under a flat prior, which is not on the path."""
+        return self._progress.flat_start(index)
+
     def start(self, index):
-        """Announce a start; return what `run_em` calls after each iteration, and after all."""
+        """Return what `run_em` calls after each iteration of a start, and after all."""
         on_iteration, finish = self._progress.start(index)
         path = []
 

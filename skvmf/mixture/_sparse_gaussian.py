@@ -9,10 +9,12 @@ class SparseGaussianMixture(BaseGaussianMixture):
     """Gaussian mixture with sparse weights, sparse responsibilities, or both.
 
     Does what :class:`~sklearn.mixture.GaussianMixture` does, takes sample weights and
-    float32, and stays exact for clusters far from the origin. By default the prior on the
-    weights is a modified Dirichlet with parameter 0, which removes components that the data
-    does not need; ``entmax_alpha=2`` gives exact zeros in the responsibilities instead, so
-    that outliers do not bend every component.
+    float32, and stays exact for clusters far from the origin. The prior on the weights is a
+    modified Dirichlet: a parameter alpha takes 1 - alpha rows from each component and gives
+    them to those that have more, so that -alpha is about the number of rows below which a
+    component is not worth keeping. The default of 0 only removes what is almost empty.
+    ``entmax_alpha=2`` gives exact zeros in the responsibilities instead, so that outliers do
+    not bend every component.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
 """VonMisesFisherMixture: clusters of directions."""
 
+import warnings
 from numbers import Real
 
 import numpy as np
@@ -30,8 +31,9 @@ class VonMisesFisherMixture(BaseMixture):
         exact maximum likelihood for a shared concentration, and clusters tf-idf rows far
         better.
     concentration_prior : float, default=1.0
-        Strength of the prior on the concentrations, in pseudo-rows. It keeps small and
-        duplicate clusters finite; 0 is plain maximum likelihood.
+        Strength of the prior on the concentrations, in pseudo-rows of weight 1. It keeps small
+        and duplicate clusters finite; 0 is plain maximum likelihood, up to concentrations of
+        1e12.
     negentropy : {'exact', 'ode', 'rational', 'banerjee', 'newton'}, default='exact'
         Route from mean resultant lengths to densities. 'exact', 'ode' and the closed forms
         'rational' [1]_ and 'banerjee' [2]_ work in mean parameters (Bregman clustering),
@@ -248,15 +250,20 @@ default='kmeans'
             raise ValueError("mean_directions contains a zero row, which has no direction.")
         mixture = cls(len(centres), **params)
         mixture._validate_params()
-        family = VonMisesFisher(
-            centres.shape[1],
-            tied=mixture.concentration_type == "tied",
-            method=mixture.negentropy,
-        )
+        tied = mixture.concentration_type == "tied"
+        family = VonMisesFisher(centres.shape[1], tied=tied, method=mixture.negentropy)
         if natural:
-            components = family.from_natural(centres, np.array(concentrations, dtype=np.float64))
+            kappa = np.array(concentrations, dtype=np.float64)
+            if kappa.shape != (len(centres),):
+                raise ValueError(
+                    f"concentrations should have the shape ({len(centres)},), got {kappa.shape}."
+                )
+            components = family.from_natural(centres, kappa)
         else:
             components = family.from_means(centres)
+        kappa = components.concentrations
+        if tied and not np.allclose(kappa, kappa[0]):
+            raise ValueError(f"concentration_type='tied' asks for one concentration, got {kappa}.")
         mixture._family = family
         mixture.n_features_in_ = centres.shape[1]
         weights = check_weights(weights, len(centres), "weights")
@@ -303,6 +310,16 @@ default='kmeans'
         return tags
 
     def _make_family(self, rows):
+        n_pseudo = self.concentration_prior * self.n_components
+        if rows.total_weight < n_pseudo and rows.n_rows >= n_pseudo:
+            warnings.warn(
+                f"The weights of the rows sum to {rows.total_weight:.3g}, less than the "
+                f"{n_pseudo:.3g} pseudo-rows of concentration_prior, which then decides the "
+                "concentrations. A weight counts rows: let them sum to about n_samples, or "
+                "lower concentration_prior.",
+                UserWarning,
+                stacklevel=6,
+            )
         return VonMisesFisher(
             rows.n_features,
             tied=self.concentration_type == "tied",
@@ -339,7 +356,7 @@ default='kmeans'
     def _n_parameters(self):
         check_is_fitted(self)
         K = self.n_active_components_
-        n_concentrations = 1 if self.concentration_type == "tied" else K
+        n_concentrations = 1 if self._family.tied else K
         return K - 1 + K * (self.n_features_in_ - 1) + n_concentrations
 
     def _draw(self, counts, rng):

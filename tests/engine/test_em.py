@@ -17,6 +17,11 @@ class Halving:
     def maximize(self, stats, params):
         return params / 2
 
+    def comparable(self, before, after):
+        return after not in self.moved
+
+    moved = ()
+
 
 class NoRows:
     def fold(self, function):
@@ -37,6 +42,12 @@ def test_tolerance_is_a_change_of_the_bound():
     assert result.bounds[-1] == -1 / 16
 
 
+def test_a_step_that_moves_a_component_is_not_convergence():
+    model = Halving()
+    model.moved = (1 / 16, 1 / 32)
+    assert run_em(model, NoRows(), 1.0, max_iter=100, tol=0.1).n_iter == 6
+
+
 def test_watcher_can_stop():
     seen = []
 
@@ -45,7 +56,7 @@ def test_watcher_can_stop():
         return n_iter == 2
 
     result = run_em(Halving(), NoRows(), 1.0, max_iter=9, tol=0, on_iteration=watch)
-    assert result.n_iter == 2 and not result.converged
+    assert result.n_iter == 2 and result.stopped and not result.converged
     assert seen == [(0, -1.0, 1.0), (1, -0.5, 0.5), (2, -0.25, 0.25)]
 
 

@@ -165,6 +165,22 @@ def test_a_negative_prior_removes_components():
     assert mixture.predict_proba(X)[:, mixture.weights_ == 0].max() == 0
 
 
+def test_the_flat_start_is_reported(capsys):
+    X, _ = blobs()
+    SparseGaussianMixture(3, verbose=1, random_state=0).fit(X)
+    printed = capsys.readouterr().out
+    assert printed.index("Flat start 0") < printed.index("Start 0 converged")
+
+
+def test_a_warm_start_keeps_the_covariance_type():
+    X, _ = blobs()
+    mixture = SparseGaussianMixture(3, warm_start=True, random_state=0).fit(X)
+    mixture.set_params(covariance_type="diag")
+    with pytest.raises(ValueError, match="warm_start=False"):
+        mixture.fit(X)
+    assert mixture.sample(5)[0].shape == (5, 3)  # of the fit as it was
+
+
 def test_a_prior_that_outweighs_the_data_warns():
     X, _ = blobs(60, 2)
     with pytest.warns(UserWarning, match=r"outweighs the data.*above -\d"):

@@ -216,6 +216,9 @@ def test_warm_start_goes_on():
     assert_array_equal(parts.means_, whole.means_)
     with pytest.raises(ValueError, match="warm_start"):
         parts.set_params(n_components=2).fit(X)
+    with pytest.raises(ValueError, match="expecting 6 features"):
+        parts.set_params(n_components=3).fit(X[:, :4])
+    assert parts.predict(X).shape == (300,)  # the old fit is still there
 
 
 def test_max_iter_zero_returns_the_start():
@@ -260,6 +263,12 @@ def test_from_parameters_checks_its_arguments():
         (dict(weights=[0.5], means=[[0.1, 0.0]]), "sum to 1"),
         (dict(weights=[1.0], mean_directions=[[1.0, 0.0]], concentrations=[-1.0]), "kappa"),
         (dict(weights=[1.0], mean_directions=[[0.0, 0.0]], concentrations=[1.0]), "zero row"),
+        (dict(weights=[1.0], mean_directions=[[1.0, 0.0]], concentrations=[1e13]), "at most 1e"),
+        (dict(weights=[1.0], mean_directions=[[1.0, 0.0]], concentrations=[1, 2]), r"shape \(1,\)"),
+        (
+            dict(weights=[0.5, 0.5], means=[[0.1, 0], [0.2, 0]], concentration_type="tied"),
+            "one concentration",
+        ),
     ]:
         with pytest.raises(ValueError, match=message):
             make(**arguments)
@@ -452,6 +461,58 @@ def test_huge_and_tiny_weights():
         assert_allclose(mixture.means_, expected.means_, rtol=1e-10)
 
 
+@pytest.mark.parametrize("kappa", [1e6, 1e9])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tight_sparse_rows_are_fitted_as_dense(kappa, dtype):
+    X = np.vstack([vmf.rvs(e, kappa, size=300, random_state=i) for i, e in enumerate(np.eye(3))])
+    X = X.astype(dtype)
+    options = dict(concentration_prior=0, init_params=np.repeat([0, 1, 2], 300))
+    dense = VonMisesFisherMixture(3, **options).fit(X)
+    csr = VonMisesFisherMixture(3, **options).fit(sparse.csr_array(X))
+    digits = np.finfo(dtype).eps * kappa  # what 1 - m.x still carries
+    assert_allclose(csr.concentrations_, dense.concentrations_, rtol=max(1e-9, 10 * digits))
+    assert_array_equal(csr.labels_, dense.labels_)
+
+
+def test_duplicates_do_not_bend_other_components():
+    X = counts(300, 40)
+    copies = sparse.vstack([X, sparse.vstack([X[[0]]] * 60)]).tocsr()
+    options = dict(random_state=0, max_iter=30)
+    csr = VonMisesFisherMixture(4, **options).fit(copies)
+    dense = VonMisesFisherMixture(4, **options).fit(copies.toarray())
+    assert_array_equal(csr.labels_, dense.labels_)
+    assert_allclose(csr.concentrations_, dense.concentrations_, rtol=1e-5)
+
+
+def test_pruning_is_not_convergence():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    X[:100, 0] += 5
+    X[100:200, 1] += 5
+    mixture = VonMisesFisherMixture(
+        6, random_state=1, weight_concentration_prior=-3, max_iter=400
+    ).fit(X)
+    again = VonMisesFisherMixture(
+        6, random_state=1, weight_concentration_prior=-3, max_iter=400, tol=1e-7
+    ).fit(X)
+    assert mixture.converged_
+    assert mixture.n_active_components_ == again.n_active_components_
+
+
+def test_weights_that_the_prior_outweighs_warn():
+    X, _ = directions(300, 5)
+    with pytest.warns(UserWarning, match="pseudo-rows.*about n_samples"):
+        VonMisesFisherMixture(3, random_state=0).fit(X, sample_weight=np.full(300, 1 / 300))
+
+
+def test_zero_rows_count_nothing_in_the_criteria():
+    X, _ = directions(60, 4)
+    with_zeros = np.vstack([X, np.zeros((20, 4))])
+    mixture = VonMisesFisherMixture(3, random_state=0).fit(X)
+    assert_allclose(mixture.bic(with_zeros), mixture.bic(X))
+    assert_allclose(mixture.aic(with_zeros), mixture.aic(X))
+
+
 def test_tight_clusters_keep_their_digits():
     truth = VonMisesFisherMixture.from_parameters(
         [0.5, 0.5],
@@ -617,7 +678,7 @@ def test_callbacks_see_iterations_and_can_stop():
     assert isinstance(StopAtThree(), callback.FitCallback)
     mixture = VonMisesFisherMixture(3, init_params="random", tol=0, random_state=0)
     mixture.set_callbacks(StopAtThree()).fit(X)
-    assert mixture.n_iter_ == 2
+    assert mixture.n_iter_ == 2 and not mixture.converged_
     assert seen == sorted(seen) and len(seen) == 3
     assert seen[-1] == mixture.score(X)
 
