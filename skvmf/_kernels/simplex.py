@@ -213,14 +213,14 @@ def softmax_rows(scores, slopes, offsets, weights, scales, counts, values):
 
 @row_kernel
 def _first_rows(z, tops, labels):
-    """Where each row of z first equals its largest."""
+    """Find where each row of z first equals its largest; 0 where a nan does not even that."""
     K = np.int32(z.shape[1])
     for n in range(labels.shape[0]):
         row, top, first = z[n], tops[n], K
         for k in range(row.shape[0]):
             found = np.int32(k) if row[k] == top else K
             first = found if found < first else first
-        labels[n] = first
+        labels[n] = first if first < K else 0
 
 
 @row_kernel

@@ -187,6 +187,12 @@ def test_argmax_takes_the_first_of_the_largest(K, dtype):
     np.testing.assert_allclose(result["counts"], counts, rtol=1e-15)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_labels_are_columns_even_of_nan(dtype):
+    result = labelled(plain([[np.nan, np.nan], [-np.nan, 1.0], [np.nan, 1.0]], dtype))
+    assert set(result["labels"]) <= {0, 1}
+
+
 def test_two_specialisations_at_most():
     for kernel in (softmax_rows, argmax_rows):
         assert len(getattr(kernel, "signatures", [])) <= 2
