@@ -36,7 +36,7 @@ def log_kernel(x: ArrayLike, alpha: ArrayLike) -> Any:
     Returns
     -------
     float or ndarray of shape (...,)
-        sum_i (alpha_i - 1) log x_i, where 0 log 0 is 0.
+        The value of sum_i (alpha_i - 1) log x_i, where 0 log 0 is 0.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def posterior(alpha: ArrayLike, counts: ArrayLike) -> Array:
     Returns
     -------
     ndarray of shape (n,)
-        alpha + counts.
+        The sum alpha + counts.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def log_normalizer(alpha: ArrayLike, floor: float) -> float:
     Returns
     -------
     float
-        log of the integral of prod_i x_i^(alpha_i - 1) over the first n - 1 coordinates.
+        The log of the integral of prod_i x_i^(alpha_i - 1) over the first n - 1 coordinates.
 
     Raises
     ------
