@@ -157,6 +157,11 @@ def sources_but(name):
     return pytest.mark.parametrize("path", paths, ids=Path.as_posix)
 
 
+def test_every_folder_is_a_package_and_so_part_of_a_wheel():
+    folders = {path.parent for path in SOURCES}
+    assert folders == {path.parent for path in SOURCES if path.name == "__init__.py"}
+
+
 @sources_but("__init__.py")
 def test_imports_point_downward(path):
     check(upward_imports, path)
