@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
@@ -26,6 +27,8 @@ def check_sample_weight(sample_weight: Any, X: Any) -> Any:
     weights = _check_sample_weight(
         sample_weight, X, dtype="float64", ensure_non_negative=True, copy=False
     )
+    if not np.isfinite(weights.sum()):
+        raise ValueError("Sample weights are too large: their sum overflows. Scale them down.")
     if not weights.any():
         raise ValueError("Sample weights are all zero: at least one row must have weight.")
     return weights

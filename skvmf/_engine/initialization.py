@@ -113,7 +113,7 @@ def first_row(rows: Rows) -> Array:
 
 
 def random_rows(rows: Rows, n_components: int, rng: np.random.RandomState) -> Array:
-    """Draw K rows with positive weight, distinct in value where the data has as many."""
+    """Draw K rows with positive weight, distinct in value if 20 K drawn rows have as many."""
     weights = rows.sampling_weights()
     candidates = np.flatnonzero(weights > 0)
     chosen: list[Array] = []

@@ -148,7 +148,9 @@ class FenchelYoungPosterior:
         return np.where(weights > 0, powers, -np.inf)
 
     def _conjugate(self, weights: Array) -> float:
-        """Return Omega*(eta) = <weights, eta> - Omega(weights), as weights are entmax of eta."""
+        """Return Omega*(eta) = <weights, eta> - Omega(weights), as weights are entmax of eta.
+
+        Omega(weights) is <weights, eta> / alpha where weights sum to one.
+        """
         alive = weights[weights > 0]
-        price = (np.sum(alive**self.alpha) - 1) / (self.alpha * (self.alpha - 1))
-        return float(alive @ self._prior_scores(alive) - price)
+        return float(alive @ self._prior_scores(alive)) * (self.alpha - 1) / self.alpha

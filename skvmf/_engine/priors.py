@@ -44,6 +44,10 @@ class ModifiedDirichlet:
         held = np.where(alive, np.maximum(weights, self.floor), 1.0)
         return float(np.sum((self.alpha - 1) * np.log(held)))
 
+    def lift(self, weights: Array) -> Array:
+        """Return the weights moved up to the floor where they lie below, pruned ones excepted."""
+        return ModifiedDirichlet(1.0, self.floor).mode(weights)
+
     def mode(self, counts: Array) -> Array:
         """Return the weights that maximize sum of counts * log weights + log-density.
 

@@ -192,7 +192,8 @@ class DenseRows(Rows):
 
     def mean_variance(self) -> float:
         """Return the weighted variance of the features, averaged over them."""
-        pivot = self._X[0].astype(np.float64)  # offsets do not cancel about a row
+        first_row = np.argmax(self.sampling_weights() > 0)
+        pivot = self._X[first_row].astype(np.float64)  # offsets do not cancel about a row
 
         def sums(chunk: DenseChunk) -> Array:
             gaps = chunk.X - pivot
@@ -242,7 +243,9 @@ class SparseRows(Rows):
             self._columns = [self._by_columns(i) for i in range(len(self._spans))]
 
     def _chunk_rows(self) -> int:
-        return 16384  # few blocks: each brings a part of n_features x K to add
+        # Few blocks, as each brings a part of n_features x K to add; at most 2^16 rows, as row
+        # numbers are uint16.
+        return 16384
 
     def take(self, indices: Array) -> Array:
         """Return some rows as the family sees them, dense float64."""
@@ -264,10 +267,9 @@ class SparseRows(Rows):
         span = self._spans[i]
         indptr = self._X.indptr[span.start : span.stop + 1]
         n_entries = int(indptr[-1] - indptr[0])
-        narrow = np.uint16 if span.stop - span.start <= 2**16 else np.int32
         columns = Columns(
             np.empty(self.n_features + 1, dtype=np.int64),
-            np.empty(n_entries, dtype=narrow),
+            np.empty(n_entries, dtype=np.uint16),
             np.empty(n_entries, dtype=self.dtype),
         )
         sparse_kernels.csr_columns(

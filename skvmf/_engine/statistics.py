@@ -1,6 +1,6 @@
 """What passes between the answers of a mixture: parameters one way, statistics the other."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,10 @@ class Params:
         """Begin a fit: nothing has happened."""
         nowhere = np.zeros(len(weights), dtype=bool)
         return cls(weights, components, nowhere, nowhere)
+
+    def pruned(self) -> "Params":
+        """Take components without weight as pruned: they are not re-seeded."""
+        return replace(self, reseeded=self.reseeded | (self.weights == 0))
 
 
 @dataclass

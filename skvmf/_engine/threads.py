@@ -9,7 +9,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -29,15 +29,18 @@ class _Workers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._users = 0
+        self._blas: ThreadpoolController | None = None  # finding libraries takes milliseconds
 
     def enter(self) -> ThreadPoolExecutor | None:
         with self._lock:
             if self._users == 0:
-                controller = ThreadpoolController().select(user_api="blas")
-                allowed = [library.num_threads for library in controller.lib_controllers]
-                self._limit = controller.limit(limits=1)
-                self._n_threads = max(allowed, default=os.cpu_count() or 1)
-                self._pool = ThreadPoolExecutor(self._n_threads) if self._n_threads > 1 else None
+                if self._blas is None:
+                    self._blas = ThreadpoolController().select(user_api="blas")
+                self._allowed = self._limits()
+                self._limit = self._blas.limit(limits=1)
+                self._owner = threading.current_thread()
+                self.n_threads = max(self._allowed, default=os.cpu_count() or 1)
+                self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
             self._users += 1
             return self._pool
 
@@ -46,12 +49,21 @@ class _Workers:
             self._users -= 1
             if self._users == 0:
                 self._limit.restore_original_limits()
+                if self._limits() != self._allowed:
+                    # OpenBLAS takes no limit from one thread while another that set it lives.
+                    threading.Thread(target=self._restore_after, args=(self._owner,)).start()
                 if self._pool is not None:
                     self._pool.shutdown()
 
-    @property
-    def n_threads(self) -> int:
-        return self._n_threads
+    def _limits(self) -> list[int]:
+        assert self._blas is not None
+        return [library.num_threads for library in self._blas.lib_controllers]
+
+    def _restore_after(self, owner: threading.Thread) -> None:
+        owner.join()
+        with self._lock:
+            if self._users == 0:
+                self._limit.restore_original_limits()
 
 
 _workers = _Workers()
@@ -84,8 +96,8 @@ def workers() -> Iterator[ThreadPoolExecutor | None]:
 def ordered_fold(function: Callable[[Block], Part], blocks: Sequence[Block]) -> Part:
     """Add ``function(block)`` over the blocks with ``+=``, in their order.
 
-    At most one part more than there are threads is alive at a time. There is at least one
-    block; an exception in any part is raised here.
+    At most two parts more than there are threads are alive at a time. There is at least one
+    block; an exception in any part is raised here. `function` does not fold itself.
     """
     with workers() as pool:
         if pool is None or len(blocks) == 1:
@@ -123,5 +135,6 @@ def _threaded_fold(
     finally:
         for future in waiting:
             future.cancel()
+        wait(waiting)
     assert total is not None
     return total

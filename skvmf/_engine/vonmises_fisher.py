@@ -72,7 +72,7 @@ class VonMisesFisher:
             log_partition = kappa * lengths - psi
         largest = kappa.max()
         return Components(
-            directions,
+            np.ascontiguousarray(directions),
             np.broadcast_to(lengths, kappa.shape).copy(),
             np.broadcast_to(complements, kappa.shape).copy(),
             kappa,
@@ -83,7 +83,7 @@ class VonMisesFisher:
 
     def kmeans(self) -> "VonMisesFisher":
         """Return the family of which hard EM with equal weights is spherical k-means."""
-        return replace(self, tied=True, method="exact")
+        return replace(self, tied=True, method="exact", prior_strength=0.0)
 
     def from_centres(self, centres: Array) -> Components:
         """Return components of moderate concentration in the directions of `centres`."""
@@ -187,7 +187,7 @@ class VonMisesFisher:
         return self.components(directions, lengths, complements), np.zeros_like(full)
 
     def reseed(self, components: Components, k: int, row: Array) -> Components:
-        """Move component k to a row, with the mean of the others' resultant lengths."""
+        """Move component k to a row, with the mean of all resultant lengths."""
         directions = components.directions.copy()
         directions[:, k] = row
         if self.tied:

@@ -22,7 +22,7 @@ from .._engine.dependency import (
 from .._engine.em import EMResult, run_em
 from .._engine.threads import workers
 from .._sklearn import Interval, StrOptions, fit_context
-from .._version import __version__
+from .._version import stamp, unstamp
 from ._rules import check_rules, draw_trees, with_average_tag
 from ._sentences import check_tags, check_trees, flatten, number_tags
 
@@ -369,18 +369,10 @@ class DependencyModelWithValence(DensityMixin, BaseEstimator):
         return tags
 
     def __getstate__(self):
-        return super().__getstate__() | {"_skvmf_version": __version__}
+        return stamp(super().__getstate__())
 
     def __setstate__(self, state):
-        version = state.pop("_skvmf_version", "unknown")
-        if version != __version__:
-            warnings.warn(
-                f"This {type(self).__name__} was pickled with skvmf {version}, and this is "
-                f"{__version__}: fitted attributes may mean something else. Fit it again.",
-                UserWarning,
-                stacklevel=2,
-            )
-        super().__setstate__(state)
+        super().__setstate__(unstamp(state, type(self).__name__))
 
     def _log_rules(self):
         return self.root_log_prob_, self.stop_log_prob_, self.choose_log_prob_

@@ -32,7 +32,7 @@ from .._sklearn import (
     validate_data,
     with_callbacks,
 )
-from .._version import __version__
+from .._version import stamp, unstamp
 from ._progress import Progress
 
 _LOG_DENSITY = FenchelYoungPosterior()
@@ -126,7 +126,12 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
                     "there is nothing to fit. Remove empty rows or check the preprocessing."
                 )
             progress = Progress(self, data, self._n_starts())
-            result = self._best_start(rows, progress)
+            earlier = getattr(self, "_family", None)
+            try:
+                result = self._best_start(rows, progress)
+            except BaseException:
+                self._family = earlier  # goes with the earlier parameters
+                raise
             self._publish(result.params)
             self.labels_ = self._labels(rows)
         self.n_iter_ = result.n_iter
@@ -358,7 +363,10 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
             setattr(self, name, value)
 
     def _posterior(self):
-        return FenchelYoungPosterior(float(self.entmax_alpha), float(self.temperature))
+        cold = self.temperature < 1e-12  # the scores would overflow
+        return FenchelYoungPosterior(
+            float(self.entmax_alpha), 0.0 if cold else float(self.temperature)
+        )
 
     def _weight_prior(self):
         alpha = np.asarray(self._prior_parameter(), dtype=np.float64)
@@ -405,18 +413,21 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
             )
 
     def _make_rows(self, X, weights, *, moments=False):
-        columns = moments and self.temperature > 0
+        columns = moments and self._posterior().temperature > 0
         return make_rows(X, weights, unit=self._unit_rows, columns=columns)
 
-    def _new_rows(self, X):
+    def _new_rows(self, X, sample_weight=None):
         check_is_fitted(self)
-        return self._make_rows(self._validate(X, reset=False), None)
+        X = self._validate(X, reset=False)
+        if X.shape[1] != self._family.dim:  # n_features_in_ may be of a later fit that failed
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the mixture was fitted to {self._family.dim}."
+            )
+        return self._make_rows(X, check_sample_weight(sample_weight, X))
 
     def _log_likelihood(self, X, sample_weight=None):
         """Return the weighted sum of log-densities, and of the weights of rows that count."""
-        check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        rows = self._make_rows(X, check_sample_weight(sample_weight, X))
+        rows = self._new_rows(X, sample_weight)
         model = MixtureModel(self._family, _LOG_DENSITY, ModifiedDirichlet(), MapWeights())
         total, weight = rows.fold(partial(model.evaluate, self._params))
         return float(total), float(weight)
@@ -463,6 +474,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
                 # one anchor for all starts, so that their bounds can be compared
                 self._family = family if best is None else best[0].refreshed(family)
                 params = self._after_flat_start(rows, params, prior, progress.flat_start(i))
+            params = replace(params, weights=prior.lift(params.weights))
             on_iteration, finish = progress.start(i)
             result = run_em(
                 self._model(prior),
@@ -501,9 +513,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
                 UserWarning,
                 stacklevel=5,
             )
-        return Params.start(
-            np.maximum(params.weights, prior.floor * (params.weights > 0)), params.components
-        )
+        return params
 
     def _warm_params(self, rows):
         if len(self._params.weights) != self.n_components:
@@ -512,7 +522,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
                 f"n_components is {self.n_components}. Set warm_start=False to start afresh."
             )
         family = self._family.refreshed(self._make_family(rows))
-        return family, Params.start(self._params.weights, self._params.components)
+        return family, self._params.pruned()
 
     def _start(self, rows, rng):
         """Return a family anchored on a first partition, and first parameters."""
@@ -526,7 +536,8 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
             weights = np.full(K, 1 / K)
         else:
             weights = stats.counts / stats.counts.sum()
-        return family, Params.start(weights, family.start(stats, about, seeds))
+        params = Params.start(weights, family.start(stats, about, seeds))
+        return family, params if self.weights_init is None else params.pruned()
 
     def _first_partition(self, family, rows, rng):
         """Return the statistics of a partition, and centres where those are kept."""
@@ -564,7 +575,12 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
         if given.shape == shape[:1] and np.isin(given, np.arange(self.n_components)).all():
             labels = given.astype(np.int32)
             return partial(starts.share_labels, labels, self.n_components)
-        if given.shape == shape and np.isfinite(given).all() and (given >= 0).all():
+        if (
+            given.shape == shape
+            and np.isfinite(given).all()
+            and (given >= 0).all()
+            and (rows.sampling_weights() @ given).any()
+        ):
             return partial(starts.share_responsibilities, given.astype(rows.dtype))
         raise ValueError(
             f"init_params as an array should hold labels from 0 to {self.n_components - 1} of "
@@ -575,16 +591,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
     # Pickles.
 
     def __getstate__(self):
-        return super().__getstate__() | {"_skvmf_version": __version__}
+        return stamp(super().__getstate__())
 
     def __setstate__(self, state):
-        version = state.pop("_skvmf_version", "unknown")
-        if version != __version__:
-            warnings.warn(
-                f"This {type(self).__name__} was pickled with skvmf {version}, and this is "
-                f"{__version__}: fitted attributes may be missing or mean something else. "
-                "Fit it again.",
-                UserWarning,
-                stacklevel=2,
-            )
-        super().__setstate__(state)
+        super().__setstate__(unstamp(state, type(self).__name__))

@@ -95,7 +95,11 @@ class BaseGaussianMixture(BaseMixture):
         if self.precisions_init is None:
             return family, params
         precisions = self._check_matrices(self.precisions_init, rows.n_features, "precisions_init")
-        covariances = invert(precisions, self.covariance_type)
+        try:
+            covariances = invert(precisions, self.covariance_type)
+        except np.linalg.LinAlgError as singular:
+            message = "precisions_init should be symmetric and positive definite."
+            raise ValueError(message) from singular
         components = family.components(params.components.means, covariances)
         if np.isnan(components.log_det).any():
             raise ValueError("precisions_init should be symmetric and positive definite.")

@@ -50,7 +50,7 @@ default='kmeans'
     weights_init : array-like of shape (n_components,), default=None
         First weights.
     means_init : array-like of shape (n_components, n_features), default=None
-        First means; the first covariances are those of the rows nearest to each.
+        First means; the first covariances are that of all rows.
     precisions_init : array-like, default=None
         First precisions, of the shape that `covariance_type` asks for.
     tol : float, default=1e-3

@@ -1,6 +1,7 @@
 """VonMisesFisherMixture: clusters of directions."""
 
 import warnings
+from dataclasses import replace
 from numbers import Real
 
 import numpy as np
@@ -264,7 +265,8 @@ default='kmeans'
         kappa = components.concentrations
         if tied and not np.allclose(kappa, kappa[0]):
             raise ValueError(f"concentration_type='tied' asks for one concentration, got {kappa}.")
-        mixture._family = family
+        pooled = min(float(components.lengths.mean()), 1 - 1e-6)
+        mixture._family = replace(family, prior_length=pooled)  # for a warm start
         mixture.n_features_in_ = centres.shape[1]
         weights = check_weights(weights, len(centres), "weights")
         mixture._publish(Params.start(weights, components))

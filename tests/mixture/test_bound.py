@@ -11,8 +11,27 @@ from .checks import assert_bound_never_falls
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-POSTERIORS = [(1, 1), (1, 0), (1, 0.5), (1.25, 1), (1.5, 0.3), (2, 1), (2, 3), (3, 1), (2, 0)]
-PRIORS = [1.0, 0.5, 0.0, -2.0, 3.0, (1.0, -1.0, 2.0)]
+POSTERIORS = [
+    (1, 1),
+    (1 + 1e-12, 1),
+    (1, 0),
+    (1, 0.5),
+    (1.25, 1),
+    (1.5, 0.3),
+    (2, 1),
+    (2, 3),
+    (3, 1),
+    (2, 0),
+]
+PRIORS = [  # parameter and floor
+    (1.0, None),
+    (0.5, None),
+    (0.0, 0.1),
+    (-2.0, None),
+    (3.0, None),
+    (1.0, 0.3),
+    ((1.0, -1.0, 2.0), None),
+]
 FAMILIES = {
     "full": (SparseGaussianMixture, {"covariance_type": "full", "reg_covar": 0}),
     "tied": (SparseGaussianMixture, {"covariance_type": "tied", "reg_covar": 0}),
@@ -32,11 +51,13 @@ def test_bound_never_falls(family, posterior, prior):
     kind, options = FAMILIES[family]
     labels = np.where(np.arange(150) % 2, y, np.arange(150) % 3)
     alpha, temperature = posterior
+    concentration, floor = prior
     mixture = kind(
         3,
         entmax_alpha=alpha,
         temperature=temperature,
-        weight_concentration_prior=prior,
+        weight_concentration_prior=concentration,
+        weight_floor=floor,
         init_params=labels,
         flat_start=False,
         max_iter=25,

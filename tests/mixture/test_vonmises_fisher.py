@@ -3,6 +3,7 @@
 import os
 import pickle
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -533,12 +534,43 @@ def test_tight_clusters_keep_their_digits():
 
 def test_an_empty_component_is_reseeded_once_then_pruned():
     X = np.repeat(np.eye(3)[:2], 50, axis=0)
-    mixture = VonMisesFisherMixture(
-        3, means_init=[[1, 0, 0], [0, 1, 0], [-1, -1, 0]], temperature=0, max_iter=20
-    ).fit(X)
+    options = dict(n_components=3, means_init=[[1, 0, 0], [0, 1, 0], [-1, -1, 0]], temperature=0)
+    moved = VonMisesFisherMixture(max_iter=1, **options).fit(X)
+    assert moved._params.reseeded.tolist() == [False, False, True]
+    assert np.abs(X - moved.mean_directions_[2]).sum(axis=1).min() < 1e-12  # to a row
+    mixture = VonMisesFisherMixture(max_iter=20, **options).fit(X)
     assert_finite(mixture, X)
     assert mixture.n_active_components_ == np.count_nonzero(mixture.weights_) == 2
     assert mixture.means_.shape == (3, 3)
+
+
+def test_an_empty_component_goes_to_the_least_likely_row():
+    X, _ = directions(200, 4, noise=0.1)
+    X = np.vstack([X, [[-1.0, 0, 0, 0]], [[0, 0, 0, -1.0]]])
+    labels = np.zeros(202, dtype=int)  # the second component has no rows
+    again = VonMisesFisherMixture(2, init_params=labels, temperature=0, max_iter=1).fit(X)
+    direction = again.mean_directions_[1]
+    first = VonMisesFisherMixture(1, max_iter=0).fit(X)
+    worst = normalize(X[[first.score_samples(X).argmin()]])[0]
+    assert_allclose(direction, worst, atol=1e-12)
+
+
+def test_rows_of_another_number_of_features_never_reach_the_kernels():
+    X, _ = directions(100, 4)
+    mixture = VonMisesFisherMixture(2, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="n_samples >= n_components"):
+        mixture.fit(np.ones((1, 4000)))
+    with pytest.raises(ValueError, match="fitted to 4"):
+        mixture.predict(np.ones((3, 4000)))
+
+
+def test_a_failed_fit_leaves_the_old_one_usable():
+    X, _ = directions(100, 4)
+    mixture = VonMisesFisherMixture(2, random_state=0).fit(X)
+    expected = mixture.score(X)
+    with pytest.raises(ValueError, match="sum to 1"):
+        mixture.set_params(weights_init=[1, 1], concentration_type="tied").fit(X)
+    assert mixture.score(X) == expected
 
 
 # Threads and processes
@@ -599,6 +631,10 @@ def test_overlapping_fits_do_not_disturb_each_other():
         thread.join()
     assert_array_equal(found[0], expected)
     assert_array_equal(found[1], expected)
+    for _ in range(100):  # see the test of overlapping folds
+        if [lib["num_threads"] for lib in threadpool_info()] == limits:
+            break
+        time.sleep(0.05)
     assert [lib["num_threads"] for lib in threadpool_info()] == limits
 
 
