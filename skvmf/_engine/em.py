@@ -41,7 +41,7 @@ class EMResult:
     bounds: list[float]
     n_iter: int
     converged: bool
-    stopped: bool
+    stopped: bool = False
 
 
 def ignore(n_iter: int, bounds: list[float], params: Any) -> bool:
