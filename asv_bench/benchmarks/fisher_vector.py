@@ -15,7 +15,7 @@ except ImportError:
     fisher_vector = None
 
 N_DOCUMENTS, N_WORDS, N_DIMS, N_COMPONENTS = 18_846, 28_000, 50, 15  # as the 20 newsgroups
-BAG_SIZE, N_BAGS = 200, 1000
+BAG_SIZE, N_BAGS = 200, 2000
 
 
 def documents(rng):

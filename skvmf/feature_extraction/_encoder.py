@@ -49,26 +49,26 @@ class Encoder:
         spans = [slice(i, min(i + size, len(bags))) for i in range(0, len(bags), size)]
 
         def write(span):
-            out[span] = self._features(bags, shares, span)
+            self._write(bags, shares, span, out[span])
             return 0
 
         if spans:
             ordered_fold(write, spans)
 
-    def _features(self, bags, shares, span):
+    def _write(self, bags, shares, span, features):
+        """Write the Fisher vectors of a span of bags to all of `features`."""
         indptr = bags.indptr[span.start : span.stop + 1]
-        n = len(indptr) - 1
+        n = len(features)
         ptr = np.zeros(n + 1, dtype=np.intp)
         np.cumsum(-(-np.diff(indptr) // STEP) * STEP, out=ptr[1:])
         words, amounts, largest = np.empty(ptr[-1], np.intp), np.empty(ptr[-1]), np.empty(n)
         pad_bags(indptr, bags.indices, bags.data, ptr, words, amounts, largest)
         found, sizes = self.gradients.statistics((ptr, words, amounts), shares, self.kinds)
-        features = np.empty((n, self.n_features))
         start = 0
         for kind in self.kinds:
             factor = self.gradients.blocks[kind].factor(self.normalization)
             block = features[:, start : start + factor.size].reshape((n, *factor.shape))
-            np.multiply(found[kind], factor, out=block)
+            np.multiply(found[kind], factor, out=block, casting="same_kind")
             start += factor.size
         if self.norm is None:  # else what a whole row is multiplied by is of no consequence
             features *= self._row_factors(sizes, largest)[:, None]
@@ -78,7 +78,6 @@ class Encoder:
             np.copysign(magnitude, features, out=features)
         if self.norm == "l2":
             _normalize(features)
-        return features
 
     def _row_factors(self, sizes, largest):
         """Undo relative counts and, for the information of the whole bag, divide by its size."""
@@ -92,9 +91,9 @@ class Encoder:
 def _normalize(features):
     """Divide rows by their length; rows of zeros stay. Squares are taken where they are safe."""
     squares = np.einsum("nf,nf->n", features, features)
-    for n in np.flatnonzero(~((squares > 1e-200) & (squares < 1e200))):
+    for n in np.flatnonzero(~((squares > 1e-20) & (squares < 1e20))):
         row = features[n]
         largest = np.abs(row).max()
-        row /= largest if largest > 0 else 1.0
-        squares[n] = row @ row if largest > 0 else 1.0
+        row /= largest if largest > 0 else 1
+        squares[n] = row @ row if largest > 0 else 1
     features /= np.sqrt(squares)[:, None]
