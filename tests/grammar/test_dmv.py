@@ -408,7 +408,7 @@ def test_clone_pickle_and_parameters(corpus):
 
 
 def test_a_pickle_of_another_version_says_so(monkeypatch):
-    monkeypatch.setattr("skvmf.grammar._dmv.__version__", "0.0")
+    monkeypatch.setattr("skvmf._version.__version__", "0.0")
     pickled = pickle.dumps(make_grammar())
     monkeypatch.undo()
     with pytest.warns(UserWarning, match=r"pickled with skvmf 0\.0"):
