@@ -96,8 +96,8 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
 
     References
     ----------
-    .. [1] "Aggregating neural word embeddings for document representation": Fisher vectors
-       over mixtures of von Mises-Fisher distributions, sections 3.1 and 3.2.
+    .. [1] Zhang, Guo, Lan, Xu and Cheng, "Aggregating neural word embeddings for document
+       representation", ECIR 2018, section 3: mixtures of von Mises-Fisher distributions.
     .. [2] Sanchez, Perronnin, Mensink and Verbeek, "Image classification with the Fisher
        vector: theory and practice", IJCV 105, 2013.
 

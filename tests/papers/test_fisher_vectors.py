@@ -1,9 +1,8 @@
-"""Fisher vectors over mixtures of von Mises-Fisher distributions: section 4 of the paper.
+"""Zhang et al., "Aggregating neural word embeddings for document representation", section 4.
 
-"Aggregating neural word embeddings for document representation" classifies, clusters and
-retrieves texts. Where its text leaves settings unsaid, these work: words are lower-case runs of
-letters, vectors are skip-gram word2vec in 50 dimensions, trained on the collection itself, and
-mixtures have 15 components on word types.
+The paper classifies, clusters and retrieves texts by Fisher vectors. Where it leaves settings
+unsaid, these work: words are lower-case runs of letters, vectors are skip-gram word2vec in 50
+dimensions, trained on the collection itself, and mixtures have 15 components on word types.
 
 pytest runs classification with one seed of word2vec, and retrieval: about two minutes. As a script
 this file prints the figures of the documentation, with three seeds and the clustering of the
