@@ -159,7 +159,7 @@ class Full:
         """
         K, d = shape.means.shape
         first, second = np.zeros((K, d)), np.zeros((K, d, d))
-        if shape.near and isinstance(shares, DenseShares) and shares.density > PACK:
+        if shape.near and isinstance(shares, DenseShares) and shares.denser_than(PACK):
             size = d + d * (d + 1) // 2
             both = _feature_sums(gap_products, X, shape.origins[0], shares, (K, size))
             upper = np.triu_indices(d)

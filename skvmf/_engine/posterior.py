@@ -1,7 +1,6 @@
 """How a row is shared out among the components: the Fenchel-Young posterior."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -18,10 +17,11 @@ class DenseShares:
 
     resp: Array
 
-    @cached_property
-    def density(self) -> float:
-        """Fraction of the shares that are not zero."""
-        return float(np.count_nonzero(self.resp) / self.resp.size)
+    def denser_than(self, fraction: float) -> bool:
+        """Whether more than a fraction of the shares is not zero; one in each row is not."""
+        if self.resp.shape[1] * fraction < 1:
+            return True
+        return bool(np.count_nonzero(self.resp) > fraction * self.resp.size)
 
     def packed(self) -> "PackedShares":
         """Return the non-zeros of each row."""

@@ -316,7 +316,7 @@ def _sparse_dot(chunk: SparseChunk, matrix: Array, *, wide: bool) -> Array:
 
 
 def _dense_sums(chunk: DenseChunk, shares: Shares, K: int) -> Array:
-    if isinstance(shares, DenseShares) and shares.density > PACK_DENSE:
+    if isinstance(shares, DenseShares) and shares.denser_than(PACK_DENSE):
         X = chunk.X.astype(shares.resp.dtype, copy=False)
         product: Array = np.dot(X.T, shares.resp).astype(np.float64, copy=False)
         return product
@@ -332,7 +332,7 @@ def _dense_sums(chunk: DenseChunk, shares: Shares, K: int) -> Array:
 
 def _sparse_sums(chunk: SparseChunk, shares: Shares, K: int) -> Array:
     columns = chunk.columns
-    if isinstance(shares, DenseShares) and shares.density > PACK_SPARSE and columns is not None:
+    if isinstance(shares, DenseShares) and shares.denser_than(PACK_SPARSE) and columns is not None:
         sums = _empty_sums(chunk, K)
         sparse_kernels.columns_dot(columns.ptr, columns.rows, columns.values, shares.resp, sums)
         return sums
