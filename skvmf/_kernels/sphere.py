@@ -12,9 +12,10 @@ def row_scales(X, low, high, out):
     Squares are summed in float64, eight partial sums a row.
     """
     d = X.shape[1]
+    sums = np.empty(8)
     for n in range(X.shape[0]):
         row = X[n]
-        sums = np.zeros(8)
+        sums[:] = 0
         j = 0
         while j + 8 <= d:
             for i in range(8):
