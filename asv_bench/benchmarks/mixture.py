@@ -1,0 +1,245 @@
+"""Single EM steps beside what they cannot do without or scikit-learn's, and memory of fits.
+
+Everything runs on one thread and counts processor time, so that a busy machine disturbs little.
+`track_` figures are ratios of times taken in turn.
+"""
+
+import time
+from functools import cache, partial
+
+import numpy as np
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.mixture import GaussianMixture
+from threadpoolctl import threadpool_limits
+
+from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+
+timer = time.process_time
+
+POSTERIORS = {
+    "soft": {},
+    "hard": {"temperature": 0.0},
+    "sparse": {"entmax_alpha": 2.0},
+}
+DENSE = {
+    "200,000 x 384, K=100": (200_000, 384, 100),
+    "1,000,000 x 64, K=64": (1_000_000, 64, 64),
+}
+ANY = 1e300  # a tolerance that every step meets, so that no fit warns
+limits = None
+
+
+def setup(*params):
+    global limits
+    limits = threadpool_limits(1)
+
+
+def teardown(*params):
+    limits.restore_original_limits()
+
+
+@cache
+def embeddings(name):
+    """Return float32 rows around K directions, and the directions."""
+    n, d, K = DENSE[name]
+    rng = np.random.default_rng(0)
+    centres = rng.standard_normal((K, d), dtype=np.float32)
+    centres /= np.linalg.norm(centres, axis=1, keepdims=True)
+    X = rng.standard_normal((n, d), dtype=np.float32)
+    X *= 0.8 / np.sqrt(d)
+    for start in range(0, n, 10_000):
+        rows = X[start : start + 10_000]
+        rows += centres[rng.integers(K, size=len(rows))]
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return X, centres
+
+
+@cache
+def texts():
+    """Return sparse rows of the size of the 20 newsgroups, words as frequent as words are."""
+    n, d, size = 18_803, 28_571, 77
+    rng = np.random.default_rng(0)
+    sizes = np.maximum(1, rng.lognormal(np.log(size) - 0.3, 0.9, n)).astype(int)
+    words = (d ** rng.random(sizes.sum())).astype(int) - 1
+    counts = (rng.random(sizes.sum()), words, np.concatenate([[0], np.cumsum(sizes)]))
+    X = sparse.csr_array(counts, (n, d))
+    X.sum_duplicates()
+    X.data /= np.repeat(sparse.linalg.norm(X, axis=1), np.diff(X.indptr))
+    return X
+
+
+def em_step(mixture, X):
+    """Return a function that takes one EM step at a fitted mixture."""
+    rows = mixture._make_rows(X, None, moments=True)
+    model, params = mixture._model(mixture._weight_prior()), mixture._params
+
+    def step():
+        return model.maximize(rows.fold(partial(model.expect, params)), params)
+
+    step()  # compile
+    return step
+
+
+def ratio(numerator, denominator, n=5):
+    """Return the median ratio of processor times, each a function that returns its own."""
+    return float(np.median([numerator() / denominator() for _ in range(n)]))
+
+
+def seconds(function, *args):
+    start = timer()
+    function(*args)
+    return timer() - start
+
+
+def lloyd_seconds(X, centres):
+    """Return what an iteration of KMeans takes: ten more against two."""
+
+    def fit(n_iter):
+        kmeans = KMeans(len(centres), init=centres, n_init=1, max_iter=n_iter, tol=0)
+        return seconds(kmeans.fit, X)
+
+    return (fit(12) - fit(2)) / 10
+
+
+class DenseStep:
+    """Von Mises-Fisher EM on embeddings."""
+
+    params = (list(DENSE), list(POSTERIORS))
+    param_names = ["rows", "posterior"]
+    timeout = 300
+
+    def setup(self, rows, posterior):
+        self.X, centres = embeddings(rows)
+        mixture = VonMisesFisherMixture(
+            len(centres), means_init=centres, max_iter=1, tol=ANY, **POSTERIORS[posterior]
+        )
+        self.step = em_step(mixture.fit(self.X), self.X)
+
+    def time_step(self, rows, posterior):
+        self.step()
+
+
+class DenseRatios:
+    """The same beside its two matrix products, and hard EM beside scikit-learn's KMeans."""
+
+    params = (list(DENSE),)
+    param_names = ["rows"]
+    timeout = 900
+
+    def step(self, rows, posterior):
+        task = DenseStep()
+        task.setup(rows, posterior)
+        return partial(seconds, task.step)
+
+    def track_soft_step_over_two_products(self, rows):
+        step = self.step(rows, "soft")
+        X, centres = embeddings(rows)
+        columns = np.ascontiguousarray(centres.T)
+        resp = np.empty((len(X), len(centres)), dtype=np.float32)
+
+        def products():
+            np.dot(X, columns, out=resp)
+            np.dot(X.T, resp)
+
+        return ratio(step, partial(seconds, products))
+
+    def track_hard_step_over_kmeans(self, rows):
+        step = self.step(rows, "hard")
+        return ratio(step, partial(lloyd_seconds, *embeddings(rows)), n=3)
+
+
+class SparseStep:
+    """Von Mises-Fisher EM on texts: 18,803 x 28,571, 20 components, tied."""
+
+    params = (["float64", "float32"], list(POSTERIORS))
+    param_names = ["dtype", "posterior"]
+
+    def setup(self, dtype, posterior):
+        self.X = texts().astype(dtype)
+        rows = np.random.default_rng(0).choice(self.X.shape[0], 20, replace=False)
+        self.centres = self.X[rows].toarray()
+        mixture = VonMisesFisherMixture(
+            20,
+            concentration_type="tied",
+            means_init=self.centres,
+            max_iter=1,
+            tol=ANY,
+            **POSTERIORS[posterior],
+        )
+        self.step = em_step(mixture.fit(self.X), self.X)
+
+    def time_step(self, dtype, posterior):
+        self.step()
+
+    def track_step_over_two_products(self, dtype, posterior):
+        """Beside SciPy's."""
+        columns = np.ascontiguousarray(self.centres.T)
+        resp = np.random.default_rng(0).random((self.X.shape[0], 20)).astype(dtype)
+
+        def products():
+            return self.X @ columns, self.X.T @ resp
+
+        products()
+        return ratio(partial(seconds, self.step), partial(seconds, products), n=15)
+
+
+class GaussianStep:
+    """Gaussian EM on 100,000 rows of 32 features, 32 components, near or far apart."""
+
+    params = (
+        ["full float64", "tied float64", "diag float64", "spherical float64", "diag float32"],
+        ["soft", "sparse"],
+        [1.0, 100.0],
+    )
+    param_names = ["covariances", "posterior", "spread"]
+    timeout = 300
+
+    def setup(self, covariances, posterior, spread):
+        covariance_type, dtype = covariances.split()
+        rng = np.random.default_rng(0)
+        self.centres = spread * rng.standard_normal((32, 32))
+        self.X = self.centres[rng.integers(32, size=100_000)] + rng.standard_normal((100_000, 32))
+        self.X = self.X.astype(dtype)
+        self.options = {"covariance_type": covariance_type, "means_init": self.centres}
+        mixture = SparseGaussianMixture(
+            32,
+            weight_concentration_prior=1.0,
+            max_iter=2,
+            tol=ANY,
+            **self.options,
+            **POSTERIORS[posterior],
+        )
+        self.step = em_step(mixture.fit(self.X), self.X)
+
+    def time_step(self, covariances, posterior, spread):
+        self.step()
+
+    def track_times_faster_than_scikit_learn(self, covariances, posterior, spread):
+        rival = GaussianMixture(
+            32, max_iter=2, tol=ANY, init_params="random_from_data", **self.options
+        ).fit(self.X)
+
+        def their_step():
+            _, log_resp = rival._e_step(self.X)
+            rival._m_step(self.X, log_resp)
+
+        return ratio(partial(seconds, their_step), partial(seconds, self.step))
+
+
+class Memory:
+    """Peaks of whole fits; what "data" has is not the fit's."""
+
+    params = ([*DENSE, "texts"], ["data", "random", "kmeans"])
+    param_names = ["rows", "start"]
+    timeout = 300
+
+    def setup(self, rows, start):
+        X, K = (texts(), 20) if rows == "texts" else (embeddings(rows)[0], DENSE[rows][2])
+        self.mixture = VonMisesFisherMixture(K, random_state=0, max_iter=2, tol=ANY)
+        self.mixture.set_params(init_params=start if start != "data" else "random")
+        self.mixture.fit(X[: 2 * K])  # compile
+        self.X = X[: 2 * K] if start == "data" else X
+
+    def peakmem_fit(self, rows, start):
+        self.mixture.fit(self.X)

@@ -1,0 +1,66 @@
+"""What the first second costs: imports and first fits, with and without compiled kernels.
+
+Each sample is a fresh interpreter. A cold fit compiles into a folder of its own; a cached one
+reads what another process has compiled.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+FITS = {
+    "von Mises-Fisher, dense": "VonMisesFisherMixture(3, random_state=0).fit(X)",
+    "von Mises-Fisher, sparse": "VonMisesFisherMixture(3, random_state=0).fit(csr_array(X))",
+    "von Mises-Fisher, float32": "VonMisesFisherMixture(3, random_state=0).fit(X.astype('f'))",
+    "Gaussian": "SparseGaussianMixture(3, random_state=0).fit(X)",
+    "Gaussian, sparse posterior": "SparseGaussianMixture(3, entmax_alpha=2).fit(X)",
+}
+PREPARE = """
+import os, tempfile, warnings
+folder = {folder}
+os.environ["NUMBA_CACHE_DIR"] = getattr(folder, "name", folder)
+import numpy as np
+from scipy.sparse import csr_array
+from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+warnings.simplefilter("ignore")
+X = np.random.default_rng(0).normal(size=(200, 5))
+"""
+
+
+class Import:
+    """What skvmf adds to what it is built on."""
+
+    number = 1
+
+    def timeraw_dependencies(self):
+        return "import numba, sklearn.cluster, sklearn.mixture"
+
+    def timeraw_skvmf(self):
+        return "import numba, sklearn.cluster, sklearn.mixture; import skvmf"
+
+    def timeraw_skvmf_after_its_dependencies(self):
+        return "import skvmf", "import numba, sklearn.cluster, sklearn.mixture"
+
+
+class FirstFit:
+    """The first fit of a process, after the imports."""
+
+    params = list(FITS)
+    param_names = ["mixture"]
+    number = 1
+    repeat = 3
+    timeout = 300
+
+    def setup_cache(self):
+        folder = str(Path("numba_cache").resolve())
+        for fit in FITS.values():
+            code = PREPARE.format(folder=repr(folder)) + fit
+            subprocess.run([sys.executable, "-c", code], check=True, env=dict(os.environ))
+        return folder
+
+    def timeraw_cold(self, folder, mixture):
+        return FITS[mixture], PREPARE.format(folder="tempfile.TemporaryDirectory()")
+
+    def timeraw_cached(self, folder, mixture):
+        return FITS[mixture], PREPARE.format(folder=repr(folder))
