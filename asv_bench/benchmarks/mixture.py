@@ -195,12 +195,12 @@ class SparseStep:
 
 
 class GaussianStep:
-    """Gaussian EM on 100,000 rows of 32 features, 32 components, near or far apart."""
+    """Gaussian EM on 100,000 rows of 32 features, 32 components, from overlapping to far apart."""
 
     params = (
         ["full float64", "tied float64", "diag float64", "spherical float64", "diag float32"],
         ["soft", "sparse"],
-        [1.0, 100.0],
+        [0.3, 1.0, 100.0],
     )
     param_names = ["covariances", "posterior", "spread"]
     timeout = 300
