@@ -278,12 +278,13 @@ def _share_out(rows, alpha, p, T, work):
     """
     tops, marks, sizes, columns, y, q = work
     tiny = TINY_32 if _is_single(rows) else TINY_64
+    for n in range(p.shape[0]):  # first: memory takes these in while rows are searched
+        for k in range(p.shape[1]):
+            p[n, k] = 0
     _mark(rows, rows.dtype.type(1 / (alpha - 1)), tops, marks)
     for n in range(rows.shape[0]):
         size = _pick(marks, rows, tops, n, columns, y)
         sizes[n] = size
-        for k in range(p.shape[1]):
-            p[n, k] = 0
         if size == 0:
             T[n] = -1.0
         elif size == 1:
