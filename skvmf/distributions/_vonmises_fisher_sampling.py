@@ -1,5 +1,8 @@
 """Samples and maximum likelihood of the von Mises-Fisher distribution."""
 
+from numbers import Integral
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
@@ -45,8 +48,9 @@ def rvs(
     Raises
     ------
     ValueError
-        If there is more than one distribution, the direction is not of unit length, or the
-        parameters are incomplete or outside their range.
+        If there is more than one distribution, the direction is not of unit length, the
+        parameters are incomplete or outside their range, or `size` is no whole number or
+        negative.
 
     References
     ----------
@@ -64,7 +68,7 @@ def rvs(
     direction, kappas = parameters(mu, kappa, mean)
     if direction.ndim != 1 or np.ndim(kappas) != 0:
         raise ValueError("rvs draws from one distribution: mu or mean of shape (d,), one kappa.")
-    shape = (size,) if isinstance(size, int | np.integer) else tuple(size)
+    shape = _checked_shape(size)
     rng = _generator(random_state)
     gaps = np.empty(int(np.prod(shape, dtype=np.int64)))
     sampling.one_minus_cosines(rng, float(kappas), len(direction), gaps)
@@ -140,6 +144,16 @@ def _shares(sample_weight: ArrayLike | None, n: int) -> Array:
         raise ValueError("sample_weight must be finite, at least 0 and not all 0.")
     weights = weights / weights.max()
     return np.asarray(weights / weights.sum())
+
+
+def _checked_shape(size: Any) -> tuple[int, ...]:
+    """Return a size as a tuple of whole numbers."""
+    sizes = (size,) if np.ndim(size) == 0 else tuple(size)
+    if not all(isinstance(n, Integral) and n >= 0 for n in sizes):
+        raise ValueError(
+            f"size should be a whole number of points, 0 or more, or a tuple of them, got {size!r}."
+        )
+    return tuple(map(int, sizes))
 
 
 def _generator(random_state: RandomState) -> np.random.Generator:

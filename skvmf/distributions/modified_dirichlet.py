@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logit, logsumexp, xlogy
+from scipy.special import betaln, logit, logsumexp, xlogy
 
 from .._kernels import dirichlet
+from ._arguments import checked_array, checked_number
 
 __all__ = ["log_kernel", "log_normalizer", "logpdf", "mode", "posterior"]
 
@@ -57,7 +58,8 @@ def logpdf(x: ArrayLike, alpha: ArrayLike, floor: float) -> Any:
     alpha : array_like of shape (n,)
         Parameters, any real numbers.
     floor : float
-        The least value of an entry, in [0, 1/n]; positive where an alpha is below 1.
+        The least value of an entry, in [0, 1/n]; positive where an alpha is not. With a floor
+        of 0 this is the Dirichlet.
 
     Returns
     -------
@@ -70,7 +72,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike, floor: float) -> Any:
     ------
     ValueError
         If the points do not sum to 1 or do not have one entry for each alpha, an alpha is not
-        finite, or the floor is out of range.
+        finite, the floor is out of range, or an entry is 0 where its alpha is below 1.
 
     See Also
     --------
@@ -88,11 +90,13 @@ def logpdf(x: ArrayLike, alpha: ArrayLike, floor: float) -> Any:
     -0.69314718056
     """
     alpha, floor = _checked(alpha, floor)
-    x = np.asarray(x, dtype=np.float64)
+    x = checked_array(x, "x")
     if x.ndim == 0 or x.shape[-1] != len(alpha):
         raise ValueError(f"x has shape {x.shape}; its last axis must have {len(alpha)} entries.")
     if not np.all(np.abs(x.sum(axis=-1) - 1) <= 1e-9):
         raise ValueError("Every point of x must sum to 1: divide by the sums first.")
+    if floor == 0 and np.any((x == 0) & (alpha < 1)):
+        raise ValueError("x holds a 0 where alpha is below 1: the density is infinite there.")
     inside = np.all(x >= floor, axis=-1)
     value = log_kernel(np.where(inside[..., None], x, 1.0), alpha)
     if len(alpha) <= 3:
@@ -141,6 +145,11 @@ def mode(alpha: ArrayLike, floor: float, method: str = "rounds") -> Array:
     array([0.6, 0.3, 0.1])
     """
     alpha, floor = _checked(alpha, floor)
+    if floor == 0 and np.any(alpha < 1):
+        raise ValueError(
+            "With a floor of 0 every alpha must be at least 1: raise the floor to give alphas "
+            "below 1 a mode."
+        )
     if method not in ("rounds", "sorting"):
         raise ValueError(f"method must be 'rounds' or 'sorting', got {method!r}.")
     n = len(alpha)
@@ -174,7 +183,7 @@ def posterior(alpha: ArrayLike, counts: ArrayLike) -> Array:
     Raises
     ------
     ValueError
-        If a count is negative, or alpha or counts are not finite.
+        If a count is negative, alpha or counts are not finite, or their shapes do not agree.
 
     References
     ----------
@@ -187,13 +196,17 @@ def posterior(alpha: ArrayLike, counts: ArrayLike) -> Array:
     >>> posterior(-1.0, [3, 0])
     array([ 2., -1.])
     """
-    counts = np.asarray(counts, dtype=np.float64)
+    counts, prior = checked_array(counts, "counts"), checked_array(alpha, "alpha")
+    if counts.ndim != 1 or prior.shape not in [(), counts.shape]:
+        raise ValueError(
+            "counts must be a vector and alpha a number or a vector as long, "
+            f"got shapes {counts.shape} and {prior.shape}."
+        )
     if not np.all((counts >= 0) & np.isfinite(counts)):
         raise ValueError("counts must be finite and not negative.")
-    parameters: Array = np.asarray(alpha, dtype=np.float64) + counts
-    if not np.all(np.isfinite(parameters)):
+    if not np.all(np.isfinite(prior)):
         raise ValueError("alpha must be finite.")
-    return parameters
+    return np.add(prior, counts, dtype=np.float64)
 
 
 def log_normalizer(alpha: ArrayLike, floor: float) -> float:
@@ -204,7 +217,8 @@ def log_normalizer(alpha: ArrayLike, floor: float) -> float:
     alpha : array_like of shape (n,)
         Parameters, any real numbers; n is 1, 2 or 3.
     floor : float
-        The least value of an entry, in [0, 1/n]; positive where an alpha is at most 0.
+        The least value of an entry, in [0, 1/n]; positive where an alpha is not. With a floor
+        of 0 the normalizer is the Dirichlet's, the beta function.
 
     Returns
     -------
@@ -225,6 +239,9 @@ def log_normalizer(alpha: ArrayLike, floor: float) -> float:
     alpha, floor = _checked(alpha, floor)
     if len(alpha) > 3:
         raise ValueError(f"The normalizer is known for n <= 3 only, got n = {len(alpha)}.")
+    if floor == 0 and np.any(alpha < 1):  # the integrand is infinite at the border
+        ascending = np.sort(alpha)
+        return float(betaln(ascending[1:], np.cumsum(ascending)[:-1]).sum())
     return float(_log_integral(alpha, np.array(floor)))
 
 
@@ -277,14 +294,15 @@ def _graded_rule(low: Array, peak: Array, high: Array) -> tuple[Array, Array]:
 
 def _checked(alpha: ArrayLike, floor: float) -> tuple[Array, float]:
     """Return valid parameters as an array and a float."""
-    parameters = np.ascontiguousarray(alpha, dtype=np.float64)
+    parameters = np.ascontiguousarray(checked_array(alpha, "alpha"), dtype=np.float64)
     if parameters.ndim != 1 or len(parameters) == 0 or not np.all(np.isfinite(parameters)):
         raise ValueError("alpha must be a vector of finite numbers.")
-    if not 0 <= floor <= (1 + 1e-12) / len(parameters):
+    least = checked_number(floor, "floor")
+    if not 0 <= least <= (1 + 1e-12) / len(parameters):
         raise ValueError(f"floor must be in [0, 1/{len(parameters)}], got {floor}.")
-    if floor == 0 and np.any(parameters < 1):
+    if least == 0 and np.any(parameters <= 0):
         raise ValueError(
-            "With a floor of 0 every alpha must be at least 1: raise the floor to give alphas "
-            "below 1 a mode."
+            "With a floor of 0 every alpha must be positive, or the density has no integral: "
+            "raise the floor."
         )
-    return parameters, float(floor)
+    return parameters, least

@@ -13,6 +13,7 @@ from scipy.special import xlogy
 
 from .._kernels import entmax as sparse
 from .._kernels import simplex as dense
+from ._arguments import checked_array, checked_number
 
 __all__ = ["entmax", "fenchel_young_loss", "tsallis_negentropy"]
 
@@ -39,8 +40,8 @@ def entmax(scores: ArrayLike, alpha: float, axis: int = -1) -> Array:
     Raises
     ------
     ValueError
-        If alpha is below 1 or not finite, or scores hold nan or +inf, nothing but -inf along
-        the axis, or nothing at all.
+        If alpha is below 1 or not finite, scores hold nan or +inf, nothing but -inf along the
+        axis, or nothing at all, or there is no such axis.
 
     See Also
     --------
@@ -62,8 +63,9 @@ def entmax(scores: ArrayLike, alpha: float, axis: int = -1) -> Array:
     >>> entmax([1.0, 0.5, -2.0], alpha=2)
     array([0.75, 0.25, 0.  ])
     """
-    rows, shape = _rows(scores, axis)
-    return _restored(_entmax_rows(rows, _checked_alpha(alpha)), shape, axis)
+    alpha = _checked_alpha(alpha)
+    rows, shape = _rows(checked_array(scores, "scores"), axis, "scores")
+    return _restored(_entmax_rows(rows, alpha), shape, axis)
 
 
 def tsallis_negentropy(p: ArrayLike, alpha: float, axis: int = -1) -> Any:
@@ -72,7 +74,7 @@ def tsallis_negentropy(p: ArrayLike, alpha: float, axis: int = -1) -> Any:
     Parameters
     ----------
     p : array_like
-        Probabilities, not negative.
+        Probabilities: not negative, with sums of 1 along the axis.
     alpha : float
         At least 1.
     axis : int, default=-1
@@ -86,7 +88,7 @@ def tsallis_negentropy(p: ArrayLike, alpha: float, axis: int = -1) -> Any:
     Raises
     ------
     ValueError
-        If alpha is below 1 or not finite, or a probability is negative or nan.
+        If alpha is below 1 or not finite, p holds no probabilities, or there is no such axis.
 
     Notes
     -----
@@ -104,13 +106,9 @@ def tsallis_negentropy(p: ArrayLike, alpha: float, axis: int = -1) -> Any:
     -0.25
     """
     alpha = _checked_alpha(alpha)
-    p = np.asarray(p, dtype=np.float64)
-    if not np.all(p >= 0):
-        raise ValueError("p holds negative probabilities or nan.")
-    if alpha == 1:
-        return np.sum(xlogy(p, p), axis=axis)
-    exponents = xlogy(alpha - 1, np.where(p > 0, p, 1.0))
-    return np.sum(p * np.expm1(exponents), axis=axis) / (alpha * (alpha - 1))
+    rows, shape = _rows(checked_array(p, "p"), axis, "p")
+    _check_probabilities(rows, "p")
+    return _negentropy_rows(rows, alpha).reshape(shape[:-1])[()]
 
 
 def fenchel_young_loss(
@@ -142,14 +140,14 @@ def fenchel_young_loss(
     -------
     loss : float or ndarray of float64
         Omega*(z) - <z, y> + Omega(y), without `axis`; inf where a forbidden entry is in the
-        target.
+        target, or the loss is beyond the largest float.
     gradient : ndarray of the shape of `scores`
         The gradient with respect to `scores`, entmax(z) - y. Only with ``return_gradient=True``.
 
     Raises
     ------
     ValueError
-        As `entmax`, or if the target is negative or does not sum to 1.
+        As `entmax`, or if the target is negative, does not sum to 1 or does not fit.
 
     See Also
     --------
@@ -169,15 +167,16 @@ def fenchel_young_loss(
     array([ 1., -1.])
     """
     alpha = _checked_alpha(alpha)
-    rows, shape = _rows(scores, axis)
-    wanted, _ = _rows(np.broadcast_to(target, np.atleast_1d(scores).shape), axis)
-    if not np.all(wanted >= 0) or not np.all(np.abs(wanted.sum(axis=1) - 1) <= 1e-6):
-        raise ValueError("target must hold probabilities: not negative, with sums of 1.")
+    scores, target = checked_array(scores, "scores"), checked_array(target, "target")
+    rows, shape = _rows(scores, axis, "scores")
+    wanted, _ = _rows(_broadcast(target, np.atleast_1d(scores).shape), axis, "target")
+    _check_probabilities(wanted, "target")
     p = _entmax_rows(rows, alpha)
-    with np.errstate(invalid="ignore"):  # 0 times -inf is 0
-        shifted = np.subtract(rows, rows.max(axis=1, keepdims=True), dtype=np.float64)
-        gain = np.where(p != wanted, (p - wanted) * shifted, 0.0).sum(axis=1)
-    loss = gain - tsallis_negentropy(p, alpha) + tsallis_negentropy(wanted, alpha)
+    halves = 0.5 * rows.astype(np.float64)  # their differences are finite
+    with np.errstate(invalid="ignore", over="ignore"):  # 0 times -inf is 0
+        gaps = halves - halves.max(axis=1, keepdims=True)
+        gain = 2 * np.where(p != wanted, (p - wanted) * gaps, 0.0).sum(axis=1)
+    loss = gain - _negentropy_rows(p, alpha) + _negentropy_rows(wanted, alpha)
     loss = np.maximum(loss, 0.0).reshape(shape[:-1])[()]
     if not return_gradient:
         return loss
@@ -204,15 +203,44 @@ def _entmax_rows(rows: Array, alpha: float) -> Array:
     return p
 
 
-def _rows(x: ArrayLike, axis: int) -> tuple[Array, tuple[int, ...]]:
+def _negentropy_rows(rows: Array, alpha: float) -> Array:
+    """Return the Tsallis negative entropy of each row of probabilities, in float64."""
+    p = rows.astype(np.float64)
+    if alpha == 1:
+        terms = xlogy(p, p)
+    else:
+        terms = p * np.expm1(xlogy(alpha - 1, np.where(p > 0, p, 1.0))) / (alpha * (alpha - 1))
+    return np.asarray(np.sum(terms, axis=1))
+
+
+def _rows(x: Array, axis: int, name: str) -> tuple[Array, tuple[int, ...]]:
     """Return the slices along an axis as contiguous rows, and the shape with it moved last."""
-    moved = np.moveaxis(np.atleast_1d(x), axis, -1)
+    x = np.atleast_1d(x)
+    if not isinstance(axis, int | np.integer) or not -x.ndim <= axis < x.ndim:
+        raise ValueError(f"axis={axis!r} is no axis of {name}, whose shape is {x.shape}.")
+    moved = np.moveaxis(x, axis, -1)
     K = moved.shape[-1]
     if K == 0:
-        raise ValueError(f"Need at least one entry along the axis, got shape {np.shape(x)}.")
+        raise ValueError(f"{name} needs at least one entry along the axis, got shape {x.shape}.")
     dtype = np.float32 if moved.dtype == np.float32 else np.float64
     rows = moved.reshape(moved.size // K, K)
     return np.ascontiguousarray(rows, dtype=dtype), moved.shape
+
+
+def _broadcast(target: Array, shape: tuple[int, ...]) -> Array:
+    """Return the target in the shape of the scores."""
+    try:
+        return np.broadcast_to(target, shape)
+    except ValueError as error:
+        raise ValueError(
+            f"target, of shape {target.shape}, does not broadcast to scores of shape {shape}."
+        ) from error
+
+
+def _check_probabilities(rows: Array, name: str) -> None:
+    """Refuse rows that are no probabilities."""
+    if not np.all(rows >= 0) or not np.all(np.abs(rows.sum(axis=1, dtype=np.float64) - 1) <= 1e-6):
+        raise ValueError(f"{name} must hold probabilities: not negative, with sums of 1.")
 
 
 def _restored(rows: Array, shape: tuple[int, ...], axis: int) -> Array:
@@ -222,6 +250,7 @@ def _restored(rows: Array, shape: tuple[int, ...], axis: int) -> Array:
 
 def _checked_alpha(alpha: float) -> float:
     """Return a valid alpha as a float."""
-    if not 1 <= alpha < np.inf:
+    value = checked_number(alpha, "alpha")
+    if not 1 <= value < np.inf:
         raise ValueError(f"alpha must be finite and at least 1, got {alpha}.")
-    return float(alpha)
+    return value

@@ -98,6 +98,15 @@ def test_without_a_floor_it_is_the_dirichlet():
     np.testing.assert_allclose(value, dirichlet(alpha).logpdf(x.T), rtol=1e-13)
 
 
+@pytest.mark.parametrize(
+    "alpha", [[0.5, 0.5], [0.3, 2.0, 5.0], [1e-6, 1.0], [1e-3, 40.0, 1e-3], [0.999, 1.0, 3.0]]
+)
+def test_parameters_below_one_need_no_floor_to_be_a_dirichlet(alpha):
+    x = np.random.default_rng(0).dirichlet(np.ones(len(alpha)), size=5)
+    value = modified_dirichlet.logpdf(x, alpha, floor=0.0)
+    np.testing.assert_allclose(value, dirichlet(alpha).logpdf(x.T), rtol=1e-11, atol=1e-11)
+
+
 def test_density_integrates_to_one():
     nodes, weights = np.polynomial.legendre.leggauss(60)
     x = 0.5 + 0.4 * nodes
@@ -129,6 +138,9 @@ def test_more_than_three_entries_are_not_normalized():
         (lambda m: m.mode([1.0, np.nan], 0.1), "finite"),
         (lambda m: m.mode([[1.0, 2.0]], 0.1), "vector"),
         (lambda m: m.mode([], 0.1), "vector"),
+        (lambda m: m.mode(["a", "b"], 0.1), "alpha should hold real numbers"),
+        (lambda m: m.mode([1.0, 2.0], [0.1]), "floor should be one number"),
+        (lambda m: m.mode([1.0, 2.0], "low"), "floor should hold real numbers"),
         (lambda m: m.mode([1.0, 2.0], 0.6), "floor must be in"),
         (lambda m: m.mode([1.0, 2.0], -0.1), "floor must be in"),
         (lambda m: m.mode([1.0, 2.0], np.nan), "floor must be in"),
@@ -137,6 +149,12 @@ def test_more_than_three_entries_are_not_normalized():
         (lambda m: m.logpdf([0.5, 0.6], [1.0, 2.0], 0.1), "sum to 1"),
         (lambda m: m.logpdf([0.5, np.nan], [1.0, 2.0], 0.1), "sum to 1"),
         (lambda m: m.logpdf([0.5, 0.3, 0.2], [1.0, 2.0], 0.1), "2 entries"),
+        (lambda m: m.logpdf([0.5, 0.5], [0.0, 2.0], 0.0), "must be positive.*raise the floor"),
+        (lambda m: m.log_normalizer([-1.0, 2.0], 0.0), "must be positive"),
+        (lambda m: m.logpdf([0.0, 1.0], [0.5, 2.0], 0.0), "infinite there"),
+        (lambda m: m.posterior([1.0, 2.0, 3.0], [1, 1]), r"shapes \(2,\) and \(3,\)"),
+        (lambda m: m.posterior([[1.0], [2.0]], [1, 1]), r"shapes \(2,\) and \(2, 1\)"),
+        (lambda m: m.posterior(1.0, 2.0), "counts must be a vector"),
         (lambda m: m.posterior([1.0, 2.0], [1, -1]), "not negative"),
         (lambda m: m.posterior([1.0, np.inf], [1, 1]), "finite"),
     ],

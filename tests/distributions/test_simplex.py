@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.special import log_softmax, softmax
 
 from skvmf.distributions.simplex import entmax, fenchel_young_loss, tsallis_negentropy
@@ -172,6 +173,19 @@ def test_loss_of_float32_scores():
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
+def test_no_rows_have_no_probabilities_and_no_losses(alpha):
+    none = np.empty((0, 3))
+    assert entmax(none, alpha).shape == (0, 3)
+    assert tsallis_negentropy(none, alpha).shape == (0,)
+    assert fenchel_young_loss(none, none, alpha).shape == (0,)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_a_loss_is_finite_where_a_difference_of_scores_is_not(alpha):
+    assert fenchel_young_loss([1e308, -1e308], [0.5, 0.5], alpha) == 1e308
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("bad", [[np.nan, 0.0], [np.inf, 0.0], [-np.inf, -np.inf], [0.0, -np.nan]])
 def test_scores_without_an_answer_are_refused(alpha, bad):
     z = [[0.0, 1.0], bad]
@@ -189,7 +203,18 @@ def test_scores_without_an_answer_are_refused(alpha, bad):
         (lambda: entmax([0.0, 1.0], np.inf), "alpha"),
         (lambda: entmax([], 1.5), "at least one entry"),
         (lambda: entmax(np.empty((3, 0)), 1), "at least one entry"),
-        (lambda: entmax([0.0, 1.0], 1.5, axis=1), "axis"),
+        (lambda: entmax([0.0, 1.0], [1.5]), r"alpha.*shape \(1,\)"),
+        (lambda: entmax([0.0, 1.0], "1.5"), "alpha should hold real numbers"),
+        (lambda: entmax([0.0, 1.0], None), "alpha"),
+        (lambda: entmax([0.0, 1.0], 1.5, axis=1), "axis=1 is no axis of scores"),
+        (lambda: entmax([0.0, 1.0], 1.5, axis=None), "axis=None is no axis"),
+        (lambda: entmax([[0.0], [1.0, 2.0]], 1.5), "scores should be an array of numbers"),
+        (lambda: entmax([0.0, 1.0j], 1.5), "scores should hold real numbers"),
+        (lambda: entmax(sparse.csr_array([[0.0, 1.0]]), 1.5), "toarray"),
+        (lambda: tsallis_negentropy([], 2), "at least one entry"),
+        (lambda: tsallis_negentropy([0.5, 0.6], 2), "sums of 1"),
+        (lambda: tsallis_negentropy([np.nan, 1.0], 2), "p must hold probabilities"),
+        (lambda: tsallis_negentropy([0.5, 0.5], 2, axis=-2), "axis=-2 is no axis of p"),
         (lambda: tsallis_negentropy([-0.1, 1.1], 2), "negative"),
         (lambda: tsallis_negentropy([0.5, 0.5], 0), "alpha"),
         (lambda: fenchel_young_loss([0.0, 1.0], [0.5, 0.6], 2), "sums of 1"),

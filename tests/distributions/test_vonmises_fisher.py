@@ -386,6 +386,13 @@ class TestSamples:
     def test_sizes(self):
         assert vmf.rvs([1.0, 0.0], 1.0, size=(2, 3), random_state=0).shape == (2, 3, 2)
         assert vmf.rvs(mean=[0.0, 0.0], size=0, random_state=0).shape == (0, 2)
+        assert vmf.rvs(mean=[0.0, 0.0], size=np.array([2, 0])).shape == (2, 0, 2)
+        assert vmf.rvs(mean=[0.0, 0.0], size=(), random_state=0).shape == (2,)
+
+    @pytest.mark.parametrize("size", [1.5, -1, (2, -1), (2, 1.5), "3", None, [[2]]])
+    def test_sizes_that_are_none(self, size):
+        with pytest.raises(ValueError, match="size should be a whole number of points"):
+            vmf.rvs([1.0, 0.0], 1.0, size=size)
 
     def test_one_distribution(self):
         with pytest.raises(ValueError, match="one distribution"):

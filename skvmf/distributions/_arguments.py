@@ -1,0 +1,32 @@
+"""Arguments: what a caller gives as numbers, refused by name where it is none."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Array = NDArray[Any]
+
+
+def checked_array(values: Any, name: str) -> Array:
+    """Return values as an array of real numbers, or raise a ValueError that names them."""
+    if sparse.issparse(values):
+        raise ValueError(f"{name} should be a dense array, not a sparse one: give its toarray().")
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "O":
+            array = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} should be an array of numbers: {error}") from error
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} should hold real numbers, not {array.dtype}.")
+    return array
+
+
+def checked_number(value: Any, name: str) -> float:
+    """Return a value as a float, or raise a ValueError that names it."""
+    array = checked_array(value, name)
+    if array.ndim > 0:
+        raise ValueError(f"{name} should be one number, not an array of shape {array.shape}.")
+    return float(array)
