@@ -1,6 +1,5 @@
 """Samples and maximum likelihood of the von Mises-Fisher distribution."""
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -149,7 +148,7 @@ def _shares(sample_weight: ArrayLike | None, n: int) -> Array:
 def _checked_shape(size: Any) -> tuple[int, ...]:
     """Return a size as a tuple of whole numbers."""
     sizes = (size,) if np.ndim(size) == 0 else tuple(size)
-    if not all(isinstance(n, Integral) and n >= 0 for n in sizes):
+    if not all(isinstance(n, int | np.integer) and n >= 0 for n in sizes):
         raise ValueError(
             f"size should be a whole number of points, 0 or more, or a tuple of them, got {size!r}."
         )

@@ -14,13 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine import initialization as starts
 from .._engine.em import run_em
 from .._engine.mixture import MixtureModel
 from .._engine.posterior import FenchelYoungPosterior, dense_resp
 from .._engine.priors import ModifiedDirichlet
 from .._engine.rows import make_rows
-from .._engine.statistics import Params
 from .._engine.threads import workers
 from .._engine.updates import MapWeights
 from .._sklearn import (
@@ -33,22 +31,11 @@ from .._sklearn import (
     with_callbacks,
 )
 from .._version import stamp, unstamp
+from ..distributions._arguments import checked_array
 from ._progress import Progress
+from ._starts import Start, checked_means, checked_partition, checked_weights
 
 _LOG_DENSITY = FenchelYoungPosterior()
-
-
-def check_weights(weights, n_components, name):
-    """Return weights as float64 that sum to one, or raise a ValueError that names them."""
-    weights = np.array(weights, dtype=np.float64)
-    if weights.shape != (n_components,):
-        raise ValueError(f"{name} should have the shape ({n_components},), got {weights.shape}.")
-    if not (weights >= 0).all() or not np.isclose(weights.sum(), 1, rtol=1e-6):
-        raise ValueError(
-            f"{name} should be non-negative and sum to 1, "
-            f"got minimum {weights.min():.5g} and sum {weights.sum():.5g}."
-        )
-    return weights / weights.sum()
 
 
 class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
@@ -197,15 +184,12 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
             What `predict_proba` returns, in compressed rows: small where the posterior is
             sparse or hard.
         """
-        rows = self._new_rows(X)
         parts = {}
 
-        def write(shares, values, span):
-            resp = dense_resp(shares, len(self.weights_)).astype(rows.dtype, copy=False)
-            resp[~rows.has_direction[span]] = self.weights_
+        def keep(resp, span):
             parts[span.start] = sparse.csr_array(resp)
 
-        self._expect(rows, self._posterior(), write)
+        self._share_out(self._new_rows(X), keep)
         return sparse.csr_array(sparse.vstack([parts[start] for start in sorted(parts)]))
 
     def predict_proba(self, X):
@@ -219,17 +203,17 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
         Returns
         -------
         resp : ndarray of shape (n_samples, n_components)
-            Responsibilities under the mixture's own posterior; rows sum to one.
+            Responsibilities under the mixture's own posterior; rows sum to one. A row that
+            has no direction, or no density under any component, has `weights_`.
         """
         rows = self._new_rows(X)
-        resp = np.empty((rows.n_rows, len(self.weights_)), dtype=rows.dtype)
+        proba = np.empty((rows.n_rows, len(self.weights_)), dtype=rows.dtype)
 
-        def write(shares, values, span):
-            resp[span] = dense_resp(shares, resp.shape[1])
+        def write(resp, span):
+            proba[span] = resp
 
-        self._expect(rows, self._posterior(), write)
-        resp[~rows.has_direction] = self.weights_
-        return resp
+        self._share_out(rows, write)
+        return proba
 
     def score_samples(self, X):
         """Return the log-density of the mixture at each row.
@@ -358,6 +342,18 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
 
     # Plumbing.
 
+    @classmethod
+    def _for_parameters(cls, n_components, params):
+        """Return an estimator of so many components with the constructor parameters given."""
+        if params.get("n_components", n_components) != n_components:
+            raise ValueError(
+                f"n_components={params['n_components']!r} does not agree with the parameters "
+                f"given, which are of {n_components} components: leave it out."
+            )
+        mixture = cls(**(params | {"n_components": n_components}))
+        mixture._validate_params()
+        return mixture
+
     def _publish(self, params):
         for name, value in self._attributes(params).items():
             setattr(self, name, value)
@@ -369,7 +365,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
         )
 
     def _weight_prior(self):
-        alpha = np.asarray(self._prior_parameter(), dtype=np.float64)
+        alpha = checked_array(self._prior_parameter(), "weight_concentration_prior")
         K = self.n_components
         if alpha.shape not in [(), (K,)] or not np.isfinite(alpha).all():
             raise ValueError(
@@ -388,7 +384,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
             raise ValueError(
                 f"weight_floor={floor} is too high: {K} components need at most 1/{K}."
             )
-        return ModifiedDirichlet(alpha[()], float(floor))
+        return ModifiedDirichlet(alpha.astype(np.float64)[()], float(floor))
 
     def _prior_parameter(self):
         return self.weight_concentration_prior
@@ -432,6 +428,20 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
         total, weight = rows.fold(partial(model.evaluate, self._params))
         return float(total), float(weight)
 
+    def _share_out(self, rows, write):
+        """Call ``write(resp, span)`` with the responsibilities of each block.
+
+        Rows without a direction, and those so far that no component has a density there, are
+        shared out by weight.
+        """
+
+        def give(shares, values, span):
+            resp = dense_resp(shares, len(self.weights_)).astype(rows.dtype, copy=False)
+            resp[~rows.has_direction[span] | np.isneginf(values)] = self.weights_
+            write(resp, span)
+
+        self._expect(rows, self._posterior(), give)
+
     def _expect(self, rows, posterior, write):
         """Call ``write(shares, values, span)`` with the unweighted shares of each block."""
 
@@ -446,16 +456,16 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
         posterior = self._posterior()
 
         def write(chunk, span):
-            labels[span], _, _ = posterior.label(*self._scores(chunk))
+            labels[span], _, values = posterior.label(*self._scores(chunk))
+            labels[span][~rows.has_direction[span] | np.isneginf(values)] = np.argmax(self.weights_)
 
         rows.for_each(write)
-        if not rows.has_direction.all():
-            labels[~rows.has_direction] = np.argmax(self.weights_)
         return labels
 
     def _scores(self, chunk):
         """Return what a posterior takes, with weight one for every row."""
-        scores, slopes, bias = self._family.scores(chunk, self._params.components)
+        with np.errstate(over="ignore"):  # of rows far away: the log-density is -inf
+            scores, slopes, bias = self._family.scores(chunk, self._params.components)
         ones = np.ones(len(slopes))
         plain = replace(chunk, weights=ones, scales=ones)
         return scores, slopes, bias, self._params.weights, plain
@@ -465,12 +475,13 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
     def _best_start(self, rows, progress):
         rng = check_random_state(self.random_state)
         prior = self._weight_prior()
+        start = None if self._is_warm() else self._checked_start(rows)
         best = None
         for i in range(self._n_starts()):
-            if self._is_warm():
+            if start is None:
                 self._family, params = self._warm_params(rows)
             else:
-                family, params = self._start(rows, rng)
+                family, params = self._start(start, rows, rng)
                 # one anchor for all starts, so that their bounds can be compared
                 self._family = family if best is None else best[0].refreshed(family)
                 params = self._after_flat_start(rows, params, prior, progress.flat_start(i))
@@ -524,69 +535,24 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
         family = self._family.refreshed(self._make_family(rows))
         return family, self._params.pruned()
 
-    def _start(self, rows, rng):
+    def _checked_start(self, rows):
+        """Return what fits start from; refuse what cannot be used before any work."""
+        K, partition = self.n_components, self.init_params
+        weights, means = self.weights_init, self.means_init
+        if not isinstance(partition, str):
+            partition = checked_partition(partition, rows, K)
+        if weights is not None:
+            weights = checked_weights(weights, K, "weights_init")
+        if means is not None:
+            means = self._checked_means_init(rows)
+        return Start(K, partition, weights, means)
+
+    def _checked_means_init(self, rows):
+        return checked_means(self.means_init, "means_init", (self.n_components, rows.n_features))
+
+    def _start(self, start, rows, rng):
         """Return a family anchored on a first partition, and first parameters."""
-        family = self._make_family(rows)
-        (stats, about), seeds = self._first_partition(family, rows, rng)
-        family = family.anchored(stats)
-        K = self.n_components
-        if self.weights_init is not None:
-            weights = check_weights(self.weights_init, K, "weights_init")
-        elif seeds is not None and self.means_init is None:  # random rows
-            weights = np.full(K, 1 / K)
-        else:
-            weights = stats.counts / stats.counts.sum()
-        params = Params.start(weights, family.start(stats, about, seeds))
-        return family, params if self.weights_init is None else params.pruned()
-
-    def _first_partition(self, family, rows, rng):
-        """Return the statistics of a partition, and centres where those are kept."""
-        K = self.n_components
-        if self.means_init is not None:
-            seeds = self._check_means_init(rows)
-            return starts.nearest_partition(family, rows, seeds), seeds
-        if isinstance(self.init_params, str) and self.init_params != "random":
-            if self.init_params == "random_from_data":
-                seeds = starts.random_rows(rows, K, rng)
-                return starts.nearest_partition(family, rows, seeds), seeds
-            centres = starts.kmeans_plusplus(family, rows, K, rng)
-            n_steps = starts.KMEANS_MAX_ITER if self.init_params == "kmeans" else 0
-            return starts.nearest_partition(family, rows, centres, max_iter=n_steps), None
-        if isinstance(self.init_params, str):
-            share = partial(starts.share_labels, starts.random_labels(rows, K, rng), K)
-        else:
-            share = self._check_partition(rows)
-        centre = np.tile(starts.first_row(rows), (K, 1))
-        return starts.partition_statistics(family, rows, centre, share), None
-
-    def _check_means_init(self, rows):
-        means = np.array(self.means_init, dtype=np.float64)
-        expected = (self.n_components, rows.n_features)
-        if means.shape != expected:
-            raise ValueError(f"means_init should have the shape {expected}, got {means.shape}.")
-        if not np.isfinite(means).all():
-            raise ValueError("means_init contains nan or inf: give finite means.")
-        return means
-
-    def _check_partition(self, rows):
-        """Return how `init_params`, labels or responsibilities, shares out a block."""
-        given = np.asarray(self.init_params)
-        shape = (rows.n_rows, self.n_components)
-        if given.shape == shape[:1] and np.isin(given, np.arange(self.n_components)).all():
-            labels = given.astype(np.int32)
-            return partial(starts.share_labels, labels, self.n_components)
-        if (
-            given.shape == shape
-            and np.isfinite(given).all()
-            and (given >= 0).all()
-            and (rows.sampling_weights() @ given).any()
-        ):
-            return partial(starts.share_responsibilities, given.astype(rows.dtype))
-        raise ValueError(
-            f"init_params as an array should hold labels from 0 to {self.n_components - 1} of "
-            f"shape {shape[:1]} or non-negative responsibilities of shape {shape}, "
-            f"got shape {given.shape} and values from {given.min()} to {given.max()}."
-        )
+        return start.params(self._make_family(rows), rows, rng)
 
     # Pickles.
 

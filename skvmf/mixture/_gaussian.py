@@ -8,7 +8,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._engine.gaussian import Gaussian
 from .._engine.statistics import Params
 from .._sklearn import Interval, StrOptions
-from ._base import BaseMixture, check_weights
+from ..distributions._arguments import checked_array
+from ._base import BaseMixture
+from ._starts import checked_means, checked_weights
 
 _FAR = 1e100  # beyond, rows are moved in along their direction, so that squares stay finite
 
@@ -35,7 +37,7 @@ class BaseGaussianMixture(BaseMixture):
         covariances : array-like
             Covariances, of the shape that `covariance_type` asks for.
         **params : dict
-            Constructor parameters.
+            Constructor parameters; `n_components` may be left out.
 
         Returns
         -------
@@ -56,59 +58,64 @@ class BaseGaussianMixture(BaseMixture):
         >>> mixture.predict([[1.0], [3.0]])
         array([0, 1])
         """
-        means = np.array(means, dtype=np.float64)
-        if means.ndim != 2 or not np.isfinite(means).all():
-            raise ValueError(
-                "means should be finite and of shape (n_components, n_features), "
-                f"got shape {means.shape}."
-            )
-        mixture = cls(len(means), **params)
-        mixture._validate_params()
+        means = checked_means(means, "means")
+        refuse_overflow(means, "means holds")
+        mixture = cls._for_parameters(len(means), params)
         mixture._family = Gaussian(means.shape[1], mixture.covariance_type, mixture.reg_covar)
         covariances = mixture._check_matrices(covariances, means.shape[1], "covariances")
         components = mixture._family.components(means, covariances)
-        if np.isnan(components.log_det).any():
-            raise ValueError("covariances should be symmetric and positive definite.")
+        refuse_singular(components, "covariances")
         mixture.n_features_in_ = means.shape[1]
-        weights = check_weights(weights, len(means), "weights")
+        weights = checked_weights(weights, len(means), "weights")
         mixture._publish(Params.start(weights, components))
         return mixture
 
     def _validate(self, X, reset):
         X = super()._validate(X, reset)
-        largest = max(abs(float(X.max())), abs(float(X.min())))
-        if largest <= _FAR:
-            return X
         if reset:
-            raise ValueError(
-                f"The data holds values up to {largest:.3g}, whose squares overflow. Rescale "
-                "the features, for example with sklearn.preprocessing.StandardScaler."
-            )
-        return X * np.minimum(1, _FAR / np.maximum(np.abs(X).max(axis=1, keepdims=True), _FAR))
+            refuse_overflow(X, "The data holds")
+        elif largest(X) > _FAR:
+            return X * np.minimum(1, _FAR / np.maximum(np.abs(X).max(axis=1, keepdims=True), _FAR))
+        return X
 
     def _make_family(self, rows):
         scale = rows.mean_variance() or 1.0
         return Gaussian(rows.n_features, self.covariance_type, float(self.reg_covar), scale=scale)
 
-    def _start(self, rows, rng):
-        family, params = super()._start(rows, rng)
+    def _checked_start(self, rows):
+        if self.precisions_init is not None:
+            self._first_covariances(rows.n_features)
+        return super()._checked_start(rows)
+
+    def _checked_means_init(self, rows):
+        means = super()._checked_means_init(rows)
+        refuse_overflow(means, "means_init holds")
+        return means
+
+    def _start(self, start, rows, rng):
+        family, params = super()._start(start, rows, rng)
         if self.precisions_init is None:
             return family, params
-        precisions = self._check_matrices(self.precisions_init, rows.n_features, "precisions_init")
-        try:
-            covariances = invert(precisions, self.covariance_type)
-        except np.linalg.LinAlgError as singular:
-            message = "precisions_init should be symmetric and positive definite."
-            raise ValueError(message) from singular
+        covariances = self._first_covariances(rows.n_features)
         components = family.components(params.components.means, covariances)
-        if np.isnan(components.log_det).any():
-            raise ValueError("precisions_init should be symmetric and positive definite.")
         return family, Params.start(params.weights, components)
+
+    def _first_covariances(self, d):
+        """Return the inverses of `precisions_init`."""
+        precisions = self._check_matrices(self.precisions_init, d, "precisions_init")
+        family, origin = Gaussian(d, self.covariance_type), np.zeros((self.n_components, d))
+        with np.errstate(over="ignore", divide="ignore"):
+            try:
+                covariances = invert(precisions, self.covariance_type)
+            except np.linalg.LinAlgError:
+                covariances = np.full_like(precisions, np.nan)
+            refuse_singular(family.components(origin, covariances), "precisions_init")
+        return covariances
 
     def _check_matrices(self, matrices, d, name):
         K = self.n_components
         shapes = {"full": (K, d, d), "tied": (d, d), "diag": (K, d), "spherical": (K,)}
-        matrices = np.array(matrices, dtype=np.float64)
+        matrices = checked_array(matrices, name).astype(np.float64)
         expected = shapes[self.covariance_type]
         if matrices.shape != expected or not np.isfinite(matrices).all():
             raise ValueError(
@@ -165,6 +172,30 @@ class BaseGaussianMixture(BaseMixture):
             return np.tile(np.linalg.cholesky(self.covariances_), (K, 1, 1))
         variances = np.reshape(self.covariances_, (K, -1))
         return np.eye(d) * np.sqrt(variances)[:, :, None]
+
+
+def largest(X):
+    """Return the largest magnitude in an array."""
+    return max(abs(float(X.max())), abs(float(X.min())))
+
+
+def refuse_overflow(X, holder):
+    """Refuse rows or means whose squares overflow."""
+    if X.size and largest(X) > _FAR:
+        raise ValueError(
+            f"{holder} values up to {largest(X):.3g}, whose squares overflow. Rescale "
+            "the features, for example with sklearn.preprocessing.StandardScaler."
+        )
+
+
+def refuse_singular(components, name):
+    """Refuse covariances or precisions, given by name, that are singular."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        sound = np.isfinite(components.covariances).all() and np.isfinite(components.log_det).all()
+        if not sound or not np.isfinite(components.cholesky**2).all():
+            raise ValueError(
+                f"{name} should be symmetric and positive definite, with finite inverses."
+            )
 
 
 def invert(matrices, covariance_type):

@@ -313,8 +313,8 @@ default='kmeans'
             return ClosedForm()
         return RelativeEM(coordinates) if self.solver == "em" else RelativeECM(coordinates)
 
-    def _start(self, rows, rng):
-        family, params = super()._start(rows, rng)
+    def _start(self, start, rows, rng):
+        family, params = super()._start(start, rows, rng)
         ordered = self._in_order(params, family)
         weights, components = ordered.weights, ordered.components
         means, covariances = components.means, components.covariances
@@ -331,9 +331,9 @@ default='kmeans'
         components = family.components(self._apart(means, family.scale), covariances)
         return family, Params.start(weights, components)
 
-    def _check_means_init(self, rows):
+    def _checked_means_init(self, rows):
         """Return the means given, in order and apart, so that each has rows of its own."""
-        means = super()._check_means_init(rows)
+        means = super()._checked_means_init(rows)
         return self._apart(means[self._order(means)], rows.mean_variance())
 
     def _warm_params(self, rows):

@@ -11,7 +11,9 @@ from .._engine.statistics import Params
 from .._engine.vonmises_fisher import VonMisesFisher
 from .._sklearn import Interval, StrOptions
 from ..distributions import vonmises_fisher as vmf
-from ._base import BaseMixture, check_weights
+from ..distributions._arguments import checked_array
+from ._base import BaseMixture
+from ._starts import checked_means, checked_weights
 
 
 class VonMisesFisherMixture(BaseMixture):
@@ -213,7 +215,7 @@ default='kmeans'
         concentrations : array-like of shape (n_components,), default=None
             Concentrations kappa >= 0.
         **params : dict
-            Constructor parameters.
+            Constructor parameters; `n_components` may be left out.
 
         Returns
         -------
@@ -232,35 +234,33 @@ default='kmeans'
         >>> mixture.predict([[1, 0.1], [0.1, 1]])
         array([0, 1])
         """
-        natural = mean_directions is not None and concentrations is not None
-        if natural == (means is not None):
+        given = means is not None, mean_directions is not None, concentrations is not None
+        if given not in [(True, False, False), (False, True, True)]:
             raise ValueError("Give either means or mean_directions together with concentrations.")
-        centres = np.array(mean_directions if natural else means, dtype=np.float64)
-        if centres.ndim != 2 or centres.shape[1] < 2 or not np.isfinite(centres).all():
-            raise ValueError(
-                "Means should be finite and of shape (n_components, n_features) with at least "
-                f"two features, got shape {centres.shape}."
-            )
-        lengths = np.linalg.norm(centres, axis=1)
-        if not natural and (lengths >= 1).any():
-            raise ValueError(
-                f"Means should lie inside the unit ball, got one of length {lengths.max():.17g}. "
-                "For unit vectors give mean_directions and concentrations."
-            )
+        natural = means is None
+        name = "mean_directions" if natural else "means"
+        centres = checked_means(mean_directions if natural else means, name)
+        if centres.shape[1] < 2:
+            raise ValueError(f"{name} should have at least two features, got {centres.shape[1]}.")
         if natural and not centres.any(axis=1).all():
             raise ValueError("mean_directions contains a zero row, which has no direction.")
-        mixture = cls(len(centres), **params)
-        mixture._validate_params()
+        mixture = cls._for_parameters(len(centres), params)
         tied = mixture.concentration_type == "tied"
         family = VonMisesFisher(centres.shape[1], tied=tied, method=mixture.negentropy)
         if natural:
-            kappa = np.array(concentrations, dtype=np.float64)
+            kappa = checked_array(concentrations, "concentrations").astype(np.float64)
             if kappa.shape != (len(centres),):
                 raise ValueError(
                     f"concentrations should have the shape ({len(centres)},), got {kappa.shape}."
                 )
             components = family.from_natural(centres, kappa)
         else:
+            longest = np.linalg.norm(centres, axis=1).max()
+            if longest >= 1:
+                raise ValueError(
+                    f"Means should lie inside the unit ball, got one of length {longest:.17g}. "
+                    "For unit vectors give mean_directions and concentrations."
+                )
             components = family.from_means(centres)
         kappa = components.concentrations
         if tied and not np.allclose(kappa, kappa[0]):
@@ -268,7 +268,7 @@ default='kmeans'
         pooled = min(float(components.lengths.mean()), 1 - 1e-6)
         mixture._family = replace(family, prior_length=pooled)  # for a warm start
         mixture.n_features_in_ = centres.shape[1]
-        weights = check_weights(weights, len(centres), "weights")
+        weights = checked_weights(weights, len(centres), "weights")
         mixture._publish(Params.start(weights, components))
         return mixture
 
@@ -338,8 +338,8 @@ default='kmeans'
             )
         return X
 
-    def _check_means_init(self, rows):
-        means = super()._check_means_init(rows)
+    def _checked_means_init(self, rows):
+        means = super()._checked_means_init(rows)
         largest = np.abs(means).max(axis=1, keepdims=True)
         if not (largest > 0).all():
             raise ValueError("means_init contains a zero row, which has no direction.")

@@ -353,3 +353,34 @@ def test_pipeline_grid_search_clone_and_pickle():
     again = pickle.loads(pickle.dumps(search.best_estimator_[-1]))
     assert_array_equal(again.means_, search.best_estimator_[-1].means_)
     assert not hasattr(clone(again), "means_")
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize("entmax_alpha", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_rows_where_no_component_has_a_density_are_shared_out_by_weight(
+    covariance_type, entmax_alpha, temperature
+):
+    near = np.array([[0.0, 0.0], [5.0, 0.0], [0.0, 5.0]]) * 1e-120
+    covariances = {
+        "full": np.array([np.eye(2)] * 3),
+        "tied": np.eye(2),
+        "diag": np.ones((3, 2)),
+        "spherical": np.ones(3),
+    }[covariance_type]
+    mixture = SparseGaussianMixture.from_parameters(
+        [0.2, 0.5, 0.3],
+        near,
+        covariances * 1e-240,
+        covariance_type=covariance_type,
+        entmax_alpha=entmax_alpha,
+        temperature=temperature,
+    )
+    far = np.array([[1e200, 0.0], [-1e90, 1e90], [1e308, -1e308]])
+    X = np.vstack([near, far])
+    resp = mixture.predict_proba(X)
+    np.testing.assert_allclose(resp.sum(axis=1), 1)
+    np.testing.assert_array_equal(resp[3:], [[0.2, 0.5, 0.3]] * 3)
+    np.testing.assert_array_equal(mixture.responsibilities(X).toarray(), resp)
+    np.testing.assert_array_equal(mixture.predict(X), [0, 1, 2, 1, 1, 1])
+    assert np.isfinite(mixture.score_samples(X)).all()

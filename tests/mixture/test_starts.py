@@ -1,0 +1,162 @@
+"""What a user gives to start from, or as a whole mixture, is checked by name and at once."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf._engine import initialization
+
+MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM]
+GAUSSIANS = MIXTURES[1:]
+X = np.random.default_rng(0).normal(size=(60, 3))
+EYES = np.array([np.eye(3)] * 2)
+RAGGED = [[1.0, 2.0], [3.0]]
+
+BAD_STARTS = [
+    ("weights_init", [1.0], r"shape \(2,\)"),
+    ("weights_init", [np.nan, 1.0], "non-negative and sum to 1"),
+    ("weights_init", RAGGED, "weights_init should be an array of numbers"),
+    ("weights_init", ["a", "b"], "weights_init should hold real numbers"),
+    ("means_init", [1.0, 2.0, 3.0], r"shape \(2, 3\)"),
+    ("means_init", np.ones((2, 3)) * 1j, "means_init should hold real numbers"),
+    ("means_init", RAGGED, "means_init should be an array of numbers"),
+    ("means_init", np.full((2, 3), np.nan), "means_init contains nan or inf"),
+    ("init_params", [], r"labels from 0 to 1 .* got shape \(0,\)"),
+    ("init_params", ["a"] * 60, "init_params should hold real numbers"),
+    ("init_params", RAGGED, "init_params should be an array of numbers"),
+    ("init_params", np.full(60, 0.5), "values from 0.5 to 0.5"),
+    ("init_params", np.zeros(59), r"got shape \(59,\)"),
+    ("weight_concentration_prior", ["a", "b"], "weight_concentration_prior should hold"),
+]
+BAD_PRECISIONS = [
+    ("full", [1.0, 1.0], r"shape \(2, 3, 3\)"),
+    ("full", RAGGED, "precisions_init should be an array of numbers"),
+    ("full", -EYES, "positive definite"),
+    ("full", np.ones((2, 3, 3)), "positive definite"),
+    ("full", EYES + np.eye(3, k=1), "symmetric"),
+    ("tied", np.ones((3, 3)), "positive definite"),
+    ("diag", np.zeros((2, 3)), "should be positive"),
+    ("spherical", [1e-320, 1.0], "finite inverses"),
+]
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """Fail where k-means seeding begins."""
+
+    def work(*arguments):
+        raise AssertionError("a start began before what is given was checked")
+
+    monkeypatch.setattr(initialization, "kmeans_plusplus", work)
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+@pytest.mark.parametrize(("name", "value", "message"), BAD_STARTS)
+def test_bad_starts_are_refused_before_any_work(estimator, name, value, message, no_work):
+    with pytest.raises(ValueError, match=message):
+        estimator(2, **{name: value}).fit(X)
+
+
+@pytest.mark.parametrize("estimator", GAUSSIANS)
+@pytest.mark.parametrize(("covariance_type", "value", "message"), BAD_PRECISIONS)
+def test_bad_precisions_are_refused_before_any_work(
+    estimator, covariance_type, value, message, no_work
+):
+    with pytest.raises(ValueError, match=message):
+        estimator(2, covariance_type=covariance_type, precisions_init=value).fit(X)
+
+
+def test_means_too_far_for_squares_are_refused():
+    far = np.full((2, 3), 1e200)
+    with pytest.raises(ValueError, match="means_init holds values up to 1e\\+200"):
+        SparseGaussianMixture(2, means_init=far).fit(X)
+    with pytest.raises(ValueError, match="means holds values up to 1e\\+200"):
+        SparseGaussianMixture.from_parameters([0.5, 0.5], far, EYES)
+
+
+def from_parameters(estimator, means, weights=(0.5, 0.5), **parameters):
+    if estimator in GAUSSIANS:
+        parameters = {"covariances": [1.0, 1.0], "covariance_type": "spherical"} | parameters
+    return estimator.from_parameters(weights, means, **parameters)
+
+
+MEANS = [[0.1, 0.2], [0.3, 0.1]]
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_parameters_of_another_mixture_may_name_its_components(estimator):
+    mixture = from_parameters(estimator, MEANS, n_components=2, tol=0.5)
+    assert (mixture.n_components, mixture.tol) == (2, 0.5)
+    with pytest.raises(ValueError, match="n_components=3 does not agree"):
+        from_parameters(estimator, MEANS, n_components=3)
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+@pytest.mark.parametrize(
+    ("means", "message"),
+    [
+        (sparse.csr_array(MEANS), "means should be a dense array"),
+        (RAGGED, "means should be an array of numbers"),
+        ([["a", "b"], ["c", "d"]], "means should hold real numbers"),
+        (3.0, r"means should have the shape \(n_components, n_features\)"),
+        (np.empty((0, 2)), r"got \(0, 2\)"),
+        (np.empty((2, 0)), r"got \(2, 0\)"),
+        ([[np.nan, 0.0], [0.0, 0.5]], "means contains nan"),
+    ],
+)
+def test_bad_means_of_a_mixture_are_refused(estimator, means, message):
+    with pytest.raises(ValueError, match=message):
+        from_parameters(estimator, means)
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_weights_that_do_not_fit_the_means_are_refused(estimator):
+    with pytest.raises(ValueError, match=r"weights should have the shape \(2,\)"):
+        from_parameters(estimator, MEANS, weights=[1.0])
+    with pytest.raises(ValueError, match="weights should be an array of numbers"):
+        from_parameters(estimator, MEANS, weights=RAGGED)
+
+
+@pytest.mark.parametrize("estimator", GAUSSIANS)
+@pytest.mark.parametrize(
+    ("covariances", "message"),
+    [
+        ([1.0, 1.0, 1.0], r"shape \(2,\)"),
+        ([[1.0], [1.0, 2.0]], "covariances should be an array of numbers"),
+        (sparse.eye_array(2), "covariances should be a dense array"),
+        ([1.0, -1.0], "positive"),
+        ([1e-320, 1.0], "finite inverses"),
+    ],
+)
+def test_bad_covariances_are_refused(estimator, covariances, message):
+    with pytest.raises(ValueError, match=message):
+        from_parameters(estimator, MEANS, covariances=covariances)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"means": MEANS, "concentrations": [1.0, 2.0]},
+        {"means": MEANS, "mean_directions": MEANS},
+        {"mean_directions": MEANS},
+        {"concentrations": [1.0, 2.0]},
+        {},
+    ],
+)
+def test_a_von_mises_fisher_mixture_takes_one_set_of_parameters(parameters):
+    with pytest.raises(ValueError, match="either means or mean_directions together"):
+        VonMisesFisherMixture.from_parameters([0.5, 0.5], **parameters)
+
+
+def test_bad_concentrations_are_refused():
+    for concentrations, message in [
+        ([1.0], r"shape \(2,\)"),
+        ("ab", "concentrations should hold real numbers"),
+        ([1.0, np.nan], "concentration"),
+        ([1.0, -1.0], "at least 0"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            VonMisesFisherMixture.from_parameters(
+                [0.5, 0.5], mean_directions=MEANS, concentrations=concentrations
+            )
