@@ -1,0 +1,28 @@
+"""Floor 6: Fenchel-Young autoencoders, sparse maps and losses, relative layers; needs torch."""
+
+try:
+    import torch  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        'skvmf.neural needs PyTorch. Install it with pip install "skvmf[neural]".', name="torch"
+    ) from error
+
+from ._beta_gaussian import BetaGaussian
+from ._document_model import FenchelYoungDocumentModel
+from ._entmax import binary_entmax, entmax
+from ._losses import BinaryEntmaxLoss, EntmaxLoss
+from ._relative import OrderedUnits, relative_units, singularity_distances
+from ._vae import FenchelYoungVAE
+
+__all__ = [
+    "BetaGaussian",
+    "BinaryEntmaxLoss",
+    "EntmaxLoss",
+    "FenchelYoungDocumentModel",
+    "FenchelYoungVAE",
+    "OrderedUnits",
+    "binary_entmax",
+    "entmax",
+    "relative_units",
+    "singularity_distances",
+]

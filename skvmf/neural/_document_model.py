@@ -1,0 +1,211 @@
+"""Variational autoencoders of documents: topics in coordinates of any sign."""
+
+from numbers import Real
+
+import numpy as np
+import torch
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted, check_non_negative
+
+from .._sklearn import Interval, StrOptions, validate_data
+from ._autoencoder import Autoencoder
+from ._entmax import entmax
+from ._losses import EntmaxLoss
+from ._networks import VariationalNetwork
+
+
+class FenchelYoungDocumentModel(Autoencoder):
+    """Neural variational document model with a softmax or alpha-entmax decoder.
+
+    From the square roots of a document's proportions of words, a perceptron gives it a Gaussian
+    distribution over few topic coordinates; a linear decoder turns a draw into scores of all
+    words, and these into their probabilities. With alpha-entmax, words that do not fit a document
+    have probability zero. What is minimized is a Fenchel-Young free energy: the loss of the
+    document's words plus `beta` times the Kullback-Leibler divergence from the standard Gaussian.
+
+    Parameters
+    ----------
+    n_components : int, default=50
+        Number of topics.
+    entmax_alpha : float, default=1.0
+        At least 1: softmax, which is the neural variational document model. 1.5 and 2 are
+        sparse.
+    target : {'counts', 'proportions'}, default='counts'
+        What is reconstructed. Counts weigh a document by its length, and with softmax and
+        beta = 1 the score is the evidence lower bound less its value for a perfect
+        reconstruction. Proportions weigh all documents the same; their losses are smaller by
+        the length of a document, and so should beta be.
+    beta : float, default=1.0
+        Weight of the divergence.
+    hidden_layer_sizes : sequence of int, default=(500,)
+        Units of the encoder's hidden layers.
+    batch_size : int, default=64
+        Documents a step of Adam.
+    learning_rate : float, default=0.001
+        Step size of Adam.
+    max_epochs : int, default=50
+        Number of passes over the documents, at most.
+    early_stopping : bool, default=False
+        Whether to hold out documents, to stop when their free energy falls no more, and to keep
+        the network that was best on them.
+    validation_fraction : float, default=0.1
+        The part of the documents held out.
+    n_epochs_no_change : int, default=5
+        Epochs without a new best after which training stops.
+    random_state : int, RandomState instance or None, default=None
+        Source of the first weights, the order of documents and the draws.
+    verbose : int, default=0
+        Whether to print a line an epoch.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features), float32
+        The score that a unit of each topic coordinate adds to each word.
+    network_ : torch.nn.Module
+        With the modules ``encoder``, to centers and logarithms of scales, and ``decoder``, to
+        scores.
+    losses_ : list of float
+        Mean free energy of the documents while they were trained on, by epoch.
+    validation_losses_ : list of float
+        Mean free energy of the documents held out, by epoch; empty without early stopping.
+    n_epochs_ : int
+        Number of epochs.
+    n_features_in_ : int
+        Number of words seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X has string column names.
+
+    See Also
+    --------
+    FenchelYoungVAE : The same for values in [0, 1].
+    EntmaxLoss : The loss of a document's words.
+
+    Notes
+    -----
+    Entries need not be whole numbers: a tf-idf row is taken as counts. An empty document has no
+    loss, and its coordinates are what the encoder gives for no words at all. The network is in
+    float32, on a GPU where torch finds one. Pickles keep the network, but not Adam's moments.
+    The same seed gives the same result on one machine with one number of threads.
+
+    References
+    ----------
+    .. [1] Sklaviadis et al., "Fenchel-Young variational learning", section 4.3.
+    .. [2] Miao et al., "Neural variational inference for text processing", ICML 2016.
+
+    Examples
+    --------
+    >>> from sklearn.feature_extraction.text import CountVectorizer
+    >>> from skvmf.neural import FenchelYoungDocumentModel
+    >>> texts = ["moon orbit rocket", "orbit moon", "salt butter pan", "pan butter"] * 10
+    >>> vectorizer = CountVectorizer()
+    >>> X = vectorizer.fit_transform(texts)
+    >>> model = FenchelYoungDocumentModel(2, entmax_alpha=1.5, beta=0.1, random_state=0).fit(X)
+    >>> model.transform(X).shape
+    (40, 2)
+    >>> len(model.top_words(vectorizer.get_feature_names_out(), n_words=3))
+    2
+    """
+
+    _parameter_constraints = {
+        **Autoencoder._parameter_constraints,
+        "entmax_alpha": [Interval(Real, 1, None, closed="left")],
+        "target": [StrOptions({"counts", "proportions"})],
+    }
+
+    def __init__(
+        self,
+        n_components=50,
+        *,
+        entmax_alpha=1.0,
+        target="counts",
+        beta=1.0,
+        hidden_layer_sizes=(500,),
+        batch_size=64,
+        learning_rate=1e-3,
+        max_epochs=50,
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_epochs_no_change=5,
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.entmax_alpha = entmax_alpha
+        self.target = target
+        self.beta = beta
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.max_epochs = max_epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_epochs_no_change = n_epochs_no_change
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def components_(self):
+        """The weights of the decoder."""
+        check_is_fitted(self)
+        return self.network_.decoder[0].weight.detach().cpu().numpy().T
+
+    def top_words(self, feature_names=None, n_words=10):
+        """Return the words of each topic whose scores it raises most.
+
+        Parameters
+        ----------
+        feature_names : array-like of shape (n_features,), default=None
+            The words, such as ``vectorizer.get_feature_names_out()``; by default
+            `feature_names_in_`.
+        n_words : int, default=10
+            Words a topic.
+
+        Returns
+        -------
+        list of list of str
+            For each topic its words, the heaviest first.
+
+        Raises
+        ------
+        ValueError
+            If there are no names, or not one for each feature.
+        """
+        topics = self.components_
+        names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
+        if names is None or len(names) != topics.shape[1]:
+            raise ValueError(
+                f"top_words needs a name for each of the {topics.shape[1]} features, such as "
+                "vectorizer.get_feature_names_out()."
+            )
+        heaviest = np.argsort(-topics, axis=1, kind="stable")[:, :n_words]
+        return [[str(names[j]) for j in topic] for topic in heaviest]
+
+    def _rows(self, X, reset):
+        floats = [np.float32, np.float64]
+        X = validate_data(self, X, accept_sparse="csr", dtype=floats, reset=reset)
+        check_non_negative(X, type(self).__name__)
+        return X
+
+    def _batch(self, X, device):
+        rows = X.toarray() if sparse.issparse(X) else X
+        counts = torch.from_numpy(rows.astype(np.float32)).to(device)
+        totals = counts.sum(-1, keepdim=True)
+        proportions = counts / torch.where(totals > 0, totals, 1)
+        # Square roots of proportions have unit length, however many words there are.
+        return proportions.sqrt(), counts if self.target == "counts" else proportions
+
+    def _network(self, n_features):
+        sizes = [n_features, *self.hidden_layer_sizes, self.n_components]
+        return VariationalNetwork(sizes, [self.n_components, n_features], torch.nn.Tanh, 1.0)
+
+    def _loss(self):
+        return EntmaxLoss(self.entmax_alpha, reduction="none")
+
+    def _observed(self, scores):
+        return entmax(scores, self.entmax_alpha).cpu()
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags

@@ -1,0 +1,202 @@
+"""Fenchel-Young losses of scores against counts, proportions and values in [0, 1]."""
+
+import torch
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from ._entmax import binary_entmax, checked_alpha, entmax, negentropy_terms
+
+REDUCTIONS = {"none": lambda loss: loss, "mean": torch.mean, "sum": torch.sum}
+
+
+class _EntmaxLoss(torch.nn.Module):
+    """What both losses share: alpha, and how losses are put together."""
+
+    def __init__(self, alpha=1.5, *, reduction="mean"):
+        super().__init__()
+        self.alpha = checked_alpha(alpha)
+        if reduction not in REDUCTIONS:
+            raise ValueError(f"reduction must be one of {list(REDUCTIONS)}, not {reduction!r}.")
+        self.reduction = reduction
+
+    def extra_repr(self):
+        """Return the parameters, for the module's representation.
+
+        Returns
+        -------
+        str
+            Alpha and the reduction.
+        """
+        return f"alpha={self.alpha:g}, reduction={self.reduction!r}"
+
+    def _reduced(self, scores, target, loss):
+        if scores.shape != target.shape:
+            raise ValueError(
+                f"scores and target must have one shape, not {tuple(scores.shape)} and "
+                f"{tuple(target.shape)}."
+            )
+        return REDUCTIONS[self.reduction](loss(scores, target.to(scores.dtype), self.alpha))
+
+
+class EntmaxLoss(_EntmaxLoss):
+    """The Fenchel-Young loss of scores against counts or proportions.
+
+    It is not negative, zero where ``entmax(scores, alpha)`` is the target, and its gradient is
+    the difference of the two.
+
+    Parameters
+    ----------
+    alpha : float, default=1.5
+        At least 1, where the loss is the Kullback-Leibler divergence of softmax from the
+        target: the cross-entropy less the target's own entropy. 2 is the sparsemax loss.
+    reduction : {'mean', 'sum', 'none'}, default='mean'
+        Mean or sum over the rows, or one loss a row.
+
+    Raises
+    ------
+    ValueError
+        If alpha is below 1 or not finite, the reduction is unknown, or scores and target differ
+        in shape.
+
+    See Also
+    --------
+    skvmf.distributions.simplex.fenchel_young_loss : The same loss for arrays.
+
+    Notes
+    -----
+    Scores and target are of shape (..., n_classes). A target is proportions that sum to 1, or
+    counts: these are n times their proportions, and so is their loss. A row of zeros has loss
+    zero. The loss can be differentiated once, in the scores.
+
+    References
+    ----------
+    .. [1] Sklaviadis et al., "Fenchel-Young variational learning", section 4.3.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skvmf.neural import EntmaxLoss
+    >>> loss = EntmaxLoss(alpha=2, reduction="none")
+    >>> scores = torch.tensor([[1.0, 0.5, -2.0], [1.0, 0.5, -2.0]])
+    >>> loss(scores, torch.tensor([[0.75, 0.25, 0.0], [0.0, 2.0, 0.0]]))
+    tensor([0.0000, 1.1250])
+    """
+
+    def forward(self, scores, target):
+        """Return the loss.
+
+        Parameters
+        ----------
+        scores : Tensor of shape (..., n_classes)
+            Scores.
+        target : Tensor of shape (..., n_classes)
+            Counts or proportions, not negative.
+
+        Returns
+        -------
+        Tensor of shape () or (...)
+            The loss, by the reduction.
+        """
+        return self._reduced(scores, target, _Categorical.apply)
+
+
+class BinaryEntmaxLoss(_EntmaxLoss):
+    """The Fenchel-Young loss of scores against values in [0, 1], each by itself.
+
+    The loss of one of two classes, the other of score 0: not negative, zero where
+    ``binary_entmax(scores, alpha)`` is the target, and its gradient is the difference of both.
+
+    Parameters
+    ----------
+    alpha : float, default=1.5
+        At least 1: the logistic loss less the target's own entropy. For 2 the loss is zero
+        beyond a score of 1 on the right side, where the prediction is exact.
+    reduction : {'mean', 'sum', 'none'}, default='mean'
+        Mean or sum over all values, or one loss for each.
+
+    Raises
+    ------
+    ValueError
+        If alpha is below 1 or not finite, the reduction is unknown, or scores and target differ
+        in shape.
+
+    Notes
+    -----
+    For alpha = 2 and p = binary_entmax(s) the loss is (p - y) (s + 1 - p - y). The loss can be
+    differentiated once for other alpha > 1, and twice for 1 and 2.
+
+    References
+    ----------
+    .. [1] Sklaviadis et al., "Fenchel-Young variational learning", section 4.2.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skvmf.neural import BinaryEntmaxLoss
+    >>> loss = BinaryEntmaxLoss(alpha=2, reduction="none")
+    >>> loss(torch.tensor([0.0, 3.0, -3.0]), torch.tensor([1.0, 1.0, 1.0]))
+    tensor([0.2500, 0.0000, 3.0000])
+    """
+
+    def forward(self, scores, target):
+        """Return the loss.
+
+        Parameters
+        ----------
+        scores : Tensor
+            Scores.
+        target : Tensor of the shape of `scores`
+            Values from 0 to 1.
+
+        Returns
+        -------
+        Tensor of shape () or of the scores
+            The loss, by the reduction.
+        """
+        return self._reduced(scores, target, _binary)
+
+
+class _Categorical(torch.autograd.Function):
+    """Total of the target times the loss of its proportions, along the last dimension."""
+
+    @staticmethod
+    def forward(ctx, scores, target, alpha):
+        totals = target.sum(-1, keepdim=True)
+        y = target / torch.where(totals > 0, totals, 1)
+        p = entmax(scores, alpha)
+        ctx.save_for_backward(totals, p - y)
+        gaps = scores - scores.amax(-1, keepdim=True)
+        terms = torch.where(p == y, 0, (p - y) * gaps)
+        terms += negentropy_terms(y, alpha) - negentropy_terms(p, alpha)
+        return totals[..., 0] * terms.sum(-1).clamp_(min=0)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        totals, difference = ctx.saved_tensors
+        return grad[..., None] * totals * difference, None, None
+
+
+def _binary(s, y, alpha):
+    if alpha == 1:
+        entropy = torch.xlogy(y, y) + torch.xlogy(1 - y, 1 - y)
+        return binary_cross_entropy_with_logits(s, y, reduction="none") + entropy
+    if alpha == 2:
+        return _Squared.apply(s, y)
+    scores = torch.stack([s, torch.zeros_like(s)], dim=-1)
+    return _Categorical.apply(scores, torch.stack([y, 1 - y], dim=-1), alpha)
+
+
+class _Squared(torch.autograd.Function):
+    """The binary loss for alpha = 2."""
+
+    @staticmethod
+    def forward(ctx, s, y):
+        p = binary_entmax(s, 2)
+        ctx.save_for_backward(s, y)
+        return (p - y) * (s + 1 - p - y)
+
+    @staticmethod
+    def backward(ctx, grad):
+        s, y = ctx.saved_tensors
+        return grad * (binary_entmax(s, 2) - y), None

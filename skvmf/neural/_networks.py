@@ -1,0 +1,54 @@
+"""An encoder to a distribution of latent variables, and a decoder to scores."""
+
+from itertools import pairwise
+
+import torch
+
+from ._beta_gaussian import BetaGaussian
+
+
+class VariationalNetwork(torch.nn.Module):
+    """Encoder and decoder of a variational autoencoder.
+
+    Parameters
+    ----------
+    encoder_sizes : sequence of int
+        Features, hidden units and latent variables.
+    decoder_sizes : sequence of int
+        Latent variables, hidden units and features.
+    activation : type
+        The module between layers.
+    alpha : float
+        The family of the posterior: Gaussian for 1, of finite support above.
+    """
+
+    def __init__(self, encoder_sizes, decoder_sizes, activation, alpha):
+        super().__init__()
+        *sizes, self.n_components = encoder_sizes
+        self.encoder = _perceptron([*sizes, 2 * self.n_components], activation)
+        self.decoder = _perceptron(decoder_sizes, activation)
+        self.alpha = alpha
+
+    def prior(self, n_samples):
+        """Return rows of the distribution that the divergence of a posterior is to."""
+        zeros = self.decoder[0].weight.new_zeros(n_samples, self.n_components)
+        return BetaGaussian(zeros, zeros + 1, self.alpha, validate_args=False)
+
+    def posterior(self, inputs):
+        """Return the distribution of the latent variables of each row."""
+        loc, log_scale = self.encoder(inputs).chunk(2, dim=-1)
+        return BetaGaussian(loc, log_scale.exp(), self.alpha, validate_args=False)
+
+    def free_energies(self, inputs, target, loss, beta):
+        """Return the free energy of each row, with one draw of its latent variables."""
+        posterior = self.posterior(inputs)
+        reconstruction = loss(self.decoder(posterior.rsample()), target)
+        return reconstruction + beta * posterior.fenchel_young_divergence().sum(-1)
+
+
+def _perceptron(sizes, activation):
+    """Return linear layers with activations between them."""
+    layers = []
+    for inputs, outputs in pairwise(sizes):
+        layers += [torch.nn.Linear(inputs, outputs), activation()]
+    return torch.nn.Sequential(*layers[:-1])

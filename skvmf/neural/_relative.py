@@ -1,0 +1,263 @@
+"""Units of a layer in strict order, and how far a layer is from being singular."""
+
+import torch
+from sklearn.utils import Bunch
+from torch.nn.utils import parametrize
+
+
+class OrderedUnits(torch.nn.Module):
+    """Relative parametrization of a weight matrix: units in strict order along one input.
+
+    The first unit's weight is free, each further one is ``w[i] = w[i-1] + delta[i]^2 +
+    clearance``. Two units can then never have the same weights, which is where a network is
+    singular (overlap) and its units are not identifiable. Other inputs are left as they are.
+
+    Parameters
+    ----------
+    input_index : int, default=0
+        The input along which units are in order.
+    clearance : float, default=0.01
+        Positive least gap between neighbours.
+    odd : bool, default=False
+        Whether the first weight is ``delta[0]^2 + clearance``, so that all are positive. Under an
+        odd activation such as tanh a unit is the same as its negative; then no unit is another's
+        negative either.
+
+    Raises
+    ------
+    ValueError
+        If the clearance is not positive.
+
+    See Also
+    --------
+    relative_units : Sort the units of a layer, and register this.
+
+    Notes
+    -----
+    Registered with ``torch.nn.utils.parametrize.register_parametrization(layer, "weight", ...)``,
+    which calls `right_inverse` with the layer's weights: units must be in order by then, and gaps
+    below the clearance grow to it. There delta starts at a hundredth of the root of the
+    clearance, because the gradient in delta is zero at zero.
+
+    References
+    ----------
+    .. [1] Esser and Nielsen, "On the influence of enforcing model identifiability on learning
+       dynamics of Gaussian mixture models", section 6.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.nn.utils import parametrize
+    >>> from skvmf.neural import OrderedUnits
+    >>> layer = torch.nn.Linear(1, 3)
+    >>> with torch.no_grad():
+    ...     layer.weight[:] = torch.tensor([[-1.0], [0.5], [2.0]])
+    >>> _ = parametrize.register_parametrization(layer, "weight", OrderedUnits())
+    >>> layer.weight.detach()
+    tensor([[-1.0000],
+            [ 0.5000],
+            [ 2.0000]])
+    """
+
+    def __init__(self, input_index=0, *, clearance=0.01, odd=False):
+        super().__init__()
+        if not clearance > 0:
+            raise ValueError(f"clearance must be positive, not {clearance}.")
+        self.input_index, self.clearance, self.odd = input_index, clearance, odd
+
+    def forward(self, raw):
+        """Return the weights.
+
+        Parameters
+        ----------
+        raw : Tensor of shape (n_units, n_inputs)
+            The weights, with the first weight and deltas in the column of `input_index`.
+
+        Returns
+        -------
+        Tensor of shape (n_units, n_inputs)
+            Weights whose units are in order.
+        """
+        column = raw[:, self.input_index]
+        steps = column.square() + self.clearance
+        if not self.odd:
+            steps = torch.cat([column[:1], steps[1:]])
+        return self._with_column(raw, steps.cumsum(0))
+
+    def right_inverse(self, weight):
+        """Return what gives these weights.
+
+        Parameters
+        ----------
+        weight : Tensor of shape (n_units, n_inputs)
+            Weights whose units are in order along `input_index`.
+
+        Returns
+        -------
+        Tensor of shape (n_units, n_inputs)
+            The free parameters.
+
+        Raises
+        ------
+        ValueError
+            If units are not in order, or the first is negative where all must be positive.
+        """
+        column = weight[:, self.input_index]
+        steps = torch.cat([column[:1], column.diff()])
+        bounded = steps if self.odd else steps[1:]
+        if (bounded < 0).any():
+            raise ValueError(
+                f"The units must be sorted by their weights of input {self.input_index}"
+                f"{', all positive' if self.odd else ''}: relative_units(layer) does so."
+            )
+        deltas = (steps - self.clearance).clamp(min=1e-4 * self.clearance).sqrt()
+        if not self.odd:
+            deltas = torch.cat([column[:1], deltas[1:]])
+        return self._with_column(weight, deltas)
+
+    def _with_column(self, matrix, column):
+        index = torch.tensor([self.input_index % matrix.shape[1]], device=matrix.device)
+        return matrix.index_copy(1, index, column[:, None])
+
+
+def relative_units(layer, following=None, *, input_index=0, clearance=0.01, odd=False):
+    """Sort the units of a linear layer and keep them in strict order from then on.
+
+    What the network computes stays the same, up to gaps that grow to the clearance, if
+    `following` is the layer that takes the units' values.
+
+    Parameters
+    ----------
+    layer : torch.nn.Linear
+        The layer, changed in place.
+    following : torch.nn.Linear, default=None
+        The layer behind it and an activation, whose inputs are sorted in the same way.
+    input_index : int, default=0
+        The input along which units are in order.
+    clearance : float, default=0.01
+        Positive least gap between neighbours.
+    odd : bool, default=False
+        Whether the activation is odd, such as tanh: units with a negative weight are then turned
+        into their negatives first, and all these weights stay positive.
+
+    Returns
+    -------
+    torch.nn.Linear
+        The layer, with :class:`OrderedUnits` as the parametrization of its weight.
+
+    Raises
+    ------
+    ValueError
+        If the layer is parametrized already, the input does not exist, `following` does not take
+        as many values as the layer gives, or the clearance is not positive.
+
+    References
+    ----------
+    .. [1] Esser and Nielsen, "On the influence of enforcing model identifiability on learning
+       dynamics of Gaussian mixture models", section 6.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skvmf.neural import relative_units
+    >>> net = torch.nn.Sequential(
+    ...     torch.nn.Linear(2, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1)
+    ... )
+    >>> layer = relative_units(net[0], net[2])
+    >>> bool((layer.weight[:, 0].diff() >= 0.0099).all())
+    True
+    """
+    if parametrize.is_parametrized(layer, "weight"):
+        raise ValueError("The layer's weight is parametrized already.")
+    n_units, n_inputs = layer.weight.shape
+    if not -n_inputs <= input_index < n_inputs:
+        raise ValueError(f"The layer has {n_inputs} inputs, and no input {input_index}.")
+    if following is not None and following.weight.shape[1] != n_units:
+        raise ValueError(
+            f"following takes {following.weight.shape[1]} values, and the layer has {n_units} "
+            "units."
+        )
+    ordered = OrderedUnits(input_index, clearance=clearance, odd=odd)
+    with torch.no_grad():
+        column = layer.weight[:, input_index]
+        signs = torch.where((column < 0) & odd, -1, 1).to(column.dtype)
+        order = (column * signs).argsort(stable=True)
+        signs = signs[order]
+        layer.weight.copy_(layer.weight[order] * signs[:, None])
+        if layer.bias is not None:
+            layer.bias.copy_(layer.bias[order] * signs)
+        if following is not None:
+            following.weight.copy_(following.weight[:, order] * signs)
+    parametrize.register_parametrization(layer, "weight", ordered)
+    return layer
+
+
+@torch.no_grad()
+def singularity_distances(layer, following=None, *, odd=False):
+    """Return the distances of a linear layer to where its units are not identifiable.
+
+    A unit is its weights and bias, one vector. Where two units coincide (overlap), only the sum
+    of what they pass on is determined. Where a unit passes on nothing, its weights are not
+    determined; where its weights are zero it is a constant, and what it passes on is not
+    determined beside the next layer's bias (elimination).
+
+    Parameters
+    ----------
+    layer : torch.nn.Linear
+        The layer.
+    following : torch.nn.Linear, default=None
+        The layer behind it and an activation.
+    odd : bool, default=False
+        Whether the activation is odd, such as tanh: a unit then coincides with its negative.
+
+    Returns
+    -------
+    bunch : :class:`~sklearn.utils.Bunch`
+        With the entries
+
+        overlap : Tensor of shape (n_units, n_units)
+            Euclidean distance between each two units, or to the nearer of the unit and its
+            negative.
+        elimination : Tensor of shape (n_units,)
+            Euclidean length of each unit's weights or, if smaller, of its weights in `following`.
+        closest : tuple of int or None
+            The two units that overlap most; None where there is one.
+
+    See Also
+    --------
+    skvmf.inspection.singularity_distances : The same for mixtures.
+
+    References
+    ----------
+    .. [1] Esser and Nielsen, "On the influence of enforcing model identifiability on learning
+       dynamics of Gaussian mixture models", section 6.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from skvmf.neural import singularity_distances
+    >>> layer = torch.nn.Linear(1, 3, bias=False)
+    >>> with torch.no_grad():
+    ...     layer.weight[:] = torch.tensor([[1.0], [-1.5], [3.0]])
+    >>> singularity_distances(layer).overlap
+    tensor([[0.0000, 2.5000, 2.0000],
+            [2.5000, 0.0000, 4.5000],
+            [2.0000, 4.5000, 0.0000]])
+    >>> singularity_distances(layer, odd=True).closest
+    (0, 1)
+    """
+    bias = [] if layer.bias is None else [layer.bias[:, None]]
+    units = torch.cat([layer.weight, *bias], dim=1)
+    exact = {"compute_mode": "donot_use_mm_for_euclid_dist"}
+    overlap = torch.cdist(units, units, **exact)
+    if odd:
+        mirrored = torch.cdist(units, -units, **exact).fill_diagonal_(0)
+        overlap = torch.minimum(overlap, mirrored)
+    elimination = layer.weight.norm(dim=1)
+    if following is not None:
+        elimination = torch.minimum(elimination, following.weight.norm(dim=0))
+    closest = None
+    if len(units) > 1:
+        apart = overlap.clone().fill_diagonal_(torch.inf)
+        closest = tuple(sorted(divmod(int(apart.argmin()), len(units))))
+    return Bunch(overlap=overlap, elimination=elimination, closest=closest)
