@@ -1,6 +1,7 @@
 """The slow, obvious twins of the posterior kernels, in float64."""
 
 import numpy as np
+from scipy.special import ive
 
 
 def shifted_scores(scores, slopes, offsets):
@@ -59,3 +60,11 @@ def entmax(z, alpha):
 def add_packed_rows(X, resp, out):
     """out += resp.T @ X."""
     out += resp.astype(float).T @ X.astype(float)
+
+
+def vonmises_fisher_log_density(X, direction, kappa):
+    """Log-density at unit rows with respect to surface area, from the scaled Bessel function."""
+    d = len(direction)
+    chords = 0.5 * ((X.astype(float) - direction) ** 2).sum(axis=1)  # 1 - m.x
+    log_bessel = np.log(ive(d / 2 - 1, kappa))
+    return (d / 2 - 1) * np.log(kappa) - d / 2 * np.log(2 * np.pi) - log_bessel - kappa * chords

@@ -1,0 +1,43 @@
+"""What passes between the answers: statistics add, and a fit remembers what befell it."""
+
+import numpy as np
+from numpy.testing import assert_array_equal
+
+from skvmf._engine.statistics import Params, Statistics
+
+
+def part(value, worst, spare=None):
+    moments = (np.full((2, 3), value), np.full(2, value))
+    return Statistics(value, 2 * value, np.full(2, value), moments, worst, np.full(3, value), spare)
+
+
+def test_statistics_add():
+    total = part(1.0, -1.0)
+    total += part(2.0, -5.0)
+    total += part(4.0, -3.0)
+    assert (total.value, total.total) == (7.0, 14.0)
+    assert_array_equal(total.counts, [7.0, 7.0])
+    assert_array_equal(total.moments[0], np.full((2, 3), 7.0))
+    assert_array_equal(total.moments[1], [7.0, 7.0])
+    assert total.worst_value == -5.0
+    assert_array_equal(total.worst_row, [2.0, 2.0, 2.0])
+
+
+def test_the_first_of_equally_unlikely_rows_is_the_worst():
+    total = part(1.0, -1.0)
+    total += part(2.0, -1.0)
+    assert_array_equal(total.worst_row, [1.0, 1.0, 1.0])
+
+
+def test_sums_that_have_been_added_are_free_to_be_filled_again():
+    spare = []
+    total, other = part(1.0, 0.0, spare), part(2.0, 0.0, spare)
+    total += other
+    assert len(spare) == 1 and spare[0] is other.moments[0]
+
+
+def test_at_a_start_nothing_has_happened():
+    params = Params.start(np.array([1.0, 0.0]), "components")
+    assert not params.reseeded.any() and not params.resting.any()
+    assert_array_equal(params.pruned().reseeded, [False, True])
+    assert_array_equal(params.reseeded, [False, False])
