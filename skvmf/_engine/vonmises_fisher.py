@@ -9,6 +9,7 @@ from .._kernels import sparse as sparse_kernels
 from .._kernels import sphere as sphere_kernels
 from ..distributions import vonmises_fisher as vmf
 from .posterior import DenseShares, Shares
+from .products import tall_dot
 from .rows import Array, Chunk, DenseChunk, SparseChunk
 from .statistics import Statistics
 
@@ -143,7 +144,7 @@ class VonMisesFisher:
         else:
             dtype = np.float64 if components.wide else chunk.X.dtype
             natural = (components.directions * kappa).astype(dtype, copy=False)
-            scores = np.dot(chunk.X.astype(dtype, copy=False), natural)
+            scores = tall_dot(chunk.X.astype(dtype, copy=False), natural)
         return scores, chunk.scales, components.log_normalizers
 
     def moments(self, chunk: Chunk, shares: Shares, components: Components) -> tuple[Array, ...]:

@@ -1,0 +1,28 @@
+"""Products of tall matrices."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skvmf._engine.products import SMALL, tall_dot
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("d", "K"), [(1, 1), (50, 15), (70, 100), (100, 100)])
+def test_product_in_tiles_is_the_product(d, K, dtype):
+    rng = np.random.default_rng(0)
+    most = SMALL // (d * K)
+    matrix = rng.normal(size=(d, K)).astype(dtype)
+    for n in sorted(
+        {1, 300} | ({most - 1, most, most + 1, 2 * most + 3} if most < 2000 else set())
+    ):
+        X = rng.normal(size=(n, d)).astype(dtype)
+        product = tall_dot(X, matrix)
+        assert product.dtype == dtype
+        assert product.flags.c_contiguous
+        tolerance = 50 * np.finfo(dtype).eps
+        assert_allclose(product, X.astype(float) @ matrix, rtol=0, atol=tolerance * d**0.5)
+
+
+def test_a_product_without_rows():
+    assert tall_dot(np.empty((0, 50)), np.ones((50, 15))).shape == (0, 15)
