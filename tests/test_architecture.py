@@ -103,7 +103,7 @@ def private_sklearn_imports(tree, path):
 
 def is_kernel(node):
     decorators = [ast.unparse(decorator) for decorator in getattr(node, "decorator_list", [])]
-    return decorators in (["kernel"], ["row_kernel"])
+    return decorators in (["kernel"], ["row_kernel"], ["sum_kernel"])
 
 
 def missing_kernels(tree, path):
@@ -140,6 +140,21 @@ def jitted_tables(tree, path):
     for line, name in imports(tree, path):
         if room(name) is not None:
             yield line
+
+
+def own_tests(path, files):
+    """Return the test file of a kernel file: its own, or that of the first words of its name."""
+    words = path.stem.split("_")
+    names = [f"test_{'_'.join(words[:size])}.py" for size in range(len(words), 0, -1)]
+    return next((name for name in names if name in files), None)
+
+
+def idle_kernels(kernels, tests):
+    """Public kernels that their tests never mention outside of an import."""
+    used = {getattr(node, "id", getattr(node, "attr", None)) for node in ast.walk(tests)}
+    for node in filter(is_kernel, ast.walk(kernels)):
+        if not node.name.startswith("_") and node.name not in used:
+            yield node.name
 
 
 def parse(path):
@@ -186,6 +201,15 @@ def test_one_door_to_private_scikit_learn(path):
 @pytest.mark.parametrize("rule", [missing_kernels, long_signatures, sibling_imports])
 def test_kernel_files_hold_kernels(rule, path):
     check(rule, path)
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=Path.as_posix)
+def test_every_public_kernel_is_tested_in_the_file_of_its_name(path):
+    folder = Path(__file__).parent / "kernels"
+    tests = own_tests(path, {file.name for file in folder.iterdir()})
+    assert tests, f"tests/kernels has no test_{path.stem}.py"
+    idle = list(idle_kernels(parse(PACKAGE / path), parse(folder / tests)))
+    assert not idle, f"tests/kernels/{tests} does not call {idle}"
 
 
 @pytest.mark.parametrize("path", TABLES, ids=Path.as_posix)
@@ -261,3 +285,14 @@ def test_tables_are_plain_python(path):
 def test_the_rules_themselves(rule, path, guilty, innocent):
     assert list(rule(ast.parse(guilty), Path(path)))
     assert not list(rule(ast.parse(innocent), Path(path)))
+
+
+def test_the_rule_of_tested_kernels_itself():
+    kernels = ast.parse("@kernel\ndef f(): pass\n@row_kernel\ndef _g(): pass\ndef h(): pass")
+    assert list(idle_kernels(kernels, ast.parse("from skvmf import f"))) == ["f"]
+    assert not list(idle_kernels(kernels, ast.parse("f(1)")))
+    assert not list(idle_kernels(kernels, ast.parse("kernels.f(1)")))
+    files = {"test_a.py", "test_a_b.py", "test_c.py"}
+    assert own_tests(Path("_kernels/a_b.py"), files) == "test_a_b.py"
+    assert own_tests(Path("_kernels/c_d.py"), files) == "test_c.py"
+    assert own_tests(Path("_kernels/d.py"), files) is None

@@ -2,36 +2,28 @@
 
 import numpy as np
 
-from ._jit import kernel, row_kernel
+from ._jit import kernel, row_kernel, sum_kernel
+
+
+@sum_kernel
+def _squared_length(row):
+    """Return the sum of squares in float64."""
+    total = 0.0
+    for j in range(row.shape[0]):
+        value = np.float64(row[j])
+        total += value * value
+    return total
 
 
 @row_kernel
 def row_scales(X, low, high, out):
-    """out[n] = 1 / ||x_n||; 0 for a zero row and -1 where the norm is outside [low, high].
-
-    Squares are summed in float64, eight partial sums a row.
-    """
-    d = X.shape[1]
-    sums = np.empty(8)
+    """out[n] = 1 / ||x_n||; 0 for a zero row and -1 where the norm is outside [low, high]."""
     for n in range(X.shape[0]):
-        row = X[n]
-        sums[:] = 0
-        j = 0
-        while j + 8 <= d:
-            for i in range(8):
-                value = np.float64(row[j + i])
-                sums[i] += value * value
-            j += 8
-        squares = sums.sum()
-        while j < d:
-            value = np.float64(row[j])
-            squares += value * value
-            j += 1
-        norm = np.sqrt(squares)
+        norm = np.sqrt(_squared_length(X[n]))
         if low <= norm <= high:
             out[n] = 1.0 / norm
         else:
-            out[n] = -1 if np.any(row) else 0
+            out[n] = -1 if np.any(X[n]) else 0
 
 
 @kernel

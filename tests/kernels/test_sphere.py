@@ -22,6 +22,16 @@ def test_scales_are_inverse_lengths(d, dtype):
     assert_allclose(scales[ordinary], 1 / lengths, rtol=1e-15)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_are_not_finite_have_no_scale(bad, dtype):
+    X = np.ones((2, 21), dtype=dtype)
+    X[1, 17] = bad
+    scales = np.empty(2)
+    row_scales(X, 1e-12, 1e12, scales)
+    assert scales[0] > 0 and scales[1] == -1
+
+
 @pytest.mark.parametrize("magnitude", [1e-310, 1e-160, 1.0, 1e160, 1e307])
 def test_normalize_neither_over_nor_underflows(magnitude):
     X = np.random.default_rng(0).integers(-9, 10, size=(20, 5)).astype(float)
