@@ -128,6 +128,11 @@ class Rows(ABC):
         """Sum of the weights of the rows that count."""
         return float(self.sampling_weights().sum())
 
+    @property
+    def found_ordinary(self) -> bool:
+        """Whether all rows were measured, and found finite and of ordinary length."""
+        return self._scales is not None and not self._unsafe
+
     def fold(self, function: Callable[[Any], Part]) -> Part:
         """Add ``function(chunk)`` over the blocks, in their order."""
         return ordered_fold(lambda i: function(self._chunk(i)), range(len(self._spans)))

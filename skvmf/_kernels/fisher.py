@@ -11,6 +11,7 @@ import numpy as np
 from ._jit import kernel, row_kernel
 
 STEP = 4  # words taken at once, so that a row of sums is read and written a quarter as often
+GATHER = 64  # words whose vectors are put together for one product, in the first cache
 
 
 @kernel
@@ -43,6 +44,22 @@ def pad_bags(indptr, indices, data, ptr, words, amounts, largest):
 
 
 @row_kernel
+def _gather(bags, start, resp, table, scales, vectors, shares, count):
+    """Copy the vectors of the words from `start` on and their shares, scaled; count those."""
+    _, words, amounts = bags
+    d, K = np.uintp(table.shape[1]), np.uintp(resp.shape[1])
+    for j in range(start, start + vectors.shape[0]):
+        v, amount, scale = words[j], amounts[j], scales[words[j]]
+        x, g, vector, share = table[v], resp[v], vectors[j - start], shares[j - start]
+        for i in range(d):
+            vector[i] = x[i]
+        for k in range(K):
+            part = amount * g[k]
+            count[k] += part
+            share[k] = part * scale
+
+
+@row_kernel
 def direction_sums(bags, resp, table, scales, counts, sums):
     """Set counts = C @ resp and sums[:, k] = C @ (resp[:, k] * scales * table).
 
@@ -53,25 +70,20 @@ def direction_sums(bags, resp, table, scales, counts, sums):
     table, scales : (V, d) and (V,), the vectors and what each is multiplied by
     counts, sums : (n, K) and (n, K, d) float64, set
     """
-    ptr, words, amounts = bags
-    d, K = np.uintp(table.shape[1]), np.uintp(resp.shape[1])
+    ptr, d, K = bags[0], table.shape[1], resp.shape[1]
+    vectors, shares, part = np.empty((GATHER, d)), np.empty((GATHER, K)), np.empty((K, d))
     for n in range(sums.shape[0]):
         count, total = counts[n], sums[n]
         count[:] = 0
         total[:] = 0
-        for j in range(ptr[n], ptr[n + 1], STEP):
-            v0, v1, v2, v3 = words[j], words[j + 1], words[j + 2], words[j + 3]
-            c0, c1, c2, c3 = amounts[j], amounts[j + 1], amounts[j + 2], amounts[j + 3]
-            s0, s1, s2, s3 = scales[v0], scales[v1], scales[v2], scales[v3]
-            x0, x1, x2, x3 = table[v0], table[v1], table[v2], table[v3]
-            g0, g1, g2, g3 = resp[v0], resp[v1], resp[v2], resp[v3]
+        for start in range(ptr[n], ptr[n + 1], GATHER):
+            size = min(GATHER, ptr[n + 1] - start)
+            x, g = vectors[:size], shares[:size]
+            _gather(bags, start, resp, table, scales, x, g, count)
+            np.dot(g.T, x, part)
             for k in range(K):
-                a0, a1, a2, a3 = c0 * g0[k], c1 * g1[k], c2 * g2[k], c3 * g3[k]
-                count[k] += (a0 + a1) + (a2 + a3)
-                a0, a1, a2, a3 = a0 * s0, a1 * s1, a2 * s2, a3 * s3
-                row = total[k]
                 for i in range(d):
-                    row[i] += (a0 * x0[i] + a1 * x1[i]) + (a2 * x2[i] + a3 * x3[i])
+                    total[k, i] += part[k, i]
 
 
 @row_kernel

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-BLOCK_BYTES = 2**21  # vectors of lists of arrays are put together by so much at a time
+BLOCK_BYTES = 2**22  # vectors of lists of arrays are put together by so much at a time
 
 
 @dataclass(frozen=True)

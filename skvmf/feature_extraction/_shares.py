@@ -64,8 +64,9 @@ def share(mixture, table, used):
 
 def _rows(mixture, vectors):
     """Wrap vectors; all but ordinary ones are checked, and brought into range, by the mixture."""
-    if np.vdot(vectors, vectors) < 1e30:  # so all are finite
-        return mixture._make_rows(vectors, None)
+    rows = mixture._make_rows(vectors, None)
+    if rows.found_ordinary or np.vdot(vectors, vectors) < 1e30:  # so all are finite
+        return rows
     return mixture._new_rows(vectors)
 
 

@@ -80,3 +80,15 @@ def test_mean_variance_is_exact_far_from_the_origin():
     far = make_rows(X + 1e9, None, unit=False).mean_variance()
     assert_allclose(near, X.var(axis=0).mean(), rtol=1e-13)
     assert_allclose(far, near, rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_rows_are_found_ordinary_where_measured(form):
+    X = data()
+    assert make_rows(form(X), None, unit=True).found_ordinary
+    assert not make_rows(form(X), None, unit=False).found_ordinary
+    for bad in (np.nan, np.inf, 1e200):
+        spoilt = X.copy()
+        spoilt[5, 2] = bad
+        with np.errstate(invalid="ignore"):
+            assert not make_rows(form(spoilt), None, unit=True).found_ordinary

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from skvmf._kernels.fisher import (
+    GATHER,
     STEP,
     direction_sums,
     moment_sums,
@@ -103,6 +104,18 @@ def test_direction_sums_are_products(K, d, dtype):
         assert_allclose(counts, C @ resp, rtol=1e-13, atol=1e-15)
         expected = np.einsum("nv,vk,v,vd->nkd", C, resp, scales, table.astype(float))
         assert_allclose(sums, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("size", [GATHER - 1, GATHER, GATHER + 1, 2 * GATHER + 6])
+def test_direction_sums_of_long_bags(size):
+    _, resp, _, table, scales = problem(3, 4)
+    words = np.random.default_rng(2).integers(V, size=size)
+    bags, _ = pad(np.array([0, 2, 2 + size]), np.r_[0, 1, words], np.ones(2 + size))
+    C = unpad(bags)
+    counts, sums = np.full((2, 3), np.nan), np.full((2, 3, 4), np.nan)
+    direction_sums(bags, resp, table, scales, counts, sums)
+    assert_allclose(counts, C @ resp, rtol=1e-13)
+    assert_allclose(sums, np.einsum("nv,vk,v,vd->nkd", C, resp, scales, table), rtol=1e-12)
 
 
 @pytest.mark.parametrize(("K", "d"), SHAPES)
