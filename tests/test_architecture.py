@@ -103,7 +103,7 @@ def private_sklearn_imports(tree, path):
 
 def is_kernel(node):
     decorators = [ast.unparse(decorator) for decorator in getattr(node, "decorator_list", [])]
-    return decorators in (["kernel"], ["row_kernel"])
+    return decorators in (["kernel"], ["row_kernel"], ["sum_kernel"])
 
 
 def missing_kernels(tree, path):
