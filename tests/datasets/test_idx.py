@@ -1,0 +1,52 @@
+import gzip
+
+import numpy as np
+import pytest
+
+from skvmf.datasets import load_idx
+
+CODES = {"u1": 8, "i1": 9, "i2": 11, "i4": 12, "f4": 13, "f8": 14}
+
+
+def encode(array):
+    header = bytes([0, 0, CODES[array.dtype.str[1:]], array.ndim])
+    sizes = np.array(array.shape, dtype=">u4").tobytes()
+    return header + sizes + array.astype(array.dtype.newbyteorder(">")).tobytes()
+
+
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("shape", [(6,), (2, 3), (1, 2, 3), (0, 4)])
+def test_what_was_written_is_read(tmp_path, code, shape):
+    array = (np.arange(np.prod(shape)) - (code[0] != "u") * 2).astype(code).reshape(shape)
+    path = tmp_path / "array.idx"
+    path.write_bytes(encode(array))
+    compressed = tmp_path / "array.gz"
+    compressed.write_bytes(gzip.compress(encode(array)))
+    for file in (path, str(compressed)):
+        read = load_idx(file)
+        assert read.dtype == array.dtype
+        np.testing.assert_array_equal(read, array)
+        assert read.flags.writeable
+
+
+@pytest.mark.parametrize("content", [b"", b"\0\0\x08", b"P5 28", b"\0\0\x07\x01" + bytes(8)])
+def test_other_formats_are_refused(tmp_path, content):
+    path = tmp_path / "a.idx"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="not in idx format"):
+        load_idx(path)
+
+
+@pytest.mark.parametrize("change", [lambda content: content[:-1], lambda content: content + b"x"])
+def test_a_length_that_is_not_the_headers_is_refused(tmp_path, change):
+    path = tmp_path / "a.idx"
+    path.write_bytes(change(encode(np.arange(6, dtype="u1"))))
+    with pytest.raises(ValueError, match=r"promises 14"):
+        load_idx(path)
+
+
+def test_digits_are_read(shared):
+    labels = load_idx(shared / "data" / "mnist-t10k-labels-idx1-ubyte.gz")
+    images = load_idx(shared / "data" / "mnist-t10k-images-idx3-ubyte.gz")
+    assert images.shape == (10_000, 28, 28)
+    assert set(labels) == set(range(10))
