@@ -3,15 +3,39 @@
 Changing one of these takes a release of deprecation and a line in doc/whats_new.rst.
 """
 
+import importlib
 import inspect
 
 import numpy as np
 import pytest
 
-import skvmf
-from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+from skvmf import (
+    FisherVectorTransformer,
+    RelativeGMM,
+    SparseGaussianMixture,
+    VonMisesFisherMixture,
+)
+from skvmf.grammar import DependencyModelWithValence
 
-COMMON_PARAMETERS = {
+NAMES = {
+    "skvmf": """FisherVectorTransformer RelativeGMM SparseGaussianMixture VonMisesFisherMixture
+        __version__""",
+    "skvmf.datasets": """load_conllu load_docstrings load_idx load_jsonl
+        make_vonmises_fisher_blobs""",
+    "skvmf.distributions.modified_dirichlet": "log_kernel log_normalizer logpdf mode posterior",
+    "skvmf.distributions.simplex": "entmax fenchel_young_loss tsallis_negentropy",
+    "skvmf.distributions.vonmises_fisher": """concentration entropy fit log_partition
+        log_partition_deficit log_sphere_area logpdf mean_resultant_length negentropy rvs
+        variance_eigenvalues variance_function""",
+    "skvmf.feature_extraction": "FisherVectorTransformer embedding_table",
+    "skvmf.grammar": "DependencyModelWithValence attachment_score",
+    "skvmf.inspection": """expected_gradient fisher_information park_ozeki_coordinates
+        singularity_distances""",
+    "skvmf.mixture": "RelativeGMM SparseGaussianMixture VonMisesFisherMixture",
+    "skvmf.plotting": "DynamicsDisplay MixtureDisplay",
+}
+
+MIXTURE_PARAMETERS = {
     "n_components": 1,
     "entmax_alpha": 1.0,
     "temperature": 1.0,
@@ -29,78 +53,172 @@ COMMON_PARAMETERS = {
     "verbose": 0,
     "verbose_interval": 10,
 }
+GAUSSIAN_PARAMETERS = MIXTURE_PARAMETERS | {
+    "covariance_type": "full",
+    "reg_covar": 1e-6,
+    "precisions_init": None,
+}
 PARAMETERS = {
-    VonMisesFisherMixture: COMMON_PARAMETERS
+    VonMisesFisherMixture: MIXTURE_PARAMETERS
     | {"concentration_type": "free", "concentration_prior": 1.0, "negentropy": "exact"},
-    SparseGaussianMixture: COMMON_PARAMETERS
+    SparseGaussianMixture: GAUSSIAN_PARAMETERS | {"weight_concentration_prior": None},
+    RelativeGMM: GAUSSIAN_PARAMETERS
     | {
-        "covariance_type": "full",
-        "reg_covar": 1e-6,
-        "precisions_init": None,
-        "weight_concentration_prior": None,
+        "n_components": 2,
+        "coordinates": "relative",
+        "solver": "ecm",
+        "ordering_feature": 0,
+        "clearance": 0.0,
+        "learning_rate": 0.1,
+        "free_parameters": ("weights", "means", "covariances"),
+        "store_path": False,
+    },
+    FisherVectorTransformer: {
+        "mixture": None,
+        "embeddings": None,
+        "embedding_dim": 50,
+        "fit_on": "types",
+        "gradients": ("means",),
+        "geometry": "euclidean",
+        "normalization": "fisher",
+        "power": 1.0,
+        "norm": "l2",
+        "random_state": None,
+    },
+    DependencyModelWithValence: {
+        "inference": "map",
+        "init": "harmonic",
+        "distance_power": 1.0,
+        "tags": None,
+        "unknown_tags": "error",
+        "weight_concentration_prior": 1.0,
+        "weight_floor": 1e-4,
+        "temperature": 1.0,
+        "tol": 1e-4,
+        "max_iter": 50,
+        "random_state": None,
     },
 }
-COMMON_ATTRIBUTES = {
+POSITIONAL = {"n_components", "mixture"}
+
+FIT_ATTRIBUTES = {"converged_", "n_iter_", "lower_bound_", "lower_bounds_"}
+MIXTURE_ATTRIBUTES = FIT_ATTRIBUTES | {
     "weights_",
     "means_",
     "labels_",
-    "converged_",
-    "n_iter_",
-    "lower_bound_",
-    "lower_bounds_",
     "n_active_components_",
     "effective_n_components_",
     "n_features_in_",
+    "feature_names_in_",
 }
+GAUSSIAN_ATTRIBUTES = MIXTURE_ATTRIBUTES | {"covariances_", "precisions_", "precisions_cholesky_"}
 ATTRIBUTES = {
-    VonMisesFisherMixture: COMMON_ATTRIBUTES | {"mean_directions_", "concentrations_"},
-    SparseGaussianMixture: COMMON_ATTRIBUTES
-    | {"covariances_", "precisions_", "precisions_cholesky_"},
+    VonMisesFisherMixture: MIXTURE_ATTRIBUTES | {"mean_directions_", "concentrations_"},
+    SparseGaussianMixture: GAUSSIAN_ATTRIBUTES,
+    RelativeGMM: GAUSSIAN_ATTRIBUTES | {"differences_", "path_"},
+    FisherVectorTransformer: {
+        "mixture_",
+        "embeddings_",
+        "n_missing_embeddings_",
+        "n_features_in_",
+        "feature_names_in_",
+    },
+    DependencyModelWithValence: FIT_ATTRIBUTES
+    | {"tags_", "root_log_prob_", "stop_log_prob_", "choose_log_prob_"},
+}
+MIXTURE_METHODS = {
+    "aic": ["X"],
+    "bic": ["X"],
+    "fit": ["X", "y", "sample_weight"],
+    "fit_predict": ["X", "y", "sample_weight"],
+    "predict": ["X"],
+    "predict_proba": ["X"],
+    "responsibilities": ["X"],
+    "sample": ["n_samples"],
+    "score": ["X", "y", "sample_weight"],
+    "score_samples": ["X"],
+}
+GAUSSIAN_METHODS = MIXTURE_METHODS | {
+    "from_parameters": ["weights", "means", "covariances", "params"]
 }
 METHODS = {
-    "aic",
-    "bic",
-    "fit",
-    "fit_predict",
-    "from_parameters",
-    "predict",
-    "predict_proba",
-    "responsibilities",
-    "sample",
-    "score",
-    "score_samples",
+    VonMisesFisherMixture: MIXTURE_METHODS
+    | {
+        "divergence": ["X"],
+        "from_parameters": ["weights", "means", "mean_directions", "concentrations", "params"],
+    },
+    SparseGaussianMixture: GAUSSIAN_METHODS,
+    RelativeGMM: GAUSSIAN_METHODS,
+    FisherVectorTransformer: {
+        "fit": ["X", "y"],
+        "fit_transform": ["X", "y", "fit_params"],
+        "get_feature_names_out": ["input_features"],
+        "transform": ["X"],
+    },
+    DependencyModelWithValence: {
+        "fit": ["X", "y"],
+        "from_parameters": ["tags", "root", "stop", "choose", "options"],
+        "predict": ["X"],
+        "sample": ["n_samples", "max_length"],
+        "score": ["X", "y"],
+        "score_samples": ["X"],
+    },
 }
-DATA = np.random.default_rng(0).normal(size=(30, 3))
 
 
-def test_names_of_the_package():
-    assert {"SparseGaussianMixture", "VonMisesFisherMixture"} <= set(skvmf.__all__)
-    for name in skvmf.__all__:
-        assert getattr(skvmf, name) is not None
+@pytest.mark.parametrize("module", NAMES)
+def test_names(module):
+    if module == "skvmf.plotting":
+        pytest.importorskip("matplotlib")
+    found = importlib.import_module(module)
+    assert set(found.__all__) == set(NAMES[module].split())
+    assert all(getattr(found, name) is not None for name in found.__all__)
 
 
 @pytest.mark.parametrize("estimator", PARAMETERS)
 def test_signature(estimator):
     signature = inspect.signature(estimator).parameters
     assert {name: p.default for name, p in signature.items()} == PARAMETERS[estimator]
-    keyword_only = [name for name, p in signature.items() if p.kind is p.KEYWORD_ONLY]
-    assert set(keyword_only) == set(PARAMETERS[estimator]) - {"n_components"}
+    positional = [name for name, p in signature.items() if p.kind is not p.KEYWORD_ONLY]
+    assert positional == [name for name in signature if name in POSITIONAL]
+
+
+@pytest.mark.parametrize("estimator", METHODS)
+def test_methods(estimator):
+    for name, expected in METHODS[estimator].items():
+        parameters = inspect.signature(getattr(estimator, name)).parameters
+        assert [own for own in parameters if own != "self"] == expected, name
+
+
+def fitted(estimator):
+    """Return an estimator fitted to data that has names where it may."""
+    if estimator is DependencyModelWithValence:
+        return estimator(max_iter=2, tol=1e9).fit([["N", "V"], ["V", "N", "N"]])
+    pandas = pytest.importorskip("pandas")
+    data = np.abs(np.random.default_rng(0).normal(size=(30, 3)))
+    frame = pandas.DataFrame(data, columns=["a", "b", "c"])
+    if estimator is FisherVectorTransformer:
+        mixture = VonMisesFisherMixture(2, tol=1e9, random_state=0)
+        return estimator(mixture, embeddings=np.eye(3, 4) + 0.1).fit(frame)
+    return estimator(random_state=0, tol=1e9).fit(frame)
 
 
 @pytest.mark.parametrize("estimator", ATTRIBUTES)
-def test_fitted_attributes_and_methods(estimator):
-    fitted = estimator(random_state=0).fit(DATA)
-    found = {name for name in vars(fitted) if name.endswith("_") and not name.startswith("_")}
+def test_fitted_attributes_are_documented_and_no_others(estimator):
+    found = {name for name in vars(fitted(estimator)) if name[-1] == "_" and name[0] != "_"}
     assert found == ATTRIBUTES[estimator]
-    documented = inspect.getdoc(estimator).split("Attributes\n")[1]
-    assert all(f"\n{name} : " in documented for name in found)
-    assert METHODS <= set(dir(fitted))
-    built = {name for name in vars(estimator.from_parameters(**built_from(fitted)))}
-    assert {"weights_", "means_"} <= built
+    section = inspect.getdoc(estimator).split("Attributes\n")[1].split("\n\n")[0]
+    documented = {line.split(" : ")[0] for line in section.splitlines() if " : " in line}
+    assert found == {name for name in documented if name.isidentifier()}
 
 
-def built_from(fitted):
-    parameters = {"weights": fitted.weights_, "means": fitted.means_}
-    if isinstance(fitted, SparseGaussianMixture):
-        parameters["covariances"] = fitted.covariances_
-    return parameters
+@pytest.mark.parametrize("estimator", [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM])
+def test_what_a_fit_finds_builds_the_same_mixture(estimator):
+    mixture = fitted(estimator)
+    parameters = {"weights": mixture.weights_, "means": mixture.means_}
+    if "covariances_" in ATTRIBUTES[estimator]:
+        parameters["covariances"] = mixture.covariances_
+    built = estimator.from_parameters(**parameters, **mixture.get_params())
+    X = np.random.default_rng(1).normal(size=(5, 3))
+    named = pytest.importorskip("pandas").DataFrame(X, columns=mixture.feature_names_in_)
+    np.testing.assert_allclose(built.score_samples(X), mixture.score_samples(named), rtol=1e-9)

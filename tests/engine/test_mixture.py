@@ -74,7 +74,17 @@ def test_the_bound_is_penalised_and_per_unit_of_weight():
     assert_allclose(model(prior).lower_bound(stats, start()), expected, rtol=1e-14)
 
 
-def statistics(counts, X=None):
+def test_the_bound_has_the_prior_of_the_components_too():
+    class Family:
+        def log_prior(self, components):
+            return -5.0
+
+    stats = statistics([10, 30])
+    bound = replace(model(), family=Family()).lower_bound(stats, start())
+    assert bound == (stats.value - 5) / 40
+
+
+def statistics(counts):
     """Return statistics with given counts; each component with rows is a unit square."""
     counts = np.asarray(counts, dtype=float)
     K = len(counts)
@@ -94,10 +104,32 @@ def test_one_empty_component_a_step_moves_to_the_worst_row():
     assert_array_equal(after.reseeded, [False, True, False, False])
     assert_array_equal(after.components.means[1], [7.0, 7.0])
     assert_array_equal(after.components.means[2], before.components.means[2])
-    assert after.weights[1] > 0 and after.weights[2] == 0
+    assert_allclose(after.weights, np.array([10, 10, 0, 30]) / 50)  # a fourth of the rows
     assert not model().comparable(before, after)
     later = model().maximize(statistics([10, 5, 0, 25]), after)
     assert_array_equal(later.reseeded, [False, True, True, False])  # its turn comes next
+
+
+def test_a_component_is_empty_where_rounding_alone_is_left_of_it():
+    after = model().maximize(statistics([1, 1e-15]), params(2))
+    assert_array_equal(after.reseeded, [False, True])
+    after = model().maximize(statistics([1, 1e-14]), params(2))
+    assert_array_equal(after.reseeded, [False, False])
+
+
+def test_an_update_learns_which_components_have_rows():
+    class Update:
+        def __call__(self, family, stats, components):
+            return components, np.array([False, False, False, True])
+
+        def reseed(self, family, components, alive, k, row):
+            self.seen = alive.copy(), k
+            return components
+
+    update = Update()
+    replace(model(), update=update).maximize(statistics([10, 0, 0.5, 20]), params(4))
+    assert_array_equal(update.seen[0], [True, False, True, False])
+    assert update.seen[1] == 1
 
 
 def test_a_component_that_empties_again_leaves():
@@ -146,6 +178,21 @@ def test_a_component_with_rows_enough_may_rest():
     before = replace(params(2), resting=np.array([False, True]))
     after = model(prior).maximize(statistics([96, 4]), before)
     assert_allclose(after.weights, [0.8, 0.2])  # four rows are more than min_rows
+
+
+@pytest.mark.parametrize(("count", "leaves"), [(0.5, True), (8.5, True), (9.5, False)])
+def test_a_component_may_rest_with_as_many_rows_as_the_prior_takes(count, leaves):
+    prior = ModifiedDirichlet(-8.0, 0.2)
+    before = replace(params(2), resting=np.array([False, True]))
+    after = model(prior).maximize(statistics([91, count]), before)
+    assert (after.weights[1] == 0) == leaves
+    assert after.resting[1]
+
+
+def test_a_weight_a_little_above_the_floor_does_not_rest():
+    prior = ModifiedDirichlet(1.0, 0.1)
+    after = model(prior).maximize(statistics([88, 12]), params(2))
+    assert_array_equal(after.resting, [False, False])
 
 
 def test_steps_compare_where_no_component_has_moved():

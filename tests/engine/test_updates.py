@@ -52,10 +52,11 @@ def test_the_guard_holds_somewhere():
 
 
 def test_a_component_that_leaves_changes_the_weights_whatever_the_bound():
-    counts = np.array([60.0, 40.0, 0.0])
-    weights = MapWeights()(TSALLIS, SPARSE, counts, OLD)
-    assert_array_equal(weights, SPARSE.mode(counts))
-    assert weights[2] == 0
+    prior, counts = ModifiedDirichlet(-5.0, 1e-3), np.array([12.0, 11.0, 0.0])
+    for old in np.random.default_rng(0).dirichlet([5.0, 5.0, 0.5], size=50):
+        weights = MapWeights()(TSALLIS, prior, counts, old)
+        assert_array_equal(weights, prior.mode(counts))
+        assert weights[2] == 0
 
 
 def test_fixed_weights_stay():
