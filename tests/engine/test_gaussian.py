@@ -71,6 +71,30 @@ def test_the_maximum_is_the_weighted_moments_of_the_rows(kind, apart):
 
 
 @pytest.mark.parametrize("kind", TYPES)
+def test_weights_of_rows_may_be_small(kind):
+    """The maximum depends on shares of the total; a component with any rows is not empty."""
+    family, (X, resp) = Gaussian(2, kind), some_rows()
+    components = family.components(MEANS, COVARIANCES[kind])
+    fresh, _ = family.maximize(statistics(family, components, X, resp), components)
+    small, _ = family.maximize(statistics(family, components, X, 1e-3 * resp), components)
+    assert_allclose(small.means, fresh.means, rtol=1e-12)
+    assert_allclose(small.covariances, fresh.covariances, rtol=1e-9)
+    start = family.start(statistics(family, components, X, 1e-3 * resp), components)
+    assert_allclose(start.covariances, fresh.covariances, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_means_within_a_hundred_standard_deviations_share_an_origin(kind):
+    family, centre = Gaussian(2, kind), np.array([1e6, -1e6])
+    near = family.components(centre + 40 * MEANS, COVARIANCES[kind])
+    assert near.near
+    assert_allclose(near.origins, np.tile(near.means.mean(axis=0), (2, 1)))
+    far = family.components(centre + 400 * MEANS, COVARIANCES[kind])
+    assert not far.near
+    assert_array_equal(far.origins, far.means)
+
+
+@pytest.mark.parametrize("kind", TYPES)
 def test_covariances_are_about_the_means_given(kind):
     family, (X, resp) = Gaussian(2, kind), some_rows()
     components = family.components(MEANS, COVARIANCES[kind])

@@ -124,7 +124,7 @@ def test_weights_that_do_not_fit_the_means_are_refused(estimator):
     [
         ([1.0, 1.0, 1.0], r"shape \(2,\)"),
         ([[1.0], [1.0, 2.0]], "covariances should be an array of numbers"),
-        (sparse.eye_array(2), "covariances should be a dense array"),
+        (sparse.csr_array(np.eye(2)), "covariances should be a dense array"),
         ([1.0, -1.0], "positive"),
         ([1e-320, 1.0], "finite inverses"),
     ],

@@ -1,0 +1,80 @@
+"""One small fit of every estimator: with compiled kernels, and with NUMBA_DISABLE_JIT=1 without.
+
+Kernels as plain Python are checked by NumPy as they run, and can be measured for coverage.
+"""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.preprocessing import normalize
+
+from skvmf import (
+    FisherVectorTransformer,
+    RelativeGMM,
+    SparseGaussianMixture,
+    VonMisesFisherMixture,
+)
+from skvmf.grammar import DependencyModelWithValence
+
+POSTERIORS = [{}, {"temperature": 0}, {"entmax_alpha": 1.5}]
+LABELS = np.repeat([0, 1], 10)
+X = np.random.default_rng(0).normal(scale=0.2, size=(20, 3)) + 2 * np.eye(2, 3)[LABELS]
+
+
+def assert_finds_the_groups(mixture, rows):
+    found = mixture.fit(rows).predict(rows)
+    assert np.array_equal(found, LABELS) or np.array_equal(found, 1 - LABELS)
+    np.testing.assert_allclose(mixture.predict_proba(rows).sum(axis=1), 1, rtol=1e-6)
+    assert np.isfinite(mixture.score_samples(rows)).all()
+    assert mixture.sample(3)[0].shape == (3, 3)
+
+
+@pytest.mark.parametrize("posterior", POSTERIORS, ids=str)
+@pytest.mark.parametrize("as_format", [np.asarray, sparse.csr_array, np.float32])
+def test_von_mises_fisher_mixture(posterior, as_format):
+    assert_finds_the_groups(VonMisesFisherMixture(2, random_state=0, **posterior), as_format(X))
+
+
+@pytest.mark.parametrize("negentropy", ["ode", "rational", "newton"])
+def test_routes_to_the_density(negentropy):
+    assert_finds_the_groups(VonMisesFisherMixture(2, random_state=0, negentropy=negentropy), X)
+
+
+@pytest.mark.parametrize("posterior", POSTERIORS, ids=str)
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+def test_sparse_gaussian_mixture(posterior, covariance_type):
+    mixture = SparseGaussianMixture(
+        2, covariance_type=covariance_type, random_state=0, weight_floor=1e-3, **posterior
+    )
+    assert_finds_the_groups(mixture, X)
+
+
+@pytest.mark.parametrize("solver", ["ecm", "em", "gradient"])
+def test_relative_gmm(solver):
+    mixture = RelativeGMM(solver=solver, random_state=0, tol=1e-2, max_iter=1000)
+    assert_finds_the_groups(mixture, X)
+
+
+@pytest.mark.parametrize("geometry", ["euclidean", "tangent"])
+def test_fisher_vector_transformer(geometry):
+    counts = sparse.csr_array(np.random.default_rng(1).integers(3, size=(5, 20)))
+    transformer = FisherVectorTransformer(
+        VonMisesFisherMixture(2, random_state=0), embeddings=X, geometry=geometry
+    )
+    vectors = transformer.fit_transform(counts.astype(float))
+    np.testing.assert_allclose(vectors, normalize(vectors))
+    baseline = FisherVectorTransformer(
+        SparseGaussianMixture(2, covariance_type="diag", random_state=0),
+        embeddings=X,
+        gradients=("means", "variances"),
+    )
+    assert baseline.fit_transform(counts.astype(float)).shape == (5, 12)
+
+
+@pytest.mark.parametrize("inference", ["map", "mean-field"])
+def test_dependency_model(inference):
+    sentences = [["D", "N", "V"], ["N", "V"], ["D", "N", "V", "D", "N"]]
+    model = DependencyModelWithValence(inference=inference, max_iter=3, tol=1e9).fit(sentences)
+    for heads, tags in zip(model.predict(sentences), sentences, strict=True):
+        assert len(heads) == len(tags) and (heads == 0).sum() == 1
+    assert np.isfinite(model.score(sentences))
