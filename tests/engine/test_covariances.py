@@ -170,11 +170,14 @@ def test_covariances_of_moments_are_those_of_the_rows(kind, apart):
 
 
 @pytest.mark.parametrize("kind", ["diag", "spherical"])
-def test_a_variance_of_which_rounding_alone_is_left_is_zero(kind):
-    point = np.full((1, D), 0.1 + 0.2)
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_a_variance_of_which_rounding_alone_is_left_is_zero(kind, scale):
+    point = np.full((1, D), scale * (0.1 + 0.2))
     second = {"diag": point**2 * (1 + 4e-16), "spherical": (point**2).sum(axis=1)}[kind]
     found = COVARIANCE_TYPES[kind].covariances(np.ones(1), point, second, 0.0)
     assert_array_equal(found, np.zeros_like(found))
+    found = COVARIANCE_TYPES[kind].covariances(np.ones(1), point, second * (1 + 1e-13), 0.0)
+    assert (found > 0).all()
 
 
 @TYPES

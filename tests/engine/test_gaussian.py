@@ -216,6 +216,25 @@ def test_a_start_from_centres_or_from_too_little_takes_the_covariance_of_the_dat
         assert_allclose(np.trace(found), np.trace(whole_covariance), rtol=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
+def test_only_what_a_partition_does_not_give_is_taken_from_the_data(kind):
+    X, _ = some_rows()
+    labels = np.zeros(len(X), dtype=int)
+    labels[:1] = 1
+    start = Gaussian(2, kind).start(*partition(Gaussian(2, kind), X, labels))
+    own = np.cov(X[1:].T, ddof=0)
+    assert_allclose(np.trace(matrix(kind, start.covariances, 0)), np.trace(own), rtol=1e-9)
+
+
+def test_a_tied_start_on_points_takes_the_covariance_of_the_data():
+    X = np.repeat([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]], 5, axis=0)
+    family = Gaussian(2, "tied")
+    components = family.from_centres(np.tile(X[0], (3, 1)))
+    resp = np.repeat(np.eye(3), 5, axis=0)
+    start = family.start(statistics(family, components, X, resp), components)
+    assert_allclose(start.covariances, np.cov(X.T, ddof=0))
+
+
 def test_a_start_on_a_line_is_refused():
     X = np.repeat(np.arange(20.0)[:, None], 2, axis=1)
     family = Gaussian(2, "full")
