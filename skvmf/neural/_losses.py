@@ -178,25 +178,28 @@ class _Categorical(torch.autograd.Function):
 
 
 def _binary(s, y, alpha):
-    if alpha == 1:
-        entropy = torch.xlogy(y, y) + torch.xlogy(1 - y, 1 - y)
-        return binary_cross_entropy_with_logits(s, y, reduction="none") + entropy
-    if alpha == 2:
-        return _Squared.apply(s, y)
+    if alpha in (1, 2):
+        return _Binary.apply(s, y, alpha)
     scores = torch.stack([s, torch.zeros_like(s)], dim=-1)
     return _Categorical.apply(scores, torch.stack([y, 1 - y], dim=-1), alpha)
 
 
-class _Squared(torch.autograd.Function):
-    """The binary loss for alpha = 2."""
+class _Binary(torch.autograd.Function):
+    """The binary loss for alpha = 1 and 2, in closed form."""
 
     @staticmethod
-    def forward(ctx, s, y):
-        p = binary_entmax(s, 2)
+    def forward(ctx, s, y, alpha):
+        ctx.alpha = alpha
         ctx.save_for_backward(s, y)
-        return (p - y) * (s + 1 - p - y)
+        if alpha == 2:
+            p = binary_entmax(s, 2)
+            loss = (p - y) * (s + 1 - p - y)
+        else:
+            loss = binary_cross_entropy_with_logits(s, y, reduction="none")
+            loss += torch.xlogy(y, y) + torch.xlogy(1 - y, 1 - y)
+        return loss.clamp_(min=0)
 
     @staticmethod
     def backward(ctx, grad):
         s, y = ctx.saved_tensors
-        return grad * (binary_entmax(s, 2) - y), None
+        return grad * (binary_entmax(s, ctx.alpha) - y), None, None
