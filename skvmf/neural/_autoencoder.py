@@ -79,6 +79,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 break
         if kept is not None:
             self.network_.load_state_dict(kept)
+        self._free_energy(train[: self.batch_size])  # the last step may have been too far
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -107,6 +108,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         if first:
             self._begin(X.shape[1])
         self._epoch(X, None)
+        self._free_energy(X[: self.batch_size])  # the last step may have been too far
         return self
 
     def posterior(self, X):
@@ -237,11 +239,6 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         """Train once on each row, and write down how it went."""
         began = perf_counter()
         loss = self._descend(X)
-        if not np.isfinite(loss):
-            raise ValueError(
-                "Training diverged: the free energy is not finite any more. Choose a smaller "
-                f"learning_rate (now {self.learning_rate})."
-            )
         self.n_epochs_ += 1
         self.losses_.append(loss)
         if held_out is not None:
@@ -266,7 +263,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 (energy / len(target)).backward()
                 self._adam.step()
                 total += energy.detach().cpu()
-        return total.item() / X.shape[0]
+        return self._finite(total.item() / X.shape[0])
 
     def _batches(self, X, order=None):
         """Yield what `_batch` makes of rows: shuffled ones for training, or all as they come."""
@@ -284,7 +281,15 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             for inputs, target in self._batches(X):
                 energies = self.network_.free_energies(inputs, target, loss, self.beta)
                 total += energies.sum(dtype=torch.float64).item()
-        return total / X.shape[0]
+        return self._finite(total / X.shape[0])
+
+    def _finite(self, free_energy):
+        if not np.isfinite(free_energy):
+            raise ValueError(
+                "Training diverged: the free energy is not finite any more. Choose a smaller "
+                f"learning_rate (now {self.learning_rate})."
+            )
+        return free_energy
 
     @torch.no_grad()
     def _decoded(self, latent):
@@ -296,6 +301,9 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     @property
     def _n_features_out(self):
         return self.network_.n_components
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "network_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
