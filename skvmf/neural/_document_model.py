@@ -13,6 +13,8 @@ from ._entmax import entmax
 from ._losses import EntmaxLoss
 from ._networks import VariationalNetwork
 
+MAX_COUNT = 1e30  # totals and losses stay finite in float32
+
 
 class FenchelYoungDocumentModel(Autoencoder):
     """Neural variational document model with a softmax or alpha-entmax decoder.
@@ -184,6 +186,8 @@ class FenchelYoungDocumentModel(Autoencoder):
         floats = [np.float32, np.float64]
         X = validate_data(self, X, accept_sparse="csr", dtype=floats, reset=reset)
         check_non_negative(X, type(self).__name__)
+        if X.max() > MAX_COUNT:
+            raise ValueError(f"X holds {X.max():.6g}: counts above {MAX_COUNT:g} are too large.")
         return X
 
     def _batch(self, X, device):
