@@ -150,7 +150,9 @@ class FenchelYoungVAE(Autoencoder):
         self.verbose = verbose
 
     def _rows(self, X, reset):
-        X = validate_data(self, X, dtype=[np.float32, np.float64], reset=reset)
+        return self._in_range(validate_data(self, X, dtype=[np.float32, np.float64], reset=reset))
+
+    def _in_range(self, X):
         low, high = X.min(), X.max()
         if low < -ROUNDING or high > 1 + ROUNDING:
             raise ValueError(
