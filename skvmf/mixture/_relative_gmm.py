@@ -244,6 +244,12 @@ default='kmeans'
             self._check_ordering_feature(X.shape[1])
         return X
 
+    @classmethod
+    def _for_parameters(cls, n_components, params):
+        mixture = super()._for_parameters(n_components, params)
+        mixture._check_names()
+        return mixture
+
     def _check_names(self):
         """Refuse parameters that do not go together."""
         free = list(self.free_parameters)

@@ -107,6 +107,15 @@ def test_a_singular_tied_covariance_has_no_factor():
         assert np.isnan(COVARIANCE_TYPES["tied"].cholesky(singular)).any()
 
 
+@pytest.mark.parametrize(("gap", "singular"), [(1e-12, False), (5e-16, True)])
+def test_a_correlation_is_perfect_to_rounding(gap, singular):
+    """Of the second variance a share of `gap` is its own; 1e-15 of it is rounding."""
+    root = np.array([[1.0, 0.0], [1.0, gap**0.5]])
+    for scale in (1e-10, 1.0, 1e10):
+        factor = COVARIANCE_TYPES["tied"].cholesky(scale * root @ root.T)
+        assert np.isnan(factor).any() == singular
+
+
 @TYPES
 def test_spread_is_the_longest_offset_in_standard_deviations(kind):
     rng = np.random.default_rng(1)
