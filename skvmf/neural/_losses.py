@@ -1,7 +1,6 @@
 """Fenchel-Young losses of scores against counts, proportions and values in [0, 1]."""
 
 import torch
-from torch.autograd.function import once_differentiable
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from ._entmax import binary_entmax, checked_alpha, entmax, negentropy_terms
@@ -66,7 +65,7 @@ class EntmaxLoss(_EntmaxLoss):
     -----
     Scores and target are of shape (..., n_classes). A target is proportions that sum to 1, or
     counts: these are n times their proportions, and so is their loss. A row of zeros has loss
-    zero. The loss can be differentiated once, in the scores.
+    zero. The loss can be differentiated twice, in the scores.
 
     References
     ----------
@@ -123,7 +122,7 @@ class BinaryEntmaxLoss(_EntmaxLoss):
     Notes
     -----
     For alpha = 2 and p = binary_entmax(s) the loss is (p - y) (s + 1 - p - y). The loss can be
-    differentiated once for other alpha > 1, and twice for 1 and 2.
+    differentiated twice, in the scores.
 
     References
     ----------
@@ -164,17 +163,19 @@ class _Categorical(torch.autograd.Function):
         totals = target.sum(-1, keepdim=True)
         y = target / torch.where(totals > 0, totals, 1)
         p = entmax(scores, alpha)
-        ctx.save_for_backward(totals, p - y)
+        ctx.alpha = alpha
+        ctx.save_for_backward(scores, totals, y, p)
         gaps = scores - scores.amax(-1, keepdim=True)
         terms = torch.where(p == y, 0, (p - y) * gaps)
         terms += negentropy_terms(y, alpha) - negentropy_terms(p, alpha)
         return totals[..., 0] * terms.sum(-1).clamp_(min=0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, grad):
-        totals, difference = ctx.saved_tensors
-        return grad[..., None] * totals * difference, None, None
+        scores, totals, y, p = ctx.saved_tensors
+        if torch.is_grad_enabled():  # it will be differentiated again
+            p = entmax(scores, ctx.alpha)
+        return grad[..., None] * totals * (p - y), None, None
 
 
 def _binary(s, y, alpha):

@@ -1,0 +1,186 @@
+"""Differentiable maps onto the simplex, beside the same maps of arrays."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
+
+from torch.autograd import gradcheck, gradgradcheck
+
+from skvmf.distributions import simplex
+from skvmf.neural import binary_entmax, entmax
+from skvmf.neural._entmax import negentropy_terms
+
+pytestmark = pytest.mark.torch
+
+ALPHAS = [1.0, 1.25, 4 / 3, 1.5, 2.0, 3.0]
+TABLE = Path(__file__).parents[1] / "reference" / "entmax_table.npz"
+INF, NAN = np.inf, np.nan
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def leaf(values):
+    return torch.tensor(values, dtype=torch.float64, requires_grad=True)
+
+
+SCORES = {
+    "random": np.random.default_rng(0).normal(size=(4, 5)),
+    "spread": 3 * np.random.default_rng(1).normal(size=(4, 5)),
+    "ties": [[1.0, 1, 1, 0.5], [0.5, 0.5, -3, -3], [0, 0, 0, 0]],
+    "forbidden": [[0.3, -INF, 0.1], [-INF, 0.2, -INF], [0.5, 0.5, -INF]],
+    "one": [[0.7], [-2.0]],
+    "vector": [0.2, 0.1, -0.4],
+}
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("scores", SCORES.values(), ids=SCORES)
+def test_derivatives(scores, alpha):
+    assert gradcheck(lambda z: entmax(z, alpha), leaf(scores))
+    assert gradgradcheck(lambda z: entmax(z, alpha), leaf(scores))
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("dim", [0, 1, 2, -2])
+def test_derivatives_along_other_dimensions(dim, alpha, rng):
+    assert gradcheck(lambda z: entmax(z, alpha, dim=dim), leaf(rng.normal(size=(3, 2, 4))))
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_derivatives_of_the_binary_map(alpha):
+    scores = leaf([[-5.0, -0.9, -0.3], [0.0, 0.4, 7.0]])
+    assert gradcheck(lambda s: binary_entmax(s, alpha), scores)
+    assert gradgradcheck(lambda s: binary_entmax(s, alpha), scores)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS[1:])
+def test_what_is_outside_the_support_has_no_gradient(alpha):
+    scores = leaf([2.0, 1.9, -9.0])
+    entmax(scores, alpha)[0].backward()
+    assert scores.grad[2] == 0
+    assert scores.grad[0] > 0
+    assert abs(scores.grad.sum()) < 1e-15
+
+
+def rounding(p, alpha):
+    """Return 1e-12, or for alpha > 3 what rounding leaves of it, for each row.
+
+    p = u^(1 / c), where c = alpha - 1 and u is c times a score less a threshold of size 1, of
+    which a few eps are rounded away. In p this is c p^(c - 1) times less: much, where p is small.
+    As the sum is 1, the rest of the row is wrong by as much.
+    """
+    c = alpha - 1
+    smallest = np.min(p, axis=-1, where=p > 0, initial=1, keepdims=True)
+    return 1e-12 if alpha <= 3 else 8 * np.finfo(float).eps / (c * smallest ** (c - 1))
+
+
+@pytest.mark.parametrize("alpha", [1 + 1e-5, 1.05, *ALPHAS, 4.0])
+@pytest.mark.parametrize("size", [1, 2, 7, 2000])
+def test_same_as_for_arrays(size, alpha, rng):
+    scores = 3 * rng.normal(size=(30, size))
+    expected = simplex.entmax(scores, alpha)
+    p = entmax(torch.from_numpy(scores), alpha).numpy()
+    if alpha > 1:  # arrays' softmax is zero below exp(-60)
+        np.testing.assert_array_equal(p > 0, expected > 0)
+    assert (np.abs(p - expected) <= rounding(expected, alpha)).all()
+    scores = scores.astype(np.float32)
+    single = entmax(torch.from_numpy(scores), alpha)
+    assert single.dtype == torch.float32
+    np.testing.assert_allclose(single.numpy(), simplex.entmax(scores * 1.0, alpha), atol=1e-6)
+
+
+def test_reference_table():
+    table = dict(np.load(TABLE))
+    for i, alpha in enumerate(table["alpha"]):
+        span = slice(*table["offsets"][i : i + 2])
+        p = entmax(torch.from_numpy(table["z"][span]), alpha).numpy()
+        expected = table["p"][span]
+        np.testing.assert_array_equal(p > 0, expected > 0)
+        bound = 1e-15 if alpha <= 2 else rounding(expected, alpha)
+        assert (np.abs(p - expected) <= bound).all()
+
+
+@pytest.mark.parametrize("alpha", [*ALPHAS, 4.0])
+def test_huge_and_forbidden_scores(alpha):
+    scores = [[1e15, -1e15, 1e15], [-INF, 0.0, -INF], [-1e300, 1e300, 0.0]]
+    expected = [[0.5, 0, 0.5], [0, 1, 0], [0, 1, 0]]
+    p = entmax(torch.tensor(scores, dtype=torch.float64), alpha)
+    np.testing.assert_allclose(p, expected, atol=1e-15)
+    near = entmax(1e15 + torch.tensor([0.0, 0.25, -1], dtype=torch.float64), alpha)
+    far = entmax(torch.tensor([0.0, 0.25, -1], dtype=torch.float64), alpha)
+    torch.testing.assert_close(near, far, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("alpha", [*ALPHAS, 4.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_row_without_an_answer_is_nan_and_leaves_others_alone(alpha, dtype):
+    rows = [[NAN, 0, 1], [INF, 0, 1], [-INF, -INF, -INF], [1, NAN, -INF], [1, 0, 0.5]]
+    p = entmax(torch.tensor(rows, dtype=dtype), alpha)
+    assert p[:4].isnan().all()
+    torch.testing.assert_close(p[4], entmax(torch.tensor([1, 0, 0.5], dtype=dtype), alpha))
+    assert binary_entmax(torch.tensor([NAN, 0.5], dtype=dtype), alpha).isnan().tolist() == [1, 0]
+
+
+def test_alpha_tends_to_one(rng):
+    scores = torch.from_numpy(2 * rng.normal(size=(20, 6)))
+    p = entmax(scores, 1)
+    torch.testing.assert_close(p, torch.softmax(scores, -1), rtol=0, atol=0)
+    for excess in (1e-2, 1e-4, 1e-6, 1e-8):
+        assert (entmax(scores, 1 + excess) - p).abs().max() < 5 * excess
+        logistic = torch.sigmoid(scores)
+        assert (binary_entmax(scores, 1 + excess) - logistic).abs().max() < 5 * excess
+        terms = negentropy_terms(p, 1 + excess)
+        assert (terms - negentropy_terms(p, 1)).abs().max() < 5 * excess
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_negentropy(alpha, rng):
+    p = rng.dirichlet(np.full(6, 0.3), 50)
+    p[0] = [1, 0, 0, 0, 0, 0]
+    found = negentropy_terms(torch.from_numpy(p), alpha).sum(-1).numpy()
+    np.testing.assert_allclose(found, simplex.tsallis_negentropy(p, alpha), rtol=1e-13, atol=1e-15)
+    assert found[0] == 0
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_binary_map_is_that_of_two_classes(alpha):
+    scores = torch.linspace(-6, 6, 101, dtype=torch.float64).reshape(1, 101)
+    p = binary_entmax(scores, alpha)
+    pair = entmax(torch.stack([scores, 0 * scores], dim=0), alpha, dim=0)
+    torch.testing.assert_close(p, pair[0], rtol=0, atol=1e-15)
+    torch.testing.assert_close(1 - p, binary_entmax(-scores, alpha), rtol=0, atol=1e-15)
+    assert binary_entmax(torch.tensor(0.0), alpha) == 0.5
+    assert binary_entmax(scores.float(), alpha).dtype == torch.float32
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_shapes_and_input_left_alone(alpha, rng):
+    scores = torch.from_numpy(rng.normal(size=(4, 3, 5)))
+    copy = scores.clone()
+    p = entmax(scores.transpose(0, 2), alpha, dim=0)
+    assert p.shape == (5, 3, 4)
+    torch.testing.assert_close(p.transpose(0, 2), entmax(scores, alpha), rtol=0, atol=1e-15)
+    torch.testing.assert_close(p.sum(0), torch.ones(3, 4).double(), rtol=0, atol=1e-14)
+    binary_entmax(scores, alpha)
+    assert torch.equal(scores, copy)
+    assert entmax(torch.empty(0, 3), alpha).shape == (0, 3)
+    assert binary_entmax(torch.empty(0), alpha).shape == (0,)
+
+
+@pytest.mark.parametrize("function", [entmax, binary_entmax])
+@pytest.mark.parametrize("alpha", [0.99, 0, -1, NAN, INF])
+def test_bad_alpha_is_refused(function, alpha):
+    with pytest.raises(ValueError, match="alpha must be a finite number of at least 1"):
+        function(torch.zeros(2), alpha)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_whole_numbers_are_refused(alpha):
+    with pytest.raises(TypeError, match="floating-point"):
+        entmax(torch.tensor([1, 2]), alpha)

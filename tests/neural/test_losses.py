@@ -1,0 +1,219 @@
+"""Fenchel-Young losses: of arrays, by their definition, and by their gradients."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
+
+from torch.autograd import gradcheck, gradgradcheck
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+
+from skvmf.distributions import simplex
+from skvmf.neural import BinaryEntmaxLoss, EntmaxLoss, binary_entmax, entmax
+
+pytestmark = pytest.mark.torch
+
+ALPHAS = [1.0, 1.25, 4 / 3, 1.5, 2.0, 3.0]
+LOSSES = [EntmaxLoss, BinaryEntmaxLoss]
+EPS = {torch.float32: 1.2e-7, torch.float64: 2.3e-16}
+INF = np.inf
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def tensor(values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def pairs(rng, *shape):
+    """Scores, and proportions of the last dimension."""
+    target = rng.dirichlet(np.full(shape[-1], 0.5), shape[:-1])
+    target[..., 0, :] = np.eye(shape[-1])[0]
+    return torch.from_numpy(2 * rng.normal(size=shape)), torch.from_numpy(target)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_derivatives(alpha, reduction, rng):
+    scores, target = pairs(rng, 2, 3, 4)
+    loss = EntmaxLoss(alpha, reduction=reduction)
+    assert gradcheck(lambda z: loss(z, 3 * target), scores.requires_grad_())
+    loss = BinaryEntmaxLoss(alpha, reduction=reduction)
+    assert gradcheck(lambda s: loss(s, target), scores)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_derivatives_at_ties_and_forbidden_scores(alpha):
+    scores = tensor([[1, 1, 1, 0.5], [0.5, 0.5, -3, -3], [0.3, -INF, 0.1, -INF], [0, 0, 0, 0]])
+    target = tensor([[0.5, 0.5, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]])
+    assert gradcheck(lambda z: EntmaxLoss(alpha)(z, target), scores.requires_grad_())
+    assert gradcheck(lambda s: BinaryEntmaxLoss(alpha)(s, target[:2]), scores[:2])
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_second_derivatives(kind, alpha, rng):
+    scores, target = pairs(rng, 3, 4)
+    loss = kind(alpha, reduction="none")
+    assert gradgradcheck(lambda z: loss(z, target), scores.requires_grad_())
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1 + 1e-5, *ALPHAS[1:], 4.0])
+def test_same_as_for_arrays(alpha, rng):
+    scores, target = pairs(rng, 200, 9)
+    expected = simplex.fenchel_young_loss(scores.numpy(), target.numpy(), alpha)
+    found = EntmaxLoss(alpha, reduction="none")(scores, target)
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-14)
+    single = EntmaxLoss(alpha, reduction="none")(scores.float(), target.float())
+    assert single.dtype == torch.float32
+    np.testing.assert_allclose(single, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_binary_loss_is_that_of_two_classes(alpha, rng):
+    s, y = torch.from_numpy(3 * rng.normal(size=100)), torch.from_numpy(rng.random(100))
+    y[:20], y[20:40] = 0, 1
+    scores, target = torch.stack([s, 0 * s], dim=-1), torch.stack([y, 1 - y], dim=-1)
+    expected = EntmaxLoss(alpha, reduction="none")(scores, target)
+    found = BinaryEntmaxLoss(alpha, reduction="none")(s, y)
+    torch.testing.assert_close(found, expected, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("dtype", EPS)
+def test_zero_at_the_prediction_only_and_never_below(alpha, dtype, rng):
+    scores, target = (x.to(dtype) for x in pairs(rng, 200, 6))
+    loss, tiny = EntmaxLoss(alpha, reduction="none"), 4 * EPS[dtype]
+    # sums of six terms, each rounded
+    at_prediction = loss(scores, entmax(scores, alpha))
+    assert 0 <= at_prediction.min() <= at_prediction.max() <= tiny
+    assert (loss(scores, target) >= 0).all()
+    assert (loss(scores, torch.full_like(scores, 1 / 6)) > 1e-6).all()
+    loss = BinaryEntmaxLoss(alpha, reduction="none")
+    at_prediction = loss(scores, binary_entmax(scores, alpha))
+    assert 0 <= at_prediction.min() <= at_prediction.max() <= tiny
+    near = binary_entmax(scores, alpha) + EPS[dtype] * torch.randn_like(scores)
+    assert (loss(scores, near.clamp(0, 1)) >= 0).all()
+    assert (loss(scores, target) >= 0).all()
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_gradient_is_prediction_less_target(alpha, rng):
+    scores, target = pairs(rng, 30, 5)
+    scores.requires_grad_()
+    EntmaxLoss(alpha, reduction="sum")(scores, 7 * target).backward()
+    expected = 7 * (entmax(scores, alpha) - target)
+    torch.testing.assert_close(scores.grad, expected.detach(), rtol=0, atol=1e-14)
+    scores.grad = None
+    BinaryEntmaxLoss(alpha, reduction="sum")(scores, target).backward()
+    expected = binary_entmax(scores, alpha) - target
+    torch.testing.assert_close(scores.grad, expected.detach(), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_counts_are_many_proportions_and_no_counts_lose_nothing(alpha, rng):
+    scores = torch.from_numpy(rng.normal(size=(20, 5)))
+    counts = torch.from_numpy(rng.integers(0, 9, size=(20, 5)) * 1.0)
+    counts[3] = 0
+    totals = counts.sum(-1)
+    proportions = counts / totals.clamp(min=1)[:, None]
+    loss = EntmaxLoss(alpha, reduction="none")
+    found = loss(scores.requires_grad_(), counts)
+    torch.testing.assert_close(found, totals * loss(scores, proportions), rtol=1e-13, atol=0)
+    assert found[3] == 0
+    assert loss(torch.full((1, 3), 1e15), torch.zeros(1, 3)) == 0
+    found.sum().backward()
+    assert (scores.grad[3] == 0).all()
+
+
+def test_alpha_one_is_cross_entropy_less_the_entropy_of_the_target(rng):
+    scores, target = pairs(rng, 40, 6)
+    entropy = -torch.xlogy(target, target)
+    expected = cross_entropy(scores, target, reduction="none") - entropy.sum(-1)
+    found = EntmaxLoss(1, reduction="none")(scores, target)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-14)
+    both = entropy - torch.xlogy(1 - target, 1 - target)
+    expected = binary_cross_entropy_with_logits(scores, target, reduction="none") - both
+    found = BinaryEntmaxLoss(1, reduction="none")(scores, target)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_sparse_binary_loss_by_pieces():
+    s = torch.linspace(-3, 3, 601, dtype=torch.float64)
+    loss = BinaryEntmaxLoss(2, reduction="none")
+    inside = (1 - s) ** 2 / 4
+    expected = torch.where(s >= 1, 0, torch.where(s <= -1, -s, inside))
+    torch.testing.assert_close(loss(s, torch.ones_like(s)), expected, rtol=0, atol=1e-15)
+    torch.testing.assert_close(loss(-s, torch.zeros_like(s)), expected, rtol=0, atol=1e-15)
+
+
+def test_alpha_tends_to_one(rng):
+    scores, target = pairs(rng, 30, 5)
+    for kind in LOSSES:
+        limit = kind(1, reduction="none")(scores, target)
+        for excess in (1e-2, 1e-4, 1e-6, 1e-8):
+            near = kind(1 + excess, reduction="none")(scores, target)
+            assert (near - limit).abs().max() < 10 * excess
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_huge_and_forbidden_scores(alpha):
+    loss = EntmaxLoss(alpha, reduction="none")
+    scores = tensor([[1e15, -1e15], [0, -INF], [0, -INF], [-1e15, 0]])
+    target = tensor([[1, 0], [1, 0], [0.5, 0.5], [1, 0]])
+    np.testing.assert_array_equal(loss(scores, target), [0, 0, INF, 1e15])
+    scores = tensor([1e15, -1e15, 1e15])
+    found = BinaryEntmaxLoss(alpha, reduction="none")(scores, tensor([1, 0, 0]))
+    np.testing.assert_array_equal(found, [0, 0, 1e15])
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_nan_stays_nan(kind, alpha):
+    loss = kind(alpha, reduction="none")(tensor([[np.nan, 0], [1, 0]]), tensor([[1, 0], [1, 0]]))
+    assert loss[0].isnan().any()
+    assert loss[1].isfinite().all()
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_reductions(kind, rng):
+    scores, target = pairs(rng, 2, 3, 4)
+    each = kind(1.5, reduction="none")(scores, target)
+    assert each.shape == ((2, 3) if kind is EntmaxLoss else (2, 3, 4))
+    torch.testing.assert_close(kind(1.5)(scores, target), each.mean())
+    torch.testing.assert_close(kind(1.5, reduction="sum")(scores, target), each.sum())
+    one = kind(1.5, reduction="none")(scores[1, 2], target[1, 2])
+    torch.testing.assert_close(one, each[1, 2], rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_targets_of_other_dtypes_and_input_left_alone(kind, alpha):
+    scores, target = torch.tensor([[0.5, -1.0]]), torch.tensor([[1, 0]])
+    copies = scores.clone(), target.clone()
+    loss = kind(alpha)(scores, target)
+    assert loss.dtype == torch.float32
+    assert loss == kind(alpha)(scores, target.bool()) == kind(alpha)(scores, target.double())
+    assert torch.equal(scores, copies[0])
+    assert torch.equal(target, copies[1])
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_bad_arguments_are_refused(kind):
+    with pytest.raises(ValueError, match="alpha must be a finite number of at least 1"):
+        kind(0.5)
+    with pytest.raises(ValueError, match="reduction must be one of"):
+        kind(reduction="median")
+    for target in (torch.zeros(3, 2), torch.zeros(2), torch.zeros(1, 2, 3)):
+        with pytest.raises(ValueError, match=r"one shape, not \(2, 3\) and"):
+            kind()(torch.zeros(2, 3), target)
+
+
+def test_representation():
+    assert repr(EntmaxLoss(1.5)) == "EntmaxLoss(alpha=1.5, reduction='mean')"
+    assert repr(BinaryEntmaxLoss(2, reduction="sum")) == (
+        "BinaryEntmaxLoss(alpha=2, reduction='sum')"
+    )
