@@ -154,6 +154,19 @@ def test_the_maximum_is_that_of_the_posterior(as_format, strength, tied):
         assert abs(slope) < 1e-4
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e-3, 1e200])
+def test_without_a_prior_the_size_of_the_weights_does_not_matter(scale):
+    family = VonMisesFisher(D)
+    components, found = some_components(family), []
+    for factor in (1.0, scale):
+        stats, _ = statistics(family, components, whole(some_rows()))
+        moments = tuple(factor * moment for moment in stats.moments)
+        stats = Statistics(0.0, factor * N, factor * stats.counts, moments, 0.0, np.zeros(D))
+        found.append(family.maximize(stats, components)[0])
+    assert_allclose(found[1].directions, found[0].directions, rtol=1e-12)
+    assert_allclose(found[1].concentrations, found[0].concentrations, rtol=1e-9)
+
+
 def test_the_maximum_without_a_prior_is_scipys_fit():
     X, family = unit(some_rows(0.3)), VonMisesFisher(D)
     components = family.from_natural(np.eye(1, D), np.ones(1))
