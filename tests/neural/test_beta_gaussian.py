@@ -1,0 +1,390 @@
+"""Beta-Gaussians against quadrature of their definition, and as a torch distribution."""
+
+import math
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
+
+from scipy.optimize import brentq
+from scipy.stats import beta, kstest
+from torch.autograd import gradcheck
+from torch.distributions import Independent, Normal, kl_divergence
+
+from skvmf.neural import BetaGaussian
+
+pytestmark = pytest.mark.torch
+
+SPARSE = [4 / 3, 1.5, 2.0, 3.0]
+ALPHAS = [1.0, *SPARSE]
+LOC = [[0.3], [0.3, -1.0], [0.3, -1.0, 0.5]]
+SCALE = [[1.7], [1.7, 0.4], [1.7, 0.4, 0.9]]
+
+
+def tensor(values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def directions(n):
+    """Points on the sphere of n dimensions, and weights that integrate over it."""
+    if n == 1:
+        return np.array([[-1.0], [1.0]]), np.ones(2)
+    angles = np.arange(24) * (2 * np.pi / 24)
+    circle, weights = np.column_stack([np.cos(angles), np.sin(angles)]), np.full(24, np.pi / 12)
+    if n == 2:
+        return circle, weights
+    heights, slices = np.polynomial.legendre.leggauss(12)
+    widths = np.sqrt(1 - heights**2)
+    slices_of_sphere = zip(widths, heights, strict=True)
+    points = [[*(width * point), z] for width, z in slices_of_sphere for point in circle]
+    return np.array(points), np.outer(slices, weights).ravel()
+
+
+class Quadrature:
+    """The continuous entmax of -sum ((z - loc) / scale)^2 / 2, by its definition.
+
+    It is ((alpha - 1) (score + bound))_+^(1 / (alpha - 1)), with the bound that makes the
+    integral one: found by bisection, and all integrals over points of the ellipsoid. With radius
+    r sin(t) all that is integrated over t is smooth.
+    """
+
+    def __init__(self, alpha, loc, scale):
+        self.alpha, self.loc, self.scale = alpha, np.array(loc), np.array(scale)
+        self.sphere, self.areas = directions(len(loc))
+        nodes, weights = np.polynomial.legendre.leggauss(60)
+        self.angles, self.steps = np.pi / 4 * (nodes + 1), np.pi / 4 * weights
+        self.radius = brentq(lambda r: self.place(r) - 1, 1e-3, 1e3, xtol=1e-15, rtol=1e-15)
+        self.place(self.radius)
+
+    def place(self, radius):
+        """Put points into the ellipsoid of this radius, and return the integral there."""
+        n, lengths = len(self.loc), radius * np.sin(self.angles)
+        around = lengths[:, None, None] * self.sphere
+        jacobian = np.prod(self.scale) * lengths ** (n - 1) * radius * np.cos(self.angles)
+        density = ((self.alpha - 1) / 2 * (radius * np.cos(self.angles)) ** 2) ** (
+            1 / (self.alpha - 1)
+        )
+        self.z = (self.loc + self.scale * around).reshape(-1, n)
+        self.weights = np.outer(self.steps * jacobian, self.areas).ravel()
+        self.p = np.repeat(density, len(self.sphere))
+        return self.weights @ self.p
+
+    def mean(self, values):
+        return (self.weights * self.p) @ values
+
+    @property
+    def negentropy(self):
+        integral = self.weights @ self.p**self.alpha
+        return (integral - 1) / (self.alpha * (self.alpha - 1))
+
+    def mean_score(self, loc, scale):
+        """Mean of the score of another."""
+        return self.mean(-0.5 * (((self.z - loc) / scale) ** 2).sum(axis=1))
+
+    def divergence(self, other):
+        """Omega*(score) - mean score + Omega(p): the first is reached at the score's own p."""
+        conjugate = other.mean_score(other.loc, other.scale) - other.negentropy
+        return conjugate - self.mean_score(other.loc, other.scale) + self.negentropy
+
+
+@pytest.fixture(scope="module", params=SPARSE, ids=lambda alpha: f"alpha={alpha:.3g}")
+def alpha(request):
+    return request.param
+
+
+@pytest.fixture(scope="module", params=[1, 2, 3], ids=lambda n: f"n={n}")
+def pair(request, alpha):
+    """A joint distribution of some dimensions, and the same by quadrature."""
+    loc, scale = LOC[request.param - 1], SCALE[request.param - 1]
+    joint = BetaGaussian(tensor(loc), tensor(scale), alpha, event_dim=1)
+    return joint, Quadrature(alpha, loc, scale)
+
+
+def test_density(pair):
+    joint, truth = pair
+    p = joint.log_prob(tensor(truth.z)).exp().numpy()
+    # at the edge a difference of equal squares is rounded
+    np.testing.assert_allclose(p, truth.p, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(truth.weights @ p, 1, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(joint.radius, truth.radius * truth.scale, rtol=1e-10)
+
+
+def test_moments(pair):
+    joint, truth = pair
+    apart = truth.z - truth.loc
+    np.testing.assert_allclose(truth.mean(truth.z), joint.mean, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(truth.mean(apart**2), joint.variance, rtol=1e-10)
+    np.testing.assert_allclose(joint.stddev, joint.variance.sqrt(), rtol=1e-15)
+    assert torch.equal(joint.mode, joint.loc)
+
+
+def test_negentropy(pair):
+    joint, truth = pair
+    np.testing.assert_allclose(joint.tsallis_negentropy(), truth.negentropy, rtol=1e-9)
+
+
+@pytest.mark.parametrize("loc", [0.0, 0.7])
+@pytest.mark.parametrize("scale", [1.0, 0.3, [2.5, 0.6, 1.1]])
+def test_divergence(pair, loc, scale):
+    joint, truth = pair
+    n = len(truth.loc)
+    loc, scale = np.full(n, loc), np.broadcast_to(scale, (3,))[:n]
+    expected = truth.divergence(Quadrature(joint.alpha, loc, scale))
+    found = joint.fenchel_young_divergence(tensor(loc), tensor(scale.copy()))
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+    assert found > 0
+
+
+def test_one_dimension_is_the_same_as_a_vector_of_one(alpha):
+    z = torch.linspace(-2, 3, 30, dtype=torch.float64)
+    one = BetaGaussian(tensor(LOC[0]), tensor(SCALE[0]), alpha, validate_args=False)
+    joint = BetaGaussian(one.loc, one.scale, alpha, event_dim=1, validate_args=False)
+    torch.testing.assert_close(one.log_prob(z), joint.log_prob(z[:, None]), rtol=1e-14, atol=0)
+    for name in ("variance", "radius"):
+        torch.testing.assert_close(getattr(one, name), getattr(joint, name))
+    for name in ("tsallis_negentropy", "fenchel_young_divergence"):
+        torch.testing.assert_close(getattr(one, name)()[0], getattr(joint, name)())
+
+
+@pytest.mark.parametrize(
+    ("alpha", "height", "power"), [(4 / 3, 35 / 32, 3), (1.5, 15 / 16, 2), (2.0, 3 / 4, 1)]
+)
+def test_the_kernels_of_statistics(alpha, height, power):
+    z = torch.linspace(-0.9, 0.9, 19, dtype=torch.float64)
+    bell = BetaGaussian(tensor(0.0), tensor(1.3), alpha)
+    expected = height / bell.radius * (1 - z**2) ** power
+    torch.testing.assert_close(bell.log_prob(z * bell.radius).exp(), expected, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("event_dim", [0, 1])
+def test_alpha_one_is_the_normal(event_dim):
+    loc, scale = tensor([[0.3, -1.0], [2.0, 0.0]]), tensor([1.7, 0.4])
+    bell = BetaGaussian(loc, scale, 1, event_dim=event_dim)
+    normal = Independent(Normal(loc, scale), event_dim)
+    z = tensor([[0.0, 5.0], [-3.0, 1e3]])
+    torch.testing.assert_close(bell.log_prob(z), normal.log_prob(z), rtol=1e-14, atol=0)
+    torch.testing.assert_close(bell.variance, normal.variance)
+    torch.testing.assert_close(bell.tsallis_negentropy(), -normal.entropy())
+    assert bell.radius.isinf().all()
+    prior = Independent(Normal(tensor([0.5, 0.5]).expand(2, 2), tensor([2.0, 0.1])), event_dim)
+    expected = kl_divergence(normal, prior)
+    found = bell.fenchel_young_divergence(0.5, tensor([2.0, 0.1]))
+    torch.testing.assert_close(found, expected, rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize("event_dim", [0, 1])
+def test_alpha_tends_to_one(event_dim):
+    loc, scale, z = tensor([0.3, -1.0]), tensor([1.7, 0.4]), tensor([0.5, -0.8])
+
+    def everything(alpha):
+        bell = BetaGaussian(loc, scale, alpha, event_dim=event_dim)
+        divergence = bell.fenchel_young_divergence(0.5, tensor([1.2, 0.9]))
+        rest = [bell.log_prob(z), bell.tsallis_negentropy(), divergence]
+        return torch.cat([bell.variance, *map(torch.atleast_1d, rest)])
+
+    for excess in (1e-2, 1e-4, 1e-6, 1e-8):
+        # log_prob is 1 / excess times a logarithm
+        bound = 20 * excess + 1e-14 / excess
+        assert (everything(1 + excess) - everything(1)).abs().max() < bound
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("event_dim", [0, 1])
+def test_divergence_is_not_negative_and_zero_at_the_score(alpha, dtype, event_dim):
+    draws = torch.Generator().manual_seed(0)
+    loc, scale = torch.randn(2, 500, 3, generator=draws, dtype=dtype)
+    scale = (2 * scale).exp()
+    bell = BetaGaussian(loc, scale, alpha, event_dim=event_dim)
+    assert (bell.fenchel_young_divergence(loc, scale) == 0).all()
+    assert (bell.fenchel_young_divergence() > 0).all()
+    standard = BetaGaussian(0 * loc, 0 * scale + 1, alpha, event_dim=event_dim)
+    assert (standard.fenchel_young_divergence() == 0).all()
+    near = bell.fenchel_young_divergence(loc * (1 + 1e-6), scale * (1 + 1e-6))
+    # A difference of terms of size n v, rounded; the divergence itself is of size 1e-12.
+    assert (near > -8 * torch.finfo(dtype).eps * (1 + bell.variance / scale**2).amax()).all()
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_a_product_adds_up(alpha):
+    loc, scale, z = tensor([[0.3, -1.0]]), tensor([[1.7, 0.4]]), tensor([[0.5, -0.8]])
+    product = BetaGaussian(loc, scale, alpha)
+    parts = [BetaGaussian(loc[0, i], scale[0, i], alpha) for i in range(2)]
+    together = Independent(product, 1)
+    assert together.event_shape == (2,)
+    expected = sum(part.log_prob(z[0, i]) for i, part in enumerate(parts))
+    torch.testing.assert_close(together.log_prob(z)[0], expected)
+    expected = sum(part.fenchel_young_divergence(0.1, 2.0) for part in parts)
+    torch.testing.assert_close(product.fenchel_young_divergence(0.1, 2.0).sum(), expected)
+    joint = BetaGaussian(loc, scale, alpha, event_dim=1)
+    same = bool((joint.log_prob(z) - together.log_prob(z)).abs() < 1e-9)
+    assert same == (alpha == 1)  # only Gaussians are both
+
+
+@pytest.mark.parametrize(
+    ("alpha", "narrow"),
+    [
+        (2.0, lambda a: a**2 / 10 + 3 / (10 * a)),
+        (1.5, lambda a: a**2 / 14 + 4 / 3 * (15 / 16) ** 1.5 * (32 / 35) / a**0.5),
+    ],
+)
+def test_regularizer_by_radius(alpha, narrow):
+    scales = torch.linspace(-2, 2, 401, dtype=torch.float64).exp()
+    bell = BetaGaussian(0.3, scales, alpha)
+    own = BetaGaussian(tensor(0.0), tensor(1.0), alpha).radius
+    expected = 0.3**2 / 2 + narrow(bell.radius) - narrow(own)
+    found = bell.fenchel_young_divergence()
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-14)
+    assert scales[found.argmin()] == 1
+    if alpha == 2:
+        assert math.isclose(own, 1.5 ** (1 / 3), rel_tol=1e-14)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_draws_of_one_variable(alpha):
+    bell = BetaGaussian(tensor(0.3), tensor(1.7), alpha)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        draws = bell.sample((100_000,))
+    assert bell.support.check(draws).all()
+    assert bell.log_prob(draws).isfinite().all()
+    if alpha > 1:  # (z - loc) / radius has the density of beta variables between -1 and 1
+        shape = 1 / (alpha - 1) + 1
+        law = beta(shape, shape, loc=0.3 - bell.radius.item(), scale=2 * bell.radius.item())
+        assert kstest(draws.numpy(), law.cdf).pvalue > 1e-3
+    assert abs(draws.mean() - bell.mean) < 5 * bell.stddev / 1e5**0.5
+    assert abs(draws.var() / bell.variance - 1) < 5 * (2 / 1e5) ** 0.5
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("n", [2, 3])
+def test_draws_of_vectors(alpha, n):
+    joint = BetaGaussian(tensor(LOC[n - 1]), tensor(SCALE[n - 1]), alpha, event_dim=1)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        draws = joint.sample((100_000,))
+    assert draws.shape == (100_000, n)
+    assert joint.support.check(draws).all()
+    units = ((draws - joint.loc) / joint.stddev).numpy()
+    np.testing.assert_allclose(units.mean(axis=0), 0, atol=5 / 1e5**0.5)
+    np.testing.assert_allclose(np.cov(units.T), np.eye(n), atol=5 * (2 / 1e5) ** 0.5)
+    if alpha > 1:
+        squares = (((draws - joint.loc) / joint.radius) ** 2).sum(-1).numpy()
+        assert squares.max() <= 1
+        assert kstest(squares, beta(n / 2, 1 / (alpha - 1) + 1).cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("event_dim", [0, 1])
+def test_derivatives(alpha, event_dim):
+    loc, scale = tensor([0.3, -1.0]).requires_grad_(), tensor([1.7, 0.4]).requires_grad_()
+
+    def bell(loc, scale):
+        return BetaGaussian(loc, scale, alpha, event_dim=event_dim)
+
+    def draws(loc, scale):
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            return bell(loc, scale).rsample((4,))
+
+    inside = (loc + 0.3 * scale).detach().requires_grad_()
+    assert gradcheck(draws, (loc, scale))
+    assert gradcheck(lambda m, s, z: bell(m, s).log_prob(z), (loc, scale, inside))
+    assert gradcheck(lambda m, s: bell(m, s).tsallis_negentropy(), (loc, scale))
+    assert gradcheck(lambda m, s: bell(m, s).variance, (loc, scale))
+    others = tensor([0.1, 0.2]).requires_grad_(), tensor([0.5, 2.0]).requires_grad_()
+    assert gradcheck(
+        lambda m, s, m0, s0: bell(m, s).fenchel_young_divergence(m0, s0), (loc, scale, *others)
+    )
+    assert not bell(loc, scale).sample().requires_grad
+
+
+@pytest.mark.parametrize("event_dim", [0, 1])
+def test_outside_of_the_support(alpha, event_dim):
+    loc, scale = tensor([0.3, -1.0]).requires_grad_(), tensor([1.7, 0.4])
+    checked = BetaGaussian(loc, scale, alpha, event_dim=event_dim, validate_args=True)
+    # 0.8 along each of two axes: inside of the box, outside of the ellipse
+    far = loc.detach() + (0.8 if event_dim else 1.1) * checked.radius.detach()
+    assert not checked.support.check(far).any()
+    with pytest.raises(ValueError, match="within the support"):
+        checked.log_prob(far)
+    free = BetaGaussian(loc, scale, alpha, event_dim=event_dim, validate_args=False)
+    log_prob = free.log_prob(far)
+    assert (log_prob == -math.inf).all()
+    log_prob.sum().backward()
+    assert (loc.grad == 0).all()
+
+
+def test_support_of_the_normal_is_everything():
+    for event_dim in (0, 1):
+        bell = BetaGaussian(torch.zeros(3), torch.ones(3), 1, event_dim=event_dim)
+        assert bell.support.event_dim == event_dim
+        assert bell.support.check(torch.full((2, 3), 1e30)).all()
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("event_dim", [0, 1])
+def test_shapes(alpha, event_dim):
+    bell = BetaGaussian(torch.zeros(4, 1, 3), torch.ones(2, 3), alpha, event_dim=event_dim)
+    whole = torch.Size([4, 2, 3])
+    batch, event = whole[: 3 - event_dim], whole[3 - event_dim :]
+    assert (bell.batch_shape, bell.event_shape) == (batch, event)
+    assert bell.sample().shape == whole
+    assert bell.rsample((5, 1)).shape == (5, 1, *whole)
+    for name in ("mean", "mode", "variance", "stddev", "radius"):
+        assert getattr(bell, name).shape == whole
+    assert bell.log_prob(torch.zeros(5, 1, 1, 3)).shape == (5, *batch)
+    assert bell.tsallis_negentropy().shape == batch
+    assert bell.fenchel_young_divergence().shape == batch
+    assert bell.fenchel_young_divergence(torch.zeros(3), 2.0).shape == batch
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("event_dim", [0, 1])
+def test_expand(alpha, event_dim):
+    small = BetaGaussian(torch.zeros(3), torch.ones(3), alpha, event_dim=event_dim)
+    large = small.expand((4, *small.batch_shape))
+    assert isinstance(large, BetaGaussian)
+    assert (large.batch_shape, large.event_shape) == ((4, *small.batch_shape), small.event_shape)
+    assert large.alpha == alpha
+    z = torch.full((4, 3), 0.2)
+    torch.testing.assert_close(large.log_prob(z), small.log_prob(z))
+    torch.testing.assert_close(large.variance, small.variance.expand(4, 3))
+    assert large.sample((2,)).shape == (2, 4, 3)
+    checked = BetaGaussian(torch.zeros(3), torch.ones(3), 2.0, validate_args=True)
+    with pytest.raises(ValueError, match="within the support"):
+        checked.expand((2, 3)).log_prob(torch.full((2, 3), 9.0))
+
+
+def test_numbers():
+    bell = BetaGaussian(0, 1.0)
+    assert bell.batch_shape == bell.event_shape == ()
+    assert bell.alpha == 2
+    assert bell.sample().shape == ()
+    assert bell.sample((3,)).dtype == torch.float32
+    assert BetaGaussian(tensor(0.0), 1.0).sample().dtype == torch.float64
+    assert "BetaGaussian(loc: 0.0, scale: 1.0)" in repr(bell)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0.0, 1.0, 0.5), "alpha must be"),
+        ((0.0, 1.0, math.nan), "alpha must be"),
+        ((0.0, -1.0), "scale .* constraint"),
+        ((0.0, 0.0), "scale .* constraint"),
+        ((math.nan, 1.0), "loc .* constraint"),
+    ],
+)
+def test_bad_parameters_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        BetaGaussian(*arguments, validate_args=True)
+
+
+@pytest.mark.parametrize("event_dim", [2, -1, None])
+def test_bad_event_dim_is_refused(event_dim):
+    with pytest.raises(ValueError, match="event_dim must be 0 or 1"):
+        BetaGaussian(torch.zeros(3), torch.ones(3), event_dim=event_dim)
+    with pytest.raises(ValueError, match="needs a vector"):
+        BetaGaussian(0.0, 1.0, event_dim=1)
