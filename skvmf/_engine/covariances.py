@@ -19,12 +19,16 @@ from .._kernels.gaussian import (
     gap_norms,
     gap_products,
     gap_squares,
+    single_scores,
 )
 from .._kernels.rows import add_labelled_rows
 from .posterior import DenseShares, Shares, dense_resp
+from .products import tile_rows
 from .rows import Array
 
 NEAR = 100.0
+CLOSE = 16.0  # up to which float32 rows are scored in float32
+SINGLE = (1e-30, 1e30)  # sizes of what keeps its digits in float32
 PACK = 1 / 8  # density of shares below which visiting the positive ones alone is cheaper
 TILE = 512  # rows whose differences stay in the processor's second cache
 MAX_PAIRS_DIM = 64  # features beyond which all products of pairs no longer stay there
@@ -36,6 +40,7 @@ class Shape:
 
     `cholesky` is scikit-learn's precisions_cholesky_: upper triangular U with precision U U'.
     Moments are taken about `origins` (K, d): one common point where `near`, else the means.
+    `spread` is the largest distance of a mean from the common point in standard deviations.
     """
 
     means: Array
@@ -43,7 +48,21 @@ class Shape:
     cholesky: Array
     log_det: Array
     origins: Array
-    near: bool
+    spread: float
+
+    @property
+    def near(self) -> bool:
+        """Whether features about the common origin are exact enough."""
+        return self.spread < NEAR
+
+    @property
+    def close(self) -> bool:
+        """Whether differences taken in float32 are exact enough for rows in float32."""
+        if not self.spread < CLOSE:
+            return False
+        low, high = SINGLE
+        scales = (self.cholesky > low) & (self.cholesky < high)
+        return bool(scales.all() and (np.abs(self.origins[0]) < high).all())
 
 
 class CovarianceType(Protocol):
@@ -267,6 +286,8 @@ class Diagonal:
 
     def scores(self, X: Array, shape: Shape) -> Array:
         """Return minus half the squared Mahalanobis distances, (n, K)."""
+        if X.dtype == np.float32 and shape.close:
+            return _single_scores(X, shape)
         if shape.near:
             precisions = shape.cholesky**2
             centres = shape.means - shape.origins[0]
@@ -405,11 +426,22 @@ def _difference(second: Array, squares: Array) -> Array:
     return variances
 
 
+def _single_scores(X: Array, shape: Shape) -> Array:
+    """Return the scores of float32 rows under diagonal covariances, in float32."""
+    origin = shape.origins[0].astype(np.float32)
+    scales = shape.cholesky.astype(np.float32)
+    shifts = ((shape.means - origin) * scales).astype(np.float32)
+    scores = np.empty((len(X), len(scales)), dtype=np.float32)
+    single_scores(X, origin, scales, shifts, scores)
+    return scores
+
+
 def feature_product(features: Callable[..., None], X: Array, origin: Array, matrix: Array) -> Array:
     """Return features of the rows about an origin times a matrix, by tiles."""
     product = np.empty((len(X), matrix.shape[1]))
-    values = np.empty((TILE, len(matrix)))
-    for tile in tiles(len(X)):
+    n_rows = tile_rows(matrix.size, TILE)
+    values = np.empty((n_rows, len(matrix)))
+    for tile in tiles(len(X), n_rows):
         n = tile.stop - tile.start
         features(X[tile], origin, values)
         np.dot(values[:n], matrix, out=product[tile])
@@ -421,7 +453,7 @@ def _feature_sums(
 ) -> Array:
     """Return sums (K, n_features) of features of the rows about an origin, by share, by tiles."""
     sums = np.zeros(size)
-    n_rows = min(TILE, max(32, 2**16 // size[1]))
+    n_rows = tile_rows(size[0] * size[1], min(TILE, max(32, 2**16 // size[1])))
     values = np.empty((n_rows, size[1]))
     for tile in tiles(len(X), n_rows):
         n = tile.stop - tile.start

@@ -8,14 +8,20 @@ SMALL = 10**6  # multiplications up to which OpenBLAS does not copy the factors 
 FEW_ROWS = 128  # in a tile, from which calls cost less than copies
 
 
+def tile_rows(size: int, most: int) -> int:
+    """Return how many rows, at most `most`, to multiply at once with a matrix of that size."""
+    rows = SMALL // size
+    return rows if FEW_ROWS <= rows < most else most
+
+
 def tall_dot(X: Array, matrix: Array) -> Array:
     """Return X (n, d) times a matrix (d, K); up to twice as fast as in one piece.
 
     How the rows are cut depends on the shapes alone.
     """
     n = len(X)
-    most = SMALL // matrix.size
-    if most < FEW_ROWS or n <= most:
+    most = tile_rows(matrix.size, n)
+    if most == n:
         whole: Array = np.dot(X, matrix)
         return whole
     size = -(-n // -(-n // most))

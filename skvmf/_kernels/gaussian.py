@@ -4,6 +4,9 @@ import numpy as np
 
 from ._jit import row_kernel
 
+LANES = 256  # rows taken at once, a feature's values of which lie side by side
+LARGEST, HALF = np.finfo(np.float32).max, np.float32(0.5)
+
 
 @row_kernel
 def gap_squares(X, origin, out):
@@ -62,6 +65,60 @@ def difference_scores(X, means, scales, out):
                 total[k] += gap * gap
         for k in range(K):
             total[k] *= -0.5
+
+
+@row_kernel
+def _turn(X, origin, lanes):
+    """Set lanes[j, i] = x_ij - c_j for the rows there are, eight rows at a time."""
+    n, d = X.shape
+    for start in range(0, n - 7, 8):
+        for j in range(np.uintp(d)):
+            c = origin[j]
+            for i in range(8):
+                lanes[j, start + i] = X[start + i, j] - c
+    for i in range(n - n % 8, n):
+        for j in range(d):
+            lanes[j, i] = X[i, j] - origin[j]
+
+
+@row_kernel
+def _add_squares(lanes, scales, shifts, total):
+    """Set total[i] to sum_j (lanes[j, i] scales[j] - shifts[j])^2, four features at a time."""
+    d, size = lanes.shape[0], np.uintp(total.shape[0])
+    total[:] = 0
+    for j in range(0, d - 3, 4):
+        x0, x1, x2, x3 = lanes[j], lanes[j + 1], lanes[j + 2], lanes[j + 3]
+        s0, s1, s2, s3 = scales[j], scales[j + 1], scales[j + 2], scales[j + 3]
+        t0, t1, t2, t3 = shifts[j], shifts[j + 1], shifts[j + 2], shifts[j + 3]
+        for i in range(size):
+            y0, y1, y2, y3 = x0[i] * s0 - t0, x1[i] * s1 - t1, x2[i] * s2 - t2, x3[i] * s3 - t3
+            total[i] = (((total[i] + y0 * y0) + y1 * y1) + y2 * y2) + y3 * y3
+    for j in range(d - d % 4, d):
+        x, s, t = lanes[j], scales[j], shifts[j]
+        for i in range(size):
+            y = x[i] * s - t
+            total[i] += y * y
+
+
+@row_kernel
+def single_scores(X, origin, scales, shifts, out):
+    """out[n, k] = -1/2 sum_j ((x_nj - c_j) scales[k, j] - shifts[k, j])^2, all float32.
+
+    Rounded shifts are rounded means: what is computed is right for a mean that is off by
+    the rounding of its distance from c. Sums that overflow become the largest number.
+    """
+    K, d = scales.shape
+    lanes, totals = np.zeros((d, LANES), np.float32), np.empty((K, LANES), np.float32)
+    for start in range(0, X.shape[0], LANES):
+        rows = X[start : start + LANES]
+        _turn(rows, origin, lanes)
+        for k in range(K):
+            _add_squares(lanes, scales[k], shifts[k], totals[k])
+        for i in range(rows.shape[0]):
+            row = out[start + i]
+            for k in range(K):
+                total = totals[k, i]
+                row[k] = -HALF * (total if total < LARGEST else LARGEST)
 
 
 @row_kernel

@@ -5,11 +5,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skvmf._kernels.gaussian import (
+    LANES,
     difference_moments,
     difference_scores,
     gap_norms,
     gap_products,
     gap_squares,
+    single_scores,
 )
 
 
@@ -40,6 +42,28 @@ def test_scores_are_half_squared_distances(X):
     difference_scores(X, means, scales, scores)
     gaps = (X.astype(float)[:, :, None] - means) * scales
     assert_allclose(scores, -0.5 * (gaps**2).sum(axis=1), rtol=1e-14)
+
+
+@pytest.mark.parametrize("n", [1, 9, LANES, LANES + 1, 2 * LANES + 15])
+@pytest.mark.parametrize("d", [1, 3, 4, 5, 8])
+def test_single_scores_are_right_for_the_numbers_given(n, d):
+    rng = np.random.default_rng(n + d)
+    X = rng.normal(1e4, 1, size=(n, d)).astype(np.float32)
+    origin = np.full(d, 1e4, dtype=np.float32)
+    scales = rng.uniform(0.5, 2, size=(3, d)).astype(np.float32)
+    shifts = rng.normal(size=(3, d)).astype(np.float32)
+    scores = np.full((n, 3), np.nan, dtype=np.float32)
+    single_scores(X, origin, scales, shifts, scores)
+    gaps = (X.astype(float) - origin)[:, None] * scales - shifts
+    assert_allclose(scores, -0.5 * (gaps**2).sum(axis=2), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")  # without the compiler
+def test_single_scores_do_not_overflow():
+    X, ones = np.array([[1e30], [3e38], [1]], dtype=np.float32), np.ones((1, 1), np.float32)
+    scores = np.empty((3, 1), dtype=np.float32)
+    single_scores(X, np.array([-3e38], np.float32), ones, ones, scores)
+    assert_array_equal(scores, -0.5 * np.finfo(np.float32).max)
 
 
 def test_moments_are_about_the_means(X):

@@ -78,6 +78,23 @@ def test_offset_does_not_matter(covariance_type, spread):
     assert_array_equal(shifted.labels_, near.labels_)
 
 
+@pytest.mark.parametrize("apart", [1.0, 10.0, 100.0])
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_float32_rows_are_fitted_as_in_float64(apart, offset):
+    """From one start, and with a bound that falls by no more than the rounding of scores."""
+    rng = np.random.default_rng(0)
+    centres = offset + apart * rng.choice([-0.5, 0.5], size=(4, 8))
+    X = (centres[rng.integers(4, size=2000)] + rng.normal(size=(2000, 8))).astype(np.float32)
+    options = dict(covariance_type="diag", means_init=centres, max_iter=20, tol=0, **PLAIN)
+    single = SparseGaussianMixture(4, **options).fit(X)
+    double = SparseGaussianMixture(4, **options).fit(X.astype(float))
+    assert_array_equal(single.labels_, double.labels_)
+    assert_allclose(single.covariances_, double.covariances_, rtol=1e-5)
+    assert_allclose(single.means_, double.means_, rtol=0, atol=1e-5)
+    assert_allclose(single.lower_bounds_, double.lower_bounds_, rtol=1e-6)
+    assert np.diff(single.lower_bounds_).min() > -1e-6
+
+
 def test_float32_far_from_the_origin_keeps_the_regularizer():
     X = np.array([[9999], [0]], dtype=np.float32)
     mixture = SparseGaussianMixture(
