@@ -192,7 +192,7 @@ class FenchelYoungDocumentModel(Autoencoder):
 
     def _batch(self, X, device):
         rows = X.toarray() if sparse.issparse(X) else X
-        counts = torch.from_numpy(rows.astype(np.float32)).to(device)
+        counts = torch.from_numpy(rows.astype(np.float32, order="C")).to(device)
         totals = counts.sum(-1, keepdim=True)
         proportions = counts / torch.where(totals > 0, totals, 1)
         # Square roots of proportions have unit length, however many words there are.

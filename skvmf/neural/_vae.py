@@ -162,7 +162,7 @@ class FenchelYoungVAE(Autoencoder):
         return X
 
     def _batch(self, X, device):
-        values = torch.from_numpy(X.astype(np.float32)).clamp_(0, 1).to(device)
+        values = torch.from_numpy(X.astype(np.float32, order="C")).clamp_(0, 1).to(device)
         return values, values
 
     def _network(self, n_features):

@@ -1,0 +1,459 @@
+"""What both autoencoders do in the same way: training, scikit-learn's manners, bad input."""
+
+import pickle
+from copy import deepcopy
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
+
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+
+from skvmf.neural import FenchelYoungDocumentModel, FenchelYoungVAE
+
+pytestmark = pytest.mark.torch
+
+X = load_digits().data[:200] / 16  # exact in float32, and neither negative nor above one
+SPARSE_VAE = {"latent": "epanechnikov", "observation": "binary-entmax"}
+KINDS = {
+    "vae": (FenchelYoungVAE, {}),
+    "sparse vae": (FenchelYoungVAE, SPARSE_VAE),
+    "documents": (FenchelYoungDocumentModel, {}),
+    "sparse documents": (FenchelYoungDocumentModel, {"entmax_alpha": 1.5}),
+}
+
+
+@pytest.fixture(params=KINDS)
+def new(request):
+    """Make an autoencoder of each kind, small, with options."""
+    kind, own = KINDS[request.param]
+
+    def make(**options):
+        small = {"hidden_layer_sizes": (12,), "max_epochs": 3, "beta": 0.1, "random_state": 0}
+        return kind(3, **(own | small | options))
+
+    return make
+
+
+def weights(model):
+    return [value.numpy() for value in model.network_.state_dict().values()]
+
+
+def assert_same(a, b):
+    for one, other in zip(weights(a), weights(b), strict=True):
+        assert_array_equal(one, other)
+
+
+def test_free_energy_falls(new):
+    model = new(max_epochs=15, learning_rate=0.01).fit(X)
+    assert model.n_epochs_ == len(model.losses_) == 15
+    assert model.validation_losses_ == []
+    assert all(isinstance(loss, float) for loss in model.losses_)
+    assert model.losses_[-1] < 0.9 * model.losses_[0]
+    assert model.score(X) > new(max_epochs=0).fit(X).score(X)
+
+
+def test_shapes_and_dtypes(new):
+    model = new().fit(X)
+    coordinates = model.transform(X[:7])
+    decoded = model.inverse_transform(coordinates)
+    drawn = model.sample(5)
+    assert (coordinates.shape, decoded.shape, drawn.shape) == ((7, 3), (7, 64), (5, 64))
+    assert coordinates.dtype == decoded.dtype == drawn.dtype == np.float32
+    for values in (decoded, drawn):
+        assert ((values >= 0) & (values <= 1)).all()
+    assert isinstance(model.score(X), float)
+    assert model.sample().shape == (1, 64)
+    assert model.inverse_transform(np.empty((0, 3))).shape == (0, 64)
+    assert_array_equal(model.fit_transform(X), model.transform(X))
+    assert model.get_feature_names_out()[-1] == type(model).__name__.lower() + "2"
+
+
+def test_posterior(new):
+    model = new().fit(X)
+    posterior = model.posterior(X[:9])
+    assert posterior.batch_shape == (9, 3)
+    assert_array_equal(posterior.mean.numpy(), model.transform(X[:9]))
+    assert not posterior.loc.requires_grad
+    draws = posterior.sample((2000,))
+    assert posterior.support.check(draws).all()
+    spread = (draws.std(0) / posterior.stddev).numpy()
+    assert_allclose(spread, 1, atol=0.15)
+
+
+def test_same_seed_same_result_and_torch_is_left_alone(new):
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    a = new().fit(X)
+    a.score(X), a.transform(X), a.sample(3)
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.manual_seed(2)
+    b = new().fit(X)
+    assert_same(a, b)
+    assert a.losses_ == b.losses_
+    assert a.score(X) == b.score(X)
+    assert_array_equal(a.sample(4), b.sample(4))
+    assert_array_equal(a.sample(4), a.sample(4))
+    other = new(random_state=1).fit(X)
+    assert not np.array_equal(other.transform(X), a.transform(X))
+    assert_same(new(random_state=np.random.RandomState(0)).fit(X), a)
+    assert new(random_state=None).fit(X).n_epochs_ == 3
+
+
+def test_fitting_again_starts_anew(new):
+    model = new().fit(X[:50, :20])
+    assert_same(model.fit(X), new().fit(X))
+    assert model.n_features_in_ == 64
+    assert len(model.losses_) == 3
+
+
+def test_score_is_the_same_in_every_call(new):
+    model = new().fit(X)
+    assert model.score(X) == model.score(X) == model.score(X.copy())
+
+
+def narrowed(model):
+    """The same model with posteriors of no width: draws are their centers."""
+    model = deepcopy(model)
+    with torch.no_grad():
+        model.network_.encoder[-1].bias[3:] -= 30
+    return model
+
+
+def test_score_is_minus_the_mean_free_energy(new):
+    """With one draw; taken apart where draws are known."""
+    with_divergence, without = narrowed(new(beta=0.7).fit(X)), narrowed(new(beta=0.7).fit(X))
+    without.set_params(beta=0)
+    posterior = without.posterior(X)
+    inputs, target = without._batch(X, "cpu")
+    with torch.no_grad():
+        scores = without.network_.decoder(posterior.loc)
+        reconstruction = without._loss()(scores, target)
+        divergence = posterior.fenchel_young_divergence().sum(-1)
+    assert_allclose(without.score(X), -reconstruction.mean(), rtol=1e-5)
+    expected = -(reconstruction + 0.7 * divergence).mean()
+    assert_allclose(with_divergence.score(X), expected, rtol=1e-5)
+
+
+def test_score_with_draws_is_right_on_average(new):
+    model = new().fit(X)
+    posterior = model.posterior(X)
+    with torch.no_grad(), torch.random.fork_rng():
+        torch.manual_seed(0)
+        target = model._batch(X, "cpu")[1]
+        losses = [
+            model._loss()(model.network_.decoder(posterior.sample()), target).mean()
+            for _ in range(400)
+        ]
+    energies = np.array(losses) + 0.1 * posterior.fenchel_young_divergence().sum(-1).mean().item()
+    assert abs(-model.score(X) - energies.mean()) < 4 * energies.std()
+
+
+def test_partial_fit_is_an_epoch_of_fit(new):
+    model = new(max_epochs=4)
+    for epoch in range(1, 5):
+        assert model.partial_fit(X) is model
+        assert model.n_epochs_ == epoch
+    fitted = new(max_epochs=4).fit(X)
+    assert_same(model, fitted)
+    assert model.losses_ == fitted.losses_
+    assert model.score(X) == fitted.score(X)
+    assert_same(new(max_epochs=3).fit(X).partial_fit(X), fitted)
+
+
+def test_partial_fit_in_pieces(new):
+    model = new(learning_rate=0.01)
+    for _ in range(10):
+        for piece in np.array_split(X, 3):
+            model.partial_fit(piece)
+    assert model.n_epochs_ == len(model.losses_) == 30
+    assert model.score(X) > new(max_epochs=0).fit(X).score(X)
+    with pytest.raises(ValueError, match="64 features"):
+        model.partial_fit(X[:, :3])
+
+
+def test_early_stopping_keeps_the_best_network_and_stops(new):
+    options = dict(learning_rate=0.1, early_stopping=True, validation_fraction=0.2)
+    model = new(max_epochs=200, n_epochs_no_change=3, **options).fit(X)
+    best = int(np.argmin(model.validation_losses_)) + 1
+    assert model.n_epochs_ == len(model.validation_losses_) == best + 3 < 200
+    assert_same(model, new(max_epochs=best, n_epochs_no_change=3, **options).fit(X))
+    never = new(max_epochs=5, n_epochs_no_change=5, **options).fit(X)
+    assert never.n_epochs_ == 5
+
+
+def test_held_out_rows_are_not_trained_on(new):
+    marked = X.copy()
+    marked[:, 0] = np.arange(200) / 200  # says which row it is
+    model, seen = new(max_epochs=1, early_stopping=True, validation_fraction=0.3), []
+    batch = type(model)._batch
+
+    def spy(self, rows, device):
+        seen.append(rows[:, 0])
+        return batch(self, rows, device)
+
+    model._batch = spy.__get__(model)
+    model.fit(marked)
+    trained, held_out = np.concatenate(seen[:3]), seen[3]  # 140 rows in three batches
+    assert len(held_out) == 60
+    assert_array_equal(np.sort([*trained, *held_out]), marked[:, 0])
+
+
+def test_pickles_copies_and_clones(new):
+    model = new(max_epochs=2).fit(X)
+    for same in (pickle.loads(pickle.dumps(model)), deepcopy(model)):
+        assert_same(same, model)
+        assert same.score(X) == model.score(X)
+        assert_array_equal(same.transform(X), model.transform(X))
+        assert_array_equal(same.sample(3), model.sample(3))
+        assert same.losses_ == model.losses_
+        same.partial_fit(X)
+        assert same.n_epochs_ == 3
+        assert model.n_epochs_ == 2
+    a, b = (pickle.loads(pickle.dumps(model)).partial_fit(X) for _ in range(2))
+    assert_same(a, b)
+    fresh = clone(model)
+    assert not hasattr(fresh, "network_")
+    assert_same(fresh.fit(X), model)
+    assert len(pickle.dumps(model.partial_fit(X))) < 1.1 * len(pickle.dumps(fresh))  # no moments
+    unfitted = pickle.loads(pickle.dumps(new()))
+    assert unfitted.get_params() == new().get_params()
+
+
+def test_pandas(new):
+    pandas = pytest.importorskip("pandas")
+    names = [f"pixel {i}" for i in range(64)]
+    frame = pandas.DataFrame(X, columns=names, index=np.arange(200) + 5)
+    model = new().set_output(transform="pandas").fit(frame)
+    found = model.transform(frame)
+    assert list(found.columns) == list(model.get_feature_names_out())
+    assert_array_equal(found.index, frame.index)
+    assert_array_equal(found, new().fit(X).transform(X))
+    assert_array_equal(model.feature_names_in_, names)
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(frame.rename(columns={"pixel 0": "other"}))
+
+
+def test_verbose(new, capsys):
+    new().fit(X)
+    assert capsys.readouterr().out == ""
+    model = new(verbose=1, early_stopping=True).fit(X)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith(f"Epoch 1: free energy {model.losses_[0]:.6g}, of rows held out ")
+    assert f"{model.validation_losses_[2]:.6g}" in lines[2]
+    new(verbose=True).partial_fit(X)
+    assert "held out" not in capsys.readouterr().out
+
+
+def kinds_of_input():
+    """The same numbers in other arrays."""
+    far = np.zeros((400, 128))
+    far[::2, ::2] = X
+    locked = X.copy()
+    locked.flags.writeable = False
+    yield from [X.astype(np.float32), X.tolist(), np.asfortranarray(X), far[::2, ::2], locked]
+    yield X[::-1].copy()[::-1]
+    yield X.astype(">f8")
+
+
+def test_other_arrays_of_the_same_numbers(new):
+    model = new().fit(X)
+    for same in kinds_of_input():
+        assert_same(new().fit(same), model)
+        assert_array_equal(model.transform(same), model.transform(X))
+        assert model.score(same) == model.score(X)
+    coordinates = model.transform(X)
+    locked = coordinates.copy()
+    locked.flags.writeable = False
+    for same in (coordinates.astype(np.float64), coordinates.tolist(), locked):
+        assert_array_equal(model.inverse_transform(same), model.inverse_transform(coordinates))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.int64, np.uint8, np.float16])
+def test_other_dtypes(new, dtype):
+    binary = (X > 0.5).astype(dtype)
+    model = new().fit(binary)
+    assert_same(model, new().fit(binary.astype(np.float64)))
+    assert model.transform(binary).dtype == np.float32
+
+
+def test_input_is_left_alone(new):
+    for dtype in (np.float32, np.float64):
+        rows = X.astype(dtype)
+        model = new().fit(rows)
+        model.transform(rows), model.score(rows), model.partial_fit(rows)
+        assert_array_equal(rows, X)
+        coordinates = model.transform(rows)
+        copy = coordinates.copy()
+        model.inverse_transform(coordinates)
+        assert_array_equal(coordinates, copy)
+
+
+def test_rows_are_taken_in_blocks(new):
+    model = new().fit(X)
+    many = np.tile(X, (12, 1))
+    coordinates = model.transform(many)
+    assert_allclose(coordinates, np.tile(model.transform(X), (12, 1)), rtol=1e-4, atol=1e-5)
+    decoded = model.inverse_transform(coordinates)
+    assert_allclose(decoded[-200:], model.inverse_transform(coordinates[-200:]), atol=1e-5)
+    assert np.isfinite(model.score(many))
+
+
+def assert_sound(model, rows):
+    """All that a fitted model gives for rows is finite."""
+    assert np.isfinite(model.transform(rows)).all()
+    assert np.isfinite(model.score(rows))
+    assert np.isfinite(model.inverse_transform(model.transform(rows))).all()
+    assert np.isfinite(model.sample(3)).all()
+    assert np.isfinite(model.losses_).all()
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        X[:1],
+        X[:5],
+        np.ones((9, 4)),
+        np.zeros((9, 4)),
+        np.zeros((1, 1)),
+        np.ones((1, 1)),
+        np.eye(30),
+        np.full((9, 4), 1e-30),
+        np.full((9, 4), 5e-324),
+    ],
+    ids=["one", "five", "ones", "zeros", "nothing", "one number", "eye", "tiny", "subnormal"],
+)
+def test_strange_rows(new, rows):
+    """Fewer rows than a batch, constant features, nothing at all."""
+    assert_sound(new(max_epochs=20).fit(rows), rows)
+    assert_sound(new().partial_fit(rows), rows)
+    assert_sound(new().fit(X[:, : rows.shape[1]]), rows)
+
+
+def test_no_epochs(new):
+    model = new(max_epochs=0).fit(X)
+    assert (model.n_epochs_, model.losses_) == (0, [])
+    assert_sound(model, X)
+    assert_sound(new(max_epochs=0, early_stopping=True).fit(X), X)
+
+
+@pytest.mark.parametrize("sizes", [(), [], (5,), [7, 5, 3], np.array([6, 4])])
+def test_hidden_layers(new, sizes):
+    model = new(hidden_layer_sizes=sizes).fit(X)
+    units = [layer.out_features for layer in model.network_.encoder[::2]]
+    assert units == [*sizes, 6]
+    assert_sound(model, X)
+
+
+@pytest.mark.parametrize("sizes", [(0,), (-3,), (2.5,), ("a",), [[3]], (5, None)])
+def test_bad_hidden_layers_are_refused(new, sizes):
+    model = new(hidden_layer_sizes=sizes)
+    with pytest.raises(ValueError, match="hidden_layer_sizes must hold positive integers"):
+        model.fit(X)
+    with pytest.raises(NotFittedError):
+        model.transform(X)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_components", 0),
+        ("n_components", 2.5),
+        ("beta", -1.0),
+        ("beta", np.nan),
+        ("entmax_alpha", 0.5),
+        ("hidden_layer_sizes", 5),
+        ("hidden_layer_sizes", "five"),
+        ("hidden_layer_sizes", None),
+        ("batch_size", 0),
+        ("learning_rate", 0.0),
+        ("max_epochs", -1),
+        ("early_stopping", "yes"),
+        ("validation_fraction", 0.0),
+        ("validation_fraction", 1.0),
+        ("n_epochs_no_change", 0),
+        ("random_state", "seed"),
+        ("verbose", "very"),
+    ],
+)
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_bad_parameters_are_refused(new, name, value, method):
+    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+        getattr(new().set_params(**{name: value}), method)(X)
+
+
+def test_one_row_cannot_be_held_out(new):
+    with pytest.raises(ValueError, match="holds out 1 of n_samples=1: nothing is left"):
+        new(early_stopping=True).fit(X[:1])
+    with pytest.raises(ValueError, match="holds out 3 of n_samples=3: nothing is left"):
+        new(early_stopping=True, validation_fraction=0.9).fit(X[:3])
+    assert_sound(new(early_stopping=True).fit(X[:2]), X)
+
+
+@pytest.mark.parametrize("max_epochs", [1, 20])
+@pytest.mark.parametrize("batch_size", [64, 1000])
+def test_divergence_is_an_error(new, max_epochs, batch_size):
+    """Also where the very last step is the one too far."""
+    model = new(learning_rate=1e20, max_epochs=max_epochs, batch_size=batch_size)
+    with pytest.raises(ValueError, match=r"diverged.*smaller learning_rate \(now 1e\+20\)"):
+        model.fit(X)
+    with pytest.raises(ValueError, match="diverged"):
+        new(learning_rate=1e20, batch_size=batch_size).partial_fit(X)
+    with pytest.raises(ValueError, match="diverged"):
+        model.set_params(early_stopping=True).fit(X)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "transform", "score", "posterior"])
+def test_rows_that_are_not_finite_are_refused(new, bad, method):
+    rows = X.copy()
+    rows[3, 5] = bad
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        getattr(new(max_epochs=1).fit(X), method)(rows)
+
+
+@pytest.mark.parametrize("method", ["transform", "score", "posterior"])
+def test_rows_of_another_shape_are_refused(new, method):
+    model = new(max_epochs=1).fit(X)
+    with pytest.raises(ValueError, match="3 features, but .* is expecting 64"):
+        getattr(model, method)(X[:, :3])
+    with pytest.raises(ValueError, match="Reshape your data"):
+        getattr(model, method)(X[0])
+    with pytest.raises(ValueError, match="minimum of 1 is required"):
+        getattr(model, method)(X[:0])
+
+
+def test_bad_coordinates_are_refused(new):
+    model = new(max_epochs=1).fit(X)
+    with pytest.raises(ValueError, match="X has 4 columns, but .* has 3 latent coordinates"):
+        model.inverse_transform(np.zeros((2, 4)))
+    with pytest.raises(ValueError, match="X contains NaN"):
+        model.inverse_transform([[np.nan, 0, 0]])
+    with pytest.raises(ValueError, match="Reshape your data"):
+        model.inverse_transform(np.zeros(3))
+
+
+@pytest.mark.parametrize("n_samples", [0, -1, 2.0, None])
+def test_bad_numbers_of_samples_are_refused(new, n_samples):
+    with pytest.raises(ValueError, match="n_samples must be a positive integer"):
+        new(max_epochs=0).fit(X).sample(n_samples)
+
+
+@pytest.mark.parametrize("method", ["transform", "score", "posterior", "inverse_transform"])
+def test_nothing_works_before_fit(new, method):
+    with pytest.raises(NotFittedError):
+        getattr(new(), method)(X)
+    with pytest.raises(NotFittedError):
+        new().sample()
+
+
+def test_bad_input_does_not_harm_a_fitted_model(new):
+    model = new().fit(X)
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(np.full((2, 64), np.nan))
+    assert_same(model, new().fit(X))
