@@ -58,6 +58,8 @@ def test_docstrings(name):
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_pages(page):
     text = (ROOT / page).read_text(encoding="utf-8")
+    if "from skvmf.neural" in text:
+        pytest.importorskip("torch", reason="needs torch")
     run(doctest.DocTestParser().get_doctest(text, {}, str(page), str(page), 0))
 
 

@@ -1,0 +1,91 @@
+"""
+=======================================
+Autoencoders of digits, soft and sparse
+=======================================
+
+A variational autoencoder squeezes an image through a few latent variables. Sklaviadis et al.,
+"Fenchel-Young variational learning", section 4.2, replace both of its distributions by ones of
+finite support: latent variables on an interval, pixels that are exactly black. Six variants learn
+scikit-learn's digits here; it takes under a minute. The same for MNIST, with the errors of the
+paper's Table 2, is ``table_images.py``.
+"""
+
+import argparse
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from skvmf.neural import FenchelYoungVAE
+
+parser = argparse.ArgumentParser(description="Train six autoencoders of digits.")
+add = parser.add_argument
+add("--epochs", metavar="N", type=int, default=40, help="default: %(default)s")
+add("--output", metavar="PNG", default="vae_digits.png", help="default: %(default)s")
+options = parser.parse_args()
+torch.manual_seed(0)
+
+# %%
+# Six variants
+# ------------
+# Pixels go from 0 to 1. The latent variables are Gaussian, or have densities of finite support;
+# the decoder's scores become pixels by the logistic function, or by 2-entmax, which reaches 0 and
+# 1. What is reconstructed goes through a draw of the latent variables, as in the paper's table.
+
+X = (load_digits().data / 16).astype(np.float32)
+train, test = train_test_split(X, test_size=0.25, random_state=0)
+variants = {
+    (observation, latent): FenchelYoungVAE(
+        8,
+        latent=latent,
+        observation=observation,
+        beta=0.1,
+        hidden_layer_sizes=(128, 64),
+        max_epochs=options.epochs,
+        random_state=0,
+    ).fit(train)
+    for observation in ["bernoulli", "binary-entmax"]
+    for latent in ["gaussian", "biweight", "epanechnikov"]
+}
+
+print(
+    "observation    latent        l1 error   pixels exactly 0 (images: {:.2f})".format(
+        (test == 0).mean()
+    )
+)
+drawn = {}
+for variant, vae in variants.items():
+    drawn[variant] = vae.inverse_transform(vae.posterior(test).sample().cpu().numpy())
+    l1 = np.abs(drawn[variant] - test).sum(axis=1).mean()
+    print("{:14s} {:12s}".format(*variant), f"{l1:9.2f} {(drawn[variant] == 0).mean():10.2f}")
+
+# %%
+# On these digits the order is the paper's: densities of finite support reconstruct better, most
+# of all with sparse pixels; :ref:`the user guide <neural>` has what it is on MNIST. With 2-entmax
+# about three in four of the pixels that are black are exactly black. Below are test digits, their
+# reconstructions, and digits decoded at draws from the prior.
+
+rows = [("test images", test)]
+rows += [(f"{observation}\n{latent}", drawn[observation, latent]) for observation, latent in drawn]
+n_images = 10
+figure, axes = plt.subplots(
+    len(rows), 2 * n_images, figsize=(11, 4.6), gridspec_kw={"wspace": 0.08, "hspace": 0.08}
+)
+for ax in axes.flat:
+    ax.set_axis_off()
+for row, (label, reconstructed) in zip(axes, rows, strict=True):
+    row[0].text(-1.2, 3.5, label, ha="right", va="center", fontsize=8)
+    for ax, image in zip(row, reconstructed[:n_images], strict=False):
+        ax.imshow(image.reshape(8, 8), cmap="gray_r", vmin=0, vmax=1)
+for row, vae in zip(axes[1:], variants.values(), strict=True):
+    for ax, image in zip(row[n_images:], vae.sample(n_images), strict=True):
+        ax.imshow(image.reshape(8, 8), cmap="gray_r", vmin=0, vmax=1)
+axes[0, n_images // 2].set_title("reconstructed")
+axes[0, n_images + n_images // 2].set_title("drawn from the prior")
+
+path = Path(options.output).resolve()
+figure.savefig(path, dpi=150, bbox_inches="tight")
+print(f"Figure written to {path}")
