@@ -1,0 +1,248 @@
+"""FenchelYoungDocumentModel: counts of words, sparse matrices, topics."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
+
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from skvmf.neural import FenchelYoungDocumentModel
+
+pytestmark = pytest.mark.torch
+
+SMALL = {"hidden_layer_sizes": (16,), "beta": 0.1, "random_state": 0}
+ALPHAS = [1.0, 1.5, 2.0]
+
+
+def documents(n=120, words=12, seed=0):
+    """Documents of two topics without a word in common, and which topic each is of."""
+    shares = np.random.default_rng(99).dirichlet(np.ones(words), size=2)
+    rng, topics = np.random.default_rng(seed), np.arange(n) % 2
+    counts = np.zeros((n, 2, words), dtype=np.int64)
+    for row, topic in zip(counts, topics, strict=True):
+        row[topic] = rng.multinomial(rng.integers(5, 60), shares[topic])
+    return counts.reshape(n, -1), topics
+
+
+COUNTS, TOPICS = documents()
+
+
+def fit(X=COUNTS, **options):
+    return FenchelYoungDocumentModel(3, **(SMALL | {"max_epochs": 3} | options)).fit(X)
+
+
+def assert_same(a, b):
+    values = zip(a.network_.state_dict().values(), b.network_.state_dict().values(), strict=True)
+    assert all(torch.equal(one, other) for one, other in values)
+
+
+def unsorted(X):
+    """The same matrix with the entries of each row the other way round."""
+    X = sparse.csr_matrix(X)
+    flipped = X.copy()
+    for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+        flipped.indices[start:stop] = X.indices[start:stop][::-1]
+        flipped.data[start:stop] = X.data[start:stop][::-1]
+    flipped.has_sorted_indices = False
+    return flipped
+
+
+def halved(X):
+    """The same matrix with each entry stored as two halves."""
+    X = sparse.coo_matrix(X)
+    rows, columns = np.tile(X.row, 2), np.tile(X.col, 2)
+    data = np.tile(X.data / 2, 2)
+    order = np.argsort(rows, kind="stable")
+    starts = np.searchsorted(rows[order], np.arange(X.shape[0] + 1))
+    return sparse.csr_matrix((data[order], columns[order], starts), shape=X.shape)
+
+
+def long_indices(X):
+    X = sparse.csr_array(X)
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    return X
+
+
+def locked(X):
+    X = sparse.csr_array(X)
+    for part in (X.data, X.indices, X.indptr):
+        part.flags.writeable = False
+    return X
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        sparse.csr_matrix,
+        sparse.csr_array,
+        sparse.csc_matrix,
+        sparse.csc_array,
+        sparse.coo_array,
+        sparse.lil_matrix,
+        unsorted,
+        halved,
+        long_indices,
+        locked,
+        lambda X: sparse.csr_array(X.astype(np.float32)),
+        lambda X: sparse.csr_array(X.astype(np.float64)),
+        lambda X: X.astype(np.float32),
+        np.asfortranarray,
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"early_stopping": True, "entmax_alpha": 1.5}])
+def test_sparse_is_the_same_as_dense(form, options):
+    X = form(COUNTS)
+    dense, other = fit(**options), fit(X, **options)
+    assert_same(dense, other)
+    assert_array_equal(other.transform(X), dense.transform(COUNTS))
+    assert other.score(X) == dense.score(COUNTS)
+    assert_same(dense.partial_fit(COUNTS), other.partial_fit(X))
+
+
+def test_sparse_input_is_left_alone():
+    X = unsorted(COUNTS)
+    copies = X.data.copy(), X.indices.copy(), X.indptr.copy()
+    fit(X).transform(X)
+    for part, copy in zip((X.data, X.indices, X.indptr), copies, strict=True):
+        assert_array_equal(part, copy)
+
+
+@pytest.mark.parametrize("entmax_alpha", ALPHAS)
+@pytest.mark.parametrize("target", ["counts", "proportions"])
+def test_topics_without_common_words_are_apart(entmax_alpha, target):
+    options = {"entmax_alpha": entmax_alpha, "target": target, "beta": 1e-3}
+    model = fit(max_epochs=60, learning_rate=0.01, **options)
+    assert model.losses_[-1] < 0.8 * model.losses_[0]
+    coordinates = model.transform(COUNTS)
+    line = LogisticRegression(C=1e3).fit(coordinates, TOPICS)
+    assert line.score(coordinates, TOPICS) == 1
+    others, topics = documents(seed=1)
+    assert line.score(model.transform(others), topics) == 1
+
+
+@pytest.mark.parametrize("entmax_alpha", ALPHAS)
+def test_decoded_documents_are_probabilities(entmax_alpha):
+    model = fit(entmax_alpha=entmax_alpha, max_epochs=60, learning_rate=0.01, beta=1e-3)
+    for decoded in (model.inverse_transform(model.transform(COUNTS)), model.sample(20)):
+        assert_allclose(decoded.sum(axis=1), 1, rtol=1e-6)
+        assert decoded.min() >= 0
+    zeros = (model.inverse_transform(model.transform(COUNTS)) == 0).mean()
+    assert zeros == 0 if entmax_alpha == 1 else zeros > 0.4  # half of the words: other topic
+
+
+def test_components_add_up_to_the_decoders_scores():
+    model = fit()
+    assert model.components_.shape == (3, 24)
+    assert model.components_.dtype == np.float32
+    z = np.random.default_rng(0).normal(size=(10, 3))
+    scores = z @ model.components_ + model.network_.decoder[0].bias.detach().numpy()
+    expected = torch.softmax(torch.from_numpy(scores), -1)
+    assert_allclose(model.inverse_transform(z), expected, rtol=1e-5)
+
+
+def test_counts_weigh_documents_and_proportions_do_not():
+    counts, proportions = fit(beta=0.0), fit(beta=0.0, target="proportions")
+    assert_allclose(counts.transform(3 * COUNTS), counts.transform(COUNTS), atol=1e-6)
+    assert_allclose(counts.score(3 * COUNTS), 3 * counts.score(COUNTS), rtol=1e-5)
+    assert_allclose(proportions.score(3 * COUNTS), proportions.score(COUNTS), rtol=1e-5)
+    shares = COUNTS / COUNTS.sum(axis=1, keepdims=True)
+    proportions.network_ = counts.network_
+    assert_allclose(proportions.score(COUNTS), counts.score(shares), rtol=1e-5)
+
+
+def test_empty_documents():
+    X = COUNTS.copy()
+    X[::5] = 0
+    for form in (np.array, sparse.csr_array):
+        model = fit(form(X))
+        coordinates = model.transform(form(X))
+        assert np.isfinite(coordinates).all()
+        assert_array_equal(coordinates[::5], np.tile(coordinates[0], (24, 1)))
+        none = form(np.zeros((5, 24)))
+        assert np.isfinite(model.score(none))
+        nothing = fit(none, max_epochs=10)
+        assert np.isfinite(nothing.losses_).all()
+        assert_allclose(nothing.inverse_transform(nothing.transform(none)).sum(axis=1), 1, 1e-6)
+
+
+def test_pipeline_of_texts():
+    texts = ["moon orbit rocket", "orbit moon moon", "salt butter pan", "pan butter"] * 10
+    model = FenchelYoungDocumentModel(2, max_epochs=3, **SMALL)
+    pipeline = make_pipeline(CountVectorizer(), model).fit(texts)
+    assert pipeline.transform([*texts, "words never seen"]).shape == (41, 2)
+    assert np.isfinite(pipeline.score(texts))
+    names = pipeline[0].get_feature_names_out()
+    assert {word for words in model.top_words(names, 7) for word in words} <= set(names)
+    grid = {"fenchelyoungdocumentmodel__entmax_alpha": [1.0, 1.5]}
+    search = GridSearchCV(pipeline, grid, cv=2).fit(texts)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_top_words():
+    model = fit()
+    names = np.array([f"w{j}" for j in range(24)])
+    found = model.top_words(names, n_words=4)
+    order = np.argsort(-model.components_, axis=1)[:, :4]
+    assert found == names[order].tolist()
+    assert all(type(word) is str for topic in found for word in topic)
+    assert [len(topic) for topic in model.top_words(list(names))] == [10, 10, 10]
+    assert [len(topic) for topic in model.top_words(names, 99)] == [24, 24, 24]
+    for bad in (None, names[:5], []):
+        with pytest.raises(ValueError, match="a name for each of the 24 features"):
+            model.top_words(bad)
+
+
+def test_top_words_of_a_frame():
+    pandas = pytest.importorskip("pandas")
+    names = [f"w{j}" for j in range(24)]
+    model = fit(pandas.DataFrame(COUNTS, columns=names))
+    assert model.top_words() == model.top_words(names)
+
+
+@pytest.mark.parametrize("form", [np.array, sparse.csr_array])
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "transform", "score"])
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (-1, "Negative values"),
+        (-1e-30, "Negative values"),
+        (np.nan, "NaN"),
+        (np.inf, "infinity"),
+        (1e31, "counts above 1e"),
+        (1e300, "counts above 1e"),
+    ],
+)
+def test_bad_counts_are_refused(form, method, bad, message):
+    X = COUNTS.astype(float)
+    X[3, 5] = bad
+    model = fit(max_epochs=0)
+    with pytest.raises(ValueError, match=message):
+        getattr(model, method)(form(X))
+
+
+@pytest.mark.parametrize("target", ["counts", "proportions"])
+def test_huge_and_tiny_counts(target):
+    for size in (1e-30, 1e20):
+        model = fit(target=target, max_epochs=0)
+        assert_allclose(model.transform(size * COUNTS), model.transform(COUNTS), atol=1e-5)
+        assert np.isfinite(model.score(size * COUNTS))
+
+
+@pytest.mark.parametrize(("name", "value"), [("target", "words"), ("entmax_alpha", 0.9)])
+def test_bad_options_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+        fit(**{name: value})
+
+
+def test_nothing_is_known_before_fit():
+    model = FenchelYoungDocumentModel()
+    with pytest.raises(ValueError, match="not fitted"):
+        model.top_words(["a"])
+    with pytest.raises(ValueError, match="not fitted"):
+        model.components_  # noqa: B018

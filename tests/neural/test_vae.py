@@ -1,0 +1,174 @@
+"""FenchelYoungVAE: families of latent variables and observations, and values in [0, 1]."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
+
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.datasets import load_digits
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+from skvmf.neural import FenchelYoungVAE
+
+pytestmark = pytest.mark.torch
+
+X = load_digits().data / 16
+ALPHAS = {"gaussian": 1.0, "triweight": 4 / 3, "biweight": 1.5, "epanechnikov": 2.0}
+SMALL = {"hidden_layer_sizes": (32,), "beta": 0.1, "random_state": 0}
+
+
+def same_network(a, b):
+    values = zip(a.network_.state_dict().values(), b.network_.state_dict().values(), strict=True)
+    return all(torch.equal(one, other) for one, other in values)
+
+
+@pytest.fixture(scope="module", params=ALPHAS)
+def latent(request):
+    return request.param
+
+
+@pytest.fixture(scope="module", params=["bernoulli", "binary-entmax"])
+def fitted(request, latent):
+    options = SMALL | {"max_epochs": 5, "learning_rate": 5e-3}
+    return FenchelYoungVAE(8, latent=latent, observation=request.param, **options).fit(X)
+
+
+def test_every_family_learns_digits(fitted):
+    assert np.all(np.diff(fitted.losses_) < 0)
+    assert fitted.losses_[-1] < 0.7 * fitted.losses_[0]
+    decoded = fitted.inverse_transform(fitted.transform(X))
+    assert np.abs(decoded - X).mean() < 0.75 * np.abs(X.mean(axis=0) - X).mean()
+
+
+def test_only_sparse_observations_are_exactly_zero(fitted):
+    for images in (fitted.inverse_transform(fitted.transform(X)), fitted.sample(200)):
+        zeros = (images == 0).mean()
+        assert zeros == 0 if fitted.observation == "bernoulli" else zeros > 0.1
+        assert ((images >= 0) & (images <= 1)).all()
+    if fitted.observation == "binary-entmax":
+        decoded = fitted.inverse_transform(fitted.transform(X))
+        assert X[decoded == 0].mean() < 0.1 * X.mean()
+
+
+def test_posteriors_are_of_the_family(fitted):
+    posterior = fitted.posterior(X)
+    assert posterior.alpha == ALPHAS[fitted.latent]
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        draws = posterior.sample((50,))
+    assert posterior.support.check(draws).all()
+    if posterior.alpha > 1:
+        assert ((draws - posterior.loc).abs() <= posterior.radius * (1 + 1e-6)).all()
+        assert posterior.radius.isfinite().all()
+    assert_array_equal(fitted.transform(X), posterior.mean)
+
+
+def test_prior_is_the_beta_gaussian_of_scale_one(fitted):
+    prior = fitted.network_.prior(3)
+    assert prior.alpha == ALPHAS[fitted.latent]
+    assert (prior.fenchel_young_divergence() == 0).all()
+
+
+def test_layers():
+    network = FenchelYoungVAE(4, hidden_layer_sizes=(9, 7), max_epochs=0).fit(X).network_
+    sizes = [(layer.in_features, layer.out_features) for layer in network.encoder[::2]]
+    assert sizes == [(64, 9), (9, 7), (7, 8)]
+    sizes = [(layer.in_features, layer.out_features) for layer in network.decoder[::2]]
+    assert sizes == [(4, 7), (7, 9), (9, 64)]
+
+
+def test_alpha_one_is_bernoulli():
+    a = FenchelYoungVAE(3, max_epochs=2, **SMALL).fit(X)
+    b = FenchelYoungVAE(3, observation="binary-entmax", entmax_alpha=1, max_epochs=2, **SMALL)
+    assert same_network(a, b.fit(X))
+    assert a.score(X) == b.score(X)
+    assert_array_equal(a.sample(5), b.sample(5))
+
+
+@pytest.mark.parametrize("entmax_alpha", [1.25, 1.5, 2.0, 3.0])
+def test_alphas_of_observations(entmax_alpha):
+    options = SMALL | {"entmax_alpha": entmax_alpha, "observation": "binary-entmax"}
+    vae = FenchelYoungVAE(4, max_epochs=3, **options).fit(X)
+    assert vae.losses_[-1] < vae.losses_[0]
+    assert np.isfinite(vae.sample(10)).all()
+
+
+def test_gaussian_latents_are_regularized_by_the_kullback_leibler_divergence():
+    """The score of the classical autoencoder is the ELBO, but for what the data's entropy is."""
+    vae = FenchelYoungVAE(3, max_epochs=2, **SMALL | {"beta": 1.0}).fit(X)
+    with torch.no_grad():
+        vae.network_.encoder[-1].bias[3:] -= 30  # draws are their centers
+        posterior = vae.posterior(X)
+        logits = vae.network_.decoder(posterior.loc)
+    target = torch.from_numpy(X)
+    log_likelihood = -torch.nn.functional.binary_cross_entropy_with_logits(
+        logits.double(), target, reduction="none"
+    ).sum(-1)
+    mean, scale = posterior.mean.double(), posterior.stddev.double()
+    divergence = 0.5 * (mean**2 + scale**2 - 1 - 2 * scale.log()).sum(-1)
+    perfect = (torch.xlogy(target, target) + torch.xlogy(1 - target, 1 - target)).sum(-1)
+    elbo = log_likelihood - divergence
+    assert_allclose(vae.score(X), (elbo - perfect).mean(), rtol=1e-5)
+
+
+def test_more_beta_less_divergence():
+    loose, tight = (
+        FenchelYoungVAE(3, latent="biweight", max_epochs=10, **SMALL | {"beta": beta}).fit(X)
+        for beta in (0.01, 10.0)
+    )
+    loose, tight = (vae.posterior(X).fenchel_young_divergence().mean() for vae in (loose, tight))
+    assert tight < 0.1 * loose
+
+
+def test_grid_search_over_families():
+    vae = FenchelYoungVAE(3, observation="binary-entmax", max_epochs=2, **SMALL)
+    search = GridSearchCV(vae, {"latent": list(ALPHAS)}, cv=2).fit(X[:300])
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_estimator_.transform(X).shape == (1797, 3)
+
+
+def test_pipeline_scales():
+    rows = 40 * X - 7
+    vae = FenchelYoungVAE(3, max_epochs=2, **SMALL)
+    pipeline = make_pipeline(MinMaxScaler(clip=True), vae).fit(rows)
+    coordinates = pipeline.transform(3 * rows)
+    assert coordinates.shape == (1797, 3)
+    assert np.isfinite(pipeline.score(rows))
+    decoded = pipeline.inverse_transform(coordinates)
+    assert -7 <= decoded.min() <= decoded.max() <= 33.001
+    assert list(pipeline.get_feature_names_out()) == [f"fenchelyoungvae{i}" for i in range(3)]
+
+
+@pytest.mark.parametrize("bad", [-0.01, 1.01, 16.0, -1e300, 1e300])
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "transform", "score"])
+def test_values_out_of_range_are_refused(bad, method):
+    rows = X[:20].copy()
+    rows[3, 5] = bad
+    vae = FenchelYoungVAE(2, max_epochs=1, **SMALL).fit(X[:20])
+    with pytest.raises(ValueError, match="takes values from 0 to 1, and .*MinMaxScaler"):
+        getattr(vae, method)(rows)
+
+
+def test_what_rounding_adds_is_cut_off():
+    """MinMaxScaler in float32 may give 1.0000001."""
+    rows = X.astype(np.float32)
+    rounded = np.where(rows == 1, np.nextafter(np.float32(1), np.float32(2)), rows)
+    rounded[rows == 0] = -1e-8
+    vae = FenchelYoungVAE(2, max_epochs=1, **SMALL)
+    assert_array_equal(vae.fit(rounded).transform(rounded), vae.fit(rows).transform(rows))
+    assert rounded.max() > 1
+
+
+def test_sparse_rows_are_refused():
+    with pytest.raises(TypeError, match="dense"):
+        FenchelYoungVAE(2, **SMALL).fit(sparse.csr_array(X))
+
+
+@pytest.mark.parametrize(("name", "value"), [("latent", "normal"), ("observation", "gaussian")])
+def test_unknown_families_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+        FenchelYoungVAE(2, **{name: value}).fit(X)
