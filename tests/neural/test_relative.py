@@ -1,0 +1,254 @@
+"""Units in strict order, and distances to where a layer is singular."""
+
+import copy
+import io
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
+
+from torch.autograd import gradcheck
+from torch.nn import Linear, ReLU, Sequential, Tanh
+from torch.nn.utils import parametrize
+
+from skvmf.neural import OrderedUnits, relative_units, singularity_distances
+
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        yield
+
+
+def network(activation, *, units=8, inputs=3, bias=True):
+    """Layers whose units are well apart along every input, in some order."""
+    net = Sequential(Linear(inputs, units, bias=bias), activation(), Linear(units, 2)).double()
+    with torch.no_grad():
+        for column in net[0].weight.T:
+            sizes = torch.linspace(0.5, 4, units, dtype=torch.float64)[torch.randperm(units)]
+            column[:] = sizes * torch.where(torch.rand(units) < 0.5, -1, 1)
+    return net
+
+
+def in_order(weight, *, index, clearance, odd):
+    """Gaps of at least the clearance, up to the rounding of sums."""
+    column = weight.detach()[:, index]
+    gaps = column.diff()
+    if odd:
+        gaps = torch.cat([column[:1], gaps])
+    rounding = 4 * torch.finfo(column.dtype).eps * column.abs().max()
+    return bool((gaps >= clearance - rounding).all() and (gaps > 0).all())
+
+
+@pytest.mark.parametrize(("activation", "odd"), [(ReLU, False), (Tanh, False), (Tanh, True)])
+@pytest.mark.parametrize("index", [0, 2, -1])
+@pytest.mark.parametrize("bias", [True, False])
+def test_the_function_stays_the_same(activation, odd, index, bias):
+    net, x = network(activation, bias=bias), 3 * torch.randn(50, 3, dtype=torch.float64)
+    before = net(x)
+    options = dict(input_index=index, clearance=1e-3, odd=odd)
+    assert relative_units(net[0], net[2], **options) is net[0]
+    torch.testing.assert_close(net(x), before, rtol=1e-12, atol=1e-12)
+    assert in_order(net[0].weight, index=index, clearance=1e-3, odd=odd)
+
+
+@pytest.mark.parametrize("odd", [False, True])
+def test_gaps_grow_to_the_clearance_and_no_further(odd):
+    layer = Linear(1, 4, bias=False).double()
+    with torch.no_grad():
+        layer.weight[:, 0] = torch.tensor([0.5, 0.5, -1.0, 0.505], dtype=torch.float64)
+    relative_units(layer, clearance=0.01, odd=odd)
+    least = 0.01 + 1e-4 * 0.01  # the start of a delta
+    steps = [0.5, least, least, 0.495] if odd else [-1, 1.5, least, least]
+    expected = torch.tensor(steps, dtype=torch.float64).cumsum(0)
+    torch.testing.assert_close(layer.weight.detach()[:, 0], expected, rtol=0, atol=1e-14)
+    layer.weight.sum().backward()
+    assert (layer.parametrizations.weight.original.grad != 0).all()
+
+
+def test_layers_that_start_equal_change_by_no_more_than_the_clearance():
+    net = network(ReLU)
+    with torch.no_grad():
+        net[0].weight[:, 0] = 0.3
+    x = torch.randn(50, 3, dtype=torch.float64)
+    before, outer = net(x), net[2].weight.abs().sum(dim=1)
+    relative_units(net[0], net[2], clearance=1e-4)
+    moved = 1.01 * 1e-4 * torch.arange(8).max() * x[:, :1].abs() * outer
+    assert ((net(x) - before).abs() <= moved).all()
+
+
+@pytest.mark.parametrize("odd", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("clearance", [0.01, 0.3])
+def test_order_holds_while_training(odd, dtype, clearance):
+    """Towards a target that wants all units the same."""
+    net = network(Tanh, units=6).to(dtype)
+    relative_units(net[0], net[2], input_index=1, clearance=clearance, odd=odd)
+    raw = net[0].parametrizations.weight.original.detach().clone()
+    adam = torch.optim.Adam(net.parameters(), lr=0.05)
+    x = torch.randn(100, 3, dtype=dtype)
+    target = torch.tanh(x.sum(1, keepdim=True)).expand(-1, 2)
+    losses = []
+    for _ in range(200):
+        loss = (net(x) - target).square().mean()
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        losses.append(loss.item())
+        assert in_order(net[0].weight, index=1, clearance=clearance, odd=odd)
+    assert losses[-1] < 0.5 * losses[0]
+    assert (net[0].parametrizations.weight.original != raw).all()
+    overlap = singularity_distances(net[0], net[2], odd=odd).overlap
+    assert overlap[~torch.eye(6, dtype=bool)].min() > 0.999 * clearance  # sums are in float32
+
+
+@pytest.mark.parametrize("odd", [False, True])
+@pytest.mark.parametrize("index", [0, 1, -1])
+def test_derivatives(odd, index):
+    ordered = OrderedUnits(index, clearance=0.1, odd=odd)
+    raw = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(ordered, raw)
+    weight = ordered(raw).detach()
+    others = [i for i in range(3) if i != index % 3]
+    assert torch.equal(weight[:, others], raw[:, others])
+    assert in_order(weight, index=index, clearance=0.1, odd=odd)
+
+
+@pytest.mark.parametrize("odd", [False, True])
+@pytest.mark.parametrize("index", [0, -1])
+def test_right_inverse(odd, index):
+    ordered = OrderedUnits(index, clearance=0.1, odd=odd)
+    weight = torch.randn(6, 2, dtype=torch.float64)
+    weight[:, index] = torch.tensor([0.2, 0.4, 0.6, 1.5, 1.7, 9.0])
+    found = ordered(ordered.right_inverse(weight))
+    torch.testing.assert_close(found, weight, rtol=1e-13, atol=0)
+    raw = torch.rand(6, 2, dtype=torch.float64) + 0.1
+    torch.testing.assert_close(ordered.right_inverse(ordered(raw)), raw, rtol=1e-12, atol=0)
+
+
+def test_first_weight_is_free_unless_odd():
+    weight = torch.tensor([[-5.0], [-4.0], [2.0]])
+    free = OrderedUnits()
+    torch.testing.assert_close(free(free.right_inverse(weight)), weight)
+    with pytest.raises(ValueError, match="sorted by their weights of input 0, all positive"):
+        OrderedUnits(odd=True).right_inverse(weight)
+
+
+def test_state_dict():
+    net, other = network(Tanh), network(Tanh)
+    for one in (net, other):
+        relative_units(one[0], one[2], odd=True)
+    file = io.BytesIO()
+    torch.save(net.state_dict(), file)
+    file.seek(0)
+    other.load_state_dict(torch.load(file))
+    assert torch.equal(other[0].weight, net[0].weight)
+    assert torch.equal(copy.deepcopy(net)[0].weight, net[0].weight)
+    weight = net[0].weight.detach().clone()
+    parametrize.remove_parametrizations(net[0], "weight")
+    assert torch.equal(net[0].weight, weight)
+
+
+def test_weights_may_be_assigned_in_order_only():
+    layer = relative_units(Linear(2, 3))
+    layer.weight = torch.tensor([[-1.0, 9], [0.0, 8], [5.0, 7]])
+    expected = torch.tensor([[-1.0, 9], [0.0, 8], [5.0, 7]])
+    torch.testing.assert_close(layer.weight.detach(), expected)
+    with pytest.raises(ValueError, match=r"sorted by their weights of input 0: relative_units"):
+        layer.weight = expected.flip(0)
+
+
+def test_one_unit():
+    net = network(Tanh, units=1)
+    x = torch.randn(9, 3, dtype=torch.float64)
+    before = net(x)
+    relative_units(net[0], net[2], odd=True)
+    torch.testing.assert_close(net(x), before)
+    assert singularity_distances(net[0]).closest is None
+
+
+@pytest.mark.parametrize("odd", [False, True])
+@pytest.mark.parametrize("bias", [True, False])
+def test_distances_by_brute_force(odd, bias):
+    net = network(Tanh, units=6, bias=bias)
+    with torch.no_grad():
+        net[0].weight[4] = -net[0].weight[1] + 1e-3
+        if bias:
+            net[0].bias[4] = -net[0].bias[1]
+        net[2].weight[:, 3] = 1e-6
+    units = net[0].weight.tolist()
+    if bias:
+        units = [[*unit, b] for unit, b in zip(units, net[0].bias.tolist(), strict=True)]
+
+    def distance(a, b, sign=1):
+        return sum((x - sign * y) ** 2 for x, y in zip(a, b, strict=True)) ** 0.5
+
+    found = singularity_distances(net[0], net[2], odd=odd)
+    pairs = {}
+    for i, a in enumerate(units):
+        for j, b in enumerate(units):
+            expected = distance(a, b)
+            if odd and i != j:
+                expected = min(expected, distance(a, b, -1))
+            assert abs(found.overlap[i, j] - expected) < 1e-14
+            if i < j:
+                pairs[i, j] = expected
+    assert found.closest == min(pairs, key=pairs.get)
+    assert (found.closest == (1, 4)) == odd
+    lengths = net[0].weight.norm(dim=1)
+    torch.testing.assert_close(singularity_distances(net[0]).elimination, lengths)
+    expected = torch.minimum(lengths, net[2].weight.norm(dim=0))
+    torch.testing.assert_close(found.elimination, expected)
+    assert found.elimination.argmin() == 3
+    assert not found.overlap.requires_grad
+
+
+def test_distances_keep_their_digits():
+    """Units of size one whose difference is much smaller than its square's rounding."""
+    layer = Linear(40, 30, bias=False).double()
+    with torch.no_grad():
+        layer.weight[7] = layer.weight[3]
+        layer.weight[7, 0] += 1e-12
+    found = singularity_distances(layer)
+    assert abs(found.overlap[3, 7] / 1e-12 - 1) < 1e-3
+    assert found.closest == (3, 7)
+
+
+@pytest.mark.parametrize("odd", [False, True])
+@pytest.mark.parametrize("clearance", [1e-3, 0.5])
+def test_ordered_units_never_overlap(odd, clearance):
+    for _ in range(20):
+        net = Sequential(Linear(2, 9), Tanh(), Linear(9, 1)).double()
+        relative_units(net[0], net[2], clearance=clearance, odd=odd)
+        with torch.no_grad():
+            net[0].parametrizations.weight.original.normal_(std=0.01)
+            net[0].bias.zero_()
+        found = singularity_distances(net[0], net[2], odd=odd)
+        apart = found.overlap[~torch.eye(9, dtype=bool)]
+        assert apart.min() >= clearance * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("clearance", [0.0, -1.0, float("nan")])
+def test_bad_clearance_is_refused(clearance):
+    layer = Linear(2, 3)
+    before = layer.weight.clone()
+    with pytest.raises(ValueError, match="clearance must be positive"):
+        relative_units(layer, clearance=clearance)
+    with pytest.raises(ValueError, match="clearance must be positive"):
+        OrderedUnits(clearance=clearance)
+    assert torch.equal(layer.weight, before)
+
+
+def test_bad_layers_are_refused():
+    layer = Linear(2, 3)
+    for index in (2, -3):
+        with pytest.raises(ValueError, match=f"has 2 inputs, and no input {index}"):
+            relative_units(layer, input_index=index)
+    with pytest.raises(ValueError, match="following takes 4 values, and the layer has 3"):
+        relative_units(layer, Linear(4, 1))
+    relative_units(layer)
+    with pytest.raises(ValueError, match="parametrized already"):
+        relative_units(layer)
