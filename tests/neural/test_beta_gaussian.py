@@ -316,6 +316,16 @@ def test_outside_of_the_support(alpha, event_dim):
     assert (loc.grad == 0).all()
 
 
+def test_derivatives_at_the_edge_are_not_nan(alpha):
+    bell = BetaGaussian(tensor(0.0), tensor(1.7), alpha, validate_args=False)
+    steps = torch.arange(-20, 21, dtype=torch.float64)
+    z = bell.radius * (1 + steps * torch.finfo(torch.float64).eps)
+    log_prob = bell.log_prob(z.requires_grad_())
+    log_prob[log_prob.isfinite()].sum().backward()
+    assert not z.grad.isnan().any()
+    assert (z.grad[-15:] == 0).all()
+
+
 def test_support_of_the_normal_is_everything():
     for event_dim in (0, 1):
         bell = BetaGaussian(torch.zeros(3), torch.ones(3), 1, event_dim=event_dim)

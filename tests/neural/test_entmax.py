@@ -47,6 +47,16 @@ def test_derivatives(scores, alpha):
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
+def test_jacobian(alpha, rng):
+    scores = leaf(rng.normal(size=6))
+    p = entmax(scores, alpha).detach().numpy()
+    slopes = np.where(p > 0, np.where(p > 0, p, 1) ** (2 - alpha), 0)
+    expected = np.diag(slopes) - np.outer(slopes, slopes) / slopes.sum()
+    found = torch.autograd.functional.jacobian(lambda z: entmax(z, alpha), scores)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("dim", [0, 1, 2, -2])
 def test_derivatives_along_other_dimensions(dim, alpha, rng):
     assert gradcheck(lambda z: entmax(z, alpha, dim=dim), leaf(rng.normal(size=(3, 2, 4))))

@@ -1,0 +1,119 @@
+"""Frozen: the public names for torch, constructor signatures, methods and fitted attributes.
+
+Changing one of these takes a release of deprecation and a line in doc/whats_new.rst.
+"""
+
+import inspect
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
+
+from skvmf import neural
+from skvmf.neural import (
+    BetaGaussian,
+    BinaryEntmaxLoss,
+    EntmaxLoss,
+    FenchelYoungDocumentModel,
+    FenchelYoungVAE,
+    OrderedUnits,
+    binary_entmax,
+    entmax,
+    relative_units,
+    singularity_distances,
+)
+
+pytestmark = pytest.mark.torch
+
+SHARED = {
+    "beta": 1.0,
+    "batch_size": 64,
+    "learning_rate": 1e-3,
+    "max_epochs": 50,
+    "early_stopping": False,
+    "validation_fraction": 0.1,
+    "n_epochs_no_change": 5,
+    "random_state": None,
+    "verbose": 0,
+}
+PARAMETERS = {
+    FenchelYoungVAE: SHARED
+    | {
+        "n_components": 32,
+        "latent": "gaussian",
+        "observation": "bernoulli",
+        "entmax_alpha": 2.0,
+        "hidden_layer_sizes": (512, 256),
+    },
+    FenchelYoungDocumentModel: SHARED
+    | {
+        "n_components": 50,
+        "entmax_alpha": 1.0,
+        "target": "counts",
+        "hidden_layer_sizes": (500,),
+    },
+}
+ATTRIBUTES = {
+    "feature_names_in_",
+    "losses_",
+    "n_epochs_",
+    "n_features_in_",
+    "network_",
+    "validation_losses_",
+}
+METHODS = {
+    "fit": "(self, X, y=None)",
+    "partial_fit": "(self, X, y=None)",
+    "posterior": "(self, X)",
+    "transform": "(self, X)",
+    "inverse_transform": "(self, X)",
+    "sample": "(self, n_samples=1)",
+    "score": "(self, X, y=None)",
+}
+SIGNATURES = {
+    entmax: "(scores, alpha, dim=-1)",
+    binary_entmax: "(scores, alpha)",
+    EntmaxLoss: "(alpha=1.5, *, reduction='mean')",
+    BinaryEntmaxLoss: "(alpha=1.5, *, reduction='mean')",
+    BetaGaussian: "(loc, scale, alpha=2.0, *, event_dim=0, validate_args=None)",
+    BetaGaussian.fenchel_young_divergence: "(self, loc=0.0, scale=1.0)",
+    BetaGaussian.tsallis_negentropy: "(self)",
+    FenchelYoungDocumentModel.top_words: "(self, feature_names=None, n_words=10)",
+    OrderedUnits: "(input_index=0, *, clearance=0.01, odd=False)",
+    relative_units: "(layer, following=None, *, input_index=0, clearance=0.01, odd=False)",
+    singularity_distances: "(layer, following=None, *, odd=False)",
+}
+
+
+def test_names():
+    public = {item.__name__ for item in [*PARAMETERS, *SIGNATURES] if "." not in item.__qualname__}
+    assert set(neural.__all__) == public
+
+
+@pytest.mark.parametrize("item", SIGNATURES, ids=lambda item: item.__qualname__)
+def test_signatures(item):
+    assert str(inspect.signature(item)) == SIGNATURES[item]
+
+
+@pytest.mark.parametrize("estimator", PARAMETERS)
+def test_estimators(estimator):
+    signature = inspect.signature(estimator).parameters
+    assert {name: p.default for name, p in signature.items()} == PARAMETERS[estimator]
+    positional = [name for name, p in signature.items() if p.kind is not p.KEYWORD_ONLY]
+    assert positional == ["n_components"]
+    for name, expected in METHODS.items():
+        assert str(inspect.signature(getattr(estimator, name))) == expected
+
+
+@pytest.mark.parametrize("estimator", PARAMETERS)
+def test_fitted_attributes_are_documented_and_no_others(estimator):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.eye(5), columns=list("abcde"))
+    model = estimator(2, hidden_layer_sizes=(3,), max_epochs=1).fit(frame)
+    found = {name for name in vars(model) if name[-1] == "_" and name[0] != "_"}
+    assert found == ATTRIBUTES
+    section = inspect.getdoc(estimator).split("Attributes\n")[1].split("\n\n")[0]
+    documented = {line.split(" : ")[0] for line in section.splitlines() if " : " in line}
+    own = {name for name in dir(estimator) if name[-1] == "_" and name[0] != "_"}
+    assert documented == found | own
