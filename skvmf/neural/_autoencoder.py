@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 from copy import deepcopy
 from numbers import Integral, Real
+from threading import Lock
 from time import perf_counter
 
 import numpy as np
@@ -15,6 +16,7 @@ from .._sklearn import Interval, fit_context
 from .._version import stamp, unstamp
 
 ROWS_AT_ONCE = 1024  # outside training
+_GENERATOR = Lock()
 
 
 class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -252,8 +254,8 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _descend(self, X):
         """Take one step of Adam a batch, in random order; return the mean free energy."""
         if self._adam is None:
-            parameters = self.network_.parameters()
-            self._adam = torch.optim.Adam(parameters, lr=self.learning_rate, fused=True)
+            self._adam = torch.optim.Adam(self.network_.parameters(), fused=True)
+        self._adam.param_groups[0]["lr"] = self.learning_rate
         total = torch.zeros((), dtype=torch.float64)
         loss = self._loss()
         with seeded(self._random_state):
@@ -328,8 +330,11 @@ def _check_sizes(sizes):
 
 @contextmanager
 def seeded(random_state):
-    """Let torch draw from a seed of its own, and leave its global generator as it was."""
+    """Let torch draw from a seed of its own, and leave its global generator as it was.
+
+    That generator is one for all threads: those that fit or score at the same time take turns.
+    """
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
-    with torch.random.fork_rng(devices):
+    with _GENERATOR, torch.random.fork_rng(devices):
         torch.manual_seed(int(random_state.randint(2**31)))
         yield

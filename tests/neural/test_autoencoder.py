@@ -1,6 +1,7 @@
 """What both autoencoders do in the same way: training, scikit-learn's manners, bad input."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 
 import numpy as np
@@ -102,6 +103,27 @@ def test_same_seed_same_result_and_torch_is_left_alone(new):
     assert not np.array_equal(other.transform(X), a.transform(X))
     assert_same(new(random_state=np.random.RandomState(0)).fit(X), a)
     assert new(random_state=None).fit(X).n_epochs_ == 3
+
+
+def test_fits_in_threads_are_those_one_after_another(new):
+    models = [new(random_state=seed) for seed in range(4)]
+    expected = [clone(model).fit(X) for model in models]
+    before = torch.get_rng_state()
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(lambda model: model.fit(X), models))
+    for one, other in zip(found, expected, strict=True):
+        assert_same(one, other)
+        assert one.score(X) == other.score(X)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_the_learning_rate_may_change_between_epochs(new):
+    model, slow = new().partial_fit(X), new().partial_fit(X)
+    start = weights(model)[0].copy()
+    model.set_params(learning_rate=1e-12).partial_fit(X)
+    slow.partial_fit(X)
+    assert_allclose(weights(model)[0], start, rtol=0, atol=1e-9)
+    assert np.abs(weights(slow)[0] - start).max() > 1e-4
 
 
 def test_fitting_again_starts_anew(new):
