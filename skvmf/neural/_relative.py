@@ -148,8 +148,8 @@ def relative_units(layer, following=None, *, input_index=0, clearance=0.01, odd=
     Raises
     ------
     ValueError
-        If the layer is parametrized already, the input does not exist, `following` does not take
-        as many values as the layer gives, or the clearance is not positive.
+        If one of the layers is parametrized already, the input does not exist, `following` does
+        not take as many values as the layer gives, or the clearance is not positive.
 
     References
     ----------
@@ -169,6 +169,11 @@ def relative_units(layer, following=None, *, input_index=0, clearance=0.01, odd=
     """
     if parametrize.is_parametrized(layer, "weight"):
         raise ValueError("The layer's weight is parametrized already.")
+    if following is not None and parametrize.is_parametrized(following, "weight"):
+        raise ValueError(
+            "following's weight is parametrized already, and its inputs cannot be sorted: begin "
+            "with the first layer."
+        )
     n_units, n_inputs = layer.weight.shape
     if not -n_inputs <= input_index < n_inputs:
         raise ValueError(f"The layer has {n_inputs} inputs, and no input {input_index}.")

@@ -252,3 +252,16 @@ def test_bad_layers_are_refused():
     relative_units(layer)
     with pytest.raises(ValueError, match="parametrized already"):
         relative_units(layer)
+
+
+def test_layers_are_ordered_from_the_first_on():
+    net = Sequential(Linear(3, 8), ReLU(), Linear(8, 5), ReLU(), Linear(5, 2)).double()
+    swapped, x = copy.deepcopy(net), torch.randn(50, 3, dtype=torch.float64)
+    before = net(x)
+    relative_units(net[0], net[2], clearance=1e-9)
+    relative_units(net[2], net[4], clearance=1e-9)
+    torch.testing.assert_close(net(x), before, rtol=0, atol=1e-6)
+    relative_units(swapped[2], swapped[4], clearance=1e-9)
+    with pytest.raises(ValueError, match="begin with the first layer"):
+        relative_units(swapped[0], swapped[2], clearance=1e-9)
+    torch.testing.assert_close(swapped(x), before, rtol=0, atol=1e-6)
