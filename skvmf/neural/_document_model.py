@@ -149,7 +149,7 @@ class FenchelYoungDocumentModel(Autoencoder):
     def components_(self):
         """The weights of the decoder."""
         check_is_fitted(self)
-        return self.network_.decoder[0].weight.detach().cpu().numpy().T
+        return self.network_.decoder[0].weight.detach().cpu().numpy().T.copy()
 
     def top_words(self, feature_names=None, n_words=10):
         """Return the words of each topic whose scores it raises most.

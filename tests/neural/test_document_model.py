@@ -146,6 +146,16 @@ def test_components_add_up_to_the_decoders_scores():
     assert_allclose(model.inverse_transform(z), expected, rtol=1e-5)
 
 
+def test_components_stay_as_they_were_given():
+    model = fit()
+    given, before = model.components_, model.components_
+    model.partial_fit(COUNTS)
+    assert_array_equal(given, before)
+    assert not np.array_equal(model.components_, before)
+    given[:] = 0
+    assert model.components_.any()
+
+
 def test_counts_weigh_documents_and_proportions_do_not():
     counts, proportions = fit(beta=0.0), fit(beta=0.0, target="proportions")
     assert_allclose(counts.transform(3 * COUNTS), counts.transform(COUNTS), atol=1e-6)
