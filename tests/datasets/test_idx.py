@@ -45,6 +45,14 @@ def test_a_length_that_is_not_the_headers_is_refused(tmp_path, change):
         load_idx(path)
 
 
+@pytest.mark.parametrize("size", range(4, 12))
+def test_a_header_that_is_cut_off_is_refused(tmp_path, size):
+    path = tmp_path / "a.idx"
+    path.write_bytes(encode(np.ones((2, 3)))[:size])
+    with pytest.raises(ValueError, match=f"holds {size} bytes, .* cut off"):
+        load_idx(path)
+
+
 def test_digits_are_read(shared):
     labels = load_idx(shared / "data" / "mnist-t10k-labels-idx1-ubyte.gz")
     images = load_idx(shared / "data" / "mnist-t10k-images-idx3-ubyte.gz")
