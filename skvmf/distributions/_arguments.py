@@ -30,3 +30,11 @@ def checked_number(value: Any, name: str) -> float:
     if array.ndim > 0:
         raise ValueError(f"{name} should be one number, not an array of shape {array.shape}.")
     return float(array)
+
+
+def checked_alpha(alpha: Any) -> float:
+    """Return the alpha of an entropy as a float, at least 1."""
+    value = checked_number(alpha, "alpha")
+    if not 1 <= value < np.inf:
+        raise ValueError(f"alpha must be a finite number of at least 1, not {alpha}.")
+    return value

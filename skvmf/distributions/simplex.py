@@ -13,7 +13,7 @@ from scipy.special import xlogy
 
 from .._kernels import entmax as sparse
 from .._kernels import simplex as dense
-from ._arguments import checked_array, checked_number
+from ._arguments import checked_alpha, checked_array
 
 __all__ = ["entmax", "fenchel_young_loss", "tsallis_negentropy"]
 
@@ -63,7 +63,7 @@ def entmax(scores: ArrayLike, alpha: float, axis: int = -1) -> Array:
     >>> entmax([1.0, 0.5, -2.0], alpha=2)
     array([0.75, 0.25, 0.  ])
     """
-    alpha = _checked_alpha(alpha)
+    alpha = checked_alpha(alpha)
     rows, shape = _rows(checked_array(scores, "scores"), axis, "scores")
     return _restored(_entmax_rows(rows, alpha), shape, axis)
 
@@ -105,7 +105,7 @@ def tsallis_negentropy(p: ArrayLike, alpha: float, axis: int = -1) -> Any:
     >>> print(tsallis_negentropy([0.5, 0.5], alpha=2))
     -0.25
     """
-    alpha = _checked_alpha(alpha)
+    alpha = checked_alpha(alpha)
     rows, shape = _rows(checked_array(p, "p"), axis, "p")
     _check_probabilities(rows, "p")
     return _negentropy_rows(rows, alpha).reshape(shape[:-1])[()]
@@ -166,7 +166,7 @@ def fenchel_young_loss(
     >>> gradient
     array([ 1., -1.])
     """
-    alpha = _checked_alpha(alpha)
+    alpha = checked_alpha(alpha)
     scores, target = checked_array(scores, "scores"), checked_array(target, "target")
     rows, shape = _rows(scores, axis, "scores")
     wanted, _ = _rows(_broadcast(target, np.atleast_1d(scores).shape), axis, "target")
@@ -246,11 +246,3 @@ def _check_probabilities(rows: Array, name: str) -> None:
 def _restored(rows: Array, shape: tuple[int, ...], axis: int) -> Array:
     """Undo `_rows`."""
     return np.moveaxis(rows.reshape(shape), -1, axis)
-
-
-def _checked_alpha(alpha: float) -> float:
-    """Return a valid alpha as a float."""
-    value = checked_number(alpha, "alpha")
-    if not 1 <= value < np.inf:
-        raise ValueError(f"alpha must be finite and at least 1, got {alpha}.")
-    return value

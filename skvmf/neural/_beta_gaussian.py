@@ -7,7 +7,7 @@ import torch
 from torch.distributions import Distribution, constraints
 from torch.distributions.utils import broadcast_all
 
-from ._entmax import checked_alpha
+from ..distributions._arguments import checked_alpha
 
 
 class BetaGaussian(Distribution):

@@ -4,6 +4,8 @@ import math
 
 import torch
 
+from ..distributions._arguments import checked_alpha
+
 # Newton from the left takes 4 to 9 steps for alpha <= 2; halving the bracket, one for each bit.
 MAX_STEPS = 64
 
@@ -107,13 +109,6 @@ def binary_entmax(scores, alpha):
     if alpha == 2:
         return (0.5 * scores + 0.5).clamp(0, 1)
     return entmax(torch.stack([scores, torch.zeros_like(scores)], dim=-1), alpha)[..., 0]
-
-
-def checked_alpha(alpha):
-    """Return alpha as a float, at least 1."""
-    if not 1 <= alpha < math.inf:
-        raise ValueError(f"alpha must be a finite number of at least 1, not {alpha}.")
-    return float(alpha)
 
 
 def negentropy_terms(p, alpha):

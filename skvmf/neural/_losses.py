@@ -3,7 +3,8 @@
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from ._entmax import binary_entmax, checked_alpha, entmax, negentropy_terms
+from ..distributions._arguments import checked_alpha
+from ._entmax import binary_entmax, entmax, negentropy_terms
 
 REDUCTIONS = {"none": lambda loss: loss, "mean": torch.mean, "sum": torch.sum}
 
