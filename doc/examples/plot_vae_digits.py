@@ -51,11 +51,8 @@ variants = {
     for latent in ["gaussian", "biweight", "epanechnikov"]
 }
 
-print(
-    "observation    latent        l1 error   pixels exactly 0 (images: {:.2f})".format(
-        (test == 0).mean()
-    )
-)
+zeros = (test == 0).mean()
+print(f"observation    latent        l1 error   pixels exactly 0 (images: {zeros:.2f})")
 drawn = {}
 for variant, vae in variants.items():
     drawn[variant] = vae.inverse_transform(vae.posterior(test).sample().cpu().numpy())
