@@ -144,7 +144,7 @@ def test_state_dict():
     file = io.BytesIO()
     torch.save(net.state_dict(), file)
     file.seek(0)
-    other.load_state_dict(torch.load(file))
+    other.load_state_dict(torch.load(file, weights_only=True))
     assert torch.equal(other[0].weight, net[0].weight)
     assert torch.equal(copy.deepcopy(net)[0].weight, net[0].weight)
     weight = net[0].weight.detach().clone()
