@@ -161,6 +161,17 @@ def test_score_is_minus_the_mean_free_energy(new):
     assert_allclose(with_divergence.score(X), expected, rtol=1e-5)
 
 
+def test_a_step_follows_the_gradient_of_the_mean_free_energy(new):
+    model = narrowed(new(max_epochs=0, batch_size=1000).fit(X))
+    network = deepcopy(model.network_)
+    energies = network.free_energies(*model._batch(X, "cpu"), model._loss(), model.beta)
+    energies.mean().backward()
+    model.partial_fit(X)
+    assert_allclose(model.losses_, [energies.mean().item()], rtol=1e-5)
+    for moved, start in zip(model.network_.parameters(), network.parameters(), strict=True):
+        assert_allclose(moved.grad, start.grad, rtol=1e-3, atol=1e-5)
+
+
 def test_score_with_draws_is_right_on_average(new):
     model = new().fit(X)
     posterior = model.posterior(X)

@@ -166,6 +166,13 @@ def test_counts_weigh_documents_and_proportions_do_not():
     assert_allclose(proportions.score(COUNTS), counts.score(shares), rtol=1e-5)
 
 
+def test_the_encoder_sees_vectors_of_unit_length():
+    inputs, target = fit(max_epochs=0)._batch(COUNTS, "cpu")
+    shares = COUNTS / COUNTS.sum(axis=1, keepdims=True)
+    assert_allclose(inputs, np.sqrt(shares), rtol=1e-6)
+    assert_array_equal(target, COUNTS)
+
+
 def test_empty_documents():
     X = COUNTS.copy()
     X[::5] = 0
