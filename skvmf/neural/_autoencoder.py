@@ -81,8 +81,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 break
         if kept is not None:
             self.network_.load_state_dict(kept)
-        self._free_energy(train[: self.batch_size])  # the last step may have been too far
-        return self
+        return self._checked(train)
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None):
@@ -110,8 +109,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         if first:
             self._begin(X.shape[1])
         self._epoch(X, None)
-        self._free_energy(X[: self.batch_size])  # the last step may have been too far
-        return self
+        return self._checked(X)
 
     def posterior(self, X):
         """Return the distributions of the latent variables of rows.
@@ -205,10 +203,12 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         -------
         float
             Minus the mean reconstruction loss less beta times the Fenchel-Young divergence, with
-            one draw of the latent variables of each row; the same draws in every call.
+            one draw of the latent variables of each row; the same draws in every call. It is
+            -inf where that is beyond float32, for rows far from any in training.
         """
         check_is_fitted(self)
-        return -self._free_energy(self._rows(X, reset=False))
+        free_energy = self._free_energy(self._rows(X, reset=False))
+        return -free_energy if np.isfinite(free_energy) else -np.inf
 
     def _begin(self, n_features):
         """Draw a network, and forget what came before."""
@@ -243,8 +243,10 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         loss = self._descend(X)
         self.n_epochs_ += 1
         self.losses_.append(loss)
+        self._check_finite(loss)
         if held_out is not None:
             self.validation_losses_.append(self._free_energy(held_out))
+            self._check_finite(self.validation_losses_[-1])
         if self.verbose:
             line = f"Epoch {self.n_epochs_}: free energy {loss:.6g}"
             if held_out is not None:
@@ -256,16 +258,15 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         if self._adam is None:
             self._adam = torch.optim.Adam(self.network_.parameters(), fused=True)
         self._adam.param_groups[0]["lr"] = self.learning_rate
-        total = torch.zeros((), dtype=torch.float64)
-        loss = self._loss()
+        loss, total = self._loss(), 0.0
         with seeded(self._random_state):
             for inputs, target in self._batches(X, torch.randperm(X.shape[0]).numpy()):
                 energy = self.network_.free_energies(inputs, target, loss, self.beta).sum()
                 self._adam.zero_grad()
                 (energy / len(target)).backward()
                 self._adam.step()
-                total += energy.detach().cpu()
-        return self._finite(total.item() / X.shape[0])
+                total += energy.detach().double()
+        return float(total) / X.shape[0]
 
     def _batches(self, X, order=None):
         """Yield what `_batch` makes of rows: shuffled ones for training, or all as they come."""
@@ -283,15 +284,21 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             for inputs, target in self._batches(X):
                 energies = self.network_.free_energies(inputs, target, loss, self.beta)
                 total += energies.sum(dtype=torch.float64).item()
-        return self._finite(total / X.shape[0])
+        return total / X.shape[0]
 
-    def _finite(self, free_energy):
-        if not np.isfinite(free_energy):
+    def _checked(self, X):
+        """Return the estimator if its last step was not too far."""
+        self._check_finite(self._free_energy(X[: self.batch_size]))
+        return self
+
+    def _check_finite(self, loss):
+        """Raise where training diverged; then there is no network."""
+        if not np.isfinite(loss):
+            del self.network_
             raise ValueError(
                 "Training diverged: the free energy is not finite any more. Choose a smaller "
                 f"learning_rate (now {self.learning_rate})."
             )
-        return free_energy
 
     @torch.no_grad()
     def _decoded(self, latent):
