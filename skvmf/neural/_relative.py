@@ -256,8 +256,7 @@ def singularity_distances(layer, following=None, *, odd=False):
     exact = {"compute_mode": "donot_use_mm_for_euclid_dist"}
     overlap = torch.cdist(units, units, **exact)
     if odd:
-        mirrored = torch.cdist(units, -units, **exact).fill_diagonal_(0)
-        overlap = torch.minimum(overlap, mirrored)
+        overlap = torch.minimum(overlap, torch.cdist(units, -units, **exact))
     elimination = layer.weight.norm(dim=1)
     if following is not None:
         elimination = torch.minimum(elimination, following.weight.norm(dim=0))
