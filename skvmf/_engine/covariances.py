@@ -28,6 +28,7 @@ from .rows import Array
 
 NEAR = 100.0
 CLOSE = 16.0  # up to which float32 rows are scored in float32
+SINGLE_DIM = 128  # up to as many features: errors grow with their number
 SINGLE = (1e-30, 1e30)  # sizes of what keeps its digits in float32
 PACK = 1 / 8  # density of shares below which visiting the positive ones alone is cheaper
 TILE = 512  # rows whose differences stay in the processor's second cache
@@ -58,7 +59,7 @@ class Shape:
     @property
     def close(self) -> bool:
         """Whether differences taken in float32 are exact enough for rows in float32."""
-        if not self.spread < CLOSE:
+        if self.means.shape[1] > SINGLE_DIM or not self.spread < CLOSE:
             return False
         low, high = SINGLE
         scales = (self.cholesky > low) & (self.cholesky < high)
@@ -287,7 +288,9 @@ class Diagonal:
     def scores(self, X: Array, shape: Shape) -> Array:
         """Return minus half the squared Mahalanobis distances, (n, K)."""
         if X.dtype == np.float32 and shape.close:
-            return _single_scores(X, shape)
+            single = _single_scores(X, shape)
+            if single is not None:
+                return single
         if shape.near:
             precisions = shape.cholesky**2
             centres = shape.means - shape.origins[0]
@@ -426,14 +429,13 @@ def _difference(second: Array, squares: Array) -> Array:
     return variances
 
 
-def _single_scores(X: Array, shape: Shape) -> Array:
-    """Return the scores of float32 rows under diagonal covariances, in float32."""
+def _single_scores(X: Array, shape: Shape) -> Array | None:
+    """Return the scores of float32 rows under diagonal covariances in float32, if they fit."""
     origin = shape.origins[0].astype(np.float32)
     scales = shape.cholesky.astype(np.float32)
     shifts = ((shape.means - origin) * scales).astype(np.float32)
     scores = np.empty((len(X), len(scales)), dtype=np.float32)
-    single_scores(X, origin, scales, shifts, scores)
-    return scores
+    return scores if single_scores(X, origin, scales, shifts, scores) else None
 
 
 def feature_product(features: Callable[..., None], X: Array, origin: Array, matrix: Array) -> Array:

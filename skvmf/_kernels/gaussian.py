@@ -105,9 +105,10 @@ def single_scores(X, origin, scales, shifts, out):
     """out[n, k] = -1/2 sum_j ((x_nj - c_j) scales[k, j] - shifts[k, j])^2, all float32.
 
     Rounded shifts are rounded means: what is computed is right for a mean that is off by
-    the rounding of its distance from c. Sums that overflow become the largest number.
+    the rounding of its distance from c. Returns whether no sum overflowed.
     """
     K, d = scales.shape
+    fits = True
     lanes, totals = np.zeros((d, LANES), np.float32), np.empty((K, LANES), np.float32)
     for start in range(0, X.shape[0], LANES):
         rows = X[start : start + LANES]
@@ -117,8 +118,9 @@ def single_scores(X, origin, scales, shifts, out):
         for i in range(rows.shape[0]):
             row = out[start + i]
             for k in range(K):
-                total = totals[k, i]
-                row[k] = -HALF * (total if total < LARGEST else LARGEST)
+                row[k] = -HALF * totals[k, i]
+                fits &= totals[k, i] < LARGEST
+    return fits
 
 
 @row_kernel

@@ -171,6 +171,27 @@ def test_float32_is_for_close_means_of_ordinary_size():
     assert not family.components(np.full((1, 2), 1e300), np.ones((1, 2))).close
 
 
+@pytest.mark.parametrize("dim", [128, 129, 2000])
+def test_float32_rows_of_many_features_keep_their_digits(dim):
+    rng = np.random.default_rng(dim)
+    means = rng.normal(size=(3, dim)) / np.sqrt(dim)
+    family = Gaussian(dim, "diag")
+    components = family.components(means, np.ones((3, dim)))
+    X = rng.normal(size=(300, dim)).astype(np.float32)
+    scores = COVARIANCE_TYPES["diag"].scores(X, components)
+    expected = -0.5 * ((X.astype(float)[:, None] - means) ** 2).sum(axis=2)
+    assert components.close == (dim == 128)
+    assert_allclose(scores, expected, rtol=0, atol=1e-4)
+
+
+def test_float32_rows_far_away_are_scored_as_in_float64():
+    components = Gaussian(1, "diag").components(np.array([[0.0], [1.0]]), np.ones((2, 1)))
+    X = np.array([[3e19], [-3e19], [0.5]])
+    for rows in (X, X.astype(np.float32)):
+        scores = COVARIANCE_TYPES["diag"].scores(rows, components)
+        assert_allclose(scores, -0.5 * (rows.astype(float) - [0, 1]) ** 2, rtol=1e-12)
+
+
 def test_float32_rows_of_any_size_have_finite_scores():
     X = np.array([[3e38, -3e38], [1e25, 0], [0, 1e-44]], dtype=np.float32)
     shape = Gaussian(2, "diag").components(np.eye(2), np.full((2, 2), 1e-6))

@@ -59,11 +59,11 @@ def test_single_scores_are_right_for_the_numbers_given(n, d):
 
 
 @pytest.mark.filterwarnings("ignore:overflow")  # without the compiler
-def test_single_scores_do_not_overflow():
-    X, ones = np.array([[1e30], [3e38], [1]], dtype=np.float32), np.ones((1, 1), np.float32)
-    scores = np.empty((3, 1), dtype=np.float32)
-    single_scores(X, np.array([-3e38], np.float32), ones, ones, scores)
-    assert_array_equal(scores, -0.5 * np.finfo(np.float32).max)
+def test_single_scores_say_whether_they_overflow():
+    ones, scores = np.ones((1, 1), np.float32), np.empty((2, 1), np.float32)
+    origin = np.array([-3e38], np.float32)
+    assert not single_scores(np.array([[3e38], [1]], np.float32), origin, ones, ones, scores)
+    assert single_scores(np.array([[-3e38], [-3e38]], np.float32), origin, ones, ones, scores)
 
 
 def test_moments_are_about_the_means(X):
