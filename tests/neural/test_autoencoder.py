@@ -16,6 +16,8 @@ from sklearn.exceptions import NotFittedError
 
 from skvmf.neural import FenchelYoungDocumentModel, FenchelYoungVAE
 
+from .checks import assert_same, weights
+
 pytestmark = pytest.mark.torch
 
 X = load_digits().data[:200] / 16  # exact in float32, and neither negative nor above one
@@ -38,15 +40,6 @@ def new(request):
         return kind(3, **(own | small | options))
 
     return make
-
-
-def weights(model):
-    return [value.numpy() for value in model.network_.state_dict().values()]
-
-
-def assert_same(a, b):
-    for one, other in zip(weights(a), weights(b), strict=True):
-        assert_array_equal(one, other)
 
 
 def test_free_energy_falls(new):

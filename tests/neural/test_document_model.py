@@ -14,6 +14,8 @@ from sklearn.pipeline import make_pipeline
 
 from skvmf.neural import FenchelYoungDocumentModel
 
+from .checks import assert_same
+
 pytestmark = pytest.mark.torch
 
 SMALL = {"hidden_layer_sizes": (16,), "beta": 0.1, "random_state": 0}
@@ -35,11 +37,6 @@ COUNTS, TOPICS = documents()
 
 def fit(X=COUNTS, **options):
     return FenchelYoungDocumentModel(3, **(SMALL | {"max_epochs": 3} | options)).fit(X)
-
-
-def assert_same(a, b):
-    values = zip(a.network_.state_dict().values(), b.network_.state_dict().values(), strict=True)
-    assert all(torch.equal(one, other) for one, other in values)
 
 
 def unsorted(X):
