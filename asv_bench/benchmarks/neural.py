@@ -101,5 +101,17 @@ class Maps:
     def time_loss(self, alpha):
         self.loss(self.scores, self.target).backward()
 
-    def time_softmax(self, alpha):
+
+class Softmax:
+    """Softmax in torch of the same batch, and sorting, which other algorithms begin with."""
+
+    def setup(self):
+        need_torch()
+        self.scores = (3 * torch.randn(64, 2000)).requires_grad_()
+        self.target = torch.softmax(3 * torch.randn(64, 2000), -1)
+
+    def time_softmax(self):
         torch.softmax(self.scores, -1).backward(self.target)
+
+    def time_sort(self):
+        torch.sort(self.scores.detach(), dim=-1)

@@ -6,7 +6,7 @@ sixteen) and several times faster; elsewhere differences from each mean are take
 depends on the parameters alone, so it is the same for every number of threads.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,9 +21,8 @@ from .._kernels.gaussian import (
     gap_squares,
     single_scores,
 )
-from .._kernels.rows import add_labelled_rows
 from .posterior import DenseShares, Shares, dense_resp
-from .products import tile_rows
+from .products import TILE, feature_product, feature_sums, tiles
 from .rows import Array
 
 NEAR = 100.0
@@ -31,7 +30,6 @@ CLOSE = 16.0  # up to which float32 rows are scored in float32
 SINGLE_DIM = 128  # up to as many features: errors grow with their number
 SINGLE = (1e-30, 1e30)  # sizes of what keeps its digits in float32
 PACK = 1 / 8  # density of shares below which visiting the positive ones alone is cheaper
-TILE = 512  # rows whose differences stay in the processor's second cache
 MAX_PAIRS_DIM = 64  # features beyond which all products of pairs no longer stay there
 
 
@@ -92,11 +90,6 @@ class CovarianceType(Protocol):
 
     def of_data(self, counts: Array, means: Array, covariances: Array) -> Array:
         """Return the covariance of all rows, in this shape for every component."""
-
-
-def tiles(n: int, size: int = TILE) -> list[slice]:
-    """Return slices of at most `size` rows."""
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def component_rows(
@@ -181,7 +174,7 @@ class Full:
         first, second = np.zeros((K, d)), np.zeros((K, d, d))
         if shape.near and isinstance(shares, DenseShares) and shares.denser_than(PACK):
             size = d + d * (d + 1) // 2
-            both = _feature_sums(gap_products, X, shape.origins[0], shares, (K, size))
+            both = feature_sums(gap_products, X, shape.origins[0], shares, (K, size))
             upper = np.triu_indices(d)
             second[:, upper[0], upper[1]] = second[:, upper[1], upper[0]] = both[:, d:]
             return both[:, :d], second
@@ -307,7 +300,7 @@ class Diagonal:
         """Return first and second moments (K, d) about the origins."""
         K, d = shape.means.shape
         if shape.near:
-            both = _feature_sums(gap_squares, X, shape.origins[0], shares, (K, 2 * d))
+            both = feature_sums(gap_squares, X, shape.origins[0], shares, (K, 2 * d))
             return both[:, :d], both[:, d:]
         first, second = np.zeros((K, d)), np.zeros((K, d))
         difference_moments(X, shape.origins, dense_resp(shares, K), first, second)
@@ -363,7 +356,7 @@ class Spherical:
         """Return first moments (K, d) and summed second moments (K,) about the origins."""
         K, d = shape.means.shape
         if shape.near:
-            both = _feature_sums(gap_norms, X, shape.origins[0], shares, (K, d + 1))
+            both = feature_sums(gap_norms, X, shape.origins[0], shares, (K, d + 1))
             return both[:, :d], both[:, d]
         first, second = np.zeros((K, d)), np.zeros((K, d))
         difference_moments(X, shape.origins, dense_resp(shares, K), first, second)
@@ -436,33 +429,3 @@ def _single_scores(X: Array, shape: Shape) -> Array | None:
     shifts = ((shape.means - origin) * scales).astype(np.float32)
     scores = np.empty((len(X), len(scales)), dtype=np.float32)
     return scores if single_scores(X, origin, scales, shifts, scores) else None
-
-
-def feature_product(features: Callable[..., None], X: Array, origin: Array, matrix: Array) -> Array:
-    """Return features of the rows about an origin times a matrix, by tiles."""
-    product = np.empty((len(X), matrix.shape[1]))
-    n_rows = tile_rows(matrix.size, TILE)
-    values = np.empty((n_rows, len(matrix)))
-    for tile in tiles(len(X), n_rows):
-        n = tile.stop - tile.start
-        features(X[tile], origin, values)
-        np.dot(values[:n], matrix, out=product[tile])
-    return product
-
-
-def _feature_sums(
-    features: Callable[..., None], X: Array, origin: Array, shares: Shares, size: tuple[int, int]
-) -> Array:
-    """Return sums (K, n_features) of features of the rows about an origin, by share, by tiles."""
-    sums = np.zeros(size)
-    n_rows = tile_rows(size[0] * size[1], min(TILE, max(32, 2**16 // size[1])))
-    values = np.empty((n_rows, size[1]))
-    for tile in tiles(len(X), n_rows):
-        n = tile.stop - tile.start
-        features(X[tile], origin, values)
-        if isinstance(shares, DenseShares):
-            sums += np.dot(shares.resp[tile].T, values[:n])
-        else:
-            labels, factors = shares.columns[tile, 0], shares.values[tile, 0]
-            add_labelled_rows(values[:n], labels, factors, sums)
-    return sums

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._kernels.gaussian import gap_norms
-from .covariances import COVARIANCE_TYPES, NEAR, CovarianceType, Shape, feature_product
+from .covariances import COVARIANCE_TYPES, NEAR, CovarianceType, Shape
 from .posterior import Shares
+from .products import feature_product
 from .rows import Array, DenseChunk
 from .statistics import Statistics
 

@@ -1,10 +1,15 @@
 """Products of tall matrices, in tiles that BLAS multiplies where they are."""
 
+from collections.abc import Callable
+
 import numpy as np
 
+from .._kernels.rows import add_labelled_rows
+from .posterior import DenseShares, Shares
 from .rows import Array
 
 SMALL = 10**6  # multiplications up to which OpenBLAS does not copy the factors first
+TILE = 512  # rows whose features stay in the processor's second cache
 FEW_ROWS = 128  # in a tile, from which calls cost less than copies
 
 
@@ -29,3 +34,38 @@ def tall_dot(X: Array, matrix: Array) -> Array:
     for start in range(0, n, size):
         np.dot(X[start : start + size], matrix, out=product[start : start + size])
     return product
+
+
+def tiles(n: int, size: int = TILE) -> list[slice]:
+    """Return slices of at most `size` rows."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def feature_product(features: Callable[..., None], X: Array, origin: Array, matrix: Array) -> Array:
+    """Return features of the rows about an origin times a matrix, by tiles."""
+    product = np.empty((len(X), matrix.shape[1]))
+    n_rows = tile_rows(matrix.size, TILE)
+    values = np.empty((n_rows, len(matrix)))
+    for tile in tiles(len(X), n_rows):
+        n = tile.stop - tile.start
+        features(X[tile], origin, values)
+        np.dot(values[:n], matrix, out=product[tile])
+    return product
+
+
+def feature_sums(
+    features: Callable[..., None], X: Array, origin: Array, shares: Shares, size: tuple[int, int]
+) -> Array:
+    """Return sums (K, n_features) of features of the rows about an origin, by share, by tiles."""
+    sums = np.zeros(size)
+    n_rows = tile_rows(size[0] * size[1], min(TILE, max(32, 2**16 // size[1])))
+    values = np.empty((n_rows, size[1]))
+    for tile in tiles(len(X), n_rows):
+        n = tile.stop - tile.start
+        features(X[tile], origin, values)
+        if isinstance(shares, DenseShares):
+            sums += np.dot(shares.resp[tile].T, values[:n])
+        else:
+            labels, factors = shares.columns[tile, 0], shares.values[tile, 0]
+            add_labelled_rows(values[:n], labels, factors, sums)
+    return sums

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._jit import kernel, row_kernel
 
-STEP = 4  # words taken at once, so that a row of sums is read and written a quarter as often
+STEP = 4  # words that `moment_sums` takes at once: a row of sums is touched a quarter as often
 GATHER = 64  # words whose vectors are put together for one product, in the first cache
 
 
