@@ -17,7 +17,7 @@ def checked_array(values: Any, name: str) -> Array:
         array = np.asarray(values)
         if array.dtype.kind == "O":
             array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:  # the last: a tensor with a gradient
         raise ValueError(f"{name} should be an array of numbers: {error}") from error
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} should hold real numbers, not {array.dtype}.")

@@ -13,7 +13,8 @@ MAX_STEPS = 64
 def entmax(scores, alpha, dim=-1):
     """Map scores to probabilities, sparse ones for alpha > 1; differentiable.
 
-    The same map as :func:`skvmf.distributions.simplex.entmax`, for tensors on any device.
+    The same map as :func:`skvmf.distributions.simplex.entmax`, for tensors on any device. Half
+    precision is computed in float32.
 
     Parameters
     ----------
@@ -21,7 +22,7 @@ def entmax(scores, alpha, dim=-1):
         Floating-point scores; -inf forbids an entry. Where an entry is nan or +inf, or all are
         -inf, the probabilities are nan, as for ``torch.softmax``.
     alpha : float
-        At least 1: softmax. 2 is sparsemax.
+        At least 1: softmax. 2 is sparsemax. One number, without a gradient.
     dim : int, default=-1
         The dimension along which the probabilities sum to 1.
 
@@ -41,7 +42,8 @@ def entmax(scores, alpha, dim=-1):
     -----
     With s = p^(2 - alpha) on the support and 0 elsewhere, the Jacobian is
     diag(s) - s s' / sum(s): the backward pass costs a few products whatever alpha is, and can
-    be differentiated again.
+    be differentiated again. ``vmap``, ``grad`` and ``jacrev`` of ``torch.func`` go through it, and
+    ``torch.compile`` without ``fullgraph``.
 
     References
     ----------
@@ -60,11 +62,10 @@ def entmax(scores, alpha, dim=-1):
     tensor([ 0.5000, -0.5000,  0.0000])
     """
     alpha = checked_alpha(alpha)
-    if not scores.is_floating_point():
-        raise TypeError(f"scores must be of a floating-point dtype, not {scores.dtype}.")
-    if alpha == 1:
-        return torch.softmax(scores, dim)
-    return _Entmax.apply(scores.movedim(dim, -1), alpha).movedim(-1, dim)
+    wide = checked_scores(scores)
+    if alpha == 1 or wide.dim() == 0 or wide.numel() == 0:  # all are the same for one or none
+        return torch.softmax(wide, dim).to(scores.dtype)
+    return _Entmax.apply(wide.movedim(dim, -1), alpha).movedim(-1, dim).to(scores.dtype)
 
 
 def binary_entmax(scores, alpha):
@@ -87,6 +88,8 @@ def binary_entmax(scores, alpha):
     ------
     ValueError
         If alpha is below 1 or not finite.
+    TypeError
+        If the scores are not of a floating-point dtype.
 
     See Also
     --------
@@ -104,11 +107,26 @@ def binary_entmax(scores, alpha):
     tensor([0.0000, 0.5000, 0.7500])
     """
     alpha = checked_alpha(alpha)
+    wide = checked_scores(scores)
     if alpha == 1:
-        return torch.sigmoid(scores)
-    if alpha == 2:
-        return (0.5 * scores + 0.5).clamp(0, 1)
-    return entmax(torch.stack([scores, torch.zeros_like(scores)], dim=-1), alpha)[..., 0]
+        p = torch.sigmoid(wide)
+    elif alpha == 2:
+        p = (0.5 * wide + 0.5).clamp(0, 1)
+    else:
+        p = entmax(torch.stack([wide, torch.zeros_like(wide)], dim=-1), alpha)[..., 0]
+    return p.to(scores.dtype)
+
+
+def checked_scores(scores):
+    """Return scores in single precision at least, or raise a TypeError if they are not numbers."""
+    if not scores.is_floating_point():
+        raise TypeError(f"scores must be of a floating-point dtype, not {scores.dtype}.")
+    return widened(scores)
+
+
+def widened(values):
+    """Return half precision as float32: half of it is too coarse for sums and for Newton."""
+    return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
 def negentropy_terms(p, alpha):
@@ -129,13 +147,19 @@ class _Entmax(torch.autograd.Function):
     """alpha-entmax along the last dimension, alpha > 1."""
 
     @staticmethod
-    def forward(ctx, scores, alpha):
+    def forward(scores, alpha):
         solve = _newton if alpha <= 2 else _bisect
         p = solve(scores - scores.amax(-1, keepdim=True), alpha - 1)
-        p = p / p.sum(-1, keepdim=True)
-        ctx.alpha = alpha
-        ctx.save_for_backward(p)
-        return p
+        return p / p.sum(-1, keepdim=True)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        _, ctx.alpha = inputs
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def vmap(info, in_dims, scores, alpha):
+        return _Entmax.apply(scores.movedim(in_dims[0], 0), alpha), 0
 
     @staticmethod
     def backward(ctx, grad):

@@ -4,7 +4,7 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from ..distributions._arguments import checked_alpha
-from ._entmax import binary_entmax, entmax, negentropy_terms
+from ._entmax import binary_entmax, checked_scores, entmax, negentropy_terms
 
 REDUCTIONS = {"none": lambda loss: loss, "mean": torch.mean, "sum": torch.sum}
 
@@ -33,8 +33,11 @@ class _EntmaxLoss(torch.nn.Module):
         if scores.shape != target.shape:
             raise ValueError(
                 f"scores and target must have one shape, not {tuple(scores.shape)} and "
-                f"{tuple(target.shape)}."
+                f"{tuple(target.shape)}. Of class indices take torch.nn.functional.one_hot."
             )
+        if target.requires_grad:
+            raise ValueError("The loss has no gradient in the target: detach it.")
+        scores = checked_scores(scores)
         return REDUCTIONS[self.reduction](loss(scores, target.to(scores.dtype), self.alpha))
 
 
@@ -55,8 +58,10 @@ class EntmaxLoss(_EntmaxLoss):
     Raises
     ------
     ValueError
-        If alpha is below 1 or not finite, the reduction is unknown, or scores and target differ
-        in shape.
+        If alpha is below 1 or not finite, the reduction is unknown, scores and target differ in
+        shape, or the target requires a gradient: there is none in it.
+    TypeError
+        If the scores are not of a floating-point dtype.
 
     See Also
     --------
@@ -66,7 +71,8 @@ class EntmaxLoss(_EntmaxLoss):
     -----
     Scores and target are of shape (..., n_classes). A target is proportions that sum to 1, or
     counts: these are n times their proportions, and so is their loss. A row of zeros has loss
-    zero. The loss can be differentiated twice, in the scores.
+    zero. The values of targets are not checked. Half precision is computed in float32, and so is
+    the loss. It can be differentiated twice, in the scores, also by ``torch.func``.
 
     References
     ----------
@@ -97,7 +103,7 @@ class EntmaxLoss(_EntmaxLoss):
         Tensor of shape () or (...)
             The loss, by the reduction.
         """
-        return self._reduced(scores, target, _Categorical.apply)
+        return self._reduced(scores, target, _categorical)
 
 
 class BinaryEntmaxLoss(_EntmaxLoss):
@@ -117,13 +123,16 @@ class BinaryEntmaxLoss(_EntmaxLoss):
     Raises
     ------
     ValueError
-        If alpha is below 1 or not finite, the reduction is unknown, or scores and target differ
-        in shape.
+        If alpha is below 1 or not finite, the reduction is unknown, scores and target differ in
+        shape, or the target requires a gradient: there is none in it.
+    TypeError
+        If the scores are not of a floating-point dtype.
 
     Notes
     -----
-    For alpha = 2 and p = binary_entmax(s) the loss is (p - y) (s + 1 - p - y). The loss can be
-    differentiated twice, in the scores.
+    For alpha = 2 and p = binary_entmax(s) the loss is (p - y) (s + 1 - p - y). The values of
+    targets are not checked. Half precision is computed in float32, and so is the loss. It can be
+    differentiated twice, in the scores, also by ``torch.func``.
 
     References
     ----------
@@ -156,50 +165,75 @@ class BinaryEntmaxLoss(_EntmaxLoss):
         return self._reduced(scores, target, _binary)
 
 
+def _categorical(scores, target, alpha):
+    return _Categorical.apply(scores, target, alpha)[0]
+
+
 class _Categorical(torch.autograd.Function):
-    """Total of the target times the loss of its proportions, along the last dimension."""
+    """Total of the target times the loss of its proportions, and the gradient of this.
+
+    The gradient is an output, of no use to callers: what is saved must be one for torch.func.
+    """
+
+    generate_vmap_rule = True
 
     @staticmethod
-    def forward(ctx, scores, target, alpha):
-        totals = target.sum(-1, keepdim=True)
-        y = target / torch.where(totals > 0, totals, 1)
+    def forward(scores, target, alpha):
+        totals, y = _shares(target)
         p = entmax(scores, alpha)
-        ctx.alpha = alpha
-        ctx.save_for_backward(scores, totals, y, p)
+        apart = p - y
         gaps = scores - scores.amax(-1, keepdim=True)
-        terms = torch.where(p == y, 0, (p - y) * gaps)
+        terms = torch.where(apart == 0, 0, apart * gaps)
         terms += negentropy_terms(y, alpha) - negentropy_terms(p, alpha)
-        return totals[..., 0] * terms.sum(-1).clamp_(min=0)
+        return totals[..., 0] * terms.sum(-1).clamp(min=0), totals * apart
 
     @staticmethod
-    def backward(ctx, grad):
-        scores, totals, y, p = ctx.saved_tensors
+    def setup_context(ctx, inputs, output):
+        scores, target, ctx.alpha = inputs
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(scores, target, output[1])
+
+    @staticmethod
+    def backward(ctx, grad, _):
+        scores, target, slopes = ctx.saved_tensors
         if torch.is_grad_enabled():  # it will be differentiated again
-            p = entmax(scores, ctx.alpha)
-        return grad[..., None] * totals * (p - y), None, None
+            totals, y = _shares(target)
+            slopes = totals * (entmax(scores, ctx.alpha) - y)
+        return grad[..., None] * slopes, None, None
+
+
+def _shares(target):
+    """Return the sum of each row, and its parts of it."""
+    totals = target.sum(-1, keepdim=True)
+    return totals, target / torch.where(totals > 0, totals, 1)
 
 
 def _binary(s, y, alpha):
     if alpha in (1, 2):
         return _Binary.apply(s, y, alpha)
     scores = torch.stack([s, torch.zeros_like(s)], dim=-1)
-    return _Categorical.apply(scores, torch.stack([y, 1 - y], dim=-1), alpha)
+    return _categorical(scores, torch.stack([y, 1 - y], dim=-1), alpha)
 
 
 class _Binary(torch.autograd.Function):
     """The binary loss for alpha = 1 and 2, in closed form."""
 
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx, s, y, alpha):
-        ctx.alpha = alpha
-        ctx.save_for_backward(s, y)
+    def forward(s, y, alpha):
         if alpha == 2:
             p = binary_entmax(s, 2)
             loss = (p - y) * (s + 1 - p - y)
         else:
             loss = binary_cross_entropy_with_logits(s, y, reduction="none")
             loss += torch.xlogy(y, y) + torch.xlogy(1 - y, 1 - y)
-        return loss.clamp_(min=0)
+        return loss.relu_()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        s, y, ctx.alpha = inputs
+        ctx.save_for_backward(s, y)
 
     @staticmethod
     def backward(ctx, grad):

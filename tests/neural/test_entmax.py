@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
 
 from torch.autograd import gradcheck, gradgradcheck
+from torch.func import jacrev, vmap
 
 from skvmf.distributions import simplex
 from skvmf.neural import binary_entmax, entmax
@@ -183,6 +184,49 @@ def test_shapes_and_input_left_alone(alpha, rng):
     assert binary_entmax(torch.empty(0), alpha).shape == (0,)
 
 
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_one_score_and_none_are_as_for_softmax(alpha):
+    for score in (0.3, NAN, -INF):
+        found, expected = (
+            f(torch.tensor(score), d) for f, d in ((entmax, alpha), (torch.softmax, 0))
+        )
+        torch.testing.assert_close(found, expected, equal_nan=True)
+    for shape in ((0,), (3, 0), (0, 3), (2, 0, 4)):
+        assert entmax(torch.empty(shape), alpha).shape == shape
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        entmax(torch.tensor(0.3), alpha, dim=1)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_that_of_single_precision_rounded(alpha, dtype):
+    generator = torch.Generator().manual_seed(0)
+    many = 0.02 * torch.randn(2, 128_000, generator=generator)
+    few = 3 * torch.randn(20, 6, generator=generator)
+    for function in (entmax, binary_entmax):
+        for scores in (few.to(dtype), many.to(dtype)):
+            p = function(scores, alpha)
+            assert p.dtype == dtype
+            assert torch.equal(p, function(scores.float(), alpha).to(dtype))
+        leaf = few.to(dtype).requires_grad_()
+        function(leaf, alpha).square().sum().backward()
+        assert leaf.grad.dtype == dtype
+        assert leaf.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("function", [entmax, binary_entmax])
+def test_transforms_of_functions(function, alpha, rng):
+    scores = torch.from_numpy(rng.normal(size=(4, 3, 5)))
+    expected = function(scores, alpha)
+    for dim in range(2):
+        found = vmap(lambda z: function(z, alpha), in_dims=dim, out_dims=dim)(scores)
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-15)
+    jacobians = vmap(vmap(jacrev(lambda z: function(z, alpha))))(scores)
+    expected = torch.autograd.functional.jacobian(lambda z: function(z, alpha), scores[1, 2])
+    torch.testing.assert_close(jacobians[1, 2], expected, rtol=0, atol=1e-15)
+
+
 @pytest.mark.parametrize("function", [entmax, binary_entmax])
 @pytest.mark.parametrize("alpha", [0.99, 0, -1, NAN, INF])
 def test_bad_alpha_is_refused(function, alpha):
@@ -190,7 +234,18 @@ def test_bad_alpha_is_refused(function, alpha):
         function(torch.zeros(2), alpha)
 
 
+@pytest.mark.parametrize("function", [entmax, binary_entmax])
+def test_many_alphas_and_their_gradients_are_refused(function):
+    for alphas in ([1.5, 2.0], torch.tensor([1.5, 2.0])):
+        with pytest.raises(ValueError, match=r"alpha should be one number, not .* shape \(2,\)"):
+            function(torch.zeros(2), alphas)
+    with pytest.raises(ValueError, match=r"alpha should be .* requires grad"):
+        function(torch.zeros(2), torch.tensor(1.5, requires_grad=True))
+    assert torch.equal(function(torch.ones(2), torch.tensor(1.5)), function(torch.ones(2), 1.5))
+
+
+@pytest.mark.parametrize("function", [entmax, binary_entmax])
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_whole_numbers_are_refused(alpha):
+def test_whole_numbers_are_refused(function, alpha):
     with pytest.raises(TypeError, match="floating-point"):
-        entmax(torch.tensor([1, 2]), alpha)
+        function(torch.tensor([1, 2]), alpha)

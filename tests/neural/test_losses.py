@@ -6,6 +6,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
 
 from torch.autograd import gradcheck, gradgradcheck
+from torch.func import grad, jacrev, vmap
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from skvmf.distributions import simplex
@@ -208,8 +209,50 @@ def test_bad_arguments_are_refused(kind):
     with pytest.raises(ValueError, match="reduction must be one of"):
         kind(reduction="median")
     for target in (torch.zeros(3, 2), torch.zeros(2), torch.zeros(1, 2, 3)):
-        with pytest.raises(ValueError, match=r"one shape, not \(2, 3\) and"):
+        with pytest.raises(ValueError, match=r"one shape, not \(2, 3\) and .*one_hot"):
             kind()(torch.zeros(2, 3), target)
+    with pytest.raises(ValueError, match="no gradient in the target: detach it"):
+        kind()(torch.zeros(2), torch.zeros(2, requires_grad=True))
+    with pytest.raises(TypeError, match=r"floating-point dtype, not torch.int64"):
+        kind()(torch.tensor([1, 2]), torch.zeros(2))
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_losses_of_half_precision_are_in_float32(kind, alpha, dtype):
+    scores = torch.tensor([[0.5, -1.0, 3.0]], dtype=dtype, requires_grad=True)
+    target = torch.tensor([[0.25, 0.0, 0.75]], dtype=dtype)
+    loss = kind(alpha)(scores, target)
+    assert loss.dtype == torch.float32
+    assert loss == kind(alpha)(scores.float(), target.float())
+    loss.backward()
+    assert scores.grad.dtype == dtype
+
+
+def test_counts_beyond_half_precision():
+    loss = EntmaxLoss(1.5)(torch.tensor([0.5, -1.0]).half(), torch.tensor([70_000.0, 0.0]))
+    expected = 70_000 * EntmaxLoss(1.5)(torch.tensor([0.5, -1.0]), torch.tensor([1.0, 0.0]))
+    torch.testing.assert_close(loss, expected)
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_transforms_of_functions(kind, alpha, rng):
+    loss = kind(alpha)
+    scores, target = pairs(rng, 4, 3, 5)
+    leaf = scores.clone().requires_grad_()
+    sum(map(loss, leaf, target)).backward()
+    torch.testing.assert_close(vmap(grad(loss))(scores, target), leaf.grad)
+    one = vmap(grad(loss), in_dims=(None, 0))(scores[0], target)
+    torch.testing.assert_close(one[0], leaf.grad[0])
+    one = vmap(grad(loss), in_dims=(0, None))(scores, target[0])
+    torch.testing.assert_close(one[0], leaf.grad[0])
+    losses = torch.stack(list(map(loss, scores, target)))
+    torch.testing.assert_close(vmap(loss)(scores, target), losses)
+    found = jacrev(jacrev(loss))(scores[0, 0], target[0, 0])
+    second = torch.autograd.functional.hessian(lambda z: loss(z, target[0, 0]), scores[0, 0])
+    torch.testing.assert_close(found, second)
 
 
 def test_representation():
