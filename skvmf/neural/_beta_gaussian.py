@@ -8,6 +8,7 @@ from torch.distributions import Distribution, constraints
 from torch.distributions.utils import broadcast_all
 
 from ..distributions._arguments import checked_alpha
+from ._entmax import widened
 
 
 class BetaGaussian(Distribution):
@@ -21,12 +22,12 @@ class BetaGaussian(Distribution):
     Parameters
     ----------
     loc : float or Tensor
-        Centers.
+        Centers. Half precision is taken to float32, with all that comes out.
     scale : float or Tensor
         Positive scales, broadcast against `loc`: the square root of the diagonal of the matrix in
         the score. A standard deviation for alpha = 1 only; see `variance` for others.
     alpha : float, default=2.0
-        At least 1.
+        At least 1. One number for all, without a gradient.
     event_dim : {0, 1}, default=0
         With 0 each entry is a variable by itself: their product is one for each coordinate. With
         1 the last dimension is one vector, whose support is an ellipsoid: not a product.
@@ -42,6 +43,8 @@ class BetaGaussian(Distribution):
         Scales.
     alpha : float
         As given.
+    event_dim : int
+        As given.
 
     Raises
     ------
@@ -54,6 +57,9 @@ class BetaGaussian(Distribution):
     to integrate to one, p(z) = ((alpha - 1)/2 (rho^2 - Q))_+^e, and the covariance is
     diag(scale^2) rho^2 / (N + 2 + 2 e). Draws are loc + scale rho g / sqrt(|g|^2 + 2 G) with g
     standard normal and G of the Gamma distribution of shape e + 1, so gradients pass through.
+
+    In ``torch.distributions.MixtureSameFamily`` give ``validate_args=False`` to both: a value
+    outside the support of one component may be inside that of another.
 
     References
     ----------
@@ -80,7 +86,7 @@ class BetaGaussian(Distribution):
         self.alpha = checked_alpha(alpha)
         if event_dim not in (0, 1):
             raise ValueError(f"event_dim must be 0 or 1, not {event_dim!r}.")
-        self.loc, self.scale = broadcast_all(loc, scale)
+        self.loc, self.scale = map(widened, broadcast_all(loc, scale))
         if event_dim > self.loc.dim():
             raise ValueError("event_dim=1 needs a vector for loc or scale.")
         if isinstance(loc, Number) and isinstance(scale, Number):
@@ -89,6 +95,14 @@ class BetaGaussian(Distribution):
             split = self.loc.dim() - event_dim
             batch, event = self.loc.shape[:split], self.loc.shape[split:]
         super().__init__(batch, event, validate_args=validate_args)
+
+    def __repr__(self):
+        return f"{super().__repr__()[:-1]}, alpha: {self.alpha:g}, event_dim: {self.event_dim})"
+
+    @property
+    def event_dim(self):
+        """Number of dimensions of one event."""
+        return len(self.event_shape)
 
     @property
     def _size(self):
@@ -102,11 +116,11 @@ class BetaGaussian(Distribution):
 
     def _per_event(self, terms):
         """Sum what is given for each coordinate over the coordinates of an event."""
-        return terms.sum(-1) if self.event_shape else terms
+        return terms.sum(-1) if self.event_dim else terms
 
     def _spread(self, events):
         """Give what is one number an event the shape of coordinates."""
-        return events.unsqueeze(-1) if self.event_shape else events
+        return events.unsqueeze(-1) if self.event_dim else events
 
     @property
     def _log_unit_variance(self):
@@ -142,12 +156,14 @@ class BetaGaussian(Distribution):
 
     @constraints.dependent_property
     def support(self):
-        """Where the density is positive, its edge included."""
+        """Where the density is positive, its edge included, and draws that rounding put beyond."""
         if self.alpha == 1:
-            return constraints.independent(constraints.real, len(self.event_shape))
-        if self.event_shape:
-            return _Ellipsoid(self.loc, self.radius)
-        return constraints.interval(self.loc - self.radius, self.loc + self.radius)
+            return constraints.independent(constraints.real, self.event_dim)
+        rounding = 4 * torch.finfo(self.loc.dtype).eps * (self.loc.abs() / self.radius + 1)
+        edge = self.radius * (1 + self._spread(self._per_event(rounding.square()).sqrt()))
+        if self.event_dim:
+            return _Ellipsoid(self.loc, edge)
+        return constraints.interval(self.loc - edge, self.loc + edge)
 
     @property
     def mean(self):
@@ -236,6 +252,16 @@ class BetaGaussian(Distribution):
         inside = rest > 0
         logs = e * (torch.where(inside, rest, 1) / (2 * e)).log()
         return torch.where(inside, logs, -math.inf)
+
+    def entropy(self):
+        """Refuse: the entropy of this family is that of Tsallis.
+
+        Raises
+        ------
+        NotImplementedError
+            Always; see `tsallis_negentropy`.
+        """
+        raise NotImplementedError("Of a BetaGaussian take minus tsallis_negentropy().")
 
     def tsallis_negentropy(self):
         """Return the Tsallis negative entropy of the density; for alpha = 1 Shannon's.

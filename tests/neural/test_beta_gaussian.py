@@ -10,7 +10,13 @@ torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neu
 from scipy.optimize import brentq
 from scipy.stats import beta, kstest
 from torch.autograd import gradcheck
-from torch.distributions import Independent, Normal, kl_divergence
+from torch.distributions import (
+    Categorical,
+    Independent,
+    MixtureSameFamily,
+    Normal,
+    kl_divergence,
+)
 
 from skvmf.neural import BetaGaussian
 
@@ -374,7 +380,81 @@ def test_numbers():
     assert bell.sample().shape == ()
     assert bell.sample((3,)).dtype == torch.float32
     assert BetaGaussian(tensor(0.0), 1.0).sample().dtype == torch.float64
-    assert "BetaGaussian(loc: 0.0, scale: 1.0)" in repr(bell)
+    assert repr(bell) == "BetaGaussian(loc: 0.0, scale: 1.0, alpha: 2, event_dim: 0)"
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("event_dim", [0, 1])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_taken_to_float32(alpha, event_dim, dtype):
+    loc, scale = (torch.tensor(values, dtype=dtype) for values in ([0.3, -1.0], [1.7, 0.4]))
+    loc.requires_grad_(), scale.requires_grad_()
+    half = BetaGaussian(loc, scale, alpha, event_dim=event_dim)
+    same = BetaGaussian(loc.float(), scale.float(), alpha, event_dim=event_dim)
+    with torch.random.fork_rng():
+        draws = half.rsample((5,))
+    assert draws.dtype == torch.float32
+    assert torch.equal(half.log_prob(draws), same.log_prob(draws))
+    assert torch.equal(half.tsallis_negentropy(), same.tsallis_negentropy())
+    divergence = half.fenchel_young_divergence()
+    assert torch.equal(divergence, same.fenchel_young_divergence())
+    (draws.sum() + divergence.sum()).backward()
+    assert loc.grad.dtype == scale.grad.dtype == dtype
+    assert scale.grad.isfinite().all()
+
+
+def test_under_autocast():
+    layer = torch.nn.Linear(3, 8)
+    with torch.autocast("cpu", torch.bfloat16), torch.random.fork_rng():
+        loc, log_scale = layer(torch.ones(2, 3)).chunk(2, dim=-1)
+        assert loc.dtype == torch.bfloat16
+        bell = BetaGaussian(loc, log_scale.exp())
+        bell.rsample().sum().backward()
+    assert layer.weight.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("event_dim", [0, 1])
+@pytest.mark.parametrize("distance", [0.0, 1e2, 1e4, 1e6])
+def test_own_draws_are_inside(alpha, event_dim, distance):
+    """As far from zero as that rounding moves them over the edge."""
+    loc = distance * torch.tensor([[1.0, -0.7], [1.0, 0.0], [1e-3, 1.0]])
+    scale = torch.tensor([[1.0, 0.9], [1.0, 50.0], [1.0, 0.1]])
+    bell = BetaGaussian(loc, scale, alpha, event_dim=event_dim, validate_args=True)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        draws = bell.sample((50_000,))
+    assert not bell.log_prob(draws).isnan().any()
+    beyond = 1 + 1e-5 * (1 + distance / scale)
+    assert not bell.support.check(loc + beyond * bell.radius).any()
+
+
+@pytest.mark.parametrize("event_dim", [0, 1])
+def test_mixtures(alpha, event_dim):
+    loc, scale = torch.tensor([-3.0, 3.0]), torch.tensor([1.0, 1.0])
+    if event_dim:
+        loc, scale = loc[:, None].expand(2, 3), scale[:, None].expand(2, 3)
+    parts = BetaGaussian(loc, scale, alpha, event_dim=event_dim, validate_args=False)
+    weights = Categorical(torch.tensor([0.3, 0.7]))
+    mixture = MixtureSameFamily(weights, parts, validate_args=False)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        draws = mixture.sample((1000,))
+    second = (draws if event_dim == 0 else draws[:, 0]) > 0
+    assert abs(second.double().mean() - 0.7) < 0.06
+    log_probs = parts.log_prob(draws[:, None]) + weights.logits
+    expected = torch.where(second, log_probs[:, 1], log_probs[:, 0])
+    torch.testing.assert_close(mixture.log_prob(draws), expected)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("event_dim", [0, 1])
+def test_what_it_is_and_is_not(alpha, event_dim):
+    bell = BetaGaussian(torch.zeros(3), torch.ones(3), alpha, event_dim=event_dim)
+    for one in (bell, bell.expand((2, *bell.batch_shape))):
+        assert one.event_dim == event_dim
+        assert repr(one).endswith(f"alpha: {alpha:g}, event_dim: {event_dim})")
+    with pytest.raises(NotImplementedError, match="minus tsallis_negentropy"):
+        bell.entropy()
 
 
 @pytest.mark.parametrize(
