@@ -37,7 +37,8 @@ class OrderedUnits(torch.nn.Module):
     Registered with ``torch.nn.utils.parametrize.register_parametrization(layer, "weight", ...)``,
     which calls `right_inverse` with the layer's weights: units must be in order by then, and gaps
     below the clearance grow to it. There delta starts at a hundredth of the root of the
-    clearance, because the gradient in delta is zero at zero.
+    clearance, because the gradient in delta is zero at zero. The clearance is a buffer: weights
+    that are loaded come with theirs.
 
     References
     ----------
@@ -63,7 +64,18 @@ class OrderedUnits(torch.nn.Module):
         super().__init__()
         if not clearance > 0:
             raise ValueError(f"clearance must be positive, not {clearance}.")
-        self.input_index, self.clearance, self.odd = input_index, clearance, odd
+        self.input_index, self.odd = input_index, odd
+        self.register_buffer("clearance", torch.tensor(clearance, dtype=torch.float64))
+
+    def extra_repr(self):
+        """Return the parameters, for the module's representation.
+
+        Returns
+        -------
+        str
+            The input's index, the clearance and whether the activation is odd.
+        """
+        return f"input_index={self.input_index}, clearance={self.clearance:g}, odd={self.odd}"
 
     def forward(self, raw):
         """Return the weights.
@@ -147,9 +159,12 @@ def relative_units(layer, following=None, *, input_index=0, clearance=0.01, odd=
 
     Raises
     ------
+    TypeError
+        If one of the layers is not a ``torch.nn.Linear``.
     ValueError
-        If one of the layers is parametrized already, the input does not exist, `following` does
-        not take as many values as the layer gives, or the clearance is not positive.
+        If one of the layers is parametrized already, both are the same, the input does not exist,
+        `following` does not take as many values as the layer gives, or the clearance is not
+        positive.
 
     References
     ----------
@@ -167,6 +182,9 @@ def relative_units(layer, following=None, *, input_index=0, clearance=0.01, odd=
     >>> bool((layer.weight[:, 0].diff() >= 0.0099).all())
     True
     """
+    _check_layers(layer, following)
+    if following is layer:
+        raise ValueError("following must be another layer: its inputs are sorted, not its units.")
     if parametrize.is_parametrized(layer, "weight"):
         raise ValueError("The layer's weight is parametrized already.")
     if following is not None and parametrize.is_parametrized(following, "weight"):
@@ -174,15 +192,10 @@ def relative_units(layer, following=None, *, input_index=0, clearance=0.01, odd=
             "following's weight is parametrized already, and its inputs cannot be sorted: begin "
             "with the first layer."
         )
-    n_units, n_inputs = layer.weight.shape
+    n_inputs = layer.weight.shape[1]
     if not -n_inputs <= input_index < n_inputs:
         raise ValueError(f"The layer has {n_inputs} inputs, and no input {input_index}.")
-    if following is not None and following.weight.shape[1] != n_units:
-        raise ValueError(
-            f"following takes {following.weight.shape[1]} values, and the layer has {n_units} "
-            "units."
-        )
-    ordered = OrderedUnits(input_index, clearance=clearance, odd=odd)
+    ordered = OrderedUnits(input_index, clearance=clearance, odd=odd).to(layer.weight)
     with torch.no_grad():
         column = layer.weight[:, input_index]
         signs = torch.where((column < 0) & odd, -1, 1).to(column.dtype)
@@ -228,6 +241,13 @@ def singularity_distances(layer, following=None, *, odd=False):
         closest : tuple of int or None
             The two units that overlap most; None where there is one.
 
+    Raises
+    ------
+    TypeError
+        If one of the layers is not a ``torch.nn.Linear``.
+    ValueError
+        If `following` does not take as many values as the layer gives.
+
     See Also
     --------
     skvmf.inspection.singularity_distances : The same for mixtures.
@@ -251,6 +271,7 @@ def singularity_distances(layer, following=None, *, odd=False):
     >>> singularity_distances(layer, odd=True).closest
     (0, 1)
     """
+    _check_layers(layer, following)
     bias = [] if layer.bias is None else [layer.bias[:, None]]
     units = torch.cat([layer.weight, *bias], dim=1)
     exact = {"compute_mode": "donot_use_mm_for_euclid_dist"}
@@ -265,3 +286,15 @@ def singularity_distances(layer, following=None, *, odd=False):
         apart = overlap.clone().fill_diagonal_(torch.inf)
         closest = tuple(sorted(divmod(int(apart.argmin()), len(units))))
     return Bunch(overlap=overlap, elimination=elimination, closest=closest)
+
+
+def _check_layers(layer, following):
+    """Refuse what are not linear layers, one behind the other."""
+    for one in [layer] if following is None else [layer, following]:
+        if not isinstance(one, torch.nn.Linear):
+            raise TypeError(f"A layer must be a torch.nn.Linear, not a {type(one).__name__}.")
+    if following is not None and following.weight.shape[1] != len(layer.weight):
+        raise ValueError(
+            f"following takes {following.weight.shape[1]} values, and the layer has "
+            f"{len(layer.weight)} units."
+        )

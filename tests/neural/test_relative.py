@@ -152,6 +152,21 @@ def test_state_dict():
     assert torch.equal(net[0].weight, weight)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_loaded_weights_come_with_their_clearance(dtype):
+    net, other = (network(Tanh).to(dtype) for _ in range(2))
+    relative_units(net[0], net[2], clearance=0.3)
+    relative_units(other[0], other[2], clearance=0.01)
+    other.load_state_dict(net.state_dict())
+    assert torch.equal(other[0].weight, net[0].weight)
+    assert {value.dtype for value in net.state_dict().values()} == {dtype}
+
+
+def test_representation():
+    expected = "OrderedUnits(input_index=1, clearance=0.01, odd=True)"
+    assert repr(OrderedUnits(1, odd=True)) == expected
+
+
 def test_weights_may_be_assigned_in_order_only():
     layer = relative_units(Linear(2, 3))
     layer.weight = torch.tensor([[-1.0, 9], [0.0, 8], [5.0, 7]])
@@ -247,11 +262,29 @@ def test_bad_layers_are_refused():
     for index in (2, -3):
         with pytest.raises(ValueError, match=f"has 2 inputs, and no input {index}"):
             relative_units(layer, input_index=index)
-    with pytest.raises(ValueError, match="following takes 4 values, and the layer has 3"):
-        relative_units(layer, Linear(4, 1))
     relative_units(layer)
     with pytest.raises(ValueError, match="parametrized already"):
         relative_units(layer)
+
+
+@pytest.mark.parametrize("function", [relative_units, singularity_distances])
+def test_other_modules_are_refused(function):
+    layer = Linear(2, 3)
+    before = layer.weight.clone()
+    for pair in [(torch.nn.Conv1d(3, 3, 1), None), (layer, Tanh()), (Sequential(layer), layer)]:
+        with pytest.raises(TypeError, match=r"must be a torch.nn.Linear, not a (Conv|Tanh|Seq)"):
+            function(*pair)
+    with pytest.raises(ValueError, match="following takes 4 values, and the layer has 3"):
+        function(layer, Linear(4, 1))
+    assert torch.equal(layer.weight, before)
+
+
+def test_a_layer_does_not_follow_itself():
+    layer = Linear(3, 3)
+    before = layer.weight.clone()
+    with pytest.raises(ValueError, match="following must be another layer"):
+        relative_units(layer, layer)
+    assert torch.equal(layer.weight, before)
 
 
 def test_layers_are_ordered_from_the_first_on():
