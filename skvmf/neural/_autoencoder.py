@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._sklearn import Interval, fit_context
 from .._version import stamp, unstamp
 
-ROWS_AT_ONCE = 1024  # outside training
+# Outside training; of many features as many rows as take 32 MiB in float32.
+ROWS_AT_ONCE, NUMBERS_AT_ONCE = 1024, 2**23
 _GENERATOR = Lock()
 
 
@@ -151,7 +152,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_components)
+        X : {array-like, Tensor} of shape (n_samples, n_components)
             Latent coordinates.
 
         Returns
@@ -160,6 +161,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             The decoder's probabilities.
         """
         check_is_fitted(self)
+        X = X.detach().cpu() if isinstance(X, torch.Tensor) else X
         X = check_array(X, dtype=np.float32, ensure_min_samples=0, input_name="X")
         n_components = self._n_features_out
         if X.shape[1] != n_components:
@@ -184,8 +186,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             standard one of its family.
         """
         check_is_fitted(self)
-        if not isinstance(n_samples, Integral) or n_samples < 1:
-            raise ValueError(f"n_samples must be a positive integer, not {n_samples!r}.")
+        check_count(n_samples, "n_samples")
         with seeded(check_random_state(self.random_state)):
             return self._decoded(self.network_.prior(n_samples).sample())
 
@@ -210,6 +211,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         free_energy = self._free_energy(self._rows(X, reset=False))
         return -free_energy if np.isfinite(free_energy) else -np.inf
 
+    @torch.inference_mode(False)  # also within a caller's no_grad or inference_mode
     def _begin(self, n_features):
         """Draw a network, and forget what came before."""
         _check_sizes(self.hidden_layer_sizes)
@@ -217,7 +219,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self._score_seed = int(self._random_state.randint(2**31))
         device = "cuda" if torch.cuda.is_available() else "cpu"
         with seeded(self._random_state):
-            self.network_ = self._network(n_features).to(device)
+            self.network_ = self._network(n_features).to(device, torch.float32)
         self._adam = None
         self.n_epochs_ = 0
         self.losses_ = []
@@ -253,6 +255,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 line += f", of rows held out {self.validation_losses_[-1]:.6g}"
             print(f"{line} ({perf_counter() - began:.1f} s)")
 
+    @torch.inference_mode(False)
     def _descend(self, X):
         """Take one step of Adam a batch, in random order; return the mean free energy."""
         if self._adam is None:
@@ -271,7 +274,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _batches(self, X, order=None):
         """Yield what `_batch` makes of rows: shuffled ones for training, or all as they come."""
         device = next(self.network_.parameters()).device
-        size = ROWS_AT_ONCE if order is None else self.batch_size
+        size = self._rows_at_once if order is None else self.batch_size
         for start in range(0, X.shape[0], size):
             rows = slice(start, start + size)
             batch = X[rows if order is None else order[rows]]
@@ -304,8 +307,12 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def _decoded(self, latent):
         """Return what is observed on average at latent coordinates, as an array."""
         device = next(self.network_.parameters()).device
-        parts = latent.to(device).split(ROWS_AT_ONCE)
+        parts = latent.to(device).split(self._rows_at_once)
         return torch.cat([self._observed(self.network_.decoder(part)) for part in parts]).numpy()
+
+    @property
+    def _rows_at_once(self):
+        return max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // self.n_features_in_))
 
     @property
     def _n_features_out(self):
@@ -327,6 +334,12 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def __setstate__(self, state):
         super().__setstate__(unstamp(state, type(self).__name__))
+
+
+def check_count(value, name):
+    """Refuse what is not a positive integer."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a positive integer, not {value!r}.")
 
 
 def _check_sizes(sizes):

@@ -98,6 +98,30 @@ def test_same_seed_same_result_and_torch_is_left_alone(new):
     assert new(random_state=None).fit(X).n_epochs_ == 3
 
 
+def test_a_callers_modes_are_no_matter(new):
+    expected = new(early_stopping=True).fit(X)
+    coordinates, further = expected.transform(X), expected.partial_fit(X)
+    for mode in (torch.no_grad, torch.inference_mode):
+        with mode():
+            model = new(early_stopping=True).fit(X)
+            assert_array_equal(model.transform(X), coordinates)
+            assert_same(new().partial_fit(X), new(max_epochs=1).fit(X))
+        assert_same(model.partial_fit(X), further)
+
+
+def test_the_default_dtype_is_no_matter(new):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        model = new(learning_rate=0.01).fit(X).partial_fit(X)
+        assert {values.dtype for values in weights(model)} == {np.dtype(np.float32)}
+        assert_sound(model, X)
+        assert model.transform(X).dtype == model.sample(2).dtype == np.float32
+    finally:
+        torch.set_default_dtype(before)
+    assert model.losses_[-1] < model.losses_[0]
+
+
 def test_fits_in_threads_are_those_one_after_another(new):
     models = [new(random_state=seed) for seed in range(4)]
     expected = [clone(model).fit(X) for model in models]
@@ -297,7 +321,8 @@ def test_other_arrays_of_the_same_numbers(new):
     coordinates = model.transform(X)
     locked = coordinates.copy()
     locked.flags.writeable = False
-    for same in (coordinates.astype(np.float64), coordinates.tolist(), locked):
+    leaf = torch.tensor(coordinates, requires_grad=True)
+    for same in (coordinates.astype(np.float64), coordinates.tolist(), locked, leaf):
         assert_array_equal(model.inverse_transform(same), model.inverse_transform(coordinates))
 
 
@@ -465,7 +490,7 @@ def test_bad_coordinates_are_refused(new):
         model.inverse_transform(np.zeros(3))
 
 
-@pytest.mark.parametrize("n_samples", [0, -1, 2.0, None])
+@pytest.mark.parametrize("n_samples", [0, -1, 2.0, True, None])
 def test_bad_numbers_of_samples_are_refused(new, n_samples):
     with pytest.raises(ValueError, match="n_samples must be a positive integer"):
         new(max_epochs=0).fit(X).sample(n_samples)
