@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from .._sklearn import Interval, StrOptions, validate_data
-from ._autoencoder import Autoencoder
+from ._autoencoder import Autoencoder, check_count
 from ._entmax import entmax
 from ._losses import EntmaxLoss
 from ._networks import VariationalNetwork
@@ -154,6 +154,9 @@ class FenchelYoungDocumentModel(Autoencoder):
     def top_words(self, feature_names=None, n_words=10):
         """Return the words of each topic whose scores it raises most.
 
+        Coordinates have both signs, and so a topic has another end: the words whose scores it
+        lowers most, which a document with a negative coordinate is of. They are no proportions.
+
         Parameters
         ----------
         feature_names : array-like of shape (n_features,), default=None
@@ -170,11 +173,14 @@ class FenchelYoungDocumentModel(Autoencoder):
         Raises
         ------
         ValueError
-            If there are no names, or not one for each feature.
+            If there are no names, or not one for each feature, or `n_words` is not a positive
+            integer.
         """
         topics = self.components_
+        check_count(n_words, "n_words")
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
-        if names is None or len(names) != topics.shape[1]:
+        names = np.asarray(names, dtype=object)
+        if names.shape != topics.shape[1:]:
             raise ValueError(
                 f"top_words needs a name for each of the {topics.shape[1]} features, such as "
                 "vectorizer.get_feature_names_out()."
@@ -191,8 +197,9 @@ class FenchelYoungDocumentModel(Autoencoder):
         return X
 
     def _batch(self, X, device):
-        rows = X.toarray() if sparse.issparse(X) else X
-        counts = torch.from_numpy(rows.astype(np.float32, order="C")).to(device)
+        rows = X.astype(np.float32)
+        rows = rows.toarray() if sparse.issparse(X) else np.ascontiguousarray(rows)
+        counts = torch.from_numpy(rows).to(device)
         totals = counts.sum(-1, keepdim=True)
         proportions = counts / torch.where(totals > 0, totals, 1)
         # Square roots of proportions have unit length, however many words there are.
