@@ -4,7 +4,8 @@ try:
     import torch  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        'skvmf.neural needs PyTorch. Install it with pip install "skvmf[neural]".', name="torch"
+        f'skvmf.neural needs PyTorch ({error}). Install it with pip install "skvmf[neural]".',
+        name="torch",
     ) from error
 
 from ._beta_gaussian import BetaGaussian

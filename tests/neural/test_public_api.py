@@ -3,7 +3,9 @@
 Changing one of these takes a release of deprecation and a line in doc/whats_new.rst.
 """
 
+import importlib
 import inspect
+import sys
 
 import numpy as np
 import pytest
@@ -84,6 +86,22 @@ SIGNATURES = {
     relative_units: "(layer, following=None, *, input_index=0, clearance=0.01, odd=False)",
     singularity_distances: "(layer, following=None, *, odd=False)",
 }
+
+
+class Broken:
+    """Finds a torch that cannot be loaded."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "torch":
+            raise ImportError("libtorch.so: cannot open")
+
+
+def test_why_torch_cannot_be_imported_is_said(monkeypatch):
+    monkeypatch.delitem(sys.modules, "torch")
+    monkeypatch.setattr(sys, "meta_path", [Broken, *sys.meta_path])
+    with pytest.raises(ImportError, match=r"needs PyTorch \(libtorch.so: .*pip install"):
+        importlib.reload(neural)
 
 
 def test_names():
