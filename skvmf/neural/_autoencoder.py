@@ -88,6 +88,8 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def partial_fit(self, X, y=None):
         """Train for one more epoch on some rows.
 
+        No rows are held out: `early_stopping` plays no part.
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
@@ -123,7 +125,8 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Returns
         -------
         BetaGaussian
-            With parameters of shape (n_samples, n_components), without gradients.
+            With parameters of shape (n_samples, n_components), without gradients. Its draws come
+            from torch's global generator, not from `random_state`.
         """
         check_is_fitted(self)
         X = self._rows(X, reset=False)
@@ -206,6 +209,25 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             Minus the mean reconstruction loss less beta times the Fenchel-Young divergence, with
             one draw of the latent variables of each row; the same draws in every call. It is
             -inf where that is beyond float32, for rows far from any in training.
+
+        Notes
+        -----
+        Scores are comparable only between models with the same beta, the same kind of target or
+        observation, and the same alphas: another of these is another loss. Choose them by a
+        scorer of your own, such as the one below.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_digits
+        >>> from sklearn.model_selection import GridSearchCV
+        >>> from skvmf.neural import FenchelYoungVAE
+        >>> def reconstruction(model, X, y=None):
+        ...     return -np.abs(model.inverse_transform(model.transform(X)) - X).mean()
+        >>> vae = FenchelYoungVAE(4, hidden_layer_sizes=(32,), max_epochs=5, random_state=0)
+        >>> search = GridSearchCV(vae, {"beta": [0.01, 1.0]}, scoring=reconstruction, cv=2)
+        >>> search.fit(load_digits().data / 16).best_params_
+        {'beta': 0.01}
         """
         check_is_fitted(self)
         free_energy = self._free_energy(self._rows(X, reset=False))

@@ -37,7 +37,8 @@ class FenchelYoungVAE(Autoencoder):
         At least 1. The alpha of 'binary-entmax'; 'bernoulli' is the same as alpha = 1.
     beta : float, default=1.0
         Weight of the divergence. With a Gaussian posterior, Bernoulli observations and beta = 1
-        the score is the evidence lower bound less its value for a perfect reconstruction.
+        the score is the evidence lower bound less its value for a perfect reconstruction. The
+        losses of 'binary-entmax' are smaller: start at 0.01 to 0.1.
     hidden_layer_sizes : sequence of int, default=(512, 256)
         Units of the encoder's hidden layers; the decoder has them in reverse.
     batch_size : int, default=64
@@ -82,11 +83,11 @@ class FenchelYoungVAE(Autoencoder):
 
     Notes
     -----
-    The network is in float32, on a GPU where torch finds one. The divergence is summed over the
-    latent variables as those of one-dimensional posteriors; the divergence of a posterior with
-    alpha > 1 is not zero at the standard Gaussian but at the beta-Gaussian of scale 1, from which
-    `sample` draws. Pickles keep the network, but not Adam's moments. The same seed gives the same
-    result on one machine with one number of threads.
+    The network is in float32, on a GPU where torch finds one: ``CUDA_VISIBLE_DEVICES=""`` prevents
+    it. The divergence is summed over the latent variables as those of one-dimensional posteriors;
+    the divergence of a posterior with alpha > 1 is not zero at the standard Gaussian but at the
+    beta-Gaussian of scale 1, from which `sample` draws. Pickles keep the network, but not Adam's
+    moments. The same seed gives the same result on one machine with one number of threads.
 
     References
     ----------
@@ -157,7 +158,8 @@ class FenchelYoungVAE(Autoencoder):
         if low < -ROUNDING or high > 1 + ROUNDING:
             raise ValueError(
                 f"{type(self).__name__} takes values from 0 to 1, and X holds values from "
-                f"{low:.6g} to {high:.6g}. Scale it, for instance with MinMaxScaler(clip=True)."
+                f"{low:.6g} to {high:.6g}. Divide pixels of 8 bits by 255, and scale others, for "
+                "instance with MinMaxScaler(clip=True)."
             )
         return X
 

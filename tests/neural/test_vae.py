@@ -146,7 +146,7 @@ def test_values_out_of_range_are_refused(bad, method):
     rows = X[:20].copy()
     rows[3, 5] = bad
     vae = FenchelYoungVAE(2, max_epochs=1, **SMALL).fit(X[:20])
-    with pytest.raises(ValueError, match="takes values from 0 to 1, and .*MinMaxScaler"):
+    with pytest.raises(ValueError, match="takes values from 0 to 1, and .* by 255.*MinMaxScaler"):
         getattr(vae, method)(rows)
 
 
