@@ -23,3 +23,13 @@ def shared():
     if not folder.is_dir():
         pytest.skip("needs the folder ../shared beside the repository")
     return folder
+
+
+@pytest.fixture(scope="session")
+def one_torch_thread():
+    """Let torch use one thread: two wait for each other, most of all beside other work."""
+    torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

@@ -26,6 +26,12 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 from skvmf.neural import FenchelYoungDocumentModel
 
 
+def words(path):
+    """Return the words of a text file, cut as those of documents are."""
+    tokenize = CountVectorizer().build_tokenizer()
+    return sorted(set(tokenize(Path(path).read_text(encoding="utf-8").lower())))
+
+
 def counts(path, stop_words):
     """Return counts of the 2000 most frequent words, of training and of test documents."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
@@ -48,10 +54,7 @@ def errors(model, X):
 
 def main(options):
     torch.manual_seed(0)  # for the reconstructions; fits have seeds of their own
-    stop_words = list(ENGLISH_STOP_WORDS)
-    if options.stop_words:
-        text = Path(options.stop_words).read_text(encoding="utf-8").lower()
-        stop_words = sorted(set(CountVectorizer().build_tokenizer()(text)))
+    stop_words = words(options.stop_words) if options.stop_words else list(ENGLISH_STOP_WORDS)
     train, test = counts(options.data, stop_words)
     print(f"{train.shape[0]} training and {test.shape[0]} test documents")
     found = {}

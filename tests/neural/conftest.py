@@ -1,12 +1,8 @@
-"""Small networks are fastest on one thread, most of all beside other work."""
+"""Networks are trained here as everywhere in the tests: on one thread."""
 
 import pytest
 
 
 @pytest.fixture(scope="package", autouse=True)
-def one_thread():
-    torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+def train_on_one_thread(one_torch_thread):
+    return one_torch_thread
