@@ -15,9 +15,9 @@ class BetaGaussian(Distribution):
     """The beta-Gaussian distribution, also xi-Gaussian with xi = 2 - alpha.
 
     What a Gaussian is to the entropy of Shannon, it is to that of Tsallis: the density that
-    maximizes the mean of the score -|z - loc|^2 / (2 scale^2) less the Tsallis negative entropy.
-    alpha = 1 is the Gaussian, 4/3 the triweight, 3/2 the biweight and 2 the Epanechnikov density,
-    a parabola. For alpha > 1 the support is finite.
+    maximizes the mean of the score ``-|z - loc|^2 / (2 scale^2)`` less the Tsallis negative
+    entropy. alpha = 1 is the Gaussian, 4/3 the triweight, 3/2 the biweight and 2 the Epanechnikov
+    density, a parabola. For alpha > 1 the support is finite.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class BetaGaussian(Distribution):
     -----
     With N dimensions, e = 1 / (alpha - 1), Q = sum ((z - loc) / scale)^2 and rho for the density
     to integrate to one, p(z) = ((alpha - 1)/2 (rho^2 - Q))_+^e, and the covariance is
-    diag(scale^2) rho^2 / (N + 2 + 2 e). Draws are loc + scale rho g / sqrt(|g|^2 + 2 G) with g
+    diag(scale^2) rho^2 / (N + 2 + 2 e). Draws are ``loc + scale rho g / sqrt(|g|^2 + 2 G)`` with g
     standard normal and G of the Gamma distribution of shape e + 1, so gradients pass through.
 
     In ``torch.distributions.MixtureSameFamily`` give ``validate_args=False`` to both: a value
