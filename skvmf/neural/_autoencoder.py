@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import Interval, fit_context
 from .._version import stamp, unstamp
+from ._beta_gaussian import BetaGaussian
 
 # Outside training; of many features as many rows as take 32 MiB in float32.
 ROWS_AT_ONCE, NUMBERS_AT_ONCE = 1024, 2**23
@@ -133,7 +134,7 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         with torch.no_grad():
             parts = [self.network_.posterior(inputs) for inputs, _ in self._batches(X)]
             loc, scale = (torch.cat([getattr(p, name) for p in parts]) for name in ("loc", "scale"))
-            return type(parts[0])(loc, scale, parts[0].alpha, validate_args=False)
+            return BetaGaussian(loc, scale, self.network_.alpha, validate_args=False)
 
     def transform(self, X):
         """Return the means of the latent variables of rows.

@@ -1,7 +1,6 @@
 """Beta-Gaussians: bell-shaped densities of finite support between parabola and Gaussian."""
 
 import math
-from numbers import Number
 
 import torch
 from torch.distributions import Distribution, constraints
@@ -89,11 +88,8 @@ class BetaGaussian(Distribution):
         self.loc, self.scale = map(widened, broadcast_all(loc, scale))
         if event_dim > self.loc.dim():
             raise ValueError("event_dim=1 needs a vector for loc or scale.")
-        if isinstance(loc, Number) and isinstance(scale, Number):
-            batch, event = torch.Size(), torch.Size()
-        else:
-            split = self.loc.dim() - event_dim
-            batch, event = self.loc.shape[:split], self.loc.shape[split:]
+        split = self.loc.dim() - event_dim
+        batch, event = self.loc.shape[:split], self.loc.shape[split:]
         super().__init__(batch, event, validate_args=validate_args)
 
     def __repr__(self):
@@ -142,9 +138,14 @@ class BetaGaussian(Distribution):
         return self._per_event(2 * self.scale.log())
 
     @property
+    def _log_shrinkage(self):
+        """Logarithm of the variance over scale^2, one number an event."""
+        return self._log_unit_variance - self._power * self._log_det
+
+    @property
     def _shrinkage(self):
         """Variance over scale^2, one number an event."""
-        return torch.exp(self._log_unit_variance - self._power * self._log_det)
+        return self._log_shrinkage.exp()
 
     @property
     def radius(self):
@@ -273,7 +274,7 @@ class BetaGaussian(Distribution):
         """
         if self.alpha == 1:
             return -0.5 * (self._log_det + self._size * (1 + math.log(2 * math.pi)))
-        log_integral = math.log(self.alpha) + self._shrinkage.log()
+        log_integral = math.log(self.alpha) + self._log_shrinkage
         return torch.expm1(log_integral) / (self.alpha * (self.alpha - 1))
 
     def fenchel_young_divergence(self, loc=0.0, scale=1.0):
@@ -303,7 +304,7 @@ class BetaGaussian(Distribution):
         """
         ratio = self.scale / scale
         stretch = self._per_event(2 * ratio.log())
-        log_v = self._log_unit_variance - self._power * self._log_det
+        log_v = self._log_shrinkage
         log_v0 = log_v + self._power * stretch
         if self.alpha == 1:
             information = -0.5 * stretch
