@@ -1,5 +1,6 @@
 """What Gaussian mixtures have in common: covariances of four shapes, and plain data checks."""
 
+from dataclasses import replace
 from numbers import Real
 
 import numpy as np
@@ -83,9 +84,10 @@ class BaseGaussianMixture(BaseMixture):
         return Gaussian(rows.n_features, self.covariance_type, float(self.reg_covar), scale=scale)
 
     def _checked_start(self, rows):
+        covariances = None
         if self.precisions_init is not None:
-            self._first_covariances(rows.n_features)
-        return super()._checked_start(rows)
+            covariances = self._first_covariances(rows.n_features)
+        return replace(super()._checked_start(rows), covariances=covariances)
 
     def _checked_means_init(self, rows):
         means = super()._checked_means_init(rows)
@@ -94,10 +96,9 @@ class BaseGaussianMixture(BaseMixture):
 
     def _start(self, start, rows, rng):
         family, params = super()._start(start, rows, rng)
-        if self.precisions_init is None:
+        if start.covariances is None:
             return family, params
-        covariances = self._first_covariances(rows.n_features)
-        components = family.components(params.components.means, covariances)
+        components = family.components(params.components.means, start.covariances)
         return family, Params.start(params.weights, components)
 
     def _first_covariances(self, d):

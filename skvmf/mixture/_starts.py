@@ -26,12 +26,15 @@ class Start:
         First weights, where given.
     means : ndarray of shape (n_components, n_features) or None
         First centres, where given.
+    covariances : ndarray or None
+        First covariances of Gaussian components, where given.
     """
 
     n_components: int
     partition: str | Callable
     weights: np.ndarray | None = None
     means: np.ndarray | None = None
+    covariances: np.ndarray | None = None
 
     def params(self, family, rows, rng):
         """Return a family anchored on a first partition, and first parameters."""
