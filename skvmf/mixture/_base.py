@@ -18,6 +18,7 @@ from .._engine.em import run_em
 from .._engine.mixture import MixtureModel
 from .._engine.posterior import FenchelYoungPosterior, dense_resp
 from .._engine.priors import ModifiedDirichlet
+from .._engine.progress import Progress
 from .._engine.rows import make_rows
 from .._engine.threads import workers
 from .._engine.updates import MapWeights
@@ -32,7 +33,6 @@ from .._sklearn import (
 )
 from .._version import stamp, unstamp
 from ..distributions._arguments import checked_array
-from ._progress import Progress
 from ._starts import Start, checked_means, checked_partition, checked_weights
 
 _LOG_DENSITY = FenchelYoungPosterior()
