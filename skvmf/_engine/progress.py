@@ -2,15 +2,26 @@
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 from .em import EMResult, OnIteration
 
-Finish = Callable[[EMResult], None]
+Attributes = Callable[[Any], dict[str, Any]]
+
+_STAGE, _ITERATION = 1, 2  # how deep tasks lie in that of the fit
+
+
+class Finish(Protocol):
+    """What to call at the end of a stage."""
+
+    def __call__(self, result: EMResult | None = None) -> None: ...  # noqa: D102
 
 
 class Progress:
-    """Report the starts and iterations of one fit.
+    """Report the stages and iterations of one fit: to callbacks, tasks and their subtasks.
+
+    As a context manager it ends every task that has begun, also where the fit fails. A stage
+    left open ends where the next one begins.
 
     Parameters
     ----------
@@ -18,74 +29,126 @@ class Progress:
         With `verbose`, `verbose_interval`, `max_iter`, and callbacks where supported.
     data : dict
         What callbacks may ask for: X, y, metadata.
-    n_init : int
-        Number of starts.
+    max_stages : int
+        Number of stages at most.
+
+    Notes
+    -----
+    How a fit uses it; what callbacks see as the fitted estimator has the stage's attributes::
+
+        with Progress(self, {"X": X, "y": y}, max_stages=1) as progress:
+            on_iteration, finish = progress.task("Start 0", self._attributes)
+            result = run_em(..., max_iter=self.max_iter, on_iteration=on_iteration)
+            finish(result)
+            publish(self._attributes(result.params))
     """
 
-    def __init__(self, estimator: Any, data: dict[str, Any], n_init: int) -> None:
+    def __init__(self, estimator: Any, data: dict[str, Any], max_stages: int) -> None:
         self._estimator = estimator
         self._data = data
-        self._root: Any = None
+        self._open: list[Any] = []  # tasks that have begun: the fit, a stage, an iteration
         if getattr(estimator, "_skl_callbacks", None):
-            self._root = estimator._init_callback_context(max_subtasks=2 * n_init)
-            self._root.call_on_fit_task_begin(estimator=estimator, **data)
+            self._begin(estimator._init_callback_context(max_subtasks=max_stages))
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, error: object, *details: object) -> None:
+        self._end(0, {} if error is None else None)
+
+    def end(self) -> None:
+        """End all tasks; the estimator is fitted by now."""
+        self._end(0, {})
 
     def flat_start(self, index: int) -> OnIteration:
         """Return what `run_em` calls after each iteration under a flat prior."""
-        return self._watch(f"Flat start {index}")[0]
+        return self.task(f"Flat start {index}", self._estimator._attributes)[0]
 
     def start(self, index: int) -> tuple[OnIteration, Finish]:
         """Return what `run_em` calls after each iteration of a start, and after all."""
-        on_iteration, task = self._watch(f"Start {index}")
+        return self.task(f"Start {index}", self._estimator._attributes)
 
-        def finish(result: EMResult) -> None:
-            if self._estimator.verbose:
-                outcome = "converged" if result.converged else "did not converge"
-                print(f"Start {index} {outcome} after {result.n_iter} iterations.")
-            if task():
-                task().call_on_fit_task_end(estimator=self._estimator, **self._data)
+    def task(
+        self, title: str, attributes: Attributes | None = None, max_iter: int | None = None
+    ) -> tuple[OnIteration, Finish]:
+        """Return what `run_em` calls after each iteration of a stage, and after all.
 
-        return on_iteration, finish
+        The stage begins with its first iteration: one that does not run is not reported.
 
-    def _watch(self, title: str) -> tuple[OnIteration, Callable[[], Any]]:
-        """Return a watcher that announces itself when it is first called, and its task."""
-        estimator, began = self._estimator, perf_counter()
-        tasks: list[Any] = []
+        Parameters
+        ----------
+        title : str
+            What is printed, "k-means 0"; callbacks are told it without the number.
+        attributes : callable, default=None
+            Returns the fitted attributes that go with an iteration's parameters, for callbacks
+            that ask for a fitted estimator; None where it would not be one yet.
+        max_iter : int, default=None
+            Number of iterations at most; None takes that of the estimator.
+
+        Returns
+        -------
+        on_iteration : callable
+            Returns whether a callback asks to stop.
+        finish : callable
+            Takes the result, if there is one to print.
+        """
+        max_iter = self._estimator.max_iter if max_iter is None else max_iter
+        began = perf_counter()
 
         def on_iteration(n_iter: int, bounds: list[float], params: Any) -> bool:
             if n_iter == 0:
-                self._announce(title, tasks)
-            if estimator.verbose and n_iter % estimator.verbose_interval == 0:
-                line = f"  Iteration {n_iter}"
-                if estimator.verbose > 1:
-                    line += f"\t time {perf_counter() - began:.3f} s\t bound {bounds[-1]:.6g}"
-                print(line)
-            return bool(tasks) and self._iteration(tasks[0], params)
-
-        return on_iteration, lambda: tasks[0] if tasks else None
-
-    def _announce(self, title: str, tasks: list[Any]) -> None:
-        if self._estimator.verbose:
-            print(title)
-        if self._root is not None:
-            name = title.rsplit(" ", 1)[0].lower()
-            max_subtasks = self._estimator.max_iter + 1
-            tasks.append(self._root.subcontext(task_name=name, max_subtasks=max_subtasks))
-            tasks[0].call_on_fit_task_begin(estimator=self._estimator, **self._data)
-
-    def end(self) -> None:
-        """Tell the callbacks that the fit is over; the estimator is fitted by now."""
-        if self._root is not None:
-            self._root.call_on_fit_task_end(
-                estimator=self._estimator, reconstruction_attributes={}, **self._data
+                self._begin_stage(title, max_iter)
+            self._print_iteration(n_iter, bounds, began)
+            return self._report_iteration(
+                None if attributes is None else lambda: attributes(params)
             )
 
-    def _iteration(self, task: Any, params: Any) -> bool:
-        context = task.subcontext(task_name="iteration")
-        context.call_on_fit_task_begin(estimator=self._estimator, **self._data)
-        stop: bool = context.call_on_fit_task_end(
-            estimator=self._estimator,
-            reconstruction_attributes=lambda: self._estimator._attributes(params),
-            **self._data,
-        )
+        def finish(result: EMResult | None = None) -> None:
+            if self._estimator.verbose and result is not None:
+                outcome = "converged" if result.converged else "did not converge"
+                print(f"{title} {outcome} after {result.n_iter} iterations.")
+            self._end(_STAGE)
+
+        return on_iteration, finish
+
+    def _begin_stage(self, title: str, max_iter: int) -> None:
+        self._end(_STAGE)
+        if self._estimator.verbose:
+            print(title)
+        if self._open:
+            name = title.rstrip(" 0123456789").lower()
+            self._begin(self._open[0].subcontext(task_name=name, max_subtasks=max_iter + 1))
+
+    def _print_iteration(self, n_iter: int, bounds: list[float], began: float) -> None:
+        verbose = self._estimator.verbose
+        if verbose and n_iter % self._estimator.verbose_interval == 0:
+            line = f"  Iteration {n_iter}"
+            if verbose > 1:
+                line += f"\t time {perf_counter() - began:.3f} s\t bound {bounds[-1]:.6g}"
+            print(line)
+
+    def _report_iteration(self, attributes: Any) -> bool:
+        if not self._open:
+            return False
+        self._begin(self._open[_STAGE].subcontext(task_name="iteration"))
+        return self._end(_ITERATION, attributes)
+
+    def _begin(self, task: Any) -> None:
+        self._open.append(task)
+        task.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+
+    def _end(self, depth: int, attributes: Any = None) -> bool:
+        """End the task at a depth and those in it, all of them even where a callback raises.
+
+        `attributes` are those of an estimator fitted so far, or return them. Returns whether
+        a callback asks to stop.
+        """
+        if len(self._open) <= depth:
+            return False
+        try:
+            self._end(depth + 1)
+        finally:
+            stop: bool = self._open.pop().call_on_fit_task_end(
+                estimator=self._estimator, reconstruction_attributes=attributes, **self._data
+            )
         return stop

@@ -112,7 +112,7 @@ class BaseMixture(CallbackSupportMixin, DensityMixin, BaseEstimator, ABC):
                     "All rows with positive weight are zero: a zero row has no direction, so "
                     "there is nothing to fit. Remove empty rows or check the preprocessing."
                 )
-            progress = Progress(self, data, self._n_starts())
+            progress = Progress(self, data, 2 * self._n_starts())
             earlier = getattr(self, "_family", None)
             try:
                 result = self._best_start(rows, progress)
