@@ -1,0 +1,18 @@
+"""The one way to warn: at the line of the user, however deep in the house the reason lies."""
+
+import sys
+import warnings
+
+_HOUSES = {"skvmf", "sklearn"}  # scikit-learn's decorators stand between a fit and its caller
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn with the name and line of the first caller outside skvmf and scikit-learn."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _house(frame.f_globals) in _HOUSES:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _house(names: dict[str, object]) -> str:
+    return str(names.get("__name__", "")).partition(".")[0]

@@ -1,0 +1,32 @@
+"""A warning names the line of the user, whoever stands between."""
+
+from functools import partial
+
+import pytest
+
+from skvmf._warnings import warn
+
+
+def through(module, function):
+    """Return a function of a module of that name that calls another."""
+    names = {"__name__": module, "function": function}
+    exec(compile("def call():\n    function()", f"{module}.py", "exec"), names)
+    return names["call"]
+
+
+@pytest.mark.parametrize(
+    ("modules", "file"),
+    [
+        (["skvmf._a"], __file__),
+        (["skvmf._a", "sklearn.base", "skvmf.grammar._b"], __file__),
+        (["skvmf._a", "user", "sklearn.pipeline"], "user.py"),
+        (["skvmf._a", "skvmfish"], "skvmfish.py"),
+    ],
+)
+def test_the_line_is_the_first_outside_the_package_and_scikit_learn(modules, file):
+    function = partial(warn, "so it is", FutureWarning)
+    for module in modules:
+        function = through(module, function)
+    with pytest.warns(FutureWarning, match="so it is") as record:
+        function()
+    assert record[0].filename == file
