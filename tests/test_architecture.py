@@ -12,7 +12,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "skvmf"
 
 FLOORS = [
-    {"_version", "_warnings", "_sklearn", "_kernels"},
+    {"_version", "_publish", "_warnings", "_sklearn", "_kernels"},
     {"distributions"},
     {"_engine"},
     {"mixture", "grammar"},

@@ -77,7 +77,8 @@ def texts():
 def em_step(mixture, X):
     """Return a function that takes one EM step at a fitted mixture."""
     rows = mixture._make_rows(X, None, moments=True)
-    model, params = mixture._model(mixture._weight_prior()), mixture._params
+    fitted = mixture._fitted
+    model, params = mixture._model(fitted.family, mixture._weight_prior()), fitted.params
 
     def step():
         return model.maximize(rows.fold(partial(model.expect, params)), params)

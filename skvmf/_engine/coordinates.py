@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from .rows import Array
+from .chunks import Array
 
 
 class Coordinates(Protocol):

@@ -1,143 +1,215 @@
-"""The four shapes of a covariance: scores and moments of each, where it is exact and fast.
+"""The four types of covariance, each an object that knows what differs between them.
 
-Where the means lie within `NEAR` standard deviations of each other, products with features
-about one common origin are exact enough (they lose the square of that ratio, four digits of
-sixteen) and several times faster; elsewhere differences from each mean are taken. The choice
-depends on the parameters alone, so it is the same for every number of threads.
+Covariances of K components of d features are (K, d, d) where `full`, (d, d) where `tied`,
+(K, d) where `diag` and (K,) where `spherical`. Precisions have the same shape.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from scipy import linalg
 
-from .._kernels.gaussian import (
-    difference_moments,
-    difference_scores,
-    gap_norms,
-    gap_products,
-    gap_squares,
-    single_scores,
-)
-from .posterior import DenseShares, Shares, dense_resp
-from .products import TILE, feature_product, feature_sums, tiles
-from .rows import Array
+from . import gaussian_products as products
+from .chunks import Array
+from .gaussian_products import GaussianComponents
+from .shares import Shares
 
-NEAR = 100.0
-CLOSE = 16.0  # up to which float32 rows are scored in float32
-SINGLE_DIM = 128  # up to as many features: errors grow with their number
-SINGLE = (1e-30, 1e30)  # sizes of what keeps its digits in float32
-PACK = 1 / 8  # density of shares below which visiting the positive ones alone is cheaper
-MAX_PAIRS_DIM = 64  # features beyond which all products of pairs no longer stay there
+MAX_PAIRS_DIM = 64  # features beyond which all products of pairs no longer stay in the cache
 
 
-@dataclass(frozen=True)
-class Shape:
-    """Components with covariances of one shape, and what scoring needs, derived once a step.
+class CovarianceType(ABC):
+    """What differs between the types.
 
-    `cholesky` is scikit-learn's precisions_cholesky_: upper triangular U with precision U U'.
-    Moments are taken about `origins` (K, d): one common point where `near`, else the means.
-    `spread` is the largest distance of a mean from the common point in standard deviations.
+    `name` is scikit-learn's, `definite` what covariances must be, in words.
     """
 
-    means: Array
-    covariances: Array
-    cholesky: Array
-    log_det: Array
-    origins: Array
-    spread: float
+    name: str
+    definite: str
 
-    @property
-    def near(self) -> bool:
-        """Whether features about the common origin are exact enough."""
-        return self.spread < NEAR
+    # Shapes and conversions.
 
-    @property
-    def close(self) -> bool:
-        """Whether differences taken in float32 are exact enough for rows in float32."""
-        if self.means.shape[1] > SINGLE_DIM or not self.spread < CLOSE:
-            return False
-        low, high = SINGLE
-        scales = (self.cholesky > low) & (self.cholesky < high)
-        return bool(scales.all() and (np.abs(self.origins[0]) < high).all())
+    @abstractmethod
+    def shape(self, K: int, d: int) -> tuple[int, ...]:
+        """Return the shape of the covariances of K components of d features."""
 
+    @abstractmethod
+    def identity(self, K: int, d: int) -> Array:
+        """Return unit covariances."""
 
-class CovarianceType(Protocol):
-    """What differs between the four shapes."""
+    @abstractmethod
+    def as_full(self, covariances: Array, K: int, d: int) -> Array:
+        """Return covariances or precisions as K matrices (K, d, d)."""
 
+    @abstractmethod
+    def inverse(self, covariances: Array) -> Array:
+        """Return the precisions; raises LinAlgError where a matrix has none."""
+
+    @abstractmethod
+    def precisions(self, cholesky: Array) -> Array:
+        """Return the precisions of precisions_cholesky_."""
+
+    @abstractmethod
+    def variances(self, covariances: Array) -> Array:
+        """Return the diagonals, as far as components and features differ in them."""
+
+    @abstractmethod
+    def each_precision(self, cholesky: Array, K: int, d: int) -> Array:
+        """Return K precisions, as matrices (K, d, d) or, where those are diagonal, (K, d)."""
+
+    @abstractmethod
+    def is_definite(self, matrices: Array) -> bool:
+        """Return whether matrices can be covariances; `cholesky` finds out what is left."""
+
+    def n_parameters(self, K: int, d: int) -> int:
+        """Return the number of free parameters of K covariances."""
+        return int(np.prod(self.shape(K, d)))
+
+    def select(self, covariances: Array, index: Any) -> Array:
+        """Return the covariances of some components, in the order of an index."""
+        selected: Array = covariances[index]
+        return selected
+
+    def replaced(self, covariances: Array, where: Array, by: Array) -> Array:
+        """Return covariances with those of the components `where` (K,) taken from others."""
+        result = covariances.copy()
+        result[where] = by[where]
+        return result
+
+    def with_fallback(self, covariances: Array, lost: Array, old: Array) -> Array:
+        """Return covariances, the old ones where any of the `variances` is lost."""
+        where = np.asarray(lost.reshape(len(lost), -1).any(axis=1))
+        return self.replaced(covariances, where, by=old)
+
+    def draw(self, means: Array, covariances: Array, counts: Array, rng: Any) -> Array:
+        """Return rows of each component in turn, ``counts[k]`` of component k."""
+        return np.vstack(
+            [
+                mean + self._correlate(rng.standard_normal((count, len(mean))), covariances, k)
+                for k, (mean, count) in enumerate(zip(means, counts, strict=True))
+            ]
+        )
+
+    @abstractmethod
+    def _correlate(self, normal: Array, covariances: Array, k: int) -> Array:
+        """Give standard normal rows the covariance of component k."""
+
+    # Densities.
+
+    @abstractmethod
     def cholesky(self, covariances: Array) -> Array:
         """Return precisions_cholesky_; nan where a covariance is singular."""
 
-    def log_det(self, cholesky: Array, dim: int) -> Array:
+    @abstractmethod
+    def log_det(self, cholesky: Array, d: int) -> Array:
         """Return the log-determinants (K,) or (1,) of the Cholesky factors."""
 
+    @abstractmethod
     def spread(self, cholesky: Array, offsets: Array) -> float:
         """Return the largest length of offsets (K, d) in standard deviations."""
 
-    def scores(self, X: Array, shape: Shape) -> Array:
+    @abstractmethod
+    def scores(self, X: Array, components: GaussianComponents) -> Array:
         """Return minus half the squared Mahalanobis distances, (n, K)."""
 
-    def moments(self, X: Array, shares: Shares, shape: Shape) -> tuple[Array, Array]:
-        """Return first (K, d) and second moments about the origins."""
+    # Estimates. First moments are (K, d); second moments have the shape of the covariances.
 
-    def covariances(self, counts: Array, first: Array, second: Array, reg: float) -> Array:
-        """Return the covariances of moments; `first` and `second` are per unit of count."""
+    @abstractmethod
+    def moments(
+        self, X: Array, shares: Shares, components: GaussianComponents
+    ) -> tuple[Array, Array]:
+        """Return first and second moments about the origins."""
 
+    @abstractmethod
+    def per_count(self, second: Array, counts: Array) -> Array:
+        """Divide second moments by the counts that they are sums over; 0 counts as 1."""
+
+    @abstractmethod
+    def estimate(self, counts: Array, first: Array, second: Array) -> Array:
+        """Return the covariances of moments per unit of count."""
+
+    @abstractmethod
+    def regularized(self, covariances: Array, reg: float) -> Array:
+        """Add a number to the diagonals."""
+
+    @abstractmethod
     def scatter(self, counts: Array, gaps: Array) -> Array:
         """Return what covariances gain about points `gaps` (K, d) away from the means."""
 
+    @abstractmethod
+    def moved(self, counts: Array, first: Array, second: Array, shifts: Array) -> Array:
+        """Return second moments about points moved by `shifts` (K, d); moments are sums."""
+
+    @abstractmethod
     def of_data(self, counts: Array, means: Array, covariances: Array) -> Array:
         """Return the covariance of all rows, in this shape for every component."""
 
 
-def component_rows(
-    shares: Shares, n_components: int, tile: slice
-) -> Iterator[tuple[int, Array | slice, Array]]:
-    """Yield each component with the rows of the tile that it shares in, and their shares.
+class _Square(CovarianceType):
+    """Matrices."""
 
-    Rows without a share are left out where that saves half the work: sparse posteriors make
-    this step cheaper.
-    """
-    if isinstance(shares, DenseShares):
-        for k, share in enumerate(np.ascontiguousarray(shares.resp[tile].T)):
-            rows = np.flatnonzero(share)
-            if 2 * len(rows) > len(share):
-                yield k, slice(None), share
-            elif len(rows):
-                yield k, rows, share[rows]
-        return
-    labels, factors = shares.columns[tile, 0], shares.values[tile, 0]
-    order = np.argsort(labels, kind="stable")
-    ends = np.cumsum(np.bincount(labels, minlength=n_components))
-    for k in range(n_components):
-        rows = order[ends[k - 1] if k else 0 : ends[k]]
-        if len(rows):
-            yield k, rows, factors[rows]
+    definite = "symmetric and positive definite"
 
+    def inverse(self, covariances: Array) -> Array:
+        """Return the inverse matrices."""
+        inverses: Array = np.linalg.inv(covariances)
+        return inverses
 
-def weighted_gaps(X: Array, shares: Shares, origins: Array) -> Iterator[tuple[int, Array, Array]]:
-    """Yield component, differences from its origin, and the same times its shares, by tiles."""
-    K, d = origins.shape
-    gaps, weighted = np.empty((TILE, d)), np.empty((TILE, d))
-    for tile in tiles(len(X)):
-        rows_of_tile = X[tile]
-        for k, rows, share in component_rows(shares, K, tile):
-            n = len(share)
-            np.subtract(rows_of_tile[rows], origins[k], out=gaps[:n])
-            np.multiply(gaps[:n], share[:, None], out=weighted[:n])
-            yield k, gaps[:n], weighted[:n]
+    def precisions(self, cholesky: Array) -> Array:
+        """Return U U'."""
+        precisions: Array = cholesky @ np.swapaxes(cholesky, -1, -2)
+        return precisions
+
+    def each_precision(self, cholesky: Array, K: int, d: int) -> Array:
+        """Return the matrices (K, d, d)."""
+        return np.broadcast_to(self.precisions(cholesky), (K, d, d))
+
+    def is_definite(self, matrices: Array) -> bool:
+        """Return whether matrices are symmetric."""
+        return bool(np.allclose(matrices, np.swapaxes(matrices, -1, -2)))
+
+    def variances(self, covariances: Array) -> Array:
+        """Return the diagonals."""
+        diagonals: Array = np.einsum("...dd->...d", covariances)
+        return diagonals
+
+    def regularized(self, covariances: Array, reg: float) -> Array:
+        """Add a number to the diagonals."""
+        regularized = np.array(covariances)
+        np.einsum("...dd->...d", regularized)[...] += reg
+        return regularized
 
 
-class Full:
+class Full(_Square):
     """Each component has its own covariance, (K, d, d)."""
+
+    name = "full"
+
+    def shape(self, K: int, d: int) -> tuple[int, ...]:
+        """Return (K, d, d)."""
+        return K, d, d
+
+    def identity(self, K: int, d: int) -> Array:
+        """Return K identity matrices."""
+        return np.tile(np.eye(d), (K, 1, 1))
+
+    def as_full(self, covariances: Array, K: int, d: int) -> Array:
+        """Return the matrices themselves."""
+        return covariances
+
+    def n_parameters(self, K: int, d: int) -> int:
+        """Return the number of entries of K triangles."""
+        return K * d * (d + 1) // 2
+
+    def _correlate(self, normal: Array, covariances: Array, k: int) -> Array:
+        root: Array = np.linalg.cholesky(covariances[k]) if len(normal) else covariances[k]
+        return normal @ root.T
 
     def cholesky(self, covariances: Array) -> Array:
         """Return precisions_cholesky_; nan where a covariance is singular."""
         return np.array([_precision_cholesky(covariance) for covariance in covariances])
 
-    def log_det(self, cholesky: Array, dim: int) -> Array:
+    def log_det(self, cholesky: Array, d: int) -> Array:
         """Return the log-determinants (K,) of the Cholesky factors."""
         total: Array = np.log(np.diagonal(cholesky, axis1=1, axis2=2)).sum(axis=1)
         return total
@@ -149,50 +221,37 @@ class Full:
         white = np.einsum("kd,kde->ke", offsets, cholesky)
         return float(np.linalg.norm(white, axis=1).max())
 
-    def scores(self, X: Array, shape: Shape) -> Array:
+    def scores(self, X: Array, components: GaussianComponents) -> Array:
         """Return minus half the squared Mahalanobis distances, (n, K)."""
-        K, d = shape.means.shape
-        squares = np.empty((K, len(X)))
-        gaps, white = np.empty((TILE, d)), np.empty((TILE, d))
-        for tile in tiles(len(X)):
-            n = tile.stop - tile.start
-            for k in range(K):
-                np.subtract(X[tile], shape.means[k], out=gaps[:n])
-                np.dot(gaps[:n], shape.cholesky[k], out=white[:n])
-                np.einsum("nd,nd->n", white[:n], white[:n], out=squares[k, tile])
-        squares *= -0.5
-        scores: Array = np.ascontiguousarray(squares.T)
-        return scores
+        return products.full_scores(X, components)
 
-    def moments(self, X: Array, shares: Shares, shape: Shape) -> tuple[Array, Array]:
-        """Return first (K, d) and second (K, d, d) moments about the origins.
+    def moments(
+        self, X: Array, shares: Shares, components: GaussianComponents
+    ) -> tuple[Array, Array]:
+        """Return first (K, d) and second (K, d, d) moments about the origins."""
+        return products.full_moments(X, shares, components)
 
-        Products of pairs are made once for all components; where most shares are zero, or
-        the means are far apart, each component takes its own rows.
-        """
-        K, d = shape.means.shape
-        first, second = np.zeros((K, d)), np.zeros((K, d, d))
-        if shape.near and isinstance(shares, DenseShares) and shares.denser_than(PACK):
-            size = d + d * (d + 1) // 2
-            both = feature_sums(gap_products, X, shape.origins[0], shares, (K, size))
-            upper = np.triu_indices(d)
-            second[:, upper[0], upper[1]] = second[:, upper[1], upper[0]] = both[:, d:]
-            return both[:, :d], second
-        for k, gaps, weighted in weighted_gaps(X, shares, shape.origins):
-            first[k] += weighted.sum(axis=0)
-            second[k] += np.dot(weighted.T, gaps)
-        return first, second
+    def per_count(self, second: Array, counts: Array) -> Array:
+        """Divide each matrix by its count."""
+        per_count: Array = second / _positive(counts)[:, None, None]
+        return per_count
 
-    def covariances(self, counts: Array, first: Array, second: Array, reg: float) -> Array:
+    def estimate(self, counts: Array, first: Array, second: Array) -> Array:
         """Return the covariances of moments per unit of count."""
         covariances: Array = second - first[:, :, None] * first[:, None, :]
-        np.einsum("kdd->kd", covariances)[...] += reg
         return covariances
 
     def scatter(self, counts: Array, gaps: Array) -> Array:
         """Return the squares (K, d, d) of the gaps."""
         squares: Array = gaps[:, :, None] * gaps[:, None, :]
         return squares
+
+    def moved(self, counts: Array, first: Array, second: Array, shifts: Array) -> Array:
+        """Return second moments (K, d, d) about points moved by `shifts` (K, d)."""
+        cross = first[:, :, None] * shifts[:, None, :]
+        squares = shifts[:, :, None] * shifts[:, None, :] * counts[:, None, None]
+        moved: Array = second - cross - np.swapaxes(cross, 1, 2) + squares
+        return moved
 
     def of_data(self, counts: Array, means: Array, covariances: Array) -> Array:
         """Return the covariance of all rows, K times."""
@@ -201,14 +260,51 @@ class Full:
         return np.tile(pooled, (len(means), 1, 1))
 
 
-class Tied:
+class Tied(_Square):
     """All components share one covariance, (d, d)."""
+
+    name = "tied"
+
+    def shape(self, K: int, d: int) -> tuple[int, ...]:
+        """Return (d, d)."""
+        return d, d
+
+    def identity(self, K: int, d: int) -> Array:
+        """Return the identity matrix."""
+        return np.eye(d)
+
+    def as_full(self, covariances: Array, K: int, d: int) -> Array:
+        """Return the matrix K times."""
+        return np.tile(covariances, (K, 1, 1))
+
+    def n_parameters(self, K: int, d: int) -> int:
+        """Return the number of entries of one triangle."""
+        return d * (d + 1) // 2
+
+    def select(self, covariances: Array, index: Any) -> Array:
+        """Return the one covariance of all."""
+        return covariances
+
+    def replaced(self, covariances: Array, where: Array, by: Array) -> Array:
+        """Return the one covariance of all."""
+        return covariances
+
+    def with_fallback(self, covariances: Array, lost: Array, old: Array) -> Array:
+        """Return the covariance, or the old one where any of its variances is lost."""
+        return old if lost.any() else covariances
+
+    def draw(self, means: Array, covariances: Array, counts: Array, rng: Any) -> Array:
+        """Return rows of each component in turn."""
+        return super().draw(means, np.linalg.cholesky(covariances), counts, rng)
+
+    def _correlate(self, normal: Array, covariances: Array, k: int) -> Array:
+        return normal @ covariances.T
 
     def cholesky(self, covariances: Array) -> Array:
         """Return precisions_cholesky_; nan where the covariance is singular."""
         return _precision_cholesky(covariances)
 
-    def log_det(self, cholesky: Array, dim: int) -> Array:
+    def log_det(self, cholesky: Array, d: int) -> Array:
         """Return the log-determinant (1,) of the Cholesky factor."""
         return np.array([np.log(np.diagonal(cholesky)).sum()])
 
@@ -216,39 +312,25 @@ class Tied:
         """Return the largest length of offsets (K, d) in standard deviations."""
         return float(np.linalg.norm(offsets @ cholesky, axis=1).max())
 
-    def scores(self, X: Array, shape: Shape) -> Array:
+    def scores(self, X: Array, components: GaussianComponents) -> Array:
         """Return minus half the squared Mahalanobis distances, (n, K)."""
-        origin = shape.means.mean(axis=0)
-        white = np.dot(X - origin, shape.cholesky)
-        centres = np.dot(shape.means - origin, shape.cholesky)
-        if shape.near:
-            scores: Array = np.dot(white, centres.T)
-            scores -= 0.5 * np.einsum("nd,nd->n", white, white)[:, None]
-            scores -= 0.5 * np.einsum("kd,kd->k", centres, centres)
-            return scores
-        scores = np.empty((len(X), len(centres)))
-        columns = np.ascontiguousarray(centres.T)
-        difference_scores(white, columns, np.ones_like(columns), scores)
-        return scores
+        return products.tied_scores(X, components)
 
-    def moments(self, X: Array, shares: Shares, shape: Shape) -> tuple[Array, Array]:
+    def moments(
+        self, X: Array, shares: Shares, components: GaussianComponents
+    ) -> tuple[Array, Array]:
         """Return first (K, d) moments and the sum (d, d) of the second about the origins."""
-        K, d = shape.means.shape
-        if shape.near:
-            gaps = X - shape.origins[0]
-            resp = dense_resp(shares, K)
-            return np.dot(resp.T, gaps), np.dot((gaps * resp.sum(axis=1)[:, None]).T, gaps)
-        first, second = np.zeros((K, d)), np.zeros((d, d))
-        for k, gaps, weighted in weighted_gaps(X, shares, shape.origins):
-            first[k] += weighted.sum(axis=0)
-            second += np.dot(weighted.T, gaps)
-        return first, second
+        return products.tied_moments(X, shares, components)
 
-    def covariances(self, counts: Array, first: Array, second: Array, reg: float) -> Array:
+    def per_count(self, second: Array, counts: Array) -> Array:
+        """Divide the sum by the sum of the counts."""
+        per_count: Array = second / counts.sum()
+        return per_count
+
+    def estimate(self, counts: Array, first: Array, second: Array) -> Array:
         """Return the pooled covariance of moments per unit of count."""
         shares = counts / counts.sum()
         covariance: Array = second - np.dot((first * shares[:, None]).T, first)
-        covariance.flat[:: len(covariance) + 1] += reg
         return covariance
 
     def scatter(self, counts: Array, gaps: Array) -> Array:
@@ -256,20 +338,78 @@ class Tied:
         squares: Array = np.dot((gaps * (counts / counts.sum())[:, None]).T, gaps)
         return squares
 
+    def moved(self, counts: Array, first: Array, second: Array, shifts: Array) -> Array:
+        """Return the sum (d, d) of second moments about points moved by `shifts` (K, d)."""
+        cross = first.T @ shifts
+        moved: Array = second - cross - cross.T + (shifts * counts[:, None]).T @ shifts
+        return moved
+
     def of_data(self, counts: Array, means: Array, covariances: Array) -> Array:
         """Return the covariance of all rows."""
         pooled: Array = covariances + _between(counts / counts.sum(), means)
         return pooled
 
 
-class Diagonal:
-    """Each component has its own variance along each feature, (K, d)."""
+class _Axes(CovarianceType):
+    """Variances along the features."""
+
+    definite = "positive"
+
+    def inverse(self, covariances: Array) -> Array:
+        """Return the reciprocals."""
+        inverses: Array = 1 / covariances
+        return inverses
+
+    def precisions(self, cholesky: Array) -> Array:
+        """Return the squares of the inverse standard deviations."""
+        precisions: Array = cholesky**2
+        return precisions
+
+    def variances(self, covariances: Array) -> Array:
+        """Return the variances themselves."""
+        return covariances
+
+    def each_precision(self, cholesky: Array, K: int, d: int) -> Array:
+        """Return the diagonals (K, d)."""
+        return np.broadcast_to(self.precisions(cholesky).reshape(K, -1), (K, d))
+
+    def as_full(self, covariances: Array, K: int, d: int) -> Array:
+        """Return diagonal matrices."""
+        matrices: Array = np.eye(d) * np.reshape(covariances, (K, -1))[:, :, None]
+        return matrices
+
+    def is_definite(self, matrices: Array) -> bool:
+        """Return whether variances are positive."""
+        return bool((matrices > 0).all())
 
     def cholesky(self, covariances: Array) -> Array:
         """Return precisions_cholesky_; nan where a variance is not positive."""
         return _inverse_root(covariances)
 
-    def log_det(self, cholesky: Array, dim: int) -> Array:
+    def regularized(self, covariances: Array, reg: float) -> Array:
+        """Add a number to the variances."""
+        regularized: Array = covariances + reg
+        return regularized
+
+    def _correlate(self, normal: Array, covariances: Array, k: int) -> Array:
+        correlated: Array = normal * np.sqrt(covariances[k])
+        return correlated
+
+
+class Diagonal(_Axes):
+    """Each component has its own variance along each feature, (K, d)."""
+
+    name = "diag"
+
+    def shape(self, K: int, d: int) -> tuple[int, ...]:
+        """Return (K, d)."""
+        return K, d
+
+    def identity(self, K: int, d: int) -> Array:
+        """Return ones."""
+        return np.ones((K, d))
+
+    def log_det(self, cholesky: Array, d: int) -> Array:
         """Return the log-determinants (K,) of the Cholesky factors."""
         total: Array = np.log(cholesky).sum(axis=1)
         return total
@@ -278,42 +418,34 @@ class Diagonal:
         """Return the largest offset (K, d) in standard deviations."""
         return float(np.abs(offsets * cholesky).max())
 
-    def scores(self, X: Array, shape: Shape) -> Array:
+    def scores(self, X: Array, components: GaussianComponents) -> Array:
         """Return minus half the squared Mahalanobis distances, (n, K)."""
-        if X.dtype == np.float32 and shape.close:
-            single = _single_scores(X, shape)
-            if single is not None:
-                return single
-        if shape.near:
-            precisions = shape.cholesky**2
-            centres = shape.means - shape.origins[0]
-            matrix = np.vstack([(precisions * centres).T, -0.5 * precisions.T])
-            scores: Array = feature_product(gap_squares, X, shape.origins[0], matrix)
-            scores -= 0.5 * np.einsum("kd,kd,kd->k", centres, centres, precisions)
-            return scores
-        scores = np.empty((len(X), len(shape.means)))
-        columns = np.ascontiguousarray(shape.means.T)
-        difference_scores(X, columns, np.ascontiguousarray(shape.cholesky.T), scores)
-        return scores
+        return products.diagonal_scores(X, components)
 
-    def moments(self, X: Array, shares: Shares, shape: Shape) -> tuple[Array, Array]:
+    def moments(
+        self, X: Array, shares: Shares, components: GaussianComponents
+    ) -> tuple[Array, Array]:
         """Return first and second moments (K, d) about the origins."""
-        K, d = shape.means.shape
-        if shape.near:
-            both = feature_sums(gap_squares, X, shape.origins[0], shares, (K, 2 * d))
-            return both[:, :d], both[:, d:]
-        first, second = np.zeros((K, d)), np.zeros((K, d))
-        difference_moments(X, shape.origins, dense_resp(shares, K), first, second)
-        return first, second
+        return products.diagonal_moments(X, shares, components)
 
-    def covariances(self, counts: Array, first: Array, second: Array, reg: float) -> Array:
+    def per_count(self, second: Array, counts: Array) -> Array:
+        """Divide each row by its count."""
+        per_count: Array = second / _positive(counts)[:, None]
+        return per_count
+
+    def estimate(self, counts: Array, first: Array, second: Array) -> Array:
         """Return the variances of moments per unit of count."""
-        variances: Array = _difference(second, first**2) + reg
-        return variances
+        return _difference(second, first**2)
 
     def scatter(self, counts: Array, gaps: Array) -> Array:
         """Return the squares (K, d) of the gaps."""
-        return gaps**2
+        squares: Array = gaps**2
+        return squares
+
+    def moved(self, counts: Array, first: Array, second: Array, shifts: Array) -> Array:
+        """Return second moments (K, d) about points moved by `shifts` (K, d)."""
+        moved: Array = second - 2 * first * shifts + counts[:, None] * shifts**2
+        return moved
 
     def of_data(self, counts: Array, means: Array, covariances: Array) -> Array:
         """Return the variances of all rows, K times."""
@@ -322,56 +454,59 @@ class Diagonal:
         return np.tile(pooled, (len(means), 1))
 
 
-class Spherical:
+class Spherical(_Axes):
     """Each component has one variance for all features, (K,)."""
 
-    def cholesky(self, covariances: Array) -> Array:
-        """Return precisions_cholesky_; nan where a variance is not positive."""
-        return _inverse_root(covariances)
+    name = "spherical"
 
-    def log_det(self, cholesky: Array, dim: int) -> Array:
+    def shape(self, K: int, d: int) -> tuple[int, ...]:
+        """Return (K,)."""
+        return (K,)
+
+    def identity(self, K: int, d: int) -> Array:
+        """Return ones."""
+        return np.ones(K)
+
+    def log_det(self, cholesky: Array, d: int) -> Array:
         """Return the log-determinants (K,) of the Cholesky factors."""
-        total: Array = dim * np.log(cholesky)
+        total: Array = d * np.log(cholesky)
         return total
 
     def spread(self, cholesky: Array, offsets: Array) -> float:
         """Return the largest length of offsets (K, d) in standard deviations."""
         return float((np.linalg.norm(offsets, axis=1) * cholesky).max())
 
-    def scores(self, X: Array, shape: Shape) -> Array:
+    def scores(self, X: Array, components: GaussianComponents) -> Array:
         """Return minus half the squared Mahalanobis distances, (n, K)."""
-        if shape.near:
-            precisions = shape.cholesky**2
-            centres = shape.means - shape.origins[0]
-            matrix = np.vstack([(precisions[:, None] * centres).T, -0.5 * precisions])
-            scores: Array = feature_product(gap_norms, X, shape.origins[0], matrix)
-            scores -= 0.5 * np.einsum("kd,kd->k", centres, centres) * precisions
-            return scores
-        scores = np.empty((len(X), len(shape.means)))
-        columns = np.ascontiguousarray(shape.means.T)
-        difference_scores(X, columns, np.tile(shape.cholesky, (len(columns), 1)), scores)
-        return scores
+        return products.spherical_scores(X, components)
 
-    def moments(self, X: Array, shares: Shares, shape: Shape) -> tuple[Array, Array]:
+    def moments(
+        self, X: Array, shares: Shares, components: GaussianComponents
+    ) -> tuple[Array, Array]:
         """Return first moments (K, d) and summed second moments (K,) about the origins."""
-        K, d = shape.means.shape
-        if shape.near:
-            both = feature_sums(gap_norms, X, shape.origins[0], shares, (K, d + 1))
-            return both[:, :d], both[:, d]
-        first, second = np.zeros((K, d)), np.zeros((K, d))
-        difference_moments(X, shape.origins, dense_resp(shares, K), first, second)
-        return first, second.sum(axis=1)
+        return products.spherical_moments(X, shares, components)
 
-    def covariances(self, counts: Array, first: Array, second: Array, reg: float) -> Array:
+    def per_count(self, second: Array, counts: Array) -> Array:
+        """Divide each sum by its count."""
+        per_count: Array = second / _positive(counts)
+        return per_count
+
+    def estimate(self, counts: Array, first: Array, second: Array) -> Array:
         """Return the variances of moments per unit of count, averaged over features."""
         squares = np.einsum("kd,kd->k", first, first)
-        variances: Array = _difference(second, squares) / first.shape[1] + reg
+        variances: Array = _difference(second, squares) / first.shape[1]
         return variances
 
     def scatter(self, counts: Array, gaps: Array) -> Array:
         """Return the squares (K,) of the gaps, averaged over features."""
         squares: Array = np.mean(gaps**2, axis=1)
         return squares
+
+    def moved(self, counts: Array, first: Array, second: Array, shifts: Array) -> Array:
+        """Return summed second moments (K,) about points moved by `shifts` (K, d)."""
+        cross = np.einsum("kd,kd->k", first, shifts)
+        moved: Array = second - 2 * cross + counts * np.einsum("kd,kd->k", shifts, shifts)
+        return moved
 
     def of_data(self, counts: Array, means: Array, covariances: Array) -> Array:
         """Return the mean variance of all rows, K times."""
@@ -381,11 +516,12 @@ class Spherical:
 
 
 COVARIANCE_TYPES: dict[str, CovarianceType] = {
-    "full": Full(),
-    "tied": Tied(),
-    "diag": Diagonal(),
-    "spherical": Spherical(),
+    kind.name: kind for kind in (Full(), Tied(), Diagonal(), Spherical())
 }
+
+
+def _positive(counts: Array) -> Array:
+    return np.where(counts > 0, counts, 1.0)
 
 
 def _precision_cholesky(covariance: Array) -> Array:
@@ -420,12 +556,3 @@ def _difference(second: Array, squares: Array) -> Array:
     variances: Array = second - squares
     variances[variances <= 8 * np.finfo(float).eps * second] = 0
     return variances
-
-
-def _single_scores(X: Array, shape: Shape) -> Array | None:
-    """Return the scores of float32 rows under diagonal covariances in float32, if they fit."""
-    origin = shape.origins[0].astype(np.float32)
-    scales = shape.cholesky.astype(np.float32)
-    shifts = ((shape.means - origin) * scales).astype(np.float32)
-    scores = np.empty((len(X), len(scales)), dtype=np.float32)
-    return scores if single_scores(X, origin, scales, shifts, scores) else None

@@ -15,7 +15,7 @@ from scipy.special import digamma, gammaln
 
 from .._kernels import inside_outside as charts
 from .._kernels.dirichlet import mode_by_rounds
-from .rows import Array
+from .chunks import Array
 from .threads import ordered_fold
 
 Part = TypeVar("Part")

@@ -60,7 +60,7 @@ def run_em(
 ) -> EMResult:
     """Climb the model's lower bound on rows, starting from params.
 
-    Stops after `max_iter` steps, when a step changes the bound by less than `tol`, or when
+    Stops after `max_iter` steps, when a step changes the bound by at most `tol`, or when
     ``on_iteration(n_iter, bounds, params)`` returns True.
     """
     bounds: list[float] = []
@@ -70,7 +70,7 @@ def run_em(
             stats = rows.fold(partial(model.expect, params))
             bounds.append(model.lower_bound(stats, params))
             stop = on_iteration(n_iter, bounds, params)
-            converged = comparable and abs(bounds[-1] - bounds[-2]) < tol
+            converged = comparable and abs(bounds[-1] - bounds[-2]) <= tol
             if converged or stop or n_iter == max_iter:
                 return EMResult(params, bounds, n_iter, converged, bool(stop))
             before, params = params, model.maximize(stats, params)

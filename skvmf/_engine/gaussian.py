@@ -1,19 +1,23 @@
 """The Gaussian family: what a component in the plane is."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .._kernels.gaussian import gap_norms
-from .covariances import COVARIANCE_TYPES, NEAR, CovarianceType, Shape
-from .posterior import Shares
+from .chunks import Array, DenseChunk
+from .contracts import Family
+from .covariances import COVARIANCE_TYPES, CovarianceType
+from .gaussian_products import NEAR, GaussianComponents
 from .products import feature_product
-from .rows import Array, DenseChunk
+from .shares import Scores, Shares
 from .statistics import Statistics
+
+_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(Family):
     """Gaussian components with full, tied, diagonal or spherical covariances.
 
     Rows are taken in float64, whatever they are stored in: products of float32 features are
@@ -27,7 +31,7 @@ class Gaussian:
     dim : int
         Number of features.
     covariance_type : {'full', 'tied', 'diag', 'spherical'}
-        Shape of the covariances.
+        Name of the type.
     reg_covar : float
         Added to the diagonals.
     fixed : bool
@@ -43,7 +47,8 @@ class Gaussian:
     scale: float = 1.0
 
     @property
-    def _type(self) -> CovarianceType:
+    def type(self) -> CovarianceType:
+        """What is particular to the type of covariance."""
         return COVARIANCE_TYPES[self.covariance_type]
 
     @property
@@ -51,31 +56,24 @@ class Gaussian:
         """One row more than features span a covariance."""
         return self.dim + 1
 
-    def components(self, means: Array, covariances: Array) -> Shape:
+    def components(self, means: Array, covariances: Array) -> GaussianComponents:
         """Derive all arrays from means (K, d) and covariances."""
-        cholesky = self._type.cholesky(covariances)
-        log_det = np.broadcast_to(self._type.log_det(cholesky, self.dim), len(means))
+        cholesky = self.type.cholesky(covariances)
+        log_det = np.broadcast_to(self.type.log_det(cholesky, self.dim), len(means))
         centre = means.mean(axis=0)
-        spread = self._type.spread(cholesky, means - centre)
+        spread = self.type.spread(cholesky, means - centre)
         origins = np.tile(centre, (len(means), 1)) if spread < NEAR else means
-        return Shape(means, covariances, cholesky, log_det, origins, spread)
+        return GaussianComponents(means, covariances, cholesky, log_det, origins, spread)
 
     def kmeans(self) -> "Gaussian":
         """Return the family of which hard EM with equal weights is k-means."""
         return Gaussian(self.dim, "spherical", fixed=True, scale=self.scale)
 
-    def from_centres(self, centres: Array) -> Shape:
+    def from_centres(self, centres: Array) -> GaussianComponents:
         """Return components at centres (K, d) with the data's scale."""
-        K, d = centres.shape
-        identities = {
-            "full": np.tile(np.eye(d), (K, 1, 1)),
-            "tied": np.eye(d),
-            "diag": np.ones((K, d)),
-            "spherical": np.ones(K),
-        }
-        return self.components(centres, self.scale * identities[self.covariance_type])
+        return self.components(centres, self.scale * self.type.identity(*centres.shape))
 
-    def centres(self, components: Shape) -> Array:
+    def centres(self, components: GaussianComponents) -> Array:
         """Return the means, (K, d)."""
         return components.means
 
@@ -89,27 +87,42 @@ class Gaussian:
         distances /= self.scale
         return distances
 
-    def scores(self, chunk: DenseChunk, components: Shape) -> tuple[Array, Array, Array]:
-        """Return (n, K) scores, (n,) slopes, (K,) biases: log p = slopes * scores + bias."""
-        scores = self._type.scores(chunk.X, components)
-        bias = components.log_det - 0.5 * self.dim * np.log(2 * np.pi)
-        return scores, chunk.scales, bias
+    def scores(self, chunk: DenseChunk, components: GaussianComponents) -> Scores:
+        """Return the log-densities of the rows of a block."""
+        products = self.type.scores(chunk.X, components)
+        return Scores(products, components.log_det - 0.5 * self.dim * np.log(2 * np.pi))
 
-    def moments(self, chunk: DenseChunk, shares: Shares, components: Shape) -> tuple[Array, ...]:
+    def moments(
+        self, chunk: DenseChunk, shares: Shares, components: GaussianComponents
+    ) -> tuple[Array, ...]:
         """Return first and second moments about the components' origins."""
-        return self._type.moments(chunk.X, shares, components)
+        return self.type.moments(chunk.X, shares, components)
 
-    def sample_means(self, stats: Statistics, components: Shape) -> Array:
+    def origins(self, components: GaussianComponents) -> Array:
+        """Return the points (K, d) that moments are about."""
+        return components.origins
+
+    def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
+        """Return the statistics about other points (K, d)."""
+        assert origins is not None and stats.origins is not None
+        shifts = origins - stats.origins
+        first, second = stats.moments
+        moved = self.type.moved(stats.counts, first, second, shifts)
+        return replace(
+            stats, moments=(first - stats.counts[:, None] * shifts, moved), origins=origins
+        )
+
+    def sample_means(self, stats: Statistics, components: GaussianComponents) -> Array:
         """Return the weighted means of the rows (K, d); an empty component stays."""
+        assert stats.origins is not None
+        means = stats.origins + _first(stats)
         empty = stats.counts <= 0
-        counts = np.where(empty, 1.0, stats.counts)
-        means = components.origins + stats.moments[0] / counts[:, None]
         means[empty] = components.means[empty]
         return means
 
     def maximize(
-        self, stats: Statistics, components: Shape, means: Array | None = None
-    ) -> tuple[Shape, Array]:
+        self, stats: Statistics, components: GaussianComponents, means: Array | None = None
+    ) -> tuple[GaussianComponents, Array]:
         """Return the maximum likelihood components, and which are broken.
 
         An empty component keeps its parameters, and so does a broken one, whose covariance
@@ -120,12 +133,10 @@ class Gaussian:
         means = sample_means if means is None else means
         if self.fixed:
             return self.components(means, components.covariances), np.zeros_like(empty)
-        counts = np.where(empty, 1.0, stats.counts)
-        covariances = self._covariances(counts, stats.moments[0] / counts[:, None], stats)
+        covariances = self._covariances(stats, components.covariances)
         if means is not sample_means:
-            covariances += self._type.scatter(stats.counts, means - sample_means)
-        if self.covariance_type != "tied":
-            covariances[empty] = components.covariances[empty]
+            covariances = covariances + self.type.scatter(stats.counts, means - sample_means)
+        covariances = self.type.replaced(covariances, empty, by=components.covariances)
         fresh = self.components(means, covariances)
         broken = np.isnan(fresh.log_det)
         if not broken.any():
@@ -136,30 +147,22 @@ class Gaussian:
                 f"Increase reg_covar (now {self.reg_covar}), reduce n_components, or choose a "
                 "simpler covariance_type."
             )
-        means[broken] = components.means[broken]
-        covariances[broken] = components.covariances[broken]
+        means = np.where(broken[:, None], components.means, means)
+        covariances = self.type.replaced(covariances, broken, by=components.covariances)
         return self.components(means, covariances), broken
 
-    def reseed(self, components: Shape, k: int, row: Array) -> Shape:
+    def reseed(self, components: GaussianComponents, k: int, row: Array) -> GaussianComponents:
         """Move component k to a row, with the mean covariance of all."""
         means = components.means.copy()
         means[k] = row
         covariances = components.covariances
-        if self.covariance_type != "tied":
-            covariances = covariances.copy()
-            covariances[k] = covariances.mean(axis=0)
-        return self.components(means, covariances)
+        average = np.broadcast_to(covariances.mean(axis=0), covariances.shape)
+        moved = np.arange(len(means)) == k
+        return self.components(means, self.type.replaced(covariances, moved, by=average))
 
-    def log_prior(self, components: Shape) -> float:
-        """Return 0: `reg_covar` is no prior."""
-        return 0.0
-
-    def anchored(self, stats: Statistics) -> "Gaussian":
-        """Return the family itself: nothing in it depends on a first partition."""
-        return self
-
-    def refreshed(self, fresh: "Gaussian") -> "Gaussian":
+    def refreshed(self, fresh: Family) -> Family:
         """Return the family for a fit that goes on: there is nothing to take along."""
+        assert isinstance(fresh, Gaussian)
         if fresh.covariance_type != self.covariance_type:
             raise ValueError(
                 f"The fit to go on from has covariance_type={self.covariance_type!r}, not "
@@ -167,31 +170,30 @@ class Gaussian:
             )
         return fresh
 
-    def start(self, stats: Statistics, components: Shape, centres: Array | None = None) -> Shape:
+    def initial(
+        self, stats: Statistics, components: GaussianComponents, centres: Array | None = None
+    ) -> GaussianComponents:
         """Make first components from a partition whose moments are about `components`.
 
         `centres` (K, d) overrides the means, and then covariances are that of all rows; so
         is a covariance that the partition leaves empty or singular.
         """
-        empty = stats.counts <= 0
-        counts = np.where(empty, 1.0, stats.counts)
-        first = stats.moments[0] / counts[:, None]
-        means = components.origins + first
+        assert stats.origins is not None
+        means = stats.origins + _first(stats)
         if self.fixed:
             means = means if centres is None else centres
             return self.components(means, components.covariances)
-        covariances = self._covariances(counts, first, stats)
-        of_data = self._type.of_data(stats.counts, means, covariances)
+        covariances = self._covariances(stats, components.covariances)
+        of_data = self.type.of_data(stats.counts, means, covariances)
         if centres is not None:
-            return self.components(centres, of_data)
-        fresh = self.components(means, covariances)
-        lost = np.isnan(fresh.log_det) | empty
-        if lost.any():
-            if self.covariance_type == "tied":
-                covariances = of_data
-            else:
-                covariances[lost] = of_data[lost]
+            fresh = self.components(centres, of_data)
+        else:
             fresh = self.components(means, covariances)
+            lost = np.isnan(fresh.log_det) | (stats.counts <= 0)
+            if np.isnan(fresh.log_det).all():
+                fresh = self.components(means, of_data)
+            elif lost.any():
+                fresh = self.components(means, self.type.replaced(covariances, lost, by=of_data))
         if np.isnan(fresh.log_det).any():
             raise ValueError(
                 "The covariance of the data is singular: the rows lie in a subspace. Increase "
@@ -199,12 +201,23 @@ class Gaussian:
             )
         return fresh
 
-    def _covariances(self, counts: Array, first: Array, stats: Statistics) -> Array:
-        """Return covariances of sums of moments; `first` is per unit of count already."""
-        second = stats.moments[1]
-        if self.covariance_type == "tied":
-            second = second / stats.counts.sum()
-            counts = stats.counts
-        else:
-            second = second / counts.reshape((-1,) + (1,) * (second.ndim - 1))
-        return self._type.covariances(counts, first, second, self.reg_covar)
+    def _covariances(self, stats: Statistics, old: Array) -> Array:
+        """Return covariances; the old ones where moments have lost their digits.
+
+        Moments about a point far from the rows cancel, by old standard deviations and by new
+        ones. A mean that has come from there is at the rows now, so the next step knows
+        better, and the bound does not fall where a covariance waits for it.
+        """
+        kind, first = self.type, _first(stats)
+        second = kind.per_count(stats.moments[1], stats.counts)
+        estimate = kind.estimate(stats.counts, first, second)
+        covariances = kind.regularized(estimate, self.reg_covar)
+        rounding = _EPS * kind.variances(kind.scatter(stats.counts, first))
+        negligible = np.maximum(1e-6 * kind.variances(covariances), 1e-12 * kind.variances(old))
+        return kind.with_fallback(covariances, rounding > negligible, old)
+
+
+def _first(stats: Statistics) -> Array:
+    """Return first moments per unit of count."""
+    first: Array = stats.moments[0] / np.where(stats.counts > 0, stats.counts, 1.0)[:, None]
+    return first

@@ -6,49 +6,37 @@ hard EM of the engine itself, so a start has the same bits for every number of t
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from .em import run_em
+from .chunks import Array, Chunk
+from .contracts import Family, RowSource
+from .em import OnIteration, ignore, run_em
 from .mixture import MixtureModel
-from .posterior import DenseShares, FenchelYoungPosterior, PackedShares, Shares
+from .posterior import FenchelYoungPosterior
 from .priors import ModifiedDirichlet
-from .rows import Array, Chunk, Rows
+from .shares import DenseShares, HardShares, Shares
 from .statistics import Params, Statistics
 from .updates import FixedWeights
 
 KMEANS_MAX_ITER = 30
-
-
-class StartingFamily(Protocol):
-    """What a start asks of a family."""
-
-    def kmeans(self) -> Any:
-        """Return the family of which hard EM with equal weights is k-means."""
-
-    def from_centres(self, centres: Array) -> Any:
-        """Return some components at centres (K, d)."""
-
-    def centres(self, components: Any) -> Array:
-        """Return where the components are, (K, d)."""
-
-    def distances(self, chunk: Chunk, centres: Array) -> Array:
-        """Return the k-means loss of each row at each centre, (n, m)."""
-
-    def scores(self, chunk: Chunk, components: Any) -> tuple[Array, Array, Array]:
-        """Return (n, K) scores, (n,) slopes, (K,) biases: log p = slopes * scores + bias."""
-
-    def moments(self, chunk: Chunk, shares: Shares, components: Any) -> tuple[Array, ...]:
-        """Return additive moments of the shares."""
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 def nearest_partition(
-    family: StartingFamily, rows: Rows, centres: Array, *, max_iter: int = 0
+    family: Family,
+    rows: RowSource,
+    centres: Array,
+    *,
+    max_iter: int = 0,
+    about: Array | None = None,
+    on_iteration: OnIteration = ignore,
 ) -> tuple[Statistics, Any]:
     """Sum the moments of the rows by nearest centre (K, d), after some steps of k-means.
 
-    Also returns the components that the moments are about.
+    Moments are about the centres found, or about other points (K, d). Also returns components
+    there.
     """
     n_components = len(centres)
     twin = family.kmeans()
@@ -57,20 +45,23 @@ def nearest_partition(
     components = twin.from_centres(centres)
     if max_iter > 0:
         model = MixtureModel(twin, posterior, ModifiedDirichlet(), FixedWeights())
-        params = Params.start(weights, components)
-        components = run_em(model, rows, params, max_iter=max_iter, tol=1e-4).params.components
+        params = Params.first(weights, components)
+        components = run_em(
+            model, rows, params, max_iter=max_iter, tol=1e-4, on_iteration=on_iteration
+        ).params.components
 
     def share(chunk: Chunk) -> tuple[Shares, Array]:
-        scores, slopes, bias = twin.scores(chunk, components)
-        shares, counts, _ = posterior.assign(scores, slopes, bias, weights, chunk)
+        scores = twin.scores(chunk, components)
+        shares, counts, _ = posterior.assign(scores, weights, chunk.weights, chunk.scales)
         return shares, counts
 
-    return partition_statistics(family, rows, twin.centres(components), share)
+    about = twin.centres(components) if about is None else about
+    return partition_statistics(family, rows, about, share)
 
 
 def partition_statistics(
-    family: StartingFamily,
-    rows: Rows,
+    family: Family,
+    rows: RowSource,
     centres: Array,
     share: Callable[[Chunk], tuple[Shares, Array]],
 ) -> tuple[Statistics, Any]:
@@ -79,11 +70,13 @@ def partition_statistics(
     Also returns the components at `centres` (K, d) that the moments are about.
     """
     components = family.from_centres(centres)
+    origins = family.origins(components)
 
     def expect(chunk: Chunk) -> Statistics:
         shares, counts = share(chunk)
         moments = family.moments(chunk, shares, components)
-        return Statistics(0.0, float(chunk.weights.sum()), counts, moments, 0.0, np.empty(0))
+        total = float(chunk.weights.sum())
+        return Statistics(0.0, total, counts, moments, origins, 0.0, np.empty(0))
 
     return rows.fold(expect), components
 
@@ -92,44 +85,53 @@ def share_labels(labels: Array, n_components: int, chunk: Chunk) -> tuple[Shares
     """Share a block out by the labels (n_samples,) of all rows."""
     own = labels[chunk.start : chunk.start + len(chunk.weights)]
     counts = np.bincount(own, weights=chunk.weights, minlength=n_components)
-    return PackedShares.from_labels(own, chunk.weights * chunk.scales), counts
+    return HardShares(own, chunk.factors), counts
 
 
 def share_responsibilities(resp: Array, chunk: Chunk) -> tuple[Shares, Array]:
     """Share a block out by the responsibilities (n_samples, K) of all rows."""
-    own = resp[chunk.start : chunk.start + len(chunk.weights)] * chunk.weights[:, None]
-    return DenseShares(own * chunk.scales[:, None]), own.sum(axis=0)
+    own = resp[chunk.start : chunk.start + len(chunk.weights)]
+    return DenseShares(own * chunk.factors[:, None]), chunk.weights @ own
 
 
-def random_labels(rows: Rows, n_components: int, rng: np.random.RandomState) -> Array:
+def random_labels(rows: RowSource, n_components: int, rng: np.random.RandomState) -> Array:
     """Draw a random partition of the rows."""
     labels: Array = rng.randint(n_components, size=rows.n_rows, dtype=np.int32)
     return labels
 
 
-def first_row(rows: Rows) -> Array:
+def first_row(rows: RowSource) -> Array:
     """Return the first row that counts, (1, d): a point near which moments do not cancel."""
     return rows.take(np.flatnonzero(rows.sampling_weights() > 0)[:1])
 
 
-def random_rows(rows: Rows, n_components: int, rng: np.random.RandomState) -> Array:
-    """Draw K rows with positive weight, distinct in value if 20 K drawn rows have as many."""
+def random_rows(rows: RowSource, n_components: int, rng: np.random.RandomState) -> Array:
+    """Draw K rows by weight without putting back, distinct in value where there are enough.
+
+    Where the first 20 K rows drawn do not hold K values, some are drawn twice.
+    """
     weights = rows.sampling_weights()
-    candidates = np.flatnonzero(weights > 0)
-    chosen: list[Array] = []
-    spare: list[Array] = []
-    for row in rng.permutation(candidates)[: 20 * n_components]:
-        vector = rows.take(np.array([row]))[0]
-        repeated = any(np.array_equal(vector, other) for other in chosen)
-        (spare if repeated else chosen).append(vector)
-        if len(chosen) == n_components:
+    keys = np.full(rows.n_rows, np.inf)
+    drawable = weights > 0
+    keys[drawable] = rng.exponential(size=int(drawable.sum())) / weights[drawable]
+    n_drawn = min(20 * n_components, int(drawable.sum()))
+    candidates = np.argpartition(keys, n_drawn - 1)[:n_drawn]
+    candidates = candidates[np.argsort(keys[candidates], kind="stable")]
+    seen: set[bytes] = set()
+    distinct: list[int] = []
+    repeated: list[int] = []
+    for start in range(0, n_drawn, n_components):
+        part = candidates[start : start + n_components]
+        for row, value in zip(part, rows.take(part), strict=True):
+            (repeated if value.tobytes() in seen else distinct).append(row)
+            seen.add(value.tobytes())
+        if len(distinct) >= n_components:
             break
-    missing = n_components - len(chosen)
-    return np.array(chosen + (spare + chosen * missing)[:missing])
+    return rows.take(np.resize(np.array(distinct + repeated), n_components))
 
 
 def kmeans_plusplus(
-    family: StartingFamily, rows: Rows, n_components: int, rng: np.random.RandomState
+    family: Family, rows: RowSource, n_components: int, rng: np.random.RandomState
 ) -> Array:
     """Draw K rows (K, d) far from each other, each the best of 2 + log K candidates.
 
@@ -141,14 +143,18 @@ def kmeans_plusplus(
     centres = np.empty((n_components, rows.n_features))
     centres[0] = rows.take(_draw(weights, None, 1, rng))[0]
 
+    def losses(candidates: Array, chunk: Chunk) -> Array:
+        loss = np.minimum(family.distances(chunk, candidates), _LARGEST)
+        loss[chunk.weights == 0] = 0
+        return loss
+
     def potentials(candidates: Array, chunk: Chunk) -> Array:
-        loss = np.minimum(family.distances(chunk, candidates), closest[_span(chunk)][:, None])
-        total: Array = chunk.weights @ loss
+        own = closest[chunk.start : chunk.start + len(chunk.weights)]
+        total: Array = chunk.weights @ np.minimum(losses(candidates, chunk), own[:, None])
         return total
 
     def move_closer(centre: Array, chunk: Chunk, span: slice) -> None:
-        loss = family.distances(chunk, centre)[:, 0]
-        closest[span] = np.minimum(closest[span], loss)
+        closest[span] = np.minimum(closest[span], losses(centre, chunk)[:, 0])
 
     for k in range(1, n_components):
         rows.for_each(partial(move_closer, centres[k - 1 : k]))
@@ -156,10 +162,6 @@ def kmeans_plusplus(
         totals = rows.fold(partial(potentials, candidates))
         centres[k] = candidates[int(np.argmin(totals))]
     return centres
-
-
-def _span(chunk: Chunk) -> slice:
-    return slice(chunk.start, chunk.start + len(chunk.weights))
 
 
 def _draw(weights: Array, loss: Array | None, size: int, rng: np.random.RandomState) -> Array:

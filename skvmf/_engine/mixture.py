@@ -1,85 +1,77 @@
-"""A mixture model: four answers put together."""
+"""A mixture model: the answers put together, and when a component leaves."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 
-from .posterior import FenchelYoungPosterior, Shares
-from .priors import ModifiedDirichlet
-from .rows import Array, Chunk
+from .chunks import Array, Chunk
+from .contracts import Family, Posterior, Prior, Update, WeightUpdate, require
+from .shares import Scores
 from .statistics import Params, Statistics
-from .updates import ClosedForm, FixedWeights, MapWeights
+from .updates import ClosedForm
 
-
-class Family(Protocol):
-    """What a component is: log-densities, moments, and how moments become parameters."""
-
-    @property
-    def min_rows(self) -> int:
-        """Number of rows below which a component that rests on the floor is pruned."""
-
-    def scores(self, chunk: Chunk, components: Any) -> tuple[Array, Array, Array]:
-        """Return (n, K) scores, (n,) slopes, (K,) biases: log p = slopes * scores + bias."""
-
-    def moments(self, chunk: Chunk, shares: Shares, components: Any) -> tuple[Array, ...]:
-        """Return additive moments of the shares."""
-
-    def maximize(self, stats: Statistics, components: Any) -> tuple[Any, Array]:
-        """Return the components that maximize the penalised likelihood, and which are broken.
-
-        A broken component (K,) cannot go on; it keeps its parameters and is pruned.
-        """
-
-    def reseed(self, components: Any, k: int, row: Array) -> Any:
-        """Move component k to a row."""
-
-    def log_prior(self, components: Any) -> float:
-        """Return the log prior density of the components' parameters, pruned ones included."""
-
-
-class Update(Protocol):
-    """How statistics move the components."""
-
-    def __call__(self, family: Any, stats: Statistics, components: Any) -> tuple[Any, Array]:
-        """Return better components, and which are broken, as `Family.maximize` does."""
-
-    def reseed(self, family: Any, components: Any, alive: Array, k: int, row: Array) -> Any:
-        """Move component k to a row; `alive` (K,) have rows."""
+_RESTS = 1 + 1e-9  # times the floor, up to which a weight is on it
+LEAST = -1e270  # log-density below which rows are all as unlikely; sums of it are finite
 
 
 @dataclass(frozen=True)
 class MixtureModel:
-    """A named choice of answers: what the loop climbs."""
+    """A named choice of answers: what the loop climbs.
+
+    Parameters
+    ----------
+    family, posterior, weight_prior, weight_update, update
+        The answers, each what its contract asks for.
+    background : float or None
+        The log-density, the same everywhere, of a last component that has a weight and no
+        parameters; None is no such component. Only this class knows about it.
+    """
 
     family: Family
-    posterior: FenchelYoungPosterior
-    weight_prior: ModifiedDirichlet
-    weight_update: MapWeights | FixedWeights
+    posterior: Posterior
+    weight_prior: Prior
+    weight_update: WeightUpdate
     update: Update = ClosedForm()
+    background: float | None = None
+
+    def __post_init__(self) -> None:
+        require(self.family, Family, "family")
+        require(self.posterior, Posterior, "posterior")
+        require(self.weight_prior, Prior, "weight_prior")
+        require(self.weight_update, WeightUpdate, "weight_update")
+        require(self.update, Update, "update")
+
+    def scores(self, params: Params, chunk: Chunk) -> Scores:
+        """Return the log-densities of a block, the background's last."""
+        scores = self.family.scores(chunk, params.components)
+        return scores if self.background is None else scores.with_component(self.background)
 
     def expect(self, params: Params, chunk: Chunk) -> Statistics:
         """Share out the rows of a block and sum what the maximization needs."""
-        scores, slopes, bias = self.family.scores(chunk, params.components)
-        shares, counts, values = self.posterior.assign(scores, slopes, bias, params.weights, chunk)
-        moments = self.family.moments(chunk, shares, params.components)
-        visible = np.where(chunk.weights > 0, values, np.inf)
-        worst = int(np.argmin(visible))
+        shares, counts, values = self.posterior.assign(
+            self.scores(params, chunk), params.weights, chunk.weights, chunk.scales
+        )
+        own = shares.of_first(self._n_components(params))
+        moments = self.family.moments(chunk, own, params.components)
+        values = np.where(chunk.weights > 0, np.maximum(values, LEAST), np.inf)
+        worst = int(np.argmin(values))
         return Statistics(
-            value=float(chunk.weights @ values),
+            value=_weighted_sum(chunk.weights, values),
             total=float(chunk.weights.sum()),
             counts=counts,
             moments=moments,
-            worst_value=float(visible[worst]),
+            origins=self.family.origins(params.components),
+            worst_value=float(values[worst]),
             worst_row=chunk.row(worst),
             spare=chunk.spare,
         )
 
     def evaluate(self, params: Params, chunk: Chunk) -> Array:
         """Return the sum of the rows' values and of their weights."""
-        scores, slopes, bias = self.family.scores(chunk, params.components)
-        _, _, values = self.posterior.assign(scores, slopes, bias, params.weights, chunk)
-        return np.array([chunk.weights @ values, chunk.weights.sum()])
+        scores = self.scores(params, chunk)
+        _, _, values = self.posterior.assign(scores, params.weights, chunk.weights)
+        total = _weighted_sum(chunk.weights, np.maximum(values, LEAST))
+        return np.array([total, chunk.weights.sum()])
 
     def lower_bound(self, stats: Statistics, params: Params) -> float:
         """Return the penalised value of the parameters per unit of sample weight."""
@@ -97,24 +89,43 @@ class MixtureModel:
 
         An empty component is re-seeded at the least likely row, once in a fit, then pruned.
         A broken one is pruned, and so is one whose weight stays on the floor of the weight
-        prior for two steps while it has fewer rows than a component or the prior asks for.
+        prior for two steps while it has fewer rows than a component or the prior asks for,
+        unless all weights are on the floor, where nothing is said by being there.
         """
-        components, broken = self.update(self.family, stats, params.components)
+        K = self._n_components(params)
+        own = stats.of_first(K)
+        components, broken = self.update(self.family, own, params.components)
         empty = stats.counts <= 10 * np.finfo(np.float64).eps * stats.total
-        counts = np.where(empty | broken, 0.0, stats.counts)
-        reseeded = params.reseeded | broken
-        for k in np.flatnonzero(empty & ~reseeded)[:1]:  # one worst row, one component
-            components = self.update.reseed(self.family, components, counts > 0, k, stats.worst_row)
+        counts = np.where(empty, 0.0, stats.counts)
+        counts[:K][broken] = 0
+        reseeded = params.reseeded.copy()
+        reseeded[:K] |= broken
+        for k in np.flatnonzero(empty[:K] & ~reseeded[:K])[:1]:  # one worst row, one component
+            alive = counts[:K] > 0
+            components = self.update.reseed(self.family, components, alive, k, stats.worst_row)
             counts[k] = stats.total / len(counts)
             reseeded[k] = True
         weights = self._new_weights(counts, params)
-        resting = weights <= self.weight_prior.floor * (1 + 1e-9)
-        few = np.maximum(self.family.min_rows, 1 - self.weight_prior.alpha)
-        lost = resting & params.resting & (stats.counts < few) & (counts > 0)
-        if lost.any():
-            counts[lost] = 0
+        floor = self.weight_prior.floor * _RESTS
+        on_floor = (weights <= floor) & (weights.max() > floor)
+        needed = np.maximum(self.family.min_rows, 1 - self.weight_prior.alpha)
+        leaves = on_floor & params.on_floor & (stats.counts < needed) & (counts > 0)
+        leaves[K:] = False
+        if leaves.any():
+            counts[leaves] = 0
             weights = self._new_weights(counts, params)
-        return Params(weights, components, reseeded | lost, resting)
+        return Params(weights, components, reseeded | leaves, on_floor)
+
+    def _n_components(self, params: Params) -> int:
+        return len(params.weights) - (self.background is not None)
 
     def _new_weights(self, counts: Array, params: Params) -> Array:
         return self.weight_update(self.posterior, self.weight_prior, counts, params.weights)
+
+
+def _weighted_sum(weights: Array, values: Array) -> float:
+    """Return weights @ values, where a row without weight counts nothing, whatever its value."""
+    if (weights > 0).all():
+        return float(weights @ values)
+    counted = weights > 0
+    return float(weights[counted] @ values[counted])

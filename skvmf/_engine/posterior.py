@@ -1,71 +1,18 @@
 """How a row is shared out among the components: the Fenchel-Young posterior."""
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
 from .._kernels.entmax import entmax_rows
-from .._kernels.rows import pack_rows
 from .._kernels.simplex import argmax_rows, softmax_rows
-from .rows import Array, Chunk
+from .chunks import Array
+from .contracts import Posterior
+from .shares import DenseShares, HardShares, Scores, Shares
 
 
 @dataclass(frozen=True)
-class DenseShares:
-    """Weighted and scaled responsibilities, (n, K)."""
-
-    resp: Array
-
-    def denser_than(self, fraction: float) -> bool:
-        """Whether more than a fraction of the shares is not zero; one in each row is not."""
-        if self.resp.shape[1] * fraction < 1:
-            return True
-        positive = np.count_nonzero(self.resp != 0)  # of booleans: ten times as fast as of floats
-        return bool(positive > fraction * self.resp.size)
-
-    def packed(self) -> "PackedShares":
-        """Return the non-zeros of each row."""
-        n, K = self.resp.shape
-        shares = PackedShares(
-            np.empty(n, dtype=np.int32), np.empty((n, K), dtype=np.int32), np.empty_like(self.resp)
-        )
-        pack_rows(self.resp, shares.sizes, shares.columns, shares.values)
-        return shares
-
-
-@dataclass(frozen=True)
-class PackedShares:
-    """Their non-zeros: in row n the first ``sizes[n]`` of `columns` and `values`, (n, m)."""
-
-    sizes: Array
-    columns: Array
-    values: Array
-
-    @classmethod
-    def from_labels(cls, labels: Array, factors: Array) -> "PackedShares":
-        """Give each row to one component."""
-        return cls(
-            np.ones(len(labels), dtype=np.int32),
-            labels[:, None],
-            np.ascontiguousarray(factors)[:, None],
-        )
-
-
-Shares: TypeAlias = DenseShares | PackedShares
-
-
-def dense_resp(shares: Shares, n_components: int) -> Array:
-    """Return the shares as an (n, K) array."""
-    if isinstance(shares, DenseShares):
-        return shares.resp
-    resp = np.zeros((len(shares.sizes), n_components))
-    np.put_along_axis(resp, shares.columns, shares.values, axis=1)
-    return resp
-
-
-@dataclass(frozen=True)
-class FenchelYoungPosterior:
+class FenchelYoungPosterior(Posterior):
     """Softmax, sparse and hard expectation steps as one object.
 
     With ``alpha = 1``, q is proportional to (pi_k p_k)^(1 / temperature). With ``alpha > 1`` it
@@ -86,7 +33,7 @@ class FenchelYoungPosterior:
         return self.alpha > 1 and self.temperature > 0
 
     def assign(
-        self, scores: Array, slopes: Array, bias: Array, weights: Array, chunk: Chunk
+        self, scores: Scores, weights: Array, row_weights: Array, row_scales: Array | None = None
     ) -> tuple[Shares, Array, Array]:
         """Turn scores into shares, in place.
 
@@ -94,50 +41,55 @@ class FenchelYoungPosterior:
         <q, log p> less the price of q can be.
         """
         if self.temperature == 0:
-            labels, counts, values = self.label(scores, slopes, bias, weights, chunk)
-            return PackedShares.from_labels(labels, chunk.weights * chunk.scales), counts, values
-        counts, values = np.zeros(len(weights)), np.empty(len(scores))
-        arguments, shift = self._arguments(scores, slopes, bias, weights, chunk)
+            labels, counts, values = self.label(scores, weights, row_weights)
+            factors = row_weights if row_scales is None else row_weights * row_scales
+            return HardShares(labels, factors), counts, values
+        counts, values = np.zeros(len(weights)), np.empty(len(scores.products))
+        slopes, offsets, shift = self._arguments(scores, weights)
+        row_scales = np.ones(len(row_weights)) if row_scales is None else row_scales
+        arguments = scores.products, slopes, offsets, row_weights, row_scales, counts, values
         if self.tsallis:
-            entmax_rows(*arguments, counts, values, float(self.alpha))
+            entmax_rows(*arguments, float(self.alpha))
             shift -= self._conjugate(weights)
         else:
-            softmax_rows(*arguments, counts, values)
+            softmax_rows(*arguments)
         values += shift
         values *= self.temperature
-        return DenseShares(scores), counts, values
+        return DenseShares(scores.products), counts, values
 
     def label(
-        self, scores: Array, slopes: Array, bias: Array, weights: Array, chunk: Chunk
+        self, scores: Scores, weights: Array, row_weights: Array
     ) -> tuple[Array, Array, Array]:
         """Return the component with the largest share, its weighted counts and its score."""
-        labels = np.empty(len(scores), dtype=np.int32)
-        counts, values = np.zeros(len(weights)), np.empty(len(scores))
-        arguments, shift = self._arguments(scores, slopes, bias, weights, chunk)
-        argmax_rows(*arguments, counts, values, labels)
+        n = len(scores.products)
+        labels = np.empty(n, dtype=np.int32)
+        counts, values = np.zeros(len(weights)), np.empty(n)
+        slopes, offsets, shift = self._arguments(scores, weights)
+        arguments = scores.products, slopes, offsets, row_weights, row_weights, counts, values
+        argmax_rows(*arguments, labels)
         values += shift
         return labels, counts, values
 
-    def weight_value(self, counts: Array, weights: Array) -> float:
+    def weight_value(self, counts: Array, weights: Array) -> float | None:
         """Return what of the summed values depends on the weights, for Tsallis shares.
 
         That is T (<counts, eta> - N Omega*(eta)): the Fenchel-Young loss of eta without the
-        part that depends on the shares alone [P2]_ eq. 16.
+        part that depends on the shares alone [P2]_ eq. 16. Of softmax and hard shares it is
+        sum of counts * log weights, which a prior's mode maximizes together with the prior.
         """
+        if not self.tsallis:
+            return None
         alive = weights > 0
         fit = counts[alive] @ self._prior_scores(weights)[alive]
         return float(self.temperature * (fit - counts.sum() * self._conjugate(weights)))
 
-    def _arguments(
-        self, scores: Array, slopes: Array, bias: Array, weights: Array, chunk: Chunk
-    ) -> tuple[tuple[Array, ...], float]:
-        """Return what row kernels take, and by how much they then miss the values."""
-        temperature = self.temperature or 1.0
-        offsets = self._prior_scores(weights) + bias / temperature
+    def _arguments(self, scores: Scores, weights: Array) -> tuple[Array, Array, float]:
+        """Return slopes and offsets as row kernels take them, and by how much they then miss."""
+        temperature, dtype = self.temperature or 1.0, scores.products.dtype
+        offsets = self._prior_scores(weights) + scores.bias / temperature
         shift = float(offsets.max())  # float32 offsets keep their differences
-        slopes = (slopes / temperature).astype(scores.dtype)
-        offsets = (offsets - shift).astype(scores.dtype)
-        return (scores, slopes, offsets, chunk.weights, chunk.scales), shift
+        slopes = np.ones(len(scores.products)) if scores.slopes is None else scores.slopes
+        return (slopes / temperature).astype(dtype), (offsets - shift).astype(dtype), shift
 
     def _prior_scores(self, weights: Array) -> Array:
         """Return eta: the weights as scores; -inf for a pruned component."""

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..distributions import modified_dirichlet
-from .rows import Array
+from .chunks import Array
+from .contracts import Prior
 
 
 @dataclass(frozen=True)
-class ModifiedDirichlet:
+class ModifiedDirichlet(Prior):
     """The modified Dirichlet on the weights; flat where alpha is 1 and the floor 0.
 
     A weight of zero marks a pruned component: it has left the mixture, and counts in the

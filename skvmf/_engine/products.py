@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from .._kernels.rows import add_labelled_rows
-from .posterior import DenseShares, Shares
-from .rows import Array
+from .chunks import Array
+from .shares import DenseShares, Shares
 
 SMALL = 10**6  # multiplications up to which OpenBLAS does not copy the factors first
 TILE = 512  # rows whose features stay in the processor's second cache
@@ -66,6 +66,6 @@ def feature_sums(
         if isinstance(shares, DenseShares):
             sums += np.dot(shares.resp[tile].T, values[:n])
         else:
-            labels, factors = shares.columns[tile, 0], shares.values[tile, 0]
+            labels, factors = shares.labels[tile], shares.factors[tile]
             add_labelled_rows(values[:n], labels, factors, sums)
     return sums

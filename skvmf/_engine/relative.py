@@ -10,15 +10,16 @@ Esser and Nielsen, "On the influence of enforcing model identifiability on learn
 of Gaussian mixture models", section 4.2 and algorithm 2.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
+from .chunks import Array
+from .contracts import Update
 from .coordinates import Coordinates, RelativeCoordinates
-from .covariances import Shape
 from .gaussian import Gaussian
-from .rows import Array
+from .gaussian_products import GaussianComponents
 from .statistics import Statistics
 
 MAX_HALVINGS = 1100  # from the largest to the smallest float
@@ -51,21 +52,15 @@ class MeanObjective:
         return -0.5 * float(np.sum(self.gradient(means) * (self.best - means)))
 
 
-def objective(family: Gaussian, stats: Statistics, components: Shape) -> MeanObjective:
+def objective(family: Gaussian, stats: Statistics, components: GaussianComponents) -> MeanObjective:
     """Return the objective of the means for the covariances of the components."""
-    K, d = components.means.shape
-    factors = components.cholesky
-    if family.covariance_type in ("full", "tied"):
-        precisions = np.broadcast_to(factors @ np.swapaxes(factors, -1, -2), (K, d, d))
-        counts = stats.counts[:, None, None]
-    else:
-        precisions = np.broadcast_to((factors**2).reshape(K, -1), (K, d))
-        counts = stats.counts[:, None]
+    precisions = family.type.each_precision(components.cholesky, *components.means.shape)
+    counts = stats.counts.reshape((-1,) + (1,) * (precisions.ndim - 1))
     return MeanObjective(family.sample_means(stats, components), counts * precisions)
 
 
 @dataclass(frozen=True)
-class MeanUpdate(ABC):
+class MeanUpdate(Update):
     """Means first, within the order of the coordinates; then covariances about them.
 
     Components without rows do not count in the order: they lie between their neighbours.
@@ -74,8 +69,8 @@ class MeanUpdate(ABC):
     coordinates: Coordinates
 
     def __call__(
-        self, family: Gaussian, stats: Statistics, components: Shape
-    ) -> tuple[Shape, Array]:
+        self, family: Gaussian, stats: Statistics, components: GaussianComponents
+    ) -> tuple[GaussianComponents, Array]:
         """Return better components, and which are broken."""
         alive = stats.counts > 10 * np.finfo(np.float64).eps * stats.counts.sum()
         target = objective(family, stats, components)
@@ -90,8 +85,8 @@ class MeanUpdate(ABC):
         return fresh, broken
 
     def reseed(
-        self, family: Gaussian, components: Shape, alive: Array, k: int, row: Array
-    ) -> Shape:
+        self, family: Gaussian, components: GaussianComponents, alive: Array, k: int, row: Array
+    ) -> GaussianComponents:
         """Move component k to a row, or as near to it as the order of those alive allows."""
         fresh = family.reseed(components, k, row)
         means = self.coordinates.place(components.means, alive, k, row)

@@ -4,79 +4,25 @@ Blocks depend on the shape of the data alone, so that sums do not depend on the 
 threads. On the sphere rows are scaled to unit length as they are read: the data is not copied.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 
 from .._kernels import sparse as sparse_kernels
 from .._kernels import sphere as sphere_kernels
+from .chunks import Array, Chunk, Columns, DenseChunk, SparseChunk
+from .contracts import RowSource
 from .threads import ordered_fold
 
-Array: TypeAlias = npt.NDArray[Any]
 Part = TypeVar("Part")
 
 # Inside these norms a product with unscaled rows can neither over- nor underflow.
 _SAFE_NORMS = {"f": (1e-12, 1e12), "d": (1e-100, 1e100)}
-
-
-@dataclass(frozen=True)
-class DenseChunk:
-    """Some rows of a dense matrix: what the family sees is ``scales[:, None] * X``."""
-
-    X: Array
-    weights: Array
-    scales: Array
-    start: int
-    spare: None = None
-
-    def row(self, n: int) -> Array:
-        """Return one row as the family sees it, in float64."""
-        row: Array = self.X[n].astype(np.float64) * self.scales[n]
-        return row
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The columns of a CSR block; row numbers count within the block."""
-
-    ptr: Array
-    rows: Array
-    values: Array
-
-
-@dataclass(frozen=True)
-class SparseChunk:
-    """Some rows of a CSR matrix, and where a fit needs them, their columns.
-
-    `spare` holds sums that have been added to others, to be filled again: at this size fresh
-    pages cost as much as the sums themselves.
-    """
-
-    indptr: Array
-    indices: Array
-    data: Array
-    n_features: int
-    weights: Array
-    scales: Array
-    start: int
-    columns: Columns | None
-    spare: list[Array]
-
-    def row(self, n: int) -> Array:
-        """Return one row as the family sees it, in float64."""
-        dense = np.zeros(self.n_features)
-        span = slice(self.indptr[n], self.indptr[n + 1])
-        dense[self.indices[span]] = self.data[span] * self.scales[n]
-        return dense
-
-
-Chunk: TypeAlias = DenseChunk | SparseChunk
 
 
 @dataclass(frozen=True)
@@ -87,8 +33,8 @@ class _Written:
         return self
 
 
-class Rows(ABC):
-    """Weighted rows in fixed blocks.
+class Rows(RowSource):
+    """Weighted rows of an array in fixed blocks.
 
     Parameters
     ----------
@@ -99,14 +45,17 @@ class Rows(ABC):
     unit : bool
         Whether the family sees rows of unit length. Zero rows keep length zero, scale zero
         and weight zero.
+    width : int
+        How many numbers a row brings along in a step beside its features, such as one a
+        component: blocks are so small that both fit in some megabytes.
     """
 
-    def __init__(self, X: Any, weights: Array | None, *, unit: bool) -> None:
+    def __init__(self, X: Any, weights: Array | None, *, unit: bool, width: int = 1) -> None:
         self.n_rows, self.n_features = X.shape
         self.dtype: np.dtype[Any] = X.dtype
         self._X = X
-        self._weights = weights
-        n_chunks = -(-self.n_rows // self._chunk_rows())
+        self._weights = None if weights is None else _of_ordinary_size(weights)
+        n_chunks = -(-self.n_rows // self._chunk_rows(width))
         size = -(-self.n_rows // n_chunks)
         starts = range(0, self.n_rows, size)
         self._spans = [slice(start, min(start + size, self.n_rows)) for start in starts]
@@ -153,12 +102,8 @@ class Rows(ABC):
         return self._weights * self.has_direction
 
     @abstractmethod
-    def _chunk_rows(self) -> int:
+    def _chunk_rows(self, width: int) -> int:
         """Return the largest number of rows in a block."""
-
-    @abstractmethod
-    def take(self, indices: Array) -> Array:
-        """Return some rows as the family sees them, dense float64."""
 
     @abstractmethod
     def _measure(self, i: int) -> _Written:
@@ -168,11 +113,11 @@ class Rows(ABC):
     def _chunk(self, i: int) -> Chunk:
         """Build block i."""
 
-    def _span_weights(self, span: slice) -> tuple[Array, Array]:
+    def _span_weights(self, span: slice) -> tuple[Array, Array | None]:
         n = span.stop - span.start
         weights = np.ones(n) if self._weights is None else self._weights[span]
         if self._scales is None:
-            return weights, np.ones(n)
+            return weights, None
         scales = self._scales[span]
         return np.where(scales == 0, 0.0, weights), scales
 
@@ -185,8 +130,8 @@ class Rows(ABC):
 class DenseRows(Rows):
     """Rows of a dense array of any memory order; blocks are made contiguous one at a time."""
 
-    def _chunk_rows(self) -> int:
-        return max(256, min(4096, 2**21 // int(self.n_features)))
+    def _chunk_rows(self, width: int) -> int:
+        return max(256, min(4096, 2**21 // max(int(self.n_features), width)))
 
     def take(self, indices: Array) -> Array:
         """Return some rows as the family sees them, dense float64."""
@@ -222,6 +167,7 @@ class DenseRows(Rows):
         X = np.ascontiguousarray(self._X[span])
         weights, scales = self._span_weights(span)
         if i in self._unsafe:
+            assert scales is not None
             X = np.array(X)
             sphere_kernels.normalize_rows(X)
             scales = (scales != 0).astype(np.float64)
@@ -231,12 +177,20 @@ class DenseRows(Rows):
 class SparseRows(Rows):
     """Rows of a CSR matrix; `columns=True` keeps one copy by columns for the M-step."""
 
-    def __init__(self, X: Any, weights: Array | None, *, unit: bool, columns: bool = False) -> None:
+    def __init__(
+        self,
+        X: Any,
+        weights: Array | None,
+        *,
+        unit: bool,
+        width: int = 1,
+        columns: bool = False,
+    ) -> None:
         X = sparse.csr_array(X)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        super().__init__(X, weights, unit=unit)
+        super().__init__(X, weights, unit=unit, width=width)
         if self._unsafe:
             self._X = sparse.csr_array((X.data.copy(), X.indices, X.indptr), shape=X.shape)
             sparse_kernels.csr_normalize(X.indptr, self._X.data)
@@ -247,10 +201,10 @@ class SparseRows(Rows):
         if columns:
             self._columns = [self._by_columns(i) for i in range(len(self._spans))]
 
-    def _chunk_rows(self) -> int:
+    def _chunk_rows(self, width: int) -> int:
         # Few blocks, as each brings a part of n_features x K to add; at most 2^16 rows, as row
         # numbers are uint16.
-        return 16384
+        return max(256, min(16384, 2**23 // width))
 
     def take(self, indices: Array) -> Array:
         """Return some rows as the family sees them, dense float64."""
@@ -303,8 +257,24 @@ class SparseRows(Rows):
         )
 
 
-def make_rows(X: Any, weights: Array | None, *, unit: bool, columns: bool = False) -> Rows:
+def make_rows(
+    X: Any, weights: Array | None, *, unit: bool, width: int = 1, columns: bool = False
+) -> Rows:
     """Wrap validated dense or CSR data."""
     if sparse.issparse(X):
-        return SparseRows(X, weights, unit=unit, columns=columns)
-    return DenseRows(X, weights, unit=unit)
+        return SparseRows(X, weights, unit=unit, width=width, columns=columns)
+    return DenseRows(X, weights, unit=unit, width=width)
+
+
+def _of_ordinary_size(weights: Array) -> Array:
+    """Return weights whose largest is between 1e-20 and 1e20.
+
+    Beyond, a prior that counts single rows decides all or nothing anyway, and products with
+    weights would leave the range of floats. A weight of zero stays zero.
+    """
+    low, high = 1e-20, 1e20
+    largest = float(weights.max())
+    if largest == 0 or low <= largest <= high:
+        return weights
+    ordinary: Array = weights / largest * min(max(largest, low), high)
+    return ordinary

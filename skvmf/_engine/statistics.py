@@ -1,28 +1,29 @@
-"""What passes between the answers of a mixture: parameters one way, statistics the other."""
+"""What a step hands round: parameters one way, statistics the other."""
 
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from .rows import Array
+from .chunks import Array
 
 
 @dataclass(frozen=True)
 class Params:
     """Weights and the family's components, and what has befallen components in this fit.
 
-    `reseeded` marks those that were moved to a row, `resting` those whose weight is on the
-    floor of the weight prior.
+    `reseeded` marks those that have been moved to a row or pruned, which happens once;
+    `on_floor` those whose weight is the least that the weight prior allows. There may be one
+    weight more than components: the background's.
     """
 
     weights: Array
     components: Any
     reseeded: Array
-    resting: Array
+    on_floor: Array
 
     @classmethod
-    def start(cls, weights: Array, components: Any) -> "Params":
+    def first(cls, weights: Array, components: Any) -> "Params":
         """Begin a fit: nothing has happened."""
         nowhere = np.zeros(len(weights), dtype=bool)
         return cls(weights, components, nowhere, nowhere)
@@ -37,15 +38,16 @@ class Statistics:
     """What blocks of rows add up to.
 
     `value` is the weighted sum of the rows' posterior values, `total` the sum of weights,
-    `counts` (K,) and the tuple `moments` are the family's. `worst_value` and `worst_row` are
-    the least likely row's, the first on ties. The first moments of what has been added go to
-    `spare`, to be filled again.
+    `counts` (K,) and the tuple `moments` are the family's, about the points `origins` (K, d)
+    or about zero. `worst_value` and `worst_row` are the least likely row's, the first on
+    ties. The first moments of what has been added go to `spare`, to be filled again.
     """
 
     value: float
     total: float
     counts: Array
     moments: tuple[Array, ...]
+    origins: Array | None
     worst_value: float
     worst_row: Array
     spare: list[Array] | None = None
@@ -61,3 +63,20 @@ class Statistics:
         if other.spare is not None:
             other.spare.append(other.moments[0])
         return self
+
+    def scaled(self, factor: float) -> "Statistics":
+        """Return the statistics of the same rows with their weights multiplied."""
+        return replace(
+            self,
+            value=factor * self.value,
+            total=factor * self.total,
+            counts=factor * self.counts,
+            moments=tuple(factor * moment for moment in self.moments),
+            spare=None,
+        )
+
+    def of_first(self, n_components: int) -> "Statistics":
+        """Leave out the counts of what has a weight and is no component of the family."""
+        if n_components == len(self.counts):
+            return self
+        return replace(self, counts=self.counts[:n_components])

@@ -5,64 +5,48 @@ from typing import Any
 
 import numpy as np
 
-from .posterior import FenchelYoungPosterior
-from .priors import ModifiedDirichlet
-from .rows import Array
+from .chunks import Array
+from .contracts import Family, Posterior, Prior, Update, WeightUpdate
 from .statistics import Statistics
 
 
 @dataclass(frozen=True)
-class ClosedForm:
+class ClosedForm(Update):
     """Components that maximize the penalised expected log-likelihood: EM."""
 
-    def __call__(self, family: Any, stats: Statistics, components: Any) -> tuple[Any, Array]:
+    def __call__(self, family: Family, stats: Statistics, components: Any) -> tuple[Any, Array]:
         """Return the family's maximum, and which components are broken."""
-        better: tuple[Any, Array] = family.maximize(stats, components)
-        return better
+        return family.maximize(stats, components)
 
-    def reseed(self, family: Any, components: Any, alive: Array, k: int, row: Array) -> Any:
+    def reseed(self, family: Family, components: Any, alive: Array, k: int, row: Array) -> Any:
         """Move component k to a row."""
         return family.reseed(components, k, row)
 
 
 @dataclass(frozen=True)
-class MapWeights:
+class MapWeights(WeightUpdate):
     """Weights at the mode of their posterior.
 
     For a Tsallis posterior and a prior that is not flat the mode is only a good guess: the
     old weights stay where new ones would lower the bound (the guard is derived here).
     """
 
-    def __call__(
-        self,
-        posterior: FenchelYoungPosterior,
-        prior: ModifiedDirichlet,
-        counts: Array,
-        weights: Array,
-    ) -> Array:
+    def __call__(self, posterior: Posterior, prior: Prior, counts: Array, weights: Array) -> Array:
         """Return the weights for the next step."""
         better = prior.mode(counts)
-        exact = prior.flat or not posterior.tsallis
-        if exact or not np.array_equal(better > 0, weights > 0):
+        old = posterior.weight_value(counts, weights)
+        if old is None or prior.flat or not np.array_equal(better > 0, weights > 0):
             return better
-
-        def bound(weights: Array) -> float:
-            """Return what of the bound depends on the weights, the shares being given."""
-            return posterior.weight_value(counts, weights) + prior.log_density(weights)
-
-        return better if bound(better) >= bound(weights) else weights
+        new = posterior.weight_value(counts, better)
+        assert new is not None
+        gained = new + prior.log_density(better) >= old + prior.log_density(weights)
+        return better if gained else weights
 
 
 @dataclass(frozen=True)
-class FixedWeights:
+class FixedWeights(WeightUpdate):
     """Weights that stay as they are."""
 
-    def __call__(
-        self,
-        posterior: FenchelYoungPosterior,
-        prior: ModifiedDirichlet,
-        counts: Array,
-        weights: Array,
-    ) -> Array:
+    def __call__(self, posterior: Posterior, prior: Prior, counts: Array, weights: Array) -> Array:
         """Return the weights for the next step."""
         return weights

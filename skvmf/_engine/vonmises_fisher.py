@@ -4,27 +4,31 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .._kernels import chords as chord_kernels
 from .._kernels import rows as row_kernels
 from .._kernels import sparse as sparse_kernels
-from .._kernels import sphere as sphere_kernels
 from ..distributions import vonmises_fisher as vmf
-from .posterior import DenseShares, Shares
+from .chunks import Array, Chunk, DenseChunk, SparseChunk
+from .contracts import Family
 from .products import tall_dot
-from .rows import Array, Chunk, DenseChunk, SparseChunk
+from .shares import DenseShares, HardShares, Scores, Shares
 from .statistics import Statistics
 
 # Densities of shares below which visiting the positive ones alone is cheaper than a product.
 PACK_DENSE, PACK_SPARSE = 1 / 8, 1 / 32
 MAX_CONCENTRATION = 1e12  # of fitted and given components
+CHORD_CONCENTRATION = 4e5  # from which kappa times the rounding of a cosine is felt
 
 
 @dataclass(frozen=True)
-class Components:
-    """Parameters of K components and the arrays derived from them, made once a step.
+class DirectionalComponents:
+    """K von Mises-Fisher components, and the arrays derived from them once a step.
 
     `directions` (d, K) are unit columns; `lengths` (K,) and `complements` (K,) are the mean
     resultant length r and 1 - r; log p = kappa m.x + `log_normalizers`. Float32 rows are
-    scored in float64 where `wide`; dense rows by their chords to the means where `tight`.
+    scored in float64 where `in_float64`. DirectionalComponents `by_chords` (K, boolean) are so
+    concentrated that 1 - m.x is taken from the chord between row and direction; `origins`
+    (K, d) are their directions, with nan for other components, or None where there are none.
     """
 
     directions: Array
@@ -32,12 +36,13 @@ class Components:
     complements: Array
     concentrations: Array
     log_normalizers: Array
-    wide: bool
-    tight: bool
+    in_float64: bool
+    by_chords: Array
+    origins: Array | None
 
 
 @dataclass(frozen=True)
-class VonMisesFisher:
+class VonMisesFisher(Family):
     """Von Mises-Fisher components in mean or natural parameters.
 
     Parameters
@@ -60,7 +65,9 @@ class VonMisesFisher:
     prior_strength: float = 0.0
     prior_length: float = 0.0
 
-    def components(self, directions: Array, lengths: Array, complements: Array) -> Components:
+    def components(
+        self, directions: Array, lengths: Array, complements: Array
+    ) -> DirectionalComponents:
         """Derive all arrays from unit columns, mean resultant lengths r and 1 - r."""
         complements = np.maximum(complements, max(1e-12, (self.dim - 1) * 5e-13))
         lengths = np.minimum(lengths, 1 - complements)
@@ -71,38 +78,39 @@ class VonMisesFisher:
         else:
             psi = vmf.negentropy(lengths, self.dim, complement=complements, method=self.method)
             log_partition = kappa * lengths - psi
-        largest = kappa.max()
-        return Components(
+        largest, by_chords = kappa.max(), kappa > CHORD_CONCENTRATION
+        return DirectionalComponents(
             np.ascontiguousarray(directions),
             np.broadcast_to(lengths, kappa.shape).copy(),
             np.broadcast_to(complements, kappa.shape).copy(),
             kappa,
             -log_partition - vmf.log_sphere_area(self.dim),
-            wide=bool(largest > min(16_000, 84 * (self.dim - 1))),
-            tight=bool(largest > 4e5),
+            in_float64=bool(largest > min(16_000, 84 * (self.dim - 1))),
+            by_chords=by_chords,
+            origins=np.where(by_chords[:, None], directions.T, np.nan) if by_chords.any() else None,
         )
 
     def kmeans(self) -> "VonMisesFisher":
         """Return the family of which hard EM with equal weights is spherical k-means."""
         return replace(self, tied=True, method="exact", prior_strength=0.0)
 
-    def from_centres(self, centres: Array) -> Components:
+    def from_centres(self, centres: Array) -> DirectionalComponents:
         """Return components of moderate concentration in the directions of `centres`."""
         half = np.full(len(centres), 0.5)
         return self.components(np.ascontiguousarray(centres.T), half, half)
 
-    def centres(self, components: Components) -> Array:
+    def centres(self, components: DirectionalComponents) -> Array:
         """Return the mean directions, (K, d)."""
         return components.directions.T
 
-    def from_means(self, means: Array) -> Components:
+    def from_means(self, means: Array) -> DirectionalComponents:
         """Derive the components from mean parameters (K, d) inside the unit ball."""
         lengths = np.linalg.norm(means, axis=1)
         directions = means.T / np.where(lengths > 0, lengths, 1.0)
         directions[0, lengths == 0] = 1.0
         return self.components(np.ascontiguousarray(directions), lengths, 1 - lengths)
 
-    def from_natural(self, directions: Array, concentrations: Array) -> Components:
+    def from_natural(self, directions: Array, concentrations: Array) -> DirectionalComponents:
         """Derive the components from directions (K, d) of any length and kappa (K,)."""
         if (concentrations > MAX_CONCENTRATION).any():
             raise ValueError(
@@ -115,8 +123,9 @@ class VonMisesFisher:
         complements = vmf.mean_resultant_length(concentrations, self.dim, complement=True)
         return self.components(np.ascontiguousarray(units.T), lengths, complements)
 
-    def refreshed(self, fresh: "VonMisesFisher") -> "VonMisesFisher":
+    def refreshed(self, fresh: Family) -> "VonMisesFisher":
         """Return a newly made family with this one's anchor."""
+        assert isinstance(fresh, VonMisesFisher)
         if fresh.dim != self.dim:
             raise ValueError(f"The fit to go on from has {self.dim} features, not {fresh.dim}.")
         return replace(fresh, prior_length=self.prior_length)
@@ -131,48 +140,69 @@ class VonMisesFisher:
         """Log-density of a row without direction: the uniform one."""
         return -float(vmf.log_sphere_area(self.dim))
 
-    def scores(self, chunk: Chunk, components: Components) -> tuple[Array, Array, Array]:
-        """Return (n, K) scores, (n,) slopes, (K,) biases: log p = slopes * scores + bias."""
-        kappa = components.concentrations
-        if isinstance(chunk, SparseChunk):
-            scores = _sparse_dot(chunk, components.directions, wide=components.wide)
-            scores *= kappa.astype(scores.dtype)
-        elif components.tight:
-            scores = self._half_squared_chords(chunk, components)
-            scores *= kappa
-            return scores, np.ones(len(scores)), kappa + components.log_normalizers
-        else:
-            dtype = np.float64 if components.wide else chunk.X.dtype
-            natural = (components.directions * kappa).astype(dtype, copy=False)
-            scores = tall_dot(chunk.X.astype(dtype, copy=False), natural)
-        return scores, chunk.scales, components.log_normalizers
+    def scores(self, chunk: Chunk, components: DirectionalComponents) -> Scores:
+        """Return the log-densities of the rows of a block."""
+        kappa, bias = components.concentrations, components.log_normalizers
+        products = _products(chunk, components.directions, kappa, wide=components.in_float64)
+        by_chords = components.by_chords
+        if not by_chords.any():
+            return Scores(products, bias, chunk.scales)
+        assert chunk.scales is not None
+        products *= chunk.scales[:, None]
+        tight = kappa[by_chords]
+        cosines = products[:, by_chords] / tight
+        products[:, by_chords] = -tight * _shortfalls(chunk, components, cosines)
+        return Scores(products, bias + np.where(by_chords, kappa, 0.0))
 
-    def moments(self, chunk: Chunk, shares: Shares, components: Components) -> tuple[Array, ...]:
-        """Return the weighted sums of rows (d, K), and for dense tight rows of 1 - m.x (K,)."""
+    def moments(
+        self, chunk: Chunk, shares: Shares, components: DirectionalComponents
+    ) -> tuple[Array, ...]:
+        """Return the weighted sums of rows (d, K) and, for components by chords, of 1 - m.x."""
         K = len(components.lengths)
-        if isinstance(chunk, SparseChunk):
-            return (_sparse_sums(chunk, shares, K),)
+        sums = (
+            _dense_sums(chunk, shares, K)
+            if isinstance(chunk, DenseChunk)
+            else _sparse_sums(chunk, shares, K)
+        )
         deficits = np.zeros(K)
-        if components.tight:
-            chords = self._half_squared_chords(chunk, components)
-            deficits -= _weigh(chords, shares, chunk)
-        return _dense_sums(chunk, shares, K), deficits
+        if components.by_chords.any():
+            deficits[components.by_chords] = _deficits(chunk, shares, components)
+        return sums, deficits
 
-    def maximize(self, stats: Statistics, components: Components) -> tuple[Components, Array]:
+    def origins(self, components: DirectionalComponents) -> Array | None:
+        """Return the directions (K, d) that 1 - m.x is about, if it is summed at all."""
+        return components.origins
+
+    def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
+        """Return the statistics with sums of 1 - m.x about other directions (K, d)."""
+        sums, deficits = stats.moments
+        if origins is None:
+            return replace(stats, moments=(sums, np.zeros_like(deficits)), origins=None)
+        plain = stats.counts - np.einsum("dk,kd->k", sums, origins)
+        if stats.origins is not None:  # then the difference of two directions does not cancel
+            moved = deficits + np.einsum("dk,kd->k", sums, stats.origins - origins)
+            plain = np.where(np.isnan(moved), plain, moved)
+        return replace(stats, moments=(sums, np.nan_to_num(plain)), origins=origins)
+
+    def maximize(
+        self, stats: Statistics, components: DirectionalComponents
+    ) -> tuple[DirectionalComponents, Array]:
         """Return the maximum a posteriori components, none of them broken.
 
         An empty component keeps its parameters.
-
-        The sums in `stats` are used up: they become the directions.
         """
         counts = stats.counts
         full = counts > 0
-        directions = stats.moments[0]
-        lengths = _unit_columns(directions, counts)
+        directions, lengths = _unit_columns(stats.moments[0], counts)
         directions[:, lengths == 0] = components.directions[:, lengths == 0]
         complements = 1 - lengths
-        if components.tight and len(stats.moments) == 2:
-            lengths, complements = self._tight_lengths(directions * lengths, stats, components)
+        if stats.origins is not None:
+            tight = ~np.isnan(stats.origins[:, 0]) & full
+            lengths[tight], complements[tight] = _tight_lengths(
+                directions[:, tight] * lengths[tight],
+                stats.moments[1][tight] / counts[tight],
+                stats.origins[tight].T,
+            )
         n_prior = self.prior_strength
         if self.tied:
             n_prior *= len(full)
@@ -187,7 +217,9 @@ class VonMisesFisher:
             complements = np.where(full, complements, components.complements)
         return self.components(directions, lengths, complements), np.zeros_like(full)
 
-    def reseed(self, components: Components, k: int, row: Array) -> Components:
+    def reseed(
+        self, components: DirectionalComponents, k: int, row: Array
+    ) -> DirectionalComponents:
         """Move component k to a row, with the mean of all resultant lengths."""
         directions = components.directions.copy()
         directions[:, k] = row
@@ -197,7 +229,7 @@ class VonMisesFisher:
         lengths[k], complements[k] = lengths.mean(), complements.mean()
         return self.components(directions, lengths, complements)
 
-    def log_prior(self, components: Components) -> float:
+    def log_prior(self, components: DirectionalComponents) -> float:
         """Return n0 sum of r0 kappa - Phi(kappa); a pruned component keeps its term."""
         if self.prior_strength == 0:
             return 0.0
@@ -209,9 +241,9 @@ class VonMisesFisher:
         """Centre the prior on the pooled resultant length of a first partition."""
         return replace(self, prior_length=min(_pooled_length(stats), 1 - 1e-6))
 
-    def start(
-        self, stats: Statistics, components: Components, centres: Array | None = None
-    ) -> Components:
+    def initial(
+        self, stats: Statistics, components: DirectionalComponents, centres: Array | None = None
+    ) -> DirectionalComponents:
         """Make first components from a partition, all with its pooled concentration.
 
         `centres` (K, d) overrides the directions of the partition; an empty part gets some
@@ -231,42 +263,17 @@ class VonMisesFisher:
 
     def distances(self, chunk: Chunk, centres: Array) -> Array:
         """Return 1 - x.c for unit rows c of `centres`, never negative."""
+        assert chunk.scales is not None
         if isinstance(chunk, DenseChunk):
             cosines = np.dot(chunk.X, centres.T.astype(chunk.X.dtype))
         else:
-            cosines = _sparse_dot(chunk, np.ascontiguousarray(centres.T), wide=True)
+            cosines = _sparse_dot(chunk, centres.T, wide=True)
         distances: Array = np.maximum(1 - cosines * chunk.scales[:, None], 0)
         return distances
 
-    def _tight_lengths(
-        self, means: Array, stats: Statistics, components: Components
-    ) -> tuple[Array, Array]:
-        """Return r and 1 - r from sums about the current directions, without cancellation.
 
-        With a the mean's component along the old direction, 1 - a is known directly, and
-        1 - r = (1 - a) - p.p / (r + a) for the perpendicular component p.
-        """
-        deficits = stats.moments[1] / np.where(stats.counts > 0, stats.counts, 1.0)
-        along = 1 - deficits
-        across = means - components.directions * np.einsum("dk,dk->k", means, components.directions)
-        squares = np.einsum("dk,dk->k", across, across)
-        lengths = np.hypot(along, np.sqrt(squares))
-        complements = deficits - squares / np.maximum(lengths + along, np.finfo(float).tiny)
-        return lengths, complements
-
-    def _half_squared_chords(self, chunk: DenseChunk, components: Components) -> Array:
-        chords = np.empty((len(chunk.X), len(components.lengths)))
-        sphere_kernels.half_squared_chords(
-            chunk.X.astype(np.float64, copy=False),
-            chunk.scales,
-            np.ascontiguousarray(components.directions.T),
-            chords,
-        )
-        return chords
-
-
-def _unit_columns(sums: Array, counts: Array) -> Array:
-    """Scale columns (d, K) to unit length in place; return their lengths per unit of count.
+def _unit_columns(sums: Array, counts: Array) -> tuple[Array, Array]:
+    """Return columns (d, K) of unit length, and their lengths per unit of count.
 
     Where nothing but rounding is left of a sum its length is 0. Sums are no longer than their
     counts, which are divided out first where squares might overflow.
@@ -275,12 +282,25 @@ def _unit_columns(sums: Array, counts: Array) -> Array:
     if 1e-100 < scale < 1e100:
         scale = 1.0
     else:
-        sums /= scale
+        sums = sums / scale
     norms = np.sqrt(np.einsum("dk,dk->k", sums, sums))
     lengths: Array = norms * scale / np.where(counts > 0, counts, 1.0)
     lengths[lengths < 1e-150] = 0
-    sums /= np.where(lengths > 0, norms, 1.0)
-    return lengths
+    return sums / np.where(lengths > 0, norms, 1.0), lengths
+
+
+def _tight_lengths(means: Array, deficits: Array, directions: Array) -> tuple[Array, Array]:
+    """Return r and 1 - r of mean parameters (d, m) about old directions (d, m).
+
+    With a the mean's component along the old direction, 1 - a is known directly, as
+    `deficits`, and 1 - r = (1 - a) - p.p / (r + a) for the perpendicular component p: nothing
+    cancels.
+    """
+    along = 1 - deficits
+    across = means - directions * np.einsum("dk,dk->k", means, directions)
+    squares = np.einsum("dk,dk->k", across, across)
+    lengths = np.hypot(along, np.sqrt(squares))
+    return lengths, deficits - squares / np.maximum(lengths + along, np.finfo(float).tiny)
 
 
 def _means(stats: Statistics) -> Array:
@@ -294,24 +314,52 @@ def _pooled_length(stats: Statistics) -> float:
     return min(float(lengths @ stats.counts / stats.counts.sum()), 1.0)
 
 
-def _weigh(chords: Array, shares: Shares, chunk: DenseChunk) -> Array:
-    """Sum the chords by share; shares carry the rows' scales, chords do not need them."""
-    chords /= np.where(chunk.scales > 0, chunk.scales, 1.0)[:, None]
+def _products(chunk: Chunk, directions: Array, kappa: Array, *, wide: bool) -> Array:
+    """Return kappa m.x of the rows as they are stored, (n, K); in float64 where `wide`."""
+    if isinstance(chunk, SparseChunk):
+        products = _sparse_dot(chunk, directions, wide=wide)
+        products *= kappa.astype(products.dtype)
+        return products
+    dtype = np.float64 if wide else chunk.X.dtype
+    natural = (directions * kappa).astype(dtype, copy=False)
+    return tall_dot(chunk.X.astype(dtype, copy=False), natural)
+
+
+def _shortfalls(chunk: Chunk, components: DirectionalComponents, cosines: Array) -> Array:
+    """Turn cosines (n, m) of rows with the directions by chords into 1 - m.x, in place."""
+    assert chunk.scales is not None
+    directions = np.ascontiguousarray(components.directions[:, components.by_chords].T)
+    if isinstance(chunk, SparseChunk):
+        arguments = chunk.indptr, chunk.indices, chunk.data
+        chord_kernels.csr_shortfalls(*arguments, chunk.scales, directions, cosines)
+    else:
+        chord_kernels.shortfalls(chunk.X, chunk.scales, directions, cosines)
+    return cosines
+
+
+def _deficits(chunk: Chunk, shares: Shares, components: DirectionalComponents) -> Array:
+    """Return sums of 1 - m.x (m,) by share, for the components by chords.
+
+    Shares carry the rows' scales; chords are of rows of unit length, and do not need them.
+    """
+    assert chunk.scales is not None
+    tight = np.flatnonzero(components.by_chords)
+    ones = np.ones(len(tight))
+    cosines = _products(chunk, components.directions[:, tight], ones, wide=True)
+    gaps = _shortfalls(chunk, components, cosines * chunk.scales[:, None])
+    gaps /= np.where(chunk.scales > 0, chunk.scales, 1.0)[:, None]
     if isinstance(shares, DenseShares):
-        total: Array = np.einsum("nk,nk->k", shares.resp, chords)
+        total: Array = np.einsum("nk,nk->k", shares.resp[:, tight], gaps)
         return total
-    total = np.zeros(chords.shape[1])
-    np.add.at(
-        total,
-        shares.columns[:, 0],
-        shares.values[:, 0] * chords[np.arange(len(chords)), shares.columns[:, 0]],
-    )
+    own = shares.labels[:, None] == tight
+    total = np.einsum("nk,nk,n->k", own, gaps, shares.factors)
     return total
 
 
 def _sparse_dot(chunk: SparseChunk, matrix: Array, *, wide: bool) -> Array:
     dtype = np.float64 if wide else chunk.data.dtype
-    product = np.empty((len(chunk.scales), matrix.shape[1]), dtype=dtype)
+    product = np.empty((len(chunk.indptr) - 1, matrix.shape[1]), dtype=dtype)
+    matrix = np.ascontiguousarray(matrix)
     sparse_kernels.csr_dot(chunk.indptr, chunk.indices, chunk.data, matrix, product)
     return product
 
@@ -322,11 +370,10 @@ def _dense_sums(chunk: DenseChunk, shares: Shares, K: int) -> Array:
         product: Array = np.dot(X.T, shares.resp).astype(np.float64, copy=False)
         return product
     sums = np.zeros((K, chunk.X.shape[1]))
-    packed = shares.packed() if isinstance(shares, DenseShares) else shares
-    if packed.columns.shape[1] == 1:
-        labels, factors = packed.columns[:, 0], packed.values[:, 0]
-        row_kernels.add_labelled_rows(chunk.X, labels, factors, sums)
+    if isinstance(shares, HardShares):
+        row_kernels.add_labelled_rows(chunk.X, shares.labels, shares.factors, sums)
     else:
+        packed = shares.packed()
         row_kernels.add_packed_rows(chunk.X, packed.sizes, packed.columns, packed.values, sums)
     return sums.T
 
@@ -339,7 +386,7 @@ def _sparse_sums(chunk: SparseChunk, shares: Shares, K: int) -> Array:
         return sums
     sums = _empty_sums(chunk, K)
     sums[:] = 0
-    packed = shares.packed() if isinstance(shares, DenseShares) else shares
+    packed = shares.packed()
     sparse_kernels.csr_scatter(
         chunk.indptr, chunk.indices, chunk.data, packed.sizes, packed.columns, packed.values, sums
     )

@@ -1,4 +1,4 @@
-"""Dense rows and the unit sphere: safe lengths, and squared chords without cancellation."""
+"""Dense rows and the unit sphere: safe lengths."""
 
 import numpy as np
 
@@ -42,15 +42,3 @@ def normalize_rows(X):
         norm = np.sqrt(squares)
         for j in range(row.shape[0]):
             row[j] = (row[j] / largest) / norm
-
-
-@row_kernel
-def half_squared_chords(X, scales, directions, out):
-    """out[n, k] = -||scales[n] x_n - m_k||^2 / 2 with directions (K, d), all float64."""
-    for n in range(X.shape[0]):
-        for k in range(directions.shape[0]):
-            total = 0.0
-            for j in range(X.shape[1]):
-                gap = scales[n] * X[n, j] - directions[k, j]
-                total += gap * gap
-            out[n, k] = -0.5 * total

@@ -1,11 +1,11 @@
 """How a mixture shares out the rows of a table of vectors: once a row, whatever counts it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
-from .._engine.posterior import dense_resp
+from .._engine.shares import dense_resp
 
 TABLE_BYTES = 2**23  # selected rows of a table are copied by so much at a time
 
@@ -30,7 +30,7 @@ class Shares:
 def share(mixture, table, used):
     """Share out the rows of a table that are in `used` (None: all) among the components."""
     V, K = len(table), len(mixture.weights_)
-    posterior, family, params = mixture._posterior(), mixture._family, mixture._params
+    posterior, fitted = mixture._posterior(), mixture._fitted
     packed = posterior.tsallis or posterior.temperature == 0
     resp = {} if packed else np.zeros((V, K)) if used is not None else np.empty((V, K))
     scales = np.zeros(V)
@@ -39,10 +39,9 @@ def share(mixture, table, used):
 
         def write(chunk, span, rows=rows, part=part):
             mine = span if rows is None else rows[span]
-            plain = replace(chunk, scales=np.ones(len(chunk.scales)))
-            scores = family.scores(chunk, params.components)
-            found, *_ = posterior.assign(*scores, params.weights, plain)
-            scales[mine] = chunk.scales
+            scores = fitted.family.scores(chunk, fitted.params.components)
+            found, *_ = posterior.assign(scores, fitted.weights, chunk.weights)
+            scales[mine] = 1.0 if chunk.scales is None else chunk.scales
             if packed:
                 resp[span.start if rows is None else mine[0]] = sparse.csr_array(
                     dense_resp(found, K)

@@ -1,17 +1,23 @@
-"""What Gaussian mixtures have in common: covariances of four shapes, and plain data checks."""
+"""What Gaussian mixtures have in common: covariance types, and plain data checks."""
 
 from dataclasses import replace
 from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._engine.chunks import Array
+from .._engine.contracts import RowSource
+from .._engine.covariances import COVARIANCE_TYPES, CovarianceType
+from .._engine.fitted import FittedMixture
 from .._engine.gaussian import Gaussian
+from .._engine.gaussian_products import GaussianComponents
 from .._engine.statistics import Params
 from .._sklearn import Interval, StrOptions
 from ..distributions._arguments import checked_array
 from ._base import BaseMixture
-from ._starts import checked_means, checked_weights
+from ._initialization import Initialization, checked_means
 
 _FAR = 1e100  # beyond, rows are moved in along their direction, so that squares stay finite
 
@@ -19,14 +25,21 @@ _FAR = 1e100  # beyond, rows are moved in along their direction, so that squares
 class BaseGaussianMixture(BaseMixture):
     """Means and covariances: validation, starts, attributes and samples."""
 
+    _family_class = Gaussian
+    _components_class = GaussianComponents
+    _parameter_attributes = BaseMixture._parameter_attributes | {
+        "covariances_",
+        "precisions_",
+        "precisions_cholesky_",
+    }
     _parameter_constraints = BaseMixture._parameter_constraints | {
-        "covariance_type": [StrOptions({"full", "tied", "diag", "spherical"})],
+        "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
         "precisions_init": ["array-like", None],
     }
 
     @classmethod
-    def from_parameters(cls, weights, means, covariances, **params):
+    def from_parameters(cls, weights: Any, means: Any, covariances: Any, **params: Any) -> Self:
         """Build a usable mixture without a fit.
 
         Parameters
@@ -59,128 +72,107 @@ class BaseGaussianMixture(BaseMixture):
         >>> mixture.predict([[1.0], [3.0]])
         array([0, 1])
         """
+        given = means
         means = checked_means(means, "means")
         refuse_overflow(means, "means holds")
-        mixture = cls._for_parameters(len(means), params)
-        mixture._family = Gaussian(means.shape[1], mixture.covariance_type, mixture.reg_covar)
-        covariances = mixture._check_matrices(covariances, means.shape[1], "covariances")
-        components = mixture._family.components(means, covariances)
+        mixture = cls._from_parameters(len(means), params)
+        family = Gaussian(means.shape[1], mixture.covariance_type, float(mixture.reg_covar))
+        covariances = mixture._checked_matrices(covariances, means.shape[1], "covariances")
+        components = family.components(means, covariances)
         refuse_singular(components, "covariances")
-        mixture.n_features_in_ = means.shape[1]
-        weights = checked_weights(weights, len(means), "weights")
-        mixture._publish(Params.start(weights, components))
-        return mixture
+        return mixture._publish_given(family, weights, components, given)
 
-    def _validate(self, X, reset):
-        X = super()._validate(X, reset)
-        if reset:
-            refuse_overflow(X, "The data holds")
-        elif largest(X) > _FAR:
-            return X * np.minimum(1, _FAR / np.maximum(np.abs(X).max(axis=1, keepdims=True), _FAR))
-        return X
+    @property
+    def _covariance_type(self) -> CovarianceType:
+        return COVARIANCE_TYPES[self.covariance_type]
 
-    def _make_family(self, rows):
+    def _check_data(self, X: Any) -> None:
+        refuse_overflow(X, "The data holds")
+
+    def _moved_in(self, X: Any) -> Any:
+        if largest(X) <= _FAR:
+            return X
+        return X * np.minimum(1, _FAR / np.maximum(np.abs(X).max(axis=1, keepdims=True), _FAR))
+
+    def _make_family(self, rows: RowSource) -> Gaussian:
         scale = rows.mean_variance() or 1.0
         return Gaussian(rows.n_features, self.covariance_type, float(self.reg_covar), scale=scale)
 
-    def _checked_start(self, rows):
-        covariances = None
-        if self.precisions_init is not None:
-            covariances = self._first_covariances(rows.n_features)
-        return replace(super()._checked_start(rows), covariances=covariances)
+    def _initialization(self, rows: RowSource) -> Initialization:
+        given = super()._initialization(rows)
+        if self.precisions_init is None:
+            return given
+        return replace(given, covariances=self._first_covariances(rows.n_features))
 
-    def _checked_means_init(self, rows):
+    def _checked_means_init(self, rows: RowSource) -> Array:
         means = super()._checked_means_init(rows)
         refuse_overflow(means, "means_init holds")
         return means
 
-    def _start(self, start, rows, rng):
-        family, params = super()._start(start, rows, rng)
-        if start.covariances is None:
-            return family, params
-        components = family.components(params.components.means, start.covariances)
-        return family, Params.start(params.weights, components)
+    def _adjusted(self, given: Initialization, family: Any, params: Params) -> Params:
+        if given.covariances is None:
+            return params
+        components = family.components(params.components.means, given.covariances)
+        return replace(params, components=components)
 
-    def _first_covariances(self, d):
+    def _first_covariances(self, d: int) -> Array:
         """Return the inverses of `precisions_init`."""
-        precisions = self._check_matrices(self.precisions_init, d, "precisions_init")
+        precisions = self._checked_matrices(self.precisions_init, d, "precisions_init")
         family, origin = Gaussian(d, self.covariance_type), np.zeros((self.n_components, d))
         with np.errstate(over="ignore", divide="ignore"):
             try:
-                covariances = invert(precisions, self.covariance_type)
+                covariances = self._covariance_type.inverse(precisions)
             except np.linalg.LinAlgError:
                 covariances = np.full_like(precisions, np.nan)
             refuse_singular(family.components(origin, covariances), "precisions_init")
         return covariances
 
-    def _check_matrices(self, matrices, d, name):
-        K = self.n_components
-        shapes = {"full": (K, d, d), "tied": (d, d), "diag": (K, d), "spherical": (K,)}
+    def _checked_matrices(self, matrices: Any, d: int, name: str) -> Array:
         matrices = checked_array(matrices, name).astype(np.float64)
-        expected = shapes[self.covariance_type]
+        kind = self._covariance_type
+        expected = kind.shape(self.n_components, d)
         if matrices.shape != expected or not np.isfinite(matrices).all():
             raise ValueError(
                 f"{name} should be finite and, for covariance_type={self.covariance_type!r}, of "
                 f"shape {expected}, got {matrices.shape}."
             )
-        if matrices.ndim > 1 and self.covariance_type in ("full", "tied"):
-            if not np.allclose(matrices, np.swapaxes(matrices, -1, -2)):
-                raise ValueError(f"{name} should be symmetric and positive definite.")
-        elif not (matrices > 0).all():
-            raise ValueError(f"{name} should be positive.")
-        return matrices
+        if not kind.is_definite(matrices):
+            raise ValueError(f"{name} should be {kind.definite}.")
+        checked: Array = matrices
+        return checked
 
-    def _attributes(self, params):
-        components = params.components
-        cholesky = components.cholesky
-        square = self._family.covariance_type in ("full", "tied")
-        return super()._attributes(params) | {
+    def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
+        components = fitted.params.components
+        return super()._attributes(fitted) | {
             "means_": components.means,
             "covariances_": components.covariances,
-            "precisions_cholesky_": cholesky,
-            "precisions_": cholesky @ np.swapaxes(cholesky, -1, -2) if square else cholesky**2,
+            "precisions_cholesky_": components.cholesky,
+            "precisions_": fitted.family.type.precisions(components.cholesky),
         }
 
-    def _n_parameters(self):
+    def _n_parameters(self) -> int:
         check_is_fitted(self)
         K, d = self.n_active_components_, self.n_features_in_
         return self._n_covariance_parameters() + K * d + K - 1
 
-    def _n_covariance_parameters(self):
-        K, d = self.n_active_components_, self.n_features_in_
-        sizes = {
-            "full": K * d * (d + 1) // 2,
-            "tied": d * (d + 1) // 2,
-            "diag": K * d,
-            "spherical": K,
-        }
-        return sizes[self._family.covariance_type]
+    def _n_covariance_parameters(self) -> int:
+        kind = self._fitted.family.type
+        n_parameters: int = kind.n_parameters(self.n_active_components_, self.n_features_in_)
+        return n_parameters
 
-    def _draw(self, counts, rng):
-        return np.vstack(
-            [
-                mean + rng.standard_normal((count, len(mean))) @ root.T
-                for mean, root, count in zip(self.means_, self._roots(), counts, strict=True)
-            ]
-        )
-
-    def _roots(self):
-        """Return a root of each covariance, (n_components, n_features, n_features)."""
-        K, d = self.means_.shape
-        if self._family.covariance_type == "full":
-            return np.linalg.cholesky(self.covariances_)
-        if self._family.covariance_type == "tied":
-            return np.tile(np.linalg.cholesky(self.covariances_), (K, 1, 1))
-        variances = np.reshape(self.covariances_, (K, -1))
-        return np.eye(d) * np.sqrt(variances)[:, :, None]
+    def _draw(self, counts: Array, rng: np.random.RandomState) -> Array:
+        components = self._fitted.params.components
+        kind = self._fitted.family.type
+        drawn: Array = kind.draw(components.means, components.covariances, counts, rng)
+        return drawn
 
 
-def largest(X):
+def largest(X: Array) -> float:
     """Return the largest magnitude in an array."""
     return max(abs(float(X.max())), abs(float(X.min())))
 
 
-def refuse_overflow(X, holder):
+def refuse_overflow(X: Array, holder: str) -> None:
     """Refuse rows or means whose squares overflow."""
     if X.size and largest(X) > _FAR:
         raise ValueError(
@@ -189,7 +181,7 @@ def refuse_overflow(X, holder):
         )
 
 
-def refuse_singular(components, name):
+def refuse_singular(components: GaussianComponents, name: str) -> None:
     """Refuse covariances or precisions, given by name, that are singular."""
     with np.errstate(over="ignore", invalid="ignore"):
         sound = np.isfinite(components.covariances).all() and np.isfinite(components.log_det).all()
@@ -197,10 +189,3 @@ def refuse_singular(components, name):
             raise ValueError(
                 f"{name} should be symmetric and positive definite, with finite inverses."
             )
-
-
-def invert(matrices, covariance_type):
-    """Return the inverses of covariances or precisions of one shape."""
-    if covariance_type in ("full", "tied"):
-        return np.linalg.inv(matrices)
-    return 1 / matrices

@@ -1,38 +1,43 @@
 """What a fit keeps of its way: the means of every iteration."""
 
+from typing import Any
+
+from .._engine.chunks import Array
+from .._engine.em import EMResult, OnIteration
+from .._engine.progress import Attributes, Finish, Progress
+
 
 class PathRecorder:
-    """A fit's `Progress` that also keeps the means of every iteration of every start.
+    """A fit's `Progress` that also keeps the means of every iteration of every stage.
 
     Parameters
     ----------
     progress : Progress
-        What reports starts and iterations.
+        What reports stages and iterations.
     """
 
-    def __init__(self, progress):
+    def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._paths = []
+        self._paths: list[tuple[EMResult, list[Array]]] = []
 
-    def flat_start(self, index):
-        """Return what `run_em` calls under a flat prior, which is not on the path."""
-        return self._progress.flat_start(index)
-
-    def start(self, index):
-        """Return what `run_em` calls after each iteration of a start, and after all."""
-        on_iteration, finish = self._progress.start(index)
+    def task(
+        self, title: str, attributes: Attributes | None = None, max_iter: int | None = None
+    ) -> tuple[OnIteration, Finish]:
+        """Return what `run_em` calls after each iteration of a stage, and after all."""
+        on_iteration, finish = self._progress.task(title, attributes, max_iter)
         path = []
 
-        def record(n_iter, bounds, params):
+        def record(n_iter: int, bounds: list[float], params: Any) -> bool:
             path.append(params.components.means)
             return on_iteration(n_iter, bounds, params)
 
-        def finish_path(result):
-            self._paths.append((result, path))
+        def finish_path(result: EMResult | None = None) -> None:
+            if result is not None:
+                self._paths.append((result, path))
             finish(result)
 
         return record, finish_path
 
-    def path_to(self, result):
+    def path_to(self, result: EMResult) -> list[Array]:
         """Return the means on the way to a result."""
         return next(path for end, path in self._paths if end is result)

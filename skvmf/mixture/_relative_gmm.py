@@ -1,17 +1,28 @@
 """RelativeGMM: a Gaussian mixture whose components are in order."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from .._engine.chunks import Array, DenseChunk
+from .._engine.contracts import Family, RowSource, Update
 from .._engine.coordinates import AbsoluteCoordinates, RelativeCoordinates
+from .._engine.em import EMResult
+from .._engine.fitted import FittedMixture
+from .._engine.gaussian import Gaussian
 from .._engine.mixture import MixtureModel
+from .._engine.priors import ModifiedDirichlet
+from .._engine.progress import Progress
 from .._engine.relative import GradientStep, RelativeECM, RelativeEM
 from .._engine.statistics import Params
 from .._engine.updates import ClosedForm, FixedWeights, MapWeights
 from .._sklearn import Interval, StrOptions
 from ._gaussian import BaseGaussianMixture
+from ._initialization import Initialization
 from ._progress import PathRecorder
 
 _PARAMETERS = ("weights", "means", "covariances")
@@ -170,6 +181,7 @@ default='kmeans'
     array([0, 1])
     """
 
+    _parameter_attributes = BaseGaussianMixture._parameter_attributes | {"differences_"}
     _parameter_constraints = BaseGaussianMixture._parameter_constraints | {
         "coordinates": [StrOptions({"relative", "absolute"})],
         "solver": [StrOptions({"ecm", "em", "gradient"})],
@@ -182,34 +194,34 @@ default='kmeans'
 
     def __init__(
         self,
-        n_components=2,
+        n_components: int = 2,
         *,
-        coordinates="relative",
-        solver="ecm",
-        ordering_feature=0,
-        clearance=0.0,
-        learning_rate=0.1,
-        covariance_type="full",
-        reg_covar=1e-6,
-        precisions_init=None,
-        free_parameters=_PARAMETERS,
-        store_path=False,
-        entmax_alpha=1.0,
-        temperature=1.0,
-        weight_concentration_prior=1.0,
-        weight_floor=None,
-        flat_start=True,
-        n_init=1,
-        init_params="kmeans",
-        weights_init=None,
-        means_init=None,
-        tol=1e-3,
-        max_iter=100,
-        random_state=None,
-        warm_start=False,
-        verbose=0,
-        verbose_interval=10,
-    ):
+        coordinates: str = "relative",
+        solver: str = "ecm",
+        ordering_feature: int = 0,
+        clearance: float = 0.0,
+        learning_rate: float = 0.1,
+        covariance_type: str = "full",
+        reg_covar: float = 1e-6,
+        precisions_init: ArrayLike | None = None,
+        free_parameters: Sequence[str] = _PARAMETERS,
+        store_path: bool = False,
+        entmax_alpha: float = 1.0,
+        temperature: float = 1.0,
+        weight_concentration_prior: ArrayLike = 1.0,
+        weight_floor: float | None = None,
+        flat_start: bool = True,
+        n_init: int = 1,
+        init_params: ArrayLike = "kmeans",
+        weights_init: ArrayLike | None = None,
+        means_init: ArrayLike | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+    ) -> None:
         self.n_components = n_components
         self.coordinates = coordinates
         self.solver = solver
@@ -237,20 +249,13 @@ default='kmeans'
         self.verbose = verbose
         self.verbose_interval = verbose_interval
 
-    def _validate(self, X, reset):
-        X = super()._validate(X, reset)
-        if reset:
-            self._check_names()
-            self._check_ordering_feature(X.shape[1])
-        return X
-
     @classmethod
-    def _for_parameters(cls, n_components, params):
-        mixture = super()._for_parameters(n_components, params)
+    def _from_parameters(cls, n_components: int, params: dict[str, Any]) -> Self:
+        mixture = super()._from_parameters(n_components, params)
         mixture._check_names()
         return mixture
 
-    def _check_names(self):
+    def _check_names(self) -> None:
         """Refuse parameters that do not go together."""
         free = list(self.free_parameters)
         if "means" not in free or not set(free) <= set(_PARAMETERS):
@@ -269,18 +274,26 @@ default='kmeans'
                 f"{self.free_parameters!r} fixes them: add 'weights', or leave the prior at 1."
             )
 
-    def _check_ordering_feature(self, n_features):
+    def _check_data(self, X: Any) -> None:
+        super()._check_data(X)
+        self._check_names()
+        self._check_ordering_feature(X.shape[1])
+
+    def _check_ordering_feature(self, n_features: int) -> None:
         if self.ordering_feature >= n_features:
             raise ValueError(
                 f"ordering_feature={self.ordering_feature} is out of range: there are "
                 f"{n_features} features, counted from 0."
             )
 
-    def _check_clearance(self, rows):
-        """Refuse a clearance with which the means would not fit between the rows."""
+    def _check_rows(self, rows: RowSource) -> None:
+        """Refuse a clearance with which the means would not fit between the rows, too."""
+        super()._check_rows(rows)
+        if self.clearance == 0:
+            return
         ends = []
 
-        def measure(chunk, span):
+        def measure(chunk: DenseChunk, span: slice) -> None:
             values = chunk.X[chunk.weights > 0, self.ordering_feature]
             ends.append((values.min(initial=np.inf), values.max(initial=-np.inf)))
 
@@ -294,64 +307,73 @@ default='kmeans'
                 f"{highest - lowest:.6g}. Reduce clearance or n_components."
             )
 
-    def _coordinates(self):
+    def _coordinates(self) -> AbsoluteCoordinates | RelativeCoordinates:
         if self.coordinates == "absolute":
             return AbsoluteCoordinates()
         squared = self.solver == "gradient"
         return RelativeCoordinates(int(self.ordering_feature), float(self.clearance), squared)
 
-    def _make_family(self, rows):
-        if self.clearance > 0:
-            self._check_clearance(rows)
+    def _make_family(self, rows: RowSource) -> Gaussian:
         return replace(super()._make_family(rows), fixed="covariances" not in self.free_parameters)
 
-    def _model(self, weight_prior):
+    def _model(self, family: Family, weight_prior: ModifiedDirichlet) -> MixtureModel:
         weight_update = MapWeights() if "weights" in self.free_parameters else FixedWeights()
-        return MixtureModel(
-            self._family, self._posterior(), weight_prior, weight_update, self._update()
-        )
+        return MixtureModel(family, self._posterior(), weight_prior, weight_update, self._update())
 
-    def _update(self):
+    def _update(self) -> Update:
         coordinates = self._coordinates()
         if self.solver == "gradient":
             return GradientStep(coordinates, float(self.learning_rate))
-        if self.coordinates == "absolute":
+        if isinstance(coordinates, AbsoluteCoordinates):
             return ClosedForm()
         return RelativeEM(coordinates) if self.solver == "em" else RelativeECM(coordinates)
 
-    def _start(self, start, rows, rng):
-        family, params = super()._start(start, rows, rng)
-        ordered = self._in_order(params, family)
-        weights, components = ordered.weights, ordered.components
-        means, covariances = components.means, components.covariances
-        given = slice(None) if self.means_init is None else self._order(self.means_init)
-        if self.weights_init is not None:
-            weights = params.weights[given]
+    # Where a fit begins: in order, and apart.
+
+    def _initialization(self, rows: RowSource) -> Initialization:
+        """Return what is given, in the order of the means where those are given."""
+        given = super()._initialization(rows)
+        if given.means is None:
+            return given
+        order = self._order(given.means)
+        means = self._apart(given.means[order], rows.mean_variance())
+        weights = None if given.weights is None else given.weights[order]
+        covariances = given.covariances
+        if covariances is not None:
+            covariances = self._covariance_type.select(covariances, order)
+        return replace(given, means=means, weights=weights, covariances=covariances)
+
+    def _adjusted(self, given: Initialization, family: Any, params: Params) -> Params:
+        order = self._order(params.components.means)
+        means = self._apart(params.components.means[order], family.scale)
+        if given.covariances is not None:
+            covariances = given.covariances
+        elif "covariances" not in self.free_parameters:
+            covariances = self._covariance_type.identity(*means.shape)
+        else:
+            covariances = self._covariance_type.select(params.components.covariances, order)
+        weights = params.weights[order]
+        if given.weights is not None:
+            weights = given.weights
         elif "weights" not in self.free_parameters:
             weights = np.full(self.n_components, 1 / self.n_components)
-        if self.precisions_init is not None:
-            covariances = params.components.covariances
-            covariances = covariances if self.covariance_type == "tied" else covariances[given]
-        elif "covariances" not in self.free_parameters:
-            covariances = replace(family, scale=1.0).from_centres(means).covariances
-        components = family.components(self._apart(means, family.scale), covariances)
-        return family, Params.start(weights, components)
+        first = Params.first(weights, family.components(means, covariances))
+        return first if given.weights is None else first.pruned()
 
-    def _checked_means_init(self, rows):
-        """Return the means given, in order and apart, so that each has rows of its own."""
-        means = super()._checked_means_init(rows)
-        return self._apart(means[self._order(means)], rows.mean_variance())
-
-    def _warm_params(self, rows):
-        family, params = super()._warm_params(rows)
+    def _warm_start(self, family: Any) -> tuple[Any, Params]:
+        """Return what a fit goes on from, in the order of today's ordering feature."""
+        family, params = super()._warm_start(family)
         components = params.components
-        means = self._apart(components.means, family.scale)
-        return family, replace(params, components=family.components(means, components.covariances))
+        order = self._order(components.means)
+        means = self._apart(components.means[order], family.scale)
+        covariances = self._covariance_type.select(components.covariances, order)
+        first = Params.first(params.weights[order], family.components(means, covariances))
+        return family, first.pruned()
 
-    def _apart(self, means, scale):
+    def _apart(self, means: Array, scale: float) -> Array:
         """Return means in order with the clearance, and more than that for a gradient."""
         coordinates = self._coordinates()
-        if self.coordinates == "absolute":
+        if not isinstance(coordinates, RelativeCoordinates):
             return means
         apart, feature = means.copy(), coordinates.feature
         wide = coordinates
@@ -360,41 +382,45 @@ default='kmeans'
         apart[:, feature] = wide.project(apart[:, feature], np.ones(len(apart)))
         return coordinates.keep_order(apart, np.ones(len(apart), dtype=bool))
 
-    def _order(self, means):
+    def _order(self, means: Array) -> Array:
         """Return what sorts means by the ordering feature."""
-        return np.argsort(np.asarray(means)[:, self.ordering_feature], kind="stable")
+        return np.argsort(means[:, self.ordering_feature], kind="stable")
 
-    def _in_order(self, params, family):
-        """Return weights and components in ascending order of the ordering feature."""
-        components = params.components
+    # What a fit leaves.
+
+    def _finished(self, fitted: FittedMixture) -> FittedMixture:
+        """Return the fit with its components in ascending order of the ordering feature."""
+        components = fitted.params.components
         self._check_ordering_feature(components.means.shape[1])
         order = self._order(components.means)
         if (np.diff(order) > 0).all():
-            return params
-        covariances = components.covariances
-        if self.covariance_type != "tied":
-            covariances = covariances[order]
-        return Params.start(
-            params.weights[order], family.components(components.means[order], covariances)
+            return fitted
+        covariances = self._covariance_type.select(components.covariances, order)
+        ordered = fitted.family.components(components.means[order], covariances)
+        params = fitted.params
+        return replace(
+            fitted,
+            params=Params(
+                params.weights[order], ordered, params.reseeded[order], params.on_floor[order]
+            ),
         )
 
-    def _best_start(self, rows, progress):
-        if not self.store_path:
-            self.path_ = None
-            return super()._best_start(rows, progress)
-        recorder = PathRecorder(progress)
-        result = super()._best_start(rows, recorder)
-        path = np.array(recorder.path_to(result))
-        self.path_ = path[:, self._order(path[-1])]
-        return result
+    def _recorder(self, progress: Progress) -> Any:
+        return PathRecorder(progress) if self.store_path else progress
 
-    def _attributes(self, params):
-        params = self._in_order(params, self._family)
-        return super()._attributes(params) | {
-            "differences_": np.diff(params.components.means, axis=0),
+    def _result_attributes(self, result: EMResult, recorder: Any) -> dict[str, Any]:
+        path = None
+        if self.store_path:
+            path = np.array(recorder.path_to(result))
+            path = path[:, self._order(path[-1])]
+        return super()._result_attributes(result, recorder) | {"path_": path}
+
+    def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
+        return super()._attributes(fitted) | {
+            "differences_": np.diff(fitted.params.components.means, axis=0),
         }
 
-    def _n_parameters(self):
+    def _n_parameters(self) -> int:
         free = super()._n_parameters()
         if "weights" not in self.free_parameters:
             free -= self.n_active_components_ - 1

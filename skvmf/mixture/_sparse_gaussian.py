@@ -1,6 +1,9 @@
 """SparseGaussianMixture: a Gaussian mixture that empties what the data does not need."""
 
 from numbers import Real
+from typing import Any
+
+from numpy.typing import ArrayLike
 
 from ._gaussian import BaseGaussianMixture
 
@@ -139,27 +142,27 @@ default='kmeans'
 
     def __init__(
         self,
-        n_components=1,
+        n_components: int = 1,
         *,
-        covariance_type="full",
-        reg_covar=1e-6,
-        entmax_alpha=1.0,
-        temperature=1.0,
-        weight_concentration_prior=None,
-        weight_floor=None,
-        flat_start=True,
-        n_init=1,
-        init_params="kmeans",
-        weights_init=None,
-        means_init=None,
-        precisions_init=None,
-        tol=1e-3,
-        max_iter=100,
-        random_state=None,
-        warm_start=False,
-        verbose=0,
-        verbose_interval=10,
-    ):
+        covariance_type: str = "full",
+        reg_covar: float = 1e-6,
+        entmax_alpha: float = 1.0,
+        temperature: float = 1.0,
+        weight_concentration_prior: ArrayLike | None = None,
+        weight_floor: float | None = None,
+        flat_start: bool = True,
+        n_init: int = 1,
+        init_params: ArrayLike = "kmeans",
+        weights_init: ArrayLike | None = None,
+        means_init: ArrayLike | None = None,
+        precisions_init: ArrayLike | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+    ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.reg_covar = reg_covar
@@ -180,7 +183,7 @@ default='kmeans'
         self.verbose = verbose
         self.verbose_interval = verbose_interval
 
-    def _prior_parameter(self):
+    def _prior_parameter(self) -> Any:
         if self.weight_concentration_prior is not None:
             return self.weight_concentration_prior
         return 1.0 if self.entmax_alpha > 1 else 0.0

@@ -1,19 +1,23 @@
 """VonMisesFisherMixture: clusters of directions."""
 
-import warnings
 from dataclasses import replace
 from numbers import Real
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.statistics import Params
-from .._engine.vonmises_fisher import VonMisesFisher
+from .._engine.chunks import Array, Chunk
+from .._engine.contracts import RowSource
+from .._engine.fitted import FittedMixture
+from .._engine.vonmises_fisher import DirectionalComponents, VonMisesFisher
 from .._sklearn import Interval, StrOptions
+from .._warnings import warn
 from ..distributions import vonmises_fisher as vmf
 from ..distributions._arguments import checked_array
 from ._base import BaseMixture
-from ._starts import checked_means, checked_weights
+from ._initialization import checked_means
 
 
 class VonMisesFisherMixture(BaseMixture):
@@ -148,6 +152,13 @@ default='kmeans'
     _accept_sparse = True
     _unit_rows = True
 
+    _family_class = VonMisesFisher
+    _components_class = DirectionalComponents
+    _parameter_attributes = BaseMixture._parameter_attributes | {
+        "mean_directions_",
+        "concentrations_",
+    }
+    _attribute_hints = {"cluster_centers_": "mean_directions_"}
     _parameter_constraints = BaseMixture._parameter_constraints | {
         "concentration_type": [StrOptions({"free", "tied"})],
         "concentration_prior": [Interval(Real, 0, None, closed="left")],
@@ -156,27 +167,27 @@ default='kmeans'
 
     def __init__(
         self,
-        n_components=1,
+        n_components: int = 1,
         *,
-        concentration_type="free",
-        concentration_prior=1.0,
-        negentropy="exact",
-        entmax_alpha=1.0,
-        temperature=1.0,
-        weight_concentration_prior=1.0,
-        weight_floor=None,
-        flat_start=True,
-        n_init=1,
-        init_params="kmeans",
-        weights_init=None,
-        means_init=None,
-        tol=1e-3,
-        max_iter=100,
-        random_state=None,
-        warm_start=False,
-        verbose=0,
-        verbose_interval=10,
-    ):
+        concentration_type: str = "free",
+        concentration_prior: float = 1.0,
+        negentropy: str = "exact",
+        entmax_alpha: float = 1.0,
+        temperature: float = 1.0,
+        weight_concentration_prior: ArrayLike = 1.0,
+        weight_floor: float | None = None,
+        flat_start: bool = True,
+        n_init: int = 1,
+        init_params: ArrayLike = "kmeans",
+        weights_init: ArrayLike | None = None,
+        means_init: ArrayLike | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+    ) -> None:
         self.n_components = n_components
         self.concentration_type = concentration_type
         self.concentration_prior = concentration_prior
@@ -199,8 +210,14 @@ default='kmeans'
 
     @classmethod
     def from_parameters(
-        cls, weights, means=None, *, mean_directions=None, concentrations=None, **params
-    ):
+        cls,
+        weights: Any,
+        means: Any = None,
+        *,
+        mean_directions: Any = None,
+        concentrations: Any = None,
+        **params: Any,
+    ) -> Self:
         """Build a usable mixture without a fit.
 
         Parameters
@@ -239,12 +256,13 @@ default='kmeans'
             raise ValueError("Give either means or mean_directions together with concentrations.")
         natural = means is None
         name = "mean_directions" if natural else "means"
-        centres = checked_means(mean_directions if natural else means, name)
+        given_centres = mean_directions if natural else means
+        centres = checked_means(given_centres, name)
         if centres.shape[1] < 2:
             raise ValueError(f"{name} should have at least two features, got {centres.shape[1]}.")
         if natural and not centres.any(axis=1).all():
             raise ValueError("mean_directions contains a zero row, which has no direction.")
-        mixture = cls._for_parameters(len(centres), params)
+        mixture = cls._from_parameters(len(centres), params)
         tied = mixture.concentration_type == "tied"
         family = VonMisesFisher(centres.shape[1], tied=tied, method=mixture.negentropy)
         if natural:
@@ -266,13 +284,10 @@ default='kmeans'
         if tied and not np.allclose(kappa, kappa[0]):
             raise ValueError(f"concentration_type='tied' asks for one concentration, got {kappa}.")
         pooled = min(float(components.lengths.mean()), 1 - 1e-6)
-        mixture._family = replace(family, prior_length=pooled)  # for a warm start
-        mixture.n_features_in_ = centres.shape[1]
-        weights = checked_weights(weights, len(centres), "weights")
-        mixture._publish(Params.start(weights, components))
-        return mixture
+        anchored = replace(family, prior_length=pooled)  # for a warm start
+        return mixture._publish_given(anchored, weights, components, given_centres)
 
-    def divergence(self, X):
+    def divergence(self, X: Any) -> Array:
         """Return the Bregman divergence of each row to each component mean.
 
         The divergence of the negative entropy psi is infinite on the sphere by psi(x) alone,
@@ -295,32 +310,32 @@ default='kmeans'
            Mises-Fisher distribution", section 1.
         """
         rows = self._new_rows(X)
+        fitted = self._fitted
         log_area = vmf.log_sphere_area(rows.n_features)
-        divergence = np.empty((rows.n_rows, len(self.weights_)), dtype=rows.dtype)
+        divergence = np.empty((rows.n_rows, len(fitted.weights)), dtype=rows.dtype)
 
-        def write(chunk, span):
-            scores, slopes, bias = self._family.scores(chunk, self._params.components)
-            divergence[span] = -(scores * slopes[:, None] + (bias + log_area))
+        def write(chunk: Chunk, span: slice) -> None:
+            scores = fitted.family.scores(chunk, fitted.params.components)
+            divergence[span] = -(scores.log_density() + log_area)
 
         rows.for_each(write)
         divergence[~rows.has_direction] = 0
         return divergence
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
-    def _make_family(self, rows):
+    def _make_family(self, rows: RowSource) -> VonMisesFisher:
         n_pseudo = self.concentration_prior * self.n_components
         if rows.total_weight < n_pseudo and rows.n_rows >= n_pseudo:
-            warnings.warn(
+            warn(
                 f"The weights of the rows sum to {rows.total_weight:.3g}, less than the "
                 f"{n_pseudo:.3g} pseudo-rows of concentration_prior, which then decides the "
                 "concentrations. A weight counts rows: let them sum to about n_samples, or "
                 "lower concentration_prior.",
                 UserWarning,
-                stacklevel=6,
             )
         return VonMisesFisher(
             rows.n_features,
@@ -329,8 +344,8 @@ default='kmeans'
             prior_strength=float(self.concentration_prior),
         )
 
-    def _validate(self, X, reset):
-        X = super()._validate(X, reset)
+    def _validated(self, X: Any, *, reset: bool) -> Any:
+        X = super()._validated(X, reset=reset)
         if X.shape[1] < 2:
             raise ValueError(
                 f"n_features = {X.shape[1]}: directions need at least two features. "
@@ -338,35 +353,34 @@ default='kmeans'
             )
         return X
 
-    def _checked_means_init(self, rows):
+    def _checked_means_init(self, rows: RowSource) -> Array:
         means = super()._checked_means_init(rows)
         largest = np.abs(means).max(axis=1, keepdims=True)
         if not (largest > 0).all():
             raise ValueError("means_init contains a zero row, which has no direction.")
         means /= largest
-        return means / np.linalg.norm(means, axis=1, keepdims=True)
+        directions: Array = means / np.linalg.norm(means, axis=1, keepdims=True)
+        return directions
 
-    def _attributes(self, params):
-        components = params.components
+    def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
+        components = fitted.params.components
         directions = np.ascontiguousarray(components.directions.T)
-        return super()._attributes(params) | {
+        return super()._attributes(fitted) | {
             "means_": directions * components.lengths[:, None],
             "mean_directions_": directions,
             "concentrations_": components.concentrations,
         }
 
-    def _n_parameters(self):
+    def _n_parameters(self) -> int:
         check_is_fitted(self)
         K = self.n_active_components_
-        n_concentrations = 1 if self._family.tied else K
+        n_concentrations = 1 if self._fitted.family.tied else K
         return K - 1 + K * (self.n_features_in_ - 1) + n_concentrations
 
-    def _draw(self, counts, rng):
+    def _draw(self, counts: Array, rng: np.random.RandomState) -> Array:
+        components = self._fitted.params.components
+        directions = np.ascontiguousarray(components.directions.T)
+        parts = zip(directions, components.concentrations, counts, strict=True)
         return np.vstack(
-            [
-                vmf.rvs(direction, kappa, size=count, random_state=rng)
-                for direction, kappa, count in zip(
-                    self.mean_directions_, self.concentrations_, counts, strict=True
-                )
-            ]
+            [vmf.rvs(mu, kappa, size=count, random_state=rng) for mu, kappa, count in parts]
         )

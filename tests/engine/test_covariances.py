@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 
 from skvmf._engine.covariances import COVARIANCE_TYPES
 from skvmf._engine.gaussian import Gaussian
-from skvmf._engine.posterior import DenseShares, PackedShares
+from skvmf._engine.shares import DenseShares, HardShares
 
 N, K, D = 700, 3, 4  # more rows than a tile
 TYPES = pytest.mark.parametrize("kind", COVARIANCE_TYPES)
@@ -50,7 +50,7 @@ def problem(kind, apart):
     rng = np.random.default_rng(0)
     means = 100 + apart * rng.normal(size=(K, D))
     shape = Gaussian(D, kind).components(means, some_covariances(kind, rng))
-    assert shape.near == (apart == 1)
+    assert shape.common_origin == (apart == 1)
     X = means[rng.integers(K, size=N)] + rng.normal(size=(N, D))
     return X, shape, rng
 
@@ -59,7 +59,7 @@ def some_shares(packed, rng):
     """Return shares, and the same as an array (N, K)."""
     if packed:
         labels, factors = rng.integers(K, size=N).astype(np.int32), rng.random(N)
-        return PackedShares.from_labels(labels, factors), np.eye(K)[labels] * factors[:, None]
+        return HardShares(labels, factors), np.eye(K)[labels] * factors[:, None]
     resp = rng.dirichlet(np.ones(K), size=N) * rng.random((N, 1))
     return DenseShares(resp.copy()), resp
 
@@ -163,12 +163,12 @@ def test_scores_of_float32_rows_near_their_component(apart, offset):
 def test_float32_is_for_close_means_of_ordinary_size():
     family = Gaussian(2, "diag")
     means = np.array([[-1.0, 0.0], [1.0, 0.0]])
-    assert family.components(1e4 + means, np.ones((2, 2))).close
-    assert family.components(15 * means, np.ones((2, 2))).close
-    assert not family.components(17 * means, np.ones((2, 2))).close
+    assert family.components(1e4 + means, np.ones((2, 2))).single_precision
+    assert family.components(15 * means, np.ones((2, 2))).single_precision
+    assert not family.components(17 * means, np.ones((2, 2))).single_precision
     for size in (1e-35, 1e35):
-        assert not family.components(size * means, np.full((2, 2), size**2)).close
-    assert not family.components(np.full((1, 2), 1e300), np.ones((1, 2))).close
+        assert not family.components(size * means, np.full((2, 2), size**2)).single_precision
+    assert not family.components(np.full((1, 2), 1e300), np.ones((1, 2))).single_precision
 
 
 @pytest.mark.parametrize("dim", [128, 129, 2000])
@@ -180,7 +180,7 @@ def test_float32_rows_of_many_features_keep_their_digits(dim):
     X = rng.normal(size=(300, dim)).astype(np.float32)
     scores = COVARIANCE_TYPES["diag"].scores(X, components)
     expected = -0.5 * ((X.astype(float)[:, None] - means) ** 2).sum(axis=2)
-    assert components.close == (dim == 128)
+    assert components.single_precision == (dim == 128)
     assert_allclose(scores, expected, rtol=0, atol=1e-4)
 
 
@@ -228,11 +228,9 @@ def test_covariances_of_moments_are_those_of_the_rows(kind, apart):
     X, shape, rng = problem(kind, apart)
     _, resp = some_shares(False, rng)
     counts, first, second = sums(X, resp, shape, kind)
-    if kind == "tied":
-        second = second / counts.sum()
-    else:
-        second = second / counts.reshape((K,) + (1,) * (second.ndim - 1))
-    found = COVARIANCE_TYPES[kind].covariances(counts, first / counts[:, None], second, 0.25)
+    own = COVARIANCE_TYPES[kind]
+    second = own.per_count(second, counts)
+    found = own.regularized(own.estimate(counts, first / counts[:, None], second), 0.25)
     full = [np.cov(X.T, aweights=share, ddof=0) + 0.25 * np.eye(D) for share in resp.T]
     expected = in_shape(kind, np.array(full), counts)
     assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
@@ -243,9 +241,9 @@ def test_covariances_of_moments_are_those_of_the_rows(kind, apart):
 def test_a_variance_of_which_rounding_alone_is_left_is_zero(kind, scale):
     point = np.full((1, D), scale * (0.1 + 0.2))
     second = {"diag": point**2 * (1 + 4e-16), "spherical": (point**2).sum(axis=1)}[kind]
-    found = COVARIANCE_TYPES[kind].covariances(np.ones(1), point, second, 0.0)
+    found = COVARIANCE_TYPES[kind].estimate(np.ones(1), point, second)
     assert_array_equal(found, np.zeros_like(found))
-    found = COVARIANCE_TYPES[kind].covariances(np.ones(1), point, second * (1 + 1e-13), 0.0)
+    found = COVARIANCE_TYPES[kind].estimate(np.ones(1), point, second * (1 + 1e-13))
     assert (found > 0).all()
 
 

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal
 
 from skvmf._engine.gaussian import Gaussian
-from skvmf._engine.posterior import DenseShares
 from skvmf._engine.rows import make_rows
+from skvmf._engine.shares import DenseShares
 from skvmf._engine.statistics import Statistics
 
 TYPES = ["full", "tied", "diag", "spherical"]
@@ -32,7 +32,8 @@ def whole(X, weights=None):
 
 def statistics(family, components, X, resp):
     moments = family.moments(whole(X), DenseShares(resp.copy()), components)
-    return Statistics(0.0, float(resp.sum()), resp.sum(axis=0), moments, 0.0, X[0])
+    counts, origins = resp.sum(axis=0), family.origins(components)
+    return Statistics(0.0, float(resp.sum()), counts, moments, origins, 0.0, X[0])
 
 
 def some_rows(n=60):
@@ -43,10 +44,11 @@ def some_rows(n=60):
 @pytest.mark.parametrize("kind", TYPES)
 def test_scores_and_biases_are_log_densities(kind):
     family, (X, _) = Gaussian(2, kind), some_rows()
-    scores, slopes, bias = family.scores(whole(X), family.components(MEANS, COVARIANCES[kind]))
+    scores = family.scores(whole(X), family.components(MEANS, COVARIANCES[kind]))
+    assert scores.slopes is None
     for k in range(2):
         density = multivariate_normal(MEANS[k], matrix(kind, COVARIANCES[kind], k))
-        assert_allclose(slopes * scores[:, k] + bias[k], density.logpdf(X), rtol=1e-11)
+        assert_allclose(scores.log_density()[:, k], density.logpdf(X), rtol=1e-11)
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -79,7 +81,7 @@ def test_weights_of_rows_may_be_small(kind):
     small, _ = family.maximize(statistics(family, components, X, 1e-3 * resp), components)
     assert_allclose(small.means, fresh.means, rtol=1e-12)
     assert_allclose(small.covariances, fresh.covariances, rtol=1e-9)
-    start = family.start(statistics(family, components, X, 1e-3 * resp), components)
+    start = family.initial(statistics(family, components, X, 1e-3 * resp), components)
     assert_allclose(start.covariances, fresh.covariances, rtol=1e-9)
 
 
@@ -87,10 +89,10 @@ def test_weights_of_rows_may_be_small(kind):
 def test_means_within_a_hundred_standard_deviations_share_an_origin(kind):
     family, centre = Gaussian(2, kind), np.array([1e6, -1e6])
     near = family.components(centre + 40 * MEANS, COVARIANCES[kind])
-    assert near.near
+    assert near.common_origin
     assert_allclose(near.origins, np.tile(near.means.mean(axis=0), (2, 1)))
     far = family.components(centre + 400 * MEANS, COVARIANCES[kind])
-    assert not far.near
+    assert not far.common_origin
     assert_array_equal(far.origins, far.means)
 
 
@@ -189,7 +191,7 @@ def test_a_start_takes_the_moments_of_a_partition(kind):
     X, _ = some_rows()
     labels = (np.arange(len(X)) % 3 == 0).astype(int)
     family = Gaussian(2, kind, reg_covar=0.01)
-    start = family.start(*partition(family, X, labels))
+    start = family.initial(*partition(family, X, labels))
     own = np.array([np.cov(X[labels == k].T, ddof=0) for k in range(2)])
     for k in range(2):
         assert_allclose(start.means[k], X[labels == k].mean(axis=0))
@@ -206,11 +208,11 @@ def test_a_start_from_centres_or_from_too_little_takes_the_covariance_of_the_dat
     few = np.zeros(len(X), dtype=int)
     few[:1] = 1
     labels = np.arange(len(X)) % 2
-    centred = family.start(*partition(family, X, labels), MEANS)
+    centred = family.initial(*partition(family, X, labels), MEANS)
     assert_array_equal(centred.means, MEANS)
     starts = [(centred, 0), (centred, 1)]
     if kind != "tied":
-        starts.append((family.start(*partition(family, X, few)), 1))
+        starts.append((family.initial(*partition(family, X, few)), 1))
     for start, k in starts:
         found = matrix(kind, start.covariances, k)
         assert_allclose(np.trace(found), np.trace(whole_covariance), rtol=1e-9)
@@ -221,7 +223,7 @@ def test_only_what_a_partition_does_not_give_is_taken_from_the_data(kind):
     X, _ = some_rows()
     labels = np.zeros(len(X), dtype=int)
     labels[:1] = 1
-    start = Gaussian(2, kind).start(*partition(Gaussian(2, kind), X, labels))
+    start = Gaussian(2, kind).initial(*partition(Gaussian(2, kind), X, labels))
     own = np.cov(X[1:].T, ddof=0)
     assert_allclose(np.trace(matrix(kind, start.covariances, 0)), np.trace(own), rtol=1e-9)
 
@@ -231,7 +233,7 @@ def test_a_tied_start_on_points_takes_the_covariance_of_the_data():
     family = Gaussian(2, "tied")
     components = family.from_centres(np.tile(X[0], (3, 1)))
     resp = np.repeat(np.eye(3), 5, axis=0)
-    start = family.start(statistics(family, components, X, resp), components)
+    start = family.initial(statistics(family, components, X, resp), components)
     assert_allclose(start.covariances, np.cov(X.T, ddof=0))
 
 
@@ -239,7 +241,7 @@ def test_a_start_on_a_line_is_refused():
     X = np.repeat(np.arange(20.0)[:, None], 2, axis=1)
     family = Gaussian(2, "full")
     with pytest.raises(ValueError, match="rows lie in a subspace.*reg_covar"):
-        family.start(*partition(family, X, np.arange(20) % 2))
+        family.initial(*partition(family, X, np.arange(20) % 2))
 
 
 def test_kmeans_is_equal_spheres_that_stay():

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
+from skvmf._engine.contracts import Update
 from skvmf._engine.em import run_em
 from skvmf._engine.gaussian import Gaussian
 from skvmf._engine.mixture import MixtureModel
@@ -36,7 +37,7 @@ def some_rows(n=50, weights=None):
 
 
 def start(means=MEANS, covariances=COVARIANCES, weights=WEIGHTS):
-    return Params.start(weights, model().family.components(means, covariances))
+    return Params.first(weights, model().family.components(means, covariances))
 
 
 def joint(X):
@@ -75,12 +76,12 @@ def test_the_bound_is_penalised_and_per_unit_of_weight():
 
 
 def test_the_bound_has_the_prior_of_the_components_too():
-    class Family:
+    class WithPrior(Gaussian):
         def log_prior(self, components):
             return -5.0
 
     stats = statistics([10, 30])
-    bound = replace(model(), family=Family()).lower_bound(stats, start())
+    bound = replace(model(), family=WithPrior(2, "spherical")).lower_bound(stats, start())
     assert bound == (stats.value - 5) / 40
 
 
@@ -89,7 +90,8 @@ def statistics(counts):
     counts = np.asarray(counts, dtype=float)
     K = len(counts)
     moments = np.zeros((K, 2)), 2 * counts  # variance 1 about the origins
-    return Statistics(0.0, counts.sum(), counts, moments, -9.0, np.array([7.0, 7.0]))
+    origins = np.arange(2.0 * K).reshape(K, 2) * 1e4
+    return Statistics(0.0, counts.sum(), counts, moments, origins, -9.0, np.array([7.0, 7.0]))
 
 
 def params(K, weights=None):
@@ -118,7 +120,7 @@ def test_a_component_is_empty_where_rounding_alone_is_left_of_it():
 
 
 def test_an_update_learns_which_components_have_rows():
-    class Update:
+    class Spy(Update):
         def __call__(self, family, stats, components):
             return components, np.array([False, False, False, True])
 
@@ -126,7 +128,7 @@ def test_an_update_learns_which_components_have_rows():
             self.seen = alive.copy(), k
             return components
 
-    update = Update()
+    update = Spy()
     replace(model(), update=update).maximize(statistics([10, 0, 0.5, 20]), params(4))
     assert_array_equal(update.seen[0], [True, False, True, False])
     assert update.seen[1] == 1
@@ -156,7 +158,7 @@ def test_a_broken_component_leaves_for_good():
 def test_a_component_leaves_when_it_rests_on_the_floor_for_two_steps():
     prior = ModifiedDirichlet(-8.0, 1e-3)  # takes nine rows, and asks for as many
     first = model(prior).maximize(statistics([50, 5, 45]), params(3))
-    assert_array_equal(first.resting, [False, True, False])
+    assert_array_equal(first.on_floor, [False, True, False])
     assert first.weights[1] == 1e-3
     second = model(prior).maximize(statistics([50, 5, 45]), first)
     assert second.weights[1] == 0 and second.reseeded[1]
@@ -168,14 +170,14 @@ def test_a_component_that_comes_off_the_floor_stays():
     prior = ModifiedDirichlet(-8.0, 1e-3)
     first = model(prior).maximize(statistics([50, 5, 45]), params(3))
     second = model(prior).maximize(statistics([50, 20, 30]), first)
-    assert not second.resting.any()
+    assert not second.on_floor.any()
     third = model(prior).maximize(statistics([50, 5, 45]), second)
-    assert third.weights[1] == 1e-3 and third.resting[1]
+    assert third.weights[1] == 1e-3 and third.on_floor[1]
 
 
 def test_a_component_with_rows_enough_may_rest():
     prior = ModifiedDirichlet(0.5, 0.2)
-    before = replace(params(2), resting=np.array([False, True]))
+    before = replace(params(2), on_floor=np.array([False, True]))
     after = model(prior).maximize(statistics([96, 4]), before)
     assert_allclose(after.weights, [0.8, 0.2])  # four rows are more than min_rows
 
@@ -183,16 +185,16 @@ def test_a_component_with_rows_enough_may_rest():
 @pytest.mark.parametrize(("count", "leaves"), [(0.5, True), (8.5, True), (9.5, False)])
 def test_a_component_may_rest_with_as_many_rows_as_the_prior_takes(count, leaves):
     prior = ModifiedDirichlet(-8.0, 0.2)
-    before = replace(params(2), resting=np.array([False, True]))
+    before = replace(params(2), on_floor=np.array([False, True]))
     after = model(prior).maximize(statistics([91, count]), before)
     assert (after.weights[1] == 0) == leaves
-    assert after.resting[1]
+    assert after.on_floor[1]
 
 
 def test_a_weight_a_little_above_the_floor_does_not_rest():
     prior = ModifiedDirichlet(1.0, 0.1)
     after = model(prior).maximize(statistics([88, 12]), params(2))
-    assert_array_equal(after.resting, [False, False])
+    assert_array_equal(after.on_floor, [False, False])
 
 
 def test_steps_compare_where_no_component_has_moved():
@@ -207,7 +209,7 @@ def test_steps_compare_where_no_component_has_moved():
 def test_a_step_that_prunes_or_moves_is_never_the_last(tol):
     """However small the change of the bound: run_em takes at least one plain step after it."""
     X, rows = some_rows(200)
-    far = Params.start(
+    far = Params.first(
         np.full(4, 0.25),
         model().family.components(np.array([*MEANS, [1e3, 1e3], [-1e3, 0]]), np.ones(4)),
     )

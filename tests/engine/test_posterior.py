@@ -5,21 +5,14 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
-from skvmf._engine.posterior import DenseShares, FenchelYoungPosterior, PackedShares, dense_resp
-from skvmf._engine.rows import DenseChunk
-
-
-def chunk(n, weights=None):
-    ones = np.ones(n)
-    return DenseChunk(np.empty((n, 0)), ones if weights is None else weights, ones, 0)
+from skvmf._engine.posterior import FenchelYoungPosterior
+from skvmf._engine.shares import DenseShares, PackedShares, Scores, dense_resp
 
 
 def assign(posterior, log_p, pi, weights=None):
-    zeros = np.zeros(log_p.shape[1])
-    n = len(log_p)
-    shares, counts, values = posterior.assign(
-        log_p.copy(), np.ones(n), zeros, pi, chunk(n, weights)
-    )
+    scores = Scores(log_p.copy(), np.zeros(log_p.shape[1]))
+    weights = np.ones(len(log_p)) if weights is None else weights
+    shares, counts, values = posterior.assign(scores, pi, weights)
     return dense_resp(shares, len(pi)), counts, values
 
 
@@ -93,7 +86,7 @@ def test_labels_have_the_largest_share(alpha):
     log_p, pi, _ = problem(500)
     posterior = FenchelYoungPosterior(alpha, 1.0)
     q, _, _ = assign(posterior, log_p, pi)
-    labels, _, _ = posterior.label(log_p.copy(), np.ones(500), np.zeros(4), pi, chunk(500))
+    labels, _, _ = posterior.label(Scores(log_p, np.zeros(4)), pi, np.ones(500))
     assert_allclose(q[np.arange(500), labels], q.max(axis=1))
 
 

@@ -9,11 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import block_diag
 from scipy.special import logsumexp
 
+from skvmf._engine.chunks import DenseChunk
 from skvmf._engine.coordinates import AbsoluteCoordinates, RelativeCoordinates
 from skvmf._engine.gaussian import Gaussian
-from skvmf._engine.posterior import DenseShares
 from skvmf._engine.relative import GradientStep, RelativeECM, RelativeEM, objective
-from skvmf._engine.rows import DenseChunk
+from skvmf._engine.shares import DenseShares
 from skvmf._engine.statistics import Statistics
 from skvmf._engine.updates import ClosedForm
 
@@ -42,9 +42,10 @@ def problem(seed, covariance_type="full", K=3, d=2, n=60, fixed=False):
 
 
 def statistics(X, resp, family, components):
-    chunk = DenseChunk(X, resp.sum(axis=1), np.ones(len(X)), 0)
+    chunk = DenseChunk(X, resp.sum(axis=1), None, 0)
     moments = family.moments(chunk, DenseShares(resp), components)
-    return Statistics(0.0, resp.sum(), resp.sum(axis=0), moments, 0.0, X[0])
+    origins = family.origins(components)
+    return Statistics(0.0, resp.sum(), resp.sum(axis=0), moments, origins, 0.0, X[0])
 
 
 def full_precisions(family, components):
@@ -232,9 +233,8 @@ def test_a_gradient_step_follows_the_log_likelihood(covariance_type, kind, clear
 
     def log_prob(means):
         shape = family.components(means, components.covariances)
-        chunk = DenseChunk(X, weights, np.ones(len(X)), 0)
-        scores, slopes, bias = family.scores(chunk, shape)
-        return scores * slopes[:, None] + bias + np.log(pi)
+        scores = family.scores(DenseChunk(X, weights, None, 0), shape)
+        return scores.log_density() + np.log(pi)
 
     def log_likelihood(here):
         total = logsumexp(log_prob(coordinates.to_means(here)), axis=1)

@@ -8,7 +8,8 @@ from skvmf._engine.statistics import Params, Statistics
 
 def part(value, worst, spare=None):
     moments = (np.full((2, 3), value), np.full(2, value))
-    return Statistics(value, 2 * value, np.full(2, value), moments, worst, np.full(3, value), spare)
+    row = np.full(3, value)
+    return Statistics(value, 2 * value, row[:2].copy(), moments, None, worst, row, spare)
 
 
 def test_statistics_add():
@@ -37,7 +38,7 @@ def test_sums_that_have_been_added_are_free_to_be_filled_again():
 
 
 def test_at_a_start_nothing_has_happened():
-    params = Params.start(np.array([1.0, 0.0]), "components")
-    assert not params.reseeded.any() and not params.resting.any()
+    params = Params.first(np.array([1.0, 0.0]), "components")
+    assert not params.reseeded.any() and not params.on_floor.any()
     assert_array_equal(params.pruned().reseeded, [False, True])
     assert_array_equal(params.reseeded, [False, False])

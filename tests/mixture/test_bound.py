@@ -66,5 +66,5 @@ def test_bound_never_falls(family, posterior, prior):
     )
     weights = np.random.default_rng(0).uniform(0.5, 1.5, size=150)
     mixture.fit(sparse.csr_array(X) if "CSR" in family else X, sample_weight=weights)
-    assert not mixture._params.reseeded.any()  # a re-seeded component may lower the bound
+    assert not mixture._fitted.params.reseeded.any()  # a re-seeded component may lower the bound
     assert_bound_never_falls(mixture)

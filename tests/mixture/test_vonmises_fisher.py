@@ -536,7 +536,7 @@ def test_an_empty_component_is_reseeded_once_then_pruned():
     X = np.repeat(np.eye(3)[:2], 50, axis=0)
     options = dict(n_components=3, means_init=[[1, 0, 0], [0, 1, 0], [-1, -1, 0]], temperature=0)
     moved = VonMisesFisherMixture(max_iter=1, **options).fit(X)
-    assert moved._params.reseeded.tolist() == [False, False, True]
+    assert moved._fitted.params.reseeded.tolist() == [False, False, True]
     assert np.abs(X - moved.mean_directions_[2]).sum(axis=1).min() < 1e-12  # to a row
     mixture = VonMisesFisherMixture(max_iter=20, **options).fit(X)
     assert_finite(mixture, X)
@@ -560,7 +560,7 @@ def test_rows_of_another_number_of_features_never_reach_the_kernels():
     mixture = VonMisesFisherMixture(2, random_state=0).fit(X)
     with pytest.raises(ValueError, match="n_samples >= n_components"):
         mixture.fit(np.ones((1, 4000)))
-    with pytest.raises(ValueError, match="fitted to 4"):
+    with pytest.raises(ValueError, match="expecting 4 features"):
         mixture.predict(np.ones((3, 4000)))
 
 

@@ -1,0 +1,77 @@
+"""A block of rows as a family sees it."""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class DenseChunk:
+    """Some rows of a dense matrix.
+
+    The family sees ``scales[:, None] * X``, or X where `scales` is None. `start` is the number
+    of the first row.
+    """
+
+    X: Array
+    weights: Array
+    scales: Array | None
+    start: int
+    spare: None = None
+
+    @property
+    def factors(self) -> Array:
+        """What a row's share is multiplied by: its weight times its scale."""
+        return self.weights if self.scales is None else self.weights * self.scales
+
+    def row(self, n: int) -> Array:
+        """Return one row as the family sees it, in float64."""
+        row: Array = self.X[n].astype(np.float64)
+        return row if self.scales is None else row * self.scales[n]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a CSR block; row numbers count within the block."""
+
+    ptr: Array
+    rows: Array
+    values: Array
+
+
+@dataclass(frozen=True)
+class SparseChunk:
+    """Some rows of a CSR matrix, and where a fit needs them, their columns.
+
+    `spare` holds sums that have been added to others, to be filled again: at this size fresh
+    pages cost as much as the sums themselves.
+    """
+
+    indptr: Array
+    indices: Array
+    data: Array
+    n_features: int
+    weights: Array
+    scales: Array | None
+    start: int
+    columns: Columns | None
+    spare: list[Array]
+
+    @property
+    def factors(self) -> Array:
+        """What a row's share is multiplied by: its weight times its scale."""
+        return self.weights if self.scales is None else self.weights * self.scales
+
+    def row(self, n: int) -> Array:
+        """Return one row as the family sees it, in float64."""
+        dense = np.zeros(self.n_features)
+        span = slice(self.indptr[n], self.indptr[n + 1])
+        dense[self.indices[span]] = self.data[span]
+        return dense if self.scales is None else dense * self.scales[n]
+
+
+Chunk: TypeAlias = DenseChunk | SparseChunk

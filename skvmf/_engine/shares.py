@@ -1,0 +1,110 @@
+"""What passes between a family and a posterior: scores one way, shares the other."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from .._kernels.rows import pack_rows
+from .chunks import Array
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Log-densities as matrix products leave them: slopes[:, None] * products + bias.
+
+    Parameters
+    ----------
+    products : ndarray of shape (n, K)
+        float32 or float64; a posterior works in it, so it is used up.
+    bias : ndarray of shape (K,)
+        What each component adds.
+    slopes : ndarray of shape (n,) or None
+        What each row multiplies by; None is one, and what every family without row scales has.
+    """
+
+    products: Array
+    bias: Array
+    slopes: Array | None = None
+
+    def log_density(self) -> Array:
+        """Return the log-density of each row under each component, (n, K)."""
+        products = self.products if self.slopes is None else self.products * self.slopes[:, None]
+        return products + self.bias
+
+    def with_component(self, log_density: float) -> "Scores":
+        """Add a last component that has the same log-density everywhere."""
+        blank = np.zeros((len(self.products), 1), dtype=self.products.dtype)
+        return Scores(np.hstack([self.products, blank]), np.append(self.bias, log_density),
+                      self.slopes)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class DenseShares:
+    """Each component's share of each row times the row's factor, (n, K)."""
+
+    resp: Array
+
+    def denser_than(self, fraction: float) -> bool:
+        """Whether more than a fraction of the shares is not zero; one in each row is not."""
+        if self.resp.shape[1] * fraction < 1:
+            return True
+        positive = np.count_nonzero(self.resp != 0)  # of booleans: ten times as fast as of floats
+        return bool(positive > fraction * self.resp.size)
+
+    def packed(self) -> "PackedShares":
+        """Return the non-zeros of each row."""
+        n, K = self.resp.shape
+        shares = PackedShares(
+            np.empty(n, dtype=np.int32), np.empty((n, K), dtype=np.int32), np.empty_like(self.resp)
+        )
+        pack_rows(self.resp, shares.sizes, shares.columns, shares.values)
+        return shares
+
+    def of_first(self, n_components: int) -> "DenseShares":
+        """Leave out the components from a number on."""
+        if n_components == self.resp.shape[1]:
+            return self
+        return DenseShares(np.ascontiguousarray(self.resp[:, :n_components]))
+
+
+@dataclass(frozen=True)
+class HardShares:
+    """The one component that has each row, (n,) int32, and the row's factor, (n,)."""
+
+    labels: Array
+    factors: Array
+
+    def packed(self) -> "PackedShares":
+        """Return the same as one non-zero a row."""
+        ones = np.ones(len(self.labels), dtype=np.int32)
+        return PackedShares(ones, self.labels[:, None], self.factors[:, None])
+
+    def of_first(self, n_components: int) -> "HardShares":
+        """Leave out the components from a number on: their rows go to the first for nothing."""
+        lost = self.labels >= n_components
+        if not lost.any():
+            return self
+        labels = np.where(lost, 0, self.labels).astype(np.int32)
+        return HardShares(labels, np.where(lost, 0.0, self.factors))
+
+
+@dataclass(frozen=True)
+class PackedShares:
+    """Non-zero shares: in row n the first ``sizes[n]`` of `columns` and `values`, (n, m)."""
+
+    sizes: Array
+    columns: Array
+    values: Array
+
+
+Shares: TypeAlias = DenseShares | HardShares
+
+
+def dense_resp(shares: Shares, n_components: int) -> Array:
+    """Return the shares as an (n, K) array."""
+    if isinstance(shares, DenseShares):
+        return shares.resp
+    resp = np.zeros((len(shares.labels), n_components))
+    np.put_along_axis(resp, shares.labels[:, None], shares.factors[:, None], axis=1)
+    return resp

@@ -1,0 +1,84 @@
+"""Fitted attributes: what predictions are made of, read-only, and as arrays in a pickle."""
+
+from dataclasses import fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .._engine.fitted import FittedMixture
+from .._engine.statistics import Params
+from .._version import stamp, unstamp
+
+
+class FittedAttributes:
+    """Keeps the attributes that follow from a fit's parameters in step with them.
+
+    `_family_class` and `_components_class` are what a pickle's arrays become again, and
+    `_parameter_attributes` the names that only a fit or `from_parameters` may set.
+    """
+
+    _fitted: FittedMixture
+    _family_class: ClassVar[type]
+    _components_class: ClassVar[type]
+    _parameter_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"weights_", "means_", "n_active_components_", "effective_n_components_"}
+    )
+
+    def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _publish(self, fitted: FittedMixture, **others: Any) -> None:
+        """Set the fit and all its attributes, in one step."""
+        own = {name: _read_only(value) for name, value in self._attributes(fitted).items()}
+        published = vars(self) | own | others | {"_fitted": fitted}
+        object.__setattr__(self, "__dict__", published)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "_fitted":  # as callbacks do for the estimator of an iteration
+            self._publish(value)
+            return
+        if name in self._parameter_attributes:
+            raise AttributeError(
+                f"{name} is what a fit has found, and predictions are not made of what it is set "
+                f"to: build a mixture of given parameters with {type(self).__name__}"
+                ".from_parameters."
+            )
+        super().__setattr__(name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
+        fitted = state.pop("_fitted", None)
+        if fitted is not None:
+            state = {k: v for k, v in state.items() if k not in self._parameter_attributes}
+            params = fitted.params
+            state["_fit"] = {
+                "family": _as_dict(fitted.family),
+                "components": _as_dict(params.components),
+                "weights": params.weights,
+                "reseeded": params.reseeded,
+                "on_floor": params.on_floor,
+            }
+        return stamp(state)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = unstamp(state, type(self).__name__)
+        fit = state.pop("_fit", None)
+        super().__setstate__(state)  # type: ignore[misc]
+        if fit is not None:
+            family = self._family_class(**fit["family"])
+            components = self._components_class(**fit["components"])
+            params = Params(fit["weights"], components, fit["reseeded"], fit["on_floor"])
+            self._publish(FittedMixture(family, params))
+
+
+def _as_dict(part: Any) -> dict[str, Any]:
+    """Return a dataclass's fields; unlike `asdict`, without copies."""
+    return {field.name: getattr(part, field.name) for field in fields(part)}
+
+
+def _read_only(value: Any) -> Any:
+    """Return an array as one that cannot be written to; the engine's own stays as it is."""
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return value

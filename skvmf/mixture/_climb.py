@@ -1,0 +1,106 @@
+"""The starts of one fit, and the best of them."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from .._engine.contracts import Family, RowSource
+from .._engine.em import EMResult, run_em
+from .._engine.fitted import FittedMixture
+from .._engine.initialization import KMEANS_MAX_ITER
+from .._engine.priors import ModifiedDirichlet
+from .._engine.progress import Progress
+from .._engine.statistics import Params
+from .._warnings import warn
+from ._initialization import Initialization
+
+
+class Climb:
+    """Runs the loop from every start of a fit.
+
+    Parameters
+    ----------
+    estimator : BaseMixture
+        Its parameters say how.
+    rows : RowSource
+        The data.
+    prior : ModifiedDirichlet
+        The prior on the weights.
+    progress : Progress
+        What is told of every stage.
+    """
+
+    def __init__(
+        self, estimator: Any, rows: RowSource, prior: ModifiedDirichlet, progress: Progress
+    ) -> None:
+        self._estimator = estimator
+        self._rows = rows
+        self._prior = prior
+        self._progress = progress
+
+    def best(
+        self, given: Initialization, family: Family, n_starts: int
+    ) -> tuple[FittedMixture, EMResult]:
+        """Return the fit with the largest bound, the first of equals."""
+        rng = check_random_state(self._estimator.random_state)
+        best: tuple[FittedMixture, EMResult] | None = None
+        for i in range(n_starts):
+            watch, finish = self._progress.task(f"k-means {i}", max_iter=KMEANS_MAX_ITER)
+            own, params = given.first(family, self._rows, rng, watch)
+            finish()
+            if best is not None:  # one anchor for all starts, so that bounds can be compared
+                own = best[0].family.refreshed(own)
+            params = self._estimator._adjusted(given, own, params)
+            params = self._after_flat_start(own, params, i)
+            fitted, result = self.from_params(own, params, i)
+            if best is None or result.bounds[-1] > best[1].bounds[-1]:
+                best = fitted, result
+        assert best is not None
+        return best
+
+    def from_params(
+        self, family: Family, params: Params, i: int = 0
+    ) -> tuple[FittedMixture, EMResult]:
+        """Return the fit that some parameters lead to."""
+        params = replace(params, weights=self._prior.lift(params.weights))
+        result = self._run(family, params, self._prior, f"Start {i}")
+        return self._estimator._finished(FittedMixture(family, result.params)), result
+
+    def _after_flat_start(self, family: Family, params: Params, i: int) -> Params:
+        """Run EM under a flat prior first, where the prior would take weight away."""
+        estimator, prior = self._estimator, self._prior
+        if np.all(prior.alpha >= 1) or estimator.max_iter == 0:
+            return params
+        if estimator.flat_start:
+            params = self._run(family, params, ModifiedDirichlet(), f"Flat start {i}").params
+        counts = params.weights * self._rows.total_weight
+        if estimator.n_components > 1 and np.all(counts + prior.alpha <= 1):
+            warn(
+                f"weight_concentration_prior={estimator._prior_parameter()} outweighs the data "
+                f"at once and leaves one component: the largest holds {counts.max():.6g} rows, "
+                f"and only above {1 - counts.max():.6g} does the prior leave more than one.",
+                UserWarning,
+            )
+        return params
+
+    def _run(
+        self, family: Family, params: Params, prior: ModifiedDirichlet, title: str
+    ) -> EMResult:
+        estimator = self._estimator
+
+        def attributes(params: Params) -> dict[str, Any]:
+            return {"_fitted": estimator._finished(FittedMixture(family, params))}
+
+        watch, finish = self._progress.task(title, attributes)
+        result = run_em(
+            estimator._model(family, prior),
+            self._rows,
+            params,
+            max_iter=estimator.max_iter,
+            tol=estimator.tol,
+            on_iteration=watch,
+        )
+        finish(result if title.startswith("Start") else None)
+        return result

@@ -1,0 +1,45 @@
+"""What to write here instead of what is written elsewhere."""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+_PARAMETERS = {
+    "n_clusters": "components are counted by n_components",
+    "n_jobs": "a fit uses all cores; limit them with threadpoolctl.threadpool_limits or "
+    "OMP_NUM_THREADS",
+    "kappa": "concentrations are estimated; from_parameters takes given ones",
+    "nruns": "starts are counted by n_init",
+    "force_weights": "weights stay as given in RelativeGMM with free_parameters",
+}
+
+
+class ArgumentHints:
+    """Says what a parameter or attribute of other libraries is called here."""
+
+    _attribute_hints: ClassVar[dict[str, str]] = {"cluster_centers_": "means_"}
+
+    def __new__(cls, *args: Any, **parameters: Any) -> Self:
+        """Refuse parameters that other libraries have."""
+        for name in parameters:
+            if name in _PARAMETERS:
+                raise TypeError(f"{cls.__name__} has no parameter {name!r}: {_PARAMETERS[name]}.")
+        return super().__new__(cls)
+
+    def __getattr__(self, name: str) -> Any:
+        hint = self._attribute_hints.get(name)
+        here = "" if hint is None else f": what other libraries call so is {hint} here"
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{here}")
+
+
+def refuse_texts(X: Any) -> None:
+    """Refuse texts where rows of numbers are expected."""
+    if hasattr(X, "to_numpy") and getattr(X, "ndim", 2) == 1:  # a series of texts
+        X = X.to_numpy()
+    first = X[0] if isinstance(X, list | tuple | np.ndarray) and len(X) > 0 else None
+    if isinstance(X, str) or isinstance(first, str):
+        raise ValueError(
+            "X holds texts, and a mixture takes rows of numbers. Turn the texts into rows first, "
+            "for example with sklearn.feature_extraction.text.TfidfVectorizer or a sentence "
+            "encoder; both can be steps of a Pipeline."
+        )
