@@ -1,23 +1,36 @@
 """The one door for private or version-dependent scikit-learn names."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
-from sklearn.base import _fit_context as fit_context
+from sklearn import base
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn import callback
+    from sklearn.callback import CallbackSupportMixin
 except ImportError:  # scikit-learn < 1.9 has no callbacks
+    callback = None
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stand in for scikit-learn's mixin: an estimator without callbacks."""
 
-    def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the method as it is."""
-        return method
+
+def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:
+    """Validate the estimator's parameters before the method; types are kept."""
+    return cast(
+        Callable[[Method], Method],
+        base._fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation),
+    )
+
+
+def with_callbacks(method: Method) -> Method:
+    """Manage the callbacks of a fit, where scikit-learn has them; types are kept."""
+    return method if callback is None else cast(Method, callback.with_callbacks(method))
 
 
 def check_sample_weight(sample_weight: Any, X: Any) -> Any:

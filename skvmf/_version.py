@@ -1,16 +1,17 @@
 """The one place that says which version this is, and stamps pickles with it."""
 
 import warnings
+from typing import Any
 
 __version__ = "0.1.0.dev0"
 
 
-def stamp(state):
+def stamp(state: dict[str, Any]) -> dict[str, Any]:
     """Return the state of a pickled estimator with the version added."""
     return state | {"_skvmf_version": __version__}
 
 
-def unstamp(state, name):
+def unstamp(state: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the state without its stamp; warn where it is of another minor release."""
     state = dict(state)
     version = state.pop("_skvmf_version", "unknown")

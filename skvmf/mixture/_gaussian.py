@@ -152,7 +152,8 @@ class BaseGaussianMixture(BaseMixture):
 
     def _n_parameters(self) -> int:
         check_is_fitted(self)
-        K, d = self.n_active_components_, self.n_features_in_
+        K: int = self.n_active_components_
+        d: int = self.n_features_in_
         return self._n_covariance_parameters() + K * d + K - 1
 
     def _n_covariance_parameters(self) -> int:

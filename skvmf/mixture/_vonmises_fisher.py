@@ -373,7 +373,7 @@ default='kmeans'
 
     def _n_parameters(self) -> int:
         check_is_fitted(self)
-        K = self.n_active_components_
+        K: int = self.n_active_components_
         n_concentrations = 1 if self._fitted.family.tied else K
         return K - 1 + K * (self.n_features_in_ - 1) + n_concentrations
 
