@@ -106,6 +106,7 @@ MIXTURE_ATTRIBUTES = FIT_ATTRIBUTES | {
     "weights_",
     "means_",
     "labels_",
+    "probabilities_",
     "n_active_components_",
     "effective_n_components_",
     "n_features_in_",

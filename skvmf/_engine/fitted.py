@@ -70,13 +70,36 @@ class FittedMixture:
         labels = np.empty(rows.n_rows, dtype=np.int64)
 
         def write(chunk: Chunk, span: slice) -> None:
-            ones = np.ones(len(chunk.weights))
-            own, _, values = posterior.label(self._scores(chunk), self.weights, ones)
-            own[~rows.has_direction[span] | np.isneginf(values)] = np.argmax(self.weights)
-            labels[span] = own
+            labels[span], _ = self._label(self._scores(chunk), rows.has_direction[span], posterior)
 
         rows.for_each(write)
         return labels
+
+    def labels_and_shares(self, rows: RowSource, posterior: Posterior) -> tuple[Array, Array]:
+        """Return the labels of rows, and the share that each one's component has in it, (n,)."""
+        labels = np.empty(rows.n_rows, dtype=np.int64)
+        largest = np.empty(rows.n_rows, dtype=rows.dtype)
+
+        def write(chunk: Chunk, span: slice) -> None:
+            scores, ones = self._scores(chunk), np.ones(len(chunk.weights))
+            own, lost = self._label(scores, rows.has_direction[span], posterior)
+            shares, *_ = posterior.assign(scores, self.weights, ones)
+            resp = dense_resp(shares, len(self.weights))
+            labels[span], largest[span] = own, resp[np.arange(len(own)), own]
+            largest[span][lost] = self.weights.max()
+
+        rows.for_each(write)
+        return labels, largest
+
+    def _label(
+        self, scores: Scores, has_direction: Array, posterior: Posterior
+    ) -> tuple[Array, Array]:
+        """Return labels, and of which rows no component has a say; scores stay as they are."""
+        ones = np.ones(len(has_direction))
+        labels, _, values = posterior.label(scores, self.weights, ones)
+        lost: Array = ~has_direction | np.isneginf(values)
+        labels[lost] = np.argmax(self.weights)
+        return labels, lost
 
     def log_densities(self, rows: RowSource) -> Array:
         """Return the log-density of the mixture at each row, (n,) and finite."""

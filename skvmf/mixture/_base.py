@@ -122,9 +122,11 @@ class BaseMixture(
                     fitted, result = climb.from_params(*self._warm_start(family))
                 else:
                     fitted, result = climb.best(given, family, self._n_starts(given))
+                labels, shares = fitted.labels_and_shares(rows, self._posterior())
                 self._publish(
                     fitted,
-                    labels_=fitted.labels(rows, self._posterior()),
+                    labels_=labels,
+                    probabilities_=shares,
                     **self._result_attributes(result, recorder),
                 )
         if not result.converged and not result.stopped and self.max_iter > 0:

@@ -137,6 +137,8 @@ default='kmeans'
         The bound at the start and after each step of the best start.
     labels_ : ndarray of shape (n_samples,)
         Most probable component of each row of the fit.
+    probabilities_ : ndarray of shape (n_samples,)
+        The share that this component has in the row, the largest of its responsibilities.
     n_active_components_ : int
         Components with positive weight.
     effective_n_components_ : float

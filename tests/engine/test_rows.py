@@ -92,3 +92,23 @@ def test_rows_are_found_ordinary_where_measured(form):
         spoilt[5, 2] = bad
         with np.errstate(invalid="ignore"):
             assert not make_rows(form(spoilt), None, unit=True).found_ordinary
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_blocks_are_smaller_for_many_components(form):
+    """So that what a block has for each component fits in a few dozen megabytes."""
+    X = np.ones((20_000, 2))
+    for width in (1, 100, 1000, 20_000):
+        sizes = [span.stop - span.start for span in make_rows(form(X), None, unit=True,
+                                                              width=width)._spans]  # fmt: skip
+        assert max(sizes) * width * 8 <= 2**26
+    assert len(make_rows(form(X), None, unit=True, width=20_000)._spans) >= 20_000 // 512
+
+
+@pytest.mark.parametrize("largest", [1e-310, 1e-60, 1.0, 1e60, 1e308])
+def test_weights_keep_their_proportions(largest):
+    weights = largest * np.array([1.0, 0.5, 0.0, 0.25])
+    rows = make_rows(np.ones((4, 2)), weights, unit=False)
+    found = rows.sampling_weights()
+    assert_allclose(found / found.max(), [1, 0.5, 0, 0.25], rtol=1e-12)
+    assert 1e-20 <= found.max() <= 1e20

@@ -1,0 +1,479 @@
+"""What a fit promises, whatever the mixture: it is whole, checked, and what it is told."""
+
+import copy
+import pickle
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils._param_validation import InvalidParameterError
+
+from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf._engine import em
+
+MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM]
+GAUSSIANS = MIXTURES[1:]
+FLAT = {"weight_concentration_prior": 1.0}
+rng = np.random.default_rng(0)
+X = np.vstack([rng.normal(0, 1, (100, 3)) + [4, 0, 0], rng.normal(0, 1, (100, 3)) + [0, 6, 0]])
+LABELS = np.repeat([0, 1], 100)
+
+
+def quietly(mixture, *arguments, **keywords):
+    """Fit a few steps, which need not be enough."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return mixture.fit(*arguments, **keywords)
+
+
+# Warm starts are checked as cold ones are.
+
+
+def test_a_warm_start_takes_today_s_ordering_feature():
+    mixture = RelativeGMM(2, warm_start=True, random_state=0).fit(X)
+    assert_array_equal(np.argsort(mixture.means_[:, 0]), [0, 1])
+    before = mixture.means_[::-1]  # the other way round along feature 1
+    mixture.set_params(ordering_feature=1).fit(X)
+    assert (np.diff(mixture.means_[:, 1]) > 0).all()
+    order = np.argsort(before[:, 1])
+    assert_allclose(mixture.means_, before[order], atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ordering_feature": 7}, "ordering_feature=7 is out of range"),
+        ({"clearance": 5.0, "coordinates": "absolute"}, "clearance=5.0 is a bound on gaps"),
+        ({"clearance": 1e3}, "clearance=1000.0 is too wide"),
+        ({"free_parameters": ["weights"]}, "free_parameters should hold 'means'"),
+        ({"n_components": 3}, "n_components is 3"),
+        ({"weight_floor": 0.9}, "weight_floor=0.9 is too high"),
+    ],
+)
+def test_a_warm_start_refuses_what_a_cold_one_refuses(changes, message):
+    mixture = RelativeGMM(2, warm_start=True, random_state=0).fit(X)
+    with pytest.raises(ValueError, match=message):
+        mixture.set_params(**changes).fit(X)
+
+
+@pytest.mark.parametrize("estimator", GAUSSIANS)
+@pytest.mark.parametrize("warm", [False, True])
+def test_rows_whose_squares_overflow_are_refused_in_every_fit(estimator, warm):
+    mixture = estimator(2, warm_start=warm, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="squares overflow"):
+        mixture.fit(1e200 * X)
+
+
+# A fit that fails leaves the one before.
+
+
+def broken_loop(*arguments, **keywords):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+@pytest.mark.parametrize("warm", [False, True])
+def test_a_failed_fit_leaves_the_earlier_one(estimator, warm, monkeypatch):
+    mixture = estimator(2, warm_start=warm, random_state=0).fit(X)
+    before = copy.deepcopy(vars(mixture))
+    with pytest.raises(ValueError, match="n_samples >= n_components"):
+        mixture.fit(X[:1] if warm else X[:1, :2])
+    monkeypatch.setattr(em, "run_em", broken_loop)
+    monkeypatch.setattr("skvmf.mixture._climb.run_em", broken_loop)
+    with pytest.raises(KeyboardInterrupt):
+        mixture.fit(X[:150])
+    assert vars(mixture).keys() == before.keys()
+    for name, value in before.items():
+        if name != "_fitted":
+            assert_array_equal(getattr(mixture, name), value, err_msg=name)
+    assert_array_equal(mixture.predict(X), mixture.labels_)
+    with pytest.raises(ValueError, match="expecting 3 features"):
+        mixture.predict(X[:, :2])
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_labels_and_means_are_published_together(estimator, monkeypatch):
+    """An interrupt while labels are made leaves the old means beside the old labels."""
+    mixture = estimator(2, random_state=0).fit(X)
+    means, labels = mixture.means_, mixture.labels_
+
+    def interrupt(self, rows, posterior):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skvmf._engine.fitted.FittedMixture.labels_and_shares", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        mixture.fit(X[:120])
+    assert mixture.means_ is means and mixture.labels_ is labels
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_a_first_fit_that_fails_leaves_nothing(estimator):
+    mixture = estimator(2)
+    with pytest.raises(ValueError, match="n_samples >= n_components"):
+        mixture.fit(X[:1])
+    assert not hasattr(mixture, "n_features_in_")
+    with pytest.raises(NotFittedError):
+        mixture.predict(X)
+
+
+# Fitted attributes are what predictions are made of.
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_parameters_are_set_by_a_fit_alone(estimator):
+    mixture = estimator(2, random_state=0)
+    for _ in range(2):
+        for name in ("weights_", "means_"):
+            with pytest.raises(AttributeError, match=f"{name} .*{estimator.__name__}.from_param"):
+                setattr(mixture, name, np.zeros((2, 3)))
+        mixture.fit(X)
+    with pytest.raises(ValueError, match="read-only"):
+        mixture.weights_[0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        mixture.means_[0] = 1
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_a_pickle_holds_arrays_and_public_names_and_the_same_bits(estimator):
+    mixture = estimator(2, random_state=0).fit(X)
+    state = mixture.__getstate__()
+    kinds = {type(value).__module__.split(".")[0] for value in flat(state)}
+    assert kinds <= {"builtins", "numpy"}
+    again = pickle.loads(pickle.dumps(mixture))
+    for name, value in vars(mixture).items():
+        if name != "_fitted":
+            assert_array_equal(getattr(again, name), value, err_msg=name)
+    assert_array_equal(again.predict_proba(X), mixture.predict_proba(X))
+    assert_array_equal(again.score_samples(X), mixture.score_samples(X))
+    with pytest.raises(ValueError, match="read-only"):
+        again.means_[0] = 1
+    quietly(again.set_params(warm_start=True), X)
+
+
+def flat(value):
+    """Yield the leaves of nested dicts, lists and tuples."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if not isinstance(value, list | tuple):
+        yield value
+        return
+    for part in value:
+        yield from flat(part)
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_probabilities_are_the_largest_shares(estimator):
+    for options in ({}, {"temperature": 0}, {"entmax_alpha": 1.5}):
+        mixture = quietly(estimator(2, random_state=0, **options), X)
+        assert_allclose(mixture.probabilities_, mixture.predict_proba(X).max(axis=1), rtol=1e-14)
+    single = estimator(2, random_state=0).fit(X.astype(np.float32))
+    assert single.probabilities_.dtype == np.float32
+
+
+def test_a_row_without_direction_belongs_to_the_largest_weight():
+    rows = np.vstack([X, np.zeros((1, 3))])
+    for form in (np.asarray, sparse.csr_array):
+        mixture = VonMisesFisherMixture(2, random_state=0).fit(form(rows))
+        assert mixture.labels_[-1] == np.argmax(mixture.weights_)
+        assert mixture.probabilities_[-1] == mixture.weights_.max()
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_parameters_set_after_a_fit_are_checked(estimator):
+    mixture = estimator(2, random_state=0).fit(X).set_params(temperature=-3)
+    for method in ("predict", "predict_proba", "responsibilities", "score_samples", "score"):
+        with pytest.raises(InvalidParameterError, match="temperature"):
+            getattr(mixture, method)(X)
+
+
+# Starts.
+
+
+def givens():
+    return {
+        "k-means": {},
+        "random": {"init_params": "random"},
+        "rows": {"init_params": "random_from_data"},
+        "labels": {"init_params": np.arange(200) % 3},
+        "means": {"means_init": [[4, 0, 0], [0, 6, 0], [2, 3, 0]]},
+    }
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+@pytest.mark.parametrize("given", sorted(givens()))
+@pytest.mark.parametrize("precisions", [False, True])
+def test_a_component_of_first_weight_zero_is_pruned(estimator, given, precisions):
+    options = givens()[given] | FLAT
+    if precisions:
+        if estimator is VonMisesFisherMixture:
+            pytest.skip("directions have no precisions")
+        options |= {"covariance_type": "diag", "precisions_init": np.ones((3, 3))}
+    mixture = estimator(3, weights_init=[0.5, 0, 0.5], random_state=0, max_iter=5, **options)
+    quietly(mixture, X)
+    assert mixture.n_active_components_ == 2
+    assert np.count_nonzero(mixture.weights_) == 2
+    assert not (mixture.labels_ == np.argmin(mixture.weights_)).any()
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+@pytest.mark.parametrize("given", [{"means_init": [[4, 0, 0], [0, 6, 0]]}, {"init_params": LABELS}])
+def test_equal_starts_are_made_once(estimator, given):
+    with pytest.warns(RuntimeWarning, match="one is made instead of n_init=5") as caught:
+        several = estimator(2, n_init=5, random_state=0, **given).fit(X)
+    assert caught[0].filename == __file__
+    once = estimator(2, random_state=0, **given).fit(X)
+    assert_array_equal(several.means_, once.means_)
+
+
+@pytest.mark.parametrize("estimator", GAUSSIANS)
+@pytest.mark.parametrize("init", ["kmeans", "k-means++", "random_from_data", "random"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_without_weight_have_no_say_in_a_start(estimator, init, dtype):
+    far = X.astype(dtype)
+    far[:7] = 1e30 if dtype == np.float32 else 1e90
+    weights = (np.arange(200) >= 7).astype(float)
+    options = dict(init_params=init, random_state=0, max_iter=0, covariance_type="diag")
+    mixture = estimator(2, **options).fit(far, sample_weight=weights)
+    assert np.abs(mixture.means_).max() < 10
+    assert np.isfinite(mixture.lower_bound_)
+
+
+def test_random_rows_are_drawn_by_weight():
+    weights = np.where(LABELS == 0, 1.0, 1e-9)
+    for seed in range(10):
+        mixture = SparseGaussianMixture(
+            3, init_params="random_from_data", max_iter=0, random_state=seed, **FLAT
+        ).fit(X, sample_weight=weights)
+        drawn = [np.flatnonzero((X == mean).all(axis=1))[0] for mean in mixture.means_]
+        assert (LABELS[drawn] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "solver"), [(SparseGaussianMixture, {}), (RelativeGMM, {"solver": "em"})]
+)
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+def test_means_given_far_away_find_their_rows(estimator, solver, covariance_type):
+    """Covariances about means 1e8 away would be all rounding."""
+    means = np.array([[1e8, 0, 0], [0, 1e8, 0]])
+    options = dict(covariance_type=covariance_type, random_state=0, tol=1e-8, **FLAT, **solver)
+    far = quietly(estimator(2, means_init=means, max_iter=300, **options), X)
+    near = estimator(2, means_init=[[4, 0, 0], [0, 6, 0]], max_iter=300, **options).fit(X)
+    assert np.isfinite(far.lower_bounds_).all()
+    assert_allclose(far.lower_bound_, near.lower_bound_, atol=1e-3)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+def test_singular_data_without_a_regularizer_is_refused_before_the_first_step(covariance_type):
+    point = np.ones((10, 2))
+    for given in ({"means_init": point[:2]}, {"init_params": "random_from_data"}, {}):
+        mixture = SparseGaussianMixture(
+            2, covariance_type=covariance_type, reg_covar=0, max_iter=0, random_state=0, **given
+        )
+        with pytest.raises(ValueError, match="singular.*reg_covar"):
+            mixture.fit(point)
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_weights_all_on_the_floor_are_no_reason_to_leave(estimator):
+    mixture = estimator(4, weight_floor=0.25, random_state=0)
+    quietly(mixture, X[::20])
+    assert_allclose(mixture.weights_, 0.25)
+
+
+# Weights of rows.
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [1e-320, 1e-310, 1e-60, 1e38, 1e300])
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_without_priors_the_size_of_weights_does_not_matter(estimator, size, dtype):
+    options = dict(FLAT, init_params=LABELS, max_iter=10, tol=0)
+    if estimator is VonMisesFisherMixture:
+        options["concentration_prior"] = 0
+    rows, weights = X.astype(dtype), rng.integers(1, 5, size=200).astype(float)
+    plain = quietly(estimator(2, **options), rows, sample_weight=weights)
+    sized = quietly(estimator(2, **options), rows, sample_weight=size * weights)
+    tolerance = 1e-4 if size < 1e-307 or dtype == np.float32 else 1e-9
+    assert_allclose(sized.weights_, plain.weights_, rtol=tolerance)
+    assert_allclose(sized.means_, plain.means_, rtol=tolerance, atol=tolerance)
+    assert_allclose(sized.lower_bound_, plain.lower_bound_, rtol=tolerance)
+    score = plain.score(rows, sample_weight=weights)
+    assert_allclose(plain.score(rows, sample_weight=size * weights), score, rtol=tolerance)
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+@pytest.mark.parametrize("size", [1e-310, 1e-30, 1e30, 1e300])
+def test_weights_of_any_size_give_finite_fits_with_priors(estimator, size):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the prior decides, and says so
+        mixture = estimator(2, random_state=0, max_iter=5).fit(X, sample_weight=np.full(200, size))
+    assert np.isfinite(mixture.means_).all() and np.isfinite(mixture.lower_bound_)
+    assert_allclose(mixture.weights_.sum(), 1)
+
+
+def test_a_row_without_weight_may_be_without_density():
+    far = np.vstack([X, [[1e99, 0, 0]]])
+    weights = np.append(np.ones(200), 0.0)
+    options = dict(init_params=np.append(LABELS, 0), covariance_type="diag", **FLAT)
+    fitted = SparseGaussianMixture(2, **options).fit(far, sample_weight=weights)
+    plain = SparseGaussianMixture(2, **options | {"init_params": LABELS}).fit(X)
+    assert_allclose(fitted.lower_bound_, plain.lower_bound_, rtol=1e-12)
+    assert_allclose(fitted.score(far, sample_weight=weights), plain.score(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+def test_the_score_is_finite_where_every_log_density_is(covariance_type):
+    options = dict(covariance_type=covariance_type, reg_covar=1e-310, random_state=0, **FLAT)
+    mixture = SparseGaussianMixture(2, **options).fit(1e-150 * X)
+    assert np.isfinite(mixture.score_samples(X)).all()
+    assert np.isfinite(mixture.score(X))
+    assert np.isfinite(mixture.aic(X)) and np.isfinite(mixture.bic(X))
+
+
+# What is seen of a fit.
+
+
+def test_a_hard_fit_that_stands_still_has_converged():
+    mixture = VonMisesFisherMixture(2, temperature=0, tol=0, max_iter=300, random_state=0).fit(X)
+    assert mixture.converged_ and mixture.n_iter_ < 50
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_warnings_point_at_the_line_that_fits(estimator):
+    with pytest.warns(ConvergenceWarning) as caught:
+        estimator(2, random_state=0, max_iter=1, tol=0).fit(X)
+    assert Path(caught[0].filename) == Path(__file__)
+
+
+def test_a_warning_about_weights_comes_once_for_all_starts():
+    with pytest.warns(UserWarning, match="pseudo-rows") as caught:
+        VonMisesFisherMixture(2, n_init=4, random_state=0).fit(X, sample_weight=np.full(200, 1e-3))
+    about = [w for w in caught if "pseudo-rows" in str(w.message)]
+    assert len(about) == 1 and about[0].filename == __file__
+
+
+@pytest.mark.parametrize(("interval", "lines"), [(1, [0, 1, 2, 3, 4]), (2, [0, 2, 4])])
+def test_verbose_interval_is_the_iterations_between_two_lines(interval, lines, capsys):
+    quietly(
+        VonMisesFisherMixture(
+            2, init_params=LABELS, max_iter=4, tol=0, verbose=1, verbose_interval=interval
+        ),
+        rng.normal(size=(200, 3)),
+    )
+    printed = capsys.readouterr().out
+    assert [int(line.split()[1]) for line in printed.splitlines() if "Iteration" in line] == lines
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+@pytest.mark.parametrize("name", ["n_clusters", "n_jobs"])
+def test_parameters_of_other_libraries_are_refused_with_a_hint(estimator, name):
+    with pytest.raises(TypeError, match=rf"{estimator.__name__} has no parameter '{name}': \w+"):
+        estimator(**{name: 2})
+
+
+def test_attributes_of_other_libraries_are_refused_with_a_hint():
+    for estimator, name in zip(MIXTURES, ["mean_directions_", "means_", "means_"], strict=True):
+        with pytest.raises(AttributeError, match=f"cluster_centers_'.* {name} here"):
+            _ = estimator(2, random_state=0).fit(X).cluster_centers_
+        with pytest.raises(AttributeError, match="no attribute 'nonsense'$"):
+            _ = estimator(2).nonsense
+
+
+@pytest.mark.parametrize("texts", [["a b", "c d"], np.array(["a b", "c d"]), "a b"])
+def test_texts_are_refused_with_a_hint(texts):
+    with pytest.raises(ValueError, match="TfidfVectorizer"):
+        VonMisesFisherMixture(2).fit(texts)
+
+
+def test_a_series_of_texts_is_refused_with_a_hint():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="TfidfVectorizer"):
+        VonMisesFisherMixture(2).fit(pandas.Series(["a b", "c d"]))
+
+
+# Given parameters.
+
+
+def test_given_parameters_bring_every_attribute_that_needs_no_rows():
+    pandas = pytest.importorskip("pandas")
+    means = pandas.DataFrame([[0.0, 0.5], [0.5, 0.0]], columns=["u", "v"])
+    built = {
+        VonMisesFisherMixture: VonMisesFisherMixture.from_parameters([0.5, 0.5], means),
+        SparseGaussianMixture: SparseGaussianMixture.from_parameters(
+            [0.5, 0.5], means, [np.eye(2)] * 2
+        ),
+        RelativeGMM: RelativeGMM.from_parameters([0.5, 0.5], means, [np.eye(2)] * 2),
+    }
+    for estimator, mixture in built.items():
+        needs_rows = {"labels_", "probabilities_", "lower_bound_", "lower_bounds_", "path_"}
+        fitted = estimator(2, random_state=0).fit(pandas.DataFrame(X[:, :2], columns=["u", "v"]))
+        assert set(vars(fitted)) - set(vars(mixture)) <= needs_rows
+        assert list(mixture.feature_names_in_) == ["u", "v"]
+        assert mixture.n_iter_ == 0 and not mixture.converged_
+
+
+# Extremes.
+
+
+@pytest.mark.parametrize("prior", [0.0, 1e-8])
+def test_equal_rows_among_others_are_the_same_in_both_formats(prior):
+    """A component on equal rows is as concentrated as may be: kappa times rounding is felt."""
+    rows = rng.normal(size=(300, 50)).clip(min=0.5) - 0.5
+    rows[:20] = rows[0]
+    labels = np.append(np.zeros(20, dtype=int), np.arange(280) % 3 + 1)
+    options = dict(init_params=labels, concentration_prior=prior, max_iter=30, tol=0)
+    dense = quietly(VonMisesFisherMixture(4, **options), rows)
+    compressed = quietly(VonMisesFisherMixture(4, **options), sparse.csr_array(rows))
+    assert dense.concentrations_.max() > 1e9
+    assert_allclose(compressed.concentrations_, dense.concentrations_, rtol=1e-9)
+    for mixture in (dense, compressed):
+        assert np.diff(mixture.lower_bounds_).min() > -1e-12 * abs(mixture.lower_bound_)
+        scores = [mixture.score_samples(form(rows)) for form in (np.asarray, sparse.csr_array)]
+        assert_allclose(*scores, rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e300])
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_first_responsibilities_may_have_any_scale(estimator, size):
+    resp = rng.dirichlet([1, 1], size=200)
+    options = dict(max_iter=0, **FLAT)
+    plain, sized = (
+        estimator(2, init_params=given, **options).fit(X) for given in (resp, size * resp)
+    )
+    assert_allclose(sized.means_, plain.means_, rtol=1e-6)
+    assert_allclose(sized.weights_, plain.weights_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["ecm", "em", "gradient"])
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+def test_equal_rows_under_the_least_regularizer(solver, covariance_type):
+    mixture = RelativeGMM(
+        1, solver=solver, covariance_type=covariance_type, reg_covar=1e-300, random_state=0
+    ).fit(np.ones((10, 2)))
+    assert_allclose(mixture.means_, 1)
+    assert np.isfinite(mixture.lower_bound_)
+
+
+@pytest.mark.parametrize("weight", [0.5, 0.0])
+def test_a_concentrated_component_is_scored_alone(weight, monkeypatch):
+    """By chords is slow, so only the rows that are near its direction are taken so."""
+    from skvmf._engine import vonmises_fisher
+
+    taken = []
+    kernel = vonmises_fisher.chord_kernels.shortfalls
+
+    def spy(rows, scales, directions, cosines):
+        taken.append(len(directions))
+        kernel(rows, scales, directions, cosines)
+
+    monkeypatch.setattr(vonmises_fisher.chord_kernels, "shortfalls", spy)
+    mixture = VonMisesFisherMixture.from_parameters(
+        [weight, 1 - weight], mean_directions=np.eye(2, 3), concentrations=[5e5, 3.0]
+    )
+    proba = mixture.predict_proba(X)
+    assert taken == [1]
+    assert_allclose(proba.sum(axis=1), 1)
