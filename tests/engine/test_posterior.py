@@ -117,3 +117,21 @@ def test_value_of_weights_is_the_part_of_the_bound_that_they_move():
 
     gain = posterior.weight_value(counts, other) - posterior.weight_value(counts, pi)
     assert_allclose(gain, -0.7 * (loss(other) - loss(pi)), rtol=1e-10)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
+def test_shares_of_float32_scores_do_not_depend_on_the_size_of_the_biases(alpha):
+    """A log-normalizer of 1e6 has no digit after the point in float32; differences have."""
+    bias, pi = np.array([0.0, 0.25, -0.5]), np.array([0.2, 0.3, 0.5])
+    posterior = FenchelYoungPosterior(alpha)
+    shares = []
+    for size in (0.0, 1e6):
+        scores = Scores(np.zeros((5, 3), dtype=np.float32), bias + size)
+        found, _, values = posterior.assign(scores, pi, np.ones(5))
+        shares.append(found.resp)
+    assert_allclose(shares[1], shares[0], rtol=1e-6)
+    assert_allclose(
+        values, posterior.assign(Scores(np.zeros((5, 3)), bias), pi, np.ones(5))[2] + 1e6
+    )
+    labels, _, _ = posterior.label(Scores(np.zeros((5, 3), np.float32), bias + 1e6), pi, np.ones(5))
+    assert (labels == shares[0].argmax(axis=1)).all()

@@ -477,3 +477,75 @@ def test_a_concentrated_component_is_scored_alone(weight, monkeypatch):
     proba = mixture.predict_proba(X)
     assert taken == [1]
     assert_allclose(proba.sum(axis=1), 1)
+
+
+# What nobody would see go wrong.
+
+
+def test_all_starts_have_the_anchor_of_the_first():
+    """A prior that moved with the start would make bounds of starts incomparable."""
+    seed = np.random.RandomState(3)
+    options = dict(init_params="random_from_data", concentration_prior=50.0, tol=1e-9)
+    several = quietly(VonMisesFisherMixture(4, n_init=6, random_state=seed, **options), X)
+    alone = VonMisesFisherMixture(4, random_state=np.random.RandomState(3), **options)
+    first = quietly(alone, X)
+    assert several.lower_bound_ > first.lower_bound_  # another start than the first has won
+    assert several._fitted.family.prior_length == first._fitted.family.prior_length
+
+
+def test_the_prior_on_concentrations_is_anchored_on_the_start():
+    """Many pseudo-rows have the pooled length of the first partition, whatever it is."""
+    spread, tight = X, X + [50, 0, 0]
+    lengths = []
+    for rows in (spread, tight):
+        mixture = VonMisesFisherMixture(1, concentration_prior=1e9).fit(rows)
+        unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        lengths.append(np.linalg.norm(mixture.means_))
+        assert_allclose(lengths[-1], np.linalg.norm(unit.mean(axis=0)), rtol=1e-6)
+    assert lengths[1] > lengths[0] + 0.1
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_criteria_count_the_parameters_of_active_components(estimator):
+    options = dict(random_state=0, max_iter=3, **FLAT)
+    pruned = quietly(estimator(3, weights_init=[0.5, 0.5, 0], init_params=LABELS, **options), X)
+    free = {VonMisesFisherMixture: 1 + 2 * 2 + 2}.get(estimator, 1 + 2 * 3 + 2 * 6)
+    log_likelihood = pruned.score_samples(X).sum()
+    assert_allclose(pruned.aic(X), 2 * free - 2 * log_likelihood, rtol=1e-12)
+    assert_allclose(pruned.bic(X), free * np.log(200) - 2 * log_likelihood, rtol=1e-12)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_k_means_starts_go_on_until_they_stand(form):
+    """One step from far seeds is not k-means: its losses are those of Lloyd's fixed points."""
+    rows = np.random.default_rng(5).normal(size=(400, 4))
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    start = VonMisesFisherMixture(6, random_state=0, max_iter=0).fit(form(rows))
+    labels = (unit @ start.mean_directions_.T).argmax(axis=1)
+    sums = np.array([unit[labels == k].sum(axis=0) for k in range(6)])
+    again = (unit @ (sums / np.linalg.norm(sums, axis=1, keepdims=True)).T).argmax(axis=1)
+    assert np.mean(labels != again) < 0.02
+
+
+def test_callbacks_see_every_stage_begin_and_end():
+    pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has callbacks")
+    seen = []
+
+    class Watch:
+        def setup(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context, **data):
+            seen.append(("begin", context.task_name))
+
+        def on_fit_task_end(self, estimator, context, **data):
+            seen.append(("end", context.task_name))
+
+        def teardown(self, estimator, context):
+            pass
+
+    mixture = SparseGaussianMixture(3, weight_concentration_prior=-5, n_init=2, random_state=0)
+    mixture.set_callbacks(Watch()).fit(X)
+    for stage in ("k-means", "flat start", "start"):
+        assert seen.count(("begin", stage)) == seen.count(("end", stage)) == 2
+    assert seen.count(("begin", "iteration")) == seen.count(("end", "iteration"))
