@@ -484,13 +484,17 @@ def test_a_concentrated_component_is_scored_alone(weight, monkeypatch):
 
 def test_all_starts_have_the_anchor_of_the_first():
     """A prior that moved with the start would make bounds of starts incomparable."""
-    seed = np.random.RandomState(3)
-    options = dict(init_params="random_from_data", concentration_prior=50.0, tol=1e-9)
-    several = quietly(VonMisesFisherMixture(4, n_init=6, random_state=seed, **options), X)
-    alone = VonMisesFisherMixture(4, random_state=np.random.RandomState(3), **options)
-    first = quietly(alone, X)
-    assert several.lower_bound_ > first.lower_bound_  # another start than the first has won
-    assert several._fitted.family.prior_length == first._fitted.family.prior_length
+    rows = np.random.default_rng(5).normal(size=(200, 4))
+    options = dict(init_params="random_from_data", concentration_prior=5.0)
+    won_later = []
+    for seed in range(5):
+        several, first = (
+            quietly(VonMisesFisherMixture(6, n_init=n, random_state=seed, **options), rows)
+            for n in (6, 1)
+        )
+        assert several._fitted.family.prior_length == first._fitted.family.prior_length
+        won_later.append(several.lower_bound_ > first.lower_bound_)
+    assert any(won_later)
 
 
 def test_the_prior_on_concentrations_is_anchored_on_the_start():
