@@ -60,6 +60,19 @@ class RowSource(ABC):
         raise NotImplementedError
 
     @abstractmethod
+    def draw(self, size: int, seed: int) -> tuple[Array, Array]:
+        """Draw rows by weight without putting back; return their numbers, and weights for them.
+
+        The draw depends on the seed and the blocks alone, not on who reads them. Weights make
+        sums over the rows drawn estimate sums over all, and add up to as many rows as those
+        with equal weights would be worth.
+        """
+
+    @abstractmethod
+    def subset(self, indices: Array, weights: Array, width: int) -> "RowSource":
+        """Return some rows with other weights as a source of their own."""
+
+    @abstractmethod
     def take(self, indices: Array) -> Array:
         """Return some rows as the family sees them, dense float64."""
 

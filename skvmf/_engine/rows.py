@@ -33,6 +33,24 @@ class _Written:
         return self
 
 
+class _Smallest:
+    """The rows with the smallest keys, as many as are asked for; they add."""
+
+    def __init__(self, size: int, keys: Array, rows: Array, weights: Array) -> None:
+        if len(keys) > size:
+            chosen = np.argpartition(keys, size - 1)[:size]
+            keys, rows, weights = keys[chosen], rows[chosen], weights[chosen]
+        self._size, self.keys, self.rows, self.weights = size, keys, rows, weights
+
+    def __iadd__(self, other: "_Smallest") -> "_Smallest":
+        return _Smallest(
+            self._size,
+            np.concatenate([self.keys, other.keys]),
+            np.concatenate([self.rows, other.rows]),
+            np.concatenate([self.weights, other.weights]),
+        )
+
+
 class Rows(RowSource):
     """Weighted rows of an array in fixed blocks.
 
@@ -94,6 +112,39 @@ class Rows(RowSource):
             return _Written()
 
         ordered_fold(write, range(len(self._spans)))
+
+    def draw(self, size: int, seed: int) -> tuple[Array, Array]:
+        """Draw rows by weight without putting back; return their numbers, and weights for them.
+
+        A reservoir: each row has a key, Exp(1) over its weight, and the smallest are drawn
+        (Efraimidis and Spirakis, Information Processing Letters 97, 2006); keys come from a
+        stream that the seed and the number of the block's first row begin.
+        """
+
+        def keys(chunk: Chunk) -> _Smallest:
+            drawn = np.random.default_rng((seed, chunk.start)).exponential(size=len(chunk.weights))
+            rows = np.flatnonzero(chunk.weights > 0)
+            own = chunk.weights[rows]
+            return _Smallest(size + 1, drawn[rows] / own, rows + chunk.start, own)
+
+        found = self.fold(keys)
+        if len(found.keys) > size:
+            next_key = found.keys.max()
+            inside = found.keys < next_key
+            found = _Smallest(size, found.keys[inside], found.rows[inside], found.weights[inside])
+            weights = found.weights / -np.expm1(-found.weights * next_key)
+        else:
+            weights = found.weights
+        order = np.argsort(found.rows)
+        weights = weights[order]
+        return found.rows[order], weights * (weights.sum() / (weights @ weights))
+
+    def subset(self, indices: Array, weights: Array, width: int) -> "Rows":
+        """Return some rows with other weights as rows of their own, without a copy if all."""
+        whole = len(indices) == self.n_rows  # in ascending order
+        rows = self._X if whole else self._X[indices]
+        own = None if (weights == weights[0]).all() else weights
+        return make_rows(rows, own, unit=self._scales is not None, width=width, columns=True)
 
     def sampling_weights(self) -> Array:
         """Return the weight with which each row may be drawn: none for a zero row."""

@@ -18,6 +18,7 @@ from .._engine.posterior import FenchelYoungPosterior
 from .._engine.priors import ModifiedDirichlet
 from .._engine.progress import Progress
 from .._engine.rows import make_rows
+from .._engine.seeding import Seeding
 from .._engine.statistics import Params
 from .._engine.threads import workers
 from .._engine.updates import MapWeights
@@ -38,6 +39,9 @@ from ._climb import Climb
 from ._hints import ArgumentHints, refuse_texts
 from ._initialization import Initialization, checked_means, checked_partition, checked_weights
 from ._predictions import MixturePredictions
+
+_ROWS_A_COMPONENT = 100  # in the sample that a start is made on
+_LEAST_SAMPLE = 10_000
 
 
 class BaseMixture(
@@ -66,9 +70,10 @@ class BaseMixture(
         "flat_start": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "init_params": [
-            StrOptions({"kmeans", "k-means++", "random", "random_from_data"}),
+            StrOptions({"merging", "kmeans", "k-means++", "random", "random_from_data"}),
             "array-like",
         ],
+        "init_size": [Interval(Integral, 1, None, closed="left"), None],
         "weights_init": ["array-like", None],
         "means_init": ["array-like", None],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -114,14 +119,14 @@ class BaseMixture(
             rows = self._make_rows(X, check_sample_weight(sample_weight, X), moments=True)
             self._check_rows(rows)
             family, prior = self._make_family(rows), self._weight_prior()
-            given = None if warm else self._initialization(rows)
+            given = None if warm else self._initialization(rows, family)
             with Progress(self, data, 3 * self.n_init) as progress:
                 recorder = self._recorder(progress)
                 climb = Climb(self, rows, prior, recorder)
                 if given is None:
                     fitted, result = climb.from_params(*self._warm_start(family))
                 else:
-                    fitted, result = climb.best(given, family, self._n_starts(given))
+                    fitted, result = climb.best(given, family)
                 labels, shares = fitted.labels_and_shares(rows, self._posterior())
                 self._publish(
                     fitted,
@@ -270,16 +275,6 @@ class BaseMixture(
     def _is_warm(self) -> bool:
         return bool(self.warm_start) and hasattr(self, "_fitted")
 
-    def _n_starts(self, given: Initialization) -> int:
-        if given.random or self.n_init == 1:
-            return int(self.n_init)
-        warn(
-            f"Every start from the given means or partition is the same: one is made instead of "
-            f"n_init={self.n_init}.",
-            RuntimeWarning,
-        )
-        return 1
-
     def _warm_start(self, family: Any) -> tuple[Any, Params]:
         """Return the family and the parameters that a fit goes on from."""
         fitted = self._fitted
@@ -291,7 +286,7 @@ class BaseMixture(
         weights, components = fitted.weights, fitted.params.components
         return fitted.family.refreshed(family), Params.first(weights, components).pruned()
 
-    def _initialization(self, rows: RowSource) -> Initialization:
+    def _initialization(self, rows: RowSource, family: Any) -> Initialization:
         """Return what fits begin with; refuse what cannot be used before any work."""
         K, partition = self.n_components, self.init_params
         weights, means = self.weights_init, self.means_init
@@ -301,7 +296,26 @@ class BaseMixture(
             weights = checked_weights(weights, K, "weights_init")
         if means is not None:
             means = self._checked_means_init(rows)
-        return Initialization(K, partition, weights, means)
+        given = Initialization(
+            K,
+            partition,
+            weights,
+            means,
+            seeding=self._seeding(family),
+            n_init=int(self.n_init),
+            init_size=int(self.init_size or max(_ROWS_A_COMPONENT * K, _LEAST_SAMPLE)),
+        )
+        if given.given and given.n_init > 1:
+            warn(
+                f"Every start from the given means or partition is the same: one is made instead "
+                f"of n_init={self.n_init}.",
+                RuntimeWarning,
+            )
+        return given
+
+    def _seeding(self, family: Any) -> Seeding | None:
+        """Return what a start by merging needs of the family; None is k-means instead."""
+        return None
 
     def _checked_means_init(self, rows: RowSource) -> Array:
         return checked_means(self.means_init, "means_init", (self.n_components, rows.n_features))

@@ -40,14 +40,13 @@ class Climb:
         self._prior = prior
         self._progress = progress
 
-    def best(
-        self, given: Initialization, family: Family, n_starts: int
-    ) -> tuple[FittedMixture, EMResult]:
+    def best(self, given: Initialization, family: Family) -> tuple[FittedMixture, EMResult]:
         """Return the fit with the largest bound, the first of equals."""
         rng = check_random_state(self._estimator.random_state)
         best: tuple[FittedMixture, EMResult] | None = None
-        for i in range(n_starts):
-            watch, finish = self._progress.task(f"k-means {i}", max_iter=KMEANS_MAX_ITER)
+        for i in range(given.n_starts):
+            title = "Merging" if given.partition == "merging" else "k-means"
+            watch, finish = self._progress.task(f"{title} {i}", max_iter=KMEANS_MAX_ITER)
             own, params = given.first(family, self._rows, rng, watch)
             finish()
             if best is not None:  # one anchor for all starts, so that bounds can be compared

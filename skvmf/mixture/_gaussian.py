@@ -13,6 +13,7 @@ from .._engine.covariances import COVARIANCE_TYPES, CovarianceType
 from .._engine.fitted import FittedMixture
 from .._engine.gaussian import Gaussian
 from .._engine.gaussian_products import GaussianComponents
+from .._engine.seedings import BallSeeding
 from .._engine.statistics import Params
 from .._sklearn import Interval, StrOptions
 from ..distributions._arguments import checked_array
@@ -98,11 +99,14 @@ class BaseGaussianMixture(BaseMixture):
         scale = rows.mean_variance() or 1.0
         return Gaussian(rows.n_features, self.covariance_type, float(self.reg_covar), scale=scale)
 
-    def _initialization(self, rows: RowSource) -> Initialization:
-        given = super()._initialization(rows)
+    def _initialization(self, rows: RowSource, family: Any) -> Initialization:
+        given = super()._initialization(rows, family)
         if self.precisions_init is None:
             return given
         return replace(given, covariances=self._first_covariances(rows.n_features))
+
+    def _seeding(self, family: Any) -> BallSeeding:
+        return BallSeeding(family)
 
     def _checked_means_init(self, rows: RowSource) -> Array:
         means = super()._checked_means_init(rows)

@@ -11,6 +11,8 @@ from .._engine import initialization as engine
 from .._engine.chunks import Array, Chunk
 from .._engine.contracts import Family, RowSource
 from .._engine.em import OnIteration, ignore
+from .._engine.posterior import FenchelYoungPosterior
+from .._engine.seeding import Seeding, Waves
 from .._engine.shares import Shares
 from .._engine.statistics import Params, Statistics
 from ..distributions._arguments import checked_array
@@ -36,6 +38,12 @@ class Initialization:
         First centres, where given.
     covariances : ndarray or None
         First covariances of Gaussian components, where given.
+    seeding : Seeding or None
+        What `partition='merging'` starts with; None is k-means instead.
+    n_init : int
+        How many starts compete on a sample.
+    init_size : int
+        How many rows the sample has.
     """
 
     n_components: int
@@ -43,11 +51,21 @@ class Initialization:
     weights: Array | None = None
     means: Array | None = None
     covariances: Array | None = None
+    seeding: Seeding | None = None
+    n_init: int = 1
+    init_size: int = 1
 
     @property
-    def random(self) -> bool:
-        """Whether another draw begins elsewhere."""
-        return self.means is None and isinstance(self.partition, str)
+    def n_starts(self) -> int:
+        """How many starts are to go on to all rows; a start that is given is one."""
+        competes_on_sample = self.partition == "merging" and self.seeding is not None
+        given = self.means is not None or not isinstance(self.partition, str)
+        return 1 if given or competes_on_sample else self.n_init
+
+    @property
+    def given(self) -> bool:
+        """Whether the user has said where to begin."""
+        return self.means is not None or not isinstance(self.partition, str)
 
     def first(
         self,
@@ -79,9 +97,11 @@ class Initialization:
         if self.partition == "random_from_data":
             centres = engine.random_rows(rows, K, rng)
             return engine.nearest_partition(family, rows, centres), centres
-        if self.partition in ("kmeans", "k-means++"):
+        if self.partition == "merging" and self.seeding is not None:
+            return self._merged_partition(self.seeding, family, rows, rng, watch), None
+        if self.partition in ("kmeans", "k-means++", "merging"):
             centres = engine.kmeans_plusplus(family, rows, K, rng)
-            n_steps = engine.KMEANS_MAX_ITER if self.partition == "kmeans" else 0
+            n_steps = 0 if self.partition == "k-means++" else engine.KMEANS_MAX_ITER
             found = engine.nearest_partition(
                 family, rows, centres, max_iter=n_steps, on_iteration=watch
             )
@@ -90,6 +110,32 @@ class Initialization:
         if isinstance(share, str):
             share = partial(engine.share_labels, engine.random_labels(rows, K, rng), K)
         return engine.partition_statistics(family, rows, anywhere, share), None
+
+    def _merged_partition(
+        self,
+        seeding: Seeding,
+        family: Family,
+        rows: RowSource,
+        rng: np.random.RandomState,
+        watch: OnIteration,
+    ) -> tuple[Statistics, Any]:
+        """Return the soft partition of all rows by the best of some starts on a sample."""
+        seeds = rng.randint(np.iinfo(np.int32).max, size=1 + self.n_init)
+        sample = rows.subset(*rows.draw(self.init_size, int(seeds[0])), width=4 * self.n_components)
+        waves = Waves(seeding, sample, self.n_components)
+        found = [waves.run(np.random.default_rng(seed), watch) for seed in seeds[1:]]
+        params, _ = max(found, key=lambda start: start[1])
+        posterior = FenchelYoungPosterior()
+
+        def share(chunk: Chunk) -> tuple[Shares, Array]:
+            scores = seeding.family.scores(chunk, params.components)
+            shares, counts, _ = posterior.assign(
+                scores, params.weights, chunk.weights, chunk.scales
+            )
+            return shares, counts
+
+        centres = seeding.family.centres(params.components)
+        return engine.partition_statistics(family, rows, centres, share)
 
 
 def checked_weights(weights: Any, n_components: int, name: str) -> Array:

@@ -215,6 +215,7 @@ default='kmeans'
         flat_start: bool = True,
         n_init: int = 1,
         init_params: ArrayLike = "kmeans",
+        init_size: int | None = None,
         weights_init: ArrayLike | None = None,
         means_init: ArrayLike | None = None,
         tol: float = 1e-3,
@@ -242,6 +243,7 @@ default='kmeans'
         self.flat_start = flat_start
         self.n_init = n_init
         self.init_params = init_params
+        self.init_size = init_size
         self.weights_init = weights_init
         self.means_init = means_init
         self.tol = tol
@@ -332,9 +334,9 @@ default='kmeans'
 
     # Where a fit begins: in order, and apart.
 
-    def _initialization(self, rows: RowSource) -> Initialization:
+    def _initialization(self, rows: RowSource, family: Any) -> Initialization:
         """Return what is given, in the order of the means where those are given."""
-        given = super()._initialization(rows)
+        given = super()._initialization(rows, family)
         if given.means is None:
             return given
         order = self._order(given.means)

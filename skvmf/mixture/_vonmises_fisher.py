@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._engine.chunks import Array, Chunk
 from .._engine.contracts import RowSource
 from .._engine.fitted import FittedMixture
+from .._engine.seedings import DirectionSeeding
 from .._engine.vonmises_fisher import DirectionalComponents, VonMisesFisher
 from .._sklearn import Interval, StrOptions
 from .._warnings import warn
@@ -181,6 +182,7 @@ default='kmeans'
         flat_start: bool = True,
         n_init: int = 1,
         init_params: ArrayLike = "kmeans",
+        init_size: int | None = None,
         weights_init: ArrayLike | None = None,
         means_init: ArrayLike | None = None,
         tol: float = 1e-3,
@@ -201,6 +203,7 @@ default='kmeans'
         self.flat_start = flat_start
         self.n_init = n_init
         self.init_params = init_params
+        self.init_size = init_size
         self.weights_init = weights_init
         self.means_init = means_init
         self.tol = tol
@@ -354,6 +357,9 @@ default='kmeans'
                 "For rows of one feature use a Gaussian mixture."
             )
         return X
+
+    def _seeding(self, family: Any) -> DirectionSeeding:
+        return DirectionSeeding(family)
 
     def _checked_means_init(self, rows: RowSource) -> Array:
         means = super()._checked_means_init(rows)

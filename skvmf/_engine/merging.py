@@ -1,0 +1,155 @@
+"""Merging parts of a sample: greedily, the pair whose union loses least beyond chance.
+
+Ward's method (Journal of the American Statistical Association 58, 1963), with the loss of
+log-likelihood in place of squares. A part that is one cloud of rows gains by being cut in two,
+too, and the more the more rows and features it has; what it gains so is taken off (derived
+here), or large components would be cut while small neighbours are joined.
+"""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from scipy.special import ndtri
+
+from .chunks import Array
+
+GRAM_PARTS = 4096  # up to which products of all pairs of sums are kept, 128 MiB
+
+
+class Merging(ABC):
+    """Sums (M, D) and counts (M,) of parts, and what it costs to join two.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (M, D)
+        What of the parts adds when they are joined.
+    counts : ndarray of shape (M,)
+        Numbers of rows, positive.
+    dim : int
+        Number of free directions in which a cloud of rows may be cut.
+    """
+
+    def __init__(self, sums: Array, counts: Array, dim: int) -> None:
+        self.sums, self.counts = sums.copy(), counts.astype(np.float64)
+        self._dim = dim
+        self._gram = sums @ sums.T if len(sums) <= GRAM_PARTS else None
+        self._squares = np.einsum("md,md->m", sums, sums)
+
+    def excess(self, i: int) -> Array:
+        """Return what joining part i with each part (M,) loses, beyond chance."""
+        products = self.sums @ self.sums[i] if self._gram is None else self._gram[i]
+        both = np.maximum(self._squares + self._squares[i] + 2 * products, 0)
+        return self.loss(i, both) - chance_gain(self.counts, self.counts[i], self._dim)
+
+    def join(self, i: int, j: int) -> None:
+        """Add part j to part i; part j is not to be used any more."""
+        self.sums[i] += self.sums[j]
+        self.counts[i] += self.counts[j]
+        if self._gram is not None:
+            self._gram[i] += self._gram[j]
+            self._gram[:, i] += self._gram[:, j]
+        self._squares[i] = self.sums[i] @ self.sums[i]
+
+    @abstractmethod
+    def loss(self, i: int, squares: Array) -> Array:
+        """Return the loss of log-likelihood, with the squared lengths (M,) of joint sums."""
+
+
+class DirectionMerging(Merging):
+    """Directions of one concentration: kappa (|R_a| + |R_b| - |R_a + R_b|)."""
+
+    def __init__(self, sums: Array, counts: Array, concentration: float) -> None:
+        super().__init__(sums, counts, sums.shape[1])
+        self._concentration = concentration
+
+    def loss(self, i: int, squares: Array) -> Array:
+        """Return the loss of log-likelihood (M,)."""
+        lengths = np.sqrt(self._squares)
+        loss: Array = self._concentration * (lengths[i] + lengths - np.sqrt(squares))
+        return loss
+
+
+class BallMerging(Merging):
+    """Gaussians of own variance in all directions, with pseudo-rows of the pooled variance.
+
+    Sums, and sums of squares (M,), are about the point `centre`.
+    """
+
+    def __init__(
+        self,
+        sums: Array,
+        counts: Array,
+        squares: Array,
+        centre: Array,
+        n_pseudo: float,
+        pooled: float,
+    ) -> None:
+        super().__init__(sums, counts, sums.shape[1])
+        self.second, self.centre = squares.astype(np.float64), centre
+        self._n_pseudo, self.pooled = n_pseudo, pooled
+
+    def join(self, i: int, j: int) -> None:
+        """Add part j to part i."""
+        super().join(i, j)
+        self.second[i] += self.second[j]
+
+    def loss(self, i: int, squares: Array) -> Array:
+        """Return the loss of log-likelihood (M,)."""
+        n, second = self.counts, self.second
+        own = self._cost(n, second, self._squares)
+        joint = self._cost(n + n[i], second + second[i], squares)
+        extra = 0.5 * self._dim * self._n_pseudo * np.log(self.pooled)
+        loss: Array = joint - own - own[i] + extra
+        return loss
+
+    def _cost(self, n: Array, second: Array, squares: Array) -> Array:
+        """Return minus the log-likelihood of parts, up to what all unions have in common."""
+        d, n_pseudo = self._dim, self._n_pseudo
+        scatter = np.maximum(second - squares / n, 0) + n_pseudo * d * self.pooled
+        cost: Array = 0.5 * d * (n + n_pseudo) * np.log(scatter / ((n + n_pseudo) * d))
+        return cost
+
+
+def chance_gain(a: Array, b: Array, dim: int) -> Array:
+    """Return what the best cut of one round cloud of a + b rows into a and b gains by chance.
+
+    Cutting at a quantile of one direction gains n phi(z)^2 / (2 p (1 - p)) nats, for the normal
+    density phi at the quantile z of p = a / n; choosing the best of `dim` directions adds to
+    its root about sqrt(dim / 2).
+    """
+    n = a + b
+    p = np.clip(np.minimum(a, b) / n, 1e-12, 0.5)
+    z = ndtri(p)
+    along = n * np.exp(-(z**2)) / (4 * np.pi * p * (1 - p))
+    gain: Array = (np.sqrt(dim / 2) + np.sqrt(along)) ** 2
+    return gain
+
+
+def merge(parts: Merging, n_parts: int) -> Array:
+    """Join parts until there are so many; return which are left, in ascending order."""
+    M = len(parts.counts)
+    alive = np.ones(M, dtype=bool)
+    best, nearest = np.full(M, np.inf), np.zeros(M, dtype=np.intp)
+
+    def look(i: int) -> Array:
+        excess = np.where(alive, parts.excess(i), np.inf)
+        excess[i] = np.inf
+        nearest[i] = excess.argmin()
+        best[i] = excess[nearest[i]]
+        return excess
+
+    for i in range(M):
+        look(i)
+    for _ in range(M - n_parts):
+        i = int(best.argmin())
+        j = int(nearest[i])
+        parts.join(i, j)
+        alive[j], best[j] = False, np.inf
+        stale = alive & ((nearest == i) | (nearest == j))
+        excess = look(i)
+        closer = alive & (excess < best)
+        closer[i] = stale[i] = False
+        best[closer], nearest[closer] = excess[closer], i
+        for k in np.flatnonzero(stale & ~closer):
+            look(int(k))
+    return np.flatnonzero(alive)
