@@ -84,13 +84,21 @@ class RelativeGMM(BaseGaussianMixture):
     flat_start : bool, default=True
         Whether a fit with a prior below 1 first converges under a flat prior.
     n_init : int, default=1
-        Number of starts; the largest lower bound wins.
-    init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'} or array-like, \
-default='kmeans'
-        Where a start comes from: k-means, its seeds alone, a random partition of the rows, or
-        distinct random rows with equal weights and the covariance of the data. An array is a
-        first partition: labels (n_samples,) or responsibilities (n_samples, n_components).
+        Number of starts; the largest lower bound wins. Starts by merging compete on the
+        sample, and the best goes on to all rows.
+    init_params : {'merging', 'kmeans', 'k-means++', 'random', 'random_from_data'} or \
+array-like, default='merging'
+        Where a start comes from. 'merging' puts four times too many spherical components on a
+        sample, merges them by what their union loses, and adds and merges more where rows are
+        badly explained; it finds the optimum where the others find one nearby. 'kmeans' is
+        k-means, 'k-means++' its seeds alone, 'random' a random partition of the rows, and
+        'random_from_data' distinct random rows with equal weights and the covariance of the
+        data. An array is a first partition: labels (n_samples,) or responsibilities
+        (n_samples, n_components).
         Starts are put in order, and moved apart where the clearance asks for it.
+    init_size : int, default=None
+        Number of rows in the sample of 'merging', drawn by weight. None is 100 for each
+        component, and at least 10,000.
     weights_init : array-like of shape (n_components,), default=None
         First weights, of the components of `means_init`, or of the components in order.
     means_init : array-like of shape (n_components, n_features), default=None
@@ -214,7 +222,7 @@ default='kmeans'
         weight_floor: float | None = None,
         flat_start: bool = True,
         n_init: int = 1,
-        init_params: ArrayLike = "kmeans",
+        init_params: ArrayLike = "merging",
         init_size: int | None = None,
         weights_init: ArrayLike | None = None,
         means_init: ArrayLike | None = None,

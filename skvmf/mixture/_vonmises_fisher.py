@@ -63,13 +63,21 @@ class VonMisesFisherMixture(BaseMixture):
         Whether a fit with a prior below 1 first converges under a flat prior, lest the prior
         outweighs the data before components have formed.
     n_init : int, default=1
-        Number of starts; the largest lower bound wins.
-    init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'} or array-like, \
-default='kmeans'
-        Where a start comes from: spherical k-means, its seeds alone, a random partition of
-        the rows, or directions of distinct random rows with equal weights. An array is a
-        first partition: labels (n_samples,) or responsibilities (n_samples, n_components).
+        Number of starts; the largest lower bound wins. Starts by merging compete on the
+        sample, and the best goes on to all rows.
+    init_params : {'merging', 'kmeans', 'k-means++', 'random', 'random_from_data'} or \
+array-like, default='merging'
+        Where a start comes from. 'merging' puts four times too many components on a sample,
+        merges them by what their union loses, and adds and merges more where rows are badly
+        explained; it finds the optimum where the others find one nearby. 'kmeans' is spherical
+        k-means, 'k-means++' its seeds alone, 'random' a random partition of the rows, and
+        'random_from_data' the directions of distinct random rows with equal weights. An array
+        is a first partition: labels (n_samples,) or responsibilities (n_samples,
+        n_components).
         First concentrations are pooled over the components.
+    init_size : int, default=None
+        Number of rows in the sample of 'merging', drawn by weight. None is 100 for each
+        component, and at least 10,000.
     weights_init : array-like of shape (n_components,), default=None
         First weights.
     means_init : array-like of shape (n_components, n_features), default=None
@@ -181,7 +189,7 @@ default='kmeans'
         weight_floor: float | None = None,
         flat_start: bool = True,
         n_init: int = 1,
-        init_params: ArrayLike = "kmeans",
+        init_params: ArrayLike = "merging",
         init_size: int | None = None,
         weights_init: ArrayLike | None = None,
         means_init: ArrayLike | None = None,

@@ -524,14 +524,22 @@ def test_k_means_starts_go_on_until_they_stand(form):
     """One step from far seeds is not k-means: its losses are those of Lloyd's fixed points."""
     rows = np.random.default_rng(5).normal(size=(400, 4))
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    start = VonMisesFisherMixture(6, random_state=0, max_iter=0).fit(form(rows))
+    start = VonMisesFisherMixture(6, init_params="kmeans", random_state=0, max_iter=0)
+    start.fit(form(rows))
     labels = (unit @ start.mean_directions_.T).argmax(axis=1)
     sums = np.array([unit[labels == k].sum(axis=0) for k in range(6)])
     again = (unit @ (sums / np.linalg.norm(sums, axis=1, keepdims=True)).T).argmax(axis=1)
     assert np.mean(labels != again) < 0.02
 
 
-def test_callbacks_see_every_stage_begin_and_end():
+@pytest.mark.parametrize(
+    ("init", "stages"),
+    [
+        ("merging", {"merging": 2, "flat start": 1, "start": 1}),  # which compete on a sample
+        ("kmeans", {"k-means": 2, "flat start": 2, "start": 2}),
+    ],
+)
+def test_callbacks_see_every_stage_begin_and_end(init, stages):
     pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has callbacks")
     seen = []
 
@@ -548,8 +556,10 @@ def test_callbacks_see_every_stage_begin_and_end():
         def teardown(self, estimator, context):
             pass
 
-    mixture = SparseGaussianMixture(3, weight_concentration_prior=-5, n_init=2, random_state=0)
+    mixture = SparseGaussianMixture(
+        3, weight_concentration_prior=-5, n_init=2, init_params=init, random_state=0
+    )
     mixture.set_callbacks(Watch()).fit(X)
-    for stage in ("k-means", "flat start", "start"):
-        assert seen.count(("begin", stage)) == seen.count(("end", stage)) == 2
+    for stage, times in stages.items():
+        assert seen.count(("begin", stage)) == seen.count(("end", stage)) == times
     assert seen.count(("begin", "iteration")) == seen.count(("end", "iteration"))

@@ -373,7 +373,7 @@ def test_weight_equals_repetition(solver):
 
 def test_grid_search_over_what_is_relative():
     X, y = blobs()
-    pipeline = make_pipeline(StandardScaler(), RelativeGMM(random_state=0))
+    pipeline = make_pipeline(StandardScaler(), RelativeGMM(init_params="kmeans", random_state=0))
     grid = GridSearchCV(
         pipeline,
         {

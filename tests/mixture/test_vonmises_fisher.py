@@ -490,12 +490,9 @@ def test_pruning_is_not_convergence():
     X = rng.normal(size=(300, 5))
     X[:100, 0] += 5
     X[100:200, 1] += 5
-    mixture = VonMisesFisherMixture(
-        6, random_state=1, weight_concentration_prior=-3, max_iter=400
-    ).fit(X)
-    again = VonMisesFisherMixture(
-        6, random_state=1, weight_concentration_prior=-3, max_iter=400, tol=1e-7
-    ).fit(X)
+    options = dict(init_params="kmeans", weight_concentration_prior=-3, max_iter=400)
+    mixture = VonMisesFisherMixture(6, random_state=1, **options).fit(X)
+    again = VonMisesFisherMixture(6, random_state=1, tol=1e-7, **options).fit(X)
     assert mixture.converged_
     assert mixture.n_active_components_ == again.n_active_components_
 
