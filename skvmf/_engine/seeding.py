@@ -147,10 +147,21 @@ class Waves:
         parts = self.seeding.merging(stats, kept, params.components)
         left = merge(parts, min(K, len(kept)))
         weights = parts.counts[left] / parts.counts[left].sum()
-        params = Params.first(weights, self.seeding.fitted(parts, left))
+        params = self._filled(Params.first(weights, self.seeding.fitted(parts, left)))
         for _ in range(STEPS):
             params, bound = self._step(params)
         return params, bound
+
+    def _filled(self, params: Params) -> Params:
+        """Add components without rows where rows are too few or too much alike for all."""
+        missing = self.n_components - len(params.weights)
+        if missing == 0:
+            return params
+        row = np.argmax(self.rows.sampling_weights() > 0)
+        points = self.rows.take(np.full(missing, row))
+        more = self.seeding.at(points, params.components)
+        components = self.seeding.joined(params.components, more)
+        return Params.first(np.append(params.weights, np.zeros(missing)), components)
 
     def _step(self, params: Params) -> tuple[Params, float]:
         """Return parameters after a step of EM, and the bound of those before."""

@@ -1,0 +1,92 @@
+"""Merging costs what it takes from the likelihood, and takes the cheapest pair each time."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skvmf._engine import merging
+from skvmf._engine.merging import BallMerging, DirectionMerging, chance_gain, merge
+
+M, D = 12, 3
+
+
+def directions(seed=0):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(5, 50, size=M).astype(float)
+    sums = rng.normal(size=(M, D))
+    sums *= (0.9 * counts / np.linalg.norm(sums, axis=1))[:, None]
+    return DirectionMerging(sums, counts, 7.0)
+
+
+def balls(seed=0):
+    rng = np.random.default_rng(seed)
+    parts = [rng.normal(size=(rng.integers(5, 30), D)) + 3 * rng.normal(size=D) for _ in range(M)]
+    counts = np.array([len(part) for part in parts], dtype=float)
+    sums = np.array([part.sum(axis=0) for part in parts])
+    squares = np.array([(part**2).sum() for part in parts])
+    return BallMerging(sums, counts, squares, np.zeros(D), 2.5, 0.8), parts
+
+
+def test_directions_lose_the_lengths_of_their_sums():
+    parts = directions()
+    for i in range(M):
+        chance = chance_gain(parts.counts, parts.counts[i], D)
+        lengths = np.linalg.norm(parts.sums, axis=1)
+        loss = lengths + lengths[i] - np.linalg.norm(parts.sums + parts.sums[i], axis=1)
+        assert_allclose(parts.excess(i) + chance, 7.0 * loss, atol=1e-10)
+
+
+def test_balls_lose_the_likelihood_of_their_own_variances():
+    parts, rows = balls()
+
+    def best_log_likelihood(X):
+        """Of one ball with 2.5 pseudo-rows of variance 0.8 in each direction."""
+        n, scatter = len(X), ((X - X.mean(axis=0)) ** 2).sum()
+        variance = (scatter + 2.5 * D * 0.8) / ((n + 2.5) * D)
+        pseudo = -0.5 * 2.5 * D * (np.log(variance) + 0.8 / variance)
+        return -0.5 * (n * D * np.log(variance) + scatter / variance) + pseudo
+
+    single = -0.5 * 2.5 * D * (np.log(0.8) + 1)  # what the pseudo-rows alone are worth
+    for i, j in combinations(range(M), 2):
+        chance = chance_gain(parts.counts[i], parts.counts[j], D)
+        both = best_log_likelihood(np.vstack([rows[i], rows[j]]))
+        loss = best_log_likelihood(rows[i]) + best_log_likelihood(rows[j]) - both - single
+        assert_allclose(parts.excess(i)[j] + chance, loss, rtol=1e-9)
+
+
+@pytest.mark.parametrize("make", [directions, lambda seed: balls(seed)[0]])
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("gram", [0, 100])
+def test_each_union_is_the_cheapest(make, seed, gram, monkeypatch):
+    monkeypatch.setattr(merging, "GRAM_PARTS", gram)
+    fast, slow = make(seed), make(seed)
+    alive = list(range(M))
+    while len(alive) > 4:
+        i, j = min(combinations(alive, 2), key=lambda pair: slow.excess(pair[0])[pair[1]])
+        slow.join(i, j)
+        alive.remove(j)
+    left = merge(fast, 4)
+    assert_allclose(np.sort(fast.counts[left]), np.sort(slow.counts[alive]))
+    order, other = np.argsort(fast.counts[left]), np.argsort(slow.counts[alive])
+    assert_allclose(fast.sums[left][order], slow.sums[alive][other], rtol=1e-9)
+
+
+def test_nothing_is_merged_where_nothing_needs_to_be():
+    parts = directions()
+    assert_array_equal(merge(parts, M), np.arange(M))
+
+
+@pytest.mark.parametrize(("share", "dim"), [(0.5, 1), (0.2, 1), (0.5, 30), (0.1, 30)])
+def test_chance_is_what_the_best_cut_of_one_cloud_gains(share, dim):
+    """Simulated: rows ordered along the direction in which they vary most, and cut."""
+    n, gains = 400, []
+    for seed in range(20):
+        X = np.random.default_rng(seed).normal(size=(n, dim))
+        along = X @ np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][0]
+        parts = np.split(X[np.argsort(along)], [int(share * n)])
+        within = sum(((part - part.mean(axis=0)) ** 2).sum() for part in parts)
+        gains.append(0.5 * (((X - X.mean(axis=0)) ** 2).sum() - within))
+    expected = chance_gain(share * n, (1 - share) * n, dim)
+    assert 0.75 * np.mean(gains) < expected < 1.5 * np.mean(gains)
