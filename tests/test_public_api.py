@@ -61,7 +61,7 @@ GAUSSIAN_PARAMETERS = MIXTURE_PARAMETERS | {
 }
 PARAMETERS = {
     VonMisesFisherMixture: MIXTURE_PARAMETERS
-    | {"concentration_type": "free", "concentration_prior": 1.0, "negentropy": "exact"},
+    | {"concentration_type": "free", "concentration_prior": None, "negentropy": "exact"},
     SparseGaussianMixture: GAUSSIAN_PARAMETERS | {"weight_concentration_prior": None},
     RelativeGMM: GAUSSIAN_PARAMETERS
     | {

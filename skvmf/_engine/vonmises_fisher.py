@@ -230,12 +230,18 @@ class VonMisesFisher(Family):
         return self.components(directions, lengths, complements)
 
     def log_prior(self, components: DirectionalComponents) -> float:
-        """Return n0 sum of r0 kappa - Phi(kappa); a pruned component keeps its term."""
+        """Return n0 sum of r0 kappa - Phi(kappa), less what it is at the prior's mode.
+
+        So it is 0 where all concentrations have the resultant length r0, and negative
+        elsewhere. A pruned component keeps its term.
+        """
         if self.prior_strength == 0:
             return 0.0
         log_partition = -components.log_normalizers - vmf.log_sphere_area(self.dim)
         terms = self.prior_length * components.concentrations - log_partition
-        return self.prior_strength * float(terms.sum())
+        return self.prior_strength * float(
+            (terms - vmf.negentropy(self.prior_length, self.dim)).sum()
+        )
 
     def anchored(self, stats: Statistics) -> "VonMisesFisher":
         """Centre the prior on the pooled resultant length of a first partition."""

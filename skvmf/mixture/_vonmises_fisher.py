@@ -20,6 +20,8 @@ from ..distributions._arguments import checked_array
 from ._base import BaseMixture
 from ._initialization import checked_means
 
+_PRIOR_A_FEATURE = 0.1  # pseudo-rows a row that a concentration's prior has for each feature
+
 
 class VonMisesFisherMixture(BaseMixture):
     """Mixture of von Mises-Fisher distributions on the unit sphere.
@@ -38,10 +40,12 @@ class VonMisesFisherMixture(BaseMixture):
         Whether each component has a concentration of its own or all share one. Tied is the
         exact maximum likelihood for a shared concentration, and clusters tf-idf rows far
         better.
-    concentration_prior : float, default=1.0
-        Strength of the prior on the concentrations, in pseudo-rows of weight 1. It keeps small
-        and duplicate clusters finite; 0 is plain maximum likelihood, up to concentrations of
-        1e12.
+    concentration_prior : float, default=None
+        Number of pseudo-rows that draw each concentration to the pooled one [1]_. None is a
+        tenth of the number of features for each row that a component has on average: where
+        there are few features concentrations are their own, and on embeddings and texts, where
+        own concentrations let one broad component swallow a third of the rows, they are nearly
+        tied. 0 is maximum likelihood.
     negentropy : {'exact', 'ode', 'rational', 'banerjee', 'newton'}, default='exact'
         Route from mean resultant lengths to densities. 'exact', 'ode' and the closed forms
         'rational' [1]_ and 'banerjee' [2]_ work in mean parameters (Bregman clustering),
@@ -172,7 +176,7 @@ array-like, default='merging'
     _attribute_hints = {"cluster_centers_": "mean_directions_"}
     _parameter_constraints = BaseMixture._parameter_constraints | {
         "concentration_type": [StrOptions({"free", "tied"})],
-        "concentration_prior": [Interval(Real, 0, None, closed="left")],
+        "concentration_prior": [Interval(Real, 0, None, closed="left"), None],
         "negentropy": [StrOptions({"exact", "ode", "rational", "banerjee", "newton"})],
     }
 
@@ -181,7 +185,7 @@ array-like, default='merging'
         n_components: int = 1,
         *,
         concentration_type: str = "free",
-        concentration_prior: float = 1.0,
+        concentration_prior: float | None = None,
         negentropy: str = "exact",
         entmax_alpha: float = 1.0,
         temperature: float = 1.0,
@@ -341,6 +345,17 @@ array-like, default='merging'
         return tags
 
     def _make_family(self, rows: RowSource) -> VonMisesFisher:
+        return VonMisesFisher(
+            rows.n_features,
+            tied=self.concentration_type == "tied",
+            method=self.negentropy,
+            prior_strength=self._pseudo_rows(rows),
+        )
+
+    def _pseudo_rows(self, rows: RowSource) -> float:
+        """Return how many pseudo-rows the prior on a concentration has."""
+        if self.concentration_prior is None:
+            return _PRIOR_A_FEATURE * rows.n_features * rows.total_weight / self.n_components
         n_pseudo = self.concentration_prior * self.n_components
         if rows.total_weight < n_pseudo and rows.n_rows >= n_pseudo:
             warn(
@@ -350,12 +365,7 @@ array-like, default='merging'
                 "lower concentration_prior.",
                 UserWarning,
             )
-        return VonMisesFisher(
-            rows.n_features,
-            tied=self.concentration_type == "tied",
-            method=self.negentropy,
-            prior_strength=float(self.concentration_prior),
-        )
+        return float(self.concentration_prior)
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         X = super()._validated(X, reset=reset)

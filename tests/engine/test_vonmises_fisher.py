@@ -218,8 +218,10 @@ def test_an_empty_component_keeps_its_parameters(strength):
 def test_the_prior_counts_pseudo_rows_for_every_component(tied):
     family = VonMisesFisher(D, tied=tied, prior_strength=2.5, prior_length=0.3)
     components = some_components(family, (4.0, 4.0, 4.0))
-    each = 0.3 * 4.0 - vmf.log_partition(4.0, D)
+    each = 0.3 * 4.0 - vmf.log_partition(4.0, D) - vmf.negentropy(0.3, D)
     assert_allclose(family.log_prior(components), K * 2.5 * each, rtol=1e-12)
+    at_mode = some_components(family, np.full(K, vmf.concentration(0.3, D)))
+    assert_allclose(family.log_prior(at_mode), 0, atol=1e-12)
     assert VonMisesFisher(D).log_prior(components) == 0
 
 

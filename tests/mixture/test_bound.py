@@ -37,8 +37,11 @@ FAMILIES = {
     "tied": (SparseGaussianMixture, {"covariance_type": "tied", "reg_covar": 0}),
     "diag": (SparseGaussianMixture, {"covariance_type": "diag", "reg_covar": 0}),
     "spherical": (SparseGaussianMixture, {"covariance_type": "spherical", "reg_covar": 0}),
-    "vMF": (VonMisesFisherMixture, {}),
-    "tied vMF": (VonMisesFisherMixture, {"concentration_type": "tied"}),
+    "vMF": (VonMisesFisherMixture, {"concentration_prior": 1.0}),
+    "tied vMF": (
+        VonMisesFisherMixture,
+        {"concentration_type": "tied", "concentration_prior": 1.0},
+    ),
     "vMF on CSR": (VonMisesFisherMixture, {"concentration_prior": 0}),
 }
 

@@ -351,7 +351,8 @@ def test_warnings_point_at_the_line_that_fits(estimator):
 
 def test_a_warning_about_weights_comes_once_for_all_starts():
     with pytest.warns(UserWarning, match="pseudo-rows") as caught:
-        VonMisesFisherMixture(2, n_init=4, random_state=0).fit(X, sample_weight=np.full(200, 1e-3))
+        mixture = VonMisesFisherMixture(2, concentration_prior=1.0, n_init=4, random_state=0)
+        mixture.fit(X, sample_weight=np.full(200, 1e-3))
     about = [w for w in caught if "pseudo-rows" in str(w.message)]
     assert len(about) == 1 and about[0].filename == __file__
 
