@@ -126,19 +126,24 @@ def long_signatures(tree, path):
 
 
 def sibling_imports(tree, path):
-    """What a kernel file imports beyond the decorators, the standard maths and tables."""
+    """What a kernel file imports beyond the decorators and the standard maths.
+
+    Compiled code holds the values of constants and the code of other kernels. Numba compiles
+    it again when its own file has changed, and only then.
+    """
     for line, name in imports(tree, path):
-        parts = name.split(".")
-        sibling = parts[2] if parts[:2] == ["skvmf", "_kernels"] else ""
-        allowed = sibling == "_jit" or sibling.endswith("_tables")
-        if parts[0] not in {"math", "numpy"} and not allowed:
+        own = name.startswith("skvmf._kernels._jit.")
+        if name.split(".")[0] not in {"math", "numpy"} and not own:
             yield line
 
 
 def jitted_tables(tree, path):
-    """Compiled code among the tables, which are plain Python and made once."""
+    """Compiled code among the tables, which are plain Python and made once.
+
+    Constants that kernels read too are in the kernels' file, and imported from there.
+    """
     for line, name in imports(tree, path):
-        if room(name) is not None:
+        if room(name) is not None and not name.split(".")[-1].isupper():
             yield line
 
 
@@ -276,10 +281,12 @@ def test_tables_are_plain_python(path):
             sibling_imports,
             "_kernels/a.py",
             "from .simplex import softmax_rows",
-            "from ._jit import kernel\nfrom .a_tables import ORDERS",
+            "from ._jit import kernel",
         ),
+        (sibling_imports, "_kernels/a.py", "from .a_tables import WIDE", "WIDE = 32.0"),
         (sibling_imports, "_kernels/a.py", "from ..distributions import x", "from ._jit import x"),
         (jitted_tables, "_kernels/a_tables.py", "from ._jit import kernel", "import fractions"),
+        (jitted_tables, "_kernels/a_tables.py", "from .a import f", "from .a import WIDE"),
     ],
 )
 def test_the_rules_themselves(rule, path, guilty, innocent):

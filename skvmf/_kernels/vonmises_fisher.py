@@ -13,7 +13,9 @@ those series. All arrays are contiguous float64, all results as exact as their a
 import math
 
 from ._jit import kernel
-from .vonmises_fisher_tables import FAR, WIDE
+
+WIDE = 32.0  # where a or kappa is at least this, the orders kept reach the last digit
+FAR = 90.0  # for a below WIDE, the inverse is used where 2a/tau is at least this
 
 
 @kernel

@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
+from .vonmises_fisher import FAR, WIDE
+
 _ORDERS = 18
 _NEGLIGIBLE = 2.0**-57
 _GRID = np.linspace(0.125, 1.0, 8)
-WIDE = 32.0  # where a or kappa is at least this, the orders kept reach the last digit
-FAR = 90.0  # for a below WIDE, the inverse is used where 2a/tau is at least this
 
 
 class Expansions(NamedTuple):
