@@ -1,28 +1,55 @@
 """The one place that says njit, and with which options.
 
-Set the environment variable ``SKVMF_CACHE=0`` to compile afresh in every process. Where no
-cache location can be written, compiled code is not kept and nothing else changes.
+Set the environment variable ``SKVMF_CACHE=0`` to compile afresh in every process. Where the
+cache cannot be written or read, code is compiled, not kept, and nothing else changes.
 Numba does not notice a changed option: after editing this file, clear its cache.
 """
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numba
+from numba.core.caching import FunctionCache
 
 _CACHE = os.environ.get("SKVMF_CACHE", "1") != "0"
 
 
-def _compile(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """Decorate lazily; fall back to no caching where no location is writable."""
-    options |= {"nogil": True, "error_model": "numpy"}
-    if _CACHE:
+class _ForgivingCache(FunctionCache):
+    """Numba's cache without its errors: a full disk, or files that are damaged or foreign.
+
+    Each failure removes the index: it may name a file that was not written, or that an older
+    source left there. The next process then keeps its code again.
+    """
+
+    def load_overload(self, *args: Any) -> Any:
+        """Return compiled code, or None where there is none to be read."""
         try:
-            return numba.njit(cache=True, **options)(function)
-        except RuntimeError:  # Numba: "no locator available for file"
-            pass
-    return numba.njit(**options)(function)
+            return super().load_overload(*args)
+        except Exception:  # unpickling what is no pickle raises what it likes
+            self._remove_index()
+            return None
+
+    def save_overload(self, *args: Any) -> None:
+        """Keep compiled code where that is possible."""
+        try:
+            super().save_overload(*args)
+        except OSError:
+            self._remove_index()
+
+    def _remove_index(self) -> None:
+        with suppress(OSError):
+            os.unlink(os.path.join(self.cache_path, self._impl.filename_base + ".nbi"))
+
+
+def _compile(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """Decorate lazily; do without a cache where no location is writable."""
+    compiled: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    if _CACHE and compiled is not function:  # without the compiler it is
+        with suppress(RuntimeError, OSError):  # Numba: "no locator available for file"
+            compiled._cache = _ForgivingCache(function)  # what njit(cache=True) sets
+    return compiled
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,0 +1,177 @@
+"""The cache of compiled code: fresh after every edit, and never a reason to fail."""
+
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import pytest
+
+import skvmf
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled or kept")
+
+PACKAGE = Path(skvmf.__file__).parent
+KERNEL = """
+from ._jit import kernel
+
+FACTOR = 2.0
+
+
+@kernel
+def _factor():
+    return FACTOR
+
+
+@kernel
+def scaled(x):
+    return _factor() * x
+"""
+CALL = "from small.kernels import scaled; print(scaled(5.0), sum(scaled.stats.cache_hits.values()))"
+FULL_DISK = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))  # an index fits, code does not
+"""
+PARTITION = """
+from skvmf.distributions.vonmises_fisher import log_partition
+print(repr(float(log_partition(2.0, 4))))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a package of two kernels and the real decorators, and its own cache."""
+    package = tmp_path / "small"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "kernels.py").write_text(KERNEL, encoding="utf-8")
+    shutil.copy(PACKAGE / "_kernels" / "_jit.py", package)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    yield tmp_path
+    forget()
+
+
+def forget():
+    """Forget the modules of the folder, as another process would."""
+    for name in [name for name in sys.modules if name.split(".")[0] == "small"]:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+
+
+def fresh():
+    """Import the kernel as if for the first time."""
+    forget()
+    return importlib.import_module("small.kernels").scaled
+
+
+def call():
+    """Return the kernel's answer to 5 in what is like a new process, and whether code was kept."""
+    scaled = fresh()
+    return scaled(5.0), sum(scaled.stats.cache_hits.values())
+
+
+def edit(path, old, new):
+    source = path.read_text(encoding="utf-8")
+    assert source.count(old) == 1
+    path.write_text(source.replace(old, new), encoding="utf-8")
+
+
+def run(folder, code, **environment):
+    """Run code in another process, with the folder's packages and cache."""
+    paths = {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "cache")}
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=folder,
+        env=os.environ | paths | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
+
+
+def files(folder, pattern):
+    found = sorted((folder / "cache").rglob(pattern))
+    assert found
+    return found
+
+
+def test_code_is_kept_until_its_file_is_edited(folder):
+    assert [call(), call()] == [(10, 0), (10, 1)]
+    edit(folder / "small" / "kernels.py", "FACTOR = 2.0", "FACTOR = 30.0")
+    assert [call(), call()] == [(150, 0), (150, 1)]
+
+
+def test_an_edited_constant_of_tables_counts(tmp_path):
+    """What tables and compiled code both read: each sees the edit."""
+    shutil.copytree(PACKAGE, tmp_path / "skvmf", ignore=shutil.ignore_patterns("__pycache__"))
+    right = run(tmp_path, PARTITION)
+    edit(tmp_path / "skvmf" / "_kernels" / "vonmises_fisher.py", "WIDE = 32.0", "WIDE = 0.5")
+    edited = run(tmp_path, PARTITION)
+    assert edited != right
+    assert edited == run(tmp_path, PARTITION, SKVMF_CACHE="0")
+
+
+@pytest.mark.parametrize("pattern", ["*.nbi", "*.nbc"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda kept: kept[: len(kept) // 2],
+        lambda kept: b"",
+        lambda kept: b"\0" * len(kept),
+        lambda kept: b"no pickle at all",
+        lambda kept: b"\x80\x04N.",  # a pickle, but of None
+        lambda kept: b"cno_such_module\nname\n.",
+    ],
+    ids=["half", "empty", "zeros", "text", "none", "foreign"],
+)
+def test_damaged_files_are_replaced(folder, pattern, damage):
+    call()
+    for path in files(folder, pattern):
+        path.write_bytes(damage(path.read_bytes()))
+    assert [call(), call()] == [(10, 0), (10, 1)]
+
+
+def test_an_index_written_to_a_full_disk_names_no_older_code(folder):
+    pytest.importorskip("resource")
+    call()
+    edit(folder / "small" / "kernels.py", "FACTOR = 2.0", "FACTOR = 30.0")
+    assert run(folder, FULL_DISK + CALL) == "150.0 0"
+    assert [call(), call()] == [(150, 0), (150, 1)]
+
+
+def test_folders_in_the_place_of_files(folder):
+    call()
+    for path in files(folder, "*.nb*"):
+        path.unlink()
+        path.mkdir()
+    assert call() == (10, 0)
+
+
+def test_a_file_in_the_place_of_the_folder(folder):
+    (folder / "cache").touch()
+    assert call() == (10, 0)
+
+
+def test_a_folder_that_becomes_a_file(folder):
+    """Between import, which finds the folder writable, and the first call."""
+    scaled = fresh()
+    shutil.rmtree(folder / "cache")
+    (folder / "cache").touch()
+    assert scaled(5.0) == 10
+
+
+def test_nowhere_to_write(folder, monkeypatch):
+    """Neither the folder that was asked for, nor the package's own, nor the user's."""
+    for file in (folder / "cache", folder / "small" / "__pycache__", folder / "home"):
+        file.touch()
+    for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(folder / "home"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    assert call() == (10, 0)
+    assert call() == (10, 0)
