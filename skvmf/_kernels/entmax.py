@@ -5,6 +5,7 @@ else 0; T >= 0 is such that p sums to 1 [P2]_. So only entries with y > -1 / c c
 they are picked out first, and everything else is done on these few, in float64.
 The conjugate Omega*(z) = <p, z> - Omega(p) is max(z) + (T + c <p, y>) / alpha: derived here
 from p_i^c = b_i, without the cancellation of (sum p^alpha - 1) / c for alpha near 1.
+For c > 1 a root magnifies the rounding of y, so there gaps between scores are taken first.
 
 References
 ----------
@@ -83,7 +84,7 @@ def _pick(marks, rows, tops, n, columns, y):
         return size
     for word in range(marks.shape[1]):
         bits = marks[n, word]
-        while bits:
+        while bits:  # each step clears one
             bit = bits & (~bits + ONE_BIT)  # the lowest; its logarithm is a float's exponent
             k = np.int64(64 * word + (np.float64(bit).view(np.int64) >> 52) - 1023)
             columns[n, size] = np.uintp(max(k, 0))
@@ -112,16 +113,27 @@ def _sparsemax_of_few(y, size, p):
 
 
 @row_kernel
+def _sparsemax_step(y, size, T):
+    """Return (sum - 1) / count of the entries of 1 + y above T, and their count."""
+    total, count = 0.0, 0.0
+    for i in range(size):
+        share = 1.0 if 1 + y[i] > T else 0.0
+        total += share * (1 + y[i])
+        count += share
+    return (total - 1) / count, count
+
+
+@row_kernel
 def _sparsemax_of_many(y, size, p):
-    """Solve alpha = 2 by Newton, which drops what falls below T until nothing does."""
-    T, count, previous = 0.5, size + 1.0, 0.0
-    while count != previous:
-        total, previous, count = 0.0, count, 0.0
-        for i in range(size):
-            share = 1.0 if 1 + y[i] > T else 0.0
-            total += share * (1 + y[i])
-            count += share
-        T = (total - 1) / count
+    """Solve alpha = 2 by Newton, which drops what falls below T until nothing does.
+
+    From anywhere its first step leads below the solution, and from there T can only rise.
+    """
+    T, _ = _sparsemax_step(y, size, 0.5)
+    count, previous = size + 1.0, np.inf
+    while count < previous:  # it falls from step to step
+        previous = count
+        T, count = _sparsemax_step(y, size, T)
     for i in range(size):
         p[i] = max(1 + y[i] - T, 0.0)
     return T
@@ -161,15 +173,17 @@ def _three_halves_of_few(y, size, p):
 @row_kernel
 def _three_halves_of_many(y, size, p):
     """Solve alpha = 1.5 by Newton on the norm of (u - shift)_+, convex, then by the support."""
-    shift, step = 0.5, 1.0
-    while abs(step) > 1e-5:  # what is left is of the order of its square
-        total, squares, count = 0.0, 0.0, 0.0
+    shift = 0.5
+    for _ in range(MAX_ITER):
+        total, squares = 0.0, 0.0
         for i in range(size):
             u = max(1 + 0.5 * y[i] - shift, 0.0)
             total += u
             squares += u * u
         step = (squares - math.sqrt(squares)) / total
         shift = max(shift + step, 0.0)
+        if abs(step) <= 1e-5:  # what is left is of the order of its square
+            break
     total, squares, count = 0.0, 0.0, 0.0
     for i in range(size):
         u = max(1 + 0.5 * y[i] - shift, 0.0)
@@ -218,24 +232,24 @@ def _entmax_below_two(y, size, c, p):
 
 
 @row_kernel
-def _last_of_support(y, size, c):
-    """Find the smallest y with a share: y_i has one where sum_j (c (y_j - y_i))_+^(1/c) < 1."""
-    low, high = -1 / c, 0.0  # the last is in (low, high]
-    while True:
+def _last_of_support(z, size, c, top):
+    """Find the smallest z with a share: z_i has one where sum_j (c (z_j - z_i))_+^(1/c) < 1."""
+    low, high = -np.inf, top  # the last is in (low, high]
+    while True:  # each step takes the pivot, and more, out of doubt
         least, most = high, low  # of the values still in doubt
         for i in range(size):
-            if low < y[i] < high:
-                least, most = min(least, y[i]), max(most, y[i])
+            if low < z[i] < high:
+                least, most = min(least, z[i]), max(most, z[i])
         if least > most:
             return high
-        pivot, middle = least, 0.5 * (least + most)
+        pivot, middle = least, 0.5 * least + 0.5 * most
         for i in range(size):
-            if pivot < y[i] <= middle:
-                pivot = y[i]
+            if pivot < z[i] <= middle:
+                pivot = z[i]
         above = 0.0
         for i in range(size):
-            if y[i] > pivot:
-                above += (c * (y[i] - pivot)) ** (1 / c)
+            if z[i] > pivot:
+                above += (c * (z[i] - pivot)) ** (1 / c)
         if above < 1:
             high = pivot
         else:
@@ -243,30 +257,31 @@ def _last_of_support(y, size, c):
 
 
 @row_kernel
-def _entmax_above_two(y, size, c, p):
-    """Solve c > 1 by Newton on the smallest share v, p = (c (y - y_last) + v^c)^(1/c).
+def _entmax_above_two(z, size, c, top, p):
+    """Solve c > 1 by Newton on the smallest share v, p = (c (z - z_last) + v^c)^(1/c).
 
     Derived here: as a function of T the sum has infinite slope where an entry joins, as a
-    function of v it is convex with slope >= 1, so Newton falls from v = 1 / count.
+    function of v it is convex with slope >= 1, so Newton falls from v = 1 / count. Gaps of z are
+    exact where they are small; those of y = z - top are not.
     """
-    last, count = _last_of_support(y, size, c), 0
+    last, count = _last_of_support(z, size, c, top), 0
     for i in range(size):
-        count += y[i] >= last
+        count += z[i] >= last
     v = 1.0 / count
     for _ in range(MAX_ITER):
         total, slope = 0.0, 0.0
         for i in range(size):
-            gap = c * (y[i] - last)
+            gap = c * (z[i] - last)
             p[i] = (gap + v**c) ** (1 / c) if gap > 0 else (v if gap == 0 else 0.0)
             if p[i] > 0:
                 total += p[i]
                 slope += (v / p[i]) ** (c - 1)
-        if total - 1 <= 1e-15 * slope * v:
+        if total - 1 <= 1e-15 * slope * v or v == 0:
             break
         v = max(v - (total - 1) / slope, 0.0)
     for i in range(size):
         p[i] /= total
-    return last + (1 - v**c) / c
+    return (last - top) + (1 - v**c) / c
 
 
 @row_kernel
@@ -297,7 +312,9 @@ def _share_out(rows, alpha, p, T, work):
         elif alpha < 2:
             T[n] = _entmax_below_two(y, size, alpha - 1, q)
         else:
-            T[n] = _entmax_above_two(y, size, alpha - 1, q)
+            for j in range(size):
+                y[j] = rows[n, columns[n, j]]
+            T[n] = _entmax_above_two(y, size, alpha - 1, tops[n], q)
         for j in range(size):
             p[n, columns[n, j]] = q[j] if q[j] >= tiny else 0.0
 

@@ -1,8 +1,10 @@
 """Make entmax_table.npz: alpha-entmax of score vectors to 40 digits, rounded to float64.
 
-Run as ``python tests/reference/make_entmax_table.py`` (seconds). The threshold tau in
-p_i = ((alpha - 1) z_i - tau)_+^(1 / (alpha - 1)) is found by bisection on sum p = 1. Vector i and
-its p are the slices offsets[i]:offsets[i + 1] of z and p; conjugate is <p, z> - Omega(p).
+Run as ``python tests/reference/make_entmax_table.py`` (a minute). In p_i = (x_i - tau)_+^(1 / c),
+with c = alpha - 1 and x = c z, the last entry of the support is found from its definition, and
+its share v by bisection on sum p = 1 with p_i = (x_i - x_last + v^c)^(1 / c): for large alpha a
+threshold of 50 digits would not do. Vector i and its p are the slices offsets[i]:offsets[i + 1] of z and p; conjugate is
+<p, z> - Omega(p).
 """
 
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import mpmath as mp
 import numpy as np
 
-ALPHAS = [1.05, 1.25, 1.5, 1.9, 2.0, 3.0, 4.0]
+ALPHAS = [1.01, 1.05, 1.25, 1.5, 1.9, 2.0, 3.0, 4.0, 6.0, 10.0, 50.0, 100.0]
 DIGITS = 50
 
 
@@ -19,14 +21,17 @@ def entmax(z, alpha):
     c = alpha - 1
     x = [c * value for value in z]
 
-    def shares(tau):
-        return [max(value - tau, mp.mpf(0)) ** (1 / c) for value in x]
+    def shares(gaps, least):
+        return [(gap + least**c) ** (1 / c) for gap in gaps if gap >= 0]
 
-    low, high = max(x) - 1, max(x)
-    for _ in range(170):
-        middle = (low + high) / 2
-        low, high = (middle, high) if mp.fsum(shares(middle)) >= 1 else (low, middle)
-    p = shares(low)
+    last = min(one for one in x if mp.fsum(shares([other - one for other in x], mp.mpf(0))) < 1)
+    gaps = [value - last for value in x]
+    low, high = mp.mpf(0), mp.mpf(1)
+    while high - low > high * mp.mpf(10) ** -25:
+        middle = (low + high) / 2 if low else high / 4
+        low, high = (middle, high) if mp.fsum(shares(gaps, middle)) <= 1 else (low, middle)
+    kept = iter(shares(gaps, high))
+    p = [next(kept) if gap >= 0 else mp.mpf(0) for gap in gaps]
     negentropy = (mp.fsum(value**alpha for value in p) - 1) / (alpha * c)
     return p, mp.fdot(p, z) - negentropy
 
@@ -40,6 +45,9 @@ def vectors(rng):
         yield np.round(rng.standard_normal(K) * 1e3) * 2.0**-40  # tiny gaps
         yield 1e15 + np.round(4 * rng.standard_normal(K)) / 4  # huge, with small gaps
     yield np.zeros(30)
+    for top in (1e-3, 0.02, 0.4):  # neighbours in floating point, but not next to the largest
+        z = top * np.r_[1.0, np.repeat([-1.0, -0.7, -1.8], 5)]
+        yield z + np.arange(-8, 8) * np.spacing(z)
 
 
 def main():
