@@ -4,7 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
+settings.register_profile("skvmf", deadline=None)  # the first call of a kernel compiles it
+settings.load_profile("skvmf")
 os.environ["MPLBACKEND"] = "Agg"  # figures are drawn to files, with or without a screen
 
 ROOT = Path(__file__).resolve().parents[1]

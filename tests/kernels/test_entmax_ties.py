@@ -58,7 +58,7 @@ def grids(draw):
     return (z + shift).astype(draw(st.sampled_from([np.float32, np.float64])))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(z=grids(), alpha=st.sampled_from(ALPHAS), span=st.sampled_from([1.0, 3.0, 1 / 3]))
 def test_optimal_on_a_grid(z, alpha, span):
     """Also where the grid's step is a fraction of 1 / c, within which entries have shares."""
