@@ -17,7 +17,7 @@ RandomState = int | np.random.RandomState | np.random.Generator | None
 def rvs(
     mu: ArrayLike | None = None,
     kappa: float | None = None,
-    size: int | tuple[int, ...] = 1,
+    size: int | tuple[int, ...] | None = 1,
     random_state: RandomState = None,
     *,
     mean: ArrayLike | None = None,
@@ -32,8 +32,8 @@ def rvs(
         Mean direction, of unit length.
     kappa : float, default=None
         Concentration, at least 0; every dimension and concentration is sampled exactly.
-    size : int or tuple of int, default=1
-        Number of points, or their shape.
+    size : int, tuple of int or None, default=1
+        Number of points, or their shape; None is one point without an axis for it.
     random_state : int, RandomState, Generator or None, default=None
         Source of randomness; None is NumPy's global state, an int reproduces.
     mean : array_like of shape (d,), default=None
@@ -41,7 +41,7 @@ def rvs(
 
     Returns
     -------
-    ndarray of float64, shape (size, d) or size + (d,)
+    ndarray of float64, shape (size, d), size + (d,) or (d,)
         Points of unit length.
 
     Raises
@@ -147,10 +147,13 @@ def _shares(sample_weight: ArrayLike | None, n: int) -> Array:
 
 def _checked_shape(size: Any) -> tuple[int, ...]:
     """Return a size as a tuple of whole numbers."""
+    if size is None:
+        return ()
     sizes = (size,) if np.ndim(size) == 0 else tuple(size)
     if not all(isinstance(n, int | np.integer) and n >= 0 for n in sizes):
         raise ValueError(
-            f"size should be a whole number of points, 0 or more, or a tuple of them, got {size!r}."
+            "size should be a whole number of points, 0 or more, a tuple of them, or None, "
+            f"got {size!r}."
         )
     return tuple(map(int, sizes))
 
