@@ -52,16 +52,17 @@ def _rational(r, w, vee, d, order):
 @kernel
 def _refined(r, w, vee, d, order):
     """Put the psi'' of `_rational` into the differential equation (P0 section 2.5)."""
-    slope = _rational(r, w, vee, d, 2)
-    below = vee - 1.0 / slope
-    if order == 1:
-        return (d - 1.0) * r / below
     Q = w * w + (d - 2.0) * w + d - 1.0
     dQ = 2.0 * w + d - 2.0
     odd = Q - 2.0 * w * dQ
-    bend = (3.0 + w) / vee**3 - (dQ + 4.0 * w) / (Q * Q) - 2.0 * odd * dQ / Q**3
-    curvature = 2.0 * (d - 1.0) * r * bend  # the third derivative of psi
-    below_slope = curvature / (slope * slope) - 2.0 * r
+    ratio = vee / Q
+    slope = (d - 1.0) * (1.0 + w + odd * ratio * ratio)  # psi'' vee^2: a power of vee may be 0
+    below = vee - vee * vee / slope
+    if order == 1:
+        return (d - 1.0) * r / below
+    bend = 3.0 + w - ratio * ratio * (vee * (dQ + 4.0 * w) + 2.0 * odd * dQ * ratio)
+    curvature = 2.0 * (d - 1.0) * r * bend  # the third derivative of psi, times vee^3
+    below_slope = vee * curvature / (slope * slope) - 2.0 * r
     return (d - 1.0) * (1.0 - r * below_slope / below) / below
 
 
@@ -101,7 +102,7 @@ _STAGES = np.array(
 )
 _ERROR = np.array([25 / 24 - 59 / 48, 17 / 96 - 49 / 48, 125 / 16 - 225 / 32, 0.0, 1 / 4])
 _START = 0.1  # below, the power series at zero; eight terms leave 1e-16
-_END = 32.0  # the solution is constant to the last digit where -log(1 - r) is beyond
+_END = 32.0  # delta is nothing, and its integral constant, where -log(1 - r) is beyond
 
 
 @kernel
@@ -206,7 +207,7 @@ def solve(dim, series, tolerance, checkpoints):
     checkpoints[0, 2] = _series_value(_START, series, 0) - psi1
     n = 1
     h = 0.01
-    while checkpoints[n - 1, 0] < _END:
+    for _ in range(2 * len(checkpoints)):  # of the steps few are refused
         if n == len(checkpoints):
             return -1
         x = checkpoints[n - 1, 0] + h
@@ -226,8 +227,10 @@ def solve(dim, series, tolerance, checkpoints):
             checkpoints[n, 1] = y
             checkpoints[n, 2] = integral
             n += 1
+            if x >= _END:
+                return n
         h *= min(5.0, max(0.2, 0.9 * error**-0.25))
-    return n
+    return -1
 
 
 @kernel
@@ -243,8 +246,12 @@ def ode(r, complement, dim, series, checkpoints, order, out):
             continue
         q = complement[i] if given else 1.0 - x
         position = -math.log(q)
+        if position >= _END:
+            value = _rational(x, x * x, q * (1.0 + x), d, order)
+            out[i] = value + (checkpoints[-1, 2] if order == 0 else 0.0)
+            continue
         low, high = 0, len(checkpoints)
-        while high - low > 1:
+        while high - low > 1:  # the gap is halved
             middle = (low + high) // 2
             if checkpoints[middle, 0] < position:
                 low = middle

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 
 _LARGEST = 1e150  # its square is still finite
+_ROUNDING = 1e-12  # what the limits give way, for values that were computed
 
 
 def by_dimension(evaluate: Callable[..., None], dim: ArrayLike, *arguments: Array) -> Any:
@@ -52,7 +53,7 @@ def checked_dims(dim: ArrayLike) -> NDArray[np.int64]:
 
 def checked_kappa(kappa: ArrayLike) -> Array:
     values = np.asarray(kappa, dtype=np.float64)
-    if values.size and not (values.min() >= 0 and values.max() <= _LARGEST):
+    if values.size and not (values.min() >= 0 and values.max() <= _LARGEST * (1 + _ROUNDING)):
         raise ValueError(
             "kappa, the concentration, must be finite, at least 0 and at most 1e150; "
             f"its values are within [{values.min()}, {values.max()}]."
@@ -60,8 +61,11 @@ def checked_kappa(kappa: ArrayLike) -> Array:
     return values
 
 
-def checked_lengths(r: ArrayLike, complement: ArrayLike | None) -> tuple[Array, ...]:
+def checked_lengths(
+    r: ArrayLike, complement: ArrayLike | None, dim: ArrayLike
+) -> tuple[Array, ...]:
     """Return (r,) or (r, 1 - r) after checking their ranges and that they fit together."""
+    least = 0.5 * (checked_dims(dim) - 1.0) / _LARGEST  # kappa is (d - 1)/(2 (1 - r)) there
     lengths = np.asarray(r, dtype=np.float64)
     if lengths.size == 0:
         return (lengths,)
@@ -84,5 +88,10 @@ def checked_lengths(r: ArrayLike, complement: ArrayLike | None) -> tuple[Array, 
         raise ValueError(
             f"complement must be 1 - r: r is within [{low}, {high}], "
             f"complement within [{q_low}, {q_high}]."
+        )
+    if np.any(rest < least * (1 - _ROUNDING)):
+        raise ValueError(
+            "complement, 1 - r, must be at least (dim - 1)/2 * 1e-150, that of a concentration of "
+            f"1e150; its values are within [{q_low}, {q_high}]."
         )
     return lengths, rest

@@ -35,7 +35,7 @@ def concentration(
         Dimension d of the ambient space, at least 2. Broadcast against `r`.
     complement : float or array_like, default=None
         1 - r, where it is known better than the difference: kappa is about
-        (d - 1)/(2 (1 - r)) for r near 1.
+        (d - 1)/(2 (1 - r)) for r near 1, and must not be above 1e150.
     method : str, default="exact"
         As in `negentropy`, of which this is order 1.
 
@@ -135,7 +135,7 @@ def negentropy(
         raise ValueError(
             'method="refined" has no closed antiderivative: use "rational" for order 0.'
         )
-    lengths = checked_lengths(r, complement)
+    lengths = checked_lengths(r, complement, dim)
     if method == "newton" and order == 0:
         return _legendre(dim, *lengths)
     return by_dimension(partial(_ROUTES[method], order=order), dim, *lengths)

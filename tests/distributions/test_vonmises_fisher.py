@@ -225,6 +225,18 @@ class TestArguments:
         with pytest.raises(ValueError, match="complement 1 - r above 0"):
             vmf.concentration(0.5, 5, complement=complement)
 
+    @pytest.mark.parametrize("dim", [2, 3, 1000, 10**6])
+    def test_the_smallest_complement_is_that_of_the_largest_kappa(self, dim):
+        least = vmf.mean_resultant_length(1e150, dim, complement=True)
+        for method in METHODS:
+            kappa = vmf.concentration(1.0, dim, complement=least, method=method)
+            assert kappa == pytest.approx(1e150, rel=1e-14)
+            assert vmf.mean_resultant_length(kappa, dim, complement=True) == pytest.approx(least)
+            curvature = vmf.negentropy(1.0, dim, complement=least, order=2, method=method)
+            assert curvature == pytest.approx(2e300 / (dim - 1), rel=1e-13)
+            with pytest.raises(ValueError, match="complement, 1 - r, must be at least"):
+                vmf.concentration(1.0, dim, complement=0.999 * least, method=method)
+
     def test_complement_must_fit(self):
         with pytest.raises(ValueError, match="complement must be 1 - r"):
             vmf.concentration([0.1, 0.5], 5, complement=[0.9, 0.4])
@@ -370,6 +382,16 @@ class TestSamples:
         limit = np.sqrt(across / 4000) * (np.sqrt(dim - 1) + 4.5)
         assert np.linalg.norm(sideways) < limit
 
+    @pytest.mark.parametrize("kappa", [1e15, 1e16, 1e30, 1e150])
+    @pytest.mark.parametrize("dim", [2, 3, 100])
+    def test_spread_of_large_concentrations(self, dim, kappa):
+        """Normal across the mean, with variance 1/kappa, also where that is below rounding."""
+        x = vmf.rvs(np.eye(dim)[0], kappa, size=10_000 // dim, random_state=0)
+        assert np.linalg.norm(x, axis=1) == pytest.approx(1, rel=1e-15)
+        assert stats.kstest(np.sqrt(kappa) * x[:, 1:].ravel(), "norm").pvalue > 1e-3
+        turned = vmf.rvs(unit(np.random.default_rng(0), dim), kappa, size=20, random_state=0)
+        assert np.linalg.norm(turned, axis=1) == pytest.approx(1, rel=1e-14)
+
     def test_random_state(self):
         mu = [1.0, 0.0]
         first = vmf.rvs(mu, 2.0, size=5, random_state=3)
@@ -389,7 +411,13 @@ class TestSamples:
         assert vmf.rvs(mean=[0.0, 0.0], size=np.array([2, 0])).shape == (2, 0, 2)
         assert vmf.rvs(mean=[0.0, 0.0], size=(), random_state=0).shape == (2,)
 
-    @pytest.mark.parametrize("size", [1.5, -1, (2, -1), (2, 1.5), "3", None, [[2]]])
+    def test_one_point_without_an_axis(self):
+        """As NumPy's and SciPy's samplers give it."""
+        x = vmf.rvs([0.6, 0.8, 0.0], 2.0, size=None, random_state=0)
+        assert x.shape == (3,)
+        assert (x == vmf.rvs([0.6, 0.8, 0.0], 2.0, size=1, random_state=0)[0]).all()
+
+    @pytest.mark.parametrize("size", [1.5, -1, (2, -1), (2, 1.5), "3", [[2]]])
     def test_sizes_that_are_none(self, size):
         with pytest.raises(ValueError, match="size should be a whole number of points"):
             vmf.rvs([1.0, 0.0], 1.0, size=size)

@@ -152,7 +152,7 @@ class TestOde:
     def test_beyond_the_last_checkpoint(self):
         q = np.array([1e-15, 1e-20, 1e-40])
         r = np.ones(3)
-        for order in (0, 1):
+        for order in (0, 1, 2):
             assert ode(r, 5, order, q) == pytest.approx(truth(r, 5, order, q), rel=1e-13)
 
     def test_tolerance_is_kept_and_pays(self):
@@ -214,6 +214,29 @@ class TestNewton:
         with mp.workdps(40):
             expected = mp.besseli(dim / 2, kappa) / mp.besseli(dim / 2 - 1, kappa)
         assert natural._perron_ratio(kappa, dim / 2) == pytest.approx(float(expected), rel=1e-15)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 6, 20, 1000, 10**6])
+class TestTinyComplements:
+    """As r tends to 1 all routes tend to the same, and no power of 1 - r may vanish before."""
+
+    Q = np.array([1e-20, 1e-50, 1e-77, 1e-80, 1e-103, 1e-110, 1e-130, 1e-144])
+
+    def test_routes_by_derivatives(self, dim):
+        r = np.ones(len(self.Q))
+        for order in (1, 2):
+            expected = truth(r, dim, order, self.Q)
+            for refinement in (BANERJEE, RATIONAL, REFINED):
+                value = closed_form(r, dim, refinement, order, self.Q)
+                assert value == pytest.approx(expected, rel=1e-13)
+            assert ode(r, dim, order, self.Q) == pytest.approx(expected, rel=1e-13)
+            assert newton(r, dim, order, self.Q) == pytest.approx(expected, rel=1e-13)
+            assert expected == pytest.approx((dim - 1) / 2 / self.Q**order, rel=1e-13)
+
+    def test_integral_of_the_ode(self, dim):
+        r = np.ones(len(self.Q))
+        expected = truth(r, dim, 0, self.Q)
+        assert ode(r, dim, 0, self.Q) == pytest.approx(expected, rel=1e-12)
 
 
 def test_one_signature_for_each_kernel():
