@@ -25,7 +25,7 @@ def mode_by_rounds(alpha, floor, x):
         x[i] = floor if alpha[i] <= 1 else -1.0
         n_held += alpha[i] <= 1
     previous = -1
-    while n_held > previous:
+    while n_held > previous:  # it rises, to n at most
         previous, total = n_held, 0.0
         for i in range(x.shape[0]):
             total += alpha[i] - 1 if x[i] < 0 else 0.0
@@ -48,7 +48,7 @@ def mode_by_sorting(alpha, order, floor, x):
     """
     n = x.shape[0]
     first, total = n - 1, alpha[order[n - 1]] - 1
-    while first > 0:
+    while first > 0:  # it falls
         excess = alpha[order[first - 1]] - 1
         if excess <= 0 or excess * (1 - floor * (first - 1)) < floor * (total + excess):
             break

@@ -19,7 +19,7 @@ def _perron_ratio(kappa, half_dim):
     rho = w / ((half_dim + half) * v - w)
     product = rho
     total = 1.0 + rho
-    while product > 1e-17 * total:
+    while product > 1e-17 * total:  # w grows like k, u like k^2: rho falls to 0
         u += v
         v += 0.5
         w += half

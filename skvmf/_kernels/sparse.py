@@ -17,7 +17,7 @@ def csr_dot(indptr, indices, data, matrix, out):
         row = out[n]
         row[:] = 0
         j, stop = np.uintp(indptr[n]), np.uintp(indptr[n + 1])
-        while j + 4 <= stop:
+        while j + 4 <= stop:  # j rises
             v0, v1, v2, v3 = data[j], data[j + 1], data[j + 2], data[j + 3]
             m0 = matrix[np.uintp(indices[j])]
             m1 = matrix[np.uintp(indices[j + 1])]
@@ -26,7 +26,7 @@ def csr_dot(indptr, indices, data, matrix, out):
             for k in range(K):
                 row[k] += (v0 * m0[k] + v1 * m1[k]) + (v2 * m2[k] + v3 * m3[k])
             j += np.uintp(4)
-        while j < stop:
+        while j < stop:  # and here
             v = data[j]
             m = matrix[np.uintp(indices[j])]
             for k in range(K):
@@ -65,7 +65,7 @@ def columns_dot(col_ptr, rows, values, resp, out):
         total = out[c]
         total[:] = 0
         j, stop = np.uintp(col_ptr[c]), np.uintp(col_ptr[c + 1])
-        while j + 4 <= stop:
+        while j + 4 <= stop:  # j rises
             v0, v1, v2, v3 = values[j], values[j + 1], values[j + 2], values[j + 3]
             r0 = resp[np.uintp(rows[j])]
             r1 = resp[np.uintp(rows[j + 1])]
@@ -74,7 +74,7 @@ def columns_dot(col_ptr, rows, values, resp, out):
             for k in range(K):
                 total[k] += (v0 * r0[k] + v1 * r1[k]) + (v2 * r2[k] + v3 * r3[k])
             j += np.uintp(4)
-        while j < stop:
+        while j < stop:  # and here
             v = values[j]
             r = resp[np.uintp(rows[j])]
             for k in range(K):

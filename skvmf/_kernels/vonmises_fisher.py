@@ -38,7 +38,7 @@ def _bessel_series(kappa, half_dim):
     first = 0.0
     second = 1.0
     k = 0.0
-    while term > 1e-17 * first:
+    while term > 1e-17 * first:  # each term is less than half the last once k^2 > 2 z
         k += 1.0
         term *= z / (k * (half_dim + k - 1.0))
         first += term
@@ -53,7 +53,7 @@ def _kummer_series(kappa, a):
     above = 1.0
     below = 1.0
     k = 0.0
-    while term > 1e-17 * above:
+    while term > 1e-17 * above:  # each term is less than half the last once k > 4 kappa
         k += 1.0
         term *= 2.0 * kappa * (a + k - 1.0) / ((2.0 * a + k - 1.0) * k)
         below += term
@@ -69,7 +69,7 @@ def _slope_series(kappa, half_dim):
     term = 0.5 / n
     total = term
     k = 0.0
-    while term > 1e-17 * total:
+    while term > 1e-17 * total:  # each term is less than half the last once k^2 > 8 z
         below = (2.0 * n + k) * (k + 1.0) * (n + k) * (n + k + 1.0)
         term *= z * (2.0 * n - 1.0 + 2.0 * k) * (2.0 * n + 2.0 * k) / below
         total += term
@@ -160,11 +160,12 @@ def _corner(r, q, a, order):
     x = tau / (2.0 * a)
     scale = 2.0 * a * r / (q * (1.0 + r))
     kappa = scale * (1.0 + x + x * x * (1.0 - tau * tau) / (1.0 + 2.0 * x))
-    step = kappa
-    while abs(step) > 1e-4 * kappa:
+    for _ in range(4):  # one or two are taken
         better = _improved(kappa, r, q, a)
         step = better - kappa
         kappa = better
+        if abs(step) <= 1e-4 * kappa:
+            break
     if order == 1:
         return kappa
     first = _bessel_series(kappa, a + 0.5)[0]

@@ -88,6 +88,19 @@ def test_sums_counts_and_best_tree_are_those_of_all_trees(n):
             np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize("gap", [5.0, 20.0, 24.0, 26.0, 36.0, 40.0, 59.0])
+def test_a_rare_tree_counts_for_what_it_is(gap):
+    """Of two words either can be the head; all else is alike."""
+    rules = tuple(np.zeros_like(rule) for rule in empty_counts(2))
+    rules[0][1] = -gap
+    tags, offsets = np.array([0, 1]), np.array([0, 2])
+    (value,), counts = inside_outside(tags, offsets, rules)
+    assert value == pytest.approx(math.log1p(math.exp(-gap)), abs=2e-16)
+    rare = 1 / (1 + math.exp(gap))
+    assert counts[0][1] == pytest.approx(rare, rel=1e-13)
+    assert counts[2][1, 0, 0] == pytest.approx(rare, rel=1e-13)
+
+
 @pytest.mark.parametrize("log_weight", [0.0, -9.2, -1e5, 700.0])
 def test_long_sentences_neither_underflow_nor_overflow(log_weight):
     n = 40 if numba.config.DISABLE_JIT else 150

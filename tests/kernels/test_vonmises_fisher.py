@@ -3,6 +3,7 @@
 from fractions import Fraction
 from pathlib import Path
 
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -77,6 +78,23 @@ class TestReference:
         assert worst_error(inverse, expected, "r", "one_minus_r") < 1e-14
 
 
+@pytest.mark.parametrize("dim", [2, 3, 8, 21, 40, 63])
+def test_where_series_give_way_to_expansions(dim):
+    """To the last digits on both sides of the border, where each is at its worst."""
+    kappa = np.linspace(16, 40, 25)
+    with mp.workdps(60):
+        r = [mp.besseli(mp.mpf(dim) / 2, k) / mp.besseli(mp.mpf(dim) / 2 - 1, k) for k in kappa]
+        rest = np.array([float(1 - value) for value in r])
+        phi = [mp.log(mp.hyp0f1(mp.mpf(dim) / 2, mp.mpf(k) ** 2 / 4)) for k in kappa]
+        deficit = np.array([float(k - value) for k, value in zip(kappa, phi, strict=True)])
+    r, phi = np.array(r, dtype=float), np.array(phi, dtype=float)
+    assert mean_resultant_length(kappa, dim) == pytest.approx(r, rel=2e-15)
+    assert mean_resultant_length(kappa, dim, complement=True) == pytest.approx(rest, rel=4e-15)
+    assert log_partition(kappa, dim) == pytest.approx(phi, rel=4e-15)
+    assert log_partition(kappa, dim, deficit=True) == pytest.approx(deficit, rel=1e-14)
+    assert negentropy(r, dim, 1, rest) == pytest.approx(kappa, rel=1e-14)
+
+
 def beside(value):
     """Two neighbours in floating point on either side of a value."""
     return np.array([np.nextafter(value, 0), np.nextafter(value, np.inf)])
@@ -93,7 +111,7 @@ class TestSeams:
     @pytest.mark.parametrize("dim", [2, 3, 7, 20, 50, 64])
     @pytest.mark.parametrize("flag", [False, True])
     def test_forward(self, dim, flag):
-        kappa = beside(32.0)
+        kappa = beside(kernels.WIDE)
         assert seam(log_partition(kappa, dim, flag)) < 1e-14
         assert seam(mean_resultant_length(kappa, dim, flag)) < 1e-14
 

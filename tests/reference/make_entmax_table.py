@@ -3,8 +3,8 @@
 Run as ``python tests/reference/make_entmax_table.py`` (a minute). In p_i = (x_i - tau)_+^(1 / c),
 with c = alpha - 1 and x = c z, the last entry of the support is found from its definition, and
 its share v by bisection on sum p = 1 with p_i = (x_i - x_last + v^c)^(1 / c): for large alpha a
-threshold of 50 digits would not do. Vector i and its p are the slices offsets[i]:offsets[i + 1] of z and p; conjugate is
-<p, z> - Omega(p).
+threshold of 50 digits would not do. Vector i and its p are the slices offsets[i]:offsets[i + 1]
+of z and p; conjugate is <p, z> - Omega(p).
 """
 
 from pathlib import Path
