@@ -4,6 +4,28 @@ import numpy as np
 
 from ._jit import kernel, row_kernel
 
+SOUND, BAD_POINTERS, BAD_COLUMNS = 0, 1, 2
+
+
+@kernel
+def csr_fault(indptr, indices, n_values, n_columns):
+    """Find what other kernels would follow out of their arrays; one pass, at memory's speed.
+
+    Returns SOUND, BAD_POINTERS where `indptr` falls or leaves `indices` or the `n_values` of the
+    data, or BAD_COLUMNS where a column number is not in [0, n_columns).
+    """
+    falls = indptr[0] < 0 or indptr[-1] > min(indices.shape[0], n_values)
+    for n in range(indptr.shape[0] - 1):
+        falls |= indptr[n + 1] < indptr[n]
+    if falls:
+        return BAD_POINTERS
+    used = indices[indptr[0] : indptr[-1]]
+    low = high = indices.dtype.type(0)
+    for j in range(used.shape[0]):
+        low, high = min(low, used[j]), max(high, used[j])
+    astray = used.shape[0] > 0 and (low < 0 or high >= n_columns)
+    return BAD_COLUMNS if astray else SOUND
+
 
 @row_kernel
 def csr_dot(indptr, indices, data, matrix, out):

@@ -6,9 +6,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from skvmf._kernels.sparse import (
+    BAD_COLUMNS,
+    BAD_POINTERS,
+    SOUND,
     columns_dot,
     csr_columns,
     csr_dot,
+    csr_fault,
     csr_normalize,
     csr_row_scales,
     csr_scatter,
@@ -28,6 +32,50 @@ def by_columns(X, dtype=np.uint16):
     rows, values = np.empty(X.nnz, dtype=dtype), np.empty(X.nnz, dtype=X.dtype)
     csr_columns(X.indptr, X.indices, X.data, ptr, rows, values)
     return ptr, rows, values
+
+
+def fault(X, **parts):
+    """What is found in a matrix, with another indptr, indices or data."""
+    arrays = {name: parts.get(name, getattr(X, name)) for name in ("indptr", "indices", "data")}
+    return csr_fault(arrays["indptr"], arrays["indices"], len(arrays["data"]), X.shape[1])
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+class TestFaults:
+    def test_none(self, index):
+        X = matrix()
+        pointers, columns = X.indptr.astype(index), X.indices.astype(index)
+        assert fault(X, indptr=pointers, indices=columns) == SOUND
+        assert fault(X, indptr=pointers[3:8], indices=columns) == SOUND  # a block
+        assert fault(sparse.csr_array((5, 3))) == fault(sparse.csr_array((0, 3))) == SOUND
+        assert csr_fault(np.zeros(4, index), np.empty(0, index), 0, 0) == SOUND
+        assert csr_fault(np.array([0, 1], index), np.zeros(1, index), 1, 0) == BAD_COLUMNS
+        edges = np.array([0, X.shape[1] - 1], index)
+        assert csr_fault(np.array([0, 2], index), edges, 2, X.shape[1]) == SOUND
+
+    @pytest.mark.parametrize("at", [0, 17, -1])
+    @pytest.mark.parametrize("wrong", [-5, -1, 30, 31, 2**30, -(2**31)])
+    def test_columns_out_of_range(self, index, wrong, at):
+        X = matrix()
+        columns = X.indices.astype(index)
+        columns[at] = wrong
+        assert fault(X, indices=columns) == BAD_COLUMNS
+
+    @pytest.mark.parametrize(
+        ("at", "step"), [(0, -1), (5, 1000), (5, -1000), (-1, 1), (-1, 2**30), (-1, -(2**30))]
+    )
+    def test_pointers_that_lead_astray(self, index, at, step):
+        X = matrix()
+        pointers = X.indptr.astype(index)
+        pointers[at] += step
+        assert fault(X, indptr=pointers) == BAD_POINTERS
+
+    def test_arrays_too_short(self, index):
+        X = matrix()
+        pointers, columns = X.indptr.astype(index), X.indices.astype(index)
+        assert fault(X, indptr=pointers, indices=columns[:-1]) == BAD_POINTERS
+        assert fault(X, indptr=pointers, data=X.data[:-1]) == BAD_POINTERS
+        assert fault(X, indptr=pointers[:-1], indices=columns[: pointers[-2]]) == SOUND
 
 
 @pytest.mark.parametrize("K", [1, 7, 20])
