@@ -26,9 +26,8 @@ def add_labelled_rows(X, labels, factors, out):
         out[label] += factor * row.astype(float)
 
 
-def modified_dirichlet_mode(alpha, floor):
+def modified_dirichlet_mode(excess, floor):
     """x = max(floor, (alpha - 1) m), m by bisection such that x sums to one."""
-    excess = alpha - 1
     low, high = 0.0, 1 / excess.max()
     while low < (middle := 0.5 * (low + high)) < high:
         if np.maximum(floor, excess * middle).sum() < 1:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from .._kernels import inside_outside as charts
-from .._kernels.dirichlet import mode_by_rounds
+from ..distributions._modified_dirichlet import modes
 from .chunks import Array
 from .threads import ordered_fold
 
@@ -144,21 +144,6 @@ class Estimate(Protocol):
         """Return the best rules for the counts, given the old ones if there are any."""
 
 
-def modes(alpha: Array, floor: float) -> Array:
-    """Return the mode of the modified Dirichlet for each vector along the last axis."""
-    n = alpha.shape[-1]
-    if n * floor >= 1:
-        return np.full(alpha.shape, 1 / n)
-    x = np.full(alpha.shape, floor)
-    vectors, points = alpha.reshape(-1, n), x.reshape(-1, n)
-    largest = vectors.argmax(axis=-1)
-    at_vertex = vectors.max(axis=-1) <= 1  # no unique mode: the first largest takes all
-    points[at_vertex, largest[at_vertex]] = 1 - (n - 1) * floor
-    for i in np.flatnonzero(~at_vertex):
-        mode_by_rounds(vectors[i], floor, points[i])
-    return x
-
-
 @dataclass(frozen=True)
 class MaximumPosterior:
     """One value for each rule, under a modified Dirichlet prior on every multinomial (P1).
@@ -171,13 +156,14 @@ class MaximumPosterior:
 
     def start(self, counts: Arrays) -> Rules:
         """Return the probabilities proportional to the counts, but for the floor."""
-        return self._rules(each(lambda count: modes(1 + count, self.floor), counts))
+        return self._rules(each(lambda count: modes(count, self.floor), counts))
 
     def maximize(self, counts: Arrays, rules: Rules | None) -> Rules:
         """Return the posterior mode of every multinomial (P1, section 2.1)."""
         old = each(np.zeros_like, counts) if rules is None else rules.log_prob
         counts = each(self._lean, counts, old)
-        return self._rules(each(lambda c: modes(self.concentration + c, self.floor), counts))
+        excess = self.concentration - 1
+        return self._rules(each(lambda count: modes(excess + count, self.floor), counts))
 
     def _lean(self, counts: Array, old: Array) -> Array:
         """Lean to the old values where nothing was counted and the mode is not unique."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..distributions import modified_dirichlet
+from ..distributions._modified_dirichlet import checked_sizes, modes
 from .chunks import Array
 from .contracts import Prior
 
@@ -19,7 +19,7 @@ class ModifiedDirichlet(Prior):
     Parameters
     ----------
     alpha : float or ndarray of shape (K,)
-        Any real parameters.
+        Any real parameters, up to 1e300 in size: beyond, log-densities overflow.
     floor : float
         The least weight of a component in the mixture; positive where an alpha is below 1.
 
@@ -31,6 +31,9 @@ class ModifiedDirichlet(Prior):
 
     alpha: float | Array = 1.0
     floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        checked_sizes(np.asarray(self.alpha), "weight_concentration_prior")
 
     @property
     def flat(self) -> bool:
@@ -60,5 +63,5 @@ class ModifiedDirichlet(Prior):
         alive = counts > 0
         alpha = np.broadcast_to(self.alpha, counts.shape)[alive]
         weights = np.zeros(len(counts))
-        weights[alive] = modified_dirichlet.mode(alpha + counts[alive], self.floor)
+        weights[alive] = modes(alpha - 1 + counts[alive], self.floor)
         return weights

@@ -13,15 +13,13 @@ sparsity".
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaln, logit, logsumexp, xlogy
 
-from .._kernels import dirichlet
 from ._arguments import checked_array, checked_number
+from ._modified_dirichlet import Array, checked_sizes, modes
 
 __all__ = ["log_kernel", "log_normalizer", "logpdf", "mode", "posterior"]
-
-Array = NDArray[np.float64]
 
 
 def log_kernel(x: ArrayLike, alpha: ArrayLike) -> Any:
@@ -39,13 +37,19 @@ def log_kernel(x: ArrayLike, alpha: ArrayLike) -> Any:
     float or ndarray of shape (...,)
         The value of sum_i (alpha_i - 1) log x_i, where 0 log 0 is 0.
 
+    Raises
+    ------
+    ValueError
+        If an alpha is not finite or above 1e300 in size.
+
     Examples
     --------
     >>> from skvmf.distributions.modified_dirichlet import log_kernel
     >>> print(log_kernel([0.5, 0.5], [1.0, 1.0]))
     0.0
     """
-    return np.sum(xlogy(np.asarray(alpha, dtype=np.float64) - 1, x), axis=-1)
+    sizes = checked_sizes(np.asarray(alpha, dtype=np.float64), "alpha")
+    return np.sum(xlogy(sizes - 1, x), axis=-1)
 
 
 def logpdf(x: ArrayLike, alpha: ArrayLike, floor: float) -> Any:
@@ -72,7 +76,8 @@ def logpdf(x: ArrayLike, alpha: ArrayLike, floor: float) -> Any:
     ------
     ValueError
         If the points do not sum to 1 or do not have one entry for each alpha, an alpha is not
-        finite, the floor is out of range, or an entry is 0 where its alpha is below 1.
+        finite or above 1e300 in size, the floor is out of range, or an entry is 0 where its
+        alpha is below 1.
 
     See Also
     --------
@@ -126,7 +131,8 @@ def mode(alpha: ArrayLike, floor: float, method: str = "rounds") -> Array:
     Raises
     ------
     ValueError
-        If an alpha is not finite, the floor is out of range, or the method is unknown.
+        If an alpha is not finite or above 1e300 in size, the floor is out of range, or the method
+        is unknown.
 
     Notes
     -----
@@ -152,17 +158,7 @@ def mode(alpha: ArrayLike, floor: float, method: str = "rounds") -> Array:
         )
     if method not in ("rounds", "sorting"):
         raise ValueError(f"method must be 'rounds' or 'sorting', got {method!r}.")
-    n = len(alpha)
-    if n * floor >= 1:
-        return np.full(n, 1 / n)
-    x = np.full(n, floor)
-    if np.all(alpha <= 1):
-        x[np.argmax(alpha)] = 1 - (n - 1) * floor
-    elif method == "rounds":
-        dirichlet.mode_by_rounds(alpha, floor, x)
-    else:
-        dirichlet.mode_by_sorting(alpha, np.argsort(alpha), floor, x)
-    return x
+    return modes(alpha - 1, floor, by_sorting=method == "sorting")
 
 
 def posterior(alpha: ArrayLike, counts: ArrayLike) -> Array:
@@ -183,7 +179,8 @@ def posterior(alpha: ArrayLike, counts: ArrayLike) -> Array:
     Raises
     ------
     ValueError
-        If a count is negative, alpha or counts are not finite, or their shapes do not agree.
+        If a count is negative, alpha or the sum is not finite or above 1e300 in size, or the
+        shapes do not agree.
 
     References
     ----------
@@ -204,9 +201,8 @@ def posterior(alpha: ArrayLike, counts: ArrayLike) -> Array:
         )
     if not np.all((counts >= 0) & np.isfinite(counts)):
         raise ValueError("counts must be finite and not negative.")
-    if not np.all(np.isfinite(prior)):
-        raise ValueError("alpha must be finite.")
-    return np.add(prior, counts, dtype=np.float64)
+    checked_sizes(prior, "alpha")
+    return checked_sizes(np.add(prior, counts, dtype=np.float64), "alpha + counts")
 
 
 def log_normalizer(alpha: ArrayLike, floor: float) -> float:
@@ -228,7 +224,7 @@ def log_normalizer(alpha: ArrayLike, floor: float) -> float:
     Raises
     ------
     ValueError
-        If n > 3, an alpha is not finite, or the floor is out of range.
+        If n > 3, an alpha is not finite or above 1e300 in size, or the floor is out of range.
 
     Examples
     --------
@@ -254,16 +250,17 @@ def _log_integral(alpha: Array, floor: Array) -> Array:
     n, rest = len(alpha), np.sum(alpha[1:])
     if n == 1:
         return np.zeros_like(floor)
-    ends = logit(_never_zero(floor)), -logit(_never_zero((n - 1) * floor))
+    low, high = logit(_never_zero(floor)), -logit(_never_zero((n - 1) * floor))
+    high = np.maximum(high, low)  # where one point is left, rounding may exchange them
 
     def log_terms(peak: Array) -> tuple[Array, Array]:
-        t, weights = _graded_rule(ends[0], peak, ends[1])
+        t, weights = _graded_rule(low, peak, high)
         log_x, log_rest = -np.logaddexp(0, -t), -np.logaddexp(0, t)
         inner = _log_integral(alpha[1:], floor[..., None] * np.exp(-log_rest)) if n == 3 else 0.0
         with np.errstate(divide="ignore"):
             return t, alpha[0] * log_x + rest * log_rest + inner + np.log(weights)
 
-    peak = 0.5 * (ends[0] + ends[1])
+    peak = 0.5 * (low + high)
     for _ in range(2):
         t, terms = log_terms(peak)
         found = np.argmax(terms, axis=-1)[..., None]
@@ -295,8 +292,9 @@ def _graded_rule(low: Array, peak: Array, high: Array) -> tuple[Array, Array]:
 def _checked(alpha: ArrayLike, floor: float) -> tuple[Array, float]:
     """Return valid parameters as an array and a float."""
     parameters = np.ascontiguousarray(checked_array(alpha, "alpha"), dtype=np.float64)
-    if parameters.ndim != 1 or len(parameters) == 0 or not np.all(np.isfinite(parameters)):
-        raise ValueError("alpha must be a vector of finite numbers.")
+    if parameters.ndim != 1 or len(parameters) == 0:
+        raise ValueError(f"alpha must be a vector, got the shape {parameters.shape}.")
+    checked_sizes(parameters, "alpha")
     least = checked_number(floor, "floor")
     if not 0 <= least <= (1 + 1e-12) / len(parameters):
         raise ValueError(f"floor must be in [0, 1/{len(parameters)}], got {floor}.")

@@ -1,5 +1,6 @@
 """The public modified Dirichlet."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy.special import gammaln
 from scipy.stats import dirichlet
 
 from skvmf.distributions import modified_dirichlet
+from skvmf.distributions._modified_dirichlet import modes
 
 METHODS = ["rounds", "sorting"]
 OWN_TABLE = Path(__file__).parents[1] / "reference" / "modified_dirichlet_table.npz"
@@ -62,6 +64,26 @@ def test_the_edges_of_the_mode(method):
     np.testing.assert_array_equal(mode([1.0, 1.0], 0.0), [1.0, 0.0])
     third = mode([1e5, 0.2, 0.2], 1 / 3)
     np.testing.assert_array_equal(third, [1 / 3] * 3)
+
+
+@pytest.mark.parametrize("by_sorting", [False, True])
+@pytest.mark.parametrize("floor", [1e-4, 0.05, 0.25])
+def test_modes_of_many_vectors_are_those_of_each(floor, by_sorting):
+    excess = np.random.default_rng(6).normal(-1, 3, size=(7, 2, 4))
+    excess[0] = -2.0  # a tie: the first takes all
+    x = modes(excess, floor, by_sorting=by_sorting)
+    for vector, point in zip(excess.reshape(-1, 4), x.reshape(-1, 4), strict=True):
+        own = modified_dirichlet.mode(1 + vector, floor, METHODS[by_sorting])
+        np.testing.assert_allclose(point, own, rtol=1e-12)
+
+
+def test_modes_see_what_a_one_would_hide():
+    np.testing.assert_allclose(modes(np.array([1e-20, 3e-20]), 0.0), [0.25, 0.75], rtol=1e-15)
+
+
+def test_one_point_has_no_volume():
+    for alpha in ([1e5, 0.2, 0.2], [1.0, 1.0, 1.0], [3.0, -2.0]):
+        assert modified_dirichlet.log_normalizer(alpha, 1 / len(alpha)) == -np.inf
 
 
 def test_conjugacy():
@@ -161,4 +183,48 @@ def test_more_than_three_entries_are_not_normalized():
 )
 def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
+        call(modified_dirichlet)
+
+
+SIZES = [0.0, 1.0, -1.0, 0.5, 3.0, 1e15, -1e15, 1e150, -1e150, 1e300, -1e300]
+
+
+@pytest.mark.parametrize("floor", [1e-300, 1e-17, 1e-4, 0.3])
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_parameters_of_any_size_have_finite_modes_and_densities(n, floor):
+    for alpha in itertools.product(SIZES, repeat=n):
+        for method in METHODS:
+            x = modified_dirichlet.mode(alpha, floor, method)
+            assert abs(x.sum() - 1) <= 1e-15 and x.min() >= floor
+            height = modified_dirichlet.log_kernel(x, alpha)
+            assert np.isfinite(height)
+            middle = modified_dirichlet.log_kernel(np.full(n, 1 / n), alpha)
+            assert middle <= height + 1e-15 * np.abs(alpha).sum()
+
+
+@pytest.mark.parametrize("floor", [1e-300, 1e-4, 0.3])
+def test_densities_of_parameters_of_any_size_are_finite_and_largest_at_the_mode(floor):
+    triples = [(1e300, -1e300, 3.0), (1e15, 1.0, 1e150)]
+    for alpha in [*itertools.product(SIZES, repeat=2), *triples]:
+        x = modified_dirichlet.mode(alpha, floor)
+        rounding = 1e-13 * abs(modified_dirichlet.log_kernel(x, alpha)) + 1e-12
+        average = gammaln(len(alpha))  # of a density is one over the volume, which is less
+        assert np.isfinite(modified_dirichlet.logpdf(x, alpha, floor))
+        assert modified_dirichlet.logpdf(x, alpha, floor) >= average - rounding
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m: m.mode([1e308, 1e308], 0.1),
+        lambda m: m.logpdf([0.5, 0.5], [-1e301, 1.0], 0.1),
+        lambda m: m.log_normalizer([1e308, 1.0], 0.1),
+        lambda m: m.log_kernel([0.5, 0.5], [1e308, 1.0]),
+        lambda m: m.log_kernel([0.5, 0.5], np.inf),
+        lambda m: m.posterior([1e300, 1.0], [1e300, 1.0]),
+        lambda m: m.posterior(1.7e308, [1.0]),
+    ],
+)
+def test_parameters_whose_densities_overflow_are_refused(call):
+    with pytest.raises(ValueError, match=r"alpha.* must be finite, and not above 1e\+300 in size"):
         call(modified_dirichlet)

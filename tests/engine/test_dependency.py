@@ -15,10 +15,8 @@ from skvmf._engine.dependency import (
     as_rules,
     empty_counts,
     log_weight,
-    modes,
 )
 from skvmf._engine.em import run_em
-from skvmf.distributions import modified_dirichlet
 
 from ..grammar.enumeration import enumerate_sentence, random_rules, tree_counts
 
@@ -136,14 +134,19 @@ def test_the_bound_never_falls(estimate, temperature):
         assert falls[-1] == 0  # the best trees no longer change
 
 
-@pytest.mark.parametrize("floor", [1e-4, 0.05, 0.25])
-def test_modes_of_many_vectors_are_those_of_each(floor):
-    rng = np.random.default_rng(6)
-    alpha = rng.normal(0, 3, size=(7, 2, 4))
-    alpha[0] = -1.0  # a tie: the first takes all
-    x = modes(alpha, floor)
-    for vector, point in zip(alpha.reshape(-1, 4), x.reshape(-1, 4), strict=True):
-        np.testing.assert_array_equal(point, modified_dirichlet.mode(vector, floor))
+@pytest.mark.parametrize("p", [1e-9, 1e-17, 1e-300])
+def test_small_counts_are_small_rules(p):
+    counts = empty_counts(2)
+    for count in counts:
+        count[...] = [p, 1.0]
+    for rules in (
+        MaximumPosterior(1.0, 0.0).start(counts),
+        MaximumPosterior(1.0, 0.0).maximize(counts, None),
+        MaximumPosterior(1.0, 1e-305).maximize(counts, None),
+        MaximumPosterior(0.0, 1e-305).start(counts),
+    ):
+        for log_prob in rules.log_prob:
+            np.testing.assert_allclose(log_prob[..., 0], np.log(p) - np.log1p(p), rtol=1e-15)
 
 
 def objective(estimate, counts, rules):

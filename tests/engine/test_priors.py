@@ -42,3 +42,26 @@ def test_pruning_does_not_change_what_is_compared():
     pruned = prior.log_density(np.array([1.0, 0.0]))
     assert_allclose(resting, pruned, rtol=1e-4)
     assert np.isfinite(ModifiedDirichlet(2.0, 0.0).log_density(np.array([1.0, 0.0])))
+
+
+def test_small_counts_are_not_lost_beside_a_one():
+    counts = np.array([1.0, 1e-9, 1e-17, 1e-300])
+    assert_allclose(ModifiedDirichlet(1.0, 1e-305).mode(counts), counts, rtol=1e-8)
+    assert_array_equal(ModifiedDirichlet(1.0, 1e-305).lift(np.array([1.0, 1e-20])), [1.0, 1e-20])
+
+
+@pytest.mark.parametrize("size", [1e15, 1e200, 1e300])
+def test_the_strongest_priors_stay_finite(size):
+    counts, K = np.array([20.0, 5.0, 1.0, 40.0]), 4
+    above, below = ModifiedDirichlet(size, 1e-3), ModifiedDirichlet(-size, 1e-3)
+    assert_allclose(above.mode(counts), 1 / K)
+    assert_allclose(np.sort(below.mode(counts)), [1e-3, 1e-3, 1e-3, 1 - 3e-3])
+    for prior in (above, below):
+        assert np.isfinite(prior.log_density(prior.mode(counts)))
+        assert np.isfinite(prior.log_density(np.array([1.0, 5e-324, 0.0, 0.0])))
+
+
+@pytest.mark.parametrize("alpha", [1e301, -1.7e308, np.array([1.0, 1e308]), np.nan, np.inf])
+def test_priors_whose_density_overflows_are_refused(alpha):
+    with pytest.raises(ValueError, match="weight_concentration_prior must be finite.*1e.300"):
+        ModifiedDirichlet(alpha, 1e-3)

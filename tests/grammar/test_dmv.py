@@ -140,6 +140,16 @@ def test_no_iterations_keep_the_start(corpus, inference):
             np.testing.assert_allclose(ours, given, atol=1e-14)
 
 
+@pytest.mark.parametrize("p", [1e-9, 1e-17, 1e-300])
+def test_rules_of_any_size_are_a_start(p):
+    root, stop, choose = probabilities(make_grammar())
+    model = fit([["A"], ["B"]], init=([p, 1.0, 0.0], stop, choose), tags=TAGS, max_iter=0)
+    floor = 1e-4  # is where rules are lifted to by default
+    np.testing.assert_allclose(np.exp(model.root_log_prob_), [floor, 1 - 2 * floor, floor])
+    model.set_params(weight_floor=0.0).fit([["A"], ["B"]])
+    np.testing.assert_allclose(np.exp(model.root_log_prob_), [p, 1.0, 0.0], rtol=1e-8)
+
+
 def test_near_heads_are_preferred_at_the_start():
     X = [["A", "B", "C"], ["B", "A", "C"], ["C", "B", "A"]] * 5
     near, nearer = (

@@ -8,44 +8,44 @@ from skvmf._kernels import dirichlet
 from .. import oracles
 
 
-def by_rounds(alpha, floor):
-    x = np.empty(len(alpha))
-    dirichlet.mode_by_rounds(alpha, floor, x)
+def by_rounds(excess, floor):
+    x = np.empty(len(excess))
+    dirichlet.mode_by_rounds(excess, floor, x)
     return x
 
 
-def by_sorting(alpha, floor):
-    x = np.empty(len(alpha))
-    dirichlet.mode_by_sorting(alpha, np.argsort(alpha), floor, x)
+def by_sorting(excess, floor):
+    x = np.empty(len(excess))
+    dirichlet.mode_by_sorting(excess, np.argsort(excess), floor, x)
     return x
 
 
 def problems(n_problems=300):
-    """Parameters of every sign and size, at least one above 1, and floors up to 1/n."""
+    """Excesses of every sign and size, at least one above 0, and floors up to 1/n."""
     rng = np.random.default_rng(0)
     for _ in range(n_problems):
         n = rng.integers(1, 30)
-        alpha = rng.choice([-20.0, -1.0, 0.0, 0.5, 1.0, 1.5, 3.0, 40.0, 1e5], n)
-        alpha += rng.choice([0.0, 1.0]) * rng.uniform(0, 1, n)
-        alpha[rng.integers(n)] = rng.choice([1 + 1e-9, 2.0, 50.0])
-        yield alpha, rng.choice([1e-12, 1e-5, 1e-2, 0.3, 0.9, 0.999999]) / n
+        excess = rng.choice([-20.0, -2.0, -1.0, -0.5, 0.0, 0.5, 2.0, 40.0, 1e5], n)
+        excess += rng.choice([0.0, 1.0]) * rng.uniform(0, 1, n)
+        excess[rng.integers(n)] = rng.choice([1e-9, 1.0, 50.0])
+        yield excess, rng.choice([1e-12, 1e-5, 1e-2, 0.3, 0.9, 0.999999]) / n
 
 
 @pytest.mark.parametrize("mode", [by_rounds, by_sorting])
 def test_mode_agrees_with_bisection(mode):
-    for alpha, floor in problems():
+    for excess, floor in problems():
         np.testing.assert_allclose(
-            mode(alpha, floor), oracles.modified_dirichlet_mode(alpha, floor), rtol=2e-14
+            mode(excess, floor), oracles.modified_dirichlet_mode(excess, floor), rtol=2e-14
         )
 
 
 @pytest.mark.parametrize("mode", [by_rounds, by_sorting])
 def test_mode_meets_the_kkt_conditions(mode):
-    for alpha, floor in problems():
-        x = mode(alpha, floor)
+    for excess, floor in problems():
+        x = mode(excess, floor)
         assert abs(x.sum() - 1) <= 1e-14
         assert x.min() >= floor * (1 - 1e-14)
-        pull = (alpha - 1) / x
+        pull = excess / x
         free = x > floor * (1 + 1e-12)
         if free.any():
             multiplier = pull[free].max()
@@ -55,22 +55,33 @@ def test_mode_meets_the_kkt_conditions(mode):
 
 @pytest.mark.parametrize("mode", [by_rounds, by_sorting])
 @pytest.mark.parametrize(
-    ("alpha", "floor", "expected"),
+    ("excess", "floor", "expected"),
     [
-        ([-10.0, 2.0], 0.1, [0.1, 0.9]),  # the three cases in which the printed algorithm
-        ([0.0, 2.0], 0.1, [0.1, 0.9]),  # gives 1.1, divides by zero,
-        ([2.0, 3.0, 4.0], 0.1, [1 / 6, 2 / 6, 3 / 6]),  # or does not sum to one
-        ([5.0], 0.3, [1.0]),
-        ([2.0, 2.0, 1e6], 0.25, [0.25, 0.25, 0.5]),
-        ([2.0, 3.0, 1.0], 0.0, [1 / 3, 2 / 3, 0.0]),
+        ([-11.0, 1.0], 0.1, [0.1, 0.9]),  # the three cases in which the printed algorithm
+        ([-1.0, 1.0], 0.1, [0.1, 0.9]),  # gives 1.1, divides by zero,
+        ([1.0, 2.0, 3.0], 0.1, [1 / 6, 2 / 6, 3 / 6]),  # or does not sum to one
+        ([4.0], 0.3, [1.0]),
+        ([1.0, 1.0, 1e6], 0.25, [0.25, 0.25, 0.5]),
+        ([1.0, 2.0, 0.0], 0.0, [1 / 3, 2 / 3, 0.0]),
+        ([1e-17, 1.0, 1e-300], 0.0, [1e-17, 1.0, 1e-300]),
+        ([5e-324, 5e-324, -1e300], 0.1, [0.45, 0.45, 0.1]),
+        ([1.7e308] * 4, 0.1, [0.25] * 4),
+        ([1.7e308, -1.7e308, 3.0], 0.1, [0.8, 0.1, 0.1]),
     ],
 )
-def test_known_modes(mode, alpha, floor, expected):
-    np.testing.assert_allclose(mode(np.array(alpha), floor), expected, rtol=1e-15)
+def test_known_modes(mode, excess, floor, expected):
+    np.testing.assert_allclose(mode(np.array(excess), floor), expected, rtol=1e-15)
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 49])
 @pytest.mark.parametrize("mode", [by_rounds, by_sorting])
 def test_a_floor_one_rounding_below_uniform(mode, n):
     floor = np.nextafter(1 / n, 0)
-    np.testing.assert_allclose(mode(np.arange(n) + 1.5, floor), np.full(n, 1 / n), rtol=1e-13)
+    np.testing.assert_allclose(mode(np.arange(n) + 0.5, floor), np.full(n, 1 / n), rtol=1e-13)
+
+
+@pytest.mark.parametrize("scale", [1e-290, 1e-17, 1e302])
+@pytest.mark.parametrize("mode", [by_rounds, by_sorting])
+def test_only_proportions_matter(mode, scale):
+    for excess, floor in problems(50):
+        np.testing.assert_allclose(mode(excess * scale, floor), mode(excess, floor), rtol=1e-13)
