@@ -1,36 +1,40 @@
 """The one door for private or version-dependent scikit-learn names."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
-from sklearn import base
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 try:
-    from sklearn import callback
     from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _with_callbacks
 except ImportError:  # scikit-learn < 1.9 has no callbacks
     callback = None
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stand in for scikit-learn's mixin: an estimator without callbacks."""
 
+    def _with_callbacks(method: Method) -> Method:
+        return method
+
 
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:
-    """Validate the estimator's parameters before the method; types are kept."""
-    return cast(
-        Callable[[Method], Method],
-        base._fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation),
+    """Decorate a fit: validate the parameters before, with scikit-learn's configuration."""
+    decorate: Callable[[Method], Method] = _fit_context(
+        prefer_skip_nested_validation=prefer_skip_nested_validation
     )
+    return decorate
 
 
 def with_callbacks(method: Method) -> Method:
-    """Manage the callbacks of a fit, where scikit-learn has them; types are kept."""
-    return method if callback is None else cast(Method, callback.with_callbacks(method))
+    """Decorate a fit: tear callbacks down after it, where scikit-learn has them."""
+    decorated: Method = _with_callbacks(method)
+    return decorated
 
 
 def check_sample_weight(sample_weight: Any, X: Any) -> Any:

@@ -98,6 +98,8 @@ PARAMETERS = {
         "tol": 1e-4,
         "max_iter": 50,
         "random_state": None,
+        "verbose": 0,
+        "verbose_interval": 10,
     },
 }
 POSITIONAL = {"n_components", "mixture"}

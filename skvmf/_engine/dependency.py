@@ -195,16 +195,33 @@ class MeanField:
         """Return the Dirichlet posteriors: their means, and their weights exp E log theta."""
         posterior = each(lambda count: self.concentration + count, counts)
         totals = each(lambda c: c.sum(axis=-1, keepdims=True), posterior)
-        means = each(lambda c, total: np.log(c / total), posterior, totals)
+        means = each(lambda c, total: np.log(c) - np.log(total), posterior, totals)
         weights = each(lambda c, total: digamma(c) - digamma(total), posterior, totals)
-        return Rules(means, weights, -sum(map(self._divergence, counts, posterior, weights)))
+        return Rules(means, weights, -sum(map(self._divergence, counts)))
 
-    def _divergence(self, counts: Array, posterior: Array, weights: Array) -> float:
+    def _divergence(self, counts: Array) -> float:
         """Return the Kullback-Leibler divergences of the posteriors from the prior."""
-        n = counts.shape[-1]
-        normaliser = gammaln(posterior.sum(axis=-1)) - gammaln(posterior).sum(axis=-1)
-        prior = gammaln(n * self.concentration) - n * gammaln(self.concentration)
-        return float((normaliser - prior).sum() + (counts * weights).sum())
+        whole = _log_gamma_gap(counts.shape[-1] * self.concentration, counts.sum(axis=-1))
+        return float(_log_gamma_gap(self.concentration, counts).sum() - whole.sum())
+
+
+def _log_gamma_gap(a: float, c: Array) -> Array:
+    """Return c digamma(a + c) - log gamma(a + c) + log gamma(a), by how much a tangent is above.
+
+    Where `a` is large these are Stirling's series, of which the large terms cancel by hand.
+    """
+    z = a + c
+    if a < 30:
+        gap: Array = c * digamma(z) - (gammaln(z) - gammaln(a))
+        return gap
+    slope = 1 / (12 * z**2) - 1 / (120 * z**4) + 1 / (252 * z**6) - 1 / (240 * z**8)
+    rest = _stirling_rest(a) - _stirling_rest(z) - c * slope
+    return c - (a - 0.5) * np.log1p(c / a) - c / (2 * z) + rest
+
+
+def _stirling_rest(z: float | Array) -> Array:
+    """Return log gamma(z) - (z - 1/2) log z + z - log(2 pi) / 2 for z >= 30."""
+    return np.asarray(1 / (12 * z) - 1 / (360 * z**3) + 1 / (1260 * z**5) - 1 / (1680 * z**7))
 
 
 @dataclass(frozen=True)

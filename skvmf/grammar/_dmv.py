@@ -1,36 +1,41 @@
 """The dependency model with valence as a scikit-learn estimator."""
 
-import warnings
-from functools import partial
+from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.dependency import (
-    DependencyModel,
-    MaximumPosterior,
-    MeanField,
-    RuleCounts,
-    Sentences,
-    as_rules,
-    log_weight,
-)
+from .._engine.dependency import Arrays, DependencyModel, Sentences, each
 from .._engine.em import EMResult, run_em
-from .._engine.threads import workers
-from .._sklearn import Interval, StrOptions, fit_context
+from .._engine.progress import Progress
+from .._engine.rows import Array
+from .._sklearn import (
+    CallbackSupportMixin,
+    Interval,
+    StrOptions,
+    fit_context,
+    with_callbacks,
+)
 from .._version import stamp, unstamp
-from ._rules import check_rules, draw_trees, with_average_tag
-from ._sentences import check_tags, check_trees, flatten, number_tags
+from .._warnings import warn
+from ._learning import make_estimate, rules_of_trees, start_rules
+from ._rules import check_rules, draw_trees, log, with_average_tag
+from ._sentences import check_tag_set, check_tags, check_trees, flatten, number_tags, tag_array
 
 _LARGEST_PRIOR = 1e15  # beside which one observation is lost to rounding
-_SMOOTHING = 0.1  # added to the harmonic counts: no rule starts at zero
+_LARGEST_TEMPERATURE = 1e300  # times the entropy of a corpus it is still a float
+
+TaggedSentences = Sequence[Sequence[str] | Sequence[int] | Array]
+Trees = Sequence[Sequence[int] | Array]
 
 
-class DependencyModelWithValence(DensityMixin, BaseEstimator):
+class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]
     """Dependency model with valence: a grammar learnt from tagged sentences without trees.
 
     The model generates a projective dependency tree from the top (Klein and Manning, 2004).
@@ -77,13 +82,18 @@ class DependencyModelWithValence(DensityMixin, BaseEstimator):
     temperature : float, default=1.0
         The posterior over a sentence's trees is proportional to weight ** (1 / temperature):
         1 is EM, 0 is hard EM, which counts the best tree only, and between is softmax-EM with
-        sigma = 1 - temperature (Tu and Honavar, 2012). Values below 1e-12 are taken as 0.
+        sigma = 1 - temperature (Tu and Honavar, 2012). Values below 1e-12 are taken as 0;
+        the largest is 1e300.
     tol : float, default=1e-4
         A change of the lower bound, per sentence, that ends the fit.
     max_iter : int, default=50
         Number of EM steps at most; 0 keeps the start.
     random_state : int, RandomState instance or None, default=None
         Seed of the random start and of `sample`.
+    verbose : int, default=0
+        Whether to print iterations as they are made; above 1 with their times and bounds.
+    verbose_interval : int, default=10
+        Number of iterations from one line to the next.
 
     Attributes
     ----------
@@ -115,6 +125,10 @@ class DependencyModelWithValence(DensityMixin, BaseEstimator):
 
     Notes
     -----
+    With scikit-learn 1.9 or later ``set_callbacks`` takes progress bars, monitors and callbacks
+    of your own, which see every iteration and may stop the fit. A fit that is refused, fails or
+    is interrupted leaves the grammar as it was.
+
     Sentences are lists of tags. `sklearn.model_selection.GridSearchCV` and its kin work on
     lists of them; give `tags`, so that a tag missing from a fold is no error.
 
@@ -141,6 +155,11 @@ class DependencyModelWithValence(DensityMixin, BaseEstimator):
     [array([2, 3, 0, 3])]
     """
 
+    tags_: Array
+    root_log_prob_: Array
+    stop_log_prob_: Array
+    choose_log_prob_: Array
+
     _parameter_constraints = {
         "inference": [StrOptions({"map", "mean-field"})],
         "init": [StrOptions({"harmonic", "random"}), tuple, list],
@@ -151,27 +170,31 @@ class DependencyModelWithValence(DensityMixin, BaseEstimator):
             Interval(Real, -_LARGEST_PRIOR, _LARGEST_PRIOR, closed="both")
         ],
         "weight_floor": [Interval(Real, 0, 1, closed="left")],
-        "temperature": [Interval(Real, 0, None, closed="left")],
+        "temperature": [Interval(Real, 0, _LARGEST_TEMPERATURE, closed="both")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "random_state": ["random_state"],
+        "verbose": ["verbose"],
+        "verbose_interval": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
         self,
         *,
-        inference="map",
-        init="harmonic",
-        distance_power=1.0,
-        tags=None,
-        unknown_tags="error",
-        weight_concentration_prior=1.0,
-        weight_floor=1e-4,
-        temperature=1.0,
-        tol=1e-4,
-        max_iter=50,
-        random_state=None,
-    ):
+        inference: str = "map",
+        init: str | Sequence[ArrayLike] = "harmonic",
+        distance_power: float = 1.0,
+        tags: ArrayLike | None = None,
+        unknown_tags: str = "error",
+        weight_concentration_prior: float = 1.0,
+        weight_floor: float = 1e-4,
+        temperature: float = 1.0,
+        tol: float = 1e-4,
+        max_iter: int = 50,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+    ) -> None:
         self.inference = inference
         self.init = init
         self.distance_power = distance_power
@@ -183,9 +206,18 @@ class DependencyModelWithValence(DensityMixin, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
 
     @classmethod
-    def from_parameters(cls, tags, root, stop, choose, **options):
+    def from_parameters(
+        cls,
+        tags: ArrayLike,
+        root: ArrayLike,
+        stop: ArrayLike,
+        choose: ArrayLike,
+        **options: Any,
+    ) -> "DependencyModelWithValence":
         """Return a fitted model with given rules.
 
         Parameters
@@ -210,7 +242,7 @@ class DependencyModelWithValence(DensityMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a shape is wrong or probabilities do not sum to one.
+            If a shape is wrong, probabilities do not sum to one, or an option is invalid.
 
         Examples
         --------
@@ -227,14 +259,15 @@ class DependencyModelWithValence(DensityMixin, BaseEstimator):
         0.64
         """
         model = cls(**options)
-        model.tags_ = _check_tag_set(tags)
-        with np.errstate(divide="ignore"):
-            log_rules = tuple(map(np.log, check_rules(root, stop, choose, len(model.tags_))))
-        model.root_log_prob_, model.stop_log_prob_, model.choose_log_prob_ = log_rules
+        model._validate_params()
+        tag_set = check_tag_set(tags)
+        log_rules = each(log, check_rules(root, stop, choose, n_tags=len(tag_set)))
+        model.__dict__.update(_attributes(tag_set, log_rules))
         return model
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    @with_callbacks
+    def fit(self, X: TaggedSentences, y: Trees | None = None) -> "DependencyModelWithValence":
         """Learn the rules from sentences, or count them in given trees.
 
         Parameters
@@ -259,28 +292,18 @@ class DependencyModelWithValence(DensityMixin, BaseEstimator):
         """
         tags, sentences = self._learn_tags(X)
         heads = None if y is None else check_trees(y, sentences.offsets)
-        model = DependencyModel(self._estimate(len(tags)), self.temperature)
-        with workers():
+        floor, concentration = self.weight_floor, self.weight_concentration_prior
+        estimate = make_estimate(self.inference, concentration, floor, len(tags))
+        model = DependencyModel(estimate, self.temperature)
+        with Progress(self, {"X": X, "y": y}, max_stages=1) as progress:
             if heads is None:
-                result = self._climb(model, sentences, tags)
+                result = self._climb(model, sentences, tags, progress)
             else:
-                result = _count(model, sentences, heads)
-        self.tags_ = tags
-        self.root_log_prob_, self.stop_log_prob_, self.choose_log_prob_ = result.params.log_prob
-        self.lower_bounds_ = result.bounds
-        self.lower_bound_ = result.bounds[-1]
-        self.n_iter_ = result.n_iter
-        self.converged_ = result.converged
-        if not self.converged_ and self.max_iter > 0:
-            warnings.warn(
-                f"The fit did not reach tol={self.tol} within max_iter={self.max_iter} "
-                "iterations. Increase max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+                result = rules_of_trees(model, sentences, heads)
+            self._publish(tags, result)
         return self
 
-    def predict(self, X):
+    def predict(self, X: TaggedSentences) -> list[Array]:
         """Return the most probable tree of each sentence.
 
         Parameters
@@ -297,7 +320,7 @@ class DependencyModelWithValence(DensityMixin, BaseEstimator):
         sentences, log_rules = self._new_sentences(X)
         return np.split(sentences.best_trees(log_rules), sentences.offsets[1:-1])
 
-    def score_samples(self, X):
+    def score_samples(self, X: TaggedSentences) -> Array:
         """Return the log-likelihood of each sentence, summed over its projective trees.
 
         Parameters
@@ -314,7 +337,7 @@ class DependencyModelWithValence(DensityMixin, BaseEstimator):
         sentences, log_rules = self._new_sentences(X)
         return sentences.log_partitions(log_rules)
 
-    def score(self, X, y=None):
+    def score(self, X: TaggedSentences, y: object = None) -> float:
         """Return the mean log-likelihood of the sentences.
 
         Parameters
@@ -332,7 +355,9 @@ class DependencyModelWithValence(DensityMixin, BaseEstimator):
         """
         return float(self.score_samples(X).mean())
 
-    def sample(self, n_samples=1, *, max_length=100):
+    def sample(
+        self, n_samples: int = 1, *, max_length: int = 100
+    ) -> tuple[list[Array], list[Array]]:
         """Draw sentences and their trees from the grammar.
 
         Parameters
@@ -355,38 +380,43 @@ class DependencyModelWithValence(DensityMixin, BaseEstimator):
             If nearly all sentences are longer than `max_length`.
         """
         check_is_fitted(self)
+        self._validate_params()
         for name, value in (("n_samples", n_samples), ("max_length", max_length)):
-            if value < 1:
-                raise ValueError(f"Invalid value for '{name}': {value}. It should be at least 1.")
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(
+                    f"Invalid value for '{name}': {value!r}. It should be a whole number of at "
+                    "least 1."
+                )
         rng = check_random_state(self.random_state)
         sentences, heads = draw_trees(rng, self._log_rules(), n_samples, max_length)
         return [self.tags_[sentence] for sentence in sentences], heads
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True
         return tags
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return stamp(super().__getstate__())
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(unstamp(state, type(self).__name__))
 
-    def _log_rules(self):
+    def _log_rules(self) -> Arrays:
         return self.root_log_prob_, self.stop_log_prob_, self.choose_log_prob_
 
-    def _learn_tags(self, X):
+    def _learn_tags(self, X: TaggedSentences) -> tuple[Array, Sentences]:
         """Return the tag set and the training sentences in its numbers."""
         items, offsets = flatten(X)
         check_tags(items, offsets)
-        tags = np.array(sorted(set(items))) if self.tags is None else _check_tag_set(self.tags)
+        tags = tag_array(sorted(set(items))) if self.tags is None else check_tag_set(self.tags)
         return tags, Sentences(number_tags(items, tags), offsets, len(tags))
 
-    def _new_sentences(self, X):
+    def _new_sentences(self, X: TaggedSentences) -> tuple[Sentences, Arrays]:
         """Return sentences to parse, and rules that cover their tags."""
         check_is_fitted(self)
+        self._validate_params()
         items, offsets = flatten(X)
         check_tags(items, offsets)
         log_rules, n_tags = self._log_rules(), len(self.tags_)
@@ -395,74 +425,40 @@ class DependencyModelWithValence(DensityMixin, BaseEstimator):
         numbers = number_tags(items, self.tags_, unknown=n_tags)
         return Sentences(numbers, offsets, n_tags + 1), with_average_tag(log_rules)
 
-    def _estimate(self, n_tags):
-        """Return how counts become rules, or say why they cannot."""
-        concentration, floor = self.weight_concentration_prior, self.weight_floor
-        if self.inference == "mean-field":
-            if concentration < np.finfo(np.float64).tiny:
-                raise ValueError(
-                    f"weight_concentration_prior={concentration}: mean-field inference needs a "
-                    "Dirichlet prior, whose parameter is positive. Use inference='map'."
-                )
-            return MeanField(concentration)
-        largest = max(n_tags, 2)
-        if floor > 1 / largest:
-            raise ValueError(
-                f"weight_floor={floor} is larger than 1 / {largest}: that many probabilities, "
-                "each at least the floor, cannot sum to 1."
+    def _climb(
+        self, model: DependencyModel, sentences: Sentences, tags: Array, progress: Progress
+    ) -> EMResult:
+        rules = start_rules(model, sentences, self.init, self.distance_power, self.random_state)
+        on_iteration, finish = progress.task("EM", lambda rules: _attributes(tags, rules.log_prob))
+        result = run_em(
+            model,
+            sentences,
+            rules,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            on_iteration=on_iteration,
+        )
+        finish(result)
+        return result
+
+    def _publish(self, tags: Array, result: EMResult) -> None:
+        """Warn, and set all attributes in one step: what interrupts leaves those of before."""
+        if not result.converged and not result.stopped and self.max_iter > 0:
+            warn(
+                f"The fit did not reach tol={self.tol} within max_iter={self.max_iter} "
+                "iterations. Increase max_iter or tol.",
+                ConvergenceWarning,
             )
-        if floor == 0 and concentration < 1:
-            raise ValueError(
-                f"weight_concentration_prior={concentration} needs a positive weight_floor: "
-                "without one the prior has no mode."
-            )
-        return MaximumPosterior(concentration, floor)
-
-    def _climb(self, model, sentences, tags):
-        rules = self._start(model, sentences, len(tags))
-        return run_em(model, sentences, rules, max_iter=self.max_iter, tol=self.tol)
-
-    def _start(self, model, sentences, n_tags):
-        """Return the rules to start from."""
-        if isinstance(self.init, str) and self.init == "harmonic":
-            counts = sentences.harmonic_counts(self.distance_power)
-            return model.estimate.start(tuple(count + _SMOOTHING for count in counts))
-        if isinstance(self.init, str):
-            rng = check_random_state(self.random_state)
-            shapes = (n_tags,), (n_tags, 2, 2, 2), (n_tags, 2, n_tags)
-            given = [rng.dirichlet(np.ones(shape[-1]), size=shape[:-1]) for shape in shapes]
-        else:
-            given = check_rules(*self._given_rules(), n_tags)
-        if self.inference == "mean-field":  # a posterior is made from counts
-            given = sentences.fold(partial(model.expect, as_rules(given))).counts
-        rules = model.estimate.start(given)
-        impossible = np.flatnonzero(np.isinf(sentences.log_partitions(rules.log_weights)))
-        if len(impossible):
-            raise ValueError(
-                f"Under the rules given as init, sentence {impossible[0]} of X cannot be "
-                "generated. Give every rule that it needs a positive probability."
-            )
-        return rules
-
-    def _given_rules(self):
-        if len(self.init) != 3:
-            raise ValueError("init should be 'harmonic', 'random' or (root, stop, choose).")
-        return self.init
+        self.__dict__.update(
+            _attributes(tags, result.params.log_prob),
+            lower_bounds_=result.bounds,
+            lower_bound_=result.bounds[-1],
+            n_iter_=result.n_iter,
+            converged_=result.converged,
+        )
 
 
-def _count(model, sentences, heads):
-    """Estimate the rules from trees; the bound is that of tags and trees together."""
-    counts = sentences.tree_counts(heads)
-    rules = model.estimate.maximize(counts, None)
-    value = log_weight(counts, rules)
-    bound = model.lower_bound(RuleCounts(value, len(sentences), counts), rules)
-    return EMResult(rules, [bound], n_iter=0, converged=True)
-
-
-def _check_tag_set(tags):
-    """Return distinct tags, all strings or all integers, as an array."""
-    items, offsets = flatten([tags], name="tags")
-    check_tags(items, offsets, name="tags")
-    if len(set(items)) < len(items):
-        raise ValueError("tags should be distinct.")
-    return np.array(items)
+def _attributes(tags: Array, log_rules: Arrays) -> dict[str, Array]:
+    """Return the attributes that predictions are made of."""
+    names = "root_log_prob_", "stop_log_prob_", "choose_log_prob_"
+    return {"tags_": tags} | dict(zip(names, log_rules, strict=True))

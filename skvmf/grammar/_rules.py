@@ -1,39 +1,59 @@
 """Rules given by hand, rules for tags never seen, and sentences drawn from rules."""
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from .._engine.dependency import Arrays, each
+from .._engine.rows import Array
+from ..distributions._arguments import checked_array
 
 _TRIES = 100  # per sentence asked for, before a grammar is said not to end
 
+Tree = tuple[list[int], list[int | None], list[tuple[list[int], list[int]]]]
 
-def check_rules(root, stop, choose, n_tags):
+
+def log(probabilities: Array) -> Array:
+    """Return logarithms, where that of zero is -inf."""
+    with np.errstate(divide="ignore"):
+        logarithms: Array = np.log(probabilities)
+    return logarithms
+
+
+def check_rules(root: ArrayLike, stop: ArrayLike, choose: ArrayLike, *, n_tags: int) -> Arrays:
     """Return given probabilities as three arrays that sum to one over their last axes."""
-    shapes = {"root": (n_tags,), "stop": (n_tags, 2, 2, 2), "choose": (n_tags, 2, n_tags)}
-    rules = []
-    for (name, shape), given in zip(shapes.items(), (root, stop, choose), strict=True):
-        rule = np.array(given, dtype=np.float64)
-        if rule.shape != shape:
-            raise ValueError(f"{name} should have the shape {shape}, got {rule.shape}.")
-        totals = rule.sum(axis=-1, keepdims=True)
-        if not (rule >= 0).all() or not np.allclose(totals, 1, rtol=1e-6):
-            raise ValueError(f"{name} should be non-negative and sum to 1 over its last axis.")
-        rules.append(rule / totals)
-    return tuple(rules)
+    return (
+        _check_rule("root", root, (n_tags,)),
+        _check_rule("stop", stop, (n_tags, 2, 2, 2)),
+        _check_rule("choose", choose, (n_tags, 2, n_tags)),
+    )
 
 
-def with_average_tag(log_rules):
+def _check_rule(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
+    rule: Array = checked_array(given, name).astype(np.float64)
+    if rule.shape != shape:
+        raise ValueError(f"{name} should have the shape {shape}, got {rule.shape}.")
+    totals = rule.sum(axis=-1, keepdims=True)
+    if not (rule >= 0).all() or not np.allclose(totals, 1, rtol=1e-6):
+        raise ValueError(f"{name} should be non-negative and sum to 1 over its last axis.")
+    shares: Array = rule / totals
+    return shares
+
+
+def with_average_tag(log_rules: Arrays) -> Arrays:
     """Add one tag that is the average of the others: as dependent, as root and as head."""
-    root, stop, choose = map(np.exp, log_rules)
+    root, stop, choose = each(np.exp, log_rules)
     root = np.append(root, root.mean())
     stop = np.concatenate([stop, stop.mean(axis=0, keepdims=True)])
     choose = np.concatenate([choose, choose.mean(axis=0, keepdims=True)])
     choose = np.concatenate([choose, choose.mean(axis=-1, keepdims=True)], axis=-1)
-    with np.errstate(divide="ignore"):
-        return np.log(root), np.log(stop), np.log(choose)
+    return log(root), log(stop), log(choose)
 
 
-def draw_trees(rng, log_rules, n_samples, max_length):
+def draw_trees(
+    rng: np.random.RandomState, log_rules: Arrays, n_samples: int, max_length: int
+) -> tuple[list[Array], list[Array]]:
     """Draw sentences of at most `max_length` tags: lists of tag numbers and of heads."""
-    root, stop, choose = map(np.exp, log_rules)
+    root, stop, choose = each(np.exp, log_rules)
     rules = np.cumsum(root), stop[..., 0], np.cumsum(choose, axis=-1)
     sentences, heads = [], []
     for _ in range(_TRIES * (n_samples + 1)):
@@ -52,9 +72,13 @@ def draw_trees(rng, log_rules, n_samples, max_length):
     )
 
 
-def _draw_tree(rng, root, stop, choose, max_length):
+def _draw_tree(
+    rng: np.random.RandomState, root: Array, stop: Array, choose: Array, max_length: int
+) -> Tree | None:
     """Draw tags, parents and each node's (left, right) children, nearest first; None if long."""
-    tags, parents, sides = [_draw(rng, root)], [None], []
+    tags = [_draw(rng, root)]
+    parents: list[int | None] = [None]
+    sides: list[tuple[list[int], list[int]]] = []
     while len(sides) < len(tags):
         h = len(sides)
         sides.append(([], []))
@@ -68,12 +92,12 @@ def _draw_tree(rng, root, stop, choose, max_length):
     return tags, parents, sides
 
 
-def _draw(rng, cumulative):
+def _draw(rng: np.random.RandomState, cumulative: Array) -> int:
     """Draw an index by its cumulated probabilities."""
     return int(np.searchsorted(cumulative, rng.random_sample() * cumulative[-1], side="right"))
 
 
-def _reading_order(sides):
+def _reading_order(sides: list[tuple[list[int], list[int]]]) -> Array:
     """Return the nodes from left to right."""
     order, waiting = [], [(0, False)]
     while waiting:

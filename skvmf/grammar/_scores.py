@@ -1,11 +1,16 @@
 """How well a parser's trees agree with given ones."""
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ._sentences import flatten_heads
 
 
-def attachment_score(y_true, y_pred, directed=True):
+def attachment_score(
+    y_true: Sequence[ArrayLike], y_pred: Sequence[ArrayLike], directed: bool = True
+) -> float:
     """Return the share of tokens that are attached as in the given trees.
 
     Parameters

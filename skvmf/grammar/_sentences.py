@@ -1,20 +1,29 @@
 """What users call sentences and heads, checked and flattened."""
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from .._engine.rows import Array
 
 
-def flatten(X, name="X"):
+def flatten(X: Any, name: str = "X") -> tuple[list[Any], Array]:
     """Return the items of a sequence of sequences one after the other, and their offsets.
 
     Raises a ValueError that names the sentence where there is nothing to flatten.
     """
-    if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
+    try:
+        is_list, n_sentences = not isinstance(X, str | bytes), len(X)
+    except TypeError:  # a number, a generator, a sparse matrix
+        is_list = False
+    if not is_list:
         raise ValueError(f"{name} should be a list of sentences, got {type(X).__name__}.")
-    if len(X) == 0:
+    if n_sentences == 0:
         raise ValueError(f"{name} is empty: at least one sentence is needed.")
-    items, lengths = [], []
+    items: list[Any] = []
+    lengths = []
     for i, sentence in enumerate(X):
         words = _items(sentence, f"Sentence {i} of {name}")
         items += words
@@ -22,7 +31,7 @@ def flatten(X, name="X"):
     return items, np.concatenate([[0], np.cumsum(lengths)])
 
 
-def _items(sentence, which):
+def _items(sentence: Any, which: str) -> list[Any]:
     if isinstance(sentence, str | bytes):
         raise ValueError(f"{which} is the string {sentence!r}: split it into a list of tags.")
     is_list = hasattr(sentence, "__len__") and not isinstance(sentence, set | frozenset | dict)
@@ -35,7 +44,7 @@ def _items(sentence, which):
     return sentence.tolist() if isinstance(sentence, np.ndarray) else list(sentence)
 
 
-def check_tags(items, offsets, name="X"):
+def check_tags(items: list[Any], offsets: Array, name: str = "X") -> None:
     """Raise a ValueError unless all tags are strings or all are integers."""
     kinds = {type(item) for item in items}
     if all(issubclass(kind, str) for kind in kinds) or all(map(_is_integer, kinds)):
@@ -50,11 +59,27 @@ def check_tags(items, offsets, name="X"):
     )
 
 
-def _is_integer(kind):
-    return issubclass(kind, Integral) and kind is not bool
+def _is_integer(kind: type) -> bool:
+    return issubclass(kind, Integral) and not issubclass(kind, bool)
 
 
-def number_tags(items, tags, unknown=None):
+def check_tag_set(tags: ArrayLike) -> Array:
+    """Return distinct tags, all strings or all integers, as an array."""
+    items, offsets = flatten([tags], name="tags")
+    check_tags(items, offsets, name="tags")
+    if len(set(items)) < len(items):
+        raise ValueError("tags should be distinct.")
+    return tag_array(items)
+
+
+def tag_array(items: list[Any]) -> Array:
+    """Return tags as an array, of objects where strings or integers would lose something."""
+    array = np.array(items)
+    kept = array.dtype.kind in "iuU" and array.tolist() == items
+    return array if kept else np.array(items, dtype=object)
+
+
+def number_tags(items: list[Any], tags: Array, unknown: int | None = None) -> Array:
     """Return each item's number in `tags`; `unknown` for others, or None to raise a ValueError."""
     number = {tag: i for i, tag in enumerate(tags.tolist())}
     missing = sorted(set(items) - set(number), key=str)
@@ -67,19 +92,19 @@ def number_tags(items, tags, unknown=None):
     return np.array([number.get(item, unknown) for item in items], dtype=np.int64)
 
 
-def flatten_heads(y, name="y"):
+def flatten_heads(y: Any, name: str = "y") -> tuple[Array, Array]:
     """Return heads one after the other as int64, and their offsets."""
-    heads, offsets = flatten(y, name)
-    if not all(map(_is_integer, {type(head) for head in heads})):
+    items, offsets = flatten(y, name)
+    if not all(map(_is_integer, {type(item) for item in items})):
         raise ValueError(f"{name} should hold integers: positions from 1, or 0 for the root.")
-    heads = np.array(heads, dtype=np.int64)
     lengths = np.diff(offsets)
-    outside = (heads < 0) | (heads > np.repeat(lengths, lengths))
-    _complain(offsets, outside, name, "a head outside 0 to the number of its tags")
-    return heads, offsets
+    limits = np.repeat(lengths, lengths)
+    outside = [not 0 <= item <= limit for item, limit in zip(items, limits.tolist(), strict=True)]
+    _complain(offsets, np.array(outside), name, "a head outside 0 to the number of its tags")
+    return np.array(items, dtype=np.int64), offsets
 
 
-def check_trees(y, offsets):
+def check_trees(y: Any, offsets: Array) -> Array:
     """Return given heads as one int64 array, or raise a ValueError where they form no tree."""
     heads, starts = flatten_heads(y)
     if len(starts) != len(offsets):
@@ -95,17 +120,18 @@ def check_trees(y, offsets):
     return heads
 
 
-def _never_at_root(heads, offsets):
+def _never_at_root(heads: Array, offsets: Array) -> Array:
     """Tell which tokens' chains of heads go round: double the steps until all have ended."""
     end, lengths = len(heads), np.diff(offsets)
     up = np.where(heads == 0, end, np.repeat(offsets[:-1], lengths) + heads - 1)
     up = np.append(up, end)
     for _ in range(int(lengths.max()).bit_length()):
         up = up[up]
-    return up[:-1] != end
+    wrong: Array = up[:-1] != end
+    return wrong
 
 
-def _complain(offsets, wrong, name, problem):
+def _complain(offsets: Array, wrong: Array, name: str, problem: str) -> None:
     if wrong.any():
         sentence = int(np.searchsorted(offsets, np.argmax(wrong), side="right")) - 1
         raise ValueError(

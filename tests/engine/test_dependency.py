@@ -1,5 +1,6 @@
 """The grammar in the loop: blocks, tempered posteriors, and the two ways to make rules."""
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -12,6 +13,7 @@ from skvmf._engine.dependency import (
     MeanField,
     RuleCounts,
     Sentences,
+    _log_gamma_gap,
     as_rules,
     empty_counts,
     log_weight,
@@ -118,6 +120,11 @@ def test_the_bits_do_not_depend_on_the_number_of_threads():
         MeanField(5.0),
         MeanField(0.1),
         MeanField(1e-5),
+        MaximumPosterior(1e15, 0.0),
+        MaximumPosterior(-1e15, 1e-300),
+        MeanField(1e-290),
+        MeanField(1e6),
+        MeanField(1e15),
     ],
     ids=repr,
 )
@@ -201,6 +208,17 @@ def test_mean_field_weights_and_divergence_are_those_of_the_beta_distribution(co
     one, _ = quad(divergence, 0, 1)
     assert rules.log_prior == pytest.approx(-4 * one, rel=1e-8)  # two sides, two valences
     np.testing.assert_allclose(np.exp(rules.log_prob[1][0, 0, 0]), [a / (a + b), b / (a + b)])
+
+
+@pytest.mark.parametrize("a", [1e-290, 1e-5, 1.0, 29.9, 30.0, 1e3, 1e6, 1e15])
+def test_what_counts_add_to_a_divergence_does_not_cancel(a):
+    counts = np.array([0.0, 1e-300, 1e-10, 0.3, 7.0, 1e4])
+    gaps = _log_gamma_gap(a, counts)
+    with mp.workdps(50):
+        for count, gap in zip(map(mp.mpf, counts.tolist()), gaps.tolist(), strict=True):
+            exact = count * mp.digamma(a + count) - mp.loggamma(a + count) + mp.loggamma(a)
+            largest = abs(mp.loggamma(a)) + abs(mp.loggamma(a + count)) if a < 30 else 0
+            assert abs(gap - exact) <= 4e-16 * (1 + count + largest)
 
 
 @pytest.mark.parametrize("concentration", [0.1, 1.0, 2.0])
