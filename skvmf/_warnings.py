@@ -3,11 +3,11 @@
 import sys
 import warnings
 
-_HOUSES = {"skvmf", "sklearn"}  # scikit-learn's decorators stand between a fit and its caller
+_HOUSES = {"skvmf", "sklearn", "joblib"}  # what stands between a fit and who asked for it
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn with the name and line of the first caller outside skvmf and scikit-learn."""
+    """Warn with the name and line of the first caller outside skvmf, scikit-learn and joblib."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _house(frame.f_globals) in _HOUSES:
         frame, level = frame.f_back, level + 1

@@ -18,7 +18,7 @@ def through(module, function):
     ("modules", "file"),
     [
         (["skvmf._a"], __file__),
-        (["skvmf._a", "sklearn.base", "skvmf.grammar._b"], __file__),
+        (["skvmf._a", "sklearn.base", "joblib.parallel", "skvmf.grammar._b"], __file__),
         (["skvmf._a", "user", "sklearn.pipeline"], "user.py"),
         (["skvmf._a", "skvmfish"], "skvmfish.py"),
     ],

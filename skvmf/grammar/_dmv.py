@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.dependency import Arrays, DependencyModel, Sentences, each
+from .._engine.dependency import Arrays, DependencyModel, Estimate, Sentences, each
 from .._engine.em import EMResult, run_em
 from .._engine.progress import Progress
 from .._engine.rows import Array
@@ -261,6 +261,7 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         model = cls(**options)
         model._validate_params()
         tag_set = check_tag_set(tags)
+        model._estimate(len(tag_set))
         log_rules = each(log, check_rules(root, stop, choose, n_tags=len(tag_set)))
         model.__dict__.update(_attributes(tag_set, log_rules))
         return model
@@ -292,9 +293,7 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         """
         tags, sentences = self._learn_tags(X)
         heads = None if y is None else check_trees(y, sentences.offsets)
-        floor, concentration = self.weight_floor, self.weight_concentration_prior
-        estimate = make_estimate(self.inference, concentration, floor, len(tags))
-        model = DependencyModel(estimate, self.temperature)
+        model = DependencyModel(self._estimate(len(tags)), self.temperature)
         with Progress(self, {"X": X, "y": y}, max_stages=1) as progress:
             if heads is None:
                 result = self._climb(model, sentences, tags, progress)
@@ -424,6 +423,11 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
             return Sentences(number_tags(items, self.tags_), offsets, n_tags), log_rules
         numbers = number_tags(items, self.tags_, unknown=n_tags)
         return Sentences(numbers, offsets, n_tags + 1), with_average_tag(log_rules)
+
+    def _estimate(self, n_tags: int) -> Estimate:
+        """Return how counts become rules, or say why they cannot."""
+        concentration, floor = self.weight_concentration_prior, self.weight_floor
+        return make_estimate(self.inference, concentration, floor, n_tags)
 
     def _climb(
         self, model: DependencyModel, sentences: Sentences, tags: Array, progress: Progress

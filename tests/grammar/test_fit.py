@@ -1,0 +1,255 @@
+"""A fit as its user sees it: lines, callbacks, warnings, and what is left where it fails."""
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import cross_val_score
+from sklearn.utils._param_validation import InvalidParameterError
+
+from skvmf.grammar import DependencyModelWithValence
+
+X = [["A", "B"], ["B", "A", "B"], ["B"], ["C", "B"]] * 5
+TREES = [[2, 0], [2, 3, 0], [0], [2, 0]] * 5
+RULES = [0.5, 0.5], np.full((2, 2, 2, 2), 0.5), np.full((2, 2, 2), 0.5)
+
+
+def test_lines_are_printed_as_asked_for(capsys):
+    model = DependencyModelWithValence(tol=1e-9, max_iter=200).fit(X)
+    assert capsys.readouterr().out == ""
+    model.set_params(verbose=1, verbose_interval=3).fit(X)
+    steps = range(0, model.n_iter_ + 1, 3)
+    expected = ["EM", *(f"  Iteration {i}" for i in steps)]
+    expected += [f"EM converged after {model.n_iter_} iterations."]
+    assert capsys.readouterr().out.splitlines() == expected
+    model.set_params(verbose=2).fit(X)
+    assert f"bound {model.lower_bounds_[3]:.6g}" in capsys.readouterr().out
+
+
+class Watcher:
+    """A callback that counts open tasks, scores every iteration, and stops or fails at one."""
+
+    def __init__(self, stop_at=None, fail_at=None, error=RuntimeError):
+        self.stop_at, self.fail_at, self.error = stop_at, fail_at, error
+        self.open, self.ended, self.scores = 0, [], []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        assert self.open == 0
+
+    def on_fit_task_begin(self, estimator, context):
+        self.open += 1
+
+    def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
+        self.open -= 1
+        self.ended.append(context.task_name)
+        if context.task_name != "iteration":
+            return False
+        self.scores.append(fitted_estimator.score(X))
+        if context.task_id == self.fail_at:
+            raise self.error("enough")
+        return context.task_id == self.stop_at
+
+
+@pytest.fixture
+def watched():
+    """Return a function that sets a watcher on a grammar; skip without callbacks."""
+    pytest.importorskip("sklearn.callback", reason="callbacks came with 1.9")
+    return lambda watcher, **options: DependencyModelWithValence(**options).set_callbacks(watcher)
+
+
+def test_callbacks_see_every_iteration(watched):
+    watcher = Watcher()
+    model = watched(watcher, weight_floor=0.0, tol=1e-9, max_iter=500).fit(X)
+    assert watcher.ended == ["iteration"] * (model.n_iter_ + 1) + ["em", "fit"]
+    np.testing.assert_allclose(watcher.scores, model.lower_bounds_, rtol=1e-12)
+
+
+def test_callbacks_can_stop_the_fit_without_a_warning(watched):
+    watcher = Watcher(stop_at=2)
+    model = watched(watcher, tol=0.0).fit(X)
+    assert model.n_iter_ == 2 and not model.converged_
+    assert watcher.scores[-1] == model.score(X)
+
+
+def test_given_trees_are_one_task(watched):
+    watcher = Watcher()
+    watched(watcher).fit(X, TREES)
+    assert watcher.ended == ["fit"]
+
+
+@pytest.mark.parametrize("watch", [False, True])
+def test_warnings_name_the_line_of_the_user(watch, request):
+    model = DependencyModelWithValence(max_iter=1, tol=0.0)
+    if watch:
+        model = request.getfixturevalue("watched")(Watcher(), max_iter=1, tol=0.0)
+    with pytest.warns(ConvergenceWarning, match="max_iter=1") as record:
+        model.fit(X)
+    assert [warning.filename for warning in record] == [__file__]
+    with pytest.warns(ConvergenceWarning) as record:
+        cross_val_score(clone(model).set_params(tags=["A", "B", "C"]), X, cv=2)
+    assert {warning.filename for warning in record} == {__file__}
+
+
+def state(model):
+    return {name: value for name, value in vars(model).items() if name.endswith("_")}
+
+
+def same(before, after):
+    return before.keys() == after.keys() and all(before[name] is after[name] for name in before)
+
+
+@pytest.fixture
+def fitted():
+    return DependencyModelWithValence().fit([["Z"], ["Z", "Y"]] * 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        (([["A"], []],), {}),
+        (([["A", 1]],), {}),
+        ((X, [[0]]), {}),
+        ((X,), {"temperature": -1}),
+        ((X,), {"weight_floor": 0.5}),
+        ((X,), {"weight_floor": 0.0, "weight_concentration_prior": 0.0}),
+        ((X,), {"init": RULES}),
+        ((X,), {"tags": ["A"]}),
+    ],
+)
+def test_a_refused_fit_leaves_the_earlier_one(fitted, arguments, options):
+    before = state(fitted)
+    with pytest.raises(ValueError):
+        fitted.set_params(**options).fit(*arguments)
+    assert same(before, state(fitted))
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_a_failed_fit_leaves_the_earlier_one_and_ends_its_tasks(watched, fitted, error):
+    before, watcher = state(fitted), Watcher(fail_at=1, error=error)
+    with pytest.raises(error, match="enough"):
+        fitted.set_callbacks(watcher).fit(X)
+    assert same(before, state(fitted))
+    assert watcher.open == 0 and watcher.ended[-2:] == ["em", "fit"]
+
+
+def test_a_warning_that_is_an_error_leaves_the_earlier_fit(fitted):
+    before = state(fitted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ConvergenceWarning):
+            fitted.set_params(max_iter=1, tol=0.0).fit(X)
+    assert same(before, state(fitted))
+
+
+def interrupt(line, function):
+    """Call a function and raise KeyboardInterrupt before its n-th line; return lines left."""
+    left = line
+
+    def trace(frame, event, argument):
+        nonlocal left
+        if "skvmf" not in frame.f_code.co_filename or "_kernels" in frame.f_code.co_filename:
+            return None
+        if event == "line":
+            left -= 1
+            if left == 0:
+                raise KeyboardInterrupt
+        return trace
+
+    earlier = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(earlier)
+    return left
+
+
+def test_a_fit_interrupted_anywhere_is_the_earlier_one_or_the_new_one():
+    model = DependencyModelWithValence().fit(X, TREES)
+    new = state(model)
+    n_lines = -interrupt(0, lambda: model.fit(X, TREES))
+    assert n_lines > 100
+    model.fit([["Z"], ["Z", "Y"]], [[0], [0, 1]])
+    earlier = state(model)
+    for line in range(1, n_lines + 1):
+        model.__dict__.update(earlier)
+        interrupt(line, lambda: model.fit(X, TREES))
+        after = state(model)
+        assert same(earlier, after) or (
+            after.keys() == new.keys()
+            and all(np.array_equal(after[name], new[name]) for name in new)
+        )
+
+
+# Parameters
+
+
+INVALID = [
+    {"temperature": -3},
+    {"temperature": 1e301},
+    {"weight_floor": 2.0},
+    {"weight_concentration_prior": np.inf},
+    {"unknown_tags": "ignore"},
+    {"inference": "vb"},
+    {"distance_power": -1},
+    {"distance_power": np.inf},
+    {"tol": -1},
+    {"max_iter": 0.5},
+    {"random_state": "a"},
+    {"verbose": -1},
+    {"verbose_interval": 0},
+]
+
+
+@pytest.mark.parametrize("options", INVALID, ids=str)
+def test_invalid_options_are_refused_wherever_they_are_given(options):
+    (name,) = options
+    with pytest.raises(InvalidParameterError, match=name):
+        DependencyModelWithValence.from_parameters(["A", "B"], *RULES, **options)
+    model = DependencyModelWithValence.from_parameters(["A", "B"], *RULES)
+    model.set_params(**options)
+    for method in (model.fit, model.predict, model.score_samples, model.score):
+        with pytest.raises(InvalidParameterError, match=name):
+            method([["A"]])
+    with pytest.raises(InvalidParameterError, match=name):
+        model.sample()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weight_floor": 0.6}, "larger than 1 / 2"),
+        ({"weight_floor": 0.0, "weight_concentration_prior": 0.0}, "positive weight_floor"),
+        ({"weight_concentration_prior": 0.0, "inference": "mean-field"}, "Use inference='map'"),
+        ({"weight_concentration_prior": 1e-300, "inference": "mean-field"}, "at least 1e-290"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        DependencyModelWithValence.from_parameters(["A", "B"], *RULES, **options)
+    with pytest.raises(ValueError, match=message):
+        DependencyModelWithValence(**options).fit([["A", "B"]])
+
+
+def test_given_rules_and_tags_are_numbers_and_tags():
+    for wrong in (None, "half", [["a"]], [np.nan, 1.0], [np.inf, 0.5]):
+        with pytest.raises(ValueError, match="root"):
+            DependencyModelWithValence.from_parameters(["A", "B"], wrong, *RULES[1:])
+    for wrong in ("AB", 3, [1, "A"], [], ["A", "A"], [1.5, 2.5]):
+        with pytest.raises(ValueError, match="tags|Tags"):
+            DependencyModelWithValence.from_parameters(wrong, *RULES)
+
+
+@pytest.mark.parametrize("options", [{"n_samples": 1.5}, {"max_length": "9"}, {"n_samples": -1}])
+def test_a_sample_has_a_whole_number_of_sentences_and_tags(options):
+    model = DependencyModelWithValence.from_parameters(["A", "B"], *RULES)
+    with pytest.raises(ValueError, match="whole number of at least 1"):
+        model.sample(**options)
