@@ -1,13 +1,25 @@
 """A reader of treebanks in CoNLL-U format."""
 
-import gzip
+import re
+import reprlib
+from collections.abc import Iterator
+from numbers import Integral
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import Bunch
+
+from ..grammar._sentences import in_cycles
+from ._files import read_lines
+
+Heads = NDArray[np.int64]
 
 _N_COLUMNS = 10
 _ID, _FORM, _UPOS, _XPOS, _HEAD = 0, 1, 3, 4, 6
+_NUMBER = re.compile("[0-9]{1,9}")  # neither Arabic digits nor five thousand of them
+_SKIPPED = re.compile(r"[0-9]+[-.][0-9]+")  # multiword tokens (1-2) and empty nodes (1.1)
 _TAGS = {"upos": _UPOS, "xpos": _XPOS}
 _PUNCTUATION = {
     _UPOS: {"PUNCT", "SYM"},
@@ -15,13 +27,19 @@ _PUNCTUATION = {
 }
 
 
-def load_conllu(path, *, tags="xpos", max_length=None, punctuation="drop"):
+def load_conllu(
+    path: str | PathLike[str],
+    *,
+    tags: str = "xpos",
+    max_length: int | None = None,
+    punctuation: str = "drop",
+) -> Bunch:
     r"""Load tagged sentences and their dependency trees from a CoNLL-U file.
 
     Parameters
     ----------
     path : str or path-like
-        A UTF-8 text file, as it is or compressed by gzip (ending in ``.gz``).
+        A UTF-8 text file, as it is or compressed by gzip.
     tags : {"xpos", "upos"}, default="xpos"
         Which column to read as tags: the treebank's own or the universal ones.
     max_length : int, default=None
@@ -46,7 +64,8 @@ def load_conllu(path, *, tags="xpos", max_length=None, punctuation="drop"):
     Raises
     ------
     ValueError
-        If a line is not what the format says; the message has its number.
+        If a line is not what the format says, or heads form a cycle; the message has the
+        line's number.
 
     Notes
     -----
@@ -74,6 +93,8 @@ def load_conllu(path, *, tags="xpos", max_length=None, punctuation="drop"):
         raise ValueError(f"tags should be 'xpos' or 'upos', got {tags!r}.")
     if punctuation not in {"drop", "keep"}:
         raise ValueError(f"punctuation should be 'drop' or 'keep', got {punctuation!r}.")
+    if not (max_length is None or isinstance(max_length, Integral)):
+        raise ValueError(f"max_length should be a whole number or None, got {max_length!r}.")
     treebank = Bunch(tags=[], heads=[], words=[])
     for rows, heads in _read(Path(path)):
         kept = [punctuation == "keep" or not _is_punctuation(row) for row in rows]
@@ -85,55 +106,60 @@ def load_conllu(path, *, tags="xpos", max_length=None, punctuation="drop"):
     return treebank
 
 
-def _read(path):
+def _read(path: Path) -> Iterator[tuple[list[list[str]], Heads]]:
     """Yield the token rows and the heads of each sentence."""
-    opener = gzip.open if path.suffix == ".gz" else open
-    rows, numbers = [], []
-    with opener(path, "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            row = line.rstrip("\r\n").split("\t")
-            if not line.strip():
-                yield from _sentence(rows, numbers, path)
-                rows, numbers = [], []
-            elif not line.startswith("#"):
-                if len(row) != _N_COLUMNS:
-                    raise ValueError(
-                        f"{path}, line {number}: {_N_COLUMNS} columns separated by tabs expected, "
-                        f"got {len(row)}."
-                    )
-                if row[_ID].isdecimal():  # neither a multiword token (1-2) nor empty (1.1)
-                    rows.append(row)
-                    numbers.append(number)
-    yield from _sentence(rows, numbers, path)
+    rows: list[list[str]] = []
+    places: list[str] = []
+    for where, line in read_lines(path):
+        if not line.strip():
+            yield from _sentence(rows, places)
+            rows, places = [], []
+        elif not line.startswith("#"):
+            row = line.split("\t")
+            if len(row) != _N_COLUMNS:
+                raise ValueError(
+                    f"{where}: {_N_COLUMNS} columns separated by tabs expected, got {len(row)}."
+                )
+            if not _SKIPPED.fullmatch(row[_ID]):
+                rows.append(row)
+                places.append(where)
+    yield from _sentence(rows, places)
 
 
-def _sentence(rows, numbers, path):
+def _sentence(rows: list[list[str]], places: list[str]) -> Iterator[tuple[list[list[str]], Heads]]:
     """Yield a sentence unless it is empty."""
-    heads = []
-    for row, number in zip(rows, numbers, strict=True):
-        if int(row[_ID]) != len(heads) + 1:
-            raise ValueError(f"{path}, line {number}: token {row[_ID]} follows {len(heads)}.")
-        if not (row[_HEAD].isdecimal() and int(row[_HEAD]) <= len(rows)):
-            raise ValueError(f"{path}, line {number}: HEAD is {row[_HEAD]!r}, no token of it.")
-        heads.append(int(row[_HEAD]))
-    if rows:
-        yield rows, heads
+    if not rows:
+        return
+    heads = np.empty(len(rows), dtype=np.int64)
+    for i, (row, where) in enumerate(zip(rows, places, strict=True)):
+        if not _NUMBER.fullmatch(row[_ID]):
+            raise ValueError(
+                f"{where}: ID is {reprlib.repr(row[_ID])}, neither a number, nor a range as 1-2, "
+                "nor an empty node as 1.1."
+            )
+        if int(row[_ID]) != i + 1:
+            raise ValueError(f"{where}: token {row[_ID]} follows {i}.")
+        if not (_NUMBER.fullmatch(row[_HEAD]) and int(row[_HEAD]) <= len(rows)):
+            raise ValueError(f"{where}: HEAD is {reprlib.repr(row[_HEAD])}, no token of it.")
+        heads[i] = int(row[_HEAD])
+    lost = in_cycles(heads, np.array([0, len(heads)]))
+    if lost.any():
+        raise ValueError(f"{places[int(lost.argmax())]}: heads form a cycle, and never reach 0.")
+    yield rows, heads
 
 
-def _is_punctuation(row):
+def _is_punctuation(row: list[str]) -> bool:
     return any(row[column] in tags for column, tags in _PUNCTUATION.items())
 
 
-def _heads_of_kept(heads, kept):
+def _heads_of_kept(heads: Heads, kept: list[bool]) -> Heads:
     """Return the kept tokens' heads, followed upwards past the dropped ones."""
     if all(kept):
-        return np.array(heads, dtype=np.int64)
+        return heads
     position, result = np.cumsum(kept), []
-    for a in np.flatnonzero(kept):
-        head = heads[a]
-        for _ in heads:  # as many steps as there are tokens end even in a cycle
-            if head > 0 and not kept[head - 1]:
-                head = heads[head - 1]
+    for head in heads[kept].tolist():
+        while head > 0 and not kept[head - 1]:  # ends: there is no cycle
+            head = heads[head - 1]
         result.append(position[head - 1] if head > 0 else 0)
     roots = [a for a, head in enumerate(result, start=1) if head == 0]
     for a in roots[1:]:

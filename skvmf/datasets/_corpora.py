@@ -1,15 +1,21 @@
 """Corpora of short texts: one that every installation has, and the user's own."""
 
-import gzip
 import importlib
 import inspect
 import json
 import re
+import reprlib
 import warnings
+from collections.abc import Iterator, Mapping
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import Bunch
+
+from ._files import read_lines
 
 # Label and the modules behind it: one topic each, and large enough to be found.
 _TOPICS = {
@@ -39,7 +45,7 @@ _CLUTTER = [
 ]
 
 
-def load_docstrings(*, return_X_y=False):
+def load_docstrings(*, return_X_y: bool = False) -> Bunch | tuple[list[str], NDArray[np.int64]]:
     """Load the docstrings of NumPy, SciPy and scikit-learn, labelled by module.
 
     About 1,800 texts on 13 topics that every installation has, in a fixed order: a corpus
@@ -77,7 +83,9 @@ def load_docstrings(*, return_X_y=False):
     >>> corpus.target_names[corpus.target[0]]
     'numpy.random'
     """
-    data, target, seen = [], [], set()
+    data: list[str] = []
+    target: list[int] = []
+    seen: set[str] = set()
     for label, modules in enumerate(_TOPICS.values()):
         for docstring in _docstrings(modules):
             text = _prose(docstring)
@@ -89,10 +97,12 @@ def load_docstrings(*, return_X_y=False):
         f"The prose of {len(data)} docstrings from {len(_TOPICS)} modules of NumPy, SciPy and "
         "scikit-learn as installed, labelled by module."
     )
-    return _corpus(data, np.array(target), list(_TOPICS), description, return_X_y)
+    return _corpus(data, np.array(target, np.int64), list(_TOPICS), description, return_X_y)
 
 
-def load_jsonl(path, *, text="text", label="label", return_X_y=False):
+def load_jsonl(
+    path: str | PathLike[str], *, text: str = "text", label: str = "label", return_X_y: bool = False
+) -> Bunch | tuple[list[str], NDArray[np.int64]]:
     r"""Load labelled texts from a JSON Lines file, plain or compressed with gzip.
 
     Parameters
@@ -117,7 +127,8 @@ def load_jsonl(path, *, text="text", label="label", return_X_y=False):
     Raises
     ------
     ValueError
-        If the file holds no text, or a line is not an object with the two fields.
+        If the file holds no text, a line is not an object with the two fields, or classes are
+        strings on some lines and integers on others; the message has the line's number.
 
     Examples
     --------
@@ -136,28 +147,41 @@ def load_jsonl(path, *, text="text", label="label", return_X_y=False):
     array([1, 0])
     """
     path = Path(path)
-    data, labels = [], []
-    with _open_text(path) as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                where = f"{path.name}, line {number}"
-                record = _parse(line, where)
-                data.append(_field(record, text, str, where))
-                labels.append(_field(record, label, (str, int), where))
+    data: list[str] = []
+    labels: list[str | int] = []
+    for where, line in read_lines(path):
+        if line.strip():
+            record = _parse(line, where)
+            data.append(_field(record, text, where, (str,)))
+            labels.append(_field(record, label, where, (str, int)))
+            if isinstance(labels[0], str) != isinstance(labels[-1], str):
+                raise ValueError(
+                    f"{where}: field {label!r} is {reprlib.repr(labels[-1])}, and was "
+                    f"{reprlib.repr(labels[0])} at first: classes should be all strings or all "
+                    "integers."
+                )
     if not data:
-        raise ValueError(f"{path.name} holds no texts: expected one JSON object a line.")
-    names, target = np.unique(labels, return_inverse=True)
+        raise ValueError(f"{path} holds no texts: expected one JSON object a line.")
+    names: list[Any] = sorted(set(labels))
+    number = {name: i for i, name in enumerate(names)}
+    target = np.array([number[name] for name in labels], dtype=np.int64)
     description = f"{len(data)} texts in {len(names)} classes, read from {path.name}."
-    return _corpus(data, target, names.tolist(), description, return_X_y)
+    return _corpus(data, target, names, description, return_X_y)
 
 
-def _corpus(data, target, target_names, description, return_X_y):
+def _corpus(
+    data: list[str],
+    target: NDArray[np.int64],
+    target_names: list[Any],
+    description: str,
+    return_X_y: bool,
+) -> Bunch | tuple[list[str], NDArray[np.int64]]:
     if return_X_y:
         return data, target
     return Bunch(data=data, target=target, target_names=target_names, DESCR=description)
 
 
-def _docstrings(modules):
+def _docstrings(modules: tuple[str, ...]) -> Iterator[str]:
     """Yield the docstrings of the modules' public callables and of their classes' methods."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # touching a deprecated name is not using it
@@ -167,7 +191,7 @@ def _docstrings(modules):
                 yield from (x.__doc__ for x in [item, *methods] if isinstance(x.__doc__, str))
 
 
-def _public(namespace):
+def _public(namespace: Mapping[str, Any]) -> list[Any]:
     return [
         value
         for name, value in sorted(namespace.items())
@@ -175,7 +199,7 @@ def _public(namespace):
     ]
 
 
-def _prose(docstring):
+def _prose(docstring: str) -> str:
     """Keep what a docstring says of its object in words."""
     first, *rest = _HEADING.split(inspect.cleandoc(docstring))
     sections = zip(rest[::2], rest[1::2], strict=True)
@@ -185,26 +209,23 @@ def _prose(docstring):
     return text.strip()
 
 
-def _open_text(path):
-    with path.open("rb") as start:
-        compressed = start.read(2) == b"\x1f\x8b"
-    return (gzip.open if compressed else open)(path, "rt", encoding="utf-8-sig")
-
-
-def _parse(line, where):
+def _parse(line: str, where: str) -> dict[str, Any]:
     try:
         record = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{where} is not valid JSON: {error}.") from None
+    except (ValueError, RecursionError) as error:  # numbers too long; brackets too deep
+        raise ValueError(f"{where} is not valid JSON: {error}.") from error
     if not isinstance(record, dict):
         raise ValueError(f"{where} is not a JSON object, such as {{'text': ..., 'label': ...}}.")
     return record
 
 
-def _field(record, name, kind, where):
+def _field(record: dict[str, Any], name: str, where: str, kinds: tuple[type, ...]) -> Any:
     if name not in record:
-        raise ValueError(f"{where} has no field {name!r}; it has {sorted(record)}.")
-    if not isinstance(record[name], kind) or isinstance(record[name], bool):
-        expected = "a string" if kind is str else "a string or an integer"
-        raise ValueError(f"{where}: field {name!r} must be {expected}, got {record[name]!r}.")
-    return record[name]
+        fields = reprlib.repr(sorted(record))
+        raise ValueError(f"{where} has no field {name!r}; it has {fields}.")
+    value = record[name]
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        expected = "a string or an integer" if int in kinds else "a string"
+        shown = reprlib.repr(value)
+        raise ValueError(f"{where}: field {name!r} must be {expected}, got {shown}.")
+    return value

@@ -1,24 +1,29 @@
 """Samples whose truth is known."""
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils import shuffle as shuffle_together
 
 from ..distributions import vonmises_fisher
+from ..distributions._arguments import checked_array
+
+Array = NDArray[Any]
 
 
 def make_vonmises_fisher_blobs(
-    n_samples=100,
-    n_features=3,
+    n_samples: int | ArrayLike = 100,
+    n_features: int = 3,
     *,
-    centers=None,
-    concentration=10.0,
-    shuffle=True,
-    random_state=None,
-    return_centers=False,
-):
+    centers: int | ArrayLike | None = None,
+    concentration: float | ArrayLike = 10.0,
+    shuffle: bool = True,
+    random_state: int | np.random.RandomState | None = None,
+    return_centers: bool = False,
+) -> tuple[Array, Array] | tuple[Array, Array, Array]:
     """Draw clusters of directions, each from a von Mises-Fisher distribution.
 
     The arguments are those of :func:`sklearn.datasets.make_blobs`, on the unit sphere: what a
@@ -70,14 +75,14 @@ def make_vonmises_fisher_blobs(
     1.0
     """
     rng = check_random_state(random_state)
-    each = None if isinstance(n_samples, Integral) else np.asarray(n_samples)
+    each = checked_array(n_samples, "n_samples")
     if centers is None:
-        centers = 3 if each is None else len(each)
+        centers = 3 if each.ndim == 0 else len(each)
     directions = _directions(centers, n_features, rng)
-    if each is None:
-        each = _evenly(n_samples, len(directions))
+    if isinstance(n_samples, Integral):
+        each = _evenly(int(n_samples), len(directions))
     _check_one_each("n_samples", each, len(directions))
-    kappa = np.asarray(concentration, dtype=np.float64)
+    kappa = checked_array(concentration, "concentration").astype(np.float64)
     if kappa.ndim == 0:
         kappa = np.full(len(directions), kappa)
     _check_one_each("concentration", kappa, len(directions))
@@ -92,34 +97,36 @@ def make_vonmises_fisher_blobs(
     return (X, y, directions) if return_centers else (X, y)
 
 
-def _directions(centers, n_features, rng):
+def _directions(centers: int | ArrayLike, n_features: int, rng: np.random.RandomState) -> Array:
     """Return unit rows: those given, scaled, or as many as asked for, drawn from the sphere."""
     if isinstance(centers, Integral):
-        if centers < 1 or n_features < 2:
+        if not isinstance(n_features, Integral) or centers < 1 or n_features < 2:
             raise ValueError(
-                "A sphere needs at least one center and two features, "
-                f"got centers={centers} and n_features={n_features}."
+                "A sphere needs whole numbers of at least one center and two features, "
+                f"got centers={centers!r} and n_features={n_features!r}."
             )
         centers = rng.standard_normal((centers, n_features))
-    centers = np.asarray(centers, dtype=np.float64)
-    if centers.ndim != 2 or centers.shape[0] < 1 or centers.shape[1] < 2:
+    given = checked_array(centers, "centers").astype(np.float64)
+    if given.ndim != 2 or given.shape[0] < 1 or given.shape[1] < 2:
         raise ValueError(
             "centers must be an integer or of shape (n_centers, n_features) with at least two "
-            f"features, got shape {centers.shape}."
+            f"features, got shape {given.shape}."
         )
-    lengths = np.linalg.norm(centers, axis=1, keepdims=True)
-    if not (np.isfinite(lengths).all() and (lengths > 0).all()):
+    largest = np.abs(given).max(axis=1, keepdims=True)  # the squares of some floats are none
+    if not (np.isfinite(largest).all() and (largest > 0).all()):
         raise ValueError("centers must be finite and none of them zero: a zero has no direction.")
-    return centers / lengths
+    scaled = given / largest
+    directions: Array = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+    return directions
 
 
-def _evenly(n_samples, n_centers):
+def _evenly(n_samples: int, n_centers: int) -> Array:
     """Share rows out evenly; the first clusters get what is left over."""
     quotient, remainder = divmod(n_samples, n_centers)
     return quotient + (np.arange(n_centers) < remainder)
 
 
-def _check_one_each(name, values, n_centers):
+def _check_one_each(name: str, values: Array, n_centers: int) -> None:
     if values.shape != (n_centers,):
         raise ValueError(
             f"{name} must be one number or one for each of the {n_centers} centers, "

@@ -116,11 +116,11 @@ def check_trees(y: Any, offsets: Array) -> Array:
         )
     roots = np.add.reduceat(heads == 0, offsets[:-1], dtype=np.int64)
     _complain(offsets, np.repeat(roots > 1, lengths), "y", "more than one root (head 0)")
-    _complain(offsets, _never_at_root(heads, offsets), "y", "heads that form a cycle")
+    _complain(offsets, in_cycles(heads, offsets), "y", "heads that form a cycle")
     return heads
 
 
-def _never_at_root(heads: Array, offsets: Array) -> Array:
+def in_cycles(heads: Array, offsets: Array) -> Array:
     """Tell which tokens' chains of heads go round: double the steps until all have ended."""
     end, lengths = len(heads), np.diff(offsets)
     up = np.where(heads == 0, end, np.repeat(offsets[:-1], lengths) + heads - 1)

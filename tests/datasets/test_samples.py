@@ -38,6 +38,15 @@ def test_centers_may_have_any_length():
     np.testing.assert_allclose(centers, [[0.6, 0, 0.8], [0, 1, 0]], rtol=1e-15)
 
 
+def test_centers_of_any_length_have_a_direction():
+    given = np.array([[1e308, 1e308], [5e-324, 0.0], [1e-200, -1e-200]])
+    _, _, centers = make_vonmises_fisher_blobs(
+        3, centers=given, random_state=0, return_centers=True
+    )
+    half = np.sqrt(0.5)
+    np.testing.assert_allclose(centers, [[half, half], [1, 0], [half, -half]], rtol=1e-15)
+
+
 def test_each_cluster_has_its_mean_and_concentration():
     n, kappa = 4000, [0.0, 5.0, 200.0]
     X, y, centers = make_vonmises_fisher_blobs(
@@ -64,6 +73,12 @@ def test_each_cluster_has_its_mean_and_concentration():
         ({"n_samples": -1}, "n_samples must be finite and not negative"),
         ({"n_samples": [1, 2], "centers": 3}, "one for each of the 3 centers"),
         ({"n_samples": [1.5, 2.0]}, "whole numbers"),
+        ({"n_samples": 10.5}, "n_samples must be one number or one for each"),
+        ({"n_samples": "ten"}, "n_samples should"),
+        ({"n_features": 2.5}, "whole numbers of .*, got centers=3 and n_features=2.5"),
+        ({"n_features": "3"}, "n_features='3'"),
+        ({"centers": "a"}, "centers should hold real numbers"),
+        ({"concentration": None}, "concentration must be finite"),
     ],
 )
 def test_says_what_is_wrong(arguments, message):

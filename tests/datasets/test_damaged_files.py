@@ -1,0 +1,233 @@
+"""Files that are cut off, changed or of another kind: an answer, or a ValueError that says where.
+
+A longer run: SKVMF_FUZZ=5000 pytest tests/datasets/test_damaged_files.py
+"""
+
+import gzip
+import json
+import os
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from skvmf.datasets import load_conllu, load_idx, load_jsonl
+
+N_CASES = int(os.environ.get("SKVMF_FUZZ", "150"))
+
+
+def rows(*heads):
+    return [f"{i}\twörd\t_\tNOUN\tNN\t_\t{h}\t_\t_\t_" for i, h in enumerate(heads, start=1)]
+
+
+CONLLU = "\n".join(["# text", *rows(2, 0, 2), "", "1-2" + "\t_" * 9, *rows(2, 0), ""]).encode()
+JSONL = "\n".join(
+    json.dumps({"text": f"wörd {i}", "label": "ab"[i % 2]}, ensure_ascii=False) for i in range(9)
+).encode()
+IDX = bytes([0, 0, 11, 3, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 1, *range(12)])
+READERS = {"conllu": (load_conllu, CONLLU), "jsonl": (load_jsonl, JSONL), "idx": (load_idx, IDX)}
+
+
+def damaged(content, rng):
+    """Cut a file off, change a few of its bytes, or both."""
+    content = bytearray(content)
+    how = rng.integers(3)
+    if how != 0:
+        for place in rng.integers(len(content), size=rng.integers(1, 4)):
+            content[place] = rng.integers(256)
+    return bytes(content[: rng.integers(len(content))] if how != 1 else content)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("kind", READERS)
+def test_damaged_files_are_read_or_refused(kind, packed, tmp_path):
+    read, content = READERS[kind]
+    content = gzip.compress(content, mtime=0) if packed else content
+    path, rng, n_refused = tmp_path / "file", np.random.default_rng(0), 0
+    path.write_bytes(content)
+    read(path)
+    for _ in range(N_CASES):
+        path.write_bytes(damaged(content, rng))
+        try:
+            read(path)
+        except ValueError as error:
+            n_refused += 1
+            assert str(error).startswith(str(path)), error
+    assert n_refused > 0.3 * N_CASES
+
+
+@pytest.mark.parametrize("size", [*range(3, 40), -9, -8, -1])
+@pytest.mark.parametrize("kind", READERS)
+def test_gzip_cut_off_anywhere_is_said_to_be(kind, size, tmp_path):
+    read, content = READERS[kind]
+    path = tmp_path / "file.gz"
+    path.write_bytes(gzip.compress(content)[:size])
+    with pytest.raises(ValueError, match="file.gz.*: the compressed file is damaged or cut off"):
+        read(path)
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_the_contents_say_whether_a_file_is_compressed(kind, tmp_path):
+    read, content = READERS[kind]
+    for name, data in (("a.gz", content), ("b", gzip.compress(content)), ("c", content)):
+        (tmp_path / name).write_bytes(data)
+        read(tmp_path / name)
+        read(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_what_is_no_file_is_an_error_of_the_system(kind, tmp_path):
+    read, _ = READERS[kind]
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path / "nowhere")
+    with pytest.raises(OSError):
+        read(tmp_path)
+
+
+# idx
+
+
+def test_no_more_is_unpacked_than_the_header_promises(tmp_path):
+    path = tmp_path / "bomb.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(bytes([0, 0, 8, 1, 0, 0, 0, 5]))
+        for _ in range(64):
+            file.write(bytes(1 << 20))
+    (tmp_path / "other.gz").write_bytes(gzip.compress(b"BZh9" + bytes(1 << 26), compresslevel=1))
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="holds more than 13 bytes, and its header promises 13"):
+        load_idx(path)
+    with pytest.raises(ValueError, match="not in idx format: it starts with b'BZh9'"):
+        load_idx(tmp_path / "other.gz")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 << 20
+
+
+@pytest.mark.parametrize("size", ["ffffffff", "7fffffff", "80000000", "00010000"])
+@pytest.mark.parametrize("n_axes", [1, 2, 3, 4, 16])
+def test_sizes_that_overflow_take_no_memory(size, n_axes, tmp_path):
+    path = tmp_path / "endless.idx"
+    path.write_bytes(bytes([0, 0, 14, n_axes]) + bytes.fromhex(size) * n_axes + bytes(64))
+    promised = 4 + 4 * n_axes + 8 * int(size, 16) ** n_axes
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=rf"endless.idx holds .* promises {promised}:"):
+        load_idx(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 << 20
+
+
+@pytest.mark.parametrize("n_axes", [65, 255])
+def test_more_axes_than_an_array_can_have(n_axes, tmp_path):
+    path = tmp_path / "axes.idx"
+    path.write_bytes(bytes([0, 0, 8, n_axes]) + bytes([0, 0, 0, 1]) * n_axes + b"\1")
+    with pytest.raises(ValueError, match="axes.idx promises an array of sizes"):
+        load_idx(path)
+
+
+def test_an_empty_array_of_endless_sizes(tmp_path):
+    path = tmp_path / "empty.idx"
+    path.write_bytes(bytes([0, 0, 14, 4]) + bytes(4) + b"\xff" * 12)
+    with pytest.raises(ValueError, match="empty.idx promises an array of sizes"):
+        load_idx(path)
+
+
+# Lines of text
+
+
+@pytest.mark.parametrize("kind", ["conllu", "jsonl"])
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_text_that_is_not_utf8_is_named_by_its_line(kind, number, tmp_path):
+    read, content = READERS[kind]
+    lines = content.split(b"\n")
+    lines[number - 1] += b"\xff"
+    path = tmp_path / "latin1"
+    path.write_bytes(b"\n".join(lines))
+    with pytest.raises(ValueError, match=f"latin1, line {number}: the text should be UTF-8"):
+        read(path)
+
+
+@pytest.mark.parametrize("kind", ["conllu", "jsonl"])
+def test_a_byte_order_mark_is_no_text(kind, tmp_path):
+    read, content = READERS[kind]
+    content = content.removeprefix(b"# text\n")
+    (tmp_path / "plain").write_bytes(content)
+    (tmp_path / "marked").write_bytes(b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n"))
+    plain, marked = read(tmp_path / "plain"), read(tmp_path / "marked")
+    first = "words" if kind == "conllu" else "data"
+    assert marked[first] == plain[first] and len(plain[first]) > 0
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("[" * 100_000, "is not valid JSON"),
+        ('{"text": "a", "label": ' + "[" * 100_000, "is not valid JSON"),
+        ('{"text": "a", "label": ' + "9" * 5000 + "}", "is not valid JSON: .*digits"),
+        ('{"text": "a", "label": 1}', "field 'label' is 1, and was 'ab' at first"),
+        ('{"text": "a", "label": 1.5}', "must be a string or an integer, got 1.5"),
+        ('{"text": ' + "[1, " * 50 + "1" + "]" * 50 + ', "label": "b"}', "must be a string, got"),
+    ],
+    ids=["deep", "deeper", "long", "mixed", "float", "list"],
+)
+def test_json_that_cannot_be_used_is_named_by_its_line(value, message, tmp_path):
+    path = tmp_path / "texts"
+    path.write_text('{"text": "a", "label": "ab"}\n\n' + value)
+    with pytest.raises(ValueError, match=f"texts, line 3.* {message}") as error:
+        load_jsonl(path)
+    assert len(str(error.value)) < 500
+
+
+def test_classes_are_one_kind_and_keep_their_values(tmp_path):
+    path = tmp_path / "texts"
+    path.write_text("\n".join(f'{{"text": "a", "label": {label}}}' for label in (1, 2**70, -3, 1)))
+    corpus = load_jsonl(path)
+    assert corpus.target_names == [-3, 1, 2**70] and corpus.target.tolist() == [1, 2, 0, 1]
+    path.write_text('{"text": "a", "label": 1}\n{"text": "a", "label": "1"}')
+    with pytest.raises(ValueError, match="line 2: field 'label' is '1', and was 1 at first"):
+        load_jsonl(path)
+
+
+@pytest.mark.parametrize(
+    ("token", "head", "message"),
+    [
+        ("3x", "2", "ID is '3x', neither a number"),
+        ("", "2", "ID is '', neither a number"),
+        ("3-", "2", "ID is '3-', neither a number"),
+        ("\u0663", "2", "ID is '\u0663', neither a number"),
+        ("3" * 5000, "2", "ID is '3+[.]+3+', neither a number"),
+        ("4", "2", "token 4 follows 2"),
+        ("3", "2x", "HEAD is '2x', no token of it"),
+        ("3", "4", "HEAD is '4', no token of it"),
+        ("3", "-1", "HEAD is '-1', no token of it"),
+        ("3", "2" * 5000, "HEAD is '2+[.]+2+', no token of it"),
+    ],
+)
+def test_tokens_that_are_no_tokens_are_named_by_their_line(token, head, message, tmp_path):
+    path = tmp_path / "bank"
+    path.write_text("\n".join([*rows(2, 0), f"{token}\tword\t_\t_\t_\t_\t{head}\t_\t_\t_"]))
+    with pytest.raises(ValueError, match=f"bank, line 3: {message}") as error:
+        load_conllu(path)
+    assert len(str(error.value)) < 500
+
+
+@pytest.mark.parametrize("punctuation", ["keep", "drop"])
+@pytest.mark.parametrize(("heads", "line"), [((0, 3, 2), 2), ((1, 0), 1), ((2, 3, 1, 0), 1)])
+def test_heads_that_go_round_are_named_by_their_line(punctuation, heads, line, tmp_path):
+    path = tmp_path / "bank"
+    path.write_text("\n".join(rows(*heads)).replace("NOUN", "PUNCT"))
+    with pytest.raises(ValueError, match=f"bank, line {line}: heads form a cycle"):
+        load_conllu(path, punctuation=punctuation)
+
+
+def test_multiword_tokens_and_empty_nodes_are_skipped(tmp_path):
+    path = tmp_path / "bank"
+    lines = rows(2, 0)
+    path.write_text("\n".join(["1-2" + "\t_" * 9, lines[0], "1.1" + "\t_" * 9, lines[1]]))
+    assert [heads.tolist() for heads in load_conllu(path).heads] == [[2, 0]]
+
+
+def test_a_length_is_a_whole_number(tmp_path):
+    with pytest.raises(ValueError, match="max_length should be a whole number or None, got '10'"):
+        load_conllu(tmp_path / "bank", max_length="10")
