@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
+from .._engine.rows import Array
 from ..distributions import vonmises_fisher as vmf
 
 
@@ -14,16 +17,16 @@ from ..distributions import vonmises_fisher as vmf
 class GaussianComponents:
     """Weights (K,), means (K, d) and full covariances (K, d, d)."""
 
-    weights: np.ndarray
-    means: np.ndarray
-    covariances: np.ndarray
+    weights: Array
+    means: Array
+    covariances: Array
 
     @cached_property
-    def precisions(self):
+    def precisions(self) -> Array:
         """P_k (K, d, d), with d log p_k / d mean = P_k (x - mean)."""
         return np.linalg.inv(self.covariances)
 
-    def log_densities(self, X):
+    def log_densities(self, X: Array) -> Array:
         """Return the log-density (n, K) of each component at rows X."""
         n, d = X.shape
         log_densities = np.empty((n, len(self.means)))
@@ -32,14 +35,16 @@ class GaussianComponents:
             white = np.linalg.solve(lower, (X - mean).T)
             log_det = np.log(np.diagonal(lower)).sum()
             log_densities[:, k] = -0.5 * (white**2).sum(axis=0) - log_det
-        return log_densities - 0.5 * d * np.log(2 * np.pi)
+        normalized: Array = log_densities - 0.5 * d * np.log(2 * np.pi)
+        return normalized
 
-    def draw(self, k, n, rng):
+    def draw(self, k: int, n: int, rng: np.random.RandomState) -> Array:
         """Return n rows of component k."""
         lower = np.linalg.cholesky(self.covariances[k])
-        return self.means[k] + rng.standard_normal((n, self.means.shape[1])) @ lower.T
+        rows: Array = self.means[k] + rng.standard_normal((n, self.means.shape[1])) @ lower.T
+        return rows
 
-    def log_affinity(self, i, j):
+    def log_affinity(self, i: int, j: int) -> Any:
         """Return the logarithm of the Bhattacharyya coefficient of two components."""
         gap = self.means[i] - self.means[j]
         pair = self.covariances[[i, j]]
@@ -47,7 +52,7 @@ class GaussianComponents:
         log_dets = np.linalg.slogdet(pair)[1].mean() - np.linalg.slogdet(between)[1]
         return 0.5 * log_dets - 0.125 * gap @ np.linalg.solve(between, gap)
 
-    def some(self, active):
+    def some(self, active: Array) -> "GaussianComponents":
         """Return some of the components, with weights that sum to one."""
         weights = self.weights[active] / self.weights[active].sum()
         return GaussianComponents(weights, self.means[active], self.covariances[active])
@@ -57,18 +62,19 @@ class GaussianComponents:
 class DirectionalComponents:
     """Von Mises-Fisher components: weights (K,), directions (K, d), concentrations (K,)."""
 
-    weights: np.ndarray
-    directions: np.ndarray
-    concentrations: np.ndarray
+    weights: Array
+    directions: Array
+    concentrations: Array
 
     @cached_property
-    def means(self):
+    def means(self) -> Array:
         """Mean parameters (K, d)."""
         lengths = vmf.mean_resultant_length(self.concentrations, self.directions.shape[1])
-        return self.directions * lengths[:, np.newaxis]
+        means: Array = self.directions * lengths[:, np.newaxis]
+        return means
 
     @cached_property
-    def precisions(self):
+    def precisions(self) -> Array:
         """P_k (K, d, d), with d log p_k / d mean = P_k (x - mean): inverse covariances."""
         K, d = self.directions.shape
         lengths = vmf.mean_resultant_length(self.concentrations, d)
@@ -76,18 +82,19 @@ class DirectionalComponents:
         along, across = vmf.variance_eigenvalues(lengths, d, complement=complements)
         squares = self.directions[:, :, np.newaxis] * self.directions[:, np.newaxis, :]
         scale = np.reshape([1 / along - 1 / across, 1 / across], (2, K, 1, 1))
-        return scale[0] * squares + scale[1] * np.eye(d)
+        precisions: Array = scale[0] * squares + scale[1] * np.eye(d)
+        return precisions
 
-    def log_densities(self, X):
+    def log_densities(self, X: Array) -> Array:
         """Return the log-density (n, K) of each component at rows X."""
         parameters = zip(self.directions, self.concentrations, strict=True)
         return np.column_stack([vmf.logpdf(X, mu, kappa) for mu, kappa in parameters])
 
-    def draw(self, k, n, rng):
+    def draw(self, k: int, n: int, rng: np.random.RandomState) -> Array:
         """Return n rows of component k."""
         return vmf.rvs(self.directions[k], self.concentrations[k], size=n, random_state=rng)
 
-    def log_affinity(self, i, j):
+    def log_affinity(self, i: int, j: int) -> Any:
         """Return the logarithm of the Bhattacharyya coefficient of two components.
 
         Phi(R) - (Phi(kappa_i) + Phi(kappa_j)) / 2 for half the length R of the sum of the
@@ -102,13 +109,16 @@ class DirectionalComponents:
         total = 2 * R + kappa.sum()
         return deficits - (0.5 * shortfall / total if total > 0 else 0.0)
 
-    def some(self, active):
+    def some(self, active: Array) -> "DirectionalComponents":
         """Return some of the components, with weights that sum to one."""
         weights = self.weights[active] / self.weights[active].sum()
         return DirectionalComponents(weights, self.directions[active], self.concentrations[active])
 
 
-def read_components(mixture):
+Components = GaussianComponents | DirectionalComponents
+
+
+def read_components(mixture: Any) -> Components:
     """Return the components of a fitted mixture, or of a tuple of parameters.
 
     The tuple holds weights (K,), means (K,) or (K, d) and, unless they are the identity,
@@ -134,10 +144,10 @@ def read_components(mixture):
     )
 
 
-def full_covariances(mixture):
+def full_covariances(mixture: Any) -> Array:
     """Return the covariances (K, d, d) of a Gaussian mixture of any covariance type."""
     K, d = mixture.means_.shape
-    covariances = mixture.covariances_
+    covariances: Array = mixture.covariances_
     if mixture.covariance_type == "full":
         return covariances
     if mixture.covariance_type == "tied":
@@ -145,18 +155,19 @@ def full_covariances(mixture):
     return np.eye(d) * np.reshape(covariances, (K, -1))[:, :, np.newaxis]
 
 
-def log_joint(components, X):
+def log_joint(components: Components, X: Array) -> Array:
     """Return log weights plus log-densities, (n, K)."""
     return np.log(components.weights) + components.log_densities(X)
 
 
-def responsibilities(components, X):
+def responsibilities(components: Components, X: Array) -> Array:
     """Return the posterior probability of each component at rows X, (n, K)."""
     scores = log_joint(components, X)
-    return np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
+    resp: Array = np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
+    return resp
 
 
-def scores(components, X):
+def scores(components: Components, X: Array) -> Array:
     """Return d log p / d theta at rows X, (n, K - 1 + K d), for weights and means.
 
     The last weight is one minus the others.
@@ -168,7 +179,9 @@ def scores(components, X):
     return np.hstack([ratios[:, :-1] - ratios[:, -1:], by_means.reshape(len(X), -1)])
 
 
-def _from_parameters(weights, means, covariances=None):
+def _from_parameters(
+    weights: ArrayLike, means: ArrayLike, covariances: ArrayLike | None = None
+) -> GaussianComponents:
     weights = np.array(weights, dtype=np.float64)
     means = np.array(means, dtype=np.float64)
     means = means[:, np.newaxis] if means.ndim == 1 else means

@@ -1,10 +1,14 @@
 """Averaged learning dynamics of a mixture of two unit Gaussians on the line."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn.utils import Bunch
 
 from .._engine.coordinates import AbsoluteCoordinates, RelativeCoordinates
+from .._engine.rows import Array
 from ._components import GaussianComponents, read_components
 
 _REACH = 12  # standard deviations, beyond which densities are below 1e-31
@@ -12,7 +16,9 @@ _BLOCK = 2**20  # entries of an array of nodes by points
 _MAX_NODES = 2**20
 
 
-def expected_gradient(means, truth, *, weight=0.5, coordinates="absolute"):
+def expected_gradient(
+    means: ArrayLike, truth: Any, *, weight: float = 0.5, coordinates: str = "absolute"
+) -> Bunch:
     """Return the expected gradient of the log-density of v N(mu_1, 1) + (1 - v) N(mu_2, 1).
 
     The expectation is over rows of the truth, so this is how gradient ascent moves on average
@@ -75,7 +81,7 @@ def expected_gradient(means, truth, *, weight=0.5, coordinates="absolute"):
         raise ValueError(f"means should be finite and of shape (..., 2), got {means.shape}.")
     if not 0 < weight < 1:
         raise ValueError(f"weight should be between 0 and 1, got {weight}.")
-    charts = {"absolute": AbsoluteCoordinates(), "relative": RelativeCoordinates()}
+    charts: dict[str, Any] = {"absolute": AbsoluteCoordinates(), "relative": RelativeCoordinates()}
     if coordinates not in charts:
         raise ValueError(f"coordinates should be 'absolute' or 'relative', got {coordinates!r}.")
     components = _on_the_line(truth)
@@ -90,7 +96,9 @@ def expected_gradient(means, truth, *, weight=0.5, coordinates="absolute"):
     )
 
 
-def park_ozeki_coordinates(means, *, weight=0.5, coordinates="absolute"):
+def park_ozeki_coordinates(
+    means: ArrayLike, *, weight: float = 0.5, coordinates: str = "absolute"
+) -> Bunch:
     """Return (v, u, w), in which Park and Ozeki write the dynamics near the overlap.
 
     In absolute coordinates u = mu_1 - mu_2, in relative ones u = Delta = mu_2 - mu_1; w is the
@@ -157,7 +165,7 @@ def park_ozeki_coordinates(means, *, weight=0.5, coordinates="absolute"):
     return Bunch(position=np.stack([v, u, common], axis=-1), jacobian=jacobian)
 
 
-def _on_the_line(truth):
+def _on_the_line(truth: Any) -> GaussianComponents:
     components = read_components(truth)
     if not isinstance(components, GaussianComponents):
         raise ValueError(
@@ -172,7 +180,7 @@ def _on_the_line(truth):
     return components.some(components.weights > 0)
 
 
-def _gradients(points, truth, weight):
+def _gradients(points: Array, truth: GaussianComponents, weight: float) -> Array:
     """Return the expected gradients (n, 3) with respect to v, mu_1 and mu_2 at points (n, 2)."""
     nodes, masses = _nodes(truth, np.abs(points[:, 0] - points[:, 1]).max(initial=0))
     gradients = np.empty((len(points), 3))
@@ -192,7 +200,7 @@ def _gradients(points, truth, weight):
     return gradients
 
 
-def _nodes(truth, widest):
+def _nodes(truth: GaussianComponents, widest: float) -> tuple[Array, Array]:
     """Return nodes and masses of the trapezoidal rule over each component of the truth.
 
     The shares of the model change over 1 / gap, with poles pi / gap off the real line, so that

@@ -1,12 +1,16 @@
 """The information that a row holds about the parameters of a mixture."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from scipy.linalg import block_diag
 from scipy.special import logsumexp
 from sklearn.utils import Bunch, check_random_state
 
 from .._engine.coordinates import RelativeCoordinates, pull_back_information
-from ._components import GaussianComponents, log_joint, read_components, scores
+from .._engine.rows import Array
+from ._components import Components, GaussianComponents, log_joint, read_components, scores
 
 _MAX_NODES = 2**18  # of the quadrature; beyond, components are too unlike
 _BLOCK = 4096
@@ -14,14 +18,14 @@ _REACH = 12  # standard deviations beyond the outer means, where densities are b
 
 
 def fisher_information(
-    mixture,
+    mixture: Any,
     *,
-    coordinates="absolute",
-    parameters=("weights", "means"),
-    ordering_feature=None,
-    n_samples=100_000,
-    random_state=None,
-):
+    coordinates: str = "absolute",
+    parameters: Sequence[str] = ("weights", "means"),
+    ordering_feature: int | None = None,
+    n_samples: int = 100_000,
+    random_state: int | np.random.RandomState | None = None,
+) -> Bunch:
     """Return the Fisher information matrix of a mixture, with its eigenvalues.
 
     Its entries are E[s_i s_j] for the scores s = d log p / d theta, with the expectation under
@@ -111,7 +115,7 @@ def fisher_information(
     )
 
 
-def _ordering_feature(mixture, given, components):
+def _ordering_feature(mixture: Any, given: int | None, components: Components) -> int:
     feature = getattr(mixture, "ordering_feature", 0) if given is None else given
     n_features = components.means.shape[1]
     if not 0 <= feature < n_features:
@@ -122,7 +126,7 @@ def _ordering_feature(mixture, given, components):
     return int(feature)
 
 
-def _quadrature(components):
+def _quadrature(components: Components) -> tuple[Any, Any]:
     """Return nodes (n, 1) of the trapezoidal rule and their masses, None where there is none.
 
     The step resolves the narrowest component and the posterior between the widest apart, whose
@@ -142,7 +146,7 @@ def _quadrature(components):
     return nodes, step * np.exp(logsumexp(log_joint(components, nodes), axis=1))
 
 
-def _sample(components, n_samples, random_state):
+def _sample(components: Components, n_samples: int, random_state: Any) -> tuple[Array, Array]:
     """Return rows of the mixture and equal masses."""
     rng = check_random_state(random_state)
     counts = rng.multinomial(n_samples, components.weights)
@@ -150,7 +154,7 @@ def _sample(components, n_samples, random_state):
     return np.concatenate(rows), np.full(n_samples, 1 / n_samples)
 
 
-def _expected_squares(components, nodes, masses):
+def _expected_squares(components: Components, nodes: Array, masses: Array) -> Array:
     """Return the sum of s s' times the masses of the nodes, s being the scores."""
     K, d = components.means.shape
     information = np.zeros((K - 1 + K * d,) * 2)

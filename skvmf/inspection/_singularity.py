@@ -1,12 +1,14 @@
 """How far a mixture is from where it is singular."""
 
+from typing import Any
+
 import numpy as np
 from sklearn.utils import Bunch
 
 from ._components import read_components
 
 
-def singularity_distances(mixture):
+def singularity_distances(mixture: Any) -> Bunch:
     """Return the distances of a mixture to the overlap and to the loss of components.
 
     A mixture is singular where two components coincide (overlap) or one has no weight

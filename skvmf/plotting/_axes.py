@@ -1,7 +1,10 @@
 """The axes to draw on; matplotlib is imported here, on use."""
 
+from collections.abc import Sequence
+from typing import Any
 
-def get_axes(ax):
+
+def get_axes(ax: Any) -> Any:
     """Return the axes given, or new ones."""
     try:
         import matplotlib.pyplot as plt
@@ -12,7 +15,7 @@ def get_axes(ax):
     return plt.subplots()[1] if ax is None else ax
 
 
-def feature_names(estimator, features):
+def feature_names(estimator: Any, features: Sequence[int]) -> list[str]:
     """Return names for some features of a fitted estimator."""
     names = getattr(estimator, "feature_names_in_", None)
     return [f"feature {i}" if names is None else names[i] for i in features]

@@ -1,8 +1,12 @@
 """How means are learnt: vector fields, trajectories, and curves by iteration."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from .._engine.rows import Array
 from ._axes import get_axes
 
 _BACKGROUND = "skvmf-singular"
@@ -73,15 +77,15 @@ class DynamicsDisplay:
 
     def __init__(
         self,
-        path=None,
+        path: Array | None = None,
         *,
-        lower_bounds=None,
-        points=None,
-        velocity=None,
-        truth=None,
-        clearance=0.0,
-        name=None,
-    ):
+        lower_bounds: ArrayLike | None = None,
+        points: Array | None = None,
+        velocity: Array | None = None,
+        truth: ArrayLike | None = None,
+        clearance: float = 0.0,
+        name: str | None = None,
+    ) -> None:
         self.path = path
         self.lower_bounds = lower_bounds
         self.points = points
@@ -92,8 +96,15 @@ class DynamicsDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator, *, truth=None, components=(0, 1), feature=None, name=None, **kwargs
-    ):
+        cls,
+        estimator: Any,
+        *,
+        truth: ArrayLike | None = None,
+        components: tuple[int, int] = (0, 1),
+        feature: int | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> "DynamicsDisplay":
         """Draw the path of a fitted mixture.
 
         Parameters
@@ -148,7 +159,15 @@ class DynamicsDisplay:
         return display.plot(**kwargs)
 
     @classmethod
-    def from_velocity(cls, points, velocity, *, truth=None, name=None, **kwargs):
+    def from_velocity(
+        cls,
+        points: ArrayLike,
+        velocity: ArrayLike,
+        *,
+        truth: ArrayLike | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> "DynamicsDisplay":
         """Draw a vector field.
 
         Parameters
@@ -187,14 +206,14 @@ class DynamicsDisplay:
 
     def plot(
         self,
-        kind="means",
+        kind: str = "means",
         *,
-        coordinates="absolute",
-        ax=None,
-        name=None,
-        quiver_kwargs=None,
-        **kwargs,
-    ):
+        coordinates: str = "absolute",
+        ax: Any = None,
+        name: str | None = None,
+        quiver_kwargs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> "DynamicsDisplay":
         """Draw the plane of the means, or a curve by iteration.
 
         Parameters
@@ -228,7 +247,7 @@ class DynamicsDisplay:
                 f"kind should be one of {_KINDS} and coordinates 'absolute' or 'relative', "
                 f"got {kind!r} and {coordinates!r}."
             )
-        curve = None if kind == "means" else self._curve(kind)
+        curve: Any = None if kind == "means" else self._curve(kind)
         ax = get_axes(ax)
         self.line_ = self.quiver_ = None
         options = {"label": self.name if name is None else name} | kwargs
@@ -243,7 +262,7 @@ class DynamicsDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _curve(self, kind):
+    def _curve(self, kind: str) -> Any:
         """Return what is drawn by iteration."""
         if kind == "log-likelihood" and self.lower_bounds is not None:
             return np.asarray(self.lower_bounds)
@@ -254,7 +273,9 @@ class DynamicsDisplay:
             "a path and the truth."
         )
 
-    def _plot_plane(self, ax, relative, options, quiver_options):
+    def _plot_plane(
+        self, ax: Any, relative: bool, options: dict[str, Any], quiver_options: dict[str, Any]
+    ) -> None:
         """Draw field, path, truth and the singular line in one of the planes."""
         if self.velocity is not None:
             points = self._in_plane(self.points, relative).reshape(-1, 2)
@@ -271,7 +292,7 @@ class DynamicsDisplay:
         self._plot_singular_line(ax, relative)
         ax.set(xlabel="$\\mu_1$", ylabel="$\\Delta$" if relative else "$\\mu_2$")
 
-    def _plot_singular_line(self, ax, relative):
+    def _plot_singular_line(self, ax: Any, relative: bool) -> None:
         """Draw where components coincide, and shade what relative coordinates exclude.
 
         What an earlier display drew of the kind on the same axes is replaced. It has no part
@@ -290,11 +311,11 @@ class DynamicsDisplay:
         overlap = np.zeros(2) if relative else x
         bottom = min(2 * low - high, overlap[0])
         edge = [*zip(x, overlap + self.clearance, strict=True), (x[1], bottom), (x[0], bottom)]
-        style = {"gid": _BACKGROUND, "zorder": 0}
+        style: dict[str, Any] = {"gid": _BACKGROUND, "zorder": 0}
         ax.add_artist(Polygon(edge, color="0.92", linewidth=0, **style))
         ax.add_artist(Line2D(x, overlap, linestyle=":", color="black", linewidth=1, **style))
 
     @staticmethod
-    def _in_plane(means, relative):
+    def _in_plane(means: Any, relative: bool) -> Any:
         """Return pairs (mu_1, mu_2), or velocities of such, as (mu_1, Delta) if `relative`."""
         return means @ np.array([[1, -1], [0, 1]]) if relative else means

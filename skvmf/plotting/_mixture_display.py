@@ -1,8 +1,13 @@
 """Components as ellipses over the rows."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from .._engine.rows import Array
 from ._axes import feature_names, get_axes
 
 
@@ -54,7 +59,16 @@ class MixtureDisplay:
     2
     """
 
-    def __init__(self, weights, means, covariances, X=None, labels=None, *, feature_names=None):
+    def __init__(
+        self,
+        weights: Array,
+        means: Array,
+        covariances: Array,
+        X: Array | None = None,
+        labels: Array | None = None,
+        *,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
         self.weights = weights
         self.means = means
         self.covariances = covariances
@@ -63,7 +77,16 @@ class MixtureDisplay:
         self.feature_names = feature_names
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, features=(0, 1), labels=None, ax=None, **kwargs):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: ArrayLike,
+        *,
+        features: Sequence[int] = (0, 1),
+        labels: ArrayLike | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> "MixtureDisplay":
         """Draw a fitted Gaussian mixture over rows.
 
         Parameters
@@ -110,7 +133,14 @@ class MixtureDisplay:
         display = cls(estimator.weights_, means, covariances, rows, labels, feature_names=names)
         return display.plot(ax=ax, **kwargs)
 
-    def plot(self, *, ax=None, n_std=2.0, scatter_kwargs=None, ellipse_kwargs=None):
+    def plot(
+        self,
+        *,
+        ax: Any = None,
+        n_std: float = 2.0,
+        scatter_kwargs: dict[str, Any] | None = None,
+        ellipse_kwargs: dict[str, Any] | None = None,
+    ) -> "MixtureDisplay":
         """Draw the components, and the rows if there are any.
 
         Parameters
@@ -145,7 +175,7 @@ class MixtureDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _ellipse(self, k, n_std, options):
+    def _ellipse(self, k: int | np.integer[Any], n_std: float, options: dict[str, Any]) -> Any:
         """Return the ellipse of component k, filled by its weight."""
         from matplotlib.colors import to_rgba
         from matplotlib.patches import Ellipse
@@ -153,7 +183,7 @@ class MixtureDisplay:
         variances, axes = np.linalg.eigh(self.covariances[k])
         width, height = 2 * n_std * np.sqrt(np.maximum(variances, 0))
         opacity = 0.4 * self.weights[k] / self.weights.max()
-        style = {
+        style: dict[str, Any] = {
             "facecolor": to_rgba(f"C{k % 10}", opacity),
             "edgecolor": to_rgba(f"C{k % 10}", 0.3 + opacity),
             "linewidth": 1.5,
@@ -162,7 +192,7 @@ class MixtureDisplay:
         return Ellipse(self.means[k], width, height, angle=angle, **style | options)
 
 
-def _check_features(features, n_features):
+def _check_features(features: Sequence[int], n_features: int) -> list[int]:
     features = list(features)
     whole = all(isinstance(i, int | np.integer) and 0 <= i < n_features for i in features)
     if len(features) != 2 or not whole:
@@ -172,7 +202,7 @@ def _check_features(features, n_features):
     return features
 
 
-def _covariances_of(estimator, features):
+def _covariances_of(estimator: Any, features: list[int]) -> Any:
     """Return the covariances (K, 2, 2) of two features."""
     covariances, K = estimator.covariances_, len(estimator.means_)
     if estimator.covariance_type == "full":
