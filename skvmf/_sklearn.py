@@ -14,7 +14,6 @@ try:
     from sklearn.callback import CallbackSupportMixin
     from sklearn.callback import with_callbacks as _with_callbacks
 except ImportError:  # scikit-learn < 1.9 has no callbacks
-    callback = None
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stand in for scikit-learn's mixin: an estimator without callbacks."""
