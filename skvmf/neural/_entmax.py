@@ -6,8 +6,9 @@ import torch
 
 from ..distributions._arguments import checked_alpha
 
-# Newton from the left takes 4 to 9 steps for alpha <= 2; halving the bracket, one for each bit.
+# Newton takes 4 to 9 steps for alpha <= 2, and hardly more above.
 MAX_STEPS = 64
+STEEPEST = 1e250  # of the slopes p^(2 - alpha): their sums stay finite in float64
 
 
 def entmax(scores, alpha, dim=-1):
@@ -42,8 +43,9 @@ def entmax(scores, alpha, dim=-1):
     -----
     With s = p^(2 - alpha) on the support and 0 elsewhere, the Jacobian is
     diag(s) - s s' / sum(s): the backward pass costs a few products whatever alpha is, and can
-    be differentiated again. ``vmap``, ``grad`` and ``jacrev`` of ``torch.func`` go through it, and
-    ``torch.compile`` without ``fullgraph``.
+    be differentiated again. For alpha > 2 a small share has a large s: derivatives beyond the
+    largest number of a dtype (1e250 in float64) are that number. ``vmap``, ``grad`` and ``jacrev``
+    of ``torch.func`` go through it, and ``torch.compile`` without ``fullgraph``.
 
     References
     ----------
@@ -148,8 +150,8 @@ class _Entmax(torch.autograd.Function):
 
     @staticmethod
     def forward(scores, alpha):
-        solve = _newton if alpha <= 2 else _bisect
-        p = solve(scores - scores.amax(-1, keepdim=True), alpha - 1)
+        solve = _newton_of_dense if alpha <= 2 else _newton_of_few
+        p = solve(scores, alpha - 1)
         return p / p.sum(-1, keepdim=True)
 
     @staticmethod
@@ -164,17 +166,41 @@ class _Entmax(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):
         (p,) = ctx.saved_tensors
-        inside = p > 0
-        slopes = torch.where(inside, torch.where(inside, p, 1) ** (2 - ctx.alpha), 0)
-        flow = slopes * grad
-        return flow - slopes * flow.sum(-1, keepdim=True) / slopes.sum(-1, keepdim=True), None
+        product = _gentle_product if ctx.alpha <= 2 else _steep_product
+        return product(p, grad, ctx.alpha), None
 
 
-def _newton(gaps, c):
-    """Solve sum (1 + c (gap - T))_+^(1/c) = 1 for T, with 0 < c <= 1; return the terms.
+def _gentle_product(p, grad, alpha):
+    """Return the Jacobian times a vector for alpha <= 2, where slopes are at most 1."""
+    inside = p > 0
+    slopes = torch.where(inside, torch.where(inside, p, 1) ** (2 - alpha), 0)
+    flow = slopes * grad
+    return flow - slopes * flow.sum(-1, keepdim=True) / slopes.sum(-1, keepdim=True)
+
+
+def _steep_product(p, grad, alpha):
+    """Return the same for alpha > 2, where the slope of a small share is beyond all others.
+
+    A constant added to the vector changes nothing: so that it is zero at the steepest slope,
+    which is then a factor of nothing. What is beyond the largest number of the dtype is that
+    number.
+    """
+    limit, dtype = torch.finfo(p.dtype).max, p.dtype
+    p, grad = p.double(), grad.double()
+    inside = p > 0
+    powers = (2 - alpha) * torch.where(inside, p, 1).log()
+    slopes = torch.where(inside, powers.clamp(max=math.log(STEEPEST)).exp(), 0)
+    flow = slopes * (grad - grad.gather(-1, slopes.argmax(-1, keepdim=True)))
+    shares = slopes / slopes.sum(-1, keepdim=True)
+    return (flow - shares * flow.sum(-1, keepdim=True)).clamp(-limit, limit).to(dtype)
+
+
+def _newton_of_dense(scores, c):
+    """Solve sum (1 + c (z - max(z) - T))_+^(1/c) = 1 for T, with 0 < c <= 1; return the terms.
 
     Newton's method on the norm f^c, which is convex: from T = 0 it never passes the solution.
     """
+    gaps = scores - scores.amax(-1, keepdim=True)
     shift = torch.zeros_like(gaps[..., :1])
     tolerance = 4 * torch.finfo(gaps.dtype).eps
     for _ in range(MAX_STEPS):
@@ -198,16 +224,40 @@ def _power(excess, c):
     return p, (p / torch.where(base > 0, base, 1)).sum(-1, keepdim=True)
 
 
-def _bisect(gaps, c):
-    """Solve the same equation for c > 1, where the norm is not convex, bit by bit.
+def _newton_of_few(scores, c):
+    """Solve the same equation for c > 1, where T has fewer digits than the terms need.
 
-    In float64: the rounding of a term of size u is (1/c) u^(1/c - 1) times as large in p.
+    Only scores within 1 / c of the largest can have a share: they are picked out, and taken to
+    float64. With v the smallest share and g >= 0 what c z is above its score, p = (g + v^c)^(1/c):
+    the sum is convex in v, with a slope of at least 1, and Newton falls from v = 1 / count.
     """
-    scaled = c * gaps.double()
-    low = torch.full_like(scaled[..., :1], -1.0)
-    width = -math.expm1(-c * math.log(gaps.shape[-1]))
+    near = (scores - scores.amax(-1, keepdim=True) >= -1 / c).sum(-1)
+    top, columns = scores.topk(max(1, int(near.max())), -1)
+    top = top.double()
+    gaps = c * (top - _last_of_support(top, c))
+    last, above, gaps = gaps == 0, gaps > 0, gaps.clamp(min=0)
+    v = 1 / (last | above).sum(-1, keepdim=True).double()
+    tolerance = 4 * torch.finfo(v.dtype).eps
     for _ in range(MAX_STEPS):
-        width /= 2
-        terms = (scaled - (low + width)).clamp_(min=0) ** (1 / c)
-        low = torch.where(terms.sum(-1, keepdim=True) >= 1, low + width, low)
-    return ((scaled - low).clamp_(min=0) ** (1 / c)).to(gaps.dtype)
+        p = torch.where(above, (gaps + v**c) ** (1 / c), last * v)
+        slope = torch.where(above, (v / p) ** (c - 1), last).sum(-1, keepdim=True)
+        step = (p.sum(-1, keepdim=True) - 1) / slope
+        v = (v - step).clamp(min=0)
+        if not (step > tolerance).any():
+            break
+    return torch.zeros_like(scores).scatter(-1, columns, p.to(scores.dtype))
+
+
+def _last_of_support(top, c):
+    """Return the smallest score with a share, of scores in falling order, by bisection.
+
+    Score i has one if and only if sum_j (c (z_j - z_i))_+^(1/c) < 1.
+    """
+    low = torch.zeros_like(top[..., :1], dtype=torch.int64)
+    high = low + top.shape[-1] - 1
+    for _ in range((top.shape[-1] - 1).bit_length()):
+        middle = (low + high + 1) // 2
+        terms = (c * (top - top.gather(-1, middle))).clamp(min=0) ** (1 / c)
+        inside = terms.sum(-1, keepdim=True) < 1
+        low, high = torch.where(inside, middle, low), torch.where(inside, high, middle - 1)
+    return top.gather(-1, low)

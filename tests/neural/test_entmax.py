@@ -14,9 +14,12 @@ from skvmf.distributions import simplex
 from skvmf.neural import binary_entmax, entmax
 from skvmf.neural._entmax import negentropy_terms
 
+from . import exact
+
 pytestmark = pytest.mark.torch
 
 ALPHAS = [1.0, 1.25, 4 / 3, 1.5, 2.0, 3.0]
+LARGE = [4.0, 10.0, 50.0]
 TABLE = Path(__file__).parents[1] / "reference" / "entmax_table.npz"
 INF, NAN = np.inf, np.nan
 
@@ -79,19 +82,7 @@ def test_what_is_outside_the_support_has_no_gradient(alpha):
     assert abs(scores.grad.sum()) < 1e-15
 
 
-def rounding(p, alpha):
-    """Return 1e-12, or for alpha > 3 what rounding leaves of it, for each row.
-
-    p = u^(1 / c), where c = alpha - 1 and u is c times a score less a threshold of size 1, of
-    which a few eps are rounded away. In p this is c p^(c - 1) times less: much, where p is small.
-    As the sum is 1, the rest of the row is wrong by as much.
-    """
-    c = alpha - 1
-    smallest = np.min(p, axis=-1, where=p > 0, initial=1, keepdims=True)
-    return 1e-12 if alpha <= 3 else 8 * np.finfo(float).eps / (c * smallest ** (c - 1))
-
-
-@pytest.mark.parametrize("alpha", [1 + 1e-5, 1.05, *ALPHAS, 4.0])
+@pytest.mark.parametrize("alpha", [1 + 1e-5, 1.05, *ALPHAS, *LARGE])
 @pytest.mark.parametrize("size", [1, 2, 7, 2000])
 def test_same_as_for_arrays(size, alpha, rng):
     scores = 3 * rng.normal(size=(30, size))
@@ -99,11 +90,74 @@ def test_same_as_for_arrays(size, alpha, rng):
     p = entmax(torch.from_numpy(scores), alpha).numpy()
     if alpha > 1:  # arrays' softmax is zero below exp(-60)
         np.testing.assert_array_equal(p > 0, expected > 0)
-    assert (np.abs(p - expected) <= rounding(expected, alpha)).all()
+    np.testing.assert_allclose(p, expected, rtol=0, atol=1e-12)
     scores = scores.astype(np.float32)
     single = entmax(torch.from_numpy(scores), alpha)
     assert single.dtype == torch.float32
     np.testing.assert_allclose(single.numpy(), simplex.entmax(scores * 1.0, alpha), atol=1e-6)
+
+
+CLOSE = {  # scores times alpha: a share is lost where they are 1 apart
+    "two": [[0.0, -0.3], [0.0, -1e-3], [-0.999, 0.0], [0.0, -1e-14], [1.0, 3.5]],
+    "random": 0.1 * np.random.default_rng(2).normal(size=(3, 6)),
+    "ties": [[0.0, 0, -0.5, -0.5, -0.5, -1], [0.1, 0, 0, 0, 0, 0], [7.0, 7, 7, 7, 7, 7]],
+    "apart": 5 * np.random.default_rng(3).normal(size=(3, 6)),
+}
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.01, 1.2, 1.5, 2.0, 3.0, 6.0, 10.0, 50.0, 100.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("rows", CLOSE.values(), ids=CLOSE)
+def test_values_and_derivatives_with_many_digits(rows, dtype, alpha):
+    eps = torch.finfo(dtype).eps
+    for row in rows:
+        z = torch.tensor(row, dtype=dtype) / alpha
+        p = exact.floats(exact.entmax(z, alpha))
+        np.testing.assert_allclose(entmax(z, alpha).numpy(), p, rtol=0, atol=4 * eps)
+        found = torch.autograd.functional.jacobian(lambda z: entmax(z, alpha), z).numpy()
+        expected = exact.floats(exact.entmax_jacobian(z, alpha), found.dtype)
+        # a share's slope is its power of 2 - alpha, and the share has an error of eps
+        rounding = 4 * alpha * eps / p[p > 0].min()
+        np.testing.assert_allclose(found, expected, rtol=rounding, atol=0 if alpha > 2 else eps)
+
+
+@pytest.mark.parametrize("alpha", [1.01, 1.5, 2.0, 2.1, 6.0, 50.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("spread", [1e-4, 0.02, 3.0])
+def test_wide_rows(alpha, dtype, spread, rng):
+    """All shares to the power c are scores less one threshold, and their sum is 1."""
+    scores = torch.from_numpy(spread * rng.normal(size=(2, 50_000))).to(dtype).requires_grad_()
+    p, c = entmax(scores, alpha), alpha - 1
+    eps = torch.finfo(dtype).eps
+    torch.testing.assert_close(p.double().sum(-1), torch.ones(2).double(), rtol=0, atol=64 * eps)
+    z, shares = scores.detach().double(), p.detach().double()
+    inside = shares > 0
+    thresholds = torch.where(inside, z - shares**c / c, torch.inf)
+    least = thresholds.amin(-1, keepdim=True)
+    most = torch.where(inside, thresholds, -torch.inf).amax(-1, keepdim=True)
+    assert (most - least <= 64 * eps * (1 / c + z.abs().amax())).all()
+    assert (z[~inside] <= most.expand_as(z)[~inside]).all()
+    p.square().sum().backward()
+    assert scores.grad.isfinite().all()
+    # what is added to all scores changes nothing
+    terms = scores.grad.double().abs() if alpha > 2 else 2 * shares ** (3 - alpha)
+    assert (scores.grad.double().sum(-1).abs() <= 64 * eps * terms.sum(-1)).all()
+
+
+@pytest.mark.parametrize("alpha", [3.0, 6.0, 50.0, 1e3, 1e10, 1e300])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_derivatives_are_never_nan(alpha, dtype):
+    """Where they are beyond the largest number they are that number."""
+    rows = [[0.0] * 9, [1, 1, 0, 0, 0, 0, 0, 0, 0], [1e30, 1, 1, 0, 0, 0, 0, 0, -1e30]]
+    scores = torch.tensor(rows, dtype=dtype, requires_grad=True)
+    p = entmax(scores, alpha)
+    expected = [[1 / 9] * 9, [0.5, 0.5, *[0.0] * 7], [1.0, *[0.0] * 8]]
+    torch.testing.assert_close(p, torch.tensor(expected, dtype=dtype))
+    for i in range(9):
+        (grad,) = torch.autograd.grad(p[:, i].sum(), scores, retain_graph=True)
+        assert grad.isfinite().all()
+        assert grad[0, i] > 0
+        assert (grad[2] == 0).all()
 
 
 def test_reference_table():
@@ -113,11 +167,10 @@ def test_reference_table():
         p = entmax(torch.from_numpy(table["z"][span]), alpha).numpy()
         expected = table["p"][span]
         np.testing.assert_array_equal(p > 0, expected > 0)
-        bound = 1e-15 if alpha <= 2 else rounding(expected, alpha)
-        assert (np.abs(p - expected) <= bound).all()
+        np.testing.assert_allclose(p, expected, rtol=0, atol=1e-15)
 
 
-@pytest.mark.parametrize("alpha", [*ALPHAS, 4.0])
+@pytest.mark.parametrize("alpha", [*ALPHAS, *LARGE])
 def test_huge_and_forbidden_scores(alpha):
     scores = [[1e15, -1e15, 1e15], [-INF, 0.0, -INF], [-1e300, 1e300, 0.0]]
     expected = [[0.5, 0, 0.5], [0, 1, 0], [0, 1, 0]]
@@ -128,7 +181,7 @@ def test_huge_and_forbidden_scores(alpha):
     torch.testing.assert_close(near, far, rtol=0, atol=1e-15)
 
 
-@pytest.mark.parametrize("alpha", [*ALPHAS, 4.0])
+@pytest.mark.parametrize("alpha", [*ALPHAS, *LARGE])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_row_without_an_answer_is_nan_and_leaves_others_alone(alpha, dtype):
     rows = [[NAN, 0, 1], [INF, 0, 1], [-INF, -INF, -INF], [1, NAN, -INF], [1, 0, 0.5]]

@@ -62,7 +62,7 @@ def test_second_derivatives(kind, alpha, rng):
     assert gradgradcheck(lambda z: loss(z, target), scores.requires_grad_())
 
 
-@pytest.mark.parametrize("alpha", [1.0, 1 + 1e-5, *ALPHAS[1:], 4.0])
+@pytest.mark.parametrize("alpha", [1.0, 1 + 1e-5, *ALPHAS[1:], 4.0, 10.0, 50.0])
 def test_same_as_for_arrays(alpha, rng):
     scores, target = pairs(rng, 200, 9)
     expected = simplex.fenchel_young_loss(scores.numpy(), target.numpy(), alpha)
