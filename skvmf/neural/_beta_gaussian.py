@@ -56,6 +56,7 @@ class BetaGaussian(Distribution):
     to integrate to one, p(z) = ((alpha - 1)/2 (rho^2 - Q))_+^e, and the covariance is
     diag(scale^2) rho^2 / (N + 2 + 2 e). Draws are ``loc + scale rho g / sqrt(|g|^2 + 2 G)`` with g
     standard normal and G of the Gamma distribution of shape e + 1, so gradients pass through.
+    Densities and entropies keep their digits as alpha tends to 1, and tend to the Gaussian's.
 
     In ``torch.distributions.MixtureSameFamily`` give ``validate_args=False`` to both: a value
     outside the support of one component may be inside that of another.
@@ -106,9 +107,9 @@ class BetaGaussian(Distribution):
         return self.event_shape.numel()
 
     @property
-    def _power(self):
-        """(alpha - 1) / (N (alpha - 1) + 2) = 1 / (N + 2 e)."""
-        return (self.alpha - 1) / (self._size * (self.alpha - 1) + 2)
+    def _excess(self):
+        """What alpha is above 1."""
+        return self.alpha - 1
 
     def _per_event(self, terms):
         """Sum what is given for each coordinate over the coordinates of an event."""
@@ -119,41 +120,34 @@ class BetaGaussian(Distribution):
         return events.unsqueeze(-1) if self.event_dim else events
 
     @property
-    def _log_unit_variance(self):
-        """Logarithm of rho^2 / (N + 2 + 2 e), the variance for scale 1; 0 for the Gaussian."""
-        if self.alpha == 1:
-            return 0.0
-        n, e = self._size, 1 / (self.alpha - 1)
-        log_rho2 = (2 / (n + 2 * e)) * (
-            math.lgamma(n / 2 + e + 1)
-            - math.lgamma(e + 1)
-            + e * math.log(2 * e)
-            - 0.5 * n * math.log(math.pi)
-        )
-        return log_rho2 - math.log(n + 2 + 2 * e)
+    def _log_peak(self):
+        """Log-density at the center: (2 D - N log(2 pi) - log det) / (N (alpha - 1) + 2)."""
+        n, c = self._size, self._excess
+        log_det = self._per_event(2 * self.scale.log())
+        normalizer = 2 * _log_gamma_ratio(n / 2, c) - n * math.log(2 * math.pi)
+        return (normalizer - log_det) / (n * c + 2)
 
     @property
-    def _log_det(self):
-        """Logarithm of the determinant of diag(scale^2)."""
-        return self._per_event(2 * self.scale.log())
+    def _height(self):
+        """Density at the center to the power alpha - 1, which is rho^2 (alpha - 1) / 2."""
+        return (self._excess * self._log_peak).exp()
 
     @property
-    def _log_shrinkage(self):
-        """Logarithm of the variance over scale^2, one number an event."""
-        return self._log_unit_variance - self._power * self._log_det
+    def _width(self):
+        """Rho^2 over the variance for scale 1, times (alpha - 1) / 2."""
+        return 1 + self._excess * (self._size + 2) / 2
 
     @property
     def _shrinkage(self):
         """Variance over scale^2, one number an event."""
-        return self._log_shrinkage.exp()
+        return self._height / self._width
 
     @property
     def radius(self):
         """Half the length of the support along each coordinate; inf for alpha = 1."""
         if self.alpha == 1:
             return torch.full_like(self.scale, math.inf)
-        width = (self._size + 2 + 2 / (self.alpha - 1)) * self._shrinkage
-        return self.scale * self._spread(width.sqrt())
+        return self.scale * self._spread((2 * self._height / self._excess).sqrt())
 
     @constraints.dependent_property
     def support(self):
@@ -246,12 +240,9 @@ class BetaGaussian(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         squares = self._per_event(((value - self.loc) / self.scale).square())
-        if self.alpha == 1:
-            return -0.5 * (squares + self._log_det + self._size * math.log(2 * math.pi))
-        e = 1 / (self.alpha - 1)
-        rest = (self._size + 2 + 2 * e) * self._shrinkage - squares
-        inside = rest > 0
-        logs = e * (torch.where(inside, rest, 1) / (2 * e)).log()
+        falls = -0.5 * squares / self._height
+        inside = self._excess * falls > -1
+        logs = self._log_peak + _log1p_rate(torch.where(inside, falls, 0), self._excess)
         return torch.where(inside, logs, -math.inf)
 
     def entropy(self):
@@ -272,10 +263,8 @@ class BetaGaussian(Distribution):
         Tensor
             (integral of p^alpha - 1) / (alpha (alpha - 1)), one number an event.
         """
-        if self.alpha == 1:
-            return -0.5 * (self._log_det + self._size * (1 + math.log(2 * math.pi)))
-        log_integral = math.log(self.alpha) + self._log_shrinkage
-        return torch.expm1(log_integral) / (self.alpha * (self.alpha - 1))
+        powers = _expm1_rate(self._log_peak, self._excess)
+        return (powers - 0.5 * self._size / self.alpha) / self._width
 
     def fenchel_young_divergence(self, loc=0.0, scale=1.0):
         """Return the Fenchel-Young divergence to the score of a Gaussian.
@@ -302,18 +291,49 @@ class BetaGaussian(Distribution):
            with v the variance over scale^2, and v0 that at the score's own scale, it is
            (v - v0) / (alpha - 1) + (sum ((m - m0)^2 + v s^2) / s0^2 - N v0) / 2.
         """
+        n, c = self._size, self._excess
         ratio = self.scale / scale
-        stretch = self._per_event(2 * ratio.log())
-        log_v = self._log_shrinkage
-        log_v0 = log_v + self._power * stretch
-        if self.alpha == 1:
-            information = -0.5 * stretch
-        else:
-            gain = torch.expm1(-self._power * stretch)
-            information = log_v0.exp() * gain / (self.alpha - 1)
+        stretch = self._per_event(2 * ratio.log()) / (n * c + 2)
+        v = self._shrinkage
+        v0 = v * (c * stretch).exp()
+        information = v0 * _expm1_rate(-stretch, c)
         mean = self._per_event(((self.loc - loc) / scale).square())
-        trace = log_v.exp() * self._per_event(ratio.square())
-        return information + 0.5 * (mean + trace - self._size * log_v0.exp())
+        trace = v * self._per_event(ratio.square())
+        return information + 0.5 * (mean + trace - n * v0)
+
+
+def _log1p_rate(x, c):
+    """Return log(1 + c x) / c, which is x for c = 0."""
+    return torch.log1p(c * x) / c if c else x
+
+
+def _expm1_rate(x, c):
+    """Return (exp(c x) - 1) / c, which is x for c = 0."""
+    return torch.expm1(c * x) / c if c else x
+
+
+def _log_gamma_ratio(s, c):
+    """Return D = log(Gamma(e + 1 + s) / (Gamma(e + 1) e^s)) for e = 1 / c; 0 for c = 0.
+
+    Where e is large the logarithms are of size e log e, and D of size s^2 / e: by Stirling's
+    series their difference keeps its digits. Small e are taken up to 10 by the recurrence.
+    """
+    if c == 0:
+        return 0.0
+    a = 1 / c + 1
+    steps = max(0, math.ceil(10 - a))
+    b = a + steps
+    up = sum(math.log1p(s / (a + step)) for step in range(steps))
+    rest = _stirling_rest(b + s) - _stirling_rest(b)
+    return (b - 0.5) * math.log1p(s / b) - s + s * math.log1p((1 + steps + s) * c) + rest - up
+
+
+def _stirling_rest(x):
+    """Return log Gamma(x) - (x - 1/2) log x + x - log(2 pi) / 2, to 1e-16 for x >= 10."""
+    series = 0.0
+    for coefficient in (1 / 156, -691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12):
+        series = series / x**2 + coefficient
+    return series / x
 
 
 class _Ellipsoid(constraints.Constraint):

@@ -7,6 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
 
+import mpmath
 from scipy.optimize import brentq
 from scipy.stats import beta, kstest
 from torch.autograd import gradcheck
@@ -19,6 +20,8 @@ from torch.distributions import (
 )
 
 from skvmf.neural import BetaGaussian
+
+from . import exact
 
 pytestmark = pytest.mark.torch
 
@@ -189,10 +192,45 @@ def test_alpha_tends_to_one(event_dim):
         rest = [bell.log_prob(z), bell.tsallis_negentropy(), divergence]
         return torch.cat([bell.variance, *map(torch.atleast_1d, rest)])
 
-    for excess in (1e-2, 1e-4, 1e-6, 1e-8):
-        # log_prob is 1 / excess times a logarithm
-        bound = 20 * excess + 1e-14 / excess
-        assert (everything(1 + excess) - everything(1)).abs().max() < bound
+    for excess in (1e-2, 1e-4, 1e-6, 1e-8, 1e-12, 1e-15):
+        assert (everything(1 + excess) - everything(1)).abs().max() < 20 * excess + 2e-15
+
+
+NEAR_ONE = [1 + excess for excess in (2.3e-16, 1e-12, 1e-8, 1e-6, 1e-4, 0.01, 0.1, 0.11, 0.12)]
+
+
+@pytest.mark.parametrize("alpha", [1.0, *NEAR_ONE, *SPARSE, 6.0, 50.0])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("n", [1, 3, 64])
+def test_values_and_derivatives_with_many_digits(alpha, dtype, n):
+    draws = torch.Generator().manual_seed(n)
+    loc, direction = torch.randn(2, n, generator=draws, dtype=dtype)
+    scale = torch.randn(n, generator=draws, dtype=dtype).exp()
+    around = BetaGaussian(loc, scale, alpha, event_dim=1)
+    width = around.radius.clamp(max=2 * n**0.5 * scale)
+    arguments = [loc, scale, loc + 0.6 * width * direction / direction.norm()]
+    arguments = [argument.detach().requires_grad_() for argument in arguments]
+    exactly = [exact.numbers(argument.tolist()) for argument in arguments]
+
+    def found(loc, scale, z):
+        bell = BetaGaussian(loc, scale, alpha, event_dim=1)
+        divergence = bell.fenchel_young_divergence(0.5, 2.0)
+        return [bell.log_prob(z), bell.tsallis_negentropy(), divergence]
+
+    def expected(loc, scale, z):
+        bell = exact.BetaGaussian(alpha, loc, scale)
+        return [bell.log_prob(z), bell.negentropy(), bell.divergence([0.5] * n, [2.0] * n)]
+
+    step = mpmath.mpf(10) ** -25
+    for which, value in enumerate(found(*arguments)):
+        truth = float(expected(*exactly)[which])
+        rounding = 4 * torch.finfo(dtype).eps * (n + abs(truth))
+        assert abs(value.item() - truth) <= rounding
+        for k, grad in enumerate(torch.autograd.grad(value, arguments, materialize_grads=True)):
+            ahead, behind = ([list(part) for part in exactly] for _ in range(2))
+            ahead[k][0], behind[k][0] = exactly[k][0] + step, exactly[k][0] - step
+            slope = (expected(*ahead)[which] - expected(*behind)[which]) / (2 * step)
+            assert abs(grad[0].item() - float(slope)) <= rounding
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
