@@ -26,7 +26,7 @@ class OrderedUnits(torch.nn.Module):
     Raises
     ------
     ValueError
-        If the clearance is not positive.
+        If the clearance is not positive and finite.
 
     See Also
     --------
@@ -38,7 +38,8 @@ class OrderedUnits(torch.nn.Module):
     which calls `right_inverse` with the layer's weights: units must be in order by then, and gaps
     below the clearance grow to it. There delta starts at a hundredth of the root of the
     clearance, because the gradient in delta is zero at zero. The clearance is a buffer: weights
-    that are loaded come with theirs.
+    that are loaded come with theirs. Where weights grow in training until the clearance is lost
+    in their rounding, neighbours are one float apart.
 
     References
     ----------
@@ -62,8 +63,8 @@ class OrderedUnits(torch.nn.Module):
 
     def __init__(self, input_index=0, *, clearance=0.01, odd=False):
         super().__init__()
-        if not clearance > 0:
-            raise ValueError(f"clearance must be positive, not {clearance}.")
+        if not 0 < clearance < torch.inf:
+            raise ValueError(f"clearance must be positive and finite, not {clearance}.")
         self.input_index, self.odd = input_index, odd
         self.register_buffer("clearance", torch.tensor(clearance, dtype=torch.float64))
 
@@ -94,7 +95,7 @@ class OrderedUnits(torch.nn.Module):
         steps = column.square() + self.clearance
         if not self.odd:
             steps = torch.cat([column[:1], steps[1:]])
-        return self._with_column(raw, steps.cumsum(0))
+        return self._with_column(raw, _strictly_rising(steps.cumsum(0)))
 
     def right_inverse(self, weight):
         """Return what gives these weights.
@@ -112,9 +113,11 @@ class OrderedUnits(torch.nn.Module):
         Raises
         ------
         ValueError
-            If units are not in order, or the first is negative where all must be positive.
+            If units are not in order, the first is negative where all must be positive, or the
+            clearance is below the rounding of the weights.
         """
         column = weight[:, self.input_index]
+        self._check_clearance(column)
         steps = torch.cat([column[:1], column.diff()])
         bounded = steps if self.odd else steps[1:]
         if (bounded < 0).any():
@@ -127,9 +130,33 @@ class OrderedUnits(torch.nn.Module):
             deltas = torch.cat([column[:1], deltas[1:]])
         return self._with_column(weight, deltas)
 
+    def _check_clearance(self, column):
+        """Refuse a clearance that added to these weights leaves them as they are."""
+        numbers, largest = torch.finfo(column.dtype), float(column.detach().abs().max())
+        least = max(numbers.eps * largest, 1e4 * numbers.tiny)
+        if self.clearance < least:
+            raise ValueError(
+                f"clearance={float(self.clearance):g} is lost in the rounding of {column.dtype} "
+                f"weights of up to {largest:g}: take {2 * least:.2g} or more, or float64."
+            )
+
     def _with_column(self, matrix, column):
         index = torch.tensor([self.input_index % matrix.shape[1]], device=matrix.device)
         return matrix.index_copy(1, index, column[:, None])
+
+
+def _strictly_rising(values):
+    """Return each value, or the float next to the one before where it is not above that.
+
+    Read as whole numbers, floats are in their own order, the negative ones after a reflection.
+    """
+    whole = {2: torch.int16, 4: torch.int32, 8: torch.int64}[values.element_size()]
+    bits, lowest = values.detach().view(whole).long(), torch.iinfo(whole).min
+    steps = torch.arange(len(bits), device=bits.device)
+    ranks = torch.where(bits < 0, lowest - bits, bits) - steps
+    ranks = ranks.cummax(0).values + steps
+    moved = torch.where(ranks < 0, lowest - ranks, ranks).to(whole).view(values.dtype)
+    return values + (moved - values).detach()
 
 
 def relative_units(layer, following=None, *, input_index=0, clearance=0.01, odd=False):
@@ -164,7 +191,8 @@ def relative_units(layer, following=None, *, input_index=0, clearance=0.01, odd=
     ValueError
         If one of the layers is parametrized already, both are the same, the input does not exist,
         `following` does not take as many values as the layer gives, or the clearance is not
-        positive.
+        positive and finite or below the rounding of the weights; the layers are then left as
+        they were.
 
     References
     ----------
@@ -195,7 +223,9 @@ def relative_units(layer, following=None, *, input_index=0, clearance=0.01, odd=
     n_inputs = layer.weight.shape[1]
     if not -n_inputs <= input_index < n_inputs:
         raise ValueError(f"The layer has {n_inputs} inputs, and no input {input_index}.")
-    ordered = OrderedUnits(input_index, clearance=clearance, odd=odd).to(layer.weight)
+    ordered = OrderedUnits(input_index, clearance=clearance, odd=odd)
+    ordered._check_clearance(layer.weight[:, input_index])
+    ordered.to(layer.weight)
     with torch.no_grad():
         column = layer.weight[:, input_index]
         signs = torch.where((column < 0) & odd, -1, 1).to(column.dtype)

@@ -106,6 +106,53 @@ def test_order_holds_while_training(odd, dtype, clearance):
 
 
 @pytest.mark.parametrize("odd", [False, True])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
+@pytest.mark.parametrize("size", [-1e4, -1.0, 0.0, 1.0, 1e4])
+def test_order_is_strict_where_weights_outgrow_the_clearance(dtype, size, odd):
+    """As by training: neighbours are one float apart."""
+    ordered = OrderedUnits(clearance=1e-7, odd=odd)
+    raw = torch.zeros(9, 2, dtype=dtype)
+    raw[0] = abs(size) ** 0.5 if odd else size
+    raw[5] = 1e-4
+    weight = ordered(raw.requires_grad_())
+    column = weight.detach()[:, 0]
+    assert (column.diff() > 0).all()
+    assert not odd or column[0] > 0
+    steps = raw.detach().double()[:, 0].square() + 1e-7
+    sums = (steps if odd else torch.cat([torch.tensor([size]), steps[1:]])).cumsum(0)
+    rounding = 10 * (torch.finfo(dtype).eps * sums.abs().max() + torch.finfo(dtype).tiny)
+    assert (column.double() - sums).abs().max() <= rounding
+    weight[-1, 0].backward()
+    assert raw.grad[:, 1].eq(0).all()
+    expected = 2 * raw.detach()[:, 0]
+    torch.testing.assert_close(
+        raw.grad[:, 0], expected if odd else expected.index_fill(0, torch.tensor(0), 1)
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("share", [1e-50, 1e-3, 0.5])
+def test_a_clearance_below_the_rounding_is_refused(dtype, share):
+    net = network(ReLU).to(dtype)
+    before = copy.deepcopy(net.state_dict())
+    rounding = torch.finfo(dtype).eps * net[0].weight[:, 1].abs().max().item()
+    with pytest.raises(ValueError, match=rf"is lost in the rounding of {dtype} weights of up to"):
+        relative_units(net[0], net[2], input_index=1, clearance=share * rounding)
+    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
+    relative_units(net[0], net[2], input_index=1, clearance=2 * rounding)
+    with pytest.raises(ValueError, match="is lost in the rounding"):
+        net[0].weight = 10 * net[0].weight.detach()
+
+
+def test_the_advice_of_a_refused_clearance_is_good():
+    layer = Linear(2, 5)
+    with pytest.raises(ValueError, match=r"take .* or more") as refusal:
+        relative_units(layer, clearance=1e-12)
+    relative_units(layer, clearance=float(str(refusal.value).split("take ")[1].split()[0]))
+    assert (layer.weight.diff(dim=0)[:, 0] > 0).all()
+
+
+@pytest.mark.parametrize("odd", [False, True])
 @pytest.mark.parametrize("index", [0, 1, -1])
 def test_derivatives(odd, index):
     ordered = OrderedUnits(index, clearance=0.1, odd=odd)
@@ -246,7 +293,7 @@ def test_ordered_units_never_overlap(odd, clearance):
         assert apart.min() >= clearance * (1 - 1e-12)
 
 
-@pytest.mark.parametrize("clearance", [0.0, -1.0, float("nan")])
+@pytest.mark.parametrize("clearance", [0.0, -1.0, float("nan"), float("inf")])
 def test_bad_clearance_is_refused(clearance):
     layer = Linear(2, 3)
     before = layer.weight.clone()
