@@ -1,27 +1,28 @@
 """What the autoencoders share: training, and scikit-learn's manners."""
 
-from contextlib import contextmanager
 from copy import deepcopy
+from functools import partial
 from numbers import Integral, Real
-from threading import Lock
-from time import perf_counter
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn import Interval, fit_context
+from .._sklearn import CallbackSupportMixin, Interval, fit_context, with_callbacks
 from .._version import stamp, unstamp
 from ._beta_gaussian import BetaGaussian
+from ._progress import Progress
+from ._training import Training, mean_free_energy, seeded
 
 # Outside training; of many features as many rows as take 32 MiB in float32.
 ROWS_AT_ONCE, NUMBERS_AT_ONCE = 1024, 2**23
-_GENERATOR = Lock()
 
 
-class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Autoencoder(
+    ClassNamePrefixFeaturesOutMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator
+):
     """Base of the autoencoders: minimizes a free energy by Adam, in float32.
 
     A subclass says what rows are valid (`_rows`), what of them goes into the network and what
@@ -44,9 +45,11 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         "n_epochs_no_change": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "verbose_interval": [Interval(Integral, 1, None, closed="left")],
     }
 
     @fit_context(prefer_skip_nested_validation=True)
+    @with_callbacks
     def fit(self, X, y=None):
         """Train a new network.
 
@@ -67,23 +70,13 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         ValueError
             If rows are not valid, fewer than two where some are held out, or training diverges.
         """
-        X = self._rows(X, reset=True)
-        self._begin(X.shape[1])
-        train, held_out = self._split(X)
-        best, kept, waited = np.inf, None, 0
-        for _ in range(self.max_epochs):
-            self._epoch(train, held_out)
-            if held_out is None:
-                continue
-            waited += 1
-            if self.validation_losses_[-1] < best:
-                best, waited = self.validation_losses_[-1], 0
-                kept = {name: value.clone() for name, value in self.network_.state_dict().items()}
-            if waited == self.n_epochs_no_change:
-                break
-        if kept is not None:
-            self.network_.load_state_dict(kept)
-        return self._checked(train)
+        rows, features = self._checked(X, new=True)
+        training = self._begin(rows.shape[1])
+        train, held_out = self._split(rows, training.random_state)
+        with Progress(self, {"X": X, "y": y}) as progress:
+            self._train(training, train, held_out, features, progress)
+            self._publish(training, features)
+        return self
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None):
@@ -108,12 +101,13 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         ValueError
             If rows are not valid, or training diverges.
         """
-        first = not hasattr(self, "network_")
-        X = self._rows(X, reset=first)
-        if first:
-            self._begin(X.shape[1])
-        self._epoch(X, None)
-        return self._checked(X)
+        new = not hasattr(self, "network_")
+        rows, features = self._checked(X, new)
+        training = self._begin(rows.shape[1]) if new else Training.resume(vars(self))
+        self._epoch(training, rows, None, features, Progress(self))
+        self._check_last_step(training, rows)
+        self._publish(training, features)
+        return self
 
     def posterior(self, X):
         """Return the distributions of the latent variables of rows.
@@ -130,9 +124,9 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
             from torch's global generator, not from `random_state`.
         """
         check_is_fitted(self)
-        X = self._rows(X, reset=False)
+        batches = self._batches(self._rows(X, reset=False), device_of(self.network_))
         with torch.no_grad():
-            parts = [self.network_.posterior(inputs) for inputs, _ in self._batches(X)]
+            parts = [self.network_.posterior(inputs) for inputs, _ in batches]
             loc, scale = (torch.cat([getattr(p, name) for p in parts]) for name in ("loc", "scale"))
             return BetaGaussian(loc, scale, self.network_.alpha, validate_args=False)
 
@@ -231,24 +225,27 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         {'beta': 0.01}
         """
         check_is_fitted(self)
-        free_energy = self._free_energy(self._rows(X, reset=False))
+        rows = self._rows(X, reset=False)
+        free_energy = self._free_energy(self.network_, rows, self._score_seed)
         return -free_energy if np.isfinite(free_energy) else -np.inf
 
-    @torch.inference_mode(False)  # also within a caller's no_grad or inference_mode
-    def _begin(self, n_features):
-        """Draw a network, and forget what came before."""
-        _check_sizes(self.hidden_layer_sizes)
-        self._random_state = check_random_state(self.random_state)
-        self._score_seed = int(self._random_state.randint(2**31))
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        with seeded(self._random_state):
-            self.network_ = self._network(n_features).to(device, torch.float32)
-        self._adam = None
-        self.n_epochs_ = 0
-        self.losses_ = []
-        self.validation_losses_ = []
+    def _checked(self, X, new):
+        """Return rows, and the attributes that describe their features.
 
-    def _split(self, X):
+        For a new network a copy of the estimator checks them: this one stays as it is.
+        """
+        model = clone(self) if new else self
+        rows = model._rows(X, reset=new)
+        names = ("n_features_in_", "feature_names_in_")
+        return rows, {name: vars(model)[name] for name in names if name in vars(model)}
+
+    def _begin(self, n_features):
+        """Draw a network."""
+        _check_sizes(self.hidden_layer_sizes)
+        random_state = check_random_state(self.random_state)
+        return Training.begin(lambda: self._network(n_features), random_state)
+
+    def _split(self, X, random_state):
         """Return the rows to train on, and those held out to stop early, or None."""
         if not self.early_stopping:
             return X, None
@@ -259,83 +256,76 @@ class Autoencoder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
                 f"early_stopping=True holds out {held_out} of n_samples={n}: nothing is left to "
                 "train on. Take more rows, or early_stopping=False."
             )
-        order = self._random_state.permutation(n)
+        order = random_state.permutation(n)
         return X[order[held_out:]], X[order[:held_out]]
 
-    def _epoch(self, X, held_out):
-        """Train once on each row, and write down how it went."""
-        began = perf_counter()
-        loss = self._descend(X)
-        self.n_epochs_ += 1
-        self.losses_.append(loss)
-        self._check_finite(loss)
+    def _train(self, training, train, held_out, features, progress):
+        """Train until it is time to stop, and keep the network that was best on rows held out."""
+        best, kept, waited, stop = np.inf, None, 0, False
+        while len(training.losses) < self.max_epochs and not stop:
+            stop = self._epoch(training, train, held_out, features, progress)
+            if held_out is None:
+                continue
+            waited += 1
+            if training.validation_losses[-1] < best:
+                best, waited = training.validation_losses[-1], 0
+                state = training.network.state_dict()
+                kept = {name: value.clone() for name, value in state.items()}
+            stop |= waited == self.n_epochs_no_change
+        if kept is not None:
+            training.network.load_state_dict(kept)
+        self._check_last_step(training, train)
+
+    def _epoch(self, training, X, held_out, features, progress):
+        """Train once on each row; return whether a callback asks to stop."""
+        progress.begin_epoch()
+        batches = partial(self._batches, X, device_of(training.network))
+        loss, beta = self._loss(), self.beta
+        self._check_finite(training.descend(X.shape[0], batches, loss, beta, self.learning_rate))
         if held_out is not None:
-            self.validation_losses_.append(self._free_energy(held_out))
-            self._check_finite(self.validation_losses_[-1])
-        if self.verbose:
-            line = f"Epoch {self.n_epochs_}: free energy {loss:.6g}"
-            if held_out is not None:
-                line += f", of rows held out {self.validation_losses_[-1]:.6g}"
-            print(f"{line} ({perf_counter() - began:.1f} s)")
+            energy = self._free_energy(training.network, held_out, training.score_seed)
+            self._check_finite(energy)
+            training.validation_losses.append(energy)
+        return progress.end_epoch(
+            training.losses,
+            training.validation_losses,
+            lambda: deepcopy(features | training.attributes()),
+        )
 
-    @torch.inference_mode(False)
-    def _descend(self, X):
-        """Take one step of Adam a batch, in random order; return the mean free energy."""
-        if self._adam is None:
-            self._adam = torch.optim.Adam(self.network_.parameters(), fused=True)
-        self._adam.param_groups[0]["lr"] = self.learning_rate
-        loss, total = self._loss(), 0.0
-        with seeded(self._random_state):
-            for inputs, target in self._batches(X, torch.randperm(X.shape[0]).numpy()):
-                energy = self.network_.free_energies(inputs, target, loss, self.beta).sum()
-                self._adam.zero_grad()
-                (energy / len(target)).backward()
-                self._adam.step()
-                total += energy.detach().double()
-        return float(total) / X.shape[0]
-
-    def _batches(self, X, order=None):
+    def _batches(self, X, device, order=None):
         """Yield what `_batch` makes of rows: shuffled ones for training, or all as they come."""
-        device = next(self.network_.parameters()).device
-        size = self._rows_at_once if order is None else self.batch_size
+        size = rows_at_once(X.shape[1]) if order is None else self.batch_size
         for start in range(0, X.shape[0], size):
             rows = slice(start, start + size)
-            batch = X[rows if order is None else order[rows]]
-            yield self._batch(batch, device)
+            yield self._batch(X[rows if order is None else order[rows]], device)
 
-    @torch.no_grad()
-    def _free_energy(self, X):
-        loss, total = self._loss(), 0.0
-        with seeded(np.random.RandomState(self._score_seed)):
-            for inputs, target in self._batches(X):
-                energies = self.network_.free_energies(inputs, target, loss, self.beta)
-                total += energies.sum(dtype=torch.float64).item()
-        return total / X.shape[0]
+    def _free_energy(self, network, X, seed):
+        batches = self._batches(X, device_of(network))
+        return mean_free_energy(network, batches, self._loss(), self.beta, seed)
 
-    def _checked(self, X):
-        """Return the estimator if its last step was not too far."""
-        self._check_finite(self._free_energy(X[: self.batch_size]))
-        return self
+    def _check_last_step(self, training, X):
+        """Raise where the step after the last free energy was too far."""
+        some = X[: self.batch_size]
+        self._check_finite(self._free_energy(training.network, some, training.score_seed))
 
-    def _check_finite(self, loss):
-        """Raise where training diverged; then there is no network."""
-        if not np.isfinite(loss):
-            del self.network_
+    def _check_finite(self, free_energy):
+        if not np.isfinite(free_energy):
             raise ValueError(
                 "Training diverged: the free energy is not finite any more. Choose a smaller "
                 f"learning_rate (now {self.learning_rate})."
             )
 
+    def _publish(self, training, features):
+        """Take over what was trained, all at once: in between there is no half-fitted estimator."""
+        kept = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
+        self.__dict__ = kept | features | training.attributes()
+
     @torch.no_grad()
     def _decoded(self, latent):
         """Return what is observed on average at latent coordinates, as an array."""
-        device = next(self.network_.parameters()).device
-        parts = latent.to(device).split(self._rows_at_once)
+        size = rows_at_once(self.n_features_in_)
+        parts = latent.to(device_of(self.network_)).split(size)
         return torch.cat([self._observed(self.network_.decoder(part)) for part in parts]).numpy()
-
-    @property
-    def _rows_at_once(self):
-        return max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // self.n_features_in_))
 
     @property
     def _n_features_out(self):
@@ -371,13 +361,11 @@ def _check_sizes(sizes):
         raise ValueError(f"hidden_layer_sizes must hold positive integers, not {sizes!r}.")
 
 
-@contextmanager
-def seeded(random_state):
-    """Let torch draw from a seed of its own, and leave its global generator as it was.
+def device_of(network):
+    """Return where a network is."""
+    return next(network.parameters()).device
 
-    That generator is one for all threads: those that fit or score at the same time take turns.
-    """
-    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
-    with _GENERATOR, torch.random.fork_rng(devices):
-        torch.manual_seed(int(random_state.randint(2**31)))
-        yield
+
+def rows_at_once(n_features):
+    """Return the number of rows that go through a network together outside training."""
+    return max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // n_features))

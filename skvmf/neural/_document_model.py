@@ -59,7 +59,9 @@ class FenchelYoungDocumentModel(Autoencoder):
     random_state : int, RandomState instance or None, default=None
         Source of the first weights, the order of documents and the draws.
     verbose : int, default=0
-        Whether to print a line an epoch.
+        Whether to print a line every `verbose_interval` epochs.
+    verbose_interval : int, default=1
+        Number of epochs between lines.
 
     Attributes
     ----------
@@ -133,6 +135,7 @@ class FenchelYoungDocumentModel(Autoencoder):
         n_epochs_no_change=5,
         random_state=None,
         verbose=0,
+        verbose_interval=1,
     ):
         self.n_components = n_components
         self.entmax_alpha = entmax_alpha
@@ -147,6 +150,7 @@ class FenchelYoungDocumentModel(Autoencoder):
         self.n_epochs_no_change = n_epochs_no_change
         self.random_state = random_state
         self.verbose = verbose
+        self.verbose_interval = verbose_interval
 
     @property
     def components_(self):

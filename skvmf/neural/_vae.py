@@ -57,7 +57,9 @@ class FenchelYoungVAE(Autoencoder):
     random_state : int, RandomState instance or None, default=None
         Source of the first weights, the order of rows and the draws.
     verbose : int, default=0
-        Whether to print a line an epoch.
+        Whether to print a line every `verbose_interval` epochs.
+    verbose_interval : int, default=1
+        Number of epochs between lines.
 
     Attributes
     ----------
@@ -134,6 +136,7 @@ class FenchelYoungVAE(Autoencoder):
         n_epochs_no_change=5,
         random_state=None,
         verbose=0,
+        verbose_interval=1,
     ):
         self.n_components = n_components
         self.latent = latent
@@ -149,6 +152,7 @@ class FenchelYoungVAE(Autoencoder):
         self.n_epochs_no_change = n_epochs_no_change
         self.random_state = random_state
         self.verbose = verbose
+        self.verbose_interval = verbose_interval
 
     def _rows(self, X, reset):
         return self._in_range(validate_data(self, X, dtype=[np.float32, np.float64], reset=reset))

@@ -1,4 +1,4 @@
-"""Networks are trained here as everywhere in the tests: on one thread."""
+"""What tests of networks share: one thread, as everywhere in the tests, and small autoencoders."""
 
 import pytest
 
@@ -6,3 +6,26 @@ import pytest
 @pytest.fixture(scope="package", autouse=True)
 def train_on_one_thread(one_torch_thread):
     return one_torch_thread
+
+
+SPARSE_VAE = {"latent": "epanechnikov", "observation": "binary-entmax"}
+KINDS = {
+    "vae": ("FenchelYoungVAE", {}),
+    "sparse vae": ("FenchelYoungVAE", SPARSE_VAE),
+    "documents": ("FenchelYoungDocumentModel", {}),
+    "sparse documents": ("FenchelYoungDocumentModel", {"entmax_alpha": 1.5}),
+}
+
+
+@pytest.fixture(params=KINDS)
+def new(request):
+    """Make an autoencoder of each kind, small, with options."""
+    from skvmf import neural
+
+    name, own = KINDS[request.param]
+
+    def make(**options):
+        small = {"hidden_layer_sizes": (12,), "max_epochs": 3, "beta": 0.1, "random_state": 0}
+        return getattr(neural, name)(3, **(own | small | options))
+
+    return make

@@ -38,6 +38,7 @@ SHARED = {
     "n_epochs_no_change": 5,
     "random_state": None,
     "verbose": 0,
+    "verbose_interval": 1,
 }
 PARAMETERS = {
     FenchelYoungVAE: SHARED

@@ -1,0 +1,129 @@
+"""The training of a network by Adam: what a fit makes, and what it can go on from."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import torch
+
+from ._networks import VariationalNetwork
+
+Batches = Iterable[tuple[torch.Tensor, torch.Tensor]]
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+_GENERATOR = Lock()
+
+
+@dataclass
+class Training:
+    """A network on its way; an estimator publishes it once it has arrived.
+
+    Parameters
+    ----------
+    network : VariationalNetwork
+        The network.
+    random_state : RandomState
+        Source of the order of rows and the draws.
+    score_seed : int
+        Seed of the draws of free energies that are compared with each other.
+    adam : torch.optim.Adam, default=None
+        The optimizer, with its moments; None before the first step.
+    losses, validation_losses : list of float
+        Mean free energies of the rows trained on and of those held out, by epoch.
+    """
+
+    network: VariationalNetwork
+    random_state: np.random.RandomState
+    score_seed: int
+    adam: Any = None
+    losses: list[float] = field(default_factory=list)
+    validation_losses: list[float] = field(default_factory=list)
+
+    @classmethod
+    @torch.inference_mode(False)  # also within a caller's no_grad or inference_mode
+    def begin(
+        cls, draw: Callable[[], VariationalNetwork], random_state: np.random.RandomState
+    ) -> "Training":
+        """Draw a network."""
+        score_seed = int(random_state.randint(2**31))
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        with seeded(random_state):
+            network = draw().to(device, torch.float32)
+        return cls(network, random_state, score_seed)
+
+    @classmethod
+    @torch.inference_mode(False)
+    def resume(cls, attributes: dict[str, Any]) -> "Training":
+        """Return a copy of what was published, to go on from."""
+        names = ("network_", "_random_state", "_score_seed", "_adam", "losses_")
+        return cls(*deepcopy([attributes[name] for name in (*names, "validation_losses_")]))
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes that an estimator has of this."""
+        return {
+            "network_": self.network,
+            "losses_": self.losses,
+            "validation_losses_": self.validation_losses,
+            "n_epochs_": len(self.losses),
+            "_adam": self.adam,
+            "_random_state": self.random_state,
+            "_score_seed": self.score_seed,
+        }
+
+    @torch.inference_mode(False)
+    def descend(
+        self,
+        n_rows: int,
+        batches: Callable[[Any], Batches],
+        loss: Loss,
+        beta: float,
+        learning_rate: float,
+    ) -> float:
+        """Take one step of Adam a batch, in random order; return the mean free energy."""
+        parameters, total = list(self.network.parameters()), 0.0
+        if self.adam is None or not _same(self.adam.param_groups[0]["params"], parameters):
+            self.adam = torch.optim.Adam(parameters, fused=True)
+        self.adam.param_groups[0]["lr"] = learning_rate
+        with seeded(self.random_state):
+            for inputs, target in batches(torch.randperm(n_rows).numpy()):
+                energy = self.network.free_energies(inputs, target, loss, beta).sum()
+                self.adam.zero_grad()
+                (energy / len(target)).backward()
+                self.adam.step()
+                total += energy.detach().double()
+        self.losses.append(float(total) / n_rows)
+        return self.losses[-1]
+
+
+def _same(tensors: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
+    """Whether two lists hold the same objects: not so where a user changed a network's layers."""
+    return [id(tensor) for tensor in tensors] == [id(tensor) for tensor in others]
+
+
+@torch.no_grad()
+def mean_free_energy(
+    network: VariationalNetwork, batches: Batches, loss: Loss, beta: float, seed: int
+) -> float:
+    """Return the mean free energy of the rows of all batches, with the same draws each time."""
+    total, n_rows = 0.0, 0
+    with seeded(np.random.RandomState(seed)):
+        for inputs, target in batches:
+            energies = network.free_energies(inputs, target, loss, beta)
+            total += energies.sum(dtype=torch.float64).item()
+            n_rows += len(target)
+    return total / n_rows
+
+
+@contextmanager
+def seeded(random_state: np.random.RandomState) -> Iterator[None]:
+    """Let torch draw from a seed of its own, and leave its global generator as it was.
+
+    That generator is one for all threads: those that fit or score at the same time take turns.
+    """
+    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    with _GENERATOR, torch.random.fork_rng(devices):
+        torch.manual_seed(int(random_state.randint(2**31)))
+        yield

@@ -1,0 +1,141 @@
+"""What a user sees of training: printed lines, and scikit-learn's callbacks."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
+
+from numpy.testing import assert_array_equal
+from sklearn.datasets import load_digits
+
+from .checks import assert_same
+
+pytestmark = pytest.mark.torch
+
+X = load_digits().data[:100] / 16
+
+
+def printed(capsys):
+    return capsys.readouterr().out.splitlines()
+
+
+def test_lines(new, capsys):
+    new().fit(X)
+    assert printed(capsys) == []
+    model = new(verbose=1, early_stopping=True).fit(X)
+    for epoch, line in enumerate(printed(capsys)):
+        energies = model.losses_[epoch], model.validation_losses_[epoch]
+        start = "Epoch {}: free energy {:.6g}, of rows held out {:.6g} (".format(
+            epoch + 1, *energies
+        )
+        assert line.startswith(start)
+        assert line.endswith(" s)")
+    assert epoch == 2
+
+
+def test_lines_at_intervals(new, capsys):
+    model = new(verbose=True, verbose_interval=3, max_epochs=7).fit(X)
+    assert [line.split(":")[0] for line in printed(capsys)] == ["Epoch 3", "Epoch 6"]
+    for _ in range(2):
+        model.partial_fit(X)
+    (line,) = printed(capsys)
+    assert line.startswith(f"Epoch 9: free energy {model.losses_[8]:.6g} (")
+
+
+class Watcher:
+    """Writes down what it is told, and asks to stop after some epochs."""
+
+    def __init__(self, stop_after=99, fail_after=99):
+        self.stop_after, self.fail_after = stop_after, fail_after
+        self.told, self.models, self.data = [], [], []
+
+    def setup(self, estimator, context):
+        self.told.append(("setup", context.task_name, context.max_subtasks))
+
+    def teardown(self, estimator, context):
+        self.told.append(("teardown", context.task_name, None))
+
+    def on_fit_task_begin(self, estimator, context, *, X=None):
+        self.told.append(("begin", context.task_name, context.task_id))
+        self.data.append(X)
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+        self.told.append(("end", context.task_name, context.task_id))
+        self.models.append(fitted_estimator)
+        if context.task_name == "epoch":
+            if context.task_id + 1 == self.fail_after:
+                raise RuntimeError("no more")
+            return context.task_id + 1 == self.stop_after
+
+
+@pytest.fixture
+def callback():
+    return pytest.importorskip("sklearn.callback", reason="callbacks came with 1.9")
+
+
+def epochs(number):
+    for index in range(number):
+        yield from [("begin", "epoch", index), ("end", "epoch", index)]
+
+
+def test_callbacks_see_epochs_and_the_network_after_each(new, callback):
+    watcher = Watcher()
+    assert isinstance(watcher, callback.FitCallback)
+    model = new().set_callbacks(watcher).fit(X)
+    assert watcher.told == [
+        ("setup", "fit", 3),
+        ("begin", "fit", 0),
+        *epochs(3),
+        ("end", "fit", 0),
+        ("teardown", "fit", None),
+    ]
+    assert all(data is X for data in watcher.data)
+    for n_epochs, seen in enumerate(watcher.models[:3], start=1):
+        alone = new(max_epochs=n_epochs).fit(X)
+        assert_same(seen, alone)
+        assert seen.losses_ == alone.losses_
+        assert seen.n_features_in_ == 64
+        assert seen.score(X) == alone.score(X)
+    assert_array_equal(watcher.models[3].transform(X), model.transform(X))
+    assert_same(model, new().fit(X))
+
+
+def test_a_callback_may_stop_training(new, callback):
+    model = new().set_callbacks(Watcher(stop_after=2)).fit(X)
+    assert_same(model, new(max_epochs=2).fit(X))
+    options = dict(learning_rate=0.1, early_stopping=True, max_epochs=20, n_epochs_no_change=20)
+    model = new(**options).set_callbacks(Watcher(stop_after=12)).fit(X)
+    assert model.n_epochs_ == 12
+    assert_same(model, new(**(options | {"max_epochs": 12})).fit(X))
+
+
+def test_a_callback_may_change_the_learning_rate(new, callback):
+    class Schedule(Watcher):
+        def on_fit_task_end(self, estimator, context):
+            estimator.set_params(learning_rate=1e-12)
+
+    model = new().set_callbacks(Schedule()).fit(X)
+    assert model.learning_rate == 1e-12
+    once = new(max_epochs=1).fit(X)
+    assert np.abs(model.transform(X) - once.transform(X)).max() < 1e-6
+
+
+def test_tasks_end_where_a_fit_fails(new, callback):
+    watcher = Watcher(fail_after=2)
+    model = new().fit(X)
+    with pytest.raises(RuntimeError, match="no more"):
+        model.set_callbacks(watcher).fit(X)
+    assert watcher.told[2:] == [*epochs(2), ("end", "fit", 0), ("teardown", "fit", None)]
+    assert watcher.models[-1] is None
+    assert_same(model, new().fit(X))
+    watcher = Watcher()
+    with pytest.raises(ValueError, match="diverged"):
+        new(learning_rate=1e20).set_callbacks(watcher).fit(X)
+    begun = [task[1:] for task in watcher.told if task[0] == "begin"]
+    assert sorted(begun) == sorted(task[1:] for task in watcher.told if task[0] == "end")
+
+
+def test_partial_fit_has_no_callbacks(new, callback):
+    watcher = Watcher()
+    new().set_callbacks(watcher).partial_fit(X)
+    assert watcher.told == []
