@@ -1,39 +1,46 @@
 """What the autoencoders share: training, and scikit-learn's manners."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from functools import partial
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
 from .._sklearn import CallbackSupportMixin, Interval, fit_context, with_callbacks
 from .._version import stamp, unstamp
 from ._beta_gaussian import BetaGaussian
+from ._networks import Loss, VariationalNetwork
 from ._progress import Progress
 from ._training import Training, mean_free_energy, seeded
 
+Array = NDArray[Any]
 # Outside training; of many features as many rows as take 32 MiB in float32.
 ROWS_AT_ONCE, NUMBERS_AT_ONCE = 1024, 2**23
 
 
 class Autoencoder(
-    ClassNamePrefixFeaturesOutMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator
+    ClassNamePrefixFeaturesOutMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator, ABC
 ):
     """Base of the autoencoders: minimizes a free energy by Adam, in float32.
 
-    A subclass says what rows are valid (`_rows`), what of them goes into the network and what
-    comes out (`_batch`), how the network is built (`_network`), its loss (`_loss`) and how scores
-    become what is observed (`_observed`).
+    A subclass has the parameters below, and says what rows are valid, what of them goes into the
+    network and what comes out, how the network is built, its loss and how scores become what is
+    observed.
 
     Pickles hold the network on the CPU, and not the moments of Adam: `partial_fit` starts with
     new ones.
     """
 
-    _parameter_constraints = {
+    _parameter_constraints: dict[str, list[Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left")],
         "hidden_layer_sizes": ["array-like"],
@@ -48,9 +55,22 @@ class Autoencoder(
         "verbose_interval": [Interval(Integral, 1, None, closed="left")],
     }
 
+    hidden_layer_sizes: Sequence[int]
+    beta: float
+    batch_size: int
+    learning_rate: float
+    max_epochs: int
+    early_stopping: bool
+    validation_fraction: float
+    n_epochs_no_change: int
+    random_state: int | np.random.RandomState | None
+    network_: VariationalNetwork
+    n_features_in_: int
+    _score_seed: int
+
     @fit_context(prefer_skip_nested_validation=True)
     @with_callbacks
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Train a new network.
 
         Parameters
@@ -79,7 +99,7 @@ class Autoencoder(
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y=None):
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Train for one more epoch on some rows.
 
         No rows are held out: `early_stopping` plays no part.
@@ -109,7 +129,7 @@ class Autoencoder(
         self._publish(training, features)
         return self
 
-    def posterior(self, X):
+    def posterior(self, X: Any) -> BetaGaussian:
         """Return the distributions of the latent variables of rows.
 
         Parameters
@@ -130,7 +150,7 @@ class Autoencoder(
             loc, scale = (torch.cat([getattr(p, name) for p in parts]) for name in ("loc", "scale"))
             return BetaGaussian(loc, scale, self.network_.alpha, validate_args=False)
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Array:
         """Return the means of the latent variables of rows.
 
         Parameters
@@ -143,9 +163,9 @@ class Autoencoder(
         ndarray of shape (n_samples, n_components), float32
             Latent coordinates.
         """
-        return self.posterior(X).mean.cpu().numpy()
+        return as_array(self.posterior(X).mean)
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Any) -> Array:
         """Return what is observed on average at latent coordinates.
 
         Parameters
@@ -169,7 +189,7 @@ class Autoencoder(
             )
         return self._decoded(torch.from_numpy(X.copy()))
 
-    def sample(self, n_samples=1):
+    def sample(self, n_samples: int = 1) -> Array:
         """Return what is observed on average at latent coordinates drawn from the prior.
 
         Parameters
@@ -188,7 +208,7 @@ class Autoencoder(
         with seeded(check_random_state(self.random_state)):
             return self._decoded(self.network_.prior(n_samples).sample())
 
-    def score(self, X, y=None):
+    def score(self, X: Any, y: Any = None) -> float:
         """Return the negative free energy, per row.
 
         Parameters
@@ -229,7 +249,7 @@ class Autoencoder(
         free_energy = self._free_energy(self.network_, rows, self._score_seed)
         return -free_energy if np.isfinite(free_energy) else -np.inf
 
-    def _checked(self, X, new):
+    def _checked(self, X: Any, new: bool) -> tuple[Any, dict[str, Any]]:
         """Return rows, and the attributes that describe their features.
 
         For a new network a copy of the estimator checks them: this one stays as it is.
@@ -239,13 +259,13 @@ class Autoencoder(
         names = ("n_features_in_", "feature_names_in_")
         return rows, {name: vars(model)[name] for name in names if name in vars(model)}
 
-    def _begin(self, n_features):
+    def _begin(self, n_features: int) -> Training:
         """Draw a network."""
         _check_sizes(self.hidden_layer_sizes)
         random_state = check_random_state(self.random_state)
         return Training.begin(lambda: self._network(n_features), random_state)
 
-    def _split(self, X, random_state):
+    def _split(self, X: Any, random_state: np.random.RandomState) -> tuple[Any, Any]:
         """Return the rows to train on, and those held out to stop early, or None."""
         if not self.early_stopping:
             return X, None
@@ -259,7 +279,14 @@ class Autoencoder(
         order = random_state.permutation(n)
         return X[order[held_out:]], X[order[:held_out]]
 
-    def _train(self, training, train, held_out, features, progress):
+    def _train(
+        self,
+        training: Training,
+        train: Any,
+        held_out: Any,
+        features: dict[str, Any],
+        progress: Progress,
+    ) -> None:
         """Train until it is time to stop, and keep the network that was best on rows held out."""
         best, kept, waited, stop = np.inf, None, 0, False
         while len(training.losses) < self.max_epochs and not stop:
@@ -276,7 +303,14 @@ class Autoencoder(
             training.network.load_state_dict(kept)
         self._check_last_step(training, train)
 
-    def _epoch(self, training, X, held_out, features, progress):
+    def _epoch(
+        self,
+        training: Training,
+        X: Any,
+        held_out: Any,
+        features: dict[str, Any],
+        progress: Progress,
+    ) -> bool:
         """Train once on each row; return whether a callback asks to stop."""
         progress.begin_epoch()
         batches = partial(self._batches, X, device_of(training.network))
@@ -292,80 +326,109 @@ class Autoencoder(
             lambda: deepcopy(features | training.attributes()),
         )
 
-    def _batches(self, X, device, order=None):
+    def _batches(
+        self, X: Any, device: torch.device, order: Array | None = None
+    ) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield what `_batch` makes of rows: shuffled ones for training, or all as they come."""
         size = rows_at_once(X.shape[1]) if order is None else self.batch_size
         for start in range(0, X.shape[0], size):
             rows = slice(start, start + size)
             yield self._batch(X[rows if order is None else order[rows]], device)
 
-    def _free_energy(self, network, X, seed):
+    def _free_energy(self, network: VariationalNetwork, X: Any, seed: int) -> float:
         batches = self._batches(X, device_of(network))
         return mean_free_energy(network, batches, self._loss(), self.beta, seed)
 
-    def _check_last_step(self, training, X):
+    def _check_last_step(self, training: Training, X: Any) -> None:
         """Raise where the step after the last free energy was too far."""
         some = X[: self.batch_size]
         self._check_finite(self._free_energy(training.network, some, training.score_seed))
 
-    def _check_finite(self, free_energy):
+    def _check_finite(self, free_energy: float) -> None:
         if not np.isfinite(free_energy):
             raise ValueError(
                 "Training diverged: the free energy is not finite any more. Choose a smaller "
                 f"learning_rate (now {self.learning_rate})."
             )
 
-    def _publish(self, training, features):
+    def _publish(self, training: Training, features: dict[str, Any]) -> None:
         """Take over what was trained, all at once: in between there is no half-fitted estimator."""
         kept = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
         self.__dict__ = kept | features | training.attributes()
 
-    @torch.no_grad()
-    def _decoded(self, latent):
+    @abstractmethod
+    def _rows(self, X: Any, reset: bool) -> Any:
+        """Return valid rows, dense or CSR, and take note of their features on `reset`."""
+
+    @abstractmethod
+    def _batch(self, X: Any, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Return what goes into the network of some rows, and what comes out at best."""
+
+    @abstractmethod
+    def _network(self, n_features: int) -> VariationalNetwork:
+        """Draw a network."""
+
+    @abstractmethod
+    def _loss(self) -> Loss:
+        """Return the loss of scores and targets, a number a row."""
+
+    @abstractmethod
+    def _observed(self, scores: Tensor) -> Tensor:
+        """Return what scores say is observed on average."""
+
+    def _decoded(self, latent: Tensor) -> Array:
         """Return what is observed on average at latent coordinates, as an array."""
         size = rows_at_once(self.n_features_in_)
         parts = latent.to(device_of(self.network_)).split(size)
-        return torch.cat([self._observed(self.network_.decoder(part)) for part in parts]).numpy()
+        with torch.no_grad():
+            observed = [self._observed(self.network_.decoder(part)) for part in parts]
+            return as_array(torch.cat(observed))
 
     @property
-    def _n_features_out(self):
+    def _n_features_out(self) -> int:
         return self.network_.n_components
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__() | {"_adam": None}
         if "network_" in state:
             state["network_"] = deepcopy(self.network_).cpu()
         return stamp(state)
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(unstamp(state, type(self).__name__))
 
 
-def check_count(value, name):
+def check_count(value: Any, name: str) -> None:
     """Refuse what is not a positive integer."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise ValueError(f"{name} must be a positive integer, not {value!r}.")
 
 
-def _check_sizes(sizes):
+def _check_sizes(sizes: Any) -> None:
     """Refuse hidden layers that are not positive numbers of units."""
-    if not all(isinstance(size, Integral) and size > 0 for size in sizes):
+    if not all(isinstance(size, Integral) and int(size) > 0 for size in sizes):
         raise ValueError(f"hidden_layer_sizes must hold positive integers, not {sizes!r}.")
 
 
-def device_of(network):
+def as_array(values: Tensor) -> Array:
+    """Return the numbers of a tensor anywhere."""
+    array: Array = values.detach().cpu().numpy()
+    return array
+
+
+def device_of(network: torch.nn.Module) -> torch.device:
     """Return where a network is."""
     return next(network.parameters()).device
 
 
-def rows_at_once(n_features):
+def rows_at_once(n_features: int) -> int:
     """Return the number of rows that go through a network together outside training."""
     return max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // n_features))

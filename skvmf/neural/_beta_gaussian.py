@@ -1,8 +1,10 @@
 """Beta-Gaussians: bell-shaped densities of finite support between parabola and Gaussian."""
 
 import math
+from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 from torch.distributions import Distribution, constraints
 from torch.distributions.utils import broadcast_all
 
@@ -82,7 +84,15 @@ class BetaGaussian(Distribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     has_rsample = True
 
-    def __init__(self, loc, scale, alpha=2.0, *, event_dim=0, validate_args=None):
+    def __init__(
+        self,
+        loc: Tensor | float,
+        scale: Tensor | float,
+        alpha: float = 2.0,
+        *,
+        event_dim: int = 0,
+        validate_args: bool | None = None,
+    ) -> None:
         self.alpha = checked_alpha(alpha)
         if event_dim not in (0, 1):
             raise ValueError(f"event_dim must be 0 or 1, not {event_dim!r}.")
@@ -93,34 +103,34 @@ class BetaGaussian(Distribution):
         batch, event = self.loc.shape[:split], self.loc.shape[split:]
         super().__init__(batch, event, validate_args=validate_args)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, alpha: {self.alpha:g}, event_dim: {self.event_dim})"
 
     @property
-    def event_dim(self):
+    def event_dim(self) -> int:
         """Number of dimensions of one event."""
         return len(self.event_shape)
 
     @property
-    def _size(self):
+    def _size(self) -> int:
         """Number N of dimensions of an event."""
-        return self.event_shape.numel()
+        return int(self.event_shape.numel())
 
     @property
-    def _excess(self):
+    def _excess(self) -> float:
         """What alpha is above 1."""
         return self.alpha - 1
 
-    def _per_event(self, terms):
+    def _per_event(self, terms: Tensor) -> Tensor:
         """Sum what is given for each coordinate over the coordinates of an event."""
         return terms.sum(-1) if self.event_dim else terms
 
-    def _spread(self, events):
+    def _spread(self, events: Tensor) -> Tensor:
         """Give what is one number an event the shape of coordinates."""
         return events.unsqueeze(-1) if self.event_dim else events
 
     @property
-    def _log_peak(self):
+    def _log_peak(self) -> Tensor:
         """Log-density at the center: (2 D - N log(2 pi) - log det) / (N (alpha - 1) + 2)."""
         n, c = self._size, self._excess
         log_det = self._per_event(2 * self.scale.log())
@@ -128,29 +138,29 @@ class BetaGaussian(Distribution):
         return (normalizer - log_det) / (n * c + 2)
 
     @property
-    def _height(self):
+    def _height(self) -> Tensor:
         """Density at the center to the power alpha - 1, which is rho^2 (alpha - 1) / 2."""
         return (self._excess * self._log_peak).exp()
 
     @property
-    def _width(self):
+    def _width(self) -> float:
         """Rho^2 over the variance for scale 1, times (alpha - 1) / 2."""
         return 1 + self._excess * (self._size + 2) / 2
 
     @property
-    def _shrinkage(self):
+    def _shrinkage(self) -> Tensor:
         """Variance over scale^2, one number an event."""
         return self._height / self._width
 
     @property
-    def radius(self):
+    def radius(self) -> Tensor:
         """Half the length of the support along each coordinate; inf for alpha = 1."""
         if self.alpha == 1:
             return torch.full_like(self.scale, math.inf)
         return self.scale * self._spread((2 * self._height / self._excess).sqrt())
 
-    @constraints.dependent_property
-    def support(self):
+    @constraints.dependent_property  # type: ignore[untyped-decorator]
+    def support(self) -> constraints.Constraint:
         """Where the density is positive, its edge included, and draws that rounding put beyond."""
         if self.alpha == 1:
             return constraints.independent(constraints.real, self.event_dim)
@@ -161,21 +171,23 @@ class BetaGaussian(Distribution):
         return constraints.interval(self.loc - edge, self.loc + edge)
 
     @property
-    def mean(self):
+    def mean(self) -> Tensor:
         """The centers."""
         return self.loc
 
     @property
-    def mode(self):
+    def mode(self) -> Tensor:
         """The centers."""
         return self.loc
 
     @property
-    def variance(self):
+    def variance(self) -> Tensor:
         """Variance of each coordinate: not `scale` squared unless alpha is 1."""
         return self.scale.square() * self._spread(self._shrinkage)
 
-    def expand(self, batch_shape, _instance=None):
+    def expand(
+        self, batch_shape: Sequence[int], _instance: "BetaGaussian | None" = None
+    ) -> "BetaGaussian":
         """Return the distribution with parameters expanded to a batch shape.
 
         Parameters
@@ -190,14 +202,15 @@ class BetaGaussian(Distribution):
         BetaGaussian
             The expanded distribution.
         """
-        new = self._get_checked_instance(BetaGaussian, _instance)
-        shape = torch.Size(batch_shape) + self.event_shape
+        new: BetaGaussian = self._get_checked_instance(BetaGaussian, _instance)
+        batch = torch.Size(batch_shape)
+        shape = batch + self.event_shape
         new.alpha, new.loc, new.scale = self.alpha, self.loc.expand(shape), self.scale.expand(shape)
-        super(BetaGaussian, new).__init__(batch_shape, self.event_shape, validate_args=False)
+        super(BetaGaussian, new).__init__(batch, self.event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
 
-    def rsample(self, sample_shape=()):
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Return draws through which gradients reach `loc` and `scale`.
 
         Parameters
@@ -219,7 +232,7 @@ class BetaGaussian(Distribution):
         lengths = (squares + 2 * torch._standard_gamma(shapes)).sqrt()
         return self.loc + self.radius * noise / self._spread(lengths)
 
-    def log_prob(self, value):
+    def log_prob(self, value: Tensor) -> Tensor:
         """Return the log-density, -inf outside the support.
 
         Parameters
@@ -245,7 +258,7 @@ class BetaGaussian(Distribution):
         logs = self._log_peak + _log1p_rate(torch.where(inside, falls, 0), self._excess)
         return torch.where(inside, logs, -math.inf)
 
-    def entropy(self):
+    def entropy(self) -> Tensor:
         """Refuse: the entropy of this family is that of Tsallis.
 
         Raises
@@ -255,7 +268,7 @@ class BetaGaussian(Distribution):
         """
         raise NotImplementedError("Of a BetaGaussian take minus tsallis_negentropy().")
 
-    def tsallis_negentropy(self):
+    def tsallis_negentropy(self) -> Tensor:
         """Return the Tsallis negative entropy of the density; for alpha = 1 Shannon's.
 
         Returns
@@ -266,7 +279,9 @@ class BetaGaussian(Distribution):
         powers = _expm1_rate(self._log_peak, self._excess)
         return (powers - 0.5 * self._size / self.alpha) / self._width
 
-    def fenchel_young_divergence(self, loc=0.0, scale=1.0):
+    def fenchel_young_divergence(
+        self, loc: Tensor | float = 0.0, scale: Tensor | float = 1.0
+    ) -> Tensor:
         """Return the Fenchel-Young divergence to the score of a Gaussian.
 
         The score is -sum ((z - loc) / scale)^2 / 2. The divergence is not negative, and zero
@@ -302,17 +317,17 @@ class BetaGaussian(Distribution):
         return information + 0.5 * (mean + trace - n * v0)
 
 
-def _log1p_rate(x, c):
+def _log1p_rate(x: Tensor, c: float) -> Tensor:
     """Return log(1 + c x) / c, which is x for c = 0."""
     return torch.log1p(c * x) / c if c else x
 
 
-def _expm1_rate(x, c):
+def _expm1_rate(x: Tensor, c: float) -> Tensor:
     """Return (exp(c x) - 1) / c, which is x for c = 0."""
     return torch.expm1(c * x) / c if c else x
 
 
-def _log_gamma_ratio(s, c):
+def _log_gamma_ratio(s: float, c: float) -> float:
     """Return D = log(Gamma(e + 1 + s) / (Gamma(e + 1) e^s)) for e = 1 / c; 0 for c = 0.
 
     Where e is large the logarithms are of size e log e, and D of size s^2 / e: by Stirling's
@@ -328,7 +343,7 @@ def _log_gamma_ratio(s, c):
     return (b - 0.5) * math.log1p(s / b) - s + s * math.log1p((1 + steps + s) * c) + rest - up
 
 
-def _stirling_rest(x):
+def _stirling_rest(x: float) -> float:
     """Return log Gamma(x) - (x - 1/2) log x + x - log(2 pi) / 2, to 1e-16 for x >= 10."""
     series = 0.0
     for coefficient in (1 / 156, -691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 / 12):
@@ -341,10 +356,10 @@ class _Ellipsoid(constraints.Constraint):
 
     event_dim = 1
 
-    def __init__(self, center, axes):
+    def __init__(self, center: Tensor, axes: Tensor) -> None:
         self.center, self.axes = center, axes
         super().__init__()
 
-    def check(self, value):
+    def check(self, value: Tensor) -> Tensor:
         """Say of each vector whether it is inside."""
         return ((value - self.center) / self.axes).square().sum(-1) <= 1

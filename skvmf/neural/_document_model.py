@@ -1,17 +1,20 @@
 """Variational autoencoders of documents: topics in coordinates of any sign."""
 
+from collections.abc import Sequence
 from numbers import Real
+from typing import Any
 
 import numpy as np
 import torch
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, check_non_negative
+from torch import Tensor
 
 from .._sklearn import Interval, StrOptions, validate_data
-from ._autoencoder import Autoencoder, check_count
+from ._autoencoder import Array, Autoencoder, as_array, check_count
 from ._entmax import entmax
 from ._losses import EntmaxLoss
-from ._networks import VariationalNetwork
+from ._networks import Loss, VariationalNetwork
 
 MAX_COUNT = 1e30  # totals and losses stay finite in float32
 
@@ -121,22 +124,22 @@ class FenchelYoungDocumentModel(Autoencoder):
 
     def __init__(
         self,
-        n_components=50,
+        n_components: int = 50,
         *,
-        entmax_alpha=1.0,
-        target="counts",
-        beta=1.0,
-        hidden_layer_sizes=(500,),
-        batch_size=64,
-        learning_rate=1e-3,
-        max_epochs=50,
-        early_stopping=False,
-        validation_fraction=0.1,
-        n_epochs_no_change=5,
-        random_state=None,
-        verbose=0,
-        verbose_interval=1,
-    ):
+        entmax_alpha: float = 1.0,
+        target: str = "counts",
+        beta: float = 1.0,
+        hidden_layer_sizes: Sequence[int] = (500,),
+        batch_size: int = 64,
+        learning_rate: float = 1e-3,
+        max_epochs: int = 50,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_epochs_no_change: int = 5,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+        verbose_interval: int = 1,
+    ) -> None:
         self.n_components = n_components
         self.entmax_alpha = entmax_alpha
         self.target = target
@@ -153,12 +156,12 @@ class FenchelYoungDocumentModel(Autoencoder):
         self.verbose_interval = verbose_interval
 
     @property
-    def components_(self):
+    def components_(self) -> Array:
         """The weights of the decoder."""
         check_is_fitted(self)
-        return self.network_.decoder[0].weight.detach().cpu().numpy().T.copy()
+        return as_array(self.network_.decoder[0].weight).T.copy()
 
-    def top_words(self, feature_names=None, n_words=10):
+    def top_words(self, feature_names: Any = None, n_words: int = 10) -> list[list[str]]:
         """Return the words of each topic whose scores it raises most.
 
         Coordinates have both signs, and so a topic has another end: the words whose scores it
@@ -195,7 +198,7 @@ class FenchelYoungDocumentModel(Autoencoder):
         heaviest = np.argsort(-topics, axis=1, kind="stable")[:, :n_words]
         return [[str(names[j]) for j in topic] for topic in heaviest]
 
-    def _rows(self, X, reset):
+    def _rows(self, X: Any, reset: bool) -> Any:
         floats = [np.float32, np.float64]
         X = validate_data(self, X, accept_sparse="csr", dtype=floats, reset=reset)
         check_non_negative(X, type(self).__name__)
@@ -203,7 +206,7 @@ class FenchelYoungDocumentModel(Autoencoder):
             raise ValueError(f"X holds {X.max():.6g}: counts above {MAX_COUNT:g} are too large.")
         return X
 
-    def _batch(self, X, device):
+    def _batch(self, X: Any, device: torch.device) -> tuple[Tensor, Tensor]:
         rows = X.astype(np.float32)
         rows = rows.toarray() if sparse.issparse(X) else np.ascontiguousarray(rows)
         counts = torch.from_numpy(rows).to(device)
@@ -212,17 +215,17 @@ class FenchelYoungDocumentModel(Autoencoder):
         # Square roots of proportions have unit length, however many words there are.
         return proportions.sqrt(), counts if self.target == "counts" else proportions
 
-    def _network(self, n_features):
+    def _network(self, n_features: int) -> VariationalNetwork:
         sizes = [n_features, *self.hidden_layer_sizes, self.n_components]
         return VariationalNetwork(sizes, [self.n_components, n_features], torch.nn.Tanh, 1.0)
 
-    def _loss(self):
+    def _loss(self) -> Loss:
         return EntmaxLoss(self.entmax_alpha, reduction="none")
 
-    def _observed(self, scores):
-        return entmax(scores, self.entmax_alpha).cpu()
+    def _observed(self, scores: Tensor) -> Tensor:
+        return entmax(scores, self.entmax_alpha)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True

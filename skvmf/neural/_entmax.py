@@ -1,8 +1,10 @@
 """Differentiable maps onto the simplex: softmax, sparsemax and alpha-entmax."""
 
 import math
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from ..distributions._arguments import checked_alpha
 
@@ -11,7 +13,7 @@ MAX_STEPS = 64
 STEEPEST = 1e250  # of the slopes p^(2 - alpha): their sums stay finite in float64
 
 
-def entmax(scores, alpha, dim=-1):
+def entmax(scores: Tensor, alpha: float, dim: int = -1) -> Tensor:
     """Map scores to probabilities, sparse ones for alpha > 1; differentiable.
 
     The same map as :func:`skvmf.distributions.simplex.entmax`, for tensors on any device. Half
@@ -70,7 +72,7 @@ def entmax(scores, alpha, dim=-1):
     return _Entmax.apply(wide.movedim(dim, -1), alpha).movedim(-1, dim).to(scores.dtype)
 
 
-def binary_entmax(scores, alpha):
+def binary_entmax(scores: Tensor, alpha: float) -> Tensor:
     """Map each score to the probability of its class against a class of score 0.
 
     Parameters
@@ -119,19 +121,19 @@ def binary_entmax(scores, alpha):
     return p.to(scores.dtype)
 
 
-def checked_scores(scores):
+def checked_scores(scores: Tensor) -> Tensor:
     """Return scores in single precision at least, or raise a TypeError if they are not numbers."""
     if not scores.is_floating_point():
         raise TypeError(f"scores must be of a floating-point dtype, not {scores.dtype}.")
     return widened(scores)
 
 
-def widened(values):
+def widened(values: Tensor) -> Tensor:
     """Return half precision as float32: half of it is too coarse for sums and for Newton."""
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
-def negentropy_terms(p, alpha):
+def negentropy_terms(p: Tensor, alpha: float) -> Tensor:
     """Return terms that add up to the Tsallis negative entropy of probabilities that sum to 1.
 
     Each is p (p^(alpha - 1) - 1) / (alpha (alpha - 1)), which keeps its digits as alpha tends
@@ -149,28 +151,30 @@ class _Entmax(torch.autograd.Function):
     """alpha-entmax along the last dimension, alpha > 1."""
 
     @staticmethod
-    def forward(scores, alpha):
+    def forward(scores: Tensor, alpha: float) -> Tensor:
         solve = _newton_of_dense if alpha <= 2 else _newton_of_few
         p = solve(scores, alpha - 1)
         return p / p.sum(-1, keepdim=True)
 
     @staticmethod
-    def setup_context(ctx, inputs, output):
+    def setup_context(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
         _, ctx.alpha = inputs
         ctx.save_for_backward(output)
 
     @staticmethod
-    def vmap(info, in_dims, scores, alpha):
+    def vmap(
+        info: Any, in_dims: tuple[int, None], scores: Tensor, alpha: float
+    ) -> tuple[Tensor, int]:
         return _Entmax.apply(scores.movedim(in_dims[0], 0), alpha), 0
 
     @staticmethod
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (p,) = ctx.saved_tensors
         product = _gentle_product if ctx.alpha <= 2 else _steep_product
         return product(p, grad, ctx.alpha), None
 
 
-def _gentle_product(p, grad, alpha):
+def _gentle_product(p: Tensor, grad: Tensor, alpha: float) -> Tensor:
     """Return the Jacobian times a vector for alpha <= 2, where slopes are at most 1."""
     inside = p > 0
     slopes = torch.where(inside, torch.where(inside, p, 1) ** (2 - alpha), 0)
@@ -178,7 +182,7 @@ def _gentle_product(p, grad, alpha):
     return flow - slopes * flow.sum(-1, keepdim=True) / slopes.sum(-1, keepdim=True)
 
 
-def _steep_product(p, grad, alpha):
+def _steep_product(p: Tensor, grad: Tensor, alpha: float) -> Tensor:
     """Return the same for alpha > 2, where the slope of a small share is beyond all others.
 
     A constant added to the vector changes nothing: so that it is zero at the steepest slope,
@@ -195,7 +199,7 @@ def _steep_product(p, grad, alpha):
     return (flow - shares * flow.sum(-1, keepdim=True)).clamp(-limit, limit).to(dtype)
 
 
-def _newton_of_dense(scores, c):
+def _newton_of_dense(scores: Tensor, c: float) -> Tensor:
     """Solve sum (1 + c (z - max(z) - T))_+^(1/c) = 1 for T, with 0 < c <= 1; return the terms.
 
     Newton's method on the norm f^c, which is convex: from T = 0 it never passes the solution.
@@ -213,7 +217,7 @@ def _newton_of_dense(scores, c):
     return p
 
 
-def _power(excess, c):
+def _power(excess: Tensor, c: float) -> tuple[Tensor, Tensor]:
     """Return p = (1 + excess)^(1/c) and sum p^(1 - c), for two c without logarithms."""
     base = 1 + excess
     if c == 1:
@@ -224,7 +228,7 @@ def _power(excess, c):
     return p, (p / torch.where(base > 0, base, 1)).sum(-1, keepdim=True)
 
 
-def _newton_of_few(scores, c):
+def _newton_of_few(scores: Tensor, c: float) -> Tensor:
     """Solve the same equation for c > 1, where T has fewer digits than the terms need.
 
     Only scores within 1 / c of the largest can have a share: they are picked out, and taken to
@@ -248,7 +252,7 @@ def _newton_of_few(scores, c):
     return torch.zeros_like(scores).scatter(-1, columns, p.to(scores.dtype))
 
 
-def _last_of_support(top, c):
+def _last_of_support(top: Tensor, c: float) -> Tensor:
     """Return the smallest score with a share, of scores in falling order, by bisection.
 
     Score i has one if and only if sum_j (c (z_j - z_i))_+^(1/c) < 1.

@@ -1,25 +1,34 @@
 """Fenchel-Young losses of scores against counts, proportions and values in [0, 1]."""
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
+from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from ..distributions._arguments import checked_alpha
 from ._entmax import binary_entmax, checked_scores, entmax, negentropy_terms
 
-REDUCTIONS = {"none": lambda loss: loss, "mean": torch.mean, "sum": torch.sum}
+Inputs = tuple[Tensor, Tensor, float]  # scores, target and alpha
+REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "none": lambda loss: loss,
+    "mean": torch.mean,
+    "sum": torch.sum,
+}
 
 
 class _EntmaxLoss(torch.nn.Module):
     """What both losses share: alpha, and how losses are put together."""
 
-    def __init__(self, alpha=1.5, *, reduction="mean"):
+    def __init__(self, alpha: float = 1.5, *, reduction: str = "mean") -> None:
         super().__init__()
         self.alpha = checked_alpha(alpha)
         if reduction not in REDUCTIONS:
             raise ValueError(f"reduction must be one of {list(REDUCTIONS)}, not {reduction!r}.")
         self.reduction = reduction
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         """Return the parameters, for the module's representation.
 
         Returns
@@ -29,7 +38,9 @@ class _EntmaxLoss(torch.nn.Module):
         """
         return f"alpha={self.alpha:g}, reduction={self.reduction!r}"
 
-    def _reduced(self, scores, target, loss):
+    def _reduced(
+        self, scores: Tensor, target: Tensor, loss: Callable[[Tensor, Tensor, float], Tensor]
+    ) -> Tensor:
         if scores.shape != target.shape:
             raise ValueError(
                 f"scores and target must have one shape, not {tuple(scores.shape)} and "
@@ -88,7 +99,7 @@ class EntmaxLoss(_EntmaxLoss):
     tensor([0.0000, 1.1250])
     """
 
-    def forward(self, scores, target):
+    def forward(self, scores: Tensor, target: Tensor) -> Tensor:
         """Return the loss.
 
         Parameters
@@ -147,7 +158,7 @@ class BinaryEntmaxLoss(_EntmaxLoss):
     tensor([0.2500, 0.0000, 3.0000])
     """
 
-    def forward(self, scores, target):
+    def forward(self, scores: Tensor, target: Tensor) -> Tensor:
         """Return the loss.
 
         Parameters
@@ -165,7 +176,7 @@ class BinaryEntmaxLoss(_EntmaxLoss):
         return self._reduced(scores, target, _binary)
 
 
-def _categorical(scores, target, alpha):
+def _categorical(scores: Tensor, target: Tensor, alpha: float) -> Tensor:
     return _Categorical.apply(scores, target, alpha)[0]
 
 
@@ -178,7 +189,7 @@ class _Categorical(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(scores, target, alpha):
+    def forward(scores: Tensor, target: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
         totals, y = _shares(target)
         p = entmax(scores, alpha)
         apart = p - y
@@ -188,13 +199,13 @@ class _Categorical(torch.autograd.Function):
         return totals[..., 0] * terms.sum(-1).clamp(min=0), totals * apart
 
     @staticmethod
-    def setup_context(ctx, inputs, output):
+    def setup_context(ctx: Any, inputs: Inputs, output: tuple[Tensor, Tensor]) -> None:
         scores, target, ctx.alpha = inputs
         ctx.mark_non_differentiable(output[1])
         ctx.save_for_backward(scores, target, output[1])
 
     @staticmethod
-    def backward(ctx, grad, _):
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
         scores, target, slopes = ctx.saved_tensors
         if torch.is_grad_enabled():  # it will be differentiated again
             totals, y = _shares(target)
@@ -202,13 +213,13 @@ class _Categorical(torch.autograd.Function):
         return grad[..., None] * slopes, None, None
 
 
-def _shares(target):
+def _shares(target: Tensor) -> tuple[Tensor, Tensor]:
     """Return the sum of each row, and its parts of it."""
     totals = target.sum(-1, keepdim=True)
     return totals, target / torch.where(totals > 0, totals, 1)
 
 
-def _binary(s, y, alpha):
+def _binary(s: Tensor, y: Tensor, alpha: float) -> Tensor:
     if alpha in (1, 2):
         return _Binary.apply(s, y, alpha)
     scores = torch.stack([s, torch.zeros_like(s)], dim=-1)
@@ -221,7 +232,7 @@ class _Binary(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(s, y, alpha):
+    def forward(s: Tensor, y: Tensor, alpha: float) -> Tensor:
         if alpha == 2:
             p = binary_entmax(s, 2)
             loss = (p - y) * (s + 1 - p - y)
@@ -231,11 +242,11 @@ class _Binary(torch.autograd.Function):
         return loss.relu_()
 
     @staticmethod
-    def setup_context(ctx, inputs, output):
+    def setup_context(ctx: Any, inputs: Inputs, output: Tensor) -> None:
         s, y, ctx.alpha = inputs
         ctx.save_for_backward(s, y)
 
     @staticmethod
-    def backward(ctx, grad):
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         s, y = ctx.saved_tensors
         return grad * (binary_entmax(s, ctx.alpha) - y), None, None

@@ -1,10 +1,14 @@
 """An encoder to a distribution of latent variables, and a decoder to scores."""
 
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import torch
+from torch import Tensor
 
 from ._beta_gaussian import BetaGaussian
+
+Loss = Callable[[Tensor, Tensor], Tensor]  # of scores and target, a number a row
 
 
 class VariationalNetwork(torch.nn.Module):
@@ -22,33 +26,39 @@ class VariationalNetwork(torch.nn.Module):
         The family of the posterior: Gaussian for 1, of finite support above.
     """
 
-    def __init__(self, encoder_sizes, decoder_sizes, activation, alpha):
+    def __init__(
+        self,
+        encoder_sizes: Sequence[int],
+        decoder_sizes: Sequence[int],
+        activation: type[torch.nn.Module],
+        alpha: float,
+    ) -> None:
         super().__init__()
         *sizes, self.n_components = encoder_sizes
         self.encoder = _perceptron([*sizes, 2 * self.n_components], activation)
         self.decoder = _perceptron(decoder_sizes, activation)
         self.alpha = alpha
 
-    def prior(self, n_samples):
+    def prior(self, n_samples: int) -> BetaGaussian:
         """Return rows of the distribution that the divergence of a posterior is to."""
         zeros = self.decoder[0].weight.new_zeros(n_samples, self.n_components)
         return BetaGaussian(zeros, zeros + 1, self.alpha, validate_args=False)
 
-    def posterior(self, inputs):
+    def posterior(self, inputs: Tensor) -> BetaGaussian:
         """Return the distribution of the latent variables of each row."""
         loc, log_scale = self.encoder(inputs).chunk(2, dim=-1)
         return BetaGaussian(loc, log_scale.exp(), self.alpha, validate_args=False)
 
-    def free_energies(self, inputs, target, loss, beta):
+    def free_energies(self, inputs: Tensor, target: Tensor, loss: Loss, beta: float) -> Tensor:
         """Return the free energy of each row, with one draw of its latent variables."""
         posterior = self.posterior(inputs)
         reconstruction = loss(self.decoder(posterior.rsample()), target)
         return reconstruction + beta * posterior.fenchel_young_divergence().sum(-1)
 
 
-def _perceptron(sizes, activation):
+def _perceptron(sizes: Sequence[int], activation: type[torch.nn.Module]) -> torch.nn.Sequential:
     """Return linear layers with activations between them."""
-    layers = []
+    layers: list[torch.nn.Module] = []
     for inputs, outputs in pairwise(sizes):
         layers += [torch.nn.Linear(inputs, outputs), activation()]
     return torch.nn.Sequential(*layers[:-1])

@@ -1,7 +1,11 @@
 """Units of a layer in strict order, and how far a layer is from being singular."""
 
+from functools import partial
+
 import torch
 from sklearn.utils import Bunch
+from torch import Tensor
+from torch.nn import Linear
 from torch.nn.utils import parametrize
 
 
@@ -61,14 +65,15 @@ class OrderedUnits(torch.nn.Module):
             [ 2.0000]])
     """
 
-    def __init__(self, input_index=0, *, clearance=0.01, odd=False):
+    def __init__(self, input_index: int = 0, *, clearance: float = 0.01, odd: bool = False) -> None:
         super().__init__()
         if not 0 < clearance < torch.inf:
             raise ValueError(f"clearance must be positive and finite, not {clearance}.")
         self.input_index, self.odd = input_index, odd
+        self.clearance: Tensor
         self.register_buffer("clearance", torch.tensor(clearance, dtype=torch.float64))
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         """Return the parameters, for the module's representation.
 
         Returns
@@ -78,7 +83,7 @@ class OrderedUnits(torch.nn.Module):
         """
         return f"input_index={self.input_index}, clearance={self.clearance:g}, odd={self.odd}"
 
-    def forward(self, raw):
+    def forward(self, raw: Tensor) -> Tensor:
         """Return the weights.
 
         Parameters
@@ -97,7 +102,7 @@ class OrderedUnits(torch.nn.Module):
             steps = torch.cat([column[:1], steps[1:]])
         return self._with_column(raw, _strictly_rising(steps.cumsum(0)))
 
-    def right_inverse(self, weight):
+    def right_inverse(self, weight: Tensor) -> Tensor:
         """Return what gives these weights.
 
         Parameters
@@ -130,7 +135,7 @@ class OrderedUnits(torch.nn.Module):
             deltas = torch.cat([column[:1], deltas[1:]])
         return self._with_column(weight, deltas)
 
-    def _check_clearance(self, column):
+    def _check_clearance(self, column: Tensor) -> None:
         """Refuse a clearance that added to these weights leaves them as they are."""
         numbers, largest = torch.finfo(column.dtype), float(column.detach().abs().max())
         least = max(numbers.eps * largest, 1e4 * numbers.tiny)
@@ -140,12 +145,12 @@ class OrderedUnits(torch.nn.Module):
                 f"weights of up to {largest:g}: take {2 * least:.2g} or more, or float64."
             )
 
-    def _with_column(self, matrix, column):
+    def _with_column(self, matrix: Tensor, column: Tensor) -> Tensor:
         index = torch.tensor([self.input_index % matrix.shape[1]], device=matrix.device)
         return matrix.index_copy(1, index, column[:, None])
 
 
-def _strictly_rising(values):
+def _strictly_rising(values: Tensor) -> Tensor:
     """Return each value, or the float next to the one before where it is not above that.
 
     Read as whole numbers, floats are in their own order, the negative ones after a reflection.
@@ -159,7 +164,14 @@ def _strictly_rising(values):
     return values + (moved - values).detach()
 
 
-def relative_units(layer, following=None, *, input_index=0, clearance=0.01, odd=False):
+def relative_units(
+    layer: Linear,
+    following: Linear | None = None,
+    *,
+    input_index: int = 0,
+    clearance: float = 0.01,
+    odd: bool = False,
+) -> Linear:
     """Sort the units of a linear layer and keep them in strict order from then on.
 
     What the network computes stays the same, up to gaps that grow to the clearance, if
@@ -240,8 +252,9 @@ def relative_units(layer, following=None, *, input_index=0, clearance=0.01, odd=
     return layer
 
 
-@torch.no_grad()
-def singularity_distances(layer, following=None, *, odd=False):
+def singularity_distances(
+    layer: Linear, following: Linear | None = None, *, odd: bool = False
+) -> Bunch:
     """Return the distances of a linear layer to where its units are not identifiable.
 
     A unit is its weights and bias, one vector. Where two units coincide (overlap), only the sum
@@ -302,15 +315,16 @@ def singularity_distances(layer, following=None, *, odd=False):
     (0, 1)
     """
     _check_layers(layer, following)
-    bias = [] if layer.bias is None else [layer.bias[:, None]]
-    units = torch.cat([layer.weight, *bias], dim=1)
-    exact = {"compute_mode": "donot_use_mm_for_euclid_dist"}
-    overlap = torch.cdist(units, units, **exact)
-    if odd:
-        overlap = torch.minimum(overlap, torch.cdist(units, -units, **exact))
-    elimination = layer.weight.norm(dim=1)
-    if following is not None:
-        elimination = torch.minimum(elimination, following.weight.norm(dim=0))
+    with torch.no_grad():
+        bias = [] if layer.bias is None else [layer.bias[:, None]]
+        units = torch.cat([layer.weight, *bias], dim=1)
+        distances = partial(torch.cdist, units, compute_mode="donot_use_mm_for_euclid_dist")
+        overlap = distances(units)
+        if odd:
+            overlap = torch.minimum(overlap, distances(-units))
+        elimination = layer.weight.norm(dim=1)
+        if following is not None:
+            elimination = torch.minimum(elimination, following.weight.norm(dim=0))
     closest = None
     if len(units) > 1:
         apart = overlap.clone().fill_diagonal_(torch.inf)
@@ -318,10 +332,10 @@ def singularity_distances(layer, following=None, *, odd=False):
     return Bunch(overlap=overlap, elimination=elimination, closest=closest)
 
 
-def _check_layers(layer, following):
+def _check_layers(layer: Linear, following: Linear | None) -> None:
     """Refuse what are not linear layers, one behind the other."""
     for one in [layer] if following is None else [layer, following]:
-        if not isinstance(one, torch.nn.Linear):
+        if not isinstance(one, Linear):
             raise TypeError(f"A layer must be a torch.nn.Linear, not a {type(one).__name__}.")
     if following is not None and following.weight.shape[1] != len(layer.weight):
         raise ValueError(

@@ -1,20 +1,22 @@
 """The training of a network by Adam: what a fit makes, and what it can go on from."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from ._networks import VariationalNetwork
+from ._networks import Loss, VariationalNetwork
 
-Batches = Iterable[tuple[torch.Tensor, torch.Tensor]]
-Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+Batches = Iterable[tuple[Tensor, Tensor]]  # inputs and target
 _GENERATOR = Lock()
+_with_gradients = partial(torch.inference_mode, False)  # also within a caller's no_grad
 
 
 @dataclass
@@ -43,23 +45,22 @@ class Training:
     validation_losses: list[float] = field(default_factory=list)
 
     @classmethod
-    @torch.inference_mode(False)  # also within a caller's no_grad or inference_mode
     def begin(
         cls, draw: Callable[[], VariationalNetwork], random_state: np.random.RandomState
     ) -> "Training":
         """Draw a network."""
         score_seed = int(random_state.randint(2**31))
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        with seeded(random_state):
+        with _with_gradients(), seeded(random_state):
             network = draw().to(device, torch.float32)
         return cls(network, random_state, score_seed)
 
     @classmethod
-    @torch.inference_mode(False)
-    def resume(cls, attributes: dict[str, Any]) -> "Training":
+    def resume(cls, attributes: Mapping[str, Any]) -> "Training":
         """Return a copy of what was published, to go on from."""
         names = ("network_", "_random_state", "_score_seed", "_adam", "losses_")
-        return cls(*deepcopy([attributes[name] for name in (*names, "validation_losses_")]))
+        with _with_gradients():
+            return cls(*deepcopy([attributes[name] for name in (*names, "validation_losses_")]))
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that an estimator has of this."""
@@ -73,7 +74,6 @@ class Training:
             "_score_seed": self.score_seed,
         }
 
-    @torch.inference_mode(False)
     def descend(
         self,
         n_rows: int,
@@ -83,11 +83,12 @@ class Training:
         learning_rate: float,
     ) -> float:
         """Take one step of Adam a batch, in random order; return the mean free energy."""
-        parameters, total = list(self.network.parameters()), 0.0
+        parameters = list(self.network.parameters())
         if self.adam is None or not _same(self.adam.param_groups[0]["params"], parameters):
             self.adam = torch.optim.Adam(parameters, fused=True)
         self.adam.param_groups[0]["lr"] = learning_rate
-        with seeded(self.random_state):
+        total: Tensor | float = 0.0
+        with _with_gradients(), seeded(self.random_state):
             for inputs, target in batches(torch.randperm(n_rows).numpy()):
                 energy = self.network.free_energies(inputs, target, loss, beta).sum()
                 self.adam.zero_grad()
@@ -98,18 +99,17 @@ class Training:
         return self.losses[-1]
 
 
-def _same(tensors: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
+def _same(tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
     """Whether two lists hold the same objects: not so where a user changed a network's layers."""
     return [id(tensor) for tensor in tensors] == [id(tensor) for tensor in others]
 
 
-@torch.no_grad()
 def mean_free_energy(
     network: VariationalNetwork, batches: Batches, loss: Loss, beta: float, seed: int
 ) -> float:
     """Return the mean free energy of the rows of all batches, with the same draws each time."""
     total, n_rows = 0.0, 0
-    with seeded(np.random.RandomState(seed)):
+    with torch.no_grad(), seeded(np.random.RandomState(seed)):
         for inputs, target in batches:
             energies = network.free_energies(inputs, target, loss, beta)
             total += energies.sum(dtype=torch.float64).item()

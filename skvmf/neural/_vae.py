@@ -1,15 +1,18 @@
 """Variational autoencoders of images, with posteriors and observations of finite support."""
 
+from collections.abc import Sequence
 from numbers import Real
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from .._sklearn import Interval, StrOptions, validate_data
-from ._autoencoder import Autoencoder
+from ._autoencoder import Array, Autoencoder
 from ._entmax import binary_entmax
 from ._losses import BinaryEntmaxLoss
-from ._networks import VariationalNetwork
+from ._networks import Loss, VariationalNetwork
 
 LATENTS = {"gaussian": 1.0, "triweight": 4 / 3, "biweight": 1.5, "epanechnikov": 2.0}
 ROUNDING = 1e-6  # what scaling in float32 may exceed 1 by
@@ -121,23 +124,23 @@ class FenchelYoungVAE(Autoencoder):
 
     def __init__(
         self,
-        n_components=32,
+        n_components: int = 32,
         *,
-        latent="gaussian",
-        observation="bernoulli",
-        entmax_alpha=2.0,
-        beta=1.0,
-        hidden_layer_sizes=(512, 256),
-        batch_size=64,
-        learning_rate=1e-3,
-        max_epochs=50,
-        early_stopping=False,
-        validation_fraction=0.1,
-        n_epochs_no_change=5,
-        random_state=None,
-        verbose=0,
-        verbose_interval=1,
-    ):
+        latent: str = "gaussian",
+        observation: str = "bernoulli",
+        entmax_alpha: float = 2.0,
+        beta: float = 1.0,
+        hidden_layer_sizes: Sequence[int] = (512, 256),
+        batch_size: int = 64,
+        learning_rate: float = 1e-3,
+        max_epochs: int = 50,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_epochs_no_change: int = 5,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+        verbose_interval: int = 1,
+    ) -> None:
         self.n_components = n_components
         self.latent = latent
         self.observation = observation
@@ -154,10 +157,10 @@ class FenchelYoungVAE(Autoencoder):
         self.verbose = verbose
         self.verbose_interval = verbose_interval
 
-    def _rows(self, X, reset):
+    def _rows(self, X: Any, reset: bool) -> Any:
         return self._in_range(validate_data(self, X, dtype=[np.float32, np.float64], reset=reset))
 
-    def _in_range(self, X):
+    def _in_range(self, X: Array) -> Array:
         low, high = X.min(), X.max()
         if low < -ROUNDING or high > 1 + ROUNDING:
             raise ValueError(
@@ -167,21 +170,21 @@ class FenchelYoungVAE(Autoencoder):
             )
         return X
 
-    def _batch(self, X, device):
+    def _batch(self, X: Any, device: torch.device) -> tuple[Tensor, Tensor]:
         values = torch.from_numpy(X.astype(np.float32, order="C")).clamp_(0, 1).to(device)
         return values, values
 
-    def _network(self, n_features):
+    def _network(self, n_features: int) -> VariationalNetwork:
         sizes = [n_features, *self.hidden_layer_sizes, self.n_components]
         return VariationalNetwork(sizes, sizes[::-1], torch.nn.ReLU, LATENTS[self.latent])
 
     @property
-    def _alpha(self):
+    def _alpha(self) -> float:
         return 1.0 if self.observation == "bernoulli" else self.entmax_alpha
 
-    def _loss(self):
+    def _loss(self) -> Loss:
         loss = BinaryEntmaxLoss(self._alpha, reduction="none")
         return lambda scores, target: loss(scores, target).sum(-1)
 
-    def _observed(self, scores):
-        return binary_entmax(scores, self._alpha).cpu()
+    def _observed(self, scores: Tensor) -> Tensor:
+        return binary_entmax(scores, self._alpha)
