@@ -143,7 +143,7 @@ class Autoencoder(
             With parameters of shape (n_samples, n_components), without gradients. Its draws come
             from torch's global generator, not from `random_state`.
         """
-        check_is_fitted(self)
+        self._check_ready()
         batches = self._batches(self._rows(X, reset=False), device_of(self.network_))
         with torch.no_grad():
             parts = [self.network_.posterior(inputs) for inputs, _ in batches]
@@ -178,7 +178,7 @@ class Autoencoder(
         ndarray of shape (n_samples, n_features), float32
             The decoder's probabilities.
         """
-        check_is_fitted(self)
+        self._check_ready()
         X = X.detach().cpu() if isinstance(X, torch.Tensor) else X
         X = check_array(X, dtype=np.float32, ensure_min_samples=0, input_name="X")
         n_components = self._n_features_out
@@ -203,7 +203,7 @@ class Autoencoder(
             The decoder's probabilities. The prior is what the posterior is drawn to: the
             standard one of its family.
         """
-        check_is_fitted(self)
+        self._check_ready()
         check_count(n_samples, "n_samples")
         with seeded(check_random_state(self.random_state)):
             return self._decoded(self.network_.prior(n_samples).sample())
@@ -244,10 +244,15 @@ class Autoencoder(
         >>> search.fit(load_digits().data / 16).best_params_
         {'beta': 0.01}
         """
-        check_is_fitted(self)
+        self._check_ready()
         rows = self._rows(X, reset=False)
         free_energy = self._free_energy(self.network_, rows, self._score_seed)
         return -free_energy if np.isfinite(free_energy) else -np.inf
+
+    def _check_ready(self) -> None:
+        """Raise where there is no network, or parameters set after the fit are none."""
+        check_is_fitted(self)
+        self._validate_params()
 
     def _checked(self, X: Any, new: bool) -> tuple[Any, dict[str, Any]]:
         """Return rows, and the attributes that describe their features.

@@ -8,6 +8,8 @@ from torch import Tensor
 from torch.nn import Linear
 from torch.nn.utils import parametrize
 
+from ._entmax import widened
+
 
 class OrderedUnits(torch.nn.Module):
     """Relative parametrization of a weight matrix: units in strict order along one input.
@@ -274,7 +276,7 @@ def singularity_distances(
     Returns
     -------
     bunch : :class:`~sklearn.utils.Bunch`
-        With the entries
+        Of half precision in float32, with the entries
 
         overlap : Tensor of shape (n_units, n_units)
             Euclidean distance between each two units, or to the nearer of the unit and its
@@ -317,14 +319,14 @@ def singularity_distances(
     _check_layers(layer, following)
     with torch.no_grad():
         bias = [] if layer.bias is None else [layer.bias[:, None]]
-        units = torch.cat([layer.weight, *bias], dim=1)
+        units = widened(torch.cat([layer.weight, *bias], dim=1))
         distances = partial(torch.cdist, units, compute_mode="donot_use_mm_for_euclid_dist")
         overlap = distances(units)
         if odd:
             overlap = torch.minimum(overlap, distances(-units))
-        elimination = layer.weight.norm(dim=1)
+        elimination = widened(layer.weight).norm(dim=1)
         if following is not None:
-            elimination = torch.minimum(elimination, following.weight.norm(dim=0))
+            elimination = torch.minimum(elimination, widened(following.weight).norm(dim=0))
     closest = None
     if len(units) > 1:
         apart = overlap.clone().fill_diagonal_(torch.inf)

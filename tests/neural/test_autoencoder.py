@@ -417,6 +417,22 @@ def test_bad_parameters_are_refused(new, name, value, method):
         getattr(new().set_params(**{name: value}), method)(X)
 
 
+@pytest.mark.parametrize("method", ["transform", "inverse_transform", "score", "posterior"])
+def test_bad_parameters_are_refused_after_a_fit_too(new, method):
+    model = new(max_epochs=0).fit(X)
+    rows = X if method != "inverse_transform" else np.zeros((2, 3))
+    for name, value in (("beta", -1.0), ("entmax_alpha", 0.5), ("batch_size", "all")):
+        with pytest.raises(ValueError, match=f"'{name}' parameter"):
+            getattr(clone_with(model, **{name: value}), method)(rows)
+    with pytest.raises(ValueError, match="'beta' parameter"):
+        clone_with(model, beta=np.inf).sample()
+
+
+def clone_with(model, **options):
+    """A fitted model with other parameters."""
+    return deepcopy(model).set_params(**options)
+
+
 def test_one_row_cannot_be_held_out(new):
     with pytest.raises(ValueError, match="holds out 1 of n_samples=1: nothing is left"):
         new(early_stopping=True).fit(X[:1])

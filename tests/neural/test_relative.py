@@ -268,6 +268,16 @@ def test_distances_by_brute_force(odd, bias):
     assert not found.overlap.requires_grad
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_distances_of_half_precision_are_in_float32(dtype):
+    net = network(Tanh).to(dtype)
+    found = singularity_distances(net[0], net[2], odd=True)
+    expected = singularity_distances(net.float()[0], net[2], odd=True)
+    assert torch.equal(found.overlap, expected.overlap)
+    assert torch.equal(found.elimination, expected.elimination)
+    assert found.closest == expected.closest
+
+
 def test_distances_keep_their_digits():
     """Units of size one whose difference is much smaller than its square's rounding."""
     layer = Linear(40, 30, bias=False).double()
