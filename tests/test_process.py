@@ -1,9 +1,15 @@
-"""What a process sees: memory, compiled code kept or not, the cost of an import."""
+"""What a process sees: memory, Ctrl-C, compiled code kept or not, the cost of an import."""
 
 import os
+import queue
+import random
+import signal
 import subprocess
 import sys
+import threading
+import time
 import tracemalloc
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -18,6 +24,32 @@ import numpy as np
 from skvmf import VonMisesFisherMixture
 X = np.random.default_rng(0).normal(size=(50, 3))
 print(VonMisesFisherMixture(2, random_state=0, tol=0.1).fit(X).means_.shape)
+"""
+
+INTERRUPTED = """
+import threading
+import numpy as np
+from threadpoolctl import ThreadpoolController, threadpool_limits
+from skvmf import VonMisesFisherMixture
+
+blas = ThreadpoolController().select(user_api="blas").lib_controllers
+other = threading.Thread(target=threadpool_limits, args=(3, "blas"))
+other.start()
+other.join()
+before = [library.num_threads for library in blas]
+X = np.random.default_rng(0).normal(size=(9000, 3))  # three blocks
+mixture = VonMisesFisherMixture(2, random_state=0, max_iter=3, tol=0)
+
+mixture.fit(X)
+print("ready", flush=True)
+while True:
+    try:
+        while True:
+            mixture.fit(X)
+    except KeyboardInterrupt:
+        pass
+    left = [library.num_threads for library in blas]
+    print("right" if left == before else f"{left} for {before}", flush=True)
 """
 
 
@@ -63,6 +95,37 @@ def test_memory_of_a_sparse_fit_is_one_copy():
     options = dict(init_params="random", max_iter=1, random_state=0)
     peak = peak_mib(lambda: VonMisesFisherMixture(K, **options).fit(X))
     assert peak < size + 32 + 8 * K * 3000 * 8 / 2**20
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT for one process")
+def test_interrupted_fits_leave_the_threads_of_blas_as_they_were():
+    rng = random.Random(0)
+    answers = queue.SimpleQueue()
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", INTERRUPTED],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # some Ctrl-C end in a callback, which says so and goes on
+        text=True,
+    ) as child:
+        reader = threading.Thread(target=lambda: [answers.put(line) for line in child.stdout])
+        reader.start()
+        try:
+            assert answers.get(timeout=300) == "ready\n"
+            for _ in range(60):
+                time.sleep(rng.uniform(0, 0.03))
+                assert answer_to_interrupt(child, answers) == "right\n"
+        finally:
+            child.kill()
+            reader.join()
+
+
+def answer_to_interrupt(child, answers):
+    """Press Ctrl-C until the process answers."""
+    for _ in range(10):
+        child.send_signal(signal.SIGINT)
+        with suppress(queue.Empty):
+            return answers.get(timeout=6)
+    return "no answer"
 
 
 def test_compiled_code_is_kept_and_can_be_turned_off(tmp_path):

@@ -65,7 +65,7 @@ def run_em(
     """
     bounds: list[float] = []
     comparable = False
-    with workers():
+    with workers() as crew, crew:
         for n_iter in range(max_iter + 1):
             stats = rows.fold(partial(model.expect, params))
             bounds.append(model.lower_bound(stats, params))

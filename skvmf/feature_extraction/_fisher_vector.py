@@ -232,7 +232,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         if are_arrays(X):
             bags = BagList(X, self.mixture_.n_features_in_)
             features = np.empty((len(bags), encoder.n_features), dtype=bags.dtype)
-            with workers():
+            with workers() as crew, crew:
                 for span, block in bags.blocks():
                     try:
                         encoder.encode(block, features[span])
@@ -249,7 +249,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         X = self._counts(X, self.embeddings_, reset=False)
         bags = Bags.from_counts(X, self.embeddings_, self._present)
         features = np.empty((len(bags), encoder.n_features), dtype=X.dtype)
-        with workers():
+        with workers() as crew, crew:
             encoder.encode(bags, features)
         return features
 

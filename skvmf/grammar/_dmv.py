@@ -35,7 +35,7 @@ TaggedSentences = Sequence[Sequence[str] | Sequence[int] | Array]
 Trees = Sequence[Sequence[int] | Array]
 
 
-class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimator):  # type: ignore[misc]
+class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimator):
     """Dependency model with valence: a grammar learnt from tagged sentences without trees.
 
     The model generates a projective dependency tree from the top (Klein and Manning, 2004).
@@ -294,7 +294,7 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         tags, sentences = self._learn_tags(X)
         heads = None if y is None else check_trees(y, sentences.offsets)
         model = DependencyModel(self._estimate(len(tags)), self.temperature)
-        with Progress(self, {"X": X, "y": y}, max_stages=1) as progress:
+        with workers() as crew, crew, Progress(self, {"X": X, "y": y}, max_stages=1) as progress:
             if heads is None:
                 result = self._climb(model, sentences, tags, progress)
             else:

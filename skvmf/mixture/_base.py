@@ -112,7 +112,7 @@ class BaseMixture(
             If the data or a parameter cannot be used; the message says why.
         """
         data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        with all_or_nothing(self), workers():
+        with all_or_nothing(self), workers() as crew, crew:
             warm = self._is_warm()
             X = self._validated(X, reset=not warm)
             self._check_data(X)

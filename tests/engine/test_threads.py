@@ -1,19 +1,57 @@
-"""The ordered fold: same sum for any number of threads, and a polite guest in the process."""
+"""The ordered fold and the pin on BLAS: the same sum for any number of threads, in any order.
 
+Ctrl-C is played by a profile function: it runs where the interpreter looks for a signal, at the
+start of every function and after every call of a built-in, and what it raises is raised there.
+"""
+
+import ast
 import os
+import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
 from joblib import Parallel, cpu_count, delayed
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
+from skvmf._engine import threads
 from skvmf._engine.threads import ordered_fold, workers
+
+BLAS = ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 def blas_threads():
-    return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+    return [library.num_threads for library in BLAS]
+
+
+def elsewhere(function):
+    """Return what a function answers in another thread, which is gone by then."""
+    with ThreadPoolExecutor(1) as other:
+        return other.submit(function).result(timeout=60)
+
+
+@pytest.fixture
+def before():
+    """What BLAS is allowed: four threads, by the word of a thread that is gone."""
+    found = blas_threads()
+    elsewhere(lambda: threadpool_limits(4, user_api="blas"))
+    yield blas_threads()
+    elsewhere(lambda: threadpool_limits(max(found, default=1), user_api="blas"))
+
+
+def assert_nobody_is_here():
+    assert not threads._workers._users
+    assert threads._workers._pool is None
+    assert not vars(threads._workers._here)
+    assert elsewhere(threads_of_a_fold) == max(blas_threads(), default=os.cpu_count())
+
+
+def threads_of_a_fold():
+    with workers() as crew, crew:
+        return 1 if crew.pool is None else crew.pool.n_threads
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 4])
@@ -22,67 +60,369 @@ def test_parts_are_added_in_order(n_threads):
         assert ordered_fold(lambda block: [block], range(50)) == list(range(50))
 
 
-def test_blas_is_pinned_inside_and_restored_outside():
-    with threadpool_limits(2, user_api="blas"):
-        before = blas_threads()
-        with workers():
+def test_blas_is_pinned_inside_and_restored_outside(before):
+    with workers() as crew, crew:
+        assert set(blas_threads()) == {1}
+        with workers() as inner, inner:
             assert set(blas_threads()) == {1}
-            with workers():
-                assert set(blas_threads()) == {1}
-            assert set(blas_threads()) == {1}
+            assert inner.pool is crew.pool
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
+    assert_nobody_is_here()
+
+
+def test_every_use_in_the_package_can_be_left_twice(root):
+    uses = []
+    for path in (root / "skvmf").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            items = [ast.unparse(item) for item in getattr(node, "items", [])]
+            for i, item in enumerate(items):
+                if item.startswith("workers()"):
+                    uses.append(path.name)
+                    assert items[i:] == ["workers() as crew", "crew"], path
+    assert len(uses) >= 5
+
+
+class TestOrders:
+    """Threads that live on enter and leave in every order."""
+
+    @pytest.fixture
+    def people(self):
+        """The main thread (None) and threads that live through the test."""
+        with ExitStack() as stack:
+            pools = [stack.enter_context(ThreadPoolExecutor(1)) for _ in range(3)]
+            yield [None, *pools]
+
+    def play(self, order, people, contexts, expected, folding=True):
+        """Enter at a name's first place in the order and leave at its second; maybe fold then."""
+        inside = []
+        for name in order:
+            if name in inside:
+                inside.remove(name)
+                done(people[name], contexts[name].__exit__, None, None, None)
+            else:
+                inside.append(name)
+                done(people[name], contexts[name].__enter__)
+                assert name == "L" or set(blas_threads()) == {1}, order
+            if not set(inside) & {"A", "B", "C"}:
+                assert blas_threads() == expected(inside), order
+            elif folding:
+                done(people[name], ordered_fold, lambda block: block, range(3))
+        assert_nobody_is_here()
+
+    @pytest.mark.parametrize("names", ["AB", "ABC"])
+    @pytest.mark.parametrize("main", [True, False])
+    def test_all_leave_the_limit_as_it_was(self, before, people, names, main):
+        here = dict(zip("ABC", people if main else people[1:], strict=False))
+        for order in interleavings(names * 2):
+            contexts = {name: workers() for name in names}
+            self.play(order, here, contexts, lambda inside: before)
+
+    @pytest.mark.parametrize("folding", [True, False])
+    @pytest.mark.parametrize("main", ["A", "L", ""])
+    def test_a_limit_of_the_user_holds_until_lifted(self, before, people, main, folding):
+        here = dict(zip("ABL", people[1:], strict=True)) | ({main: None} if main else {})
+        for order in interleavings("AABBL"):
+            limit = PendingLimit(3)
+            contexts = {"A": workers(), "B": workers(), "L": limit}
+            self.play(
+                ("L", *order),
+                here,
+                contexts,
+                lambda inside: [3 for _ in before] if "L" in inside else before,
+                folding,
+            )
+
+    def test_a_limit_set_and_lifted_meanwhile_changes_nothing(self, before):
+        with workers() as crew, crew:
+            with threadpool_limits(3, user_api="blas"):
+                assert ordered_fold(lambda block: blas_threads(), range(1)) == [1 for _ in before]
         assert blas_threads() == before
 
 
-def test_an_exception_in_a_block_is_raised_and_the_limit_restored():
+class PendingLimit:
+    """`threadpool_limits` as a user writes it, set on entering."""
+
+    def __init__(self, limit):
+        self.limit = limit
+
+    def __enter__(self):
+        self.context = threadpool_limits(self.limit, user_api="blas")
+        self.context.__enter__()
+
+    def __exit__(self, *exc):
+        self.context.__exit__(*exc)
+
+
+def done(person, function, *args):
+    """Let a thread do something; None is this one."""
+    return function(*args) if person is None else person.submit(function, *args).result(60)
+
+
+def interleavings(letters):
+    """Every order of the letters, once."""
+    if not letters:
+        yield ()
+    for first in sorted(set(letters)):
+        for rest in interleavings(letters.replace(first, "", 1)):
+            yield (first, *rest)
+
+
+def interrupted(action, at):
+    """Do something with a Ctrl-C at one of its moments; return whether it had so many."""
+    moments = 0
+
+    def look(frame, event, arg):
+        nonlocal moments
+        # a weak reference's callback can raise nothing
+        if event in ("call", "c_return") and frame.f_code.co_name != "weakref_cb":
+            moments += 1
+            if moments == at:
+                raise KeyboardInterrupt
+
+    try:
+        sys.setprofile(look)
+        action()
+    except KeyboardInterrupt:
+        return True
+    except RuntimeError as error:  # what a Condition of the standard library makes of some
+        return isinstance(error.__context__, KeyboardInterrupt)
+    finally:
+        sys.setprofile(None)
+    return False
+
+
+class TestInterrupts:
+    """Wherever Ctrl-C comes, the limit is restored, nobody is counted and nothing runs on."""
+
+    @pytest.fixture
+    def profile(self):
+        """Give the profile function back to who had one, as a measurement of coverage."""
+        earlier = sys.getprofile()
+        yield
+        sys.setprofile(earlier)
+
+    def enter_and_leave(self):
+        with workers() as crew, crew:
+            pass
+
+    def test_between_entering_and_leaving(self, before, profile):
+        self.enter_and_leave()  # the libraries are known from here on
+        at = 0
+        while interrupted(self.enter_and_leave, at := at + 1):
+            assert blas_threads() == before, at
+            assert_nobody_is_here()
+        assert at > 20
+
+    def test_at_the_first_use_of_the_process(self, before, profile, monkeypatch):
+        for at in range(1, 10_000, 20):
+            monkeypatch.setattr(threads, "_workers", threads._Workers())
+            came = interrupted(self.enter_and_leave, at)
+            assert blas_threads() == before, at
+            assert_nobody_is_here()
+            if not came:
+                break
+        assert at > 100
+
+    def test_while_another_thread_stays(self, before, profile):
+        with ThreadPoolExecutor(1) as other:
+            crew = other.submit(lambda: workers().__enter__()).result(60)
+            for at in range(1, 10_000):
+                if not interrupted(self.enter_and_leave, at):
+                    break
+                assert set(blas_threads()) == {1}, at
+                assert threads._workers._users == {crew}
+            other.submit(crew.__exit__).result(60)
+        assert at > 20
+        assert blas_threads() == before
+        assert_nobody_is_here()
+
+    def test_in_a_fold(self, before, profile):
+        for at in range(1, 10_000, 3):
+            work = Work()
+            with workers() as crew, crew:
+                came = interrupted(lambda work=work: ordered_fold(work, range(12)), at)
+                work.closed = True
+                assert not work.inside, at
+            assert not work.late, at
+            assert blas_threads() == before, at
+            assert_nobody_is_here()
+            if not came:
+                break
+        assert at > 100
+
+
+class Work:
+    """A function of blocks that knows which are in work and which began too late."""
+
+    def __init__(self):
+        self.inside, self.late, self.closed = set(), [], False
+
+    def __call__(self, block):
+        if self.closed:
+            self.late.append(block)
+        self.inside.add(block)
+        time.sleep(1e-5)  # let the others in
+        self.inside.remove(block)
+        return block
+
+
+def test_an_exception_in_a_block_is_raised_when_no_block_runs(before):
+    work = Work()
+
     def fail_at_seven(block):
         if block == 7:
             raise RuntimeError("block seven")
+        return work(block)
+
+    with pytest.raises(RuntimeError, match="block seven"):
+        ordered_fold(fail_at_seven, range(20))
+    work.closed = True
+    assert not work.inside
+    assert blas_threads() == before
+    assert_nobody_is_here()
+    assert not work.late
+
+
+class Part:
+    """A part that counts how many of its kind are alive."""
+
+    alive = most = 0
+    lock = threading.Lock()
+
+    def __init__(self):
+        with Part.lock:
+            Part.alive += 1
+            Part.most = max(Part.most, Part.alive)
+
+    def __del__(self):
+        with Part.lock:
+            Part.alive -= 1
+
+    def __iadd__(self, other):
+        time.sleep(1e-3)  # adding is slower than making a part
+        return self
+
+
+@pytest.mark.parametrize("n_threads", [2, 4])
+def test_few_parts_are_alive_at_a_time(n_threads):
+    Part.alive = Part.most = 0
+    with threadpool_limits(n_threads, user_api="blas"):
+        ordered_fold(lambda block: Part(), range(60))
+    assert 2 <= Part.most <= n_threads + 2
+
+
+@pytest.mark.parametrize("n_threads", [2, 4])
+def test_few_blocks_begin_before_the_first_is_done(n_threads):
+    begun = []
+
+    def work(block):
+        begun.append(block)
+        if block == 0:
+            while len(begun) < n_threads + 1:
+                time.sleep(1e-3)
+            time.sleep(0.05)  # for more to begin, if they can
+            begun.append("first done")
         return block
 
-    with threadpool_limits(3, user_api="blas"):
-        before = blas_threads()
-        with pytest.raises(RuntimeError, match="block seven"):
-            ordered_fold(fail_at_seven, range(20))
-        assert blas_threads() == before
+    with threadpool_limits(n_threads, user_api="blas"):
+        assert ordered_fold(work, range(40)) == sum(range(40))
+    assert set(begun[: begun.index("first done")]) == set(range(n_threads + 1))
 
 
-def test_overlapping_folds_leave_the_limit_as_it_was():
-    before = blas_threads()
+class OwnLimits:
+    """A library whose limit is each thread's own, as MKL's."""
+
+    def __init__(self):
+        self.local = threading.local()
+
+    @property
+    def num_threads(self):
+        return getattr(self.local, "limit", 4)
+
+    def set_num_threads(self, limit):
+        self.local.limit = limit
+
+
+def test_limits_of_each_thread_are_restored_in_each_thread(monkeypatch):
+    library = OwnLimits()
+    library.set_num_threads(3)
+    monkeypatch.setattr(threads, "_workers", threads._Workers())
+    threads._workers._libraries = [library]
+
+    def limits(block):
+        return [library.num_threads]
+
+    with ThreadPoolExecutor(1) as other:
+        with workers() as crew, crew:
+            assert library.num_threads == 1
+            assert crew.pool.n_threads == 3
+            assert ordered_fold(limits, range(9)) == [1] * 9
+            user = other.submit(lambda: workers().__enter__()).result(60)
+            assert other.submit(limits, 0).result(60) == [1]
+        assert library.num_threads == 3
+        assert other.submit(limits, 0).result(60) == [1]
+        other.submit(user.__exit__).result(60)
+        assert other.submit(limits, 0).result(60) == [4]
+
+
+def test_overlapping_folds_share_the_workers(before):
     meet = threading.Barrier(2, timeout=30)
     sums = {}
 
     def work(name):
-        with workers():
+        with workers() as crew, crew:
             meet.wait()
             sums[name] = ordered_fold(lambda block: np.full(3, block), range(100)).sum()
             meet.wait()
 
-    threads = [threading.Thread(target=work, args=(name,)) for name in "ab"]
-    for thread in threads:
+    pair = [threading.Thread(target=work, args=(name,)) for name in "ab"]
+    for thread in pair:
         thread.start()
-    for thread in threads:
+    for thread in pair:
         thread.join()
     assert sums == {"a": 3 * 4950, "b": 3 * 4950}
-    # OpenBLAS may take the old limit only once the thread that set the new one is gone
-    for _ in range(100):
-        if blas_threads() == before:
-            break
-        time.sleep(0.05)
     assert blas_threads() == before
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_folds_too():
-    ordered_fold(lambda block: block, range(10))
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if ordered_fold(lambda block: block, range(10)) == 45 else 1)
-    assert os.waitpid(child, 0)[1] == 0
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+class TestForks:
+    """A child folds too, with the limit that the parent had before its fits."""
 
+    def exit_status(self, before):
+        child = os.fork()
+        if child == 0:
+            right = ordered_fold(lambda block: block, range(10)) == 45
+            os._exit(0 if right and blas_threads() == before else 1)
+        return os.waitpid(child, 0)[1]
 
-def threads_of_a_fold():
-    with workers() as pool:
-        return 1 if pool is None else pool._max_workers
+    def test_after_a_fold(self, before):
+        ordered_fold(lambda block: block, range(10))
+        assert self.exit_status(before) == 0
+
+    def test_in_the_middle_of_a_fit(self, before):
+        with workers() as crew, crew:
+            ordered_fold(lambda block: block, range(10))
+            assert self.exit_status(before) == 0
+            assert set(blas_threads()) == {1}
+        assert blas_threads() == before
+
+    def test_in_the_middle_of_another_threads_fit(self, before):
+        stop = threading.Event()
+
+        def fit():
+            while not stop.is_set():
+                ordered_fold(lambda block: block, range(10))
+
+        other = threading.Thread(target=fit)
+        other.start()
+        try:
+            assert [self.exit_status(before) for _ in range(8)] == [0] * 8
+        finally:
+            stop.set()
+            other.join()
+        assert blas_threads() == before
 
 
 def test_joblib_workers_do_not_oversubscribe():
