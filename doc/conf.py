@@ -2,6 +2,9 @@
 
 import os
 import re
+import runpy
+from importlib.util import find_spec
+from pathlib import Path
 
 import skvmf
 
@@ -18,7 +21,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "examples"]
+exclude_patterns = ["_build", "examples", "generated/files.rst"]
 templates_path = []
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
@@ -29,6 +32,8 @@ html_theme_options = {
 html_show_sourcelink = False
 
 autosummary_generate = True
+# Without PyTorch, a download of some hundred megabytes, its pages are made by their docstrings.
+autodoc_mock_imports = [] if find_spec("torch") else ["torch"]
 autodoc_typehints = "none"  # numpydoc sections say more
 numpydoc_show_class_members = True
 numpydoc_show_inherited_class_members = {}
@@ -51,5 +56,14 @@ def _keep_shapes_plain(app, what, name, obj, options, lines):
     lines[:] = [re.sub(r"(?<=[(, ])(\w+_)(?=[,)])", r"``\1``", line) for line in lines]
 
 
+def _list_files(app):
+    """Write the list of files that the page on the architecture includes."""
+    house = runpy.run_path(str(Path(app.srcdir, "contributing", "house.py")))
+    generated = Path(app.srcdir, "generated")
+    generated.mkdir(exist_ok=True)
+    (generated / "files.rst").write_text(house["file_list"](), encoding="utf-8")
+
+
 def setup(app):
+    app.connect("builder-inited", _list_files)
     app.connect("autodoc-process-docstring", _keep_shapes_plain, priority=400)

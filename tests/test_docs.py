@@ -56,7 +56,8 @@ def test_docstrings(name):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
-def test_pages(page):
+def test_pages(page, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / page.parent)  # pages of code have it beside them
     text = (ROOT / page).read_text(encoding="utf-8")
     if "from skvmf.neural" in text:
         pytest.importorskip("torch", reason="needs torch")

@@ -1,0 +1,303 @@
+"""What the pages for contributors build keeps its promises, and their pictures are of this code."""
+
+import ast
+import html
+import importlib
+import itertools
+import re
+from types import SimpleNamespace
+
+import mpmath as mp
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits
+
+from skvmf import VonMisesFisherMixture
+from skvmf._engine import contracts
+from skvmf._engine.em import run_em
+from skvmf._engine.mixture import MixtureModel
+from skvmf._engine.posterior import FenchelYoungPosterior
+from skvmf._engine.priors import ModifiedDirichlet
+from skvmf._engine.rows import make_rows
+from skvmf._engine.statistics import Params
+from skvmf._engine.updates import MapWeights
+from skvmf.mixture._initialization import Initialization
+
+from .conftest import ROOT
+from .mixture.checks import assert_bound_never_falls, assert_finite
+
+PAGES = ROOT / "doc" / "contributing"
+POSTERIORS = [(1.0, 1.0), (1.5, 1.0), (2.0, 3.0), (1.0, 0.0)]
+
+
+@pytest.fixture
+def built(monkeypatch):
+    """Return what the pages build: their modules' names in one place."""
+    monkeypatch.syspath_prepend(PAGES)
+    names = {}
+    for module in ["watson", "watson_mixture", "capped_weights"]:
+        names |= vars(importlib.import_module(module))
+    return SimpleNamespace(**names)
+
+
+def axial_rows(built, axes, size, kappa=20.0, seed=0):
+    rng = np.random.RandomState(seed)
+    X = np.vstack([built.draw(axis, kappa, size, rng) for axis in np.asarray(axes)])
+    return X, np.repeat(np.arange(len(axes)), size)
+
+
+# Axes.
+
+
+@pytest.mark.parametrize("dim", [2, 3, 4, 11, 100, 3000])
+def test_kummer_function_and_its_slope_agree_with_mpmath(built, dim):
+    ends = [200, 200.001, 2 * dim, 2 * dim + 0.001]  # where one series takes over from another
+    for kappa in [0.0, 1e-8, 0.1, 1.0, 30.0, *ends, 700.0, 1e4, 1e6]:
+        value, slope = built.log_kummer(kappa, dim)
+        with mp.workdps(50):
+            exact = mp.hyp1f1(0.5, mp.mpf(dim) / 2, kappa, maxterms=10**6)
+            exact_slope = mp.hyp1f1(1.5, mp.mpf(dim) / 2 + 1, kappa, maxterms=10**6) / exact / dim
+            assert abs(value - mp.log(exact)) <= 1e-13 * max(1, abs(mp.log(exact)))
+            assert abs(slope / exact_slope - 1) <= 1e-13
+        if kappa >= 0.1:
+            np.testing.assert_allclose(built.concentration(slope, dim), kappa, rtol=1e-7)
+
+
+def test_concentrations_stay_within_their_range(built):
+    assert built.concentration(1 / 3, 3) == 0
+    assert built.concentration(np.nextafter(1 / 3, 1), 3) == 0
+    for square in [1.0, 1 + 1e-15, 1 - 1e-12]:
+        assert built.concentration(square, 3) == built.LARGEST
+
+
+@pytest.mark.parametrize("dim", [2, 3, 8])
+def test_watson_densities_integrate_to_one(built, dim):
+    """Rows at an angle t from the axis fill a sphere of radius sin t and one dimension less."""
+    family = built.Watson(dim)
+    axis = np.eye(dim)[:1]
+
+    def density(t, kappa):
+        row = float(mp.cos(t)) * np.eye(dim)[0] + float(mp.sin(t)) * np.eye(dim)[1]
+        chunk = SimpleNamespace(X=row[None], scales=np.ones(1))
+        scores = family.scores(chunk, family.components(axis, np.array([kappa])))
+        ring = 2 * mp.pi ** (mp.mpf(dim - 1) / 2) / mp.gamma(mp.mpf(dim - 1) / 2)
+        return mp.exp(scores.log_density()[0, 0]) * ring * mp.sin(t) ** (dim - 2)
+
+    for kappa in [0.0, 1.0, 40.0]:
+        total = mp.quad(lambda t, kappa=kappa: density(t, kappa), [0, mp.pi / 4, mp.pi / 2]) * 2
+        assert abs(total - 1) < 1e-10
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("hard", [False, True])
+def test_watson_moments_are_scatter_matrices_of_unit_rows(built, dtype, hard):
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(20, 3)) * rng.choice([1e-3, 1, 50], size=(20, 1))).astype(dtype)
+    X[3] = 0
+    weights = rng.uniform(size=20)
+    rows, family = make_rows(X, weights, unit=True), built.Watson(3)
+    components = family.components(np.eye(3)[:2], np.array([2.0, 5.0]))
+    posterior = FenchelYoungPosterior(temperature=0.0 if hard else 1.0)
+    model = MixtureModel(family, posterior, ModifiedDirichlet(), MapWeights())
+    params = Params.first(np.full(2, 0.5), components)
+    stats = rows.fold(lambda chunk: model.expect(params, chunk))
+    units = X.astype(float) / np.maximum(np.linalg.norm(X.astype(float), axis=1), 1e-300)[:, None]
+    densities = np.exp(components.concentrations * (units @ components.axes.T) ** 2)
+    densities *= np.exp(components.log_normalizers)
+    resp = densities / densities.sum(axis=1, keepdims=True)
+    if hard:
+        resp = np.eye(2)[resp.argmax(axis=1)]
+    resp[3] = 0
+    expected = sum(
+        weights[n] * resp[n, :, None, None] * np.outer(units[n], units[n]) for n in range(20)
+    )
+    tolerance = 1e-12 if dtype == np.float64 else 1e-6
+    np.testing.assert_allclose(stats.moments[0], expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(stats.counts, weights @ resp, rtol=tolerance)
+
+
+def test_no_axis_and_concentration_are_better_than_those_fitted(built):
+    X, _ = axial_rows(built, [[0.6, 0.0, 0.8]], 200, kappa=5.0)
+    mixture = built.WatsonMixture(1).fit(X)
+    rng = np.random.default_rng(0)
+    family = mixture._fitted.family
+    chunk = SimpleNamespace(X=X, scales=np.ones(len(X)))
+    for _ in range(200):
+        axis = mixture.axes_ + 0.1 * rng.normal(size=3)
+        kappa = mixture.concentrations_ * np.exp(0.3 * rng.normal())
+        other = family.components(axis / np.linalg.norm(axis), kappa)
+        assert family.scores(chunk, other).log_density().mean() < mixture.lower_bound_
+
+
+@pytest.mark.parametrize("posterior", POSTERIORS)
+@pytest.mark.parametrize("alpha", [1.0, -3.0])
+def test_the_bound_of_a_watson_mixture_never_falls(built, posterior, alpha):
+    X, _ = axial_rows(built, np.eye(4)[:3], 60, kappa=4.0)
+    weights = np.random.default_rng(1).uniform(size=len(X))
+    rows = make_rows(X, weights, unit=True)
+    posterior = FenchelYoungPosterior(*posterior)
+    prior = ModifiedDirichlet(alpha, 0.0 if alpha >= 1 else 0.05)
+    given = Initialization(3, "random")
+    family, params = given.first(built.Watson(4), rows, np.random.RandomState(0))
+    model = MixtureModel(family, posterior, prior, MapWeights())
+    result = run_em(model, rows, params, max_iter=200, tol=1e-10)
+    assert result.n_iter > 2
+    assert np.diff(result.bounds).min() >= -1e-12
+
+
+@pytest.mark.parametrize("dim", [2, 3, 10])
+def test_axial_clusters_are_recovered(built, dim):
+    axes = np.eye(dim)[:2] if dim == 2 else np.vstack([np.eye(dim)[:3], np.ones(dim) / dim**0.5])
+    X, y = axial_rows(built, axes, 300, kappa=60.0)
+    mixture = built.WatsonMixture(len(axes), n_init=3, random_state=0).fit(X)
+    assert adjusted_rand_score(y, mixture.labels_) > 0.95
+    assert_bound_never_falls(mixture)
+    assert_finite(mixture, np.vstack([X, np.zeros(dim)]))
+    found = np.abs(mixture.axes_ @ axes.T).max(axis=0)
+    np.testing.assert_allclose(found, 1, atol=1e-2)
+    directional = VonMisesFisherMixture(len(axes), random_state=0).fit_predict(X)
+    assert adjusted_rand_score(y, directional) < 0.8
+
+
+def test_a_watson_fit_has_the_same_bits_for_any_number_of_threads(built):
+    X, _ = axial_rows(built, np.eye(5)[:3], 3000, kappa=8.0)  # three blocks
+    fits = []
+    for n_threads in (1, 3):
+        with threadpool_limits(n_threads, user_api="blas"):
+            fits.append(built.WatsonMixture(3, random_state=0, tol=1e-6).fit(X))
+    one, three = fits
+    assert one.lower_bounds_ == three.lower_bounds_
+    assert one.axes_.tobytes() == three.axes_.tobytes()
+    assert one.concentrations_.tobytes() == three.concentrations_.tobytes()
+
+
+def test_weights_are_repetitions_in_a_watson_fit(built):
+    X, y = axial_rows(built, np.eye(3)[:2], 40, kappa=5.0)
+    times = np.random.default_rng(0).integers(0, 3, size=len(X))
+    weighted = built.WatsonMixture(2, init_params=y, tol=0, max_iter=20)
+    repeated = built.WatsonMixture(2, init_params=np.repeat(y, times), tol=0, max_iter=20)
+    with pytest.warns(match="did not reach"):
+        weighted.fit(X, sample_weight=times)
+        repeated.fit(np.repeat(X, times, axis=0))
+    np.testing.assert_allclose(weighted.concentrations_, repeated.concentrations_, rtol=1e-9)
+    np.testing.assert_allclose(weighted.lower_bound_, repeated.lower_bound_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dim", [2, 3, 20])
+@pytest.mark.parametrize("kappa", [0.0, 3.0, 1e3])
+def test_axial_rows_are_drawn_from_the_density(built, dim, kappa):
+    axis = np.full(dim, dim**-0.5)
+    X = built.draw(axis, kappa, 20_000, np.random.RandomState(0))
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, rtol=1e-12)
+    squares = (X @ axis) ** 2
+    error = squares.std() / len(X) ** 0.5
+    assert abs(squares.mean() - built.log_kummer(kappa, dim)[1]) < 4 * error
+    assert np.abs(X.mean(axis=0)).max() < 4 / len(X) ** 0.5
+
+
+@pytest.mark.parametrize("name", sorted(contracts.Family.__abstractmethods__))
+def test_a_family_that_leaves_out_a_part_fails_by_its_name(built, name):
+    parts = {k: v for k, v in vars(built.Watson).items() if not k.startswith("_") and k != name}
+    with pytest.raises(TypeError, match=rf"abstract class Partial .*\b{name}\b"):
+        type("Partial", (contracts.Family,), parts)()
+
+
+# Weights with a cap.
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_legal_weights_are_better_than_the_capped_mode(built, seed):
+    """The conditions of Karush, Kuhn and Tucker: they suffice, as the objective is concave."""
+    rng = np.random.default_rng(seed)
+    for size, cap in itertools.product(range(1, 8), [0.05, 0.2, 0.4, 1.0]):
+        counts = rng.exponential(size=size) ** 4
+        prior = built.CappedWeights(cap)
+        weights = prior.mode(counts)
+        assert prior.log_density(weights) == 0
+        np.testing.assert_allclose(weights.sum(), 1, rtol=1e-12)
+        limit = max(cap, 1 / size)
+        free, slopes = weights < limit * (1 - 1e-9), counts / weights
+        if free.any():
+            np.testing.assert_allclose(slopes[free], slopes[free][0], rtol=1e-9)
+            assert (slopes[~free] >= slopes[free][0] * (1 - 1e-9)).all()
+        np.testing.assert_allclose(prior.lift(weights), weights, rtol=1e-12)
+
+
+def test_a_component_without_counts_has_left_the_capped_weights(built):
+    weights = built.CappedWeights(0.3).mode(np.array([8.0, 0.0, 2.0]))
+    np.testing.assert_allclose(weights, [0.5, 0, 0.5])
+    assert built.CappedWeights(0.3).log_density(np.array([0.6, 0.4])) == -np.inf
+
+
+@pytest.mark.parametrize("posterior", POSTERIORS)
+def test_the_bound_never_falls_under_a_cap(built, posterior):
+    X, _ = axial_rows(built, np.eye(3), 80, kappa=3.0)
+    alpha, temperature = posterior
+
+    class Capped(VonMisesFisherMixture):
+        def _weight_prior(self):
+            return built.CappedWeights(0.35)
+
+    options = {"entmax_alpha": alpha, "temperature": temperature, "init_params": "random"}
+    mixture = Capped(3, random_state=0, tol=1e-8, max_iter=2000, **options).fit(X)
+    assert_bound_never_falls(mixture)
+    assert mixture.weights_.max() <= 0.35 * (1 + 1e-9)
+
+
+# The page on the architecture.
+
+
+@pytest.mark.parametrize("name", ["house", "loop"])
+def test_pictures_show_the_code_as_it_is(monkeypatch, name):
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(PAGES)
+    house = importlib.import_module("house")
+    path = ROOT / "doc" / "_static" / f"{name}.svg"
+    shown = re.findall(r"<text[^>]*>([^<]+)</text>", path.read_text(encoding="utf-8"))
+    [axes] = getattr(house, f"draw_{name}")().axes
+    expected = sorted(text.get_text() for text in axes.texts if text.get_text())
+    assert sorted(map(html.unescape, shown)) == expected, "run python doc/contributing/house.py"
+    assert path.stat().st_size < 300_000
+
+
+def test_every_file_is_on_the_page_and_says_what_it_is(monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(PAGES)
+    listed = re.findall(
+        r"^- ``(skvmf/\S+)``: \w.+", importlib.import_module("house").file_list(), re.MULTILINE
+    )
+    files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "skvmf").rglob("*.py")}
+    files = {name.replace("/__init__.py", "/") for name in files} - {"skvmf/"}
+    assert sorted(listed) == sorted(files)
+
+
+def test_the_page_on_the_architecture_names_packages_and_answers():
+    page = (PAGES / "architecture.rst").read_text(encoding="utf-8")
+    for package in (ROOT / "skvmf").glob("*/__init__.py"):
+        assert f"``{package.parent.name}``" in page
+    contract_names = {
+        name
+        for name, value in vars(contracts).items()
+        if isinstance(value, type) and value.__module__ == contracts.__name__
+    }
+    members = re.search(r":members: (.+)", page)[1]
+    assert set(members.split(", ")) == contract_names
+    for name in answers(contract_names - {"RowSource"}):
+        assert f"``{name}``" in page, f"architecture.rst does not name {name}"
+
+
+def answers(roles):
+    """Return the names of the engine's classes that derive from contracts, leaves only."""
+    bases = {
+        node.name: {ast.unparse(base) for base in node.bases}
+        for path in (ROOT / "skvmf" / "_engine").glob("*.py")
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    }
+
+    def plays(name):
+        return bool(bases.get(name, set()) & roles) or any(map(plays, bases.get(name, ())))
+
+    inner = set().union(*bases.values())
+    return {name for name in bases if plays(name) and name not in inner}
