@@ -41,7 +41,7 @@ class WatsonMixture(BaseMixture):
 
     # What other mixtures offer as parameters, and this one does not.
     entmax_alpha = temperature = weight_concentration_prior = 1.0
-    weight_floor = weights_init = None
+    weight_floor = weights_init = init_size = None
     flat_start, warm_start, verbose = True, False, 0
 
     def __init__(
