@@ -12,6 +12,9 @@ from types import FunctionType
 import numpy as np
 import pytest
 
+import skvmf
+from skvmf.grammar import DependencyModelWithValence
+
 from .conftest import ROOT
 
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -129,6 +132,44 @@ def methods(path, item):
                 for name, value in vars(base).items()
                 if not name.startswith("_") and isinstance(value, FunctionType | classmethod)
             )
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_help_on_a_public_package_begins_with_what_it_is_for(name):
+    first = load(name).__doc__.split("\n")[0]
+    assert first.endswith(".")
+    assert not re.search(r"[Ff]loor \d|[Rr]oom", first)
+
+
+def test_skops_asks_to_trust_what_the_guide_names():
+    io = pytest.importorskip("skops.io", reason="needs skops")
+    text = (ROOT / "doc" / "user_guide" / "migration.rst").read_text(encoding="utf-8")
+    named = set(re.findall(r"skvmf\.\w+\._\w+\.\w+", text))
+    X, sentences = np.random.default_rng(0).normal(size=(40, 3)), [["A", "B"], ["B", "A", "B"]]
+    directions = skvmf.VonMisesFisherMixture(2, entmax_alpha=1.5, random_state=0)
+    fits = [
+        (directions.fit(X), "predict_proba", X),
+        (skvmf.SparseGaussianMixture(2, covariance_type="diag").fit(X), "predict_proba", X),
+        (skvmf.RelativeGMM(2, random_state=0).fit(X), "predict_proba", X),
+        (skvmf.FisherVectorTransformer(directions).fit([X, X]), "transform", [X]),
+        (DependencyModelWithValence().fit(sentences), "score_samples", sentences),
+    ]
+    asked = set()
+    for estimator, method, data in fits:
+        dumped = io.dumps(estimator)
+        untrusted = io.get_untrusted_types(data=dumped)
+        loaded = io.loads(dumped, trusted=untrusted)
+        np.testing.assert_array_equal(
+            getattr(loaded, method)(data), getattr(estimator, method)(data)
+        )
+        own = {dotted(part) for part in (estimator, getattr(estimator, "mixture", estimator))}
+        assert set(untrusted) == own
+        asked |= own
+    assert asked == named
+
+
+def dotted(part):
+    return f"{type(part).__module__}.{type(part).__qualname__}"
 
 
 TOPICS = {

@@ -3,11 +3,11 @@
 An expectation step with zeros in it
 ====================================
 
-Expectation maximization lets every row pull at every component, however little. With
-``entmax_alpha=2`` :class:`~skvmf.SparseGaussianMixture` gives most rows to one or two components
-and to the others exactly nothing. This example draws Figure 1 and fills Table 1 of Sklaviadis et
-al., "Fenchel-Young variational learning": four Gaussians that overlap, and a hundred points that
-belong to none of them. It takes half a minute.
+In expectation maximization every row has a share in every component, however small. With
+``entmax_alpha=2`` :class:`~skvmf.SparseGaussianMixture` divides most rows among one or two
+components, and the shares of the others are exactly zero. This example draws Figure 1 and fills
+Table 1 of Sklaviadis et al., "Fenchel-Young variational learning": four Gaussians that overlap,
+and a hundred points that belong to none of them. It takes half a minute.
 """
 
 import argparse
@@ -180,14 +180,15 @@ print(f"\nFigure: {Path(options.output).resolve()}")
 # What holds
 # ----------
 # - *Sparse EM is better than standard and hard EM in AMI and silhouette.* It is better than
-#   standard EM, on nearly all seeds and in both readings, and better than hard EM on average.
+#   standard EM, on nearly all seeds and in both readings, and better than hard EM in AMI. In the
+#   silhouette it ties with hard EM if the numbers are covariances.
 # - *Standard EM is best in ARI.* It is not: there the gain of sparse EM is largest.
 # - The table's numbers cannot be had with covariances: its AMI of .606 and .636 are far above the
 #   .49 of the true parameters.
 #
 # There are two reasons, neither of them better memberships. Under softmax a component can lie
 # beneath the others, with a share in all their points and with every point far out, and so grow
-# wide; where most shares are zero it must have a territory of its own. And in standard and hard
+# wide; where most shares are zero it must be the best somewhere. And in standard and hard
 # EM weights enter as logarithms, so that a heavy component wins yet more points; under
 # ``entmax_alpha=2`` they differ by one in the scores at most. Hard EM with equal weights, which
 # has both properties, does as well as sparse EM here. But here the classes are equally large:

@@ -1,4 +1,4 @@
-"""Floor 5: corpora and samples for examples and tests, and readers for files of your own."""
+"""Data sets: texts and samples for trying things out, and readers for files of your own."""
 
 from ._conllu import load_conllu
 from ._corpora import load_docstrings, load_jsonl

@@ -26,13 +26,13 @@ def make_vonmises_fisher_blobs(
 ) -> tuple[Array, Array] | tuple[Array, Array, Array]:
     """Draw clusters of directions, each from a von Mises-Fisher distribution.
 
-    The arguments are those of :func:`sklearn.datasets.make_blobs`, on the unit sphere: what a
-    standard deviation says there, a concentration says here, the other way round.
+    Like :func:`sklearn.datasets.make_blobs`, but on the unit sphere: a concentration takes the
+    place of the standard deviation, and the larger it is the narrower is the cluster.
 
     Parameters
     ----------
     n_samples : int or array-like of int, default=100
-        The number of rows, shared out evenly among the clusters, or the rows of each cluster.
+        The number of rows, divided evenly among the clusters, or that of each cluster.
     n_features : int, default=3
         The number of features, at least two; not used where `centers` is an array.
     centers : int or array-like of shape (n_centers, n_features), default=None
@@ -43,7 +43,7 @@ def make_vonmises_fisher_blobs(
     shuffle : bool, default=True
         Whether to mix the rows of the clusters.
     random_state : int, RandomState instance or None, default=None
-        What makes the sample reproducible.
+        Seed of the sample.
     return_centers : bool, default=False
         Whether to return the centers as well.
 

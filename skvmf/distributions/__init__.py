@@ -1,1 +1,4 @@
-"""Floor 1: densities, entropies and samplers: public, validated, stateless."""
+"""Distributions as SciPy-like functions: densities, entropies, random draws and fits.
+
+There are three modules: ``vonmises_fisher``, ``modified_dirichlet`` and ``simplex``.
+"""

@@ -1,4 +1,4 @@
-"""Arguments: what a caller gives as numbers, refused by name where it is none."""
+"""Checks of what a caller gives as numbers: errors name the argument."""
 
 from typing import Any
 

@@ -122,7 +122,7 @@ def variance_eigenvalues(
     dim : int or array_like of int
         Dimension d of the ambient space, at least 2. Broadcast against `r`.
     complement : float or array_like, default=None
-        1 - r, where it is known better than the difference.
+        1 - r, if it is known more precisely than by subtraction.
 
     Returns
     -------

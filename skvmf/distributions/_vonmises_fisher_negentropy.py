@@ -34,7 +34,7 @@ def concentration(
     dim : int or array_like of int
         Dimension d of the ambient space, at least 2. Broadcast against `r`.
     complement : float or array_like, default=None
-        1 - r, where it is known better than the difference: kappa is about
+        1 - r, if it is known more precisely than by subtraction: kappa is about
         (d - 1)/(2 (1 - r)) for r near 1, and must not be above 1e150.
     method : str, default="exact"
         As in `negentropy`, of which this is order 1.
@@ -86,7 +86,7 @@ def negentropy(
     order : {0, 1, 2}, default=0
         Order of the derivative.
     complement : float or array_like, default=None
-        1 - r, where it is known better than the difference.
+        1 - r, if it is known more precisely than by subtraction.
     method : str, default="exact"
         How:
 

@@ -62,7 +62,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike, floor: float) -> Any:
     alpha : array_like of shape (n,)
         Parameters, any real numbers.
     floor : float
-        The least value of an entry, in [0, 1/n]; positive where an alpha is not. With a floor
+        The least value of an entry, in [0, 1/n]; positive if any alpha is not. With a floor
         of 0 this is the Dirichlet.
 
     Returns
@@ -125,8 +125,8 @@ def mode(alpha: ArrayLike, floor: float, method: str = "rounds") -> Array:
     Returns
     -------
     ndarray of shape (n,)
-        The mode. Where no alpha is above 1 a vertex is most probable: all entries rest on the
-        floor but that of the largest alpha, the first on ties.
+        The mode. Where no alpha is above 1 a vertex is most probable: all entries are at
+        the floor except that of the largest alpha, the first where several are largest.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def posterior(alpha: ArrayLike, counts: ArrayLike) -> Array:
     alpha : float or array_like of shape (n,)
         Parameters of the prior, any real numbers.
     counts : array_like of shape (n,)
-        Counts, not negative; fractions are welcome.
+        Counts, not negative; they need not be whole numbers.
 
     Returns
     -------
@@ -213,7 +213,7 @@ def log_normalizer(alpha: ArrayLike, floor: float) -> float:
     alpha : array_like of shape (n,)
         Parameters, any real numbers; n is 1, 2 or 3.
     floor : float
-        The least value of an entry, in [0, 1/n]; positive where an alpha is not. With a floor
+        The least value of an entry, in [0, 1/n]; positive if any alpha is not. With a floor
         of 0 the normalizer is the Dirichlet's, the beta function.
 
     Returns

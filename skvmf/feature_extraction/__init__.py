@@ -1,4 +1,4 @@
-"""Floor 4: documents and images as vectors, by what a fitted mixture says of them."""
+"""Documents and images as vectors of fixed length, by means of a fitted mixture."""
 
 from ._embeddings import embedding_table
 from ._fisher_vector import FisherVectorTransformer

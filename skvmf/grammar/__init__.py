@@ -1,4 +1,4 @@
-"""Floor 3: grammars learnt from tagged sentences."""
+"""Grammars learnt from tagged sentences."""
 
 from ._dmv import DependencyModelWithValence
 from ._scores import attachment_score

@@ -11,10 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._engine.chunks import Array
 from .._engine.dependency import Arrays, DependencyModel, Estimate, Sentences, each
 from .._engine.em import EMResult, run_em
 from .._engine.progress import Progress
-from .._engine.rows import Array
+from .._engine.threads import workers
 from .._sklearn import (
     CallbackSupportMixin,
     Interval,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .._engine.chunks import Array
 from .._engine.dependency import (
     Arrays,
     DependencyModel,
@@ -22,7 +23,6 @@ from .._engine.dependency import (
     log_weight,
 )
 from .._engine.em import EMResult
-from .._engine.rows import Array
 from ._rules import check_rules
 
 _SMOOTHING = 0.1  # added to the harmonic counts: no rule starts at zero

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._engine.chunks import Array
 from .._engine.dependency import Arrays, each
-from .._engine.rows import Array
 from ..distributions._arguments import checked_array
 
 _TRIES = 100  # per sentence asked for, before a grammar is said not to end

@@ -1,4 +1,4 @@
-"""Floor 5: what a fitted mixture says of its own parameters and of how they are learnt."""
+"""A closer look at mixtures: how well their parameters are known, and how they are learnt."""
 
 from ._dynamics import expected_gradient, park_ozeki_coordinates
 from ._fisher_information import fisher_information

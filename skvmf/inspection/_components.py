@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.rows import Array
+from .._engine.chunks import Array
 from ..distributions import vonmises_fisher as vmf
 
 

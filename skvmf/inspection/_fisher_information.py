@@ -8,8 +8,8 @@ from scipy.linalg import block_diag
 from scipy.special import logsumexp
 from sklearn.utils import Bunch, check_random_state
 
+from .._engine.chunks import Array
 from .._engine.coordinates import RelativeCoordinates, pull_back_information
-from .._engine.rows import Array
 from ._components import Components, GaussianComponents, log_joint, read_components, scores
 
 _MAX_NODES = 2**18  # of the quadrature; beyond, components are too unlike
@@ -30,8 +30,8 @@ def fisher_information(
 
     Its entries are E[s_i s_j] for the scores s = d log p / d theta, with the expectation under
     the mixture itself. Where components coincide, or one has no weight, the matrix is singular
-    in every coordinates: relative ones change its eigenvalues, and neither its rank, nor its
-    determinant, nor the lengths that it measures [1]_.
+    in any coordinates: relative ones change its eigenvalues, but not its rank, its determinant
+    or the lengths that it measures [1]_.
 
     Parameters
     ----------

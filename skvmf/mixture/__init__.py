@@ -1,4 +1,4 @@
-"""Floor 3: mixture estimators under the scikit-learn contract."""
+"""Mixture models as scikit-learn estimators."""
 
 from ._relative_gmm import RelativeGMM
 from ._sparse_gaussian import SparseGaussianMixture

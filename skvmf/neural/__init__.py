@@ -1,4 +1,4 @@
-"""Floor 6: Fenchel-Young autoencoders, sparse maps and losses, relative layers; needs torch."""
+"""Autoencoders with sparse losses, and layers whose units are in order; needs PyTorch."""
 
 try:
     import torch  # noqa: F401

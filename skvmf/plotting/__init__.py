@@ -1,4 +1,7 @@
-"""Floor 5: pictures of mixtures, by scikit-learn's Display conventions; needs matplotlib."""
+"""Pictures of mixtures and of how they are learnt, in displays like scikit-learn's.
+
+They need matplotlib: ``pip install "skvmf[plotting]"``.
+"""
 
 from ._dynamics_display import DynamicsDisplay
 from ._mixture_display import MixtureDisplay

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.rows import Array
+from .._engine.chunks import Array
 from ._axes import get_axes
 
 _BACKGROUND = "skvmf-singular"
@@ -14,7 +14,7 @@ _KINDS = ("means", "log-likelihood", "distance")
 
 
 class DynamicsDisplay:
-    """Two means on their way: a trajectory, a vector field, or both, in either coordinates.
+    """How two means are learnt: a trajectory, a vector field, or both, in either coordinates.
 
     The plane of the means is (mu_1, mu_2), or (mu_1, Delta) with Delta = mu_2 - mu_1. The
     dotted line is where the components coincide; grey is what relative coordinates exclude,
@@ -38,7 +38,7 @@ class DynamicsDisplay:
     clearance : float, default=0.0
         The least gap.
     name : str, default=None
-        What a legend calls it.
+        Name in a legend.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class DynamicsDisplay:
         feature : int, default=None
             Along which feature; None is the ordering feature.
         name : str, default=None
-            What a legend calls it.
+            Name in a legend.
         **kwargs : dict
             Passed on to :meth:`plot`.
 
@@ -180,7 +180,7 @@ class DynamicsDisplay:
         truth : array-like of shape (2,), default=None
             The true means.
         name : str, default=None
-            What a legend calls it.
+            Name in a legend.
         **kwargs : dict
             Passed on to :meth:`plot`.
 
@@ -226,7 +226,7 @@ class DynamicsDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw on; None makes new ones.
         name : str, default=None
-            What a legend calls it; None is the display's own name.
+            Name in a legend; None is the display's own name.
         quiver_kwargs : dict, default=None
             Passed on to ``Axes.quiver``.
         **kwargs : dict
