@@ -20,7 +20,9 @@ from ..distributions._arguments import checked_array
 from ._base import BaseMixture
 from ._initialization import checked_means
 
-_PRIOR_A_FEATURE = 0.1  # pseudo-rows a row that a concentration's prior has for each feature
+# Features up to which concentrations are a component's own, and by how many pseudo-rows a row
+# they are pooled for each feature more.
+_OWN_FEATURES, _POOLING = 20, 0.1
 
 
 class VonMisesFisherMixture(BaseMixture):
@@ -41,11 +43,12 @@ class VonMisesFisherMixture(BaseMixture):
         exact maximum likelihood for a shared concentration, and clusters tf-idf rows far
         better.
     concentration_prior : float, default=None
-        Number of pseudo-rows that draw each concentration to the pooled one [1]_. None is a
-        tenth of the number of features for each row that a component has on average: where
-        there are few features concentrations are their own, and on embeddings and texts, where
-        own concentrations let one broad component swallow a third of the rows, they are nearly
-        tied. 0 is maximum likelihood.
+        Number of pseudo-rows of the pooled concentration that each component has beside its
+        own rows; 0 is maximum likelihood, up to concentrations of 1e12. None is one, and
+        beyond 20 features a tenth of a pseudo-row more for every further feature and every row
+        that components have on average: in embeddings and texts, where concentrations of
+        their own let one broad component swallow a third of the rows, it keeps them nearly
+        equal.
     negentropy : {'exact', 'ode', 'rational', 'banerjee', 'newton'}, default='exact'
         Route from mean resultant lengths to densities. 'exact', 'ode' and the closed forms
         'rational' [1]_ and 'banerjee' [2]_ work in mean parameters (Bregman clustering),
@@ -354,9 +357,8 @@ array-like, default='merging'
 
     def _pseudo_rows(self, rows: RowSource) -> float:
         """Return how many pseudo-rows the prior on a concentration has."""
-        if self.concentration_prior is None:
-            return _PRIOR_A_FEATURE * rows.n_features * rows.total_weight / self.n_components
-        n_pseudo = self.concentration_prior * self.n_components
+        n_each = 1.0 if self.concentration_prior is None else float(self.concentration_prior)
+        n_pseudo = n_each * self.n_components
         if rows.total_weight < n_pseudo and rows.n_rows >= n_pseudo:
             warn(
                 f"The weights of the rows sum to {rows.total_weight:.3g}, less than the "
@@ -365,7 +367,10 @@ array-like, default='merging'
                 "lower concentration_prior.",
                 UserWarning,
             )
-        return float(self.concentration_prior)
+        if self.concentration_prior is None:
+            pooling = _POOLING * max(rows.n_features - _OWN_FEATURES, 0)
+            n_each += pooling * rows.total_weight / self.n_components
+        return n_each
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         X = super()._validated(X, reset=reset)
