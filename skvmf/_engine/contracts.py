@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .chunks import Array
+from .gradients import GradientsType
 from .shares import Scores, Shares
 from .statistics import Statistics
 
@@ -175,6 +176,14 @@ class Family(ABC):
     def blank_log_density(self) -> float:
         """Return the log-density of a row without direction; families of other rows have none."""
         return float("nan")
+
+    @property
+    def gradients(self) -> GradientsType:
+        """Return what Fisher vectors are made of; raises a ValueError where there are none."""
+        raise ValueError(
+            f"{type(self).__name__} components have no Fisher vectors: use a "
+            "VonMisesFisherMixture, or a Gaussian mixture with covariance_type='diag'."
+        )
 
 
 class Posterior(ABC):

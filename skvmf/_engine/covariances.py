@@ -13,6 +13,7 @@ from scipy import linalg
 from . import gaussian_products as products
 from .chunks import Array
 from .gaussian_products import GaussianComponents
+from .gradients import DiagonalGradients, GradientsType
 from .shares import Shares
 
 MAX_PAIRS_DIM = 64  # features beyond which all products of pairs no longer stay in the cache
@@ -21,11 +22,13 @@ MAX_PAIRS_DIM = 64  # features beyond which all products of pairs no longer stay
 class CovarianceType(ABC):
     """What differs between the types.
 
-    `name` is scikit-learn's, `definite` what covariances must be, in words.
+    `name` is scikit-learn's, `definite` what covariances must be, in words, and `gradients`
+    what Fisher vectors are made of, where there are any.
     """
 
     name: str
     definite: str
+    gradients: GradientsType | None = None
 
     # Shapes and conversions.
 
@@ -400,6 +403,7 @@ class Diagonal(_Axes):
     """Each component has its own variance along each feature, (K, d)."""
 
     name = "diag"
+    gradients = DiagonalGradients
 
     def shape(self, K: int, d: int) -> tuple[int, ...]:
         """Return (K, d)."""

@@ -9,6 +9,7 @@ from .chunks import Array, DenseChunk
 from .contracts import Family
 from .covariances import COVARIANCE_TYPES, CovarianceType
 from .gaussian_products import NEAR, GaussianComponents
+from .gradients import GradientsType
 from .products import feature_product
 from .shares import Scores, Shares
 from .statistics import Statistics
@@ -200,6 +201,17 @@ class Gaussian(Family):
                 f"reg_covar (now {self.reg_covar}) or choose a simpler covariance_type."
             )
         return fresh
+
+    @property
+    def gradients(self) -> GradientsType:
+        """Return what Fisher vectors are made of, for the types of covariance that have them."""
+        gradients = self.type.gradients
+        if gradients is None:
+            raise ValueError(
+                f"Gaussian components with covariance_type={self.covariance_type!r} have no "
+                "Fisher vectors: use covariance_type='diag'."
+            )
+        return gradients
 
     def _covariances(self, stats: Statistics, old: Array) -> Array:
         """Return covariances; the old ones where moments have lost their digits.

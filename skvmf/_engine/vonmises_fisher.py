@@ -10,6 +10,7 @@ from .._kernels import sparse as sparse_kernels
 from ..distributions import vonmises_fisher as vmf
 from .chunks import Array, Chunk, DenseChunk, SparseChunk
 from .contracts import Family
+from .gradients import GradientsType, VonMisesFisherGradients
 from .products import tall_dot
 from .shares import DenseShares, HardShares, Scores, Shares
 from .statistics import Statistics
@@ -139,6 +140,11 @@ class VonMisesFisher(Family):
     def blank_log_density(self) -> float:
         """Log-density of a row without direction: the uniform one."""
         return -float(vmf.log_sphere_area(self.dim))
+
+    @property
+    def gradients(self) -> GradientsType:
+        """Gradients in directions, concentrations and weights."""
+        return VonMisesFisherGradients
 
     def scores(self, chunk: Chunk, components: DirectionalComponents) -> Scores:
         """Return the log-densities of the rows of a block."""

@@ -38,7 +38,7 @@ from ._attributes import FittedAttributes
 from ._climb import Climb
 from ._hints import ArgumentHints, refuse_texts
 from ._initialization import Initialization, checked_means, checked_partition, checked_weights
-from ._predictions import MixturePredictions
+from ._vectors import VectorPredictions
 
 _ROWS_A_COMPONENT = 100  # in the sample that a start is made on
 _LEAST_SAMPLE = 10_000
@@ -48,7 +48,7 @@ class BaseMixture(
     ArgumentHints,
     FittedAttributes,
     CallbackSupportMixin,
-    MixturePredictions,
+    VectorPredictions,
     DensityMixin,
     BaseEstimator,
     ABC,

@@ -99,6 +99,9 @@ class BaseGaussianMixture(BaseMixture):
         scale = rows.mean_variance() or 1.0
         return Gaussian(rows.n_features, self.covariance_type, float(self.reg_covar), scale=scale)
 
+    def _family_of_any_data(self) -> Gaussian:
+        return Gaussian(2, self.covariance_type)
+
     def _initialization(self, rows: RowSource, family: Any) -> Initialization:
         given = super()._initialization(rows, family)
         if self.precisions_init is None:

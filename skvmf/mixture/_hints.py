@@ -32,12 +32,17 @@ class ArgumentHints:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{here}")
 
 
-def refuse_texts(X: Any) -> None:
-    """Refuse texts where rows of numbers are expected."""
+def holds_texts(X: Any) -> bool:
+    """Whether X is a text or a sequence of texts."""
     if hasattr(X, "to_numpy") and getattr(X, "ndim", 2) == 1:  # a series of texts
         X = X.to_numpy()
     first = X[0] if isinstance(X, list | tuple | np.ndarray) and len(X) > 0 else None
-    if isinstance(X, str) or isinstance(first, str):
+    return isinstance(X, str) or isinstance(first, str)
+
+
+def refuse_texts(X: Any) -> None:
+    """Refuse texts where rows of numbers are expected."""
+    if holds_texts(X):
         raise ValueError(
             "X holds texts, and a mixture takes rows of numbers. Turn the texts into rows first, "
             "for example with sklearn.feature_extraction.text.TfidfVectorizer or a sentence "

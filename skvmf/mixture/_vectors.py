@@ -1,0 +1,51 @@
+"""What `FisherVectorTransformer` asks of a mixture."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._engine.chunks import Array
+from .._engine.contracts import Family, RowSource
+from .._engine.rows import Rows
+from .._engine.vectors import VectorModel
+from ._predictions import MixturePredictions
+
+
+class VectorPredictions(MixturePredictions):
+    """The protocol of mixtures whose gradients describe bags of vectors.
+
+    Its two methods are all that Fisher vectors are made from. They have underscores on both
+    sides, as those of scikit-learn's protocols: they are neither public nor a mixture's own
+    affair. Which gradients there are is for the family to say.
+    """
+
+    _family_class: ClassVar[type[Family]]
+
+    def __gradient_names__(self) -> Mapping[str, str]:
+        """Return the kinds of parameters with gradients, each with the name of one of them.
+
+        No fit is needed. Raises a ValueError where there are none.
+        """
+        self._validate_params()
+        return self._family_of_any_data().gradients.names
+
+    def __vector_model__(self) -> VectorModel:
+        """Return the fit as bags of vectors see it."""
+        check_is_fitted(self)
+        self._validate_params()
+        return VectorModel(self._fitted, self._posterior(), self._vector_rows)
+
+    def _family_of_any_data(self) -> Family:
+        """Return a family that knows the parameters and no data."""
+        return self._family_class(2)  # type: ignore[call-arg]
+
+    def _vector_rows(self, vectors: Array) -> RowSource:
+        """Wrap vectors; all but ordinary ones are checked, and brought into range."""
+        if vectors.shape[1] == self._fitted.family.dim:
+            rows = self._make_rows(vectors, None)
+            measured = isinstance(rows, Rows) and rows.found_ordinary
+            if measured or np.vdot(vectors, vectors) < 1e30:  # so all are finite
+                return rows
+        return self._new_rows(vectors)
