@@ -4,10 +4,16 @@ Documents come as counts of words that have a vector each, or as arrays of vecto
 they become `Bags`, so that everything behind has one meaning.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
+
+from .._engine.chunks import Array
+from ..mixture._hints import holds_texts
 
 BLOCK_BYTES = 2**22  # vectors of lists of arrays are put together by so much at a time
 
@@ -19,17 +25,17 @@ class Bags:
     Rows of `table` that are not in `used`, a boolean array, are left out; None is all of them.
     """
 
-    indptr: np.ndarray
-    indices: np.ndarray
-    data: np.ndarray
-    table: np.ndarray
-    used: np.ndarray | None = None
+    indptr: Array
+    indices: Array
+    data: Array
+    table: Array
+    used: Array | None = None
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.indptr) - 1
 
     @classmethod
-    def from_counts(cls, counts, table, present):
+    def from_counts(cls, counts: Any, table: Array, present: Array) -> "Bags":
         """Count the rows of a table; those that are not in `present` are left out."""
         counts = sparse.csr_array(counts)
         used = np.zeros(len(table), dtype=bool)
@@ -38,26 +44,43 @@ class Bags:
         return cls(counts.indptr, counts.indices, counts.data, table, used)
 
     @classmethod
-    def from_arrays(cls, arrays, dtype):
+    def from_arrays(cls, arrays: Sequence[Array], dtype: npt.DTypeLike) -> "Bags":
         """Put arrays together: the table is their concatenation, each row counts once."""
         table = np.concatenate(arrays, dtype=dtype)
         indptr = np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
         return cls(indptr, np.arange(len(table)), np.ones(len(table)), table)
 
 
-def are_arrays(X):
+def refuse_texts(X: Any) -> None:
+    """Refuse texts, and texts split into words, where counts or vectors are expected."""
+    first = X[0] if isinstance(X, list | tuple) and len(X) > 0 else None
+    if holds_texts(X) or holds_texts(first):
+        raise ValueError(
+            "X holds texts, and Fisher vectors are made of counts of words or of arrays of "
+            "vectors. Count the words first: sklearn.feature_extraction.text.CountVectorizer"
+            "(vocabulary=words) can be a step of a Pipeline before this one; for texts that are "
+            "lists of words it takes analyzer=list. Words and embeddings come from "
+            "skvmf.feature_extraction.embedding_table."
+        )
+
+
+def are_arrays(X: Any) -> bool:
     """Tell a list of arrays of vectors from a matrix of counts, which may be a list of lists."""
     if isinstance(X, np.ndarray):
         return X.ndim == 3 or (X.ndim == 1 and X.dtype == object and _hold_vectors(X))
     return isinstance(X, list | tuple) and _hold_vectors(X)
 
 
-def _hold_vectors(items):
+def _hold_vectors(items: Any) -> bool:
     return any(
         (hasattr(item, "__array__") and np.ndim(item) > 0)
-        or (isinstance(item, list | tuple) and len(item) > 0 and np.ndim(item[0]) > 0)
+        or (isinstance(item, list | tuple) and len(item) > 0 and _is_row(item[0]))
         for item in items
     )
+
+
+def _is_row(item: Any) -> bool:
+    return isinstance(item, list | tuple) or np.ndim(item) > 0
 
 
 class BagList:
@@ -71,16 +94,8 @@ class BagList:
         The dimension that the vectors must have; None takes what they have.
     """
 
-    def __init__(self, X, n_dims=None):
-        arrays = [np.asarray(x) for x in X]
-        for i, array in enumerate(arrays):
-            if array.ndim != 2 and array.shape != (0,):
-                raise ValueError(
-                    f"X[{i}] has {array.ndim} dimensions: a bag is an array of shape (n_vectors, "
-                    "n_dims). A single vector is a bag as vector[None]."
-                )
-            if array.dtype.kind not in "biuf":
-                raise ValueError(f"X[{i}] holds {array.dtype}, and vectors are numbers.")
+    def __init__(self, X: Any, n_dims: int | None = None) -> None:
+        arrays = [_as_array(x, i) for i, x in enumerate(X)]
         filled = {i: array for i, array in enumerate(arrays) if array.ndim == 2}
         expected = "the mixture was fitted on"
         if n_dims is None:
@@ -94,25 +109,26 @@ class BagList:
                     f"vectors of dimension {n_dims}."
                 )
         single = all(array.dtype == np.float32 for array in filled.values())
-        self.dtype = np.dtype(np.float32 if single and filled else np.float64)
+        self.dtype: np.dtype[Any] = np.dtype(np.float32 if single and filled else np.float64)
         self.n_dims = n_dims
         empty = np.empty((0, n_dims), dtype=self.dtype)
         self._arrays = [filled.get(i, empty) for i in range(len(arrays))]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._arrays)
 
-    def check_finite(self):
+    def check_finite(self) -> None:
         """Raise a ValueError that names the first bag with nan or inf."""
         for i, array in enumerate(self._arrays):
             if not np.isfinite(array).all():
                 raise ValueError(f"X[{i}] contains nan or inf: leave such vectors out.")
 
-    def table(self):
+    def table(self) -> Array:
         """Return all vectors, one after another."""
-        return np.concatenate(self._arrays, dtype=self.dtype)
+        table: Array = np.concatenate(self._arrays, dtype=self.dtype)
+        return table
 
-    def blocks(self):
+    def blocks(self) -> Iterator[tuple[slice, Bags]]:
         """Yield spans of bags with their `Bags`."""
         n_rows = max(1, BLOCK_BYTES // (self.n_dims * self.dtype.itemsize))
         ends = np.cumsum([len(array) for array in self._arrays])
@@ -122,3 +138,19 @@ class BagList:
             stop = max(start + 1, int(np.searchsorted(ends, before + n_rows, side="right")))
             yield slice(start, stop), Bags.from_arrays(self._arrays[start:stop], self.dtype)
             start = stop
+
+
+def _as_array(x: Any, i: int) -> Array:
+    """Return bag i as an array of numbers of two dimensions, or of none at all."""
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"X[{i}] is no array of shape (n_vectors, n_dims): {error}") from error
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"X[{i}] holds {array.dtype}, and vectors are numbers.")
+    if array.ndim != 2 and array.shape != (0,):
+        raise ValueError(
+            f"X[{i}] has {array.ndim} dimensions: a bag is an array of shape (n_vectors, "
+            "n_dims). A single vector is a bag as vector[None]."
+        )
+    return array

@@ -1,12 +1,23 @@
 """Vectors of words: taken from a model, or learnt from counts."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
+from typing import Any
 
 import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
+from .._engine.chunks import Array
 
-def embedding_table(keyed_vectors, vocabulary=None):
+_NO_TABLE = (
+    "embeddings should be an array with the vector of column i in row i, and {} of words says "
+    "nothing of columns: words, vectors = skvmf.feature_extraction.embedding_table(model.wv) "
+    "makes one of it, for embeddings=vectors and CountVectorizer(vocabulary=words)."
+)
+
+
+def embedding_table(
+    keyed_vectors: Any, vocabulary: Iterable[str] | None = None
+) -> tuple[list[str], Array]:
     """Return words and their vectors, row by row, for `CountVectorizer` and Fisher vectors.
 
     Parameters
@@ -45,9 +56,9 @@ def embedding_table(keyed_vectors, vocabulary=None):
     """
     index, vectors = _index_and_vectors(keyed_vectors)
     if vocabulary is None:
-        words = sorted(index, key=index.get)
+        words = sorted(index, key=lambda word: index[word])
     elif isinstance(vocabulary, Mapping):
-        words = sorted(vocabulary, key=vocabulary.get)
+        words = sorted(vocabulary, key=lambda word: vocabulary[word])
     else:
         words = sorted(vocabulary) if isinstance(vocabulary, Set) else list(vocabulary)
     rows = np.array([index.get(word, -1) for word in words], dtype=np.intp)
@@ -56,7 +67,7 @@ def embedding_table(keyed_vectors, vocabulary=None):
     return words, matrix
 
 
-def _index_and_vectors(keyed_vectors):
+def _index_and_vectors(keyed_vectors: Any) -> tuple[Mapping[str, int], Array]:
     """Return the row of each word, and the rows, as float32 or float64."""
     if hasattr(keyed_vectors, "key_to_index") and hasattr(keyed_vectors, "vectors"):
         index, vectors = keyed_vectors.key_to_index, np.asarray(keyed_vectors.vectors)
@@ -79,7 +90,33 @@ def _index_and_vectors(keyed_vectors):
     return index, vectors if vectors.dtype == np.float32 else vectors.astype(np.float64)
 
 
-def lsi_vectors(X, n_dims, random_state):
+def checked_embeddings(embeddings: Any) -> Array:
+    """Return embeddings as a contiguous matrix of float32 or float64."""
+    if hasattr(embeddings, "key_to_index") or hasattr(embeddings, "wv"):
+        raise ValueError(_NO_TABLE.format("a model"))
+    if isinstance(embeddings, Mapping):
+        raise ValueError(_NO_TABLE.format("a mapping"))
+    table = np.asarray(embeddings)
+    if table.ndim != 2 or table.dtype.kind not in "biuf":
+        raise ValueError(
+            "embeddings should be numbers of shape (n_features, n_dims), got "
+            f"{table.dtype} of shape {table.shape}."
+        )
+    table = np.ascontiguousarray(table, dtype=np.float32 if table.dtype == np.float32 else float)
+    if np.isinf(table).any():
+        raise ValueError("embeddings contain inf. A word without a vector has a row of nan.")
+    return table
+
+
+def leave_out(table: Array) -> tuple[Array, Array]:
+    """Return a table with zeros for rows with nan, and which rows are vectors."""
+    missing = np.asarray(np.isnan(table).any(axis=1))
+    if missing.any():
+        table = np.where(missing[:, None], table.dtype.type(0), table)
+    return table, np.asarray(table.any(axis=1))
+
+
+def lsi_vectors(X: Any, n_dims: int, random_state: np.random.RandomState) -> Array:
     """Learn a vector for each column of X by latent semantic indexing.
 
     The rows of V S in the truncated singular value decomposition X = U S V', at most as many
@@ -94,4 +131,5 @@ def lsi_vectors(X, n_dims, random_state):
             "of words are learnt from X in as many dimensions as its rank, and need two. Give "
             "embeddings or more documents."
         )
-    return np.ascontiguousarray(X.T @ left[:, :rank])
+    vectors: Array = np.ascontiguousarray(X.T @ left[:, :rank])
+    return vectors

@@ -1,14 +1,23 @@
 """From bags to rows of features, block by block."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from .._engine.chunks import Array
+from .._engine.gradients import Gradients, VectorShares
 from .._engine.threads import ordered_fold
+from .._engine.vectors import VectorModel
 from .._kernels.fisher import STEP, pad_bags
-from ._shares import share
+from ._bags import Bags
 
 BLOCK_BYTES = 2**20  # of features in one block of documents, which stays in the cache
+# Squared lengths of rows in which nothing has over- or underflown that matters.
+_SAFE_SQUARES = {"f": (1e-30, 1e37), "d": (1e-280, 1e300)}
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
@@ -17,83 +26,112 @@ class Encoder:
 
     Parameters
     ----------
-    gradients : VonMisesFisherGradients or GaussianGradients
-        What a fitted mixture says of a bag.
+    model : VectorModel
+        What a fitted mixture says of vectors.
+    tangent : bool
+        Whether gradients in directions are taken along the sphere.
     kinds : tuple of str
         The blocks, in the order of the features.
     normalization, power, norm
         As in `FisherVectorTransformer`.
     """
 
-    gradients: object
-    kinds: tuple
+    model: VectorModel
+    tangent: bool
+    kinds: tuple[str, ...]
     normalization: str | None
     power: float
     norm: str | None
 
+    @cached_property
+    def gradients(self) -> Gradients:
+        """What the mixture says of a bag."""
+        return self.model.gradients(tangent=self.tangent)
+
+    @cached_property
+    def factors(self) -> list[Array]:
+        """What the statistics of each kind are multiplied by, each (K,) or (K, d)."""
+        return [self.gradients.blocks[kind].factor(self.normalization) for kind in self.kinds]
+
     @property
-    def n_features(self):
-        return sum(self.gradients.blocks[kind].slope.size for kind in self.kinds)
+    def n_features(self) -> int:
+        """Number of columns."""
+        return sum(factor.size for factor in self.factors)
 
-    def names(self):
+    def names(self) -> Iterator[str]:
         """Return a name for each feature: its parameter, component and dimension."""
-        for kind in self.kinds:
-            singular = self.gradients.singular[kind]
-            for index in np.ndindex(self.gradients.blocks[kind].slope.shape):
-                yield singular + "_".join(map(str, index))
+        for kind, factor in zip(self.kinds, self.factors, strict=True):
+            for index in np.ndindex(factor.shape):
+                yield self.gradients.names[kind] + "_".join(map(str, index))
 
-    def encode(self, bags, out):
-        """Write the Fisher vectors of bags to the rows of `out`."""
-        shares = share(self.gradients.mixture, bags.table, bags.used)
+    def encode(self, bags: Bags, out: Array) -> None:
+        """Write the Fisher vectors of bags to the rows of `out`, float32 or float64."""
+        shares = self.model.share(bags.table, bags.used)
         size = max(1, BLOCK_BYTES // (8 * self.n_features))
         spans = [slice(i, min(i + size, len(bags))) for i in range(0, len(bags), size)]
 
-        def write(span):
+        def write(span: slice) -> int:
             self._write(bags, shares, span, out[span])
             return 0
 
         if spans:
             ordered_fold(write, spans)
 
-    def _write(self, bags, shares, span, features):
-        """Write the Fisher vectors of a span of bags to all of `features`."""
+    def _write(self, bags: Bags, shares: VectorShares, span: slice, out: Array) -> None:
+        """Write the Fisher vectors of a span of bags to all of `out`."""
+        found, sizes, row_factors = self._statistics(bags, shares, span)
+        with np.errstate(over="ignore", invalid="ignore"):  # of rows that are written once more
+            start = 0
+            for statistic, factor in zip(found, self.factors, strict=True):
+                block = out[:, start : start + factor.size].reshape(statistic.shape)
+                np.multiply(statistic, factor, out=block, casting="same_kind")
+                start += factor.size
+            if self.norm is None:  # else what multiplies a whole row is of no consequence
+                out *= row_factors[:, None]
+            if self.power != 1:
+                magnitude = np.abs(out)
+                magnitude **= self.power
+                np.copysign(magnitude, out, out=out)
+            squares = np.einsum("nf,nf->n", out, out)
+            if self.norm == "l2":
+                out /= np.sqrt(np.where(sizes > 0, squares, 1))[:, None]
+        low, high = _SAFE_SQUARES[out.dtype.char]
+        safe = (squares < high) & ((squares > low) | (self.norm is None))
+        unsafe = np.flatnonzero(~safe & (sizes > 0))
+        if len(unsafe):
+            parts = [statistic[unsafe] for statistic in found]
+            out[unsafe] = self._by_logarithms(parts, row_factors[unsafe], out.dtype)
+
+    def _statistics(
+        self, bags: Bags, shares: VectorShares, span: slice
+    ) -> tuple[list[Array], Array, Array]:
+        """Return the statistics of each kind, bags' sizes, and what else multiplies the rows."""
         indptr = bags.indptr[span.start : span.stop + 1]
-        n = len(features)
+        n = len(indptr) - 1
         ptr = np.zeros(n + 1, dtype=np.intp)
         np.cumsum(-(-np.diff(indptr) // STEP) * STEP, out=ptr[1:])
         words, amounts, largest = np.empty(ptr[-1], np.intp), np.empty(ptr[-1]), np.empty(n)
         pad_bags(indptr, bags.indices, bags.data, ptr, words, amounts, largest)
         found, sizes = self.gradients.statistics((ptr, words, amounts), shares, self.kinds)
-        start = 0
-        for kind in self.kinds:
-            factor = self.gradients.blocks[kind].factor(self.normalization)
-            block = features[:, start : start + factor.size].reshape((n, *factor.shape))
-            np.multiply(found[kind], factor, out=block, casting="same_kind")
-            start += factor.size
-        if self.norm is None:  # else what a whole row is multiplied by is of no consequence
-            features *= self._row_factors(sizes, largest)[:, None]
-        if self.power != 1:
-            magnitude = np.abs(features)
-            magnitude **= self.power
-            np.copysign(magnitude, features, out=features)
+        row_factors = largest  # as counts are relative to the bag's largest
+        if self.normalization == "fisher":  # the information of a bag is that of its vectors
+            row_factors = np.sqrt(largest) / np.sqrt(np.where(sizes > 0, sizes, 1.0))
+        return [found[kind] for kind in self.kinds], sizes, row_factors
+
+    def _by_logarithms(self, found: list[Array], row_factors: Array, dtype: np.dtype[Any]) -> Array:
+        """Return rows of features: none overflows on the way, or goes beyond the largest float."""
+        statistics = np.hstack([statistic.reshape(len(row_factors), -1) for statistic in found])
+        factors = np.hstack([factor.ravel() for factor in self.factors])
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.minimum(np.abs(statistics), _LARGEST)) + np.log(factors)
+        if self.norm is None:
+            logs += np.log(row_factors)[:, None]
+        logs *= self.power
         if self.norm == "l2":
-            _normalize(features)
-
-    def _row_factors(self, sizes, largest):
-        """Undo relative counts and, for the information of the whole bag, divide by its size."""
-        if self.normalization != "fisher":
-            return largest
-        return np.divide(
-            np.sqrt(largest), np.sqrt(sizes), out=np.zeros_like(sizes), where=sizes > 0
-        )
-
-
-def _normalize(features):
-    """Divide rows by their length; rows of zeros stay. Squares are taken where they are safe."""
-    squares = np.einsum("nf,nf->n", features, features)
-    for n in np.flatnonzero(~((squares > 1e-20) & (squares < 1e20))):
-        row = features[n]
-        largest = np.abs(row).max()
-        row /= largest if largest > 0 else 1
-        squares[n] = row @ row if largest > 0 else 1
-    features /= np.sqrt(squares)[:, None]
+            highest = logs.max(axis=1, keepdims=True)
+            logs -= np.where(np.isneginf(highest), 0.0, highest)
+        features = np.exp(np.minimum(logs, np.log(float(np.finfo(dtype).max))))
+        if self.norm == "l2":  # the largest is one, or all are zero
+            features /= np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1.0)
+        signed: Array = np.copysign(features, statistics)
+        return signed

@@ -1,20 +1,25 @@
 """FisherVectorTransformer: documents and images as the gradient of a mixture's likelihood."""
 
+from collections.abc import Iterable
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._engine.chunks import Array
 from .._engine.threads import workers
+from .._publish import all_or_nothing
 from .._sklearn import Interval, StrOptions, fit_context, validate_data
-from ..mixture import SparseGaussianMixture, VonMisesFisherMixture
-from ._bags import BagList, Bags, are_arrays
-from ._embeddings import lsi_vectors
+from .._version import stamp, unstamp
+from ..mixture import VonMisesFisherMixture
+from ._bags import BagList, Bags, are_arrays, refuse_texts
+from ._embeddings import checked_embeddings, leave_out, lsi_vectors
 from ._encoder import Encoder
-from ._gradients import GaussianGradients, VonMisesFisherGradients
 
 N_COMPONENTS = 15  # the paper's; more made no difference there
 
@@ -124,8 +129,8 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
     """
 
     _parameter_constraints = {
-        "mixture": "no_validation",  # _check_mixture says more
-        "embeddings": ["array-like", None],
+        "mixture": "no_validation",  # _checked_mixture says more
+        "embeddings": "no_validation",  # checked_embeddings says more
         "embedding_dim": [Interval(Integral, 2, None, closed="left")],
         "fit_on": [StrOptions({"types", "tokens"})],
         "gradients": [tuple, list],
@@ -138,18 +143,18 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        mixture=None,
+        mixture: Any = None,
         *,
-        embeddings=None,
-        embedding_dim=50,
-        fit_on="types",
-        gradients=("means",),
-        geometry="euclidean",
-        normalization="fisher",
-        power=1.0,
-        norm="l2",
-        random_state=None,
-    ):
+        embeddings: ArrayLike | None = None,
+        embedding_dim: int = 50,
+        fit_on: str = "types",
+        gradients: tuple[str, ...] = ("means",),
+        geometry: str = "euclidean",
+        normalization: str | None = "fisher",
+        power: float = 1.0,
+        norm: str | None = "l2",
+        random_state: Any = None,
+    ) -> None:
         self.mixture = mixture
         self.embeddings = embeddings
         self.embedding_dim = embedding_dim
@@ -162,7 +167,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the mixture on the vectors.
 
         Parameters
@@ -182,32 +187,26 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         ValueError
             If the data or a parameter cannot be used; the message says why.
         """
-        frozen = isinstance(self.mixture, FrozenEstimator)
-        mixture = self.mixture.estimator if frozen else self.mixture
-        self._check_mixture(mixture)
-        rng = check_random_state(self.random_state)
-        if are_arrays(X):
-            vectors, weights = self._fit_on_arrays(X), None
-        else:
-            vectors, weights = self._fit_on_counts(X, rng)
-        if frozen:
-            check_is_fitted(mixture)
-            if mixture.n_features_in_ != vectors.shape[1]:
+        with all_or_nothing(self):
+            frozen = isinstance(self.mixture, FrozenEstimator)
+            mixture = self._checked_mixture()
+            refuse_texts(X)
+            rng = check_random_state(self.random_state)
+            if are_arrays(X):
+                vectors, weights = self._fit_on_arrays(X), None
+            else:
+                vectors, weights = self._fit_on_counts(X, rng)
+            if not frozen:
+                mixture = self._fitted_mixture(mixture, vectors, weights, rng)
+            elif mixture.n_features_in_ != vectors.shape[1]:
                 raise ValueError(
                     f"The frozen mixture was fitted on {mixture.n_features_in_} dimensions, and "
                     f"the vectors have {vectors.shape[1]}."
                 )
             self.mixture_ = mixture
-            return self
-        if mixture is None:
-            mixture = VonMisesFisherMixture(_count_distinct(vectors, N_COMPONENTS))
-        self.mixture_ = clone(mixture)
-        if self.mixture_.random_state is None and self.random_state is not None:
-            self.mixture_.set_params(random_state=rng.randint(np.iinfo(np.int32).max))
-        self.mixture_.fit(vectors, sample_weight=weights)
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Array:
         """Return the Fisher vectors of documents.
 
         Parameters
@@ -227,19 +226,10 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         ValueError
             If the data does not go with what was seen in `fit`.
         """
-        check_is_fitted(self)
         encoder = self._encoder()
+        refuse_texts(X)
         if are_arrays(X):
-            bags = BagList(X, self.mixture_.n_features_in_)
-            features = np.empty((len(bags), encoder.n_features), dtype=bags.dtype)
-            with workers() as crew, crew:
-                for span, block in bags.blocks():
-                    try:
-                        encoder.encode(block, features[span])
-                    except ValueError:  # the mixture's, which does not know about bags
-                        bags.check_finite()
-                        raise
-            return features
+            return self._transform_arrays(X, encoder)
         if self.embeddings_ is None:
             raise ValueError(
                 "X is a matrix, and the transformer was fitted on arrays of vectors: there are "
@@ -253,7 +243,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
             encoder.encode(bags, features)
         return features
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return a name for each feature: its parameter, component and dimension.
 
         Parameters
@@ -266,48 +256,68 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         names : ndarray of str
             Such as ``"mean3_17"``: the mean of component 3, dimension 17.
         """
-        check_is_fitted(self)
         return np.array(list(self._encoder().names()), dtype=object)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _check_mixture(self, mixture):
-        """Check that gradients are known for a mixture, and which."""
-        if mixture is None or isinstance(mixture, VonMisesFisherMixture):
-            known = VonMisesFisherGradients.singular
-        elif isinstance(mixture, SparseGaussianMixture):
-            if mixture.covariance_type != "diag":
-                raise ValueError(
-                    "A Gaussian mixture should have covariance_type='diag', "
-                    f"got {mixture.covariance_type!r}."
-                )
-            known = GaussianGradients.singular
-        else:
+    def __getstate__(self) -> dict[str, Any]:
+        return stamp(dict(super().__getstate__()))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(unstamp(state, type(self).__name__))
+
+    def _checked_mixture(self) -> Any:
+        """Return the mixture to use or to fit; refuse one without the gradients asked for."""
+        frozen = isinstance(self.mixture, FrozenEstimator)
+        mixture = self.mixture.estimator if frozen else self.mixture
+        if mixture is None:
+            mixture = VonMisesFisherMixture(N_COMPONENTS)
+        if isinstance(mixture, type) or not hasattr(mixture, "__gradient_names__"):
             raise ValueError(
-                "mixture should be a VonMisesFisherMixture, a SparseGaussianMixture with "
-                "covariance_type='diag', one of them fitted in a FrozenEstimator, or None, "
-                f"got {mixture!r}."
+                "mixture should be one of skvmf's mixtures, or one of them fitted in a "
+                f"FrozenEstimator, or None, got {mixture!r}. Another library's fit becomes one by "
+                "from_parameters."
             )
+        if frozen:
+            self._check_kinds(mixture.__vector_model__().names)
+        else:
+            self._check_kinds(mixture.__gradient_names__())
+        return mixture
+
+    def _check_kinds(self, known: Iterable[str]) -> None:
+        """Check that gradients are among those that are known."""
         kinds = list(self.gradients)
         if not kinds or len(set(kinds)) < len(kinds) or not set(kinds) <= set(known):
             raise ValueError(
                 f"gradients should hold one or more of {list(known)}, each once, got {kinds}."
             )
 
-    def _encoder(self):
-        if isinstance(self.mixture_, VonMisesFisherMixture):
-            gradients = VonMisesFisherGradients(self.mixture_, self.geometry == "tangent")
-        else:
-            gradients = GaussianGradients(self.mixture_)
-        kinds = tuple(self.gradients)
-        return Encoder(gradients, kinds, self.normalization, self.power, self.norm)
+    def _encoder(self) -> Encoder:
+        """Return what writes the features that today's parameters ask for."""
+        check_is_fitted(self)
+        self._validate_params()
+        model = self.mixture_.__vector_model__()
+        self._check_kinds(model.names)
+        tangent, kinds = self.geometry == "tangent", tuple(self.gradients)
+        return Encoder(model, tangent, kinds, self.normalization, float(self.power), self.norm)
 
-    def _fit_on_arrays(self, X):
+    def _fitted_mixture(
+        self, mixture: Any, vectors: Array, weights: Array | None, rng: np.random.RandomState
+    ) -> Any:
+        """Return a copy of a mixture, fitted to vectors; seeded here if it has no seed."""
+        mixture = clone(mixture)
+        if self.mixture is None:
+            mixture.set_params(n_components=_count_distinct(vectors, N_COMPONENTS))
+        if mixture.random_state is None and self.random_state is not None:
+            mixture.set_params(random_state=rng.randint(np.iinfo(np.int32).max))
+        return mixture.fit(vectors, sample_weight=weights)
+
+    def _fit_on_arrays(self, X: Any) -> Array:
         """Return all vectors; there is no table to keep."""
         if self.embeddings is not None:
             raise ValueError(
@@ -316,14 +326,16 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
             )
         bags = BagList(X)
         bags.check_finite()
-        self.embeddings_, self.n_missing_embeddings_ = None, 0
+        self.embeddings_: Array | None = None
+        self.n_missing_embeddings_ = 0
         for name in ("n_features_in_", "feature_names_in_"):
-            vars(self).pop(name, None)
+            if hasattr(self, name):
+                delattr(self, name)
         return bags.table()
 
-    def _fit_on_counts(self, X, rng):
+    def _fit_on_counts(self, X: Any, rng: np.random.RandomState) -> tuple[Array, Array | None]:
         """Set the table; return its rows that are vectors, and how often X counts them."""
-        table = None if self.embeddings is None else _check_embeddings(self.embeddings)
+        table = None if self.embeddings is None else checked_embeddings(self.embeddings)
         X = self._counts(X, table, reset=True)
         if table is None:
             table = lsi_vectors(X, self.embedding_dim, rng)
@@ -332,18 +344,32 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
                 f"embeddings have {len(table)} rows, and X has {X.shape[1]} columns: row i "
                 "should be the vector of column i. See skvmf.feature_extraction.embedding_table."
             )
-        self.embeddings_, self._present = _leave_out(table)
-        self.n_missing_embeddings_ = int(np.count_nonzero(~self._present))
-        if not self._present.any():
+        table, present = leave_out(table)
+        if not present.any():
             raise ValueError("No column of X has a vector: all embeddings are nan or zero.")
-        vectors = self.embeddings_ if self._present.all() else self.embeddings_[self._present]
+        self.embeddings_, self._present = table, present
+        self.n_missing_embeddings_ = int(np.count_nonzero(~present))
+        vectors = table if present.all() else table[present]
         if self.fit_on == "types":
             return vectors, None
-        return vectors, np.asarray(X.sum(axis=0), dtype=np.float64).ravel()[self._present]
+        return vectors, np.asarray(X.sum(axis=0), dtype=np.float64).ravel()[present]
 
-    def _counts(self, X, table, *, reset):
+    def _transform_arrays(self, X: Any, encoder: Encoder) -> Array:
+        """Return the Fisher vectors of arrays of vectors, put together block by block."""
+        bags = BagList(X, self.mixture_.n_features_in_)
+        features = np.empty((len(bags), encoder.n_features), dtype=bags.dtype)
+        with workers() as crew, crew:
+            for span, block in bags.blocks():
+                try:
+                    encoder.encode(block, features[span])
+                except ValueError:  # the mixture's, which does not know about bags
+                    bags.check_finite()
+                    raise
+        return features
+
+    def _counts(self, X: Any, table: Array | None, *, reset: bool) -> Any:
         """Validate counts; integers take the type of the table of vectors."""
-        dtype = [np.float64, np.float32]
+        dtype: Any = [np.float64, np.float32]
         if table is not None and np.dtype(getattr(X, "dtype", float)).kind in "biu":
             dtype = table.dtype
         return validate_data(
@@ -351,31 +377,9 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         )
 
 
-def _check_embeddings(embeddings):
-    """Return embeddings as a contiguous matrix of float32 or float64."""
-    table = np.asarray(embeddings)
-    if table.ndim != 2 or table.dtype.kind not in "biuf":
-        raise ValueError(
-            "embeddings should be numbers of shape (n_features, n_dims), got "
-            f"{table.dtype} of shape {table.shape}."
-        )
-    table = np.ascontiguousarray(table, dtype=np.float32 if table.dtype == np.float32 else float)
-    if np.isinf(table).any():
-        raise ValueError("embeddings contain inf. A word without a vector has a row of nan.")
-    return table
-
-
-def _leave_out(table):
-    """Return a table with zeros for rows with nan, and which rows are vectors."""
-    missing = np.isnan(table).any(axis=1)
-    if missing.any():
-        table = np.where(missing[:, None], table.dtype.type(0), table)
-    return table, table.any(axis=1)
-
-
-def _count_distinct(vectors, enough):
+def _count_distinct(vectors: Array, enough: int) -> int:
     """Count distinct rows, up to as many as are enough."""
-    seen = set()
+    seen: set[bytes] = set()
     for row in vectors:
         seen.add(row.tobytes())
         if len(seen) == enough:

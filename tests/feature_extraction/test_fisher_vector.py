@@ -408,7 +408,7 @@ def test_bad_parameters_are_named():
     failing("No column", C, F(embeddings=np.full((V, D), np.nan)))
     failing("mixture should be", C, F(GaussianMixture(2)))
     failing("mixture should be", C, F(FrozenEstimator(GaussianMixture(2))))
-    failing("'diag', got 'full'", C, F(SparseGaussianMixture(2)))
+    failing("covariance_type='full' have no Fisher vectors: use", C, F(SparseGaussianMixture(2)))
     failing(r"one or more of \['means', 'conc", C, F(gradients=("variances",)))
     failing("gradients", C, F(gradients=()))
     failing("gradients", C, F(gradients=("means", "means")))
