@@ -22,6 +22,7 @@ FLOORS = [
 ]
 FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
 AT_HOME = {"matplotlib": {"plotting"}, "torch": {"neural"}, "dask": {"distributed"}}
+STRANGERS = {"feature_extraction", "inspection", "plotting"}  # they read what estimators show
 MAX_KERNEL_ARGUMENTS = 8
 
 SOURCES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
@@ -99,6 +100,22 @@ def private_sklearn_imports(tree, path):
         package, *rest = name.split(".")
         if package == "sklearn" and any(part.startswith("_") for part in rest):
             yield line
+
+
+def reaching_in(tree, path):
+    """A private attribute of anything but the class itself, or a private name of another room."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and is_private(node.attr):
+            owner = node.value.func if isinstance(node.value, ast.Call) else node.value
+            if getattr(owner, "id", None) not in {"self", "cls", "super"}:
+                yield node.lineno
+    for line, name in imports(tree, path):
+        if room(name) not in {None, path.parts[0]} and is_private(name.rpartition(".")[2]):
+            yield line
+
+
+def is_private(name):
+    return name.startswith("_") and not name.endswith("__")
 
 
 def is_kernel(node):
@@ -202,6 +219,13 @@ def test_one_door_to_private_scikit_learn(path):
     check(private_sklearn_imports, path)
 
 
+@pytest.mark.parametrize(
+    "path", [path for path in SOURCES if path.parts[0] in STRANGERS], ids=Path.as_posix
+)
+def test_what_stands_beside_estimators_does_not_reach_into_them(path):
+    check(reaching_in, path)
+
+
 @pytest.mark.parametrize("path", KERNELS, ids=Path.as_posix)
 @pytest.mark.parametrize("rule", [missing_kernels, long_signatures, sibling_imports])
 def test_kernel_files_hold_kernels(rule, path):
@@ -256,6 +280,14 @@ def test_tables_are_plain_python(path):
         (early_optional_imports, "plotting/_a.py", "import torch", "import matplotlib.pyplot"),
         (private_sklearn_imports, "mixture/_a.py", "from sklearn.base import _fit_context", ""),
         (private_sklearn_imports, "mixture/_a.py", "import sklearn.cluster._k", "import sklearn"),
+        (reaching_in, "plotting/_a.py", "mixture._fitted", "self._fitted\nsuper()._fitted"),
+        (reaching_in, "plotting/_a.py", "f()._x", "cls._x\nmixture.__vector_model__()"),
+        (
+            reaching_in,
+            "plotting/_a.py",
+            "from ..mixture._base import _x",
+            "from ..mixture._base import x\nfrom ._axes import _y\nfrom .._sklearn import z",
+        ),
         (missing_kernels, "_kernels/a.py", "def f(): pass", "@kernel\ndef f(): pass"),
         (missing_kernels, "_kernels/a.py", "", "@row_kernel\ndef f(): pass"),
         (
