@@ -13,6 +13,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from .._engine.chunks import Array
+from ..distributions._arguments import checked_array
 from ..mixture._hints import holds_texts
 
 BLOCK_BYTES = 2**22  # vectors of lists of arrays are put together by so much at a time
@@ -142,12 +143,7 @@ class BagList:
 
 def _as_array(x: Any, i: int) -> Array:
     """Return bag i as an array of numbers of two dimensions, or of none at all."""
-    try:
-        array = np.asarray(x)
-    except ValueError as error:
-        raise ValueError(f"X[{i}] is no array of shape (n_vectors, n_dims): {error}") from error
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"X[{i}] holds {array.dtype}, and vectors are numbers.")
+    array = checked_array(x, f"X[{i}]")
     if array.ndim != 2 and array.shape != (0,):
         raise ValueError(
             f"X[{i}] has {array.ndim} dimensions: a bag is an array of shape (n_vectors, "

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
 from .._engine.chunks import Array
+from ..distributions._arguments import checked_array
 
 _NO_TABLE = (
     "embeddings should be an array with the vector of column i in row i, and {} of words says "
@@ -96,11 +97,10 @@ def checked_embeddings(embeddings: Any) -> Array:
         raise ValueError(_NO_TABLE.format("a model"))
     if isinstance(embeddings, Mapping):
         raise ValueError(_NO_TABLE.format("a mapping"))
-    table = np.asarray(embeddings)
-    if table.ndim != 2 or table.dtype.kind not in "biuf":
+    table = checked_array(embeddings, "embeddings")
+    if table.ndim != 2:
         raise ValueError(
-            "embeddings should be numbers of shape (n_features, n_dims), got "
-            f"{table.dtype} of shape {table.shape}."
+            f"embeddings should have the shape (n_features, n_dims), got {table.shape}."
         )
     table = np.ascontiguousarray(table, dtype=np.float32 if table.dtype == np.float32 else float)
     if np.isinf(table).any():

@@ -313,7 +313,8 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         mixture = clone(mixture)
         if self.mixture is None:
             mixture.set_params(n_components=_count_distinct(vectors, N_COMPONENTS))
-        if mixture.random_state is None and self.random_state is not None:
+        unseeded = mixture.get_params(deep=False).get("random_state", 0) is None
+        if unseeded and self.random_state is not None:
             mixture.set_params(random_state=rng.randint(np.iinfo(np.int32).max))
         return mixture.fit(vectors, sample_weight=weights)
 

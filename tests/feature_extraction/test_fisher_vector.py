@@ -404,7 +404,7 @@ def test_bad_parameters_are_named():
     failing("30 columns: row i", C, F(embeddings=table[:-1]))
     failing("shape", C, F(embeddings=table[0]))
     failing("embeddings contain inf", C, F(embeddings=np.where(table > 1, np.inf, table)))
-    failing("numbers", C, F(embeddings=table.astype(str)))
+    failing("embeddings should hold real numbers", C, F(embeddings=table.astype(str)))
     failing("No column", C, F(embeddings=np.full((V, D), np.nan)))
     failing("mixture should be", C, F(GaussianMixture(2)))
     failing("mixture should be", C, F(FrozenEstimator(GaussianMixture(2))))
@@ -441,7 +441,9 @@ def test_bad_data_is_named():
         failing(r"X\[1\] has 1 dim", [arrays[0], arrays[1][0]], on_arrays, method)
         failing(r"X\[0\] has 1 dim", [table[0], table[1]], on_arrays, method)
         failing(r"X\[0\] has 3 dim", [np.ones((2, 2, D))], on_arrays, method)
-        failing(r"X\[0\] holds <U1, and", [np.array([["a"] * D])], on_arrays, method)
+        failing(
+            r"X\[0\] should hold real numbers, not <U1", [np.array([["a"] * D])], on_arrays, method
+        )
         for bad in (np.nan, np.inf):
             spoilt = [x.copy() for x in arrays]
             spoilt[4][0, 1] = bad

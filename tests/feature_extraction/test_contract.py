@@ -1,0 +1,353 @@
+"""What the transformer promises whatever is done to it: checks, whole fits, pickles, hints."""
+
+import copy
+import pickle
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils._param_validation import InvalidParameterError
+
+import skvmf
+from skvmf import (
+    FisherVectorTransformer,
+    RelativeGMM,
+    SparseGaussianMixture,
+    VonMisesFisherMixture,
+)
+
+from .mixtures import KINDS, MIXTURES, plane, sphere
+
+V, D = 30, 4
+TABLE = np.random.default_rng(0).normal(size=(V, D))
+COUNTS = sparse.csr_array(np.random.default_rng(1).poisson(0.4, size=(12, V)))
+BAGS = [np.repeat(TABLE, row, axis=0) for row in COUNTS.toarray()]
+
+
+def transformer(**options):
+    mixture = VonMisesFisherMixture(2, random_state=0, tol=1e9)
+    return FisherVectorTransformer(mixture, **({"embeddings": TABLE} | options))
+
+
+# Any mixture that has gradients
+
+
+def relative(**options):
+    own = plane()
+    order = np.argsort(own.means_[:, 0])
+    return RelativeGMM.from_parameters(
+        own.weights_[order],
+        own.means_[order],
+        own.covariances_[order],
+        covariance_type="diag",
+        **options,
+    )
+
+
+@pytest.mark.parametrize("posterior", [{}, {"temperature": 0.0}, {"entmax_alpha": 2.0}])
+@pytest.mark.parametrize("fixed", [{}, {"free_parameters": ("means",)}])
+def test_ordered_mixtures_have_the_gradients_of_their_components(posterior, fixed):
+    found, expected = (
+        FisherVectorTransformer(
+            FrozenEstimator(mixture), embeddings=TABLE, gradients=KINDS["gaussian"]
+        ).fit_transform(COUNTS)
+        for mixture in (relative(**posterior, **fixed), plane(**posterior))
+    )
+    order = np.argsort(plane().means_[:, 0])
+    for kind, start in (("means", 0), ("variances", 12), ("weights", 24)):
+        size = 3 if kind == "weights" else 12
+        own = expected[:, start : start + size].reshape(len(expected), 3, -1)[:, order]
+        assert_allclose(found[:, start : start + size], own.reshape(-1, size), atol=1e-13)
+
+
+def test_a_mixture_with_fixed_weights_is_fitted_as_it_is():
+    mixture = RelativeGMM(
+        2,
+        covariance_type="diag",
+        free_parameters=("means", "covariances"),
+        weights_init=[0.3, 0.7],
+        random_state=0,
+        tol=1e9,
+    )
+    fitted = FisherVectorTransformer(mixture, gradients=("means", "weights")).fit(BAGS)
+    assert_array_equal(fitted.mixture_.weights_, [0.3, 0.7])
+    assert fitted.transform(BAGS).shape == (12, 10)
+    assert fitted.get_feature_names_out()[-1] == "weight1"
+
+
+class Borrowed(BaseEstimator):
+    """A mixture of somebody else's, of no class of skvmf's, without a seed."""
+
+    def __init__(self, n_components=2):
+        self.n_components = n_components
+
+    def __gradient_names__(self):
+        return {"means": "mean"}
+
+    def __vector_model__(self):
+        return self.own_.__vector_model__()
+
+    def fit(self, X, y=None, sample_weight=None):
+        self.own_ = VonMisesFisherMixture(self.n_components, random_state=0, tol=1e9)
+        self.own_.fit(X, sample_weight=sample_weight)
+        self.n_features_in_ = X.shape[1]
+        return self
+
+
+def test_a_mixture_is_what_keeps_the_protocol():
+    given = FisherVectorTransformer(Borrowed(), embeddings=TABLE, random_state=3)
+    assert_array_equal(given.fit_transform(COUNTS), transformer().fit_transform(COUNTS))
+    frozen = FisherVectorTransformer(FrozenEstimator(Borrowed().fit(TABLE)), embeddings=TABLE)
+    assert_array_equal(frozen.fit_transform(COUNTS), transformer().fit_transform(COUNTS))
+    with pytest.raises(ValueError, match="mixture should be"):
+        FisherVectorTransformer(VonMisesFisherMixture).fit(COUNTS)
+
+
+# Parameters changed after the fit
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "match"),
+    [
+        ({"gradients": ("nonsense",)}, ValueError, r"one or more of \['means', 'conc"),
+        ({"gradients": ("variances",)}, ValueError, r"one or more of \['means', 'conc"),
+        ({"gradients": ("means", "means")}, ValueError, "each once"),
+        ({"gradients": "means"}, InvalidParameterError, "'gradients' parameter"),
+        ({"power": -1}, InvalidParameterError, "'power' parameter"),
+        ({"power": np.nan}, InvalidParameterError, "'power' parameter"),
+        ({"norm": "l1"}, InvalidParameterError, "'norm' parameter"),
+        ({"normalization": "eq12"}, InvalidParameterError, "'normalization' parameter"),
+        ({"geometry": "sphere"}, InvalidParameterError, "'geometry' parameter"),
+        ({"fit_on": "documents"}, InvalidParameterError, "'fit_on' parameter"),
+    ],
+)
+def test_parameters_changed_after_the_fit_are_checked(changes, error, match):
+    fitted = transformer().fit(COUNTS)
+    expected = fitted.transform(COUNTS)
+    before = {name: getattr(fitted, name) for name in changes}
+    fitted.set_params(**changes)
+    for call in (
+        lambda: fitted.transform(COUNTS),
+        lambda: fitted.transform(BAGS),
+        fitted.get_feature_names_out,
+    ):
+        with pytest.raises(error, match=match):
+            call()
+    assert_array_equal(fitted.set_params(**before).transform(COUNTS), expected)
+
+
+def test_parameters_of_features_may_be_changed_after_the_fit():
+    fitted = transformer().fit(COUNTS)
+    mixture = fitted.mixture_
+    changes = {"gradients": ["weights"], "power": 0.5, "norm": None, "normalization": None}
+    found = fitted.set_params(**changes).transform(COUNTS)
+    assert fitted.mixture_ is mixture
+    assert_array_equal(found, transformer(**changes).fit_transform(COUNTS))
+    assert fitted.get_feature_names_out().tolist() == ["weight0", "weight1"]
+
+
+def test_parameters_of_the_mixture_changed_after_the_fit_are_checked():
+    fitted = transformer().fit(COUNTS)
+    fitted.mixture_.set_params(temperature=-3)
+    for X in (COUNTS, BAGS):
+        with pytest.raises(InvalidParameterError, match="'temperature' parameter"):
+            fitted.transform(X)
+
+
+def test_a_frozen_mixture_that_was_fitted_anew_is_refused_by_its_width():
+    mixture = VonMisesFisherMixture(2, random_state=0, tol=1e9).fit(TABLE)
+    fitted = FisherVectorTransformer(FrozenEstimator(mixture), embeddings=TABLE).fit(COUNTS)
+    mixture.fit(TABLE[:, :3])
+    with pytest.raises(ValueError, match="4 features, but .* expecting 3"):
+        fitted.transform(COUNTS)
+
+
+# Whole fits
+
+
+def refused(fitted, X, error=ValueError, **changes):
+    """Check that a fit fails and leaves everything as it was; but for the parameters."""
+    before = {name: getattr(fitted, name) for name in changes}
+    state = dict(vars(fitted))
+    counts, bags = fitted.transform(COUNTS), fitted.transform(BAGS)
+    with pytest.raises(error):
+        fitted.set_params(**changes).fit(X)
+    fitted.set_params(**before)
+    assert vars(fitted).keys() == state.keys()
+    assert all(vars(fitted)[name] is state[name] for name in state)
+    assert_array_equal(fitted.transform(COUNTS), counts)
+    assert_array_equal(fitted.transform(BAGS), bags)
+
+
+def test_a_refused_fit_leaves_the_earlier_one():
+    fitted = transformer().fit(COUNTS)
+    refused(fitted, -COUNTS)
+    refused(fitted, COUNTS[:, :-1])  # as many columns as embeddings have no rows
+    refused(fitted, ["a text"])
+    refused(fitted, BAGS)  # embeddings are not for lists
+    refused(fitted, [np.full((2, D), np.nan)], embeddings=None)
+    refused(fitted, COUNTS[:, :5], embeddings=np.full((5, D), np.nan))
+    refused(fitted, COUNTS[:, :5], embeddings=np.ones((5, 1)))  # the mixture's refusal
+    refused(fitted, COUNTS[:, :1], embeddings=np.ones((1, D)))  # fewer vectors than components
+    refused(fitted, [np.ones((1, 2))], embeddings=None)
+    refused(fitted, COUNTS, mixture=SparseGaussianMixture(2))
+    refused(fitted, COUNTS, power=2)
+    with pytest.raises(ValueError, match="30 features"):
+        fitted.transform(COUNTS[:, :-1])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_an_interrupted_fit_leaves_the_earlier_one(error, monkeypatch):
+    fitted = transformer().fit(COUNTS)
+
+    def interrupt(self, rows):
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(VonMisesFisherMixture, "_make_family", interrupt)
+        refused(fitted, COUNTS[:, :9], error, embeddings=TABLE[:9, :3])
+        refused(fitted, BAGS, error, embeddings=None)
+    assert fitted.set_params(embeddings=TABLE[:9, :3]).fit(COUNTS[:, :9]).n_features_in_ == 9
+
+
+def test_a_first_fit_that_fails_leaves_nothing():
+    fresh = transformer(embeddings=TABLE[:-1])
+    with pytest.raises(ValueError, match="30 columns"):
+        fresh.fit(COUNTS)
+    assert not [name for name in vars(fresh) if name not in fresh.get_params()]
+    with pytest.raises(NotFittedError):
+        fresh.transform(COUNTS)
+
+
+# Pickles
+
+
+def saved(value):
+    """Yield everything in a state, down to the estimators in it."""
+    yield value
+    if isinstance(value, dict):
+        for part in value.values():
+            yield from saved(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from saved(part)
+    elif isinstance(value, BaseEstimator):
+        yield from saved(value.__getstate__())
+
+
+@pytest.mark.parametrize("X", [COUNTS, BAGS])
+@pytest.mark.parametrize("family", MIXTURES)
+def test_what_is_saved_is_arrays_and_public_names(family, X):
+    embeddings = TABLE if X is COUNTS else None
+    own = FisherVectorTransformer(FrozenEstimator(MIXTURES[family]()), embeddings=embeddings).fit(X)
+    plain = (type(None), bool, int, float, str, dict, list, tuple, np.ndarray, np.generic)
+    public = (*(getattr(skvmf, name) for name in skvmf.__all__ if name[0].isupper()),)
+    for value in saved(own):
+        assert isinstance(value, (*plain, FrozenEstimator, *public)), type(value)
+        if isinstance(value, np.ndarray):
+            assert value.dtype != object
+    again = pickle.loads(pickle.dumps(own))
+    assert_array_equal(again.transform(X), own.transform(X))
+    assert_array_equal(copy.deepcopy(own).transform(X), own.transform(X))
+    assert_array_equal(clone(own).fit(X).transform(X), own.transform(X))
+
+
+def test_a_pickle_of_another_version_warns():
+    fitted = transformer().fit(COUNTS)
+    state = fitted.__getstate__()
+    assert state["_skvmf_version"] == skvmf.__version__
+    state["_skvmf_version"] = "0.0"
+    with pytest.warns(UserWarning, match="FisherVectorTransformer was pickled with skvmf 0.0"):
+        FisherVectorTransformer().__setstate__(state)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert "_skvmf_version" not in vars(again)
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["one text", "another"],
+        ("one text", "another"),
+        np.array(["one text", "another"]),
+        np.array(["one text", "another"], dtype=object),
+        "one text",
+        [["words", "of", "a", "text"], ["and", "another"]],
+        [("words",)],
+        [np.array(["words", "of"])],
+    ],
+)
+def test_texts_are_to_be_counted_first(texts):
+    fitted = transformer().fit(COUNTS)
+    for call in (fitted.fit, fitted.transform, FisherVectorTransformer().fit):
+        with pytest.raises(ValueError, match=r"X holds texts.*\.CountVectorizer\(vocabulary=words"):
+            call(texts)
+
+
+def test_a_series_of_texts_is_to_be_counted_first():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="X holds texts"):
+        FisherVectorTransformer().fit(pandas.Series(["one text", "another"], index=[3, 4]))
+
+
+def test_lists_of_words_can_be_counted_as_the_hint_says():
+    words = ["ice", "puck", "oven"]
+    counts = CountVectorizer(vocabulary=words, analyzer=list).transform([["puck", "puck"], ["ice"]])
+    assert_array_equal(counts.toarray(), [[0, 2, 0], [1, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SimpleNamespace(vectors=TABLE, key_to_index={}),
+        SimpleNamespace(wv=None),
+        {f"word{i}": row for i, row in enumerate(TABLE)},
+    ],
+)
+def test_a_model_is_no_table_of_embeddings(model):
+    with pytest.raises(ValueError, match=r"embedding_table\(model.wv\)"):
+        transformer(embeddings=model).fit(COUNTS)
+
+
+def test_a_gensim_model_is_no_table_of_embeddings():
+    models = pytest.importorskip("gensim.models")
+    model = models.Word2Vec([["a", "b"]] * 3, vector_size=4, min_count=1, workers=1)
+    for embeddings in (model, model.wv):
+        with pytest.raises(ValueError, match=r"embedding_table\(model.wv\)"):
+            transformer(embeddings=embeddings).fit(COUNTS[:, :2])
+
+
+@pytest.mark.parametrize("embeddings", [3, "words", [[1.0, 2.0], [3.0]], sparse.eye_array(V)])
+def test_embeddings_that_are_no_matrix_are_named(embeddings):
+    with pytest.raises(ValueError, match="embeddings should (have the shape|hold|be)"):
+        transformer(embeddings=embeddings).fit(COUNTS)
+
+
+@pytest.mark.parametrize(
+    ("bag", "match"),
+    [
+        (np.ones((2, D), dtype=complex), r"X\[1\] should hold real numbers, not complex"),
+        (np.full((2, D), "a"), r"X\[1\] should hold real"),
+        ([[1.0, 2.0], [3.0]], r"X\[1\] should be an array of numbers"),
+        (np.ones(D), r"X\[1\] has 1 dimensions"),
+        (np.ones((D, 0)), r"X\[1\] has vectors of dimension 0"),
+        (np.ones((2, 3, D)), r"X\[1\] has 3 dimensions"),
+        (sparse.eye_array(D), r"X\[1\] should be a dense array"),
+        (np.full((2, D), np.nan), r"X\[1\] contains nan or inf"),
+        (np.full((2, D), -np.inf, dtype=np.float32), r"X\[1\] contains nan or inf"),
+    ],
+)
+@pytest.mark.parametrize("mixture", [sphere(), plane()])
+def test_a_bag_that_is_none_is_named(bag, match, mixture):
+    own = FisherVectorTransformer(FrozenEstimator(mixture)).fit(BAGS)
+    for call in (own.fit, own.transform):
+        with pytest.raises(ValueError, match=match):
+            call([BAGS[0], bag, BAGS[1]])
