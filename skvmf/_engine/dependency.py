@@ -235,7 +235,7 @@ class DependencyModel:
     """
 
     estimate: Estimate
-    temperature: float = 1.0
+    temperature: float
 
     def expect(self, rules: Rules, sentences: Sentences) -> RuleCounts:
         """Count the rules in the trees of a block of sentences, as the posterior has them."""

@@ -226,7 +226,7 @@ def test_mean_field_on_given_trees_is_the_exact_marginal_likelihood(concentratio
     rng = np.random.default_rng(5)
     sentences = make_sentences(rng, [4, 2])
     counts = sentences.tree_counts(np.array([2, 0, 2, 3, 0, 1]))
-    model = DependencyModel(MeanField(concentration))
+    model = DependencyModel(MeanField(concentration), temperature=1.0)
     rules = model.estimate.maximize(counts, None)
     stats = RuleCounts(log_weight(counts, rules), len(sentences), counts)
     exact = 0.0

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -260,6 +261,17 @@ def test_tags_may_be_integers_in_any_kind_of_sequence():
     assert model.sample(1)[0][0].dtype.kind == "i"
 
 
+@pytest.mark.parametrize(
+    "tags", [["a", "a\0", "a\0\0"], [2**63, -1, 2**63 + 1], [10**30, 1], ["", " "], ["\ud800", "b"]]
+)
+def test_tags_keep_what_an_array_would_lose(tags):
+    X = [[tag] for tag in tags]
+    for model in (fit(X), fit(X, tags=tags)):
+        assert set(model.tags_.tolist()) == set(tags)
+        assert [heads.tolist() for heads in model.predict(X)] == [[0]] * len(X)
+        np.testing.assert_allclose(np.exp(model.root_log_prob_), 1 / len(tags), rtol=1e-2)
+
+
 def test_the_order_of_given_tags_is_that_of_the_rules(corpus):
     plain, given = fit(corpus[0]), fit(corpus[0], tags=["C", "Z", "A", "B"], max_iter=5)
     assert given.tags_.tolist() == ["C", "Z", "A", "B"]
@@ -290,6 +302,9 @@ def test_unknown_tags_are_an_error_or_the_average(corpus):
         ([], "X is empty"),
         ("A B", "X should be a list of sentences"),
         (3, "X should be a list of sentences"),
+        (np.array(3), "X should be a list of sentences, got ndarray"),
+        (sparse.csr_array(np.eye(2)), "X should be a list of sentences, got csr_array"),
+        ((["A"] for _ in range(2)), "X should be a list of sentences, got generator"),
         ([["A"], []], "Sentence 1 of X is empty"),
         (["A B"], "Sentence 0 of X is the string 'A B': split it"),
         ([["A"], 3], "Sentence 1 of X should be a list or a one-dimensional array, got int"),
@@ -319,6 +334,8 @@ def test_what_is_no_list_of_sentences_is_refused(corpus, X, message):
         ([[2, 0], []], "Sentence 1 of y is empty"),
         ([[2, 0], [2]], "Sentence 1 of y has a head outside"),
         ([[-1, 0], [0]], "Sentence 0 of y has a head outside"),
+        ([[2, 0], [10**30]], "Sentence 1 of y has a head outside"),
+        ([[True, 0], [0]], "y should hold integers"),
         ([[0, 0], [0]], "Sentence 0 of y has more than one root"),
         ([[2, 1], [0]], "Sentence 0 of y has heads that form a cycle"),
         ([[2, 0], [1]], "Sentence 1 of y has heads that form a cycle"),

@@ -34,7 +34,7 @@ class Watcher:
 
     def __init__(self, stop_at=None, fail_at=None, error=RuntimeError):
         self.stop_at, self.fail_at, self.error = stop_at, fail_at, error
-        self.open, self.ended, self.scores = 0, [], []
+        self.open, self.ended, self.scores, self.sizes = 0, [], [], {}
 
     def setup(self, estimator, context):
         pass
@@ -44,6 +44,7 @@ class Watcher:
 
     def on_fit_task_begin(self, estimator, context):
         self.open += 1
+        self.sizes[context.task_name] = context.max_subtasks
 
     def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
         self.open -= 1
@@ -67,6 +68,7 @@ def test_callbacks_see_every_iteration(watched):
     watcher = Watcher()
     model = watched(watcher, weight_floor=0.0, tol=1e-9, max_iter=500).fit(X)
     assert watcher.ended == ["iteration"] * (model.n_iter_ + 1) + ["em", "fit"]
+    assert watcher.sizes == {"fit": 1, "em": 501, "iteration": 0}
     np.testing.assert_allclose(watcher.scores, model.lower_bounds_, rtol=1e-12)
 
 
@@ -221,6 +223,15 @@ def test_invalid_options_are_refused_wherever_they_are_given(options):
             method([["A"]])
     with pytest.raises(InvalidParameterError, match=name):
         model.sample()
+
+
+@pytest.mark.parametrize("options", [{"tags": 3}, {"init": "flat"}, {"init": None}], ids=str)
+def test_invalid_options_of_a_fit_are_refused_before_it_and_after(options):
+    (name,) = options
+    model = DependencyModelWithValence().fit(X).set_params(**options)
+    for method in (model.predict, model.fit):
+        with pytest.raises(InvalidParameterError, match=name):
+            method(X)
 
 
 @pytest.mark.parametrize(
