@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import logsumexp
 
 from .._engine.chunks import Array
 from .._engine.dependency import Arrays, each
@@ -41,12 +42,14 @@ def _check_rule(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
 
 def with_average_tag(log_rules: Arrays) -> Arrays:
     """Add one tag that is the average of the others: as dependent, as root and as head."""
-    root, stop, choose = each(np.exp, log_rules)
-    root = np.append(root, root.mean())
-    stop = np.concatenate([stop, stop.mean(axis=0, keepdims=True)])
-    choose = np.concatenate([choose, choose.mean(axis=0, keepdims=True)])
-    choose = np.concatenate([choose, choose.mean(axis=-1, keepdims=True)], axis=-1)
-    return log(root), log(stop), log(choose)
+    root, stop, choose = (_with_average(rule, axis=0) for rule in log_rules)
+    return root, stop, _with_average(choose, axis=-1)
+
+
+def _with_average(log_prob: Array, axis: int) -> Array:
+    """Append the logarithm of the mean along an axis; what was there keeps its bits."""
+    total = logsumexp(log_prob, axis=axis, keepdims=True)
+    return np.concatenate([log_prob, total - np.log(log_prob.shape[axis])], axis=axis)
 
 
 def draw_trees(
