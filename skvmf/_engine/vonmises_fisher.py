@@ -406,7 +406,9 @@ def _sparse_sums(chunk: SparseChunk, shares: Shares, K: int) -> Array:
 
 
 def _empty_sums(chunk: SparseChunk, K: int) -> Array:
+    """Return an array (d, K) to be filled: one that is to spare, if it has that shape."""
     try:
-        return chunk.spare.pop()
+        spare = chunk.spare.pop()
     except IndexError:
         return np.empty((chunk.n_features, K))
+    return spare if spare.shape == (chunk.n_features, K) else np.empty((chunk.n_features, K))

@@ -1,5 +1,7 @@
 """Waves of seeds, merged, find what is there; samples are drawn by weight."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -8,9 +10,14 @@ from sklearn.metrics import adjusted_rand_score
 
 from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from skvmf._engine.gaussian import Gaussian
+from skvmf._engine.mixture import MixtureModel
+from skvmf._engine.posterior import FenchelYoungPosterior
+from skvmf._engine.priors import ModifiedDirichlet
 from skvmf._engine.rows import make_rows
 from skvmf._engine.seeding import Waves
 from skvmf._engine.seedings import BallSeeding, DirectionSeeding
+from skvmf._engine.statistics import Params
+from skvmf._engine.updates import MapWeights
 from skvmf._engine.vonmises_fisher import VonMisesFisher
 
 K, D = 20, 16
@@ -188,3 +195,17 @@ def test_a_fit_has_as_many_components_as_asked_for(mixture):
         fitted = mixture(3, random_state=0, tol=1.0).fit(X)
         assert fitted.weights_.shape == (3,) and fitted.means_.shape == (3, 3)
         assert fitted.predict_proba(X).shape == (30, 3)
+
+
+def test_sums_of_one_width_are_not_taken_for_another():
+    """A start has four times the components on the same sparse rows, whose sums are kept."""
+    X = sparse.random(3000, 30, density=0.2, random_state=0, format="csr")
+    rows = make_rows(X, None, unit=True, width=2**15, columns=True)  # several blocks
+    assert len(rows._spans) > 5
+    family, widths = VonMisesFisher(30), (8, 3, 5)
+    for K in widths:
+        params = Params.first(np.full(K, 1 / K), family.from_centres(rows.take(np.arange(K))))
+        model = MixtureModel(family, FenchelYoungPosterior(), ModifiedDirichlet(), MapWeights())
+        stats = rows.fold(partial(model.expect, params))
+        assert stats.moments[0].shape == (30, K)
+        assert all(spare.shape == (30, K) for spare in rows._spare)
