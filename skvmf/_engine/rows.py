@@ -238,6 +238,7 @@ class SparseRows(Rows):
         columns: bool = False,
     ) -> None:
         X = sparse.csr_array(X)
+        _check_structure(X)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -315,6 +316,21 @@ def make_rows(
     if sparse.issparse(X):
         return SparseRows(X, weights, unit=unit, width=width, columns=columns)
     return DenseRows(X, weights, unit=unit, width=width)
+
+
+def _check_structure(X: Any) -> None:
+    """Refuse pointers or column numbers that lead out of the arrays of a CSR matrix.
+
+    SciPy does not look at them where a matrix is put together from its three arrays.
+    """
+    fault = sparse_kernels.csr_fault(X.indptr, X.indices, len(X.data), X.shape[1])
+    if fault != sparse_kernels.SOUND:
+        pointers = fault == sparse_kernels.BAD_POINTERS
+        what = "indptr falls or leads" if pointers else "column numbers in indices lead"
+        raise ValueError(
+            f"X is no sound CSR matrix: {what} outside its {len(X.data)} entries and "
+            f"{X.shape[1]} columns. X.check_format() says more."
+        )
 
 
 def _of_ordinary_size(weights: Array) -> Array:

@@ -105,6 +105,22 @@ def test_blocks_are_smaller_for_many_components(form):
     assert len(make_rows(form(X), None, unit=True, width=20_000)._spans) >= 20_000 // 512
 
 
+@pytest.mark.parametrize("column", [-5, 4, 5, 2**30])
+def test_column_numbers_outside_are_refused(column):
+    X = sparse.csr_array(np.ones((3, 4)))
+    X.indices[5] = column
+    with pytest.raises(ValueError, match="column numbers in indices lead outside"):
+        SparseRows(X, None, unit=True)
+
+
+@pytest.mark.parametrize("pointer", [-1, 99])
+def test_pointers_outside_are_refused(pointer):
+    X = sparse.csr_array(np.ones((3, 4)))
+    X.indptr[1] = pointer
+    with pytest.raises(ValueError, match="indptr falls or leads outside"):
+        SparseRows(X, None, unit=True)
+
+
 @pytest.mark.parametrize("largest", [1e-310, 1e-60, 1.0, 1e60, 1e308])
 def test_weights_keep_their_proportions(largest):
     weights = largest * np.array([1.0, 0.5, 0.0, 0.25])
