@@ -6,6 +6,8 @@ import runpy
 from importlib.util import find_spec
 from pathlib import Path
 
+from sphinx.ext.autodoc.mock import _MockObject
+
 import skvmf
 
 project = "skvmf"
@@ -32,8 +34,9 @@ html_theme_options = {
 html_show_sourcelink = False
 
 autosummary_generate = True
-# Without PyTorch, a download of some hundred megabytes, its pages are made by their docstrings.
-autodoc_mock_imports = [] if find_spec("torch") else ["torch"]
+if not find_spec("torch"):  # a large download: pages of its classes can be made without it
+    autodoc_mock_imports = ["torch"]
+    _MockObject.__or__ = _MockObject.__ror__ = lambda self, other: object  # Tensor | float
 autodoc_typehints = "none"  # numpydoc sections say more
 numpydoc_show_class_members = True
 numpydoc_show_inherited_class_members = {}
