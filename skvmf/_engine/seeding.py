@@ -26,6 +26,7 @@ from .statistics import Params, Statistics
 from .updates import FixedWeights
 
 FIRST = 4  # times as many components as asked for begin
+MORE = 2  # times as many are added by a wave
 STEPS = 3  # of EM before components are merged, and after
 WAVES = 4  # of further seeds, at most
 ENOUGH = 1e-2  # gain of the bound below which no further wave is made
@@ -92,7 +93,7 @@ class Waves:
             chances = weights * np.maximum(self._misfit(params), 0) ** 2
             if not chances.any():
                 break
-            more, bound = self._settled(self._extended(params, self._draw(chances, K, rng)))
+            more, bound = self._settled(self._extended(params, self._draw(chances, MORE * K, rng)))
             gain = bound - bounds[-1]
             if gain > 0:
                 params = more
@@ -130,7 +131,7 @@ class Waves:
     def _extended(self, params: Params, points: Array) -> Params:
         more = self.seeding.at(points, params.components)
         components = self.seeding.joined(params.components, more)
-        weights = np.append(params.weights, np.full(len(points), 1 / len(params.weights)))
+        weights = np.append(params.weights, np.full(len(points), 1 / self.n_components))
         return Params.first(weights / weights.sum(), components)
 
     def _settled(self, params: Params) -> tuple[Params, float]:
