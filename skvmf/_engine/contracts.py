@@ -96,11 +96,15 @@ class Family(ABC):
         """Return the log-density of each row of a block under each component."""
 
     @abstractmethod
-    def moments(self, chunk: Any, shares: Shares, components: Any) -> tuple[Array, ...]:
+    def moments(
+        self, chunk: Any, shares: Shares, components: Any, kept: Any = None
+    ) -> tuple[Array, ...]:
         """Return what the shares of a block add to the moments, about `origins(components)`.
 
         Shares carry the weights of the rows and, where rows are scaled, the scales too.
-        Moments add: those of all blocks together are the sum of those of each.
+        Moments add: those of all blocks together are the sum of those of each. `kept` is what
+        the scores of the same block and components kept, to be used up; None where a partition
+        is given and nothing was scored.
         """
 
     @abstractmethod

@@ -94,7 +94,7 @@ class Gaussian(Family):
         return Scores(products, components.log_det - 0.5 * self.dim * np.log(2 * np.pi))
 
     def moments(
-        self, chunk: DenseChunk, shares: Shares, components: GaussianComponents
+        self, chunk: DenseChunk, shares: Shares, components: GaussianComponents, kept: None = None
     ) -> tuple[Array, ...]:
         """Return first and second moments about the components' origins."""
         return self.type.moments(chunk.X, shares, components)

@@ -48,11 +48,12 @@ class MixtureModel:
 
     def expect(self, params: Params, chunk: Chunk) -> Statistics:
         """Share out the rows of a block and sum what the maximization needs."""
+        scores = self.scores(params, chunk)
         shares, counts, values = self.posterior.assign(
-            self.scores(params, chunk), params.weights, chunk.weights, chunk.scales
+            scores, params.weights, chunk.weights, chunk.scales
         )
         own = shares.of_first(self._n_components(params))
-        moments = self.family.moments(chunk, own, params.components)
+        moments = self.family.moments(chunk, own, params.components, scores.kept)
         values = np.where(chunk.weights > 0, np.maximum(values, LEAST), np.inf)
         worst = int(np.argmin(values))
         return Statistics(

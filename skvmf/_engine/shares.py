@@ -1,7 +1,7 @@
 """What passes between a family and a posterior: scores one way, shares the other."""
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,11 +21,14 @@ class Scores:
         What each component adds.
     slopes : ndarray of shape (n,) or None
         What each row multiplies by; None is one, and what every family without row scales has.
+    kept : object or None
+        What the family's moments ask for again, such as distances; no posterior looks at it.
     """
 
     products: Array
     bias: Array
     slopes: Array | None = None
+    kept: Any = None
 
     def log_density(self) -> Array:
         """Return the log-density of each row under each component, (n, K)."""
@@ -35,8 +38,8 @@ class Scores:
     def with_component(self, log_density: float) -> "Scores":
         """Add a last component that has the same log-density everywhere."""
         blank = np.zeros((len(self.products), 1), dtype=self.products.dtype)
-        return Scores(np.hstack([self.products, blank]), np.append(self.bias, log_density),
-                      self.slopes)  # fmt: skip
+        bias = np.append(self.bias, log_density)
+        return replace(self, products=np.hstack([self.products, blank]), bias=bias)
 
 
 @dataclass(frozen=True)

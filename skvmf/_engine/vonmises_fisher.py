@@ -161,7 +161,7 @@ class VonMisesFisher(Family):
         return Scores(products, bias + np.where(by_chords, kappa, 0.0))
 
     def moments(
-        self, chunk: Chunk, shares: Shares, components: DirectionalComponents
+        self, chunk: Chunk, shares: Shares, components: DirectionalComponents, kept: None = None
     ) -> tuple[Array, ...]:
         """Return the weighted sums of rows (d, K) and, for components by chords, of 1 - m.x."""
         K = len(components.lengths)

@@ -226,3 +226,26 @@ def test_a_step_that_prunes_or_moves_is_never_the_last(tol):
     assert sum(changed) >= 2 and not changed[-1]
     moved = [int((after.reseeded & ~before.reseeded).sum()) for before, after in steps]
     assert max(moved) == 1
+
+
+@pytest.mark.parametrize("background", [None, -3.0])
+def test_what_scores_keep_comes_back_with_the_shares(background):
+    """Whatever the posterior makes of the scores, and with or without a background."""
+
+    class Keeping(Gaussian):
+        def scores(self, chunk, components):
+            return replace(super().scores(chunk, components), kept=chunk.X.copy())
+
+        def moments(self, chunk, shares, components, kept=None):
+            assert_array_equal(kept, chunk.X)
+            return super().moments(chunk, shares, components)
+
+    _, rows = some_rows()
+    weights = WEIGHTS if background is None else np.append(0.5 * WEIGHTS, 0.5)
+    plain = replace(model(), background=background)
+    keeping = replace(plain, family=Keeping(2, "spherical"))
+    params = start(weights=weights)
+    expected = rows.fold(lambda chunk: plain.expect(params, chunk))
+    found = rows.fold(lambda chunk: keeping.expect(params, chunk))
+    assert_array_equal(found.moments[1], expected.moments[1])
+    assert found.value == expected.value
