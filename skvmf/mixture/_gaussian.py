@@ -1,5 +1,6 @@
-"""What Gaussian mixtures have in common: covariance types, and plain data checks."""
+"""What mixtures in the plane have in common: covariance types, and plain data checks."""
 
+from abc import abstractmethod
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
@@ -23,8 +24,101 @@ from ._initialization import Initialization, checked_means
 _FAR = 1e100  # beyond, rows are moved in along their direction, so that squares stay finite
 
 
-class BaseGaussianMixture(BaseMixture):
-    """Means and covariances: validation, starts, attributes and samples."""
+class BaseEllipticalMixture(BaseMixture):
+    """Means, and a matrix of some covariance type for each: validation and starts."""
+
+    _parameter_constraints = BaseMixture._parameter_constraints | {
+        "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
+        "reg_covar": [Interval(Real, 0, None, closed="left")],
+    }
+
+    @classmethod
+    def _from_matrices(
+        cls, weights: Any, means: Any, matrices: Any, name: str, params: dict[str, Any]
+    ) -> Self:
+        """Build a usable mixture of what `from_parameters` is given."""
+        given = means
+        means = checked_means(means, "means")
+        refuse_overflow(means, "means holds")
+        mixture = cls._from_parameters(len(means), params)
+        family = mixture._family(means.shape[1])
+        matrices = mixture._checked_matrices(matrices, means.shape[1], name)
+        components = family.components(means, matrices)
+        refuse_singular(components, name)
+        return mixture._publish_given(family, weights, components, given)
+
+    @property
+    def _covariance_type(self) -> CovarianceType:
+        return COVARIANCE_TYPES[self.covariance_type]
+
+    def _check_data(self, X: Any) -> None:
+        refuse_overflow(X, "The data holds")
+
+    def _moved_in(self, X: Any) -> Any:
+        if largest(X) <= _FAR:
+            return X
+        return X * np.minimum(1, _FAR / np.maximum(np.abs(X).max(axis=1, keepdims=True), _FAR))
+
+    @abstractmethod
+    def _family(self, n_features: int, scale: float = 1.0) -> Any:
+        """Return the family that the parameters name; `scale` is the rows' mean variance."""
+
+    def _make_family(self, rows: RowSource) -> Any:
+        return self._family(rows.n_features, rows.mean_variance() or 1.0)
+
+    def _family_of_any_data(self) -> Any:
+        return self._family(2)
+
+    def _initialization(self, rows: RowSource, family: Any) -> Initialization:
+        given = super()._initialization(rows, family)
+        return replace(given, covariances=self._first_covariances(rows.n_features))
+
+    def _seeding(self, family: Any) -> BallSeeding:
+        return BallSeeding(family)
+
+    def _checked_means_init(self, rows: RowSource) -> Array:
+        means = super()._checked_means_init(rows)
+        refuse_overflow(means, "means_init holds")
+        return means
+
+    def _adjusted(self, given: Initialization, family: Any, params: Params) -> Params:
+        if given.covariances is None:
+            return params
+        components = family.components(params.components.means, given.covariances)
+        return replace(params, components=components)
+
+    @abstractmethod
+    def _first_covariances(self, d: int) -> Array | None:
+        """Return the matrices that the user begins with, checked; None where there are none."""
+
+    def _checked_matrices(self, matrices: Any, d: int, name: str) -> Array:
+        matrices = checked_array(matrices, name).astype(np.float64)
+        kind = self._covariance_type
+        expected = kind.shape(self.n_components, d)
+        if matrices.shape != expected or not np.isfinite(matrices).all():
+            raise ValueError(
+                f"{name} should be finite and, for covariance_type={self.covariance_type!r}, of "
+                f"shape {expected}, got {matrices.shape}."
+            )
+        if not kind.is_definite(matrices):
+            raise ValueError(f"{name} should be {kind.definite}.")
+        checked: Array = matrices
+        return checked
+
+    def _n_parameters(self) -> int:
+        check_is_fitted(self)
+        K: int = self.n_active_components_
+        d: int = self.n_features_in_
+        return self._n_covariance_parameters() + K * d + K - 1
+
+    def _n_covariance_parameters(self) -> int:
+        kind = self._fitted.family.type
+        n_parameters: int = kind.n_parameters(self.n_active_components_, self.n_features_in_)
+        return n_parameters
+
+
+class BaseGaussianMixture(BaseEllipticalMixture):
+    """Gaussian components: their attributes and samples."""
 
     _family_class = Gaussian
     _components_class = GaussianComponents
@@ -33,9 +127,7 @@ class BaseGaussianMixture(BaseMixture):
         "precisions_",
         "precisions_cholesky_",
     }
-    _parameter_constraints = BaseMixture._parameter_constraints | {
-        "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
-        "reg_covar": [Interval(Real, 0, None, closed="left")],
+    _parameter_constraints = BaseEllipticalMixture._parameter_constraints | {
         "precisions_init": ["array-like", None],
     }
 
@@ -73,57 +165,15 @@ class BaseGaussianMixture(BaseMixture):
         >>> mixture.predict([[1.0], [3.0]])
         array([0, 1])
         """
-        given = means
-        means = checked_means(means, "means")
-        refuse_overflow(means, "means holds")
-        mixture = cls._from_parameters(len(means), params)
-        family = Gaussian(means.shape[1], mixture.covariance_type, float(mixture.reg_covar))
-        covariances = mixture._checked_matrices(covariances, means.shape[1], "covariances")
-        components = family.components(means, covariances)
-        refuse_singular(components, "covariances")
-        return mixture._publish_given(family, weights, components, given)
+        return cls._from_matrices(weights, means, covariances, "covariances", params)
 
-    @property
-    def _covariance_type(self) -> CovarianceType:
-        return COVARIANCE_TYPES[self.covariance_type]
+    def _family(self, n_features: int, scale: float = 1.0) -> Gaussian:
+        return Gaussian(n_features, self.covariance_type, float(self.reg_covar), scale=scale)
 
-    def _check_data(self, X: Any) -> None:
-        refuse_overflow(X, "The data holds")
-
-    def _moved_in(self, X: Any) -> Any:
-        if largest(X) <= _FAR:
-            return X
-        return X * np.minimum(1, _FAR / np.maximum(np.abs(X).max(axis=1, keepdims=True), _FAR))
-
-    def _make_family(self, rows: RowSource) -> Gaussian:
-        scale = rows.mean_variance() or 1.0
-        return Gaussian(rows.n_features, self.covariance_type, float(self.reg_covar), scale=scale)
-
-    def _family_of_any_data(self) -> Gaussian:
-        return Gaussian(2, self.covariance_type)
-
-    def _initialization(self, rows: RowSource, family: Any) -> Initialization:
-        given = super()._initialization(rows, family)
-        if self.precisions_init is None:
-            return given
-        return replace(given, covariances=self._first_covariances(rows.n_features))
-
-    def _seeding(self, family: Any) -> BallSeeding:
-        return BallSeeding(family)
-
-    def _checked_means_init(self, rows: RowSource) -> Array:
-        means = super()._checked_means_init(rows)
-        refuse_overflow(means, "means_init holds")
-        return means
-
-    def _adjusted(self, given: Initialization, family: Any, params: Params) -> Params:
-        if given.covariances is None:
-            return params
-        components = family.components(params.components.means, given.covariances)
-        return replace(params, components=components)
-
-    def _first_covariances(self, d: int) -> Array:
+    def _first_covariances(self, d: int) -> Array | None:
         """Return the inverses of `precisions_init`."""
+        if self.precisions_init is None:
+            return None
         precisions = self._checked_matrices(self.precisions_init, d, "precisions_init")
         family, origin = Gaussian(d, self.covariance_type), np.zeros((self.n_components, d))
         with np.errstate(over="ignore", divide="ignore"):
@@ -134,20 +184,6 @@ class BaseGaussianMixture(BaseMixture):
             refuse_singular(family.components(origin, covariances), "precisions_init")
         return covariances
 
-    def _checked_matrices(self, matrices: Any, d: int, name: str) -> Array:
-        matrices = checked_array(matrices, name).astype(np.float64)
-        kind = self._covariance_type
-        expected = kind.shape(self.n_components, d)
-        if matrices.shape != expected or not np.isfinite(matrices).all():
-            raise ValueError(
-                f"{name} should be finite and, for covariance_type={self.covariance_type!r}, of "
-                f"shape {expected}, got {matrices.shape}."
-            )
-        if not kind.is_definite(matrices):
-            raise ValueError(f"{name} should be {kind.definite}.")
-        checked: Array = matrices
-        return checked
-
     def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
         components = fitted.params.components
         return super()._attributes(fitted) | {
@@ -156,17 +192,6 @@ class BaseGaussianMixture(BaseMixture):
             "precisions_cholesky_": components.cholesky,
             "precisions_": fitted.family.type.precisions(components.cholesky),
         }
-
-    def _n_parameters(self) -> int:
-        check_is_fitted(self)
-        K: int = self.n_active_components_
-        d: int = self.n_features_in_
-        return self._n_covariance_parameters() + K * d + K - 1
-
-    def _n_covariance_parameters(self) -> int:
-        kind = self._fitted.family.type
-        n_parameters: int = kind.n_parameters(self.n_active_components_, self.n_features_in_)
-        return n_parameters
 
     def _draw(self, counts: Array, rng: np.random.RandomState) -> Array:
         components = self._fitted.params.components

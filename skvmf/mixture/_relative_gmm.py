@@ -326,7 +326,8 @@ array-like, default='merging'
         return RelativeCoordinates(int(self.ordering_feature), float(self.clearance), squared)
 
     def _make_family(self, rows: RowSource) -> Gaussian:
-        return replace(super()._make_family(rows), fixed="covariances" not in self.free_parameters)
+        family: Gaussian = super()._make_family(rows)
+        return replace(family, fixed="covariances" not in self.free_parameters)
 
     def _model(self, family: Family, weight_prior: ModifiedDirichlet) -> MixtureModel:
         weight_update = MapWeights() if "weights" in self.free_parameters else FixedWeights()
