@@ -22,12 +22,14 @@ MAX_PAIRS_DIM = 64  # features beyond which all products of pairs no longer stay
 class CovarianceType(ABC):
     """What differs between the types.
 
-    `name` is scikit-learn's, `definite` what covariances must be, in words, and `gradients`
-    what Fisher vectors are made of, where there are any.
+    `name` is scikit-learn's, `definite` what covariances must be, in words, `shared` whether
+    all components have the same, and `gradients` what Fisher vectors are made of, where there
+    are any.
     """
 
     name: str
     definite: str
+    shared = False
     gradients: GradientsType | None = None
 
     # Shapes and conversions.
@@ -267,6 +269,7 @@ class Tied(_Square):
     """All components share one covariance, (d, d)."""
 
     name = "tied"
+    shared = True
 
     def shape(self, K: int, d: int) -> tuple[int, ...]:
         """Return (d, d)."""

@@ -17,6 +17,7 @@ from skvmf._engine.priors import ModifiedDirichlet
 from skvmf._engine.rows import make_rows
 from skvmf._engine.shares import DenseShares
 from skvmf._engine.statistics import Params, Statistics
+from skvmf._engine.student_t import StudentT
 from skvmf._engine.updates import MapWeights
 from skvmf._engine.vonmises_fisher import VonMisesFisher
 
@@ -77,6 +78,8 @@ def families():
     for kind in ("full", "tied", "diag", "spherical"):
         family = Gaussian(3, kind)
         yield f"Gaussian {kind}", family, X, family.from_centres(X[:2]), X[2:4] + 0.5
+        family = StudentT(3, kind)
+        yield f"Student-t {kind}", family, X, family.from_centres(X[:2]), X[2:4] + 0.5
     family = VonMisesFisher(3)
     some = family.from_natural(np.eye(2, 3), np.array([3.0, 4.0]))
     yield "directions", family, X, some, None

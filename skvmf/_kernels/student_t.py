@@ -1,0 +1,85 @@
+"""Student-t scores, and the latent weights by which rows far away count less."""
+
+import numpy as np
+
+from ._jit import row_kernel
+
+FURTHEST = 1e300  # times the degrees of freedom: squared distances beyond count as this
+
+# s = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)): SHIFT moves the bits of s so that e is what
+# stands in the exponent's place. There, put into the low bits of 2^52, it is a float.
+# log(1 + f) = f - f^2 / 2 + q (f^2 / 2 + R(q^2)), q = f / (2 + f), with the minimax R of
+# FreeBSD's logarithm: relative error below 2^-58.
+LOWEST = np.int64(0x3FE6A09E667F3BCD)  # sqrt(1/2)
+SHIFT = np.int64(0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
+MANTISSA, PLACE = np.int64(0x000FFFFFFFFFFFFF), np.int64(52)
+INTEGER, OFFSET = np.int64(0x4330000000000000), 2.0**52 + 1023.0
+LOG2_HIGH, LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+R1, R2, R3 = 6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01
+R4, R5, R6 = 2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01
+R7 = 1.479819860511658591e-01
+
+
+@row_kernel
+def _log(s, rest):
+    """Return log(s) + rest of a normal s > 0; `rest` is added where it keeps its digits.
+
+    A logarithm that compilers vectorise. For log(1 + t), s = 1 + t rounded and `rest` is
+    what of t is lost thereby, over s.
+    """
+    bits = np.float64(s).view(np.int64) + SHIFT
+    e = np.int64((bits >> PLACE) | INTEGER).view(np.float64) - OFFSET
+    f = np.int64((bits & MANTISSA) + LOWEST).view(np.float64) - 1.0
+    q = f / (2.0 + f)
+    z = q * q
+    w = z * z
+    R = z * (R1 + w * (R3 + w * (R5 + w * R7))) + w * (R2 + w * (R4 + w * R6))
+    half = 0.5 * f * f
+    return e * LOG2_HIGH - ((half - (q * (half + R) + (e * LOG2_LOW + rest))) - f)
+
+
+@row_kernel
+def tail_scores(products, dof, dim, latent):
+    """Turn minus half squared distances into log-densities but for a constant, in place.
+
+    On exit products[n, k] is -(nu + d) / 2 log(1 + D / nu), with D = -2 products[n, k] and
+    nu = dof[k], and latent[n, k] is (nu + d) / (nu + D).
+
+    Parameters
+    ----------
+    products : (n, K) float32 or float64
+    latent : (n, K) float64
+    dof : (K,) float64, between 1e-3 and 1e100
+    dim : int, the number of features d
+    """
+    K = np.uintp(products.shape[1])
+    inverse, power, most = 1.0 / dof, 0.5 * (dof + dim), 1.0 + dim / dof
+    for n in range(products.shape[0]):
+        row, weights = products[n], latent[n]
+        for k in range(K):
+            t = min(max(-2.0 * np.float64(row[k]) * inverse[k], 0.0), FURTHEST)
+            s = 1.0 + t
+            row[k] = -power[k] * _log(s, (t - (s - 1.0)) / s)
+            weights[k] = most[k] / s
+
+
+@row_kernel
+def weigh_shares(resp, latent, sums, logs):
+    """Multiply latent weights by shares, in place, and add up what that gives.
+
+    On exit latent[n, k] is r u, and sums and logs have gained r u and r log(u) summed over rows.
+
+    Parameters
+    ----------
+    resp : (n, K) float32 or float64, r
+    latent : (n, K) float64, u
+    sums, logs : (K,) float64, accumulated
+    """
+    K = np.uintp(resp.shape[1])
+    for n in range(resp.shape[0]):
+        shares, weights = resp[n], latent[n]
+        for k in range(K):
+            share, weight = np.float64(shares[k]), weights[k]
+            logs[k] += share * _log(weight, 0.0)
+            sums[k] += share * weight
+            weights[k] = share * weight

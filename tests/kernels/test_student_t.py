@@ -1,0 +1,73 @@
+"""Scores with heavy tails and latent weights, against mpmath and NumPy."""
+
+import mpmath
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skvmf._kernels.student_t import FURTHEST, tail_scores, weigh_shares
+
+DOF = np.array([1e-3, 0.1, 1.0, 4.0, 30.0, 1e4, 1e8, 1e15, 1e100])
+
+
+def distances(n=40):
+    rng = np.random.default_rng(0)
+    sizes = [10 ** rng.uniform(-30, 30, n // 2), rng.gamma(2, 1, n // 2), [0.0, 1.0, 1e200]]
+    return np.concatenate(sizes)
+
+
+def scored(squares, dof, dim, dtype=np.float64):
+    products = np.repeat(-0.5 * squares[:, None], len(dof), axis=1).astype(dtype)
+    latent = np.full(products.shape, np.nan)
+    tail_scores(products, dof, dim, latent)
+    return products, latent
+
+
+@pytest.mark.parametrize("dim", [1, 32])
+def test_scores_and_latent_weights_have_all_their_digits(dim):
+    products, latent = scored(distances(), DOF, dim)
+    with mpmath.workdps(60):
+        for n, square in enumerate(map(mpmath.mpf, distances())):
+            for k, nu in enumerate(map(mpmath.mpf, DOF)):
+                score = -(nu + dim) / 2 * mpmath.log1p(square / nu)
+                assert_allclose(products[n, k], float(score), rtol=2e-15, atol=1e-300)
+                assert_allclose(latent[n, k], float((nu + dim) / (nu + square)), rtol=1e-15)
+
+
+def test_many_degrees_of_freedom_are_a_gaussian():
+    squares = np.random.default_rng(0).gamma(2, 1, 50)
+    products, latent = scored(squares, np.array([1e100]), 5)
+    assert_allclose(products[:, 0], -0.5 * squares, rtol=1e-15)
+    assert_array_equal(latent, 1)
+
+
+def test_rows_in_float32_are_scored_to_its_digits():
+    squares = np.random.default_rng(0).gamma(2, 1, 50).astype(np.float32).astype(float)
+    single, weights = scored(squares, DOF, 5, np.float32)
+    assert single.dtype == np.float32
+    double, exact = scored(squares, DOF, 5)
+    assert_allclose(single, double, rtol=1e-7)
+    assert_allclose(weights, exact, rtol=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")  # without the compiler
+def test_no_distance_is_too_large_and_rounding_below_zero_is_zero():
+    products, latent = scored(np.array([1.7e308, np.inf, -1e-13]), np.array([1e-3, 4.0]), 3)
+    assert np.isfinite(products).all() and (latent > 0).all()
+    assert_allclose(products[1], -0.5 * (np.array([1e-3, 4.0]) + 3) * np.log(FURTHEST))
+    assert_array_equal(products[2], 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_shares_are_weighed_and_added_up(dtype):
+    rng = np.random.default_rng(0)
+    resp = rng.random((37, 5)).astype(dtype)
+    resp[rng.random((37, 5)) < 0.5] = 0
+    latent = 10 ** rng.uniform(-300, 0.3, (37, 5))
+    latent[::2] = 1 + 1e-6 * rng.normal(size=(19, 5))
+    expected = resp.astype(float) * latent, resp.astype(float) * np.log(latent)
+    sums, logs = np.ones(5), np.ones(5)
+    weigh_shares(resp, latent, sums, logs)
+    assert_allclose(latent, expected[0], rtol=1e-15)
+    assert_allclose(sums, 1 + expected[0].sum(axis=0), rtol=1e-14)
+    assert_allclose(logs, 1 + expected[1].sum(axis=0), rtol=1e-13)
