@@ -7,6 +7,7 @@ from skvmf import (
     FisherVectorTransformer,
     RelativeGMM,
     SparseGaussianMixture,
+    StudentTMixture,
     VonMisesFisherMixture,
 )
 
@@ -25,6 +26,8 @@ ESTIMATORS = [
     VonMisesFisherMixture(n_components=2),
     SparseGaussianMixture(),
     SparseGaussianMixture(n_components=2),
+    StudentTMixture(),
+    StudentTMixture(n_components=2),
     RelativeGMM(n_components=1),
     RelativeGMM(),
     FisherVectorTransformer(),

@@ -13,13 +13,14 @@ from skvmf import (
     FisherVectorTransformer,
     RelativeGMM,
     SparseGaussianMixture,
+    StudentTMixture,
     VonMisesFisherMixture,
 )
 from skvmf.grammar import DependencyModelWithValence
 
 NAMES = {
-    "skvmf": """FisherVectorTransformer RelativeGMM SparseGaussianMixture VonMisesFisherMixture
-        __version__""",
+    "skvmf": """FisherVectorTransformer RelativeGMM SparseGaussianMixture StudentTMixture
+        VonMisesFisherMixture __version__""",
     "skvmf.datasets": """load_conllu load_docstrings load_idx load_jsonl
         make_vonmises_fisher_blobs""",
     "skvmf.distributions.modified_dirichlet": "log_kernel log_normalizer logpdf mode posterior",
@@ -31,7 +32,7 @@ NAMES = {
     "skvmf.grammar": "DependencyModelWithValence attachment_score",
     "skvmf.inspection": """expected_gradient fisher_information park_ozeki_coordinates
         singularity_distances""",
-    "skvmf.mixture": "RelativeGMM SparseGaussianMixture VonMisesFisherMixture",
+    "skvmf.mixture": "RelativeGMM SparseGaussianMixture StudentTMixture VonMisesFisherMixture",
     "skvmf.plotting": "DynamicsDisplay MixtureDisplay",
 }
 
@@ -63,6 +64,13 @@ PARAMETERS = {
     VonMisesFisherMixture: MIXTURE_PARAMETERS
     | {"concentration_type": "free", "concentration_prior": None, "negentropy": "exact"},
     SparseGaussianMixture: GAUSSIAN_PARAMETERS | {"weight_concentration_prior": None},
+    StudentTMixture: MIXTURE_PARAMETERS
+    | {
+        "degrees_of_freedom": "estimated",
+        "covariance_type": "full",
+        "reg_covar": 1e-6,
+        "scale_matrices_init": None,
+    },
     RelativeGMM: GAUSSIAN_PARAMETERS
     | {
         "n_components": 2,
@@ -119,6 +127,7 @@ GAUSSIAN_ATTRIBUTES = MIXTURE_ATTRIBUTES | {"covariances_", "precisions_", "prec
 ATTRIBUTES = {
     VonMisesFisherMixture: MIXTURE_ATTRIBUTES | {"mean_directions_", "concentrations_"},
     SparseGaussianMixture: GAUSSIAN_ATTRIBUTES,
+    StudentTMixture: MIXTURE_ATTRIBUTES | {"scale_matrices_", "degrees_of_freedom_"},
     RelativeGMM: GAUSSIAN_ATTRIBUTES | {"differences_", "path_"},
     FisherVectorTransformer: {
         "mixture_",
@@ -152,6 +161,10 @@ METHODS = {
         "from_parameters": ["weights", "means", "mean_directions", "concentrations", "params"],
     },
     SparseGaussianMixture: GAUSSIAN_METHODS,
+    StudentTMixture: MIXTURE_METHODS
+    | {
+        "from_parameters": ["weights", "means", "scale_matrices", "degrees_of_freedom", "params"],
+    },
     RelativeGMM: GAUSSIAN_METHODS,
     FisherVectorTransformer: {
         "fit": ["X", "y"],
@@ -216,13 +229,16 @@ def test_fitted_attributes_are_documented_and_no_others(estimator):
     assert found == {name for name in documented if name.isidentifier()}
 
 
-@pytest.mark.parametrize("estimator", [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM])
+@pytest.mark.parametrize(
+    "estimator", [VonMisesFisherMixture, SparseGaussianMixture, StudentTMixture, RelativeGMM]
+)
 def test_what_a_fit_finds_builds_the_same_mixture(estimator):
     mixture = fitted(estimator)
-    parameters = {"weights": mixture.weights_, "means": mixture.means_}
-    if "covariances_" in ATTRIBUTES[estimator]:
-        parameters["covariances"] = mixture.covariances_
-    built = estimator.from_parameters(**parameters, **mixture.get_params())
+    taken = inspect.signature(estimator.from_parameters).parameters
+    parameters = {name: getattr(mixture, f"{name}_", None) for name in taken if name != "params"}
+    if estimator is VonMisesFisherMixture:  # means are enough
+        parameters = {"weights": mixture.weights_, "means": mixture.means_}
+    built = estimator.from_parameters(**mixture.get_params() | parameters)
     X = np.random.default_rng(1).normal(size=(5, 3))
     named = pytest.importorskip("pandas").DataFrame(X, columns=mixture.feature_names_in_)
     np.testing.assert_allclose(built.score_samples(X), mixture.score_samples(named), rtol=1e-9)

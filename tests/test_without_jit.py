@@ -12,6 +12,7 @@ from skvmf import (
     FisherVectorTransformer,
     RelativeGMM,
     SparseGaussianMixture,
+    StudentTMixture,
     VonMisesFisherMixture,
 )
 from skvmf.grammar import DependencyModelWithValence
@@ -45,6 +46,15 @@ def test_routes_to_the_density(negentropy):
 def test_sparse_gaussian_mixture(posterior, covariance_type):
     mixture = SparseGaussianMixture(
         2, covariance_type=covariance_type, random_state=0, weight_floor=1e-3, **posterior
+    )
+    assert_finds_the_groups(mixture, X)
+
+
+@pytest.mark.parametrize("posterior", POSTERIORS, ids=str)
+@pytest.mark.parametrize("degrees_of_freedom", [3.0, "estimated"])
+def test_student_t_mixture(posterior, degrees_of_freedom):
+    mixture = StudentTMixture(
+        2, degrees_of_freedom=degrees_of_freedom, random_state=0, tol=1e-2, **posterior
     )
     assert_finds_the_groups(mixture, X)
 

@@ -2,6 +2,7 @@
 
 from ._relative_gmm import RelativeGMM
 from ._sparse_gaussian import SparseGaussianMixture
+from ._student_t import StudentTMixture
 from ._vonmises_fisher import VonMisesFisherMixture
 
-__all__ = ["RelativeGMM", "SparseGaussianMixture", "VonMisesFisherMixture"]
+__all__ = ["RelativeGMM", "SparseGaussianMixture", "StudentTMixture", "VonMisesFisherMixture"]

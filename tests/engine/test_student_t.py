@@ -84,7 +84,9 @@ def test_log_densities_keep_their_digits_with_many_degrees_of_freedom(dof):
         for k, scale in enumerate(SCALES["spherical"]):
             peak = constant - mpmath.log(nu * mpmath.pi * scale)
             for x, score in zip(X, scores.log_density()[:, k], strict=True):
-                square = sum((mpmath.mpf(a) - mpmath.mpf(b)) ** 2 for a, b in zip(x, MEANS[k]))  # noqa: B905
+                square = sum(
+                    (mpmath.mpf(a) - mpmath.mpf(b)) ** 2 for a, b in zip(x, MEANS[k], strict=True)
+                )
                 exact = peak - (nu + 2) / 2 * mpmath.log1p(square / scale / nu)
                 assert_allclose(score, float(exact), rtol=1e-13)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import make_blobs
 
-from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+from skvmf import SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 
 from .checks import assert_bound_never_falls
 
@@ -37,6 +37,13 @@ FAMILIES = {
     "tied": (SparseGaussianMixture, {"covariance_type": "tied", "reg_covar": 0}),
     "diag": (SparseGaussianMixture, {"covariance_type": "diag", "reg_covar": 0}),
     "spherical": (SparseGaussianMixture, {"covariance_type": "spherical", "reg_covar": 0}),
+    "full t": (StudentTMixture, {"reg_covar": 0, "degrees_of_freedom": 3}),
+    "tied t": (StudentTMixture, {"covariance_type": "tied", "reg_covar": 0}),
+    "diag t": (StudentTMixture, {"covariance_type": "diag", "reg_covar": 0}),
+    "spherical t": (
+        StudentTMixture,
+        {"covariance_type": "spherical", "reg_covar": 0, "degrees_of_freedom": "tied"},
+    ),
     "vMF": (VonMisesFisherMixture, {"concentration_prior": 1.0}),
     "tied vMF": (
         VonMisesFisherMixture,

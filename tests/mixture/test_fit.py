@@ -12,11 +12,11 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 
-from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf._engine import em
 
-MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM]
-GAUSSIANS = MIXTURES[1:]
+MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM, StudentTMixture]
+PLANE = MIXTURES[1:]
 FLAT = {"weight_concentration_prior": 1.0}
 rng = np.random.default_rng(0)
 X = np.vstack([rng.normal(0, 1, (100, 3)) + [4, 0, 0], rng.normal(0, 1, (100, 3)) + [0, 6, 0]])
@@ -60,7 +60,7 @@ def test_a_warm_start_refuses_what_a_cold_one_refuses(changes, message):
         mixture.set_params(**changes).fit(X)
 
 
-@pytest.mark.parametrize("estimator", GAUSSIANS)
+@pytest.mark.parametrize("estimator", PLANE)
 @pytest.mark.parametrize("warm", [False, True])
 def test_rows_whose_squares_overflow_are_refused_in_every_fit(estimator, warm):
     mixture = estimator(2, warm_start=warm, random_state=0).fit(X)
@@ -205,13 +205,15 @@ def givens():
 
 @pytest.mark.parametrize("estimator", MIXTURES)
 @pytest.mark.parametrize("given", sorted(givens()))
-@pytest.mark.parametrize("precisions", [False, True])
-def test_a_component_of_first_weight_zero_is_pruned(estimator, given, precisions):
+@pytest.mark.parametrize("matrices", [False, True])
+def test_a_component_of_first_weight_zero_is_pruned(estimator, given, matrices):
     options = givens()[given] | FLAT
-    if precisions:
+    if matrices:
         if estimator is VonMisesFisherMixture:
-            pytest.skip("directions have no precisions")
-        options |= {"covariance_type": "diag", "precisions_init": np.ones((3, 3))}
+            pytest.skip("directions have no matrices")
+        of_t = estimator is StudentTMixture
+        name = "scale_matrices_init" if of_t else "precisions_init"
+        options |= {"covariance_type": "diag", name: np.ones((3, 3))}
     mixture = estimator(3, weights_init=[0.5, 0, 0.5], random_state=0, max_iter=5, **options)
     quietly(mixture, X)
     assert mixture.n_active_components_ == 2
@@ -229,7 +231,7 @@ def test_equal_starts_are_made_once(estimator, given):
     assert_array_equal(several.means_, once.means_)
 
 
-@pytest.mark.parametrize("estimator", GAUSSIANS)
+@pytest.mark.parametrize("estimator", PLANE)
 @pytest.mark.parametrize("init", ["kmeans", "k-means++", "random_from_data", "random"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_without_weight_have_no_say_in_a_start(estimator, init, dtype):
@@ -377,7 +379,8 @@ def test_parameters_of_other_libraries_are_refused_with_a_hint(estimator, name):
 
 
 def test_attributes_of_other_libraries_are_refused_with_a_hint():
-    for estimator, name in zip(MIXTURES, ["mean_directions_", "means_", "means_"], strict=True):
+    for estimator in MIXTURES:
+        name = "mean_directions_" if estimator is VonMisesFisherMixture else "means_"
         with pytest.raises(AttributeError, match=f"cluster_centers_'.* {name} here"):
             _ = estimator(2, random_state=0).fit(X).cluster_centers_
         with pytest.raises(AttributeError, match="no attribute 'nonsense'$"):
@@ -408,6 +411,7 @@ def test_given_parameters_bring_every_attribute_that_needs_no_rows():
             [0.5, 0.5], means, [np.eye(2)] * 2
         ),
         RelativeGMM: RelativeGMM.from_parameters([0.5, 0.5], means, [np.eye(2)] * 2),
+        StudentTMixture: StudentTMixture.from_parameters([0.5, 0.5], means, [np.eye(2)] * 2, 3),
     }
     for estimator, mixture in built.items():
         needs_rows = {"labels_", "probabilities_", "lower_bound_", "lower_bounds_", "path_"}

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf._engine import initialization
 
-MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM]
-GAUSSIANS = MIXTURES[1:]
+MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM, StudentTMixture]
+GAUSSIANS = MIXTURES[1:3]
 X = np.random.default_rng(0).normal(size=(60, 3))
 EYES = np.array([np.eye(3)] * 2)
 RAGGED = [[1.0, 2.0], [3.0]]
@@ -78,6 +78,9 @@ def test_means_too_far_for_squares_are_refused():
 def from_parameters(estimator, means, weights=(0.5, 0.5), **parameters):
     if estimator in GAUSSIANS:
         parameters = {"covariances": [1.0, 1.0], "covariance_type": "spherical"} | parameters
+    if estimator is StudentTMixture:
+        parameters |= {"scale_matrices": EYES[0, :2, :2], "degrees_of_freedom": 3}
+        parameters["covariance_type"] = "tied"
     return estimator.from_parameters(weights, means, **parameters)
 
 

@@ -1,0 +1,426 @@
+"""StudentTMixture through its public methods."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+from scipy.stats import f, kstest, multivariate_t
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits
+
+from skvmf import SparseGaussianMixture, StudentTMixture
+
+from .checks import assert_bound_never_falls, assert_finite
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+TYPES = ["full", "tied", "diag", "spherical"]
+POSTERIORS = [{}, {"entmax_alpha": 2.0}, {"temperature": 0}]
+SCALES = {
+    "full": np.array([[[2.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 0.1]]]),
+    "tied": np.array([[2.0, 1.0], [1.0, 1.0]]),
+    "diag": np.array([[2.0, 1.0], [1.0, 0.1]]),
+    "spherical": np.array([2.0, 0.1]),
+}
+
+
+def mixture_of_two(covariance_type, dof=(3.0, 8.0), apart=20.0, **options):
+    return StudentTMixture.from_parameters(
+        [0.3, 0.7],
+        [[0, 0], [apart, 0]],
+        SCALES[covariance_type],
+        dof,
+        covariance_type=covariance_type,
+        random_state=0,
+        **options,
+    )
+
+
+def matrices(covariance_type):
+    scales = SCALES[covariance_type]
+    if covariance_type == "tied":
+        return np.array([scales, scales])
+    return scales if scales.ndim == 3 else np.eye(2) * scales.reshape(2, -1)[:, None]
+
+
+def log_joint(X, weights, means, shapes, dof):
+    parts = zip(means, shapes, dof, strict=True)
+    densities = [multivariate_t(mean, shape, df=nu).logpdf(X) for mean, shape, nu in parts]
+    return np.log(weights) + np.column_stack(densities)
+
+
+def tailed(n=300, d=3, dof=3.0, seed=0):
+    """Return rows of three components with heavy tails, and whose they are."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    centres = rng.uniform(-10, 10, size=(3, d))
+    return centres[y] + rng.standard_t(dof, size=(n, d)), y
+
+
+# What it computes.
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+def test_densities_are_those_of_scipy(covariance_type):
+    mixture = mixture_of_two(covariance_type, apart=3.0)
+    X = np.random.default_rng(0).normal(size=(50, 2)) * 5
+    joint = log_joint(X, [0.3, 0.7], mixture.means_, matrices(covariance_type), [3.0, 8.0])
+    total = logsumexp(joint, axis=1)
+    assert_allclose(mixture.score_samples(X), total, rtol=1e-11)
+    assert_allclose(mixture.predict_proba(X), np.exp(joint - total[:, None]), atol=1e-12)
+
+
+def test_em_is_that_of_the_paper():
+    """Peel and McLachlan's equations in NumPy, scatter over sums of r u; ten steps."""
+    X, y = tailed()
+    dof = np.array([2.0, 4.0, 9.0])
+    options = dict(degrees_of_freedom=dof, reg_covar=0, init_params=y, tol=0)
+    found = StudentTMixture(3, max_iter=10, **options).fit(X)
+    start = StudentTMixture(3, max_iter=0, **options).fit(X)
+    weights, means, shapes = start.weights_, start.means_, start.scale_matrices_
+    for _ in range(10):
+        joint = log_joint(X, weights, means, shapes, dof)
+        resp = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        gaps = X[:, None] - means
+        squares = np.einsum("nkd,kde,nke->nk", gaps, np.linalg.inv(shapes), gaps)
+        weighed = resp * (dof + 3) / (dof + squares)
+        weights, sums = resp.mean(axis=0), weighed.sum(axis=0)
+        means = weighed.T @ X / sums[:, None]
+        gaps = X[:, None] - means
+        shapes = np.einsum("nk,nkd,nke->kde", weighed, gaps, gaps) / sums[:, None, None]
+    assert_allclose(found.weights_, weights, rtol=1e-10)
+    assert_allclose(found.means_, means, rtol=1e-9, atol=1e-9)
+    assert_allclose(found.scale_matrices_, shapes, rtol=1e-8, atol=1e-8)
+    expected = logsumexp(log_joint(X, weights, means, shapes, dof), axis=1).mean()
+    assert_allclose(found.lower_bound_, expected, rtol=1e-11)
+    assert_allclose(found.score(X), expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+@pytest.mark.parametrize("posterior", POSTERIORS)
+def test_the_limit_of_many_degrees_of_freedom_is_a_gaussian_mixture(covariance_type, posterior):
+    X, y = make_blobs(200, 3, centers=3, cluster_std=3, random_state=0)
+    options = dict(covariance_type=covariance_type, init_params=y, max_iter=15, tol=0, **posterior)
+    options["weight_concentration_prior"] = 1.0
+    t = StudentTMixture(3, degrees_of_freedom=1e100, **options).fit(X)
+    gaussian = SparseGaussianMixture(3, **options).fit(X)
+    assert_allclose(t.means_, gaussian.means_, rtol=1e-11)
+    assert_allclose(t.scale_matrices_, gaussian.covariances_, rtol=1e-10, atol=1e-12)
+    assert_allclose(t.lower_bounds_, gaussian.lower_bounds_, rtol=1e-12)
+    assert_allclose(t.aic(X), gaussian.aic(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+def test_parameters_are_counted(covariance_type):
+    X, _ = tailed(60, 2)
+    known = mixture_of_two(covariance_type)
+    counts = {"known": known._n_parameters()}
+    for tails in ("estimated", "tied"):
+        options = dict(covariance_type=covariance_type, max_iter=1, random_state=0)
+        fitted = StudentTMixture(2, degrees_of_freedom=tails, **options).fit(X)
+        counts[tails] = fitted._n_parameters()
+        fitted.set_params(degrees_of_freedom=3.0)  # says nothing about this fit
+        assert fitted._n_parameters() == counts[tails]
+        assert_allclose(fitted.aic(X), 2 * counts[tails] - 120 * fitted.score(X))
+    shape = {"full": 6, "tied": 3, "diag": 4, "spherical": 2}[covariance_type]
+    assert counts == {"known": 5 + shape, "estimated": 7 + shape, "tied": 6 + shape}
+
+
+# What it finds.
+
+
+@pytest.mark.parametrize(("tails", "truth"), [("estimated", (3.0, 8.0)), ("tied", (4.0, 4.0))])
+@pytest.mark.parametrize("covariance_type", TYPES)
+def test_parameters_are_recovered_from_draws(covariance_type, tails, truth):
+    X, _ = mixture_of_two(covariance_type, truth).sample(20_000)
+    found = StudentTMixture(
+        2,
+        degrees_of_freedom=tails,
+        covariance_type=covariance_type,
+        means_init=[[0, 0], [20, 0]],
+        reg_covar=0,
+        tol=1e-8,
+        max_iter=500,
+    ).fit(X)
+    assert found.converged_
+    assert_bound_never_falls(found)
+    assert_allclose(found.degrees_of_freedom_, truth, rtol=0.12)
+    assert_allclose(found.weights_, [0.3, 0.7], atol=0.01)
+    assert_allclose(found.means_, [[0, 0], [20, 0]], atol=0.06)
+    assert_allclose(found.scale_matrices_, SCALES[covariance_type], rtol=0.06, atol=0.03)
+    known = clone(found).set_params(degrees_of_freedom=truth, tol=1e-6).fit(X)
+    assert_array_equal(known.degrees_of_freedom_, truth)
+    assert_allclose(known.scale_matrices_, SCALES[covariance_type], rtol=0.06, atol=0.03)
+
+
+def test_gaussian_rows_get_many_degrees_of_freedom():
+    X = np.random.default_rng(0).normal(size=(5000, 3))
+    mixture = StudentTMixture(tol=1e-7, max_iter=500).fit(X)
+    assert mixture.degrees_of_freedom_[0] > 50
+    gaussian = SparseGaussianMixture(weight_concentration_prior=1.0).fit(X)
+    assert abs(mixture.lower_bound_ - gaussian.lower_bound_) < 1e-3
+
+
+@pytest.mark.parametrize("tails", ["estimated", 1.0])
+def test_outliers_do_not_move_the_means(tails):
+    """Thirty rows of a hundred are anywhere; Gaussian components go there."""
+    rng = np.random.default_rng(0)
+    centres = np.array([[0.0, 0.0], [8.0, 0.0], [4.0, 7.0]])
+    y = np.repeat([0, 1, 2], 210)
+    X = np.vstack([centres[y] + rng.normal(size=(630, 2)), rng.uniform(-20, 28, size=(270, 2))])
+
+    def furthest(mixture):
+        gaps = np.linalg.norm(mixture.means_[:, None] - centres, axis=2)
+        return gaps.min(axis=0).max()
+
+    options = dict(init_params="random_from_data", n_init=15, random_state=0)
+    t = StudentTMixture(3, degrees_of_freedom=tails, **options).fit(X)
+    gaussian = SparseGaussianMixture(3, weight_concentration_prior=1.0, **options).fit(X)
+    assert furthest(t) < 0.3
+    assert furthest(gaussian) > 2
+    assert adjusted_rand_score(y, t.predict(X[:630])) > 0.95
+
+
+# Samples.
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+def test_samples_follow_the_parameters(covariance_type):
+    """Squared Mahalanobis distances over d are F(d, nu), and directions are all alike."""
+    truth = mixture_of_two(covariance_type, (1.5, 6.0))
+    X, y = truth.sample(20_000)
+    assert abs((y == 0).mean() - 0.3) < 0.01
+    for k, (shape, nu) in enumerate(zip(matrices(covariance_type), [1.5, 6.0], strict=True)):
+        white = np.linalg.solve(np.linalg.cholesky(shape), (X[y == k] - truth.means_[k]).T)
+        assert kstest((white**2).sum(axis=0) / 2, f(2, nu).cdf).pvalue > 1e-3
+        angles = np.arctan2(*white) / (2 * np.pi) + 0.5
+        assert kstest(angles, "uniform").pvalue > 1e-3
+
+
+@pytest.mark.parametrize("dof", [1e-3, 0.1, 1e100])
+def test_samples_are_finite(dof):
+    X, _ = mixture_of_two("full", dof).sample(1000)
+    assert np.isfinite(X).all()
+
+
+# What mixtures promise.
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+@pytest.mark.parametrize("posterior", POSTERIORS)
+def test_weight_equals_repetition(covariance_type, posterior):
+    X, y = tailed(120)
+    times = np.random.default_rng(0).integers(0, 4, size=120)
+    fit = dict(covariance_type=covariance_type, max_iter=20, tol=0, **posterior)
+    a = StudentTMixture(3, init_params=y, **fit).fit(X, sample_weight=times)
+    b = StudentTMixture(3, init_params=np.repeat(y, times), **fit)
+    b.fit(np.repeat(X, times, axis=0))
+    assert_allclose(a.means_, b.means_, rtol=1e-9, atol=1e-9)
+    assert_allclose(a.scale_matrices_, b.scale_matrices_, rtol=1e-8, atol=1e-9)
+    assert_allclose(a.degrees_of_freedom_, b.degrees_of_freedom_, rtol=1e-7)
+    assert_allclose(a.score(X, sample_weight=times), b.score(np.repeat(X, times, axis=0)))
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+@pytest.mark.parametrize("posterior", POSTERIORS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_same_bits_for_any_number_of_threads(covariance_type, posterior, dtype):
+    X, _ = tailed(10_000, 4)
+    fits = []
+    for n_threads in [1, 2, 3]:
+        with threadpool_limits(n_threads):
+            mixture = StudentTMixture(
+                5, covariance_type=covariance_type, random_state=0, max_iter=4, tol=0, **posterior
+            )
+            fits.append(mixture.fit(X.astype(dtype)))
+    for other in fits[1:]:
+        assert_array_equal(other.scale_matrices_, fits[0].scale_matrices_)
+        assert_array_equal(other.degrees_of_freedom_, fits[0].degrees_of_freedom_)
+        assert other.lower_bounds_ == fits[0].lower_bounds_
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+@pytest.mark.parametrize("spread", [1.0, 1e5])
+def test_offset_does_not_matter(covariance_type, spread):
+    X, y = tailed()
+    X += (spread - 1) * np.eye(3)[y]
+    options = dict(covariance_type=covariance_type, init_params=y, max_iter=30, tol=0)
+    near = StudentTMixture(3, **options).fit(X)
+    far = StudentTMixture(3, **options).fit(X + 1e8)
+    digits = 1e8 * 2.3e-16  # what adding the offset rounds away
+    assert_allclose(far.means_ - 1e8, near.means_, atol=20 * digits)
+    assert_allclose(far.scale_matrices_, near.scale_matrices_, rtol=200 * digits, atol=200 * digits)
+    assert_allclose(far.degrees_of_freedom_, near.degrees_of_freedom_, rtol=2000 * digits)
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+def test_float32_rows_are_fitted_as_in_float64(covariance_type):
+    X, y = tailed()
+    X = X.astype(np.float32)
+    options = dict(covariance_type=covariance_type, init_params=y, max_iter=20, tol=0)
+    single = StudentTMixture(3, **options).fit(X)
+    double = StudentTMixture(3, **options).fit(X.astype(float))
+    assert_allclose(single.means_, double.means_, atol=1e-5)
+    assert_allclose(single.scale_matrices_, double.scale_matrices_, rtol=1e-4, atol=1e-5)
+    assert_allclose(single.degrees_of_freedom_, double.degrees_of_freedom_, rtol=1e-3)
+    assert single.predict_proba(X).dtype == single.score_samples(X).dtype == np.float32
+    assert_allclose(single.lower_bound_, double.lower_bound_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_far_rows_get_finite_probabilities(covariance_type, dtype):
+    X, _ = tailed()
+    mixture = StudentTMixture(3, covariance_type=covariance_type, random_state=0).fit(X)
+    far = np.array([[1e200, -1e200, 0], [1e30, 1e30, 1e38], [-1e9, 3, 4]])
+    far = far[1:].astype(dtype) if dtype == np.float32 else far
+    resp = mixture.predict_proba(far)
+    assert_allclose(resp.sum(axis=1), 1, rtol=1e-6)
+    assert np.isfinite(mixture.score_samples(far)).all()
+
+
+def test_means_far_away_say_nothing_of_which_rows_are_whose():
+    """With heavy tails; but the fit comes to the rows, and its bound rises all the way."""
+    X, _ = tailed()
+    for covariance_type in TYPES:
+        options = dict(covariance_type=covariance_type, reg_covar=0, tol=1e-6, max_iter=300)
+        far = StudentTMixture(2, means_init=1e8 * np.eye(2, 3), **options).fit(X)
+        assert_bound_never_falls(far)
+        assert far.lower_bound_ > StudentTMixture(1, **options).fit(X).lower_bound_ - 1e-4
+
+
+def degenerate():
+    rng = np.random.default_rng(0)
+    X, _ = tailed(60)
+    return {
+        "constant column": np.hstack([X, np.full((60, 1), 7.1)]),
+        "duplicates": np.repeat(X[:10], 6, axis=0),
+        "fewer distinct rows than components": np.repeat(X[:2], 30, axis=0),
+        "all rows identical": np.full((60, 3), 0.1),
+        "ties": rng.integers(0, 2, size=(60, 3)).astype(float),
+        "huge": X * 1e60,
+        "tiny": X * 1e-60,
+        "one feature": X[:, :1],
+        "float32": X.astype(np.float32),
+    }
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+@pytest.mark.parametrize("options", [*POSTERIORS, {"degrees_of_freedom": 1e-3}, {"n_init": 3}])
+@pytest.mark.parametrize("case", sorted(degenerate()))
+def test_degenerate_data_is_fitted(case, options, covariance_type):
+    X = degenerate()[case]
+    mixture = StudentTMixture(
+        3, covariance_type=covariance_type, random_state=0, max_iter=20, **options
+    ).fit(X)
+    assert_finite(mixture, X)
+    assert_finite(clone(mixture).set_params(n_components=1, max_iter=1).fit(X), X)
+
+
+def test_a_negative_prior_removes_components():
+    X, _ = tailed(400, 2)
+    mixture = StudentTMixture(
+        8, weight_concentration_prior=-20, random_state=0, tol=1e-6, max_iter=500
+    ).fit(X)
+    assert mixture.n_active_components_ == 3
+    assert_finite(mixture, X)
+
+
+# Going on, and what is given.
+
+
+def test_a_warm_start_takes_today_s_degrees_of_freedom():
+    X, y = tailed()
+    options = dict(reg_covar=0, warm_start=True, tol=1e-6, max_iter=100)
+    mixture = StudentTMixture(3, degrees_of_freedom=50, init_params=y, **options).fit(X)
+    for tails in ("estimated", "tied", 4.0):
+        before = mixture.means_
+        mixture.set_params(degrees_of_freedom=tails).fit(X)
+        assert_bound_never_falls(mixture)
+        assert_allclose(mixture.means_, before, atol=0.5)
+        if tails == "estimated":
+            assert (mixture.degrees_of_freedom_ < 10).all()
+        else:
+            assert len(set(mixture.degrees_of_freedom_)) == 1
+    assert_array_equal(mixture.degrees_of_freedom_, 4.0)
+    with pytest.raises(ValueError, match="warm_start=False"):
+        mixture.set_params(covariance_type="diag").fit(X)
+
+
+def test_a_mixture_of_given_parameters_can_be_fitted_further():
+    X, _ = mixture_of_two("full").sample(2000)
+    mixture = mixture_of_two("full", (1e-3, 1e100), warm_start=True, reg_covar=0, tol=1e-6)
+    mixture.set_params(degrees_of_freedom="estimated").fit(X)
+    assert_bound_never_falls(mixture)
+    assert_allclose(mixture.degrees_of_freedom_, [3.0, 8.0], rtol=0.4)
+    again = pickle.loads(pickle.dumps(mixture))
+    assert_array_equal(again.sample(10)[0], mixture.sample(10)[0])
+    assert again.aic(X) == mixture.aic(X)
+
+
+def test_initial_parameters_are_used():
+    X, _ = tailed(100, 2)
+    for covariance_type, scales in SCALES.items():
+        mixture = StudentTMixture(
+            2,
+            degrees_of_freedom=[1.0, 5.0],
+            covariance_type=covariance_type,
+            means_init=np.eye(2),
+            scale_matrices_init=scales,
+            weights_init=[0.4, 0.6],
+            max_iter=0,
+        ).fit(X)
+        assert_allclose(mixture.means_, np.eye(2))
+        assert_allclose(mixture.scale_matrices_, scales)
+        assert_allclose(mixture.weights_, [0.4, 0.6])
+        assert_allclose(mixture.degrees_of_freedom_, [1.0, 5.0])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (dict(degrees_of_freedom=0.0), "'tied', a number from 0.001 to 1e"),
+        (dict(degrees_of_freedom=-1), "degrees_of_freedom should be"),
+        (dict(degrees_of_freedom=np.inf), "degrees_of_freedom should be"),
+        (dict(degrees_of_freedom=np.nan), "degrees_of_freedom should be"),
+        (dict(degrees_of_freedom=[1.0, 2.0, 3.0]), "one for each of the 2 components"),
+        (dict(degrees_of_freedom=["a", "b"]), "degrees_of_freedom should hold real numbers"),
+        (dict(degrees_of_freedom="free"), "The 'degrees_of_freedom' parameter"),
+        (dict(scale_matrices_init=np.ones(2)), r"scale_matrices_init .* shape \(2, 3, 3\)"),
+        (dict(scale_matrices_init=[np.ones((3, 3))] * 2), "positive definite"),
+        (dict(covariance_type="spherical", scale_matrices_init=[1e-320, 1.0]), "finite inverses"),
+        (dict(covariance_type="round"), "covariance_type"),
+    ],
+)
+def test_bad_parameters_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        StudentTMixture(2, **options).fit(tailed(30)[0])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (dict(degrees_of_freedom="estimated"), "degrees_of_freedom should hold real numbers"),
+        (dict(degrees_of_freedom=[1, 2, 3]), "one for each of the 2"),
+        (dict(degrees_of_freedom=0), "a number from 0.001"),
+        (dict(scale_matrices=[1.0, -1.0]), "scale_matrices should be positive"),
+        (dict(scale_matrices=[1.0]), r"scale_matrices .* shape \(2,\)"),
+        (dict(means=[[1e200], [0.0]]), "means holds values up to 1e\\+200"),
+        (dict(n_components=3), "n_components=3 does not agree"),
+    ],
+)
+def test_bad_parameters_of_a_mixture_are_refused(given, message):
+    sound = dict(
+        weights=[0.5, 0.5],
+        means=[[0.0], [1.0]],
+        scale_matrices=[1.0, 1.0],
+        degrees_of_freedom=3.0,
+        covariance_type="spherical",
+    )
+    StudentTMixture.from_parameters(**sound)
+    with pytest.raises(ValueError, match=message):
+        StudentTMixture.from_parameters(**sound | given)
