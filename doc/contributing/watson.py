@@ -87,7 +87,7 @@ class Watson(Family):
 
     # A step of EM.
 
-    def moments(self, chunk, shares, components):
+    def moments(self, chunk, shares, components, kept=None):
         resp, units = dense_resp(shares, len(components.axes)), unit_rows(chunk)
         return (np.stack([(chunk.X * own[:, None]).T @ units for own in resp.T]),)
 
