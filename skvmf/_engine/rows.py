@@ -238,7 +238,7 @@ class SparseRows(Rows):
         columns: bool = False,
     ) -> None:
         X = sparse.csr_array(X)
-        _check_structure(X)
+        check_structure(X)
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -318,7 +318,7 @@ def make_rows(
     return DenseRows(X, weights, unit=unit, width=width)
 
 
-def _check_structure(X: Any) -> None:
+def check_structure(X: Any) -> None:
     """Refuse pointers or column numbers that lead out of the arrays of a CSR matrix.
 
     SciPy does not look at them where a matrix is put together from its three arrays.

@@ -94,7 +94,7 @@ class Encoder:
                 np.copysign(magnitude, out, out=out)
             squares = np.einsum("nf,nf->n", out, out)
             if self.norm == "l2":
-                out /= np.sqrt(np.where(sizes > 0, squares, 1))[:, None]
+                out /= np.sqrt(np.where(squares > 0, squares, 1))[:, None]
         low, high = _SAFE_SQUARES[out.dtype.char]
         safe = (squares < high) & ((squares > low) | (self.norm is None))
         unsafe = np.flatnonzero(~safe & (sizes > 0))

@@ -6,12 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.chunks import Array
+from .._engine.rows import check_structure
 from .._engine.threads import workers
 from .._publish import all_or_nothing
 from .._sklearn import Interval, StrOptions, fit_context, validate_data
@@ -373,9 +375,12 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         dtype: Any = [np.float64, np.float32]
         if table is not None and np.dtype(getattr(X, "dtype", float)).kind in "biu":
             dtype = table.dtype
-        return validate_data(
+        X = validate_data(
             self, X, accept_sparse="csr", dtype=dtype, ensure_non_negative=True, reset=reset
         )
+        if sparse.issparse(X):
+            check_structure(X)
+        return X
 
 
 def _count_distinct(vectors: Array, enough: int) -> int:

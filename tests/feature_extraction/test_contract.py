@@ -351,3 +351,21 @@ def test_a_bag_that_is_none_is_named(bag, match, mixture):
     for call in (own.fit, own.transform):
         with pytest.raises(ValueError, match=match):
             call([BAGS[0], bag, BAGS[1]])
+
+
+@pytest.mark.parametrize("column", [-5, V, V + 1, 2**30])
+def test_column_numbers_that_lead_out_of_the_table_are_refused(column):
+    fitted = transformer().fit(COUNTS)
+    X = COUNTS.copy().astype(float)
+    X.indices[4] = column
+    for call in (fitted.transform, fitted.fit, FisherVectorTransformer().fit):
+        with pytest.raises(ValueError, match="no sound CSR matrix"):
+            call(X)
+
+
+@pytest.mark.parametrize("norm", ["l2", None])
+def test_counts_in_any_order_and_in_parts(norm):
+    """Columns of a row need not be sorted, and those that come twice add up."""
+    row = sparse.csr_array((np.array([1.0, 2.0, 3.0, 0.0]), [7, 2, 7, 4], [0, 4]), shape=(1, V))
+    fitted = transformer(norm=norm).fit(COUNTS)
+    assert_allclose(fitted.transform(row), fitted.transform(row.toarray()), rtol=1e-12)

@@ -1,0 +1,158 @@
+"""Finite in, finite out: numbers of any size, whatever the options."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.frozen import FrozenEstimator
+
+from skvmf import (
+    FisherVectorTransformer,
+    RelativeGMM,
+    SparseGaussianMixture,
+    VonMisesFisherMixture,
+)
+
+from .mixtures import KINDS, plane
+
+V, D, K = 12, 3, 3
+EXPONENTS = {
+    np.float32: [-37, -20, -10, 0, 10, 20, 37],
+    np.float64: [-299, -150, -37, 0, 37, 150, 299],
+}
+
+
+def encoder(mixture, **options):
+    return FisherVectorTransformer(FrozenEstimator(mixture), **options)
+
+
+# Values that float32 cannot hold on the way
+
+
+@pytest.mark.parametrize("power", [1.0, 0.5])
+def test_vectors_are_normalized_before_they_are_float32(power):
+    """Squares of 1e20 are beyond float32, and Fisher vectors of unit length are not."""
+    mixture = plane(K=2, d=3)
+    bags = [1e20 * np.random.default_rng(i).normal(size=(5, 3)) for i in range(4)]
+    options = {"gradients": ("means", "variances"), "power": power}
+    exact = encoder(mixture, **options).fit(bags).transform(bags)
+    single = [bag.astype(np.float32) for bag in bags]
+    found = encoder(mixture, **options).fit(single).transform(single)
+    assert found.dtype == np.float32
+    assert_allclose(found, exact, atol=1e-6)
+    assert np.abs(exact).max() > 0.1
+
+
+@pytest.mark.parametrize("power", [1.0, 0.3])
+@pytest.mark.parametrize("normalization", ["fisher", "paper", None])
+def test_features_of_float32_counts_of_any_size(power, normalization):
+    """Powers are taken of what does not fit, too: they may fit."""
+    table = np.random.default_rng(0).normal(size=(V, D))
+    counts = sparse.csr_array(np.random.default_rng(1).poisson(1, size=(6, V)).astype(float))
+    options = {"embeddings": table, "norm": None, "power": power, "normalization": normalization}
+    own = encoder(plane(K=2, d=3), gradients=("variances", "weights"), **options).fit(counts)
+    plain, size = own.transform(counts), 1e30
+    rate = np.sqrt(size) if normalization == "fisher" else size
+    found = own.transform((counts * size).astype(np.float32))
+    assert found.dtype == np.float32
+    assert_allclose(found, plain * rate**power, rtol=1e-4, atol=1e-6 * rate**power)
+
+
+@pytest.mark.parametrize(("dtype", "size"), [(np.float32, 1e36), (np.float64, 1e306)])
+def test_features_beyond_the_largest_float_stay_at_it(dtype, size):
+    mixture = VonMisesFisherMixture.from_parameters(
+        [1.0], mean_directions=[[1.0, 0.0]], concentrations=[1e6]
+    )
+    options = {"embeddings": np.array([[1.0, 1e-9]]), "norm": None, "normalization": None}
+    counts = np.array([[1.0], [0.0], [size]]).astype(dtype)
+    found = encoder(mixture, **options).fit(counts).transform(counts)
+    largest = np.finfo(dtype).max
+    assert_allclose(found, [[1e6, 1e-3], [0, 0], [largest, 1e-3 * size]], rtol=1e-5)
+    assert found[2, 0] <= largest
+
+
+@pytest.mark.parametrize("norm", ["l2", None])
+def test_gradients_that_underflow_or_overflow_have_a_direction(norm):
+    """Slopes of 1e200, statistics of 1e200: the product is taken by logarithms."""
+    mixture = SparseGaussianMixture.from_parameters(
+        [1.0], [[0.0, 0.0]], [[1e-240, 1e-240]], covariance_type="diag"
+    )
+    bag = [np.array([[3e90, -4e90], [0.0, 0.0]])]
+    found = encoder(mixture, norm=norm, normalization=None).fit(bag).transform(bag)
+    largest = np.finfo(float).max
+    expected = [0.6, -0.8] if norm else [largest, -largest]  # 3e330 and -4e330
+    assert_allclose(found, [expected], rtol=1e-12)
+    wide = SparseGaussianMixture.from_parameters(
+        [1.0], [[0.0, 0.0]], [[1e280, 1e280]], covariance_type="diag"
+    )
+    bag = [np.array([[3e-40, -4e-40]])]
+    found = encoder(wide, norm=norm, normalization=None).fit(bag).transform(bag)
+    if norm:
+        assert_allclose(found, [[0.6, -0.8]], rtol=1e-12)
+    else:  # few digits are left of numbers this small
+        assert_allclose(found, [[3e-320, -4e-320]], rtol=1e-3)
+
+
+def test_a_bag_on_the_mean_has_no_gradient():
+    mixture = SparseGaussianMixture.from_parameters([1.0], [[1.0, 2.0]], [[1.0, 1.0]],
+                                                    covariance_type="diag")  # fmt: skip
+    bags = [np.array([[1.0, 2.0]]), np.array([[2.0, 2.0]])]
+    for norm in ("l2", None):
+        assert_array_equal(encoder(mixture, norm=norm).fit(bags).transform(bags), [[0, 0], [1, 0]])
+
+
+# Anything
+
+
+def random_mixture(rng):
+    """Return a mixture whose parameters may be extreme, and its kinds of gradients."""
+    weights = rng.dirichlet(np.full(K, rng.choice([0.01, 1.0])))
+    posterior = rng.choice([{}, {"temperature": 0.0}, {"entmax_alpha": 2.0}, {"temperature": 0.1}])
+    if rng.random() < 0.5:
+        kappa = 10.0 ** rng.uniform(-8, 11, K) * (rng.random(K) < 0.9)
+        mixture = VonMisesFisherMixture.from_parameters(
+            weights, mean_directions=rng.normal(size=(K, D)), concentrations=kappa, **posterior
+        )
+        return mixture, KINDS["vmf"]
+    kind = SparseGaussianMixture if rng.random() < 0.5 else RelativeGMM
+    means = np.sort(rng.normal(size=(K, D)), axis=0) * 10.0 ** rng.choice([-200, 0, 20, 95])
+    variances = rng.uniform(0.5, 2, (K, D)) * 10.0 ** rng.choice([-300, -100, 0, 0, 0, 100, 300])
+    mixture = kind.from_parameters(weights, means, variances, covariance_type="diag", **posterior)
+    return mixture, KINDS["gaussian"]
+
+
+def scaled(rng, array, dtype):
+    """Return an array of which all, or rows, are of extreme sizes."""
+    shape = () if rng.random() < 0.5 else (len(array), 1)
+    return (array * 10.0 ** rng.choice(EXPONENTS[dtype], size=shape)).astype(dtype)
+
+
+@given(st.integers(0, 10**9), st.sampled_from([np.float32, np.float64]))
+@settings(deadline=None, max_examples=150, derandomize=True)
+def test_finite_in_finite_out(seed, dtype):
+    rng = np.random.default_rng(seed)
+    mixture, kinds = random_mixture(rng)
+    table = scaled(rng, rng.normal(size=(V, D)), dtype)
+    counts = rng.poisson(0.6, size=(5, V)).astype(float)
+    counts[2] = 0
+    options = {
+        "gradients": tuple(rng.permutation(kinds)[: rng.integers(1, 4)]),
+        "geometry": rng.choice(["euclidean", "tangent"]),
+        "normalization": rng.choice(["fisher", "paper", None]),
+        "norm": rng.choice(["l2", None]),
+        "power": rng.choice([1.0, 0.5, 0.1]),
+    }
+    C = sparse.csr_array(scaled(rng, counts, dtype))
+    on_counts = encoder(mixture, embeddings=table, **options).fit(C)
+    bags = [np.repeat(table, row.astype(int), axis=0) for row in counts]
+    for found in (on_counts.transform(C), encoder(mixture, **options).fit([table]).transform(bags)):
+        assert found.dtype == dtype
+        assert found.shape == (5, len(on_counts.get_feature_names_out()))
+        assert np.isfinite(found).all()
+        assert not found[2].any()
+        if options["norm"] == "l2":
+            lengths = np.linalg.norm(found.astype(float), axis=1)
+            assert (np.isclose(lengths, 1) | (lengths == 0)).all()
+    assert_array_equal(on_counts.transform(C.toarray()), on_counts.transform(C))
