@@ -62,7 +62,7 @@ class Climb:
     def from_params(
         self, family: Family, params: Params, i: int = 0
     ) -> tuple[FittedMixture, EMResult]:
-        """Return the fit that some parameters lead to."""
+        """Return the fit that EM reaches from some parameters."""
         params = replace(params, weights=self._prior.lift(params.weights))
         result = self._run(family, params, self._prior, f"Start {i}")
         return self._estimator._finished(FittedMixture(family, result.params)), result

@@ -8,9 +8,8 @@ _PARAMETERS = {
     "n_clusters": "components are counted by n_components",
     "n_jobs": "a fit uses all cores; limit them with threadpoolctl.threadpool_limits or "
     "OMP_NUM_THREADS",
-    "kappa": "concentrations are estimated; from_parameters takes given ones",
     "nruns": "starts are counted by n_init",
-    "force_weights": "weights stay as given in RelativeGMM with free_parameters",
+    "force_weights": "a large weight_concentration_prior holds weights; the user guide says how",
 }
 
 

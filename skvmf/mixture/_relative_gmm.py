@@ -71,8 +71,8 @@ class RelativeGMM(BaseGaussianMixture):
     store_path : bool, default=False
         Whether to keep the means of every iteration in `path_`.
     entmax_alpha : float, default=1.0
-        1 shares rows out by softmax, as in standard EM; above 1 by alpha-entmax, which gives
-        exact zeros [2]_.
+        1 divides each row among components by softmax, as in standard EM; above 1 by
+        alpha-entmax, which gives exact zeros [2]_.
     temperature : float, default=1.0
         Divides the log-densities: 0 is hard (classification) EM.
     weight_concentration_prior : float or array-like of shape (n_components,), default=1.0
@@ -104,7 +104,7 @@ array-like, default='merging'
     means_init : array-like of shape (n_components, n_features), default=None
         First means, in any order; the first covariance of each is that of the data.
     tol : float, default=1e-3
-        The fit stops when a step changes `lower_bound_` by less.
+        The fit stops when a step changes `lower_bound_` by at most this.
     max_iter : int, default=100
         Largest number of steps.
     random_state : int, RandomState instance or None, default=None

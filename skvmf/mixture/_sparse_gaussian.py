@@ -9,7 +9,7 @@ from ._gaussian import BaseGaussianMixture
 
 
 class SparseGaussianMixture(BaseGaussianMixture):
-    """Gaussian mixture with sparse weights, sparse responsibilities, or both.
+    """Gaussian mixture of dense rows whose weights or responsibilities may be sparse.
 
     Does what :class:`~sklearn.mixture.GaussianMixture` does, takes sample weights and
     float32, and stays exact for clusters far from the origin. The prior on the weights is a
@@ -28,8 +28,8 @@ class SparseGaussianMixture(BaseGaussianMixture):
     reg_covar : float, default=1e-6
         Added to the diagonal of the covariances.
     entmax_alpha : float, default=1.0
-        1 shares rows out by softmax, as in standard EM; above 1 by alpha-entmax, which gives
-        exact zeros [1]_.
+        1 divides each row among components by softmax, as in standard EM; above 1 by
+        alpha-entmax, which gives exact zeros [1]_.
     temperature : float, default=1.0
         Divides the log-densities: 0 is hard (classification) EM. With ``entmax_alpha=1``
         responsibilities are proportional to (pi_k p_k) ** (1 / temperature).
@@ -41,8 +41,8 @@ class SparseGaussianMixture(BaseGaussianMixture):
         Least weight of a component that is not pruned. None is 0 where every prior is at
         least 1, else min(1e-5, 1 / (2 n_components)).
     flat_start : bool, default=True
-        Whether a fit with a prior below 1 first converges under a flat prior, lest the prior
-        outweighs the data before components have formed.
+        Whether a fit with a prior below 1 first converges under a flat prior, so that the
+        prior does not outweigh the data before components have formed.
     n_init : int, default=1
         Number of starts; the largest lower bound wins. Starts by merging compete on the
         sample, and the best goes on to all rows.
@@ -65,7 +65,7 @@ array-like, default='merging'
     precisions_init : array-like, default=None
         First precisions, of the shape that `covariance_type` asks for.
     tol : float, default=1e-3
-        EM stops when a step changes `lower_bound_` by less.
+        EM stops when a step changes `lower_bound_` by at most this.
     max_iter : int, default=100
         Largest number of EM steps.
     random_state : int, RandomState instance or None, default=None
@@ -123,7 +123,7 @@ array-like, default='merging'
     Pruning has one rule: a component leaves, with weight 0 and its last parameters, when its
     covariance would be singular, when its weight rests on the floor for two steps while it
     has fewer than ``max(n_features + 1, 1 - weight_concentration_prior)`` rows, or when it
-    loses its mass for the second time (the first time it is moved to the least likely row).
+    has no rows left for the second time (the first time it is moved to the least likely row).
 
     Fits are bit-identical for every number of threads.
 

@@ -41,8 +41,8 @@ default='estimated'
     reg_covar : float, default=1e-6
         Added to the diagonal of the scale matrices.
     entmax_alpha : float, default=1.0
-        1 shares rows out by softmax, as in standard EM; above 1 by alpha-entmax, which gives
-        exact zeros [3]_.
+        1 divides each row among components by softmax, as in standard EM; above 1 by
+        alpha-entmax, which gives exact zeros [3]_.
     temperature : float, default=1.0
         Divides the log-densities: 0 is hard (classification) EM. With ``entmax_alpha=1``
         responsibilities are proportional to (pi_k p_k) ** (1 / temperature).
@@ -53,8 +53,8 @@ default='estimated'
         Least weight of a component that is not pruned. None is 0 where every prior is at
         least 1, else min(1e-5, 1 / (2 n_components)).
     flat_start : bool, default=True
-        Whether a fit with a prior below 1 first converges under a flat prior, lest the prior
-        outweighs the data before components have formed.
+        Whether a fit with a prior below 1 first converges under a flat prior, so that the
+        prior does not outweigh the data before components have formed.
     n_init : int, default=1
         Number of starts; the largest lower bound wins.
     init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'} or array-like, \
@@ -70,7 +70,7 @@ default='kmeans'
     scale_matrices_init : array-like, default=None
         First scale matrices, of the shape that `covariance_type` asks for.
     tol : float, default=1e-3
-        EM stops when a step changes `lower_bound_` by less. Degrees of freedom come last: for
+        EM stops when a step changes `lower_bound_` by at most this. Degrees of freedom come last: for
         two digits of them take 1e-6.
     max_iter : int, default=100
         Largest number of EM steps.

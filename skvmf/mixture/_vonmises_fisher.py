@@ -31,7 +31,7 @@ class VonMisesFisherMixture(BaseMixture):
     For rows whose direction matters and whose length does not: text and image embeddings,
     tf-idf rows, directional measurements. Rows are scaled to unit length as they are read,
     without a copy and without loss from subnormal to huge magnitudes. A zero row has no
-    direction: it counts nothing in `fit` and `score`, its probabilities are `weights_` and
+    direction: it is left out of `fit` and `score`, its probabilities are `weights_` and
     its log-density is the uniform one.
 
     Parameters
@@ -54,12 +54,13 @@ class VonMisesFisherMixture(BaseMixture):
         'rational' [1]_ and 'banerjee' [2]_ work in mean parameters (Bregman clustering),
         'newton' in natural parameters by root finding.
     entmax_alpha : float, default=1.0
-        1 shares rows out by softmax, as in standard EM; above 1 by alpha-entmax, which gives
-        exact zeros [3]_.
+        1 divides each row among components by softmax, as in standard EM; above 1 by
+        alpha-entmax, which gives exact zeros [3]_.
     temperature : float, default=1.0
         Divides the log-densities: 0 is hard (classification) EM. With ``entmax_alpha=1``
         responsibilities are proportional to (pi_k p_k) ** (1 / temperature). The sparse
-        step needs about the number of features to share rows at all in high dimension.
+        step needs about the root of the number of features, or all rows go to one component
+        each; with the number of features itself, rows are shared almost equally.
     weight_concentration_prior : float or array-like of shape (n_components,), default=1.0
         Parameter of the modified Dirichlet prior on the weights, any real number [4]_: 1 is
         flat, below 1 and above all below 0 it empties small components.
@@ -67,8 +68,8 @@ class VonMisesFisherMixture(BaseMixture):
         Least weight of a component that is not pruned. None is 0 where every prior is at
         least 1, else min(1e-5, 1 / (2 n_components)).
     flat_start : bool, default=True
-        Whether a fit with a prior below 1 first converges under a flat prior, lest the prior
-        outweighs the data before components have formed.
+        Whether a fit with a prior below 1 first converges under a flat prior, so that the
+        prior does not outweigh the data before components have formed.
     n_init : int, default=1
         Number of starts; the largest lower bound wins. Starts by merging compete on the
         sample, and the best goes on to all rows.
@@ -90,7 +91,7 @@ array-like, default='merging'
     means_init : array-like of shape (n_components, n_features), default=None
         First directions, of any positive length; `init_params` is then not used.
     tol : float, default=1e-3
-        EM stops when a step changes `lower_bound_` by less.
+        EM stops when a step changes `lower_bound_` by at most this.
     max_iter : int, default=100
         Largest number of EM steps.
     random_state : int, RandomState instance or None, default=None
