@@ -242,7 +242,7 @@ def _last_of_support(z, size, c, top):
                 least, most = min(least, z[i]), max(most, z[i])
         if least > most:
             return high
-        pivot, middle = least, 0.5 * least + 0.5 * most
+        pivot, middle = least, least + 0.5 * (most - least)  # not above most, by rounding either
         for i in range(size):
             if pivot < z[i] <= middle:
                 pivot = z[i]

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 
 _LARGEST = 1e150  # its square is still finite
+_LARGEST_DIM = 10**15  # floats tell integers apart up to ten times as much
 _ROUNDING = 1e-12  # what the limits give way, for values that were computed
 
 
@@ -48,6 +49,8 @@ def checked_dims(dim: ArrayLike) -> NDArray[np.int64]:
         raise ValueError(f"dim must be an integer of at least 2, not {dim!r}.")
     if whole.size and whole.min() < 2:
         raise ValueError(f"dim must be an integer of at least 2; the smallest is {whole.min()}.")
+    if whole.size and whole.max() > _LARGEST_DIM:
+        raise ValueError(f"dim must be at most 1e15; the largest is {whole.max()}.")
     return whole
 
 

@@ -14,7 +14,7 @@ from skvmf.distributions import vonmises_fisher as vmf
 METHODS = ["exact", "ode", "rational", "refined", "banerjee", "newton"]
 
 dims = st.one_of(st.integers(2, 70), st.integers(2, 10**7))
-kappas = st.floats(-12, 12).map(lambda x: 10.0**x)
+kappas = st.one_of(st.floats(-12, 12), st.floats(-300, 150)).map(lambda x: 10.0**x)
 
 
 def relative_error(result, expected):
@@ -98,7 +98,9 @@ class TestIdentities:
         r = vmf.mean_resultant_length(kappa, dim)
         assert r >= kappa / (a + np.sqrt(kappa**2 + (a + 1) ** 2)) * (1 - 1e-15)
         assert r <= kappa / (a + np.sqrt(kappa**2 + a * (a + 1))) * (1 + 1e-15)
-        assert 0 < vmf.log_partition(kappa, dim) <= kappa * r
+        phi = vmf.log_partition(kappa, dim)
+        assert 0 <= phi <= kappa * r
+        assert phi > 0 or kappa < 1e-150  # kappa^2/(2 d) is no longer above zero
         assert 0 < vmf.log_partition_deficit(kappa, dim) <= kappa * (1 + 1e-15)
 
     @given(dim=dims, x=st.floats(0.001, 13), sign=st.booleans())
@@ -199,6 +201,14 @@ class TestArguments:
         for function in (kernels.log_partition, kernels.negentropy):
             if hasattr(function, "signatures"):  # with the JIT disabled there are none
                 assert len(function.signatures) == 1
+
+    def test_large_dim(self):
+        for method in METHODS:
+            kappa = vmf.concentration(0.5, 10**15, method=method)
+            assert kappa == pytest.approx(2e15 / 3, rel=1e-14)
+        for dim in (10**15 + 1, 2.0**60):
+            with pytest.raises(ValueError, match="dim must be at most 1e15"):
+                vmf.log_sphere_area(dim)
 
     @pytest.mark.parametrize("dim", [1, 0, -3, 2.5, np.nan, np.inf, "3", [3, 1]])
     def test_dim(self, dim):

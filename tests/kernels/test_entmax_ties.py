@@ -41,7 +41,7 @@ def assert_optimal(z, p, alpha):
     rounding = 8 * eps * c + 1e-15
     below = p[top] ** c - gaps
     assert p.min() >= 0
-    assert p.sum() == pytest.approx(1, abs=eps * (4 + len(z)))
+    assert p.sum() == pytest.approx(1, abs=eps * (4 + 2 * len(z)))
     np.testing.assert_allclose(p[p > 0] ** c, below[p > 0], rtol=0, atol=rounding)
     assert np.all(below[p == 0] <= rounding)
 
@@ -76,6 +76,16 @@ def test_the_support_of_sparsemax_does_not_swing(decimals, dtype):
     z = np.round(np.array(ENDLESS) / 3, decimals).astype(dtype)
     p, _ = ends(share_out, z[None], 2.0)
     assert_optimal(z, p[0], 2.0)
+
+
+@pytest.mark.parametrize("alpha", [2.5, 100.0, 1e10, 1e300, 1.7e308])
+@pytest.mark.parametrize("top", [0.0, 5e-324, 1e-310, -1e-300, 1.0])
+def test_neighbours_are_told_apart_down_to_subnormal_numbers(alpha, top):
+    """Half a gap of theirs cannot be written down."""
+    z = np.r_[top, np.nextafter(top, -1), -1.0, top, top - 1e-323, -1e308]
+    p, T = ends(share_out, z[None], alpha)
+    assert p[0].sum() == pytest.approx(1, rel=1e-15) and T[0] >= 0
+    assert np.all(np.diff(p[0, np.argsort(z)]) >= -1e-15)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
