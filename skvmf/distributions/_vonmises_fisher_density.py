@@ -97,8 +97,8 @@ def entropy(kappa: ArrayLike, dim: ArrayLike) -> Any:
     Raises
     ------
     ValueError
-        If a concentration is negative, not finite or above 1e150, or a dimension is not an
-        integer of at least 2.
+        If a concentration is negative, not finite or above 1e150, or a dimension is no
+        integer from 2 to 1e15.
 
     Examples
     --------
@@ -134,8 +134,8 @@ def variance_eigenvalues(
     Raises
     ------
     ValueError
-        If r is outside [0, 1) or does not go with its complement, or a dimension is not an
-        integer of at least 2.
+        If r is outside [0, 1) or does not go with its complement, or a dimension is no
+        integer from 2 to 1e15.
 
     Notes
     -----

@@ -27,7 +27,7 @@ def log_sphere_area(dim: ArrayLike) -> Any:
     Raises
     ------
     ValueError
-        If a dimension is not an integer of at least 2.
+        If a dimension is not an integer from 2 to 1e15.
 
     Examples
     --------
@@ -57,8 +57,8 @@ def log_partition(kappa: ArrayLike, dim: ArrayLike) -> Any:
     Raises
     ------
     ValueError
-        If a concentration is negative, not finite or above 1e150, or a dimension is not an
-        integer of at least 2.
+        If a concentration is negative, not finite or above 1e150, or a dimension is no
+        integer from 2 to 1e15.
 
     Notes
     -----
@@ -100,8 +100,8 @@ def log_partition_deficit(kappa: ArrayLike, dim: ArrayLike) -> Any:
     Raises
     ------
     ValueError
-        If a concentration is negative, not finite or above 1e150, or a dimension is not an
-        integer of at least 2.
+        If a concentration is negative, not finite or above 1e150, or a dimension is no
+        integer from 2 to 1e15.
 
     Examples
     --------
@@ -132,8 +132,8 @@ def mean_resultant_length(kappa: ArrayLike, dim: ArrayLike, *, complement: bool 
     Raises
     ------
     ValueError
-        If a concentration is negative, not finite or above 1e150, or a dimension is not an
-        integer of at least 2.
+        If a concentration is negative, not finite or above 1e150, or a dimension is no
+        integer from 2 to 1e15.
 
     References
     ----------

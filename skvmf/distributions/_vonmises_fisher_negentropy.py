@@ -47,8 +47,8 @@ def concentration(
     Raises
     ------
     ValueError
-        If r is outside [0, 1) or does not go with its complement, a dimension is not an integer
-        of at least 2, or the method is unknown.
+        If r is outside [0, 1) or does not go with its complement, a dimension is no integer
+        from 2 to 1e15, or the method is unknown.
 
     See Also
     --------
@@ -109,8 +109,8 @@ def negentropy(
     Raises
     ------
     ValueError
-        If r is outside [0, 1) or does not go with its complement, a dimension is not an integer
-        of at least 2, the method is unknown or does not offer the order.
+        If r is outside [0, 1) or does not go with its complement, a dimension is no integer
+        from 2 to 1e15, the method is unknown or does not offer the order.
 
     References
     ----------
