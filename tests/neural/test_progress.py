@@ -59,7 +59,8 @@ class Watcher:
         self.told.append(("begin", context.task_name, context.task_id))
         self.data.append(X)
 
-    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+    def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
+        self.data.append(X)
         self.told.append(("end", context.task_name, context.task_id))
         self.models.append(fitted_estimator)
         if context.task_name == "epoch":
@@ -89,6 +90,7 @@ def test_callbacks_see_epochs_and_the_network_after_each(new, callback):
         ("end", "fit", 0),
         ("teardown", "fit", None),
     ]
+    assert len(watcher.data) == 8
     assert all(data is X for data in watcher.data)
     for n_epochs, seen in enumerate(watcher.models[:3], start=1):
         alone = new(max_epochs=n_epochs).fit(X)

@@ -69,6 +69,15 @@ def test_gaps_grow_to_the_clearance_and_no_further(odd):
     assert (layer.parametrizations.weight.original.grad != 0).all()
 
 
+def test_units_that_start_equal_stay_in_their_order():
+    layer = Linear(2, 50).double()
+    with torch.no_grad():
+        layer.weight[:, 0] = 0.3
+        layer.weight[:, 1] = torch.arange(50)
+    relative_units(layer)
+    assert torch.equal(layer.weight.detach()[:, 1], torch.arange(50).double())
+
+
 def test_layers_that_start_equal_change_by_no_more_than_the_clearance():
     net = network(ReLU)
     with torch.no_grad():
