@@ -1,6 +1,7 @@
 """The corpora: what a text is, and files that cannot be read say why."""
 
 import gzip
+import importlib
 import json
 import subprocess
 import sys
@@ -19,6 +20,7 @@ def corpus():
 
 def test_docstrings_are_labelled_texts_on_thirteen_topics(corpus):
     assert len(corpus.target_names) == 13
+    assert all(importlib.import_module(name) for name in corpus.target_names)
     assert corpus.target.shape == (len(corpus.data),)
     assert 1500 <= len(corpus.data) <= 2000
     assert np.bincount(corpus.target).min() >= 25

@@ -22,6 +22,11 @@ def test_rows_of_each_cluster_and_order():
     assert set(map(tuple, mixed[0])) == set(map(tuple, X))
 
 
+def test_one_cluster():
+    X, y = make_vonmises_fisher_blobs(5, 2, centers=1, random_state=0)
+    assert X.shape == (5, 2) and not y.any()
+
+
 def test_the_same_seed_gives_the_same_sample():
     first = make_vonmises_fisher_blobs(20, 3, random_state=7, return_centers=True)
     again = make_vonmises_fisher_blobs(20, 3, random_state=7, return_centers=True)

@@ -110,6 +110,23 @@ def test_every_task_ends_where_a_callback_fails(fit, moment, name):
     assert not recorder.open and recorder.ended[-1] == "fit"
 
 
+def test_the_end_of_a_fit_ends_all_its_tasks(fit):
+    class Loose(Climber):
+        @with_callbacks
+        def fit(self, X, y=None):
+            progress = Progress(self, {"X": X}, max_stages=1)
+            progress.task("Start 0")[0](0, [0.0], None)
+            self.height_ = 3
+            progress.end()
+            progress.end()
+            return self
+
+    recorder = Recorder()
+    Loose().set_callbacks(recorder).fit([[0.0]])
+    assert recorder.ended == ["iteration", "start", "fit"] and not recorder.open
+    assert recorder.heights == [("fit", 3)]
+
+
 def test_a_callback_stops_a_stage(fit):
     recorder = Recorder(stop_after=1)
     assert fit(recorder).height_ == 0

@@ -25,7 +25,7 @@ def test_lines_are_printed_as_asked_for(capsys):
     expected = ["EM", *(f"  Iteration {i}" for i in steps)]
     expected += [f"EM converged after {model.n_iter_} iterations."]
     assert capsys.readouterr().out.splitlines() == expected
-    model.set_params(verbose=2).fit(X)
+    model.set_params(verbose=2, verbose_interval=1).fit(X)
     assert f"bound {model.lower_bounds_[3]:.6g}" in capsys.readouterr().out
 
 
@@ -197,7 +197,7 @@ def test_a_fit_interrupted_anywhere_is_the_earlier_one_or_the_new_one():
 INVALID = [
     {"temperature": -3},
     {"temperature": 1e301},
-    {"weight_floor": 2.0},
+    {"weight_floor": 1.0},
     {"weight_concentration_prior": np.inf},
     {"unknown_tags": "ignore"},
     {"inference": "vb"},

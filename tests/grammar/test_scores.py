@@ -30,7 +30,7 @@ def test_undirected_against_sets_of_links():
     ("truth", "guess"), [([[0]], [[0], [0]]), ([[2, 0]], [[0]]), ([], []), ([[0]], 3)]
 )
 def test_shapes_are_checked(truth, guess):
-    with pytest.raises(ValueError, match="y_true|y_pred"):
+    with pytest.raises(ValueError, match=r"\b(y_true|y_pred)\b"):
         attachment_score(truth, guess)
 
 
