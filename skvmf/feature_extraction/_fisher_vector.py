@@ -35,10 +35,11 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    mixture : VonMisesFisherMixture, SparseGaussianMixture or FrozenEstimator, default=None
-        The mixture to fit on the vectors; a Gaussian one needs ``covariance_type="diag"``. One
-        in scikit-learn's `FrozenEstimator` is used as fitted. None is
-        ``VonMisesFisherMixture(15)``, fewer components where there are fewer distinct vectors.
+    mixture : mixture of skvmf or FrozenEstimator, default=None
+        The mixture to fit on the vectors: a `VonMisesFisherMixture`, or a Gaussian one, in any
+        order, with ``covariance_type="diag"``. One in scikit-learn's `FrozenEstimator` is used
+        as fitted. None is ``VonMisesFisherMixture(15)``, fewer components where there are fewer
+        distinct vectors. It reports its fit if it is told to, by its own ``verbose=1``.
     embeddings : array-like of shape (n_features, n_dims), default=None
         The vectors of the columns of X, where X holds counts. A row with nan, or of zeros, is
         no vector: the word is left out. Without them, counts teach vectors of their own by
@@ -68,7 +69,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    mixture_ : VonMisesFisherMixture or SparseGaussianMixture
+    mixture_ : mixture of skvmf
         The fitted mixture.
     embeddings_ : ndarray of shape (n_features_in_, n_dims) or None
         The vectors of the columns, with zeros where there is none; None after a fit on arrays.
@@ -221,12 +222,14 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         features : ndarray of shape (n_documents, n_features_out)
             One row a document, blocks in the order of `gradients`, each component by
             component. float32 where the counts or the arrays of vectors are; integer counts
-            take the type of `embeddings`.
+            take the type of `embeddings`. Finite: without `norm`, what is beyond the largest
+            float stays at it.
 
         Raises
         ------
         ValueError
-            If the data does not go with what was seen in `fit`.
+            If the data does not go with what was seen in `fit`, or a parameter that was changed
+            since cannot be used.
         """
         encoder = self._encoder()
         refuse_texts(X)

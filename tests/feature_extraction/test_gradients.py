@@ -194,6 +194,34 @@ def test_gaussian_blocks_are_those_of_the_literature():
         assert_allclose(found, expected / np.sqrt(6), rtol=1e-12, atol=1e-14)
 
 
+def scikit_image(mixture, X):
+    """What skimage.feature.fisher_vector computes, by its own sums of squares."""
+    weights, means, variances = mixture.weights_, mixture.means_, mixture.covariances_
+    shares = mixture.predict_proba(X)
+    each, first, second = shares.mean(axis=0), shares.T @ X / len(X), shares.T @ X**2 / len(X)
+    d_weights = (each - weights) / np.sqrt(weights)
+    d_means = (first - each[:, None] * means) / np.sqrt(weights[:, None] * variances)
+    squares = second - 2 * first * means + each[:, None] * means**2
+    d_variances = (each[:, None] * variances - squares) / np.sqrt(2 * weights)[:, None] / variances
+    return np.hstack([d_weights, d_means.ravel(), d_variances.ravel()])
+
+
+def test_plain_vectors_of_scikit_image_are_those_without_norm_by_the_root_of_the_size():
+    mixture = plane(random_state=0)
+    kinds, X = ("weights", "means", "variances"), mixture.sample(7)[0]
+    options = {"embeddings": X, "gradients": kinds}
+    signs = np.repeat([1, 1, -1], [3, 12, 12])
+    expected = scikit_image(mixture, X)
+    for changes, function in [
+        ({"norm": None}, lambda vector: vector),
+        ({"power": 0.5}, lambda vector: normalize([np.sign(vector) * abs(vector) ** 0.5])[0]),
+    ]:
+        own = FisherVectorTransformer(FrozenEstimator(mixture), **options, **changes)
+        found = own.fit_transform(np.ones((1, 7)))[0] * signs
+        found /= np.sqrt(len(X)) if "norm" in changes else 1
+        assert_allclose(found, function(expected), rtol=1e-10, atol=1e-13)
+
+
 @pytest.mark.parametrize("family", ["vmf", "gaussian"])
 @pytest.mark.parametrize(
     "options", [{"temperature": 0.0}, {"temperature": 0.3}, {"entmax_alpha": 1.5}]
