@@ -49,8 +49,7 @@ def expected_failures(estimator):
         failures["check_estimator_sparse_matrix"] = CLASSIFIER_TAGS
         if estimator.n_components > 1:
             failures["check_sample_weight_equivalence_on_sparse_data"] = RANDOM_START
-    if estimator.n_components > 1:
-        failures["check_sample_weight_equivalence_on_dense_data"] = RANDOM_START
+            failures["check_sample_weight_equivalence_on_dense_data"] = RANDOM_START
     return failures
 
 

@@ -295,12 +295,13 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         tags, sentences = self._learn_tags(X)
         heads = None if y is None else check_trees(y, sentences.offsets)
         model = DependencyModel(self._estimate(len(tags)), self.temperature)
-        with workers() as crew, crew, Progress(self, {"X": X, "y": y}, max_stages=1) as progress:
-            if heads is None:
-                result = self._climb(model, sentences, tags, progress)
-            else:
-                result = rules_of_trees(model, sentences, heads)
-            self._publish(tags, result)
+        with workers() as crew, crew:
+            with Progress(self, {"X": X, "y": y}, max_stages=1) as progress:
+                if heads is None:
+                    result = self._climb(model, sentences, tags, progress)
+                else:
+                    result = rules_of_trees(model, sentences, heads)
+                self._publish(tags, result)
         return self
 
     def predict(self, X: TaggedSentences) -> list[Array]:

@@ -518,7 +518,8 @@ def test_the_prior_on_concentrations_is_anchored_on_the_start():
 def test_criteria_count_the_parameters_of_active_components(estimator):
     options = dict(random_state=0, max_iter=3, **FLAT)
     pruned = quietly(estimator(3, weights_init=[0.5, 0.5, 0], init_params=LABELS, **options), X)
-    free = {VonMisesFisherMixture: 1 + 2 * 2 + 2}.get(estimator, 1 + 2 * 3 + 2 * 6)
+    others = {VonMisesFisherMixture: 2 * 2 + 2, StudentTMixture: 2 * 3 + 2 * 6 + 2}
+    free = 1 + others.get(estimator, 2 * 3 + 2 * 6)
     log_likelihood = pruned.score_samples(X).sum()
     assert_allclose(pruned.aic(X), 2 * free - 2 * log_likelihood, rtol=1e-12)
     assert_allclose(pruned.bic(X), free * np.log(200) - 2 * log_likelihood, rtol=1e-12)
