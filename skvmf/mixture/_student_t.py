@@ -23,9 +23,9 @@ class StudentTMixture(BaseEllipticalMixture):
     Rows far from every component hardly move it: in the estimates a row counts with the weight
     (nu + n_features) / (nu + D), where D is its squared Mahalanobis distance and nu the
     degrees of freedom [1]_. Few degrees of freedom stand for many outliers, 1 is a Cauchy
-    distribution, and with many the mixture is a Gaussian one. k-means, where fits start by
-    default, is not robust: for many outliers take ``init_params="random_from_data"`` and
-    several starts.
+    distribution, and with many the mixture is a Gaussian one. Starts by merging or k-means are
+    drawn by rows that are very far away; where there are such rows take
+    ``init_params="random_from_data"`` and ``n_init=10`` or more.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ default='estimated'
 array-like, default='merging'
         Where a start comes from. 'merging' puts four times too many spherical components on a
         sample, merges them by what their union loses, and adds and merges more where rows are
-        badly explained; it finds the optimum where the others find one nearby. 'kmeans' is
-        k-means, 'k-means++' its seeds alone, 'random' a random partition of the rows, and
-        'random_from_data' distinct random rows with equal weights and the covariance of the
-        data. An array is a first partition: labels (n_samples,) or responsibilities
-        (n_samples, n_components).
-        First scale matrices are the covariances of the partition.
+        badly explained; it finds the optimum where the others find one nearby, unless rows
+        are very far away. 'kmeans' is k-means, 'k-means++' its seeds alone, 'random' a random
+        partition of the rows, and 'random_from_data' distinct random rows with equal weights
+        and the covariance of the data. An array is a first partition: labels (n_samples,) or
+        responsibilities (n_samples, n_components). First scale matrices are the covariances
+        of the partition.
     init_size : int, default=None
         Number of rows in the sample of 'merging', drawn by weight. None is 100 for each
         component, and at least 10,000.

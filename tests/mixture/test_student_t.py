@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from skvmf import SparseGaussianMixture, StudentTMixture
+from skvmf import FisherVectorTransformer, SparseGaussianMixture, StudentTMixture
 
 from .checks import assert_bound_never_falls, assert_finite
 
@@ -424,3 +424,8 @@ def test_bad_parameters_of_a_mixture_are_refused(given, message):
     StudentTMixture.from_parameters(**sound)
     with pytest.raises(ValueError, match=message):
         StudentTMixture.from_parameters(**sound | given)
+
+
+def test_there_are_no_fisher_vectors():
+    with pytest.raises(ValueError, match="StudentT components have no Fisher vectors"):
+        FisherVectorTransformer(StudentTMixture(2), embeddings=np.eye(3)).fit(np.eye(3))
