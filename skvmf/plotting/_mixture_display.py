@@ -12,7 +12,7 @@ from ._axes import feature_names, get_axes
 
 
 class MixtureDisplay:
-    """Gaussian components as ellipses, over rows coloured by component.
+    """Gaussian or Student-t components as ellipses, over rows coloured by component.
 
     It is recommended to use :meth:`from_estimator`.
 
@@ -23,7 +23,7 @@ class MixtureDisplay:
     means : ndarray of shape (n_components, 2)
         Means along the two features drawn.
     covariances : ndarray of shape (n_components, 2, 2)
-        Covariances of the two features.
+        Covariances, or scale matrices, of the two features.
     X : ndarray of shape (n_samples, 2), default=None
         Rows to draw.
     labels : ndarray of shape (n_samples,), default=None
@@ -87,12 +87,13 @@ class MixtureDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> "MixtureDisplay":
-        """Draw a fitted Gaussian mixture over rows.
+        """Draw a fitted mixture of Gaussian or Student-t components over rows.
 
         Parameters
         ----------
         estimator : estimator instance
-            A fitted Gaussian mixture of any covariance type.
+            A fitted Gaussian mixture of any covariance type, or a
+            :class:`~skvmf.StudentTMixture`, of which scale matrices are drawn.
         X : array-like of shape (n_samples, n_features)
             The rows.
         features : tuple of two int, default=(0, 1)
@@ -114,13 +115,15 @@ class MixtureDisplay:
         ImportError
             If matplotlib is not installed.
         ValueError
-            If the estimator has no covariances, or the features are not two of its own.
+            If the estimator has neither covariances nor scale matrices, or the features are
+            not two of its own.
         """
         check_is_fitted(estimator)
-        if not hasattr(estimator, "covariances_"):
+        matrices = getattr(estimator, "covariances_", getattr(estimator, "scale_matrices_", None))
+        if matrices is None:
             raise ValueError(
-                f"{type(estimator).__name__} has no covariances_, and MixtureDisplay draws "
-                "ellipses of covariances. Give a Gaussian mixture."
+                f"{type(estimator).__name__} has no covariances_ or scale_matrices_, and "
+                "MixtureDisplay draws ellipses of those. Give a Gaussian or Student-t mixture."
             )
         features = _check_features(features, estimator.means_.shape[1])
         labels = estimator.predict(X) if labels is None else np.asarray(labels)
@@ -129,7 +132,7 @@ class MixtureDisplay:
         if labels.shape != (len(rows),):
             raise ValueError(f"labels should be of shape ({len(rows)},), got {labels.shape}.")
         means = estimator.means_[:, features]
-        covariances = _covariances_of(estimator, features)
+        covariances = _of_features(matrices, estimator.covariance_type, len(means), features)
         display = cls(estimator.weights_, means, covariances, rows, labels, feature_names=names)
         return display.plot(ax=ax, **kwargs)
 
@@ -148,7 +151,7 @@ class MixtureDisplay:
         ax : matplotlib Axes, default=None
             Axes to draw on; None makes new ones.
         n_std : float, default=2.0
-            Half the axes of an ellipse, in standard deviations.
+            Half the axes of an ellipse, in standard deviations; in roots of a scale matrix.
         scatter_kwargs : dict, default=None
             Passed on to ``Axes.scatter``.
         ellipse_kwargs : dict, default=None
@@ -202,13 +205,12 @@ def _check_features(features: Sequence[int], n_features: int) -> list[int]:
     return features
 
 
-def _covariances_of(estimator: Any, features: list[int]) -> Any:
-    """Return the covariances (K, 2, 2) of two features."""
-    covariances, K = estimator.covariances_, len(estimator.means_)
-    if estimator.covariance_type == "full":
-        return covariances[:, features][:, :, features]
-    if estimator.covariance_type == "tied":
-        return np.tile(covariances[np.ix_(features, features)], (K, 1, 1))
-    if estimator.covariance_type == "diag":
-        return np.eye(2) * covariances[:, features][:, :, np.newaxis]
-    return np.eye(2) * covariances[:, np.newaxis, np.newaxis]
+def _of_features(matrices: Array, covariance_type: str, K: int, features: list[int]) -> Array:
+    """Return the matrices (K, 2, 2) of two features."""
+    if covariance_type == "full":
+        return matrices[:, features][:, :, features]
+    if covariance_type == "tied":
+        return np.tile(matrices[np.ix_(features, features)], (K, 1, 1))
+    axes = matrices[:, features] if covariance_type == "diag" else matrices[:, np.newaxis]
+    diagonal: Array = np.eye(2) * axes[:, :, np.newaxis]
+    return diagonal

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.mixture import GaussianMixture
 
-from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf.plotting import MixtureDisplay
 
 to_rgba = pytest.importorskip("matplotlib.colors").to_rgba
@@ -30,18 +30,21 @@ def covariance_of(ellipse, n_std):
 
 
 @pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
-@pytest.mark.parametrize("make", [RelativeGMM, SparseGaussianMixture, GaussianMixture])
+@pytest.mark.parametrize(
+    "make", [RelativeGMM, SparseGaussianMixture, StudentTMixture, GaussianMixture]
+)
 def test_ellipses_have_the_covariances(make, covariance_type):
     X = blobs()
     mixture = make(2, covariance_type=covariance_type, random_state=0).fit(X)
+    matrices = mixture.scale_matrices_ if make is StudentTMixture else mixture.covariances_
     features = [2, 0]
     display = MixtureDisplay.from_estimator(mixture, X, features=features, n_std=1.5)
     for k, ellipse in enumerate(display.ellipses_):
         full = {
-            "full": lambda k: mixture.covariances_[k],
-            "tied": lambda k: mixture.covariances_,
-            "diag": lambda k: np.diag(mixture.covariances_[k]),
-            "spherical": lambda k: mixture.covariances_[k] * np.eye(3),
+            "full": lambda k: matrices[k],
+            "tied": lambda k: matrices,
+            "diag": lambda k: np.diag(matrices[k]),
+            "spherical": lambda k: matrices[k] * np.eye(3),
         }[covariance_type](k)
         expected = full[np.ix_(features, features)]
         assert_allclose(covariance_of(ellipse, 1.5), expected, rtol=1e-10, atol=1e-12)
@@ -103,7 +106,7 @@ def test_what_cannot_be_drawn_is_refused():
         (mixture, dict(features=(0, 1, 2)), "two of the 3 features"),
         (mixture, dict(features=(0, -1)), "two of the 3 features"),
         (mixture, dict(labels=[0]), r"shape \(150,\)"),
-        (sphere, {}, "VonMisesFisherMixture has no covariances_"),
+        (sphere, {}, "VonMisesFisherMixture has no covariances_ or scale_matrices_"),
         (RelativeGMM(), {}, "not fitted"),
     ]:
         with pytest.raises(ValueError, match=message):
