@@ -89,6 +89,22 @@ def test_blocks_cover_every_sentence_and_follow_from_the_lengths():
     assert work.max() < 3 * np.median(work)
 
 
+def test_what_blocks_expect_adds_up():
+    rng = np.random.default_rng(7)
+    sentences, rules = make_sentences(rng, rng.integers(1, 25, size=120)), make_rules(rng)
+    model = DependencyModel(MaximumPosterior(1.0, 0.0), 0.7)
+    whole = sentences.fold(lambda block: model.expect(rules, block))
+    parts = [model.expect(rules, sentences._take(i, i + 1)) for i in range(len(sentences))]
+    assert len(sentences._spans) > 3
+    assert whole.total == 120
+    assert whole.value == pytest.approx(sum(part.value for part in parts), rel=1e-12)
+    for count, own in zip(
+        whole.counts, zip(*(part.counts for part in parts), strict=True), strict=True
+    ):
+        np.testing.assert_allclose(count, np.sum(own, axis=0), rtol=1e-12, atol=1e-12)
+    assert whole.counts[0].sum() == pytest.approx(120, rel=1e-12)
+
+
 def test_the_bits_do_not_depend_on_the_number_of_threads():
     rng = np.random.default_rng(2)
     sentences = make_sentences(rng, rng.integers(1, 20, size=200))
