@@ -1,0 +1,174 @@
+"""Cases of the Fisher vector transformer, and what it promises whatever it is given."""
+
+import pickle
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import gen_batches
+from threadpoolctl import threadpool_limits
+
+import skvmf
+
+from .data import Data, resolve
+from .runs import Refused, refusing
+from .subjects import CLOSE, assert_finite, assert_same, public
+
+
+@dataclass(frozen=True)
+class FisherVectorCase:
+    """A transformer of counts, or of arrays of vectors if `lengths` says how long they are."""
+
+    params: dict = field(default_factory=dict)
+    mixture: str | None = None
+    mixture_params: dict = field(default_factory=dict)
+    vectors: Data = Data()
+    documents: Data = Data("counts", n=8)
+    lengths: tuple[int, ...] | None = None
+    own_vectors: bool = True
+
+    def code(self):
+        return f"from tests.fuzz import *\n\ncheck({self!r})"
+
+    def subject(self):
+        return FisherVectorSubject(self)
+
+    @property
+    def promises(self):
+        return PROMISES
+
+
+class FisherVectorSubject:
+    """A fitted transformer with its documents."""
+
+    def __init__(self, case):
+        self.case, self.vectors = case, case.vectors.dense()
+        self.params = {"random_state": 0} | case.params
+        if case.mixture is not None:
+            options = resolve({"random_state": 0} | case.mixture_params, self.vectors)
+            self.params["mixture"] = getattr(skvmf, case.mixture)(**options)
+        if case.lengths is None:
+            self.X = replace(case.documents, d=len(self.vectors)).make()
+            if case.own_vectors:
+                self.params["embeddings"] = self.vectors
+        else:
+            ends = np.cumsum(case.lengths)
+            vectors = np.resize(self.vectors, (ends[-1], case.vectors.d))
+            self.X = list(np.split(vectors, ends[:-1]))
+        self.transformer = refusing(skvmf.FisherVectorTransformer(**self.params).fit, self.X)
+        self.features = refusing(self.transformer.transform, self.X)
+
+    @property
+    def slack(self):
+        """Rounding of the features, relative to the largest."""
+        dtypes = [self.vectors.dtype.name, self.features.dtype.name]
+        largest = max(1e-300, float(np.abs(self.features).max()))
+        return largest * max(CLOSE[dtype] for dtype in dtypes)
+
+    @property
+    def n_documents(self):
+        return self.X.shape[0] if self.case.lengths is None else len(self.X)
+
+    def part(self, span):
+        return self.X[span]
+
+
+def learnt(transformer):
+    return public(transformer.mixture_) | {"embeddings_": transformer.embeddings_}
+
+
+def finite_in_finite_out(subject):
+    assert_finite({"features": subject.features} | public(subject.transformer.mixture_))
+
+
+def features_have_names(subject):
+    names = subject.transformer.get_feature_names_out()
+    assert subject.features.shape == (subject.n_documents, len(names))
+    assert len(set(names)) == len(names)
+
+
+def rows_have_unit_length(subject):
+    if subject.params.get("norm", "l2") is None:
+        return
+    lengths = np.linalg.norm(subject.features.astype(np.float64), axis=1)
+    slack = CLOSE[subject.features.dtype.name]
+    assert ((lengths == 0) | (np.abs(lengths - 1) < slack)).all(), lengths
+
+
+def empty_documents_are_zero(subject):
+    if subject.case.lengths is None:
+        n = subject.n_documents
+        empty = np.asarray(abs(sparse.csr_array(subject.X)).sum(axis=1)).ravel() == 0
+        assert not subject.features[np.arange(n)[empty]].any()
+
+
+def a_document_does_not_see_the_others(subject):
+    alone = [
+        subject.transformer.transform(subject.part(span))
+        for span in gen_batches(subject.n_documents, 1)
+    ]
+    np.testing.assert_allclose(np.vstack(alone), subject.features, atol=subject.slack)
+
+
+def sparse_is_dense(subject):
+    if subject.case.lengths is None and subject.case.documents.is_sparse:
+        dense = replace(subject.case.documents, d=len(subject.vectors)).dense()
+        features = subject.transformer.transform(dense)
+        np.testing.assert_allclose(features, subject.features, atol=subject.slack)
+
+
+def pickles_say_the_same(subject):
+    copy = pickle.loads(pickle.dumps(subject.transformer))
+    np.testing.assert_array_equal(copy.transform(subject.X), subject.features)
+
+
+def clones_fit_the_same(subject):
+    copy = clone(subject.transformer).fit(subject.X)
+    assert_same(learnt(subject.transformer), learnt(copy))
+    np.testing.assert_array_equal(copy.transform(subject.X), subject.features)
+
+
+def threads_do_not_matter(subject):
+    for n_threads in (1, 3):
+        with threadpool_limits(n_threads, user_api="blas"):
+            features = subject.transformer.transform(subject.X)
+        np.testing.assert_array_equal(features, subject.features)
+
+
+def a_refused_fit_changes_nothing(subject):
+    transformer, params = subject.transformer, subject.transformer.get_params(deep=False)
+    n, d = len(subject.vectors), subject.case.vectors.d
+    for X, changed in [
+        (np.full((3, n), -1.0), {}),
+        (np.full((3, n), np.nan), {}),
+        (np.ones((3, n + 1)), {}),
+        ([np.ones((2, d)), np.ones((2, d + 1))], {"embeddings": None}),
+        ([np.full((2, d), np.nan)], {"embeddings": None}),
+        (subject.X, {"gradients": ("colours",)}),
+        (subject.X, {"mixture": "a name"}),
+        (subject.X, {"power": 2.0}),
+    ]:
+        transformer.set_params(**changed)
+        try:
+            refusing(transformer.fit, X)
+        except Refused:
+            transformer.set_params(**params)
+            np.testing.assert_array_equal(transformer.transform(subject.X), subject.features)
+        else:  # it was no mistake
+            transformer.set_params(**params)
+            refusing(transformer.fit, subject.X)
+
+
+PROMISES = [
+    finite_in_finite_out,
+    features_have_names,
+    rows_have_unit_length,
+    empty_documents_are_zero,
+    a_document_does_not_see_the_others,
+    sparse_is_dense,
+    pickles_say_the_same,
+    clones_fit_the_same,
+    threads_do_not_matter,
+    a_refused_fit_changes_nothing,  # last: it fits again
+]

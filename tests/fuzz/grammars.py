@@ -1,0 +1,225 @@
+"""Cases of the grammar, and what it promises whatever it is given."""
+
+import pickle
+from dataclasses import dataclass, field
+from unittest import mock
+
+import numpy as np
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+
+from skvmf._engine import dependency
+from skvmf.grammar import DependencyModelWithValence
+
+from .runs import Refused, refusing
+from .subjects import assert_finite, assert_same
+
+TAGS = {
+    "letters": list("abcdefgh"),
+    "numbers": [3, -1, 0, 7, 2**40, 5, 4, 6],
+    "long words": ["ä" * 40, "", " ", "NN", "nn", "\n", "0", "-1"],
+}
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Sentences of tags; `longest` may be one."""
+
+    n: int = 6
+    n_tags: int = 3
+    longest: int = 6
+    seed: int = 0
+    tags: str = "letters"
+
+    def make(self):
+        rng = np.random.default_rng(self.seed)
+        tags = TAGS[self.tags][: self.n_tags]
+        lengths = rng.integers(1, self.longest + 1, size=self.n)
+        return [[tags[i] for i in rng.integers(len(tags), size=length)] for length in lengths]
+
+    def trees(self):
+        """Return trees for the sentences, each head to the left or right, the root anywhere."""
+        rng, trees = np.random.default_rng(self.seed + 1), []
+        for sentence in self.make():
+            order = rng.permutation(len(sentence))
+            heads = np.zeros(len(sentence), dtype=int)
+            for i in range(1, len(order)):
+                heads[order[i]] = 1 + order[rng.integers(i)]
+            trees.append(heads)
+        return trees
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Rules to start from, `low` being the least of their probabilities before scaling."""
+
+    seed: int = 0
+    low: float = 1.0
+
+    def make(self, n_tags):
+        rng = np.random.default_rng(self.seed)
+        shapes = (n_tags,), (n_tags, 2, 2, 2), (n_tags, 2, n_tags)
+        rules = [rng.uniform(self.low, 1, size=shape) ** 8 for shape in shapes]
+        return tuple(rule / rule.sum(axis=-1, keepdims=True) for rule in rules)
+
+
+@dataclass(frozen=True)
+class GrammarCase:
+    """A grammar learnt from sentences, and others that are parsed with it."""
+
+    params: dict = field(default_factory=dict)
+    sentences: Sentences = Sentences()
+    supervised: bool = False
+    other_seed: int = 1
+
+    def code(self):
+        return f"from tests.fuzz import *\n\ncheck({self!r})"
+
+    def subject(self):
+        return GrammarSubject(self)
+
+    @property
+    def promises(self):
+        return PROMISES
+
+
+class GrammarSubject:
+    """A fitted grammar with its sentences."""
+
+    def __init__(self, case):
+        self.case, self.X = case, case.sentences.make()
+        self.y = case.sentences.trees() if case.supervised else None
+        self.params = {"random_state": 0} | case.params
+        if hasattr(self.params.get("init"), "make"):
+            n_tags = len({tag for sentence in self.X for tag in sentence})
+            self.params["init"] = self.params["init"].make(n_tags)
+        if self.params.pop("all_tags", False):
+            self.params["tags"] = TAGS[case.sentences.tags]
+        self.model = refusing(self.new().fit, self.X, self.y)
+
+    def new(self):
+        return DependencyModelWithValence(**self.params)
+
+    @property
+    def all_sentences(self):
+        known = set(self.model.tags_.tolist())
+        others = Sentences(9, 8, 7, self.case.other_seed, self.case.sentences.tags).make()
+        if self.params.get("unknown_tags") != "average":
+            others = [s for s in others if set(s) <= known]
+        return self.X + others
+
+
+def rules(model):
+    names = ("root_log_prob_", "stop_log_prob_", "choose_log_prob_")
+    return {name: getattr(model, name) for name in names}
+
+
+def fit_of(model):
+    names = ("lower_bounds_", "lower_bound_", "n_iter_", "converged_", "tags_")
+    return rules(model) | {name: getattr(model, name) for name in names}
+
+
+def finite_in_finite_out(subject):
+    model = subject.model
+    assert_finite({"lower_bounds_": model.lower_bounds_})
+    for name, log_prob in rules(model).items():
+        assert not np.isnan(log_prob).any(), name
+        assert (log_prob <= 1e-12).all(), name
+        np.testing.assert_allclose(np.exp(log_prob).sum(axis=-1), 1, rtol=1e-9, err_msg=name)
+
+
+def sentences_have_probabilities(subject):
+    scores = subject.model.score_samples(subject.all_sentences)
+    assert not np.isnan(scores).any()
+    assert (scores <= 1e-9).all(), scores.max()
+
+
+def trees_are_trees(subject):
+    sentences = subject.all_sentences
+    for sentence, heads in zip(sentences, subject.model.predict(sentences), strict=True):
+        assert len(heads) == len(sentence)
+        assert np.count_nonzero(heads == 0) == 1
+        for start in range(1, len(heads) + 1):
+            seen = set()
+            while start:
+                assert start not in seen, heads
+                seen.add(start)
+                start = heads[start - 1]
+
+
+def the_bound_never_falls(subject):
+    bounds = np.array(subject.model.lower_bounds_)
+    falls = -np.diff(bounds)
+    assert (falls <= 1e-10 * max(1, np.abs(bounds).max())).all(), f"falls by {falls.max()}"
+
+
+def pickles_say_the_same(subject):
+    copy = pickle.loads(pickle.dumps(subject.model))
+    assert_same(fit_of(subject.model), fit_of(copy))
+    scores = [model.score_samples(subject.X) for model in (subject.model, copy)]
+    np.testing.assert_array_equal(*scores)
+
+
+def clones_fit_the_same(subject):
+    copy = clone(subject.model).fit(subject.X, subject.y)
+    assert_same(fit_of(subject.model), fit_of(copy))
+
+
+def threads_do_not_matter(subject):
+    """Blocks are of a sentence here, so that there are several."""
+    found = []
+    with mock.patch.object(dependency, "_BLOCK_COST", 50):
+        for n_threads in (1, 2, 3):
+            with threadpool_limits(n_threads, user_api="blas"):
+                model = refusing(subject.new().fit, subject.X, subject.y)
+                found.append(fit_of(model) | {"scores": model.score_samples(subject.X)})
+    assert_same(found[0], found[1])
+    assert_same(found[0], found[2])
+
+
+def samples_are_sentences(subject):
+    X, y = refusing(subject.model.sample, 3)
+    assert len(X) == len(y) == 3
+    scores = subject.model.score_samples(X)
+    assert np.isfinite(scores).all(), scores
+
+
+def a_refused_fit_changes_nothing(subject):
+    model, params = subject.model, subject.model.get_params()
+    before = fit_of(model)
+    X = subject.X
+    for sentences, heads, changed in [
+        ([*X, []], None, {}),
+        ([*X, [1.5]], None, {}),
+        ([["x", 1]], None, {}),
+        ([], None, {}),
+        (X, [[0]] * len(X) + [[1]], {}),
+        (X, [[1] * len(sentence) for sentence in X], {}),
+        (X, None, {"weight_floor": 0.9}),
+        (X, None, {"init": ([1.0], [1.0], [1.0])}),
+        (X, None, {"temperature": -1.0}),
+        (X, None, {"tags": ["no", "such"]}),
+    ]:
+        model.set_params(**changed)
+        try:
+            refusing(model.fit, sentences, heads)
+        except Refused:
+            model.set_params(**params)
+            assert_same(before, fit_of(model))
+        else:  # it was no mistake
+            model.set_params(**params)
+            refusing(model.fit, X, subject.y)
+            before = fit_of(model)
+
+
+PROMISES = [
+    finite_in_finite_out,
+    sentences_have_probabilities,
+    trees_are_trees,
+    the_bound_never_falls,
+    pickles_say_the_same,
+    clones_fit_the_same,
+    threads_do_not_matter,
+    samples_are_sentences,
+    a_refused_fit_changes_nothing,  # last: it fits again
+]

@@ -1,0 +1,312 @@
+"""Cases of mixtures, and what a mixture promises whatever it is given."""
+
+import pickle
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from unittest import mock
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+
+import skvmf
+from skvmf._engine import rows
+
+from .data import Data, Labels, Weights, resolve
+from .runs import Refused, refusing
+from .subjects import CLOSE, assert_finite, assert_same, public
+
+ROUNDING = {"float64": 1e-10, "float32": 1e-6}  # of a bound
+
+
+@dataclass(frozen=True)
+class MixtureCase:
+    """A fit, and rows that are predicted with it."""
+
+    estimator: str
+    params: dict = field(default_factory=dict)
+    data: Data = Data()
+    weights: Weights | None = None
+    other: Data = Data()
+
+    def code(self):
+        return f"from tests.fuzz import *\n\ncheck({self!r})"
+
+    def subject(self):
+        return MixtureSubject(self)
+
+    @property
+    def promises(self):
+        return PROMISES
+
+
+class MixtureSubject:
+    """A fitted mixture with its data."""
+
+    def __init__(self, case):
+        self.case = case
+        self.X, self.dense = case.data.make(), case.data.dense()
+        self.weights = None if case.weights is None else case.weights.make(case.data.n)
+        self.params = resolve({"random_state": 0} | case.params, self.dense)
+        self.close = CLOSE[case.data.dtype]
+        self.mixture = refusing(self.new().fit, self.X, sample_weight=self.weights)
+
+    def new(self, **params):
+        return getattr(skvmf, self.case.estimator)(**(self.params | params))
+
+    @cached_property
+    def all_rows(self):
+        """Arrays to predict, all of the width of the fit."""
+        return [self.X, replace(self.case.other, d=self.case.data.d).make()]
+
+    @property
+    def is_smooth(self):
+        """Whether rounding stays rounding: no hard choices, no component on few points."""
+        data = self.case.data
+        soft = self.params.get("temperature", 1) > 1e-2
+        spread = data.kind in ("normal", "clusters") and abs(data.offset) <= 1e3 * data.scale
+        return soft and spread and data.n > 3 * data.d * self.mixture.n_components
+
+    def few_steps(self):
+        """A mixture that begins with labels and takes few steps, so that rounding stays small."""
+        start = Labels(7).make(self.dense, self.mixture.n_components, self.params)
+        given = {"init_params": start, "means_init": None, "weights_init": None, "n_init": 1}
+        return self.new(**given, max_iter=2, tol=0)
+
+
+def answers(mixture, X):
+    """Return all that a mixture says of rows."""
+    names = ["predict_proba", "predict", "score_samples", "score", "aic", "bic"]
+    return {name: getattr(mixture, name)(X) for name in names}
+
+
+def has_moved(mixture):
+    """Whether a component was moved to the least likely row, of which there may be many."""
+    return mixture._fitted.params.reseeded.any()
+
+
+def finite_in_finite_out(subject):
+    assert_finite(public(subject.mixture))
+    for X in subject.all_rows:
+        assert_finite(answers(subject.mixture, X))
+
+
+def shares_are_probabilities(subject):
+    for X in subject.all_rows:
+        resp = subject.mixture.predict_proba(X)
+        assert (resp >= 0).all(), resp.min()
+        np.testing.assert_allclose(resp.sum(axis=1), 1, rtol=CLOSE[resp.dtype.name])
+        np.testing.assert_array_equal(subject.mixture.responsibilities(X).toarray(), resp)
+
+
+def labels_have_the_largest_share(subject):
+    mixture = subject.mixture
+    for X in subject.all_rows:
+        resp = mixture.predict_proba(X)
+        chosen = np.take_along_axis(resp, mixture.predict(X)[:, None], axis=1)[:, 0]
+        largest = resp.max(axis=1)
+        assert (chosen >= largest - CLOSE[resp.dtype.name]).all(), (chosen - largest).min()
+    np.testing.assert_array_equal(mixture.labels_, mixture.predict(subject.X))
+
+
+def dtypes_stay(subject):
+    for X in subject.all_rows:
+        for name in ("predict_proba", "score_samples"):
+            assert getattr(subject.mixture, name)(X).dtype == X.dtype, name
+
+
+def weights_are_a_distribution(subject):
+    weights = subject.mixture.weights_
+    assert (weights >= 0).all()
+    np.testing.assert_allclose(weights.sum(), 1, rtol=1e-12)
+    assert subject.mixture.n_active_components_ == np.count_nonzero(weights)
+
+
+def components_are_what_they_are_called(subject):
+    mixture = subject.mixture
+    if isinstance(mixture, skvmf.VonMisesFisherMixture):
+        assert (np.linalg.norm(mixture.means_, axis=1) < 1).all()
+        lengths = np.linalg.norm(mixture.mean_directions_, axis=1)
+        np.testing.assert_allclose(lengths, 1, rtol=1e-12)
+        assert (mixture.concentrations_ >= 0).all()
+    if isinstance(mixture, skvmf.RelativeGMM):
+        alive = mixture.means_[mixture.weights_ > 0, mixture.ordering_feature]
+        slack = 1e-9 * np.abs(alive).max()
+        assert (np.diff(alive) >= mixture.clearance - slack).all(), alive
+
+
+def the_bound_never_falls(subject):
+    mixture = subject.mixture
+    if getattr(mixture, "reg_covar", 0) > 0 or has_moved(mixture):
+        return
+    bounds = np.array(mixture.lower_bounds_)
+    falls = -np.diff(bounds)
+    slack = ROUNDING[subject.case.data.dtype] * max(1, np.abs(bounds).max())
+    assert (falls <= slack).all(), f"falls by {falls.max()} at {bounds[np.argmax(falls)]}"
+
+
+def the_score_is_the_mean_of_the_scores(subject):
+    mixture, X, weights = subject.mixture, subject.X, subject.weights
+    scores = mixture.score_samples(X).astype(np.float64)
+    if isinstance(mixture, skvmf.VonMisesFisherMixture):  # zero rows do not count
+        counting = subject.dense.any(axis=1)
+    else:
+        counting = np.ones(len(scores), dtype=bool)
+    weights = np.ones(len(scores)) if weights is None else weights.astype(np.float64)
+    weights = np.where(counting, weights / weights.max(), 0)
+    if weights.any():
+        expected = np.average(scores, weights=weights)
+        actual = mixture.score(X, sample_weight=subject.weights)
+        slack = subject.close * np.abs(scores[weights > 0]).max()
+        np.testing.assert_allclose(actual, expected, rtol=subject.close, atol=slack)
+
+
+def arrays(X):
+    return [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
+
+
+def inputs_stay_as_they_were(subject):
+    data, weights = subject.case.data, subject.case.weights
+    for mine, given in zip(arrays(data.make()), arrays(subject.X), strict=True):
+        np.testing.assert_array_equal(given, mine)
+    if weights is not None:
+        np.testing.assert_array_equal(subject.weights, weights.make(data.n))
+
+
+def pickles_say_the_same(subject):
+    copy = pickle.loads(pickle.dumps(subject.mixture))
+    assert_same(public(subject.mixture), public(copy))
+    assert_same(answers(subject.mixture, subject.X), answers(copy, subject.X))
+
+
+def clones_fit_the_same(subject):
+    copy = clone(subject.mixture).fit(subject.X, sample_weight=subject.weights)
+    assert_same(public(subject.mixture), public(copy))
+
+
+def threads_do_not_matter(subject):
+    """Blocks are of few rows here, so that there are several."""
+    found = []
+    few = mock.Mock(return_value=6)
+    with (
+        mock.patch.object(rows.DenseRows, "_chunk_rows", few),
+        mock.patch.object(rows.SparseRows, "_chunk_rows", few),
+    ):
+        for n_threads in (1, 2, 3):
+            with threadpool_limits(n_threads, user_api="blas"):
+                mixture = refusing(subject.new().fit, subject.X, sample_weight=subject.weights)
+                found.append(public(mixture) | answers(mixture, subject.X))
+    assert_same(found[0], found[1])
+    assert_same(found[0], found[2])
+
+
+def sparse_is_dense(subject):
+    """The same mixture of the same rows, and then the same fit."""
+    if not subject.mixture.__sklearn_tags__().input_tags.sparse:
+        return
+    dense, mixture = subject.dense, subject.mixture
+    as_csr = sparse.csr_array(dense)
+    atol = {"float64": 1e-7, "float32": 2e-3}[dense.dtype.name]
+    scale = np.maximum(1, np.abs(mixture.score_samples(dense)))
+    gaps = np.abs(mixture.score_samples(dense) - mixture.score_samples(as_csr)) / scale
+    assert (gaps <= atol).all(), f"score_samples differ by {gaps.max()}"
+    if not subject.is_smooth:
+        return
+    gaps = np.abs(mixture.predict_proba(dense) - mixture.predict_proba(as_csr))
+    assert (gaps <= atol).all(), f"predict_proba differ by {gaps.max()}"
+    first = refusing(subject.few_steps().fit, dense, sample_weight=subject.weights)
+    second = subject.few_steps().fit(as_csr, sample_weight=subject.weights)
+    if has_moved(first) or has_moved(second):
+        return
+    np.testing.assert_allclose(first.weights_, second.weights_, atol=atol)
+    np.testing.assert_allclose(first.means_, second.means_, atol=atol)
+
+
+def weights_are_repetitions(subject):
+    counts = np.random.default_rng(3).integers(0, 4, size=len(subject.dense))
+    if np.count_nonzero(counts) < subject.mixture.n_components:
+        return
+    once, often = subject.few_steps(), subject.few_steps()
+    often.set_params(init_params=np.repeat(once.init_params, counts))
+    refusing(once.fit, subject.dense, sample_weight=counts)
+    repeated = np.repeat(subject.dense, counts, axis=0)
+    refusing(often.fit, repeated)
+    atol = {"float64": 1e-6, "float32": 1e-3}[subject.case.data.dtype]
+    np.testing.assert_allclose(once.lower_bounds_[0], often.lower_bounds_[0], rtol=atol, atol=atol)
+    if not subject.is_smooth or has_moved(once) or has_moved(often):
+        return
+    np.testing.assert_allclose(once.weights_, often.weights_, atol=atol)
+    scale = np.abs(once.means_).max() or 1
+    np.testing.assert_allclose(once.means_ / scale, often.means_ / scale, atol=atol)
+
+
+def samples_are_rows(subject):
+    X, y = subject.mixture.sample(5)
+    assert X.shape == (5, subject.case.data.d)
+    assert np.isfinite(X).all()
+    assert (subject.mixture.weights_[y] > 0).all()
+
+
+def a_refused_fit_changes_nothing(subject):
+    mixture = subject.mixture
+    before = public(mixture) | answers(mixture, subject.X)
+    params = mixture.get_params()
+    broken = subject.dense.copy()
+    broken[-1, -1] = np.nan
+    K = mixture.n_components
+    for X, weights, changed in [
+        (broken, None, {}),
+        (subject.dense[:, :1], None, {}),
+        (np.hstack([subject.dense, broken]), None, {}),
+        (subject.dense, -np.ones(len(broken)), {}),
+        (subject.dense, np.zeros(len(broken)), {}),
+        (subject.dense, np.ones(3 + len(broken)), {}),
+        (np.ones((K, subject.case.data.d)), None, {"n_components": K + 1}),
+        (subject.dense, None, {"weights_init": np.full(K, 2.0)}),
+        (subject.dense, None, {"means_init": np.ones((K + 1, 1))}),
+        (subject.dense, None, {"init_params": np.full(len(broken), -1)}),
+        (subject.dense, None, {"temperature": -1.0}),
+        (np.zeros_like(subject.dense), None, {"warm_start": True}),
+    ]:
+        mixture.set_params(**changed)
+        try:
+            refusing(mixture.fit, X, sample_weight=weights)
+        except Refused:
+            mixture.set_params(**params)
+            assert_same(before, public(mixture) | answers(mixture, subject.X))
+        else:  # it was no mistake
+            mixture.set_params(**params)
+            refusing(mixture.fit, subject.X, sample_weight=subject.weights)
+            before = public(mixture) | answers(mixture, subject.X)
+
+
+def warm_starts_go_on(subject):
+    mixture = clone(subject.mixture).set_params(warm_start=True)
+    refusing(mixture.fit, subject.X, sample_weight=subject.weights)
+    bound = mixture.lower_bound_
+    refusing(mixture.fit, subject.X, sample_weight=subject.weights)
+    assert_finite(public(mixture))
+    if getattr(mixture, "reg_covar", 0) == 0 and not has_moved(mixture):
+        assert mixture.lower_bound_ >= bound - 1e-9 * max(1, abs(bound))
+
+
+PROMISES = [
+    finite_in_finite_out,
+    shares_are_probabilities,
+    labels_have_the_largest_share,
+    dtypes_stay,
+    weights_are_a_distribution,
+    components_are_what_they_are_called,
+    the_bound_never_falls,
+    the_score_is_the_mean_of_the_scores,
+    inputs_stay_as_they_were,
+    pickles_say_the_same,
+    clones_fit_the_same,
+    threads_do_not_matter,
+    sparse_is_dense,
+    weights_are_repetitions,
+    samples_are_rows,
+    warm_starts_go_on,
+    a_refused_fit_changes_nothing,  # last: it fits again
+]

@@ -1,0 +1,246 @@
+"""Where cases come from: every parameter of every constructor, ordinary values first.
+
+Hypothesis shrinks to what is left out and to what stands first.
+"""
+
+from hypothesis import strategies as st
+
+from .data import (
+    KINDS,
+    LAYOUTS,
+    SPARSE_LAYOUTS,
+    WEIGHTS,
+    Concentrations,
+    Data,
+    Labels,
+    Precisions,
+    Responsibilities,
+    RowsAsMeans,
+    Simplex,
+    Weights,
+)
+from .fisher_vectors import FisherVectorCase
+from .grammars import TAGS, GrammarCase, Rules, Sentences
+from .mixtures import MixtureCase
+
+SEEDS = st.integers(0, 999)
+
+COMMON = {
+    "entmax_alpha": st.sampled_from([1.0, 1.5, 2.0, 1 + 1e-12, 1.01, 1.25, 3.0, 10.0, 50.0]),
+    "temperature": st.sampled_from([1.0, 0.0, 0.5, 3.0, 1e-13, 1e-11, 1e-3, 10.0, 1e6]),
+    "weight_concentration_prior": st.one_of(
+        st.sampled_from([1.0, 0.0, 0.5, 3.0, -2.0, -30.0, 1e6, 1e300]),
+        st.builds(Concentrations, st.sampled_from([0.5, -2.0]), st.sampled_from([1.0, 3.0])),
+    ),
+    "weight_floor": st.sampled_from([None, 1e-3, 0.1, 0.0, 1 / 3, 1e-300]),
+    "flat_start": st.booleans(),
+    "n_init": st.integers(1, 2),
+    "init_params": st.one_of(
+        st.sampled_from(["kmeans", "merging", "k-means++", "random", "random_from_data"]),
+        st.builds(Labels, SEEDS),
+        st.builds(
+            Responsibilities,
+            SEEDS,
+            st.sampled_from([0.0, 0.5]),
+            st.sampled_from([1.0, 1e-300, 1e300]),
+        ),
+    ),
+    "init_size": st.sampled_from([None, 1, 5, 1000]),
+    "weights_init": st.builds(Simplex, SEEDS, st.integers(0, 2)),
+    "means_init": st.builds(RowsAsMeans, SEEDS, st.sampled_from([0.0, 1e-9, 1.0, 1e8])),
+    "tol": st.sampled_from([1e-3, 0.0, 1e-9, 1.0]),
+    "max_iter": st.sampled_from([10, 0, 1, 2, 40]),
+    "random_state": SEEDS,
+    "warm_start": st.booleans(),
+    "verbose": st.just(0),  # prints
+    "verbose_interval": st.integers(1, 10),
+}
+COVARIANCES = {
+    "covariance_type": st.sampled_from(["full", "tied", "diag", "spherical"]),
+    "reg_covar": st.sampled_from([1e-6, 0.0, 1.0, 1e-300, 1e-12, 1e6]),
+    "precisions_init": st.builds(Precisions, SEEDS, st.sampled_from([1.0, 1e-9, 1e9])),
+}
+MIXTURES = {
+    "VonMisesFisherMixture": COMMON
+    | {
+        "concentration_type": st.sampled_from(["free", "tied"]),
+        "concentration_prior": st.sampled_from([1.0, 0.0, 1e-9, 10.0, 1e6, 1e300]),
+        "negentropy": st.sampled_from(["exact", "ode", "rational", "banerjee", "newton"]),
+    },
+    "SparseGaussianMixture": COMMON | COVARIANCES,
+    "RelativeGMM": COMMON
+    | COVARIANCES
+    | {
+        "coordinates": st.sampled_from(["relative", "absolute"]),
+        "solver": st.sampled_from(["ecm", "em", "gradient"]),
+        "ordering_feature": st.integers(0, 1),
+        "clearance": st.sampled_from([0.0, 1e-3, 0.3, 1e-300]),
+        "learning_rate": st.sampled_from([0.1, 1e-9, 1.0, 1e6]),
+        "free_parameters": st.sampled_from(
+            [
+                ("weights", "means", "covariances"),
+                ("means",),
+                ("means", "covariances"),
+                ["weights", "means"],
+            ]
+        ),
+        "store_path": st.booleans(),
+    },
+}
+
+
+def parameters(options, n_components):
+    """Return a strategy for some of the options; those left out have their defaults."""
+    return st.fixed_dictionaries({"n_components": n_components}, optional=options).map(compatible)
+
+
+def data(*, scales, layouts):
+    return st.builds(
+        Data,
+        kind=st.sampled_from(list(KINDS)),
+        n=st.sampled_from([20, 12, 40, 6, 5, 2, 1]),
+        d=st.integers(2, 6),
+        seed=SEEDS,
+        scale=st.sampled_from(scales),
+        offset=st.sampled_from([0.0, 0.0, 1.0, -1e6, 1e8]),
+        zero_rows=st.sampled_from([0, 0, 1, 3]),
+        dtype=st.sampled_from(["float64", "float32"]),
+        layout=st.sampled_from(layouts),
+    )
+
+
+def weights():
+    return st.one_of(
+        st.none(),
+        st.builds(
+            Weights,
+            st.sampled_from(list(WEIGHTS)),
+            SEEDS,
+            st.sampled_from([1.0, 1.0, 1e-9, 1e9, 1e-300, 1e100]),
+            st.sampled_from(["float64", "float64", "float32"]),
+        ),
+    )
+
+
+def compatible(params):
+    """Leave out options that are refused beside others."""
+    free = params.get("free_parameters", ())
+    if free and "weights" not in free:
+        params = {k: v for k, v in params.items() if k != "weight_concentration_prior"}
+    if params.get("coordinates") == "absolute":
+        params = {k: v for k, v in params.items() if k != "clearance"}
+    if params.get("weight_floor") == 0:
+        params = params | {"weight_concentration_prior": 1.0}
+    return params
+
+
+def mixture_cases(name):
+    on_sphere = name == "VonMisesFisherMixture"
+    scales = [1.0, 1.0, 1e-3, 1e3, 1e-9, 1e9, 1e-30, 1e30]
+    scales += [1e-300, 1e290, 5e-324] if on_sphere else [1e-99, 1e-300]
+    layouts = [*LAYOUTS, *SPARSE_LAYOUTS] if on_sphere else list(LAYOUTS)
+    rows = data(scales=scales, layouts=layouts)
+    return st.builds(
+        MixtureCase,
+        estimator=st.just(name),
+        params=parameters(MIXTURES[name], st.integers(1, 5)),
+        data=rows,
+        weights=weights(),
+        other=rows,
+    )
+
+
+FISHER_VECTORS = {
+    "embedding_dim": st.integers(2, 50),
+    "fit_on": st.sampled_from(["types", "tokens"]),
+    "geometry": st.sampled_from(["euclidean", "tangent"]),
+    "normalization": st.sampled_from(["fisher", "paper", None]),
+    "power": st.sampled_from([1.0, 0.5, 1e-9]),
+    "norm": st.sampled_from(["l2", None]),
+    "random_state": SEEDS,
+}
+GRADIENTS = {
+    None: ("means", "weights", "concentrations"),
+    "VonMisesFisherMixture": ("means", "weights", "concentrations"),
+    "SparseGaussianMixture": ("means", "variances", "weights"),
+}
+ABOUT_ROWS = {"init_params", "weights_init", "means_init", "precisions_init", "covariance_type"}
+
+
+@st.composite
+def fisher_vector_cases(draw):
+    name = draw(st.sampled_from(list(GRADIENTS)))
+    gradients = st.permutations(GRADIENTS[name]).flatmap(
+        lambda order: st.integers(1, 3).map(lambda n: tuple(order[:n]))
+    )
+    mixture_params = {}
+    if name is not None:
+        options = {k: v for k, v in MIXTURES[name].items() if k not in ABOUT_ROWS}
+        mixture_params = draw(parameters(options, st.integers(1, 4)))
+    if name == "SparseGaussianMixture":
+        mixture_params["covariance_type"] = "diag"
+    lengths = st.lists(st.integers(0, 5), min_size=1, max_size=6).filter(any).map(tuple)
+    return FisherVectorCase(
+        params=draw(st.fixed_dictionaries({}, optional=FISHER_VECTORS | {"gradients": gradients})),
+        mixture=name,
+        mixture_params=mixture_params,
+        vectors=draw(data(scales=[1.0, 1.0, 1e-3, 1e3, 1e-30, 1e20], layouts=["C"])),
+        documents=draw(documents()),
+        lengths=draw(st.one_of(st.none(), lengths)),
+        own_vectors=draw(st.sampled_from([True, True, False])),
+    )
+
+
+def documents():
+    return st.builds(
+        Data,
+        kind=st.sampled_from(["counts", "axes"]),
+        n=st.sampled_from([8, 1, 30]),
+        seed=SEEDS,
+        scale=st.sampled_from([1.0, 1e-30, 1e9, 1e-300]),
+        zero_rows=st.integers(0, 2),
+        dtype=st.sampled_from(["float64", "float32"]),
+        layout=st.sampled_from([*LAYOUTS, *SPARSE_LAYOUTS]),
+    )
+
+
+GRAMMAR = {
+    "inference": st.sampled_from(["map", "mean-field"]),
+    "init": st.one_of(
+        st.sampled_from(["harmonic", "random"]),
+        st.builds(Rules, SEEDS, st.sampled_from([1.0, 0.1, 1e-30])),
+    ),
+    "distance_power": st.sampled_from([1.0, 0.0, 30.0, 1e3, 1e-9]),
+    "all_tags": st.booleans(),
+    "unknown_tags": st.sampled_from(["error", "average"]),
+    "weight_concentration_prior": st.sampled_from([1.0, 0.5, 0.0, -3.0, 10.0, 1e15, -1e15, 1e-300]),
+    "weight_floor": st.sampled_from([1e-4, 0.0, 1e-300, 0.1]),
+    "temperature": st.sampled_from([1.0, 0.0, 0.5, 3.0, 1e-13, 1e-11, 1e6]),
+    "tol": st.sampled_from([1e-4, 0.0, 1.0]),
+    "max_iter": st.sampled_from([5, 0, 1, 20]),
+    "random_state": SEEDS,
+}
+
+
+def grammar_cases():
+    return st.builds(
+        GrammarCase,
+        params=st.fixed_dictionaries({}, optional=GRAMMAR),
+        sentences=st.builds(
+            Sentences,
+            st.integers(1, 8),
+            st.integers(1, 8),
+            st.sampled_from([5, 1, 2, 12]),
+            SEEDS,
+            st.sampled_from(list(TAGS)),
+        ),
+        supervised=st.sampled_from([False, False, False, True]),
+        other_seed=SEEDS,
+    )
+
+
+STRATEGIES = {
+    **{name: mixture_cases(name) for name in MIXTURES},
+    "FisherVectorTransformer": fisher_vector_cases(),
+    "DependencyModelWithValence": grammar_cases(),
+}

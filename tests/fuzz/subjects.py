@@ -1,0 +1,22 @@
+"""What the promises of all estimators are checked with."""
+
+import numpy as np
+
+CLOSE = {"float64": 1e-9, "float32": 1e-4}  # by dtype of the rows
+
+
+def public(estimator):
+    """Return the fitted attributes."""
+    names = [name for name in dir(estimator) if name.endswith("_") and not name.startswith("_")]
+    return {name: getattr(estimator, name) for name in names}
+
+
+def assert_finite(values):
+    for name, value in values.items():
+        if np.asarray(value).dtype.kind == "f":
+            assert np.isfinite(value).all(), f"{name} is not finite: {value}"
+
+
+def assert_same(first, second):
+    for name, value in first.items():
+        np.testing.assert_array_equal(value, second[name], err_msg=name)
