@@ -43,7 +43,9 @@ def check_sample_weight(sample_weight: Any, X: Any) -> Any:
     weights = _check_sample_weight(
         sample_weight, X, dtype="float64", ensure_non_negative=True, copy=False
     )
-    if not np.isfinite(weights.sum()):
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not np.isfinite(total):
         raise ValueError("Sample weights are too large: their sum overflows. Scale them down.")
     if not weights.any():
         raise ValueError("Sample weights are all zero: at least one row must have weight.")

@@ -115,7 +115,8 @@ class Waves:
         """Draw rows (m, d) by weight, without putting back."""
         keys = np.full(len(weights), np.inf)
         drawable = weights > 0
-        keys[drawable] = rng.exponential(size=int(drawable.sum())) / weights[drawable]
+        with np.errstate(over="ignore"):  # of rows that are next to never drawn
+            keys[drawable] = rng.exponential(size=int(drawable.sum())) / weights[drawable]
         size = min(size, int(drawable.sum()))
         return self.rows.take(np.sort(np.argpartition(keys, size - 1)[:size]))
 
