@@ -26,6 +26,6 @@ def new(request):
 
     def make(**options):
         small = {"hidden_layer_sizes": (12,), "max_epochs": 3, "beta": 0.1, "random_state": 0}
-        return getattr(neural, name)(3, **(own | small | options))
+        return getattr(neural, name)(**({"n_components": 3} | own | small | options))
 
     return make

@@ -371,6 +371,12 @@ def test_no_epochs(new):
     assert_sound(new(max_epochs=0, early_stopping=True).fit(X), X)
 
 
+def test_the_least_of_everything(new):
+    model = new(n_components=1, hidden_layer_sizes=(1,), batch_size=1, n_epochs_no_change=1)
+    assert_sound(model.set_params(early_stopping=True, beta=0).fit(X[:3, :1]), X[:3, :1])
+    assert model.transform(X[:3, :1]).shape == (3, 1)
+
+
 @pytest.mark.parametrize("sizes", [(), [], (5,), [7, 5, 3], np.array([6, 4])])
 def test_hidden_layers(new, sizes):
     model = new(hidden_layer_sizes=sizes).fit(X)
