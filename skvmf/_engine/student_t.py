@@ -19,9 +19,9 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import digamma, gammaln
+from scipy.special import gammaln
 
-from .._kernels.student_t import tail_scores, weigh_shares
+from .._kernels.student_t import solve_dof, tail_scores, weigh_shares
 from .chunks import Array, DenseChunk
 from .contracts import Family
 from .covariances import CovarianceType
@@ -33,8 +33,7 @@ from .statistics import Statistics
 KNOWN = (1e-3, 1e100)  # degrees of freedom that may be given; the last are a Gaussian's
 ESTIMATED = (0.1, 1e6)  # that are looked for
 FIRST = 4.0  # that an estimate begins with
-_HALVINGS = 45  # of the 16 units of log(nu) between them: twelve digits are left
-_MANY = 20.0  # halves of degrees of freedom from which series are used
+_MANY = 20.0  # halves of degrees of freedom from which a series is used
 
 
 @dataclass(frozen=True)
@@ -226,8 +225,10 @@ class StudentT(Family):
         per_count = 1 / np.where(alive, counts, 1.0)
         gaps = np.log(levels) + sums * per_count / levels - 1 - logs * per_count
         if self.tied:
-            return float(solve_freedom(np.average(gaps[alive], weights=counts[alive]), self.dim))
-        return np.where(alive, solve_freedom(gaps, self.dim), components.degrees_of_freedom)
+            gaps = np.average(gaps[alive], weights=counts[alive], keepdims=True)
+        best = np.empty_like(gaps)
+        solve_dof(gaps, self.dim, *ESTIMATED, best)
+        return best if self.tied else np.where(alive, best, components.degrees_of_freedom)
 
 
 def log_normalizers(dof: Array, dim: int) -> Array:
@@ -246,32 +247,6 @@ def log_normalizers(dof: Array, dim: int) -> Array:
     terms = [-1 / 8, 1 / 192, -1 / 640, 17 / 14336, -31 / 18432]
     series = np.polynomial.polynomial.polyval(many**-2.0, terms) / many
     return total + np.where(halves < _MANY, direct, series)
-
-
-def solve_freedom(gaps: float | Array, dim: int) -> Array:
-    """Return nu with f(nu / 2) - f((nu + d) / 2) = gap, where f(x) = log x - digamma(x).
-
-    The left side falls from infinity to 0; beyond the range of estimates its nearer end is
-    returned. By bisection of log nu.
-    """
-    low, high = np.log(ESTIMATED)
-    step = 0.25 * (high - low)
-    middle = 0.5 * (low + high) + np.zeros(np.shape(gaps))
-    for _ in range(_HALVINGS):
-        half = 0.5 * np.exp(middle)
-        above = _log_less_digamma(half) - _log_less_digamma(half + 0.5 * dim) > gaps
-        middle = middle + np.where(above, step, -step)
-        step *= 0.5
-    dof: Array = np.clip(np.exp(middle), *ESTIMATED)
-    return dof
-
-
-def _log_less_digamma(x: Array) -> Array:
-    few, many = np.minimum(x, _MANY), np.maximum(x, _MANY)
-    terms = [1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132]
-    series = 0.5 / many + np.polynomial.polynomial.polyval(many**-2.0, terms) / many**2
-    difference: Array = np.where(x < _MANY, np.log(few) - digamma(few), series)
-    return difference
 
 
 def _of_weighed_rows(stats: Statistics) -> Statistics:

@@ -1,8 +1,10 @@
-"""Student-t scores, and the latent weights by which rows far away count less."""
+"""Student-t scores, latent weights by which rows far away count less, and degrees of freedom."""
+
+import math
 
 import numpy as np
 
-from ._jit import row_kernel
+from ._jit import kernel, row_kernel
 
 FURTHEST = 1e300  # times the degrees of freedom: squared distances beyond count as this
 
@@ -18,6 +20,9 @@ LOG2_HIGH, LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 R1, R2, R3 = 6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01
 R4, R5, R6 = 2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01
 R7 = 1.479819860511658591e-01
+
+SERIES = 16.0  # from which log(x) - digamma(x) is its asymptotic series, to 1e-16
+HALVINGS = 45  # of the range of log(nu): of 16 units twelve digits are left
 
 
 @row_kernel
@@ -83,3 +88,42 @@ def weigh_shares(resp, latent, sums, logs):
             logs[k] += share * _log(weight, 0.0)
             sums[k] += share * weight
             weights[k] = share * weight
+
+
+@kernel
+def _log_less_digamma(x):
+    """Return log(x) - digamma(x), by digamma(x) = digamma(x + 1) - 1 / x below the series."""
+    y, total = x, 0.0
+    while y < SERIES:  # at most sixteen times
+        total += 1.0 / y
+        y += 1.0
+    z = 1.0 / (y * y)
+    tail = 1 / 12 - z * (1 / 120 - z * (1 / 252 - z * (1 / 240 - z * (1 / 132))))
+    return (math.log(x) - math.log(y)) + total + (0.5 / y + z * tail)
+
+
+@kernel
+def solve_dof(gaps, dim, low, high, out):
+    """Find degrees of freedom nu with f(nu / 2) - f((nu + d) / 2) = gap, f = log - digamma.
+
+    The left side falls from infinity to 0; beyond the range of nu its nearer end is found. By
+    bisection of log(nu).
+
+    Parameters
+    ----------
+    gaps : (K,) float64
+    dim : int, the number of features d
+    low, high : float, the range of nu
+    out : (K,) float64, nu
+    """
+    half_dim = 0.5 * dim
+    for k in range(gaps.shape[0]):
+        below, above = math.log(low), math.log(high)
+        for _ in range(HALVINGS):
+            middle = 0.5 * (below + above)
+            x = 0.5 * math.exp(middle)
+            if _log_less_digamma(x) - _log_less_digamma(x + half_dim) > gaps[k]:
+                below = middle
+            else:
+                above = middle
+        out[k] = min(max(math.exp(0.5 * (below + above)), low), high)

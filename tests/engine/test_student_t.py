@@ -14,7 +14,7 @@ from skvmf._engine.gaussian import Gaussian
 from skvmf._engine.rows import make_rows
 from skvmf._engine.shares import DenseShares, HardShares
 from skvmf._engine.statistics import Statistics
-from skvmf._engine.student_t import ESTIMATED, StudentT, log_normalizers, solve_freedom
+from skvmf._engine.student_t import ESTIMATED, StudentT, log_normalizers
 
 TYPES = ["full", "tied", "diag", "spherical"]
 SCALES = {
@@ -260,23 +260,6 @@ def test_degrees_of_freedom_are_the_best_of_the_bound():
         best = minimize_scalar(loss, bounds=np.log(ESTIMATED), method="bounded",
                                options={"xatol": 1e-10})  # fmt: skip
         assert_allclose(fresh.degrees_of_freedom[k], np.exp(best.x), rtol=1e-5)
-
-
-@pytest.mark.parametrize("dim", [1, 2, 50])
-def test_the_equation_of_the_degrees_of_freedom_is_solved(dim):
-    dof = np.array([0.11, 0.5, 1.0, 4.0, 39.9, 40.1, 500.0, 9e5])
-    with mpmath.workdps(40):
-        gaps = []
-        for half in dof / 2:
-            a, b = mpmath.mpf(half), mpmath.mpf(half) + mpmath.mpf(dim) / 2
-            f = [mpmath.log(x) - mpmath.digamma(x) for x in (a, b)]
-            gaps.append(float(f[0] - f[1]))
-    assert_allclose(solve_freedom(np.array(gaps), dim), dof, rtol=1e-10)
-
-
-def test_degrees_of_freedom_stay_in_their_range():
-    assert_allclose(solve_freedom(np.array([-1e-16, 0.0, 1e-20]), 3), ESTIMATED[1])
-    assert_allclose(solve_freedom(np.array([1e3, 1e300]), 3), ESTIMATED[0])
 
 
 # Components that leave, come and go on.

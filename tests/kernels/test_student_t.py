@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skvmf._kernels.student_t import FURTHEST, tail_scores, weigh_shares
+from skvmf._kernels.student_t import FURTHEST, solve_dof, tail_scores, weigh_shares
 
 DOF = np.array([1e-3, 0.1, 1.0, 4.0, 30.0, 1e4, 1e8, 1e15, 1e100])
 
@@ -71,3 +71,26 @@ def test_shares_are_weighed_and_added_up(dtype):
     assert_allclose(latent, expected[0], rtol=1e-15)
     assert_allclose(sums, 1 + expected[0].sum(axis=0), rtol=1e-14)
     assert_allclose(logs, 1 + expected[1].sum(axis=0), rtol=1e-13)
+
+
+def solved(gaps, dim):
+    dof = np.full(len(gaps), np.nan)
+    solve_dof(np.array(gaps), dim, 0.1, 1e6, dof)
+    return dof
+
+
+@pytest.mark.parametrize("dim", [1, 2, 50])
+def test_the_equation_of_the_degrees_of_freedom_is_solved(dim):
+    dof = np.array([0.11, 0.5, 1.0, 4.0, 39.9, 40.1, 500.0, 9e5])
+    with mpmath.workdps(40):
+        gaps = []
+        for half in dof / 2:
+            a, b = mpmath.mpf(half), mpmath.mpf(half) + mpmath.mpf(dim) / 2
+            f = [mpmath.log(x) - mpmath.digamma(x) for x in (a, b)]
+            gaps.append(float(f[0] - f[1]))
+    assert_allclose(solved(gaps, dim), dof, rtol=1e-10)
+
+
+def test_degrees_of_freedom_stay_in_their_range():
+    assert_allclose(solved([-1e-16, 0.0, 1e-20], 3), 1e6)
+    assert_allclose(solved([1e3, 1e300, np.inf], 3), 0.1)
