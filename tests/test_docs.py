@@ -151,6 +151,7 @@ def test_skops_asks_to_trust_what_the_guide_names():
         (directions.fit(X), "predict_proba", X),
         (skvmf.SparseGaussianMixture(2, covariance_type="diag").fit(X), "predict_proba", X),
         (skvmf.RelativeGMM(2, random_state=0).fit(X), "predict_proba", X),
+        (skvmf.StudentTMixture(2, random_state=0).fit(X), "predict_proba", X),
         (skvmf.FisherVectorTransformer(directions).fit([X, X]), "transform", [X]),
         (DependencyModelWithValence().fit(sentences), "score_samples", sentences),
     ]
