@@ -6,10 +6,10 @@ the smallest code for every way in which a promise is broken.
 """
 
 from .data import (
-    Concentrations,
     Data,
     Labels,
     Precisions,
+    Range,
     Responsibilities,
     RowsAsMeans,
     Simplex,
@@ -21,7 +21,7 @@ from .mixtures import MixtureCase
 from .runs import check
 
 __all__ = [
-    "Concentrations",
+    "Range",
     "Data",
     "FisherVectorCase",
     "GrammarCase",

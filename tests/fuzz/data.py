@@ -155,8 +155,8 @@ class Simplex:
 
 
 @dataclass(frozen=True)
-class Concentrations:
-    """A prior parameter for each component."""
+class Range:
+    """A number for each component, equally far apart."""
 
     low: float = -2.0
     high: float = 3.0
@@ -167,7 +167,7 @@ class Concentrations:
 
 @dataclass(frozen=True)
 class Precisions:
-    """First precisions in the shape that `covariance_type` asks for."""
+    """First precisions or scale matrices in the shape that `covariance_type` asks for."""
 
     seed: int = 0
     size: float = 1.0

@@ -233,7 +233,10 @@ def weights_are_repetitions(subject):
     repeated = np.repeat(subject.dense, counts, axis=0)
     refusing(often.fit, repeated)
     atol = {"float64": 1e-6, "float32": 1e-3}[subject.case.data.dtype]
-    np.testing.assert_allclose(once.lower_bounds_[0], often.lower_bounds_[0], rtol=atol, atol=atol)
+    on_sphere = isinstance(once, skvmf.VonMisesFisherMixture)
+    if subject.is_smooth or on_sphere:
+        bounds = once.lower_bounds_[0], often.lower_bounds_[0]
+        np.testing.assert_allclose(*bounds, rtol=atol, atol=atol)
     if not subject.is_smooth or has_moved(once) or has_moved(often):
         return
     np.testing.assert_allclose(once.weights_, often.weights_, atol=atol)

@@ -10,10 +10,10 @@ from .data import (
     LAYOUTS,
     SPARSE_LAYOUTS,
     WEIGHTS,
-    Concentrations,
     Data,
     Labels,
     Precisions,
+    Range,
     Responsibilities,
     RowsAsMeans,
     Simplex,
@@ -25,12 +25,13 @@ from .mixtures import MixtureCase
 
 SEEDS = st.integers(0, 999)
 
+SILENT = {"verbose": st.just(0), "verbose_interval": st.integers(1, 10)}
 COMMON = {
     "entmax_alpha": st.sampled_from([1.0, 1.5, 2.0, 1 + 1e-12, 1.01, 1.25, 3.0, 10.0, 50.0]),
     "temperature": st.sampled_from([1.0, 0.0, 0.5, 3.0, 1e-13, 1e-11, 1e-3, 10.0, 1e6]),
     "weight_concentration_prior": st.one_of(
         st.sampled_from([1.0, 0.0, 0.5, 3.0, -2.0, -30.0, 1e6, 1e300]),
-        st.builds(Concentrations, st.sampled_from([0.5, -2.0]), st.sampled_from([1.0, 3.0])),
+        st.builds(Range, st.sampled_from([0.5, -2.0]), st.sampled_from([1.0, 3.0])),
     ),
     "weight_floor": st.sampled_from([None, 1e-3, 0.1, 0.0, 1 / 3, 1e-300]),
     "flat_start": st.booleans(),
@@ -52,13 +53,21 @@ COMMON = {
     "max_iter": st.sampled_from([10, 0, 1, 2, 40]),
     "random_state": SEEDS,
     "warm_start": st.booleans(),
-    "verbose": st.just(0),  # prints
-    "verbose_interval": st.integers(1, 10),
+    **SILENT,
 }
 COVARIANCES = {
     "covariance_type": st.sampled_from(["full", "tied", "diag", "spherical"]),
     "reg_covar": st.sampled_from([1e-6, 0.0, 1.0, 1e-300, 1e-12, 1e6]),
     "precisions_init": st.builds(Precisions, SEEDS, st.sampled_from([1.0, 1e-9, 1e9])),
+}
+STUDENT_T = {
+    "covariance_type": COVARIANCES["covariance_type"],
+    "reg_covar": COVARIANCES["reg_covar"],
+    "scale_matrices_init": COVARIANCES["precisions_init"],
+    "degrees_of_freedom": st.one_of(
+        st.sampled_from(["estimated", "tied", 4.0, 1e-3, 0.1, 1, 1e6, 1e100]),
+        st.builds(Range, st.just(0.5), st.sampled_from([3.0, 1e9])),
+    ),
 }
 MIXTURES = {
     "VonMisesFisherMixture": COMMON
@@ -68,6 +77,7 @@ MIXTURES = {
         "negentropy": st.sampled_from(["exact", "ode", "rational", "banerjee", "newton"]),
     },
     "SparseGaussianMixture": COMMON | COVARIANCES,
+    "StudentTMixture": COMMON | STUDENT_T,
     "RelativeGMM": COMMON
     | COVARIANCES
     | {
@@ -219,6 +229,7 @@ GRAMMAR = {
     "tol": st.sampled_from([1e-4, 0.0, 1.0]),
     "max_iter": st.sampled_from([5, 0, 1, 20]),
     "random_state": SEEDS,
+    **SILENT,
 }
 
 
