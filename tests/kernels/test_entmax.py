@@ -106,6 +106,20 @@ def test_few_and_many_agree(solver, few):
         np.testing.assert_allclose(T, S, atol=4e-16)
 
 
+@pytest.mark.parametrize("solver", ["sparsemax", "three_halves"])
+def test_many_entries_that_leave_one_by_one(solver):
+    """However many steps it takes until no entry falls below the threshold."""
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        size = rng.integers(3, 21)
+        y = -rng.exponential(10 ** rng.uniform(-2, 0), size)
+        y -= y.max()
+        p, q = np.empty(size), np.empty(size)
+        getattr(kernels, f"_{solver}_of_few")(y, np.uintp(size), p)
+        getattr(kernels, f"_{solver}_of_many")(y, np.uintp(size), q)
+        np.testing.assert_allclose(p, q, atol=1e-15)
+
+
 def test_rows_without_an_entmax_are_reported():
     nan, inf = np.nan, np.inf
     z = [[1.0, 0.0], [nan, 0.0], [0.0, -nan], [inf, 0.0], [-inf, -inf], [0.0, -inf], [nan, nan]]
@@ -166,6 +180,13 @@ def test_no_subnormal_leaves(alpha, dtype):
     q = run(entmax_rows, plain(scores, dtype, weights=weights), alpha)["scores"]
     assert np.all((q == 0) | (q >= tiny))
     assert np.any(q > 0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_smallest_normal_number_stays(dtype):
+    tiny = np.finfo(dtype).tiny
+    result = run(entmax_rows, plain([0.0, -9.0], dtype, weights=tiny), 1.5)
+    np.testing.assert_array_equal(result["scores"], [[tiny, 0]])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

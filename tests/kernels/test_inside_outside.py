@@ -101,6 +101,17 @@ def test_a_rare_tree_counts_for_what_it_is(gap):
     assert counts[2][1, 0, 0] == pytest.approx(rare, rel=1e-13)
 
 
+def test_the_first_split_wins_a_tie():
+    """All trees weigh the same here, and the first word is the root of the first of them."""
+    rules = tuple(np.zeros_like(rule) for rule in empty_counts(1))
+    for n in (2, 3, 5):
+        tags, offsets = np.zeros(n, dtype=np.int64), np.array([0, n])
+        heads = best_trees(tags, offsets, rules).tolist()
+        assert heads[0] == 0 and is_projective_tree(tuple(heads))
+        _, (root, _, choose) = inside_outside(tags, offsets, rules, best=True)
+        assert root.sum() == 1 and choose.sum() == n - 1
+
+
 @pytest.mark.parametrize("log_weight", [0.0, -9.2, -1e5, 700.0])
 def test_long_sentences_neither_underflow_nor_overflow(log_weight):
     n = 40 if numba.config.DISABLE_JIT else 150

@@ -150,6 +150,13 @@ def test_shares_below_the_floor_are_zero(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+def test_the_smallest_normal_number_stays(dtype):
+    tiny = np.finfo(dtype).tiny
+    result = run(softmax_rows, plain([0.0, -99.0], dtype, weights=tiny))
+    np.testing.assert_array_equal(result["scores"], [[tiny, 0]])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_no_subnormal_leaves(dtype):
     info = np.finfo(dtype)
     depths = np.linspace(0, 59.9, 40)

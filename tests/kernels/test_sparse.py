@@ -42,6 +42,9 @@ def fault(X, **parts):
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 class TestFaults:
+    def test_names(self, index):
+        assert len({SOUND, BAD_POINTERS, BAD_COLUMNS}) == 3
+
     def test_none(self, index):
         X = matrix()
         pointers, columns = X.indptr.astype(index), X.indices.astype(index)

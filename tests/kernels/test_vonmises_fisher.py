@@ -246,6 +246,10 @@ class TestPolynomials:
         for name in ("gap", "tail", "excess", "inverse_tail"):
             assert len(getattr(table, name)) % 2 == 0
 
+    def test_large_dimensions_need_no_constants(self):
+        for dim in (65, 10**4):
+            assert tables.expansions(dim).constant == tables.expansions(dim).inverse_constant == 0
+
     def test_large_dimensions_need_few_terms(self):
         assert [len(tables.expansions(d).gap) for d in (100, 10**4, 10**7)] == [30, 12, 6]
 
