@@ -18,6 +18,7 @@ def test_rows_of_each_cluster_and_order():
     X, y = make_vonmises_fisher_blobs([2, 0, 5], 3, shuffle=False, random_state=0)
     np.testing.assert_array_equal(y, [0, 0, 2, 2, 2, 2, 2])
     mixed = make_vonmises_fisher_blobs([2, 0, 5], 3, random_state=0)
+    assert not np.array_equal(mixed[1], y)
     np.testing.assert_array_equal(np.sort(mixed[1]), y)
     assert set(map(tuple, mixed[0])) == set(map(tuple, X))
 
@@ -82,6 +83,7 @@ def test_each_cluster_has_its_mean_and_concentration():
         ({"n_samples": "ten"}, "n_samples should"),
         ({"n_features": 2.5}, "whole numbers of .*, got centers=3 and n_features=2.5"),
         ({"n_features": "3"}, "n_features='3'"),
+        ({"centers": np.empty((0, 3))}, r"got shape \(0, 3\)"),
         ({"centers": "a"}, "centers should hold real numbers"),
         ({"concentration": None}, "concentration must be finite"),
     ],

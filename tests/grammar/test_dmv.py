@@ -284,6 +284,10 @@ def test_unknown_tags_are_an_error_or_the_average(corpus):
     strict = fit(corpus[0])
     with pytest.raises(ValueError, match="Unknown tags: 'X', 'Y'.*unknown_tags='average'"):
         strict.predict([["A", "Y", "X"]])
+    with pytest.raises(ValueError, match="Unknown tags: '1', '2', '3', '4', '5'[.]"):
+        strict.predict([list("54321")])
+    with pytest.raises(ValueError, match="Unknown tags: '1', '2', '3', '4', '5', [.]{3}[.]"):
+        strict.predict([list("654321")])
     lenient = fit(corpus[0], unknown_tags="average")
     np.testing.assert_array_equal(lenient.score_samples(corpus[0]), strict.score_samples(corpus[0]))
     root, stop, _ = probabilities(strict)
