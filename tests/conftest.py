@@ -6,11 +6,21 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from skvmf._engine import threads
+
 settings.register_profile("skvmf", deadline=None)  # the first call of a kernel compiles it
 settings.load_profile("skvmf")
 os.environ["MPLBACKEND"] = "Agg"  # figures are drawn to files, with or without a screen
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(autouse=True)
+def nobody_stays():
+    """See that a test leaves no fit counted and no lock held, for which others would wait."""
+    yield
+    assert not threads._workers._users
+    assert repr(threads._workers._lock).startswith("<unlocked")
 
 
 @pytest.fixture(scope="session")
