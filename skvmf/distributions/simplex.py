@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
-from .._kernels import entmax as sparse
-from .._kernels import simplex as dense
+from .._kernels import entmax as entmax_kernels
+from .._kernels import simplex as softmax_kernels
 from ._arguments import checked_alpha, checked_array
 
 __all__ = ["entmax", "fenchel_young_loss", "tsallis_negentropy"]
@@ -188,12 +188,12 @@ def _entmax_rows(rows: Array, alpha: float) -> Array:
     n, K = rows.shape
     if alpha > 1:
         p, thresholds = np.empty_like(rows), np.empty(n)
-        sparse.entmax(rows, alpha, p, thresholds)
+        entmax_kernels.entmax(rows, alpha, p, thresholds)
         sound = thresholds >= 0
     else:
         p, values, ones = rows.copy(), np.empty(n), np.ones(n)
         slopes, offsets = np.ones(n, dtype=rows.dtype), np.zeros(K, dtype=rows.dtype)
-        dense.softmax_rows(p, slopes, offsets, ones, ones, np.zeros(K), values)
+        softmax_kernels.softmax_rows(p, slopes, offsets, ones, ones, np.zeros(K), values)
         sound = (values > -np.inf) & (rows < np.inf).all(axis=1)
     if not sound.all():
         raise ValueError(
