@@ -66,8 +66,8 @@ METHODS = {
 
 def fit(X, name, seed):
     """Fit a method; the tolerance only saves iterations that change nothing."""
-    mixture = SparseGaussianMixture(4, max_iter=200, tol=1e-10, random_state=seed, **METHODS[name])
-    return mixture.fit(X)
+    options = {"init_params": "kmeans", "max_iter": 200, "tol": 1e-10} | METHODS[name]
+    return SparseGaussianMixture(4, random_state=seed, **options).fit(X)
 
 
 def evaluate(X, labels):
