@@ -3,12 +3,16 @@
 import os
 import re
 import runpy
+import zlib
 from importlib.util import find_spec
 from pathlib import Path
 
 from sphinx.ext.autodoc.mock import _MockObject
 
 import skvmf
+
+HERE = Path(__file__).parent
+GENERATED = HERE / "generated"
 
 project = "skvmf"
 author = "the skvmf developers"
@@ -19,28 +23,48 @@ version = ".".join(release.split(".")[:2])
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "numpydoc",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "examples", "generated/files.rst"]
-templates_path = []
+exclude_patterns = ["_build", "examples", "generated/files.rst", "generated/backreferences"]
+templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
+html_title = "skvmf"
 html_static_path = ["_static"]
+html_css_files = ["skvmf.css"]
 html_theme_options = {
+    "github_url": "https://github.com/skvmf/skvmf",
+    "header_links_before_dropdown": 6,
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],
 }
+html_sidebars = {"index": [], "install": [], "whats_new": []}
 html_show_sourcelink = False
+
+# Formulas are drawn by a copy of MathJax that is part of the site: no server but the site's own.
+mathjax_path = "mathjax/tex-svg.js"
+mathjax_options = {"defer": "defer"}
 
 autosummary_generate = True
 if not find_spec("torch"):  # a large download: pages of its classes can be made without it
     autodoc_mock_imports = ["torch"]
     _MockObject.__or__ = _MockObject.__ror__ = lambda self, other: object  # Tensor | float
 autodoc_typehints = "none"  # numpydoc sections say more
-numpydoc_show_class_members = True
-numpydoc_show_inherited_class_members = {}
-numpydoc_class_members_toctree = False
+numpydoc_show_class_members = False  # the template of classes documents each method in full
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"
+
+SITES = {
+    "matplotlib": "https://matplotlib.org/stable/",
+    "numpy": "https://numpy.org/doc/stable/",
+    "python": "https://docs.python.org/3/",
+    "scipy": "https://docs.scipy.org/doc/scipy/",
+    "sklearn": "https://scikit-learn.org/stable/",
+}
+intersphinx_mapping = {name: (site, str(GENERATED / f"{name}.inv")) for name, site in SITES.items()}
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 sphinx_gallery_conf = {
@@ -48,10 +72,21 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_",
     "ignore_pattern": r"__init__\.py",
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("skvmf",),
     "download_all_examples": False,
     "show_memory": False,
     "within_subsection_order": "FileNameSortKey",
 }
+
+
+def _write_inventories():
+    """Compress the names of other projects' pages, kept as text, as intersphinx reads them."""
+    GENERATED.mkdir(exist_ok=True)
+    for name in SITES:
+        head, _, lines = (HERE / "_inventories" / f"{name}.txt").read_text("utf-8").partition("\n")
+        header = f"# Sphinx inventory version 2\n{head}\n# Version: stable\n# zlib\n"
+        (GENERATED / f"{name}.inv").write_bytes(header.encode() + zlib.compress(lines.encode()))
 
 
 def _keep_shapes_plain(app, what, name, obj, options, lines):
@@ -61,12 +96,24 @@ def _keep_shapes_plain(app, what, name, obj, options, lines):
 
 def _list_files(app):
     """Write the list of files that the page on the architecture includes."""
-    house = runpy.run_path(str(Path(app.srcdir, "contributing", "house.py")))
-    generated = Path(app.srcdir, "generated")
-    generated.mkdir(exist_ok=True)
-    (generated / "files.rst").write_text(house["file_list"](), encoding="utf-8")
+    house = runpy.run_path(str(HERE / "contributing" / "house.py"))
+    (GENERATED / "files.rst").write_text(house["file_list"](), encoding="utf-8")
+
+
+def _ship_mathjax(app, exception):
+    """Copy MathJax, one file that draws with paths and asks for no fonts, into the site."""
+    if exception is None and app.builder.format == "html":
+        package = Path(find_spec("mathjax").origin).parent / "static" / "mathjax"
+        target = Path(app.outdir, "_static", "mathjax")
+        target.mkdir(parents=True, exist_ok=True)
+        for source in (package / "es5" / "tex-svg.js", package / "LICENSE"):
+            (target / source.name).write_bytes(source.read_bytes())
+
+
+_write_inventories()
 
 
 def setup(app):
     app.connect("builder-inited", _list_files)
+    app.connect("build-finished", _ship_mathjax)
     app.connect("autodoc-process-docstring", _keep_shapes_plain, priority=400)

@@ -218,3 +218,14 @@ def test_main_job_finds_three_collections(shared, tmp_path, monkeypatch, capsys)
     printed = capsys.readouterr().out
     nmi = float(re.search(r"von Mises-Fisher.*?([01]\.\d+)", printed)[1])
     assert nmi >= 0.9
+
+
+@pytest.mark.parametrize("name", ["skvmf", "skvmf.grammar", "skvmf.neural"])
+def test_the_picture_of_an_estimator_links_to_its_page(name):
+    module = load(name)
+    classes = [getattr(module, item) for item in public_names(module)]
+    estimators = [each for each in classes if hasattr(each, "_get_doc_link")]
+    assert estimators
+    for each in estimators:
+        link = each.__new__(each)._get_doc_link()
+        assert link.endswith(f"/generated/{name}.{each.__name__}.html")

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import TransformerMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +16,7 @@ from .._engine.chunks import Array
 from .._engine.rows import check_structure
 from .._engine.threads import workers
 from .._publish import all_or_nothing
-from .._sklearn import Interval, StrOptions, fit_context, validate_data
+from .._sklearn import BaseEstimator, Interval, StrOptions, fit_context, validate_data
 from .._version import stamp, unstamp
 from ..mixture import VonMisesFisherMixture
 from ._bags import BagList, Bags, are_arrays, refuse_texts

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -17,6 +17,7 @@ from .._engine.em import EMResult, run_em
 from .._engine.progress import Progress
 from .._engine.threads import workers
 from .._sklearn import (
+    BaseEstimator,
     CallbackSupportMixin,
     Interval,
     StrOptions,

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import entr
-from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from .._engine.chunks import Array
@@ -24,6 +24,7 @@ from .._engine.threads import workers
 from .._engine.updates import MapWeights
 from .._publish import all_or_nothing
 from .._sklearn import (
+    BaseEstimator,
     CallbackSupportMixin,
     Interval,
     StrOptions,

@@ -10,12 +10,12 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from .._sklearn import CallbackSupportMixin, Interval, fit_context, with_callbacks
+from .._sklearn import BaseEstimator, CallbackSupportMixin, Interval, fit_context, with_callbacks
 from .._version import stamp, unstamp
 from ._beta_gaussian import BetaGaussian
 from ._networks import Loss, VariationalNetwork

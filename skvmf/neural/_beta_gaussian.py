@@ -220,7 +220,7 @@ class BetaGaussian(Distribution):
 
         Returns
         -------
-        Tensor of shape (*sample_shape, *batch_shape, *event_shape)
+        Tensor of shape sample_shape + batch_shape + event_shape
             The draws.
         """
         shape = self._extended_shape(torch.Size(sample_shape))
