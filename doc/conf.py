@@ -37,7 +37,7 @@ html_static_path = ["_static"]
 html_css_files = ["skvmf.css"]
 html_theme_options = {
     "github_url": "https://github.com/skvmf/skvmf",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 4,
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],
 }
@@ -48,6 +48,8 @@ html_show_sourcelink = False
 mathjax_path = "mathjax/tex-svg.js"
 mathjax_options = {"defer": "defer"}
 
+default_role = "literal"
+toc_object_entries_show_parents = "hide"
 autosummary_generate = True
 if not find_spec("torch"):  # a large download: pages of its classes can be made without it
     autodoc_mock_imports = ["torch"]

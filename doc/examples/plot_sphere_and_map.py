@@ -4,8 +4,8 @@ Clusters on a sphere, clusters on a map
 =======================================
 
 A row whose length does not matter is a point on a sphere, and a cluster of such rows is a cap: a
-direction, and how closely the rows keep to it. :class:`~skvmf.VonMisesFisherMixture` finds these caps,
-in three dimensions, where they can be seen, and in fifty, where only a map can be drawn.
+direction, and how closely the rows keep to it. :class:`~skvmf.VonMisesFisherMixture` finds these
+caps, in three dimensions, where they can be seen, and in fifty, where only a map can be drawn.
 """
 
 # %%
@@ -52,8 +52,8 @@ names = [words[np.asarray(row).ravel().argsort()[::-1][:2]] for row in excess]
 # Both pictures
 # -------------
 # On the left the sphere is seen from outside: rows on its back are pale, and the ring around a
-# component is the typical angle of its rows to its direction. On the right t-SNE lays the texts out on a
-# plane; the colours come from the mixture, which has not seen this plane.
+# component is the typical angle of its rows to its direction. On the right t-SNE lays the texts out
+# on a plane; the colours come from the mixture, which has not seen this plane.
 
 COLORS = plt.get_cmap("tab20")([0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 1, 5, 9])
 TILT = np.radians(20)

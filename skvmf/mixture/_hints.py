@@ -1,5 +1,6 @@
 """What to write here instead of what is written elsewhere."""
 
+from inspect import Signature, signature
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +18,14 @@ class ArgumentHints:
     """Says what a parameter or attribute of other libraries is called here."""
 
     _attribute_hints: ClassVar[dict[str, str]] = {"cluster_centers_": "means_"}
+
+    __signature__: ClassVar[Signature]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let `help` and editors show the parameters of `__init__`, not those of `__new__`."""
+        super().__init_subclass__(**options)
+        of_init = signature(cls.__init__)
+        cls.__signature__ = of_init.replace(parameters=list(of_init.parameters.values())[1:])
 
     def __new__(cls, *args: Any, **parameters: Any) -> Self:
         """Refuse parameters that other libraries have."""
