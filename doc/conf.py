@@ -78,6 +78,7 @@ sphinx_gallery_conf = {
     "doc_module": ("skvmf",),
     "download_all_examples": False,
     "show_memory": False,
+    "capture_repr": (),  # what a script prints, and no <object at 0x...>
     "within_subsection_order": "FileNameSortKey",
 }
 

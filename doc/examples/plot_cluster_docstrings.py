@@ -1,22 +1,21 @@
 """
-==================================
-Which module is a docstring about?
-==================================
+============================
+Cluster texts by their words
+============================
 
-Every installation has a corpus of labelled texts: the docstrings of NumPy, SciPy and
-scikit-learn. A mixture of von Mises-Fisher distributions sorts them by their words alone and
-is held against the modules they come from, beside scikit-learn's
+Texts become rows of word weights, and a mixture of von Mises-Fisher distributions sorts them into
+topics. Here they are the docstrings of NumPy, SciPy and scikit-learn, which every installation has;
+the modules that they come from tell how good the topics are, beside those of scikit-learn's
 :class:`~sklearn.cluster.KMeans` on the same rows.
 
 The same script clusters texts of your own, given as JSON Lines with the fields ``text`` and
-``label``::
+``label``; ``--help`` has its other options::
 
     python doc/examples/plot_cluster_docstrings.py --data classic3.jsonl.gz
     python doc/examples/plot_cluster_docstrings.py --data 20news-bydate.jsonl.gz --skip-headers
 """
 
-import argparse
-from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,6 +30,18 @@ from sklearn.metrics import (
 from skvmf import VonMisesFisherMixture
 from skvmf.datasets import load_docstrings, load_jsonl
 
+options = SimpleNamespace(
+    data=None,  # a file of texts; None are the docstrings
+    skip_headers=False,
+    n_components=None,  # as many as there are labels
+    concentration_type="tied",
+    n_init=10,
+    seed=0,
+    output="cluster_docstrings.png",
+)
+# sphinx_gallery_start_ignore
+import argparse  # noqa: E402
+
 parser = argparse.ArgumentParser(
     description="Cluster labelled texts with a mixture of von Mises-Fisher distributions."
 )
@@ -38,11 +49,12 @@ add = parser.add_argument
 add("--data", metavar="PATH", help="JSON Lines file, plain or gzip; default: docstrings")
 add("--skip-headers", action="store_true", help="drop all up to a text's first empty line")
 add("--n-components", metavar="K", type=int, help="default: the number of labels")
-add("--concentration-type", choices=["tied", "free"], default="tied", help="default: tied")
-add("--n-init", metavar="N", type=int, default=10, help="starts of each method; default: 10")
-add("--seed", type=int, default=0, help="default: 0")
-add("--output", metavar="PNG", default="cluster_docstrings.png", help="default: %(default)s")
-options = parser.parse_args()
+add("--concentration-type", choices=["tied", "free"], help="default: tied")
+add("--n-init", metavar="N", type=int, help="starts of each method; default: 10")
+add("--seed", type=int, help="default: 0")
+add("--output", metavar="PNG", help=f"default: {options.output}")
+options = parser.parse_args(namespace=options)
+# sphinx_gallery_end_ignore
 
 # %%
 # Texts become rows
@@ -145,4 +157,4 @@ right.set_yticks(
 right.tick_params(length=0)
 right.spines[:].set_visible(False)
 figure.savefig(options.output, dpi=120)
-print(f"\nFigure: {Path(options.output).resolve()}")
+print(f"\nFigure: {options.output}")

@@ -1,16 +1,13 @@
 """
-===================================
-Digits as bags of oriented patches
-===================================
+==================================
+Classify images as bags of patches
+==================================
 
-Fisher vectors come from computer vision: an image is a bag of descriptors, and what they add up
-to under a mixture goes to a linear classifier. Here the descriptors are the directions of small
-patches of a digit, with their position. The bag of visual words, which only counts the nearest
-cluster of each, has as many clusters and stays far behind.
+An image can be described by its small patches, whatever their number. A Fisher vector turns such a
+bag of patches into one row for a linear classifier. Here the patches come from handwritten digits;
+the bag of visual words, which only counts the nearest cluster of each patch, has as many clusters
+and stays far behind.
 """
-
-import argparse
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,10 +19,6 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.preprocessing import normalize
 
 from skvmf import FisherVectorTransformer, SparseGaussianMixture, VonMisesFisherMixture
-
-parser = argparse.ArgumentParser(description="Classify digits as bags of oriented patches.")
-parser.add_argument("--output", metavar="PNG", default="fisher_digits.png")
-options = parser.parse_args()
 
 # %%
 # Bags of patches
@@ -118,5 +111,4 @@ axes.set_xlabel("components")
 axes.set_ylabel("accuracy, %")
 axes.spines[["top", "right"]].set_visible(False)
 axes.legend(frameon=False, loc="lower right")
-figure.savefig(options.output, dpi=120)
-print(f"\nFigure: {Path(options.output).resolve()}")
+plt.show()

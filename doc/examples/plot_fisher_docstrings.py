@@ -1,22 +1,15 @@
 """
-========================================
-Few labels: Fisher vectors of docstrings
-========================================
+====================================
+Classify texts when few are labelled
+====================================
 
-Which module is a docstring about, when only a few are labelled? Words get vectors from all texts,
-without labels: by latent semantic indexing, and by word2vec where gensim is installed. A text is
-then the average of its words' vectors, or their Fisher vector, and both are held against tf-idf,
-which knows of a word only what the labelled texts say.
-
-The same script classifies texts of your own, given as JSON Lines with the fields ``text`` and
-``label``::
-
-    python doc/examples/plot_fisher_docstrings.py --data subj.jsonl.gz
+Which module is a docstring about, when only a few are labelled? Vectors of words are learnt from
+all texts, without labels, and a text becomes the average of its words' vectors, or their Fisher
+vector. Both are compared with tf-idf, which knows of a word only what the labelled texts say.
+Vectors come from latent semantic indexing, and from word2vec where gensim is installed.
 """
 
-import argparse
 import re
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,17 +18,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
 
 from skvmf import FisherVectorTransformer, VonMisesFisherMixture
-from skvmf.datasets import load_docstrings, load_jsonl
+from skvmf.datasets import load_docstrings
 from skvmf.feature_extraction import embedding_table
 
-parser = argparse.ArgumentParser(
-    description="Classify texts with few labels: tf-idf, averaged vectors, Fisher vectors."
-)
-add = parser.add_argument
-add("--data", metavar="PATH", help="JSON Lines file, plain or gzip; default: docstrings")
-add("--seed", type=int, default=0, help="default: 0")
-add("--output", metavar="PNG", default="fisher_docstrings.png", help="default: %(default)s")
-options = parser.parse_args()
+SEED = 0
 
 # %%
 # Words and their vectors
@@ -44,12 +30,12 @@ options = parser.parse_args()
 # learns a vector for each column from the rows themselves; :func:`.embedding_table` brings
 # those of a model into the order of the columns.
 
-corpus = load_jsonl(options.data) if options.data else load_docstrings()
+corpus = load_docstrings()
 texts, y = corpus.data, corpus.target
 vectorizer = CountVectorizer(token_pattern="[a-z]+", min_df=2)
 X = TfidfTransformer(sublinear_tf=True).fit_transform(vectorizer.fit_transform(texts))
 mixture = VonMisesFisherMixture(15)
-lsi = FisherVectorTransformer(mixture, random_state=options.seed).fit(X)
+lsi = FisherVectorTransformer(mixture, random_state=SEED).fit(X)
 vectors = {"LSI": lsi.embeddings_}
 try:
     from gensim.models import Word2Vec
@@ -65,7 +51,7 @@ else:
         min_count=2,
         epochs=5,
         workers=1,
-        seed=options.seed,
+        seed=SEED,
     )
     _, vectors["word2vec"] = embedding_table(model.wv, vectorizer.vocabulary_)
 print(corpus.DESCR)
@@ -80,7 +66,7 @@ representations = {"tf-idf": X}
 for name, table in vectors.items():
     directions = normalize(np.nan_to_num(table))
     representations[f"{name}, averaged"] = normalize(X @ directions)
-    transformer = FisherVectorTransformer(mixture, embeddings=table, random_state=options.seed)
+    transformer = FisherVectorTransformer(mixture, embeddings=table, random_state=SEED)
     representations[f"{name}, Fisher vectors"] = transformer.fit_transform(X)
 
 # %%
@@ -96,7 +82,7 @@ accuracies = {name: [] for name in representations}
 for per_class in n_labels:
     found = {name: [] for name in representations}
     for repeat in range(5):
-        rng = np.random.default_rng(options.seed + repeat)
+        rng = np.random.default_rng(SEED + repeat)
         groups = [rng.permutation(np.flatnonzero(y == k)) for k in np.unique(y)]
         train = np.concatenate([group[:per_class] for group in groups])
         test = np.concatenate([group[per_class:] for group in groups])
@@ -123,5 +109,4 @@ axes.set_xlabel("labelled texts a class")
 axes.set_ylabel("accuracy on the others, %")
 axes.spines[["top", "right"]].set_visible(False)
 axes.legend(frameon=False)
-figure.savefig(options.output, dpi=120)
-print(f"\nFigure: {Path(options.output).resolve()}")
+plt.show()

@@ -1,17 +1,14 @@
 """
-===================================
-Searching by words and by meaning
-===================================
+==============================
+Search by words and by meaning
+==============================
 
-A search engine finds texts that share words with a query; vectors of words find what is about
-the same. Here the first line of a docstring asks for other docstrings of its module. The scores
-of BM25, from the library bm25s, are interpolated with cosines of Fisher vectors, as in the
-retrieval experiment of the paper.
+A search engine finds texts that share words with a query; vectors of words find what is about the
+same. Here the first line of a docstring asks for other docstrings of its module, and the scores of
+BM25, from the library bm25s, are combined with cosines of Fisher vectors.
 """
 
-import argparse
 import re
-from pathlib import Path
 
 import bm25s
 import matplotlib.pyplot as plt
@@ -21,10 +18,6 @@ from sklearn.preprocessing import minmax_scale, normalize
 
 from skvmf import FisherVectorTransformer
 from skvmf.datasets import load_docstrings
-
-parser = argparse.ArgumentParser(description="Interpolate BM25 with Fisher vectors.")
-parser.add_argument("--output", metavar="PNG", default="fisher_retrieval.png")
-options = parser.parse_args()
 
 # %%
 # Queries and documents
@@ -113,5 +106,4 @@ axes.set_xlabel("share of BM25")
 axes.set_ylabel("mean average precision, %")
 axes.spines[["top", "right"]].set_visible(False)
 axes.legend(frameon=False)
-figure.savefig(options.output, dpi=120)
-print(f"\nFigure: {Path(options.output).resolve()}")
+plt.show()

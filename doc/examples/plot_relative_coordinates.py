@@ -1,20 +1,17 @@
 """
-=======================================
-The means of two components as one pair
-=======================================
+===================================
+Why the order of components matters
+===================================
 
-Two Gaussians with means 1 and 3 are the same mixture as two with means 3 and 1. In the plane of
-the means every mixture appears twice, mirrored at the line where the components coincide; in
-relative coordinates, the first mean and the gap to the second, it appears once. A clearance
-excludes a band at the line as well.
+Two Gaussians with means 1 and 3 are the same mixture as two with means 3 and 1. In the plane of the
+means every mixture appears twice, mirrored at the line where the components coincide; in relative
+coordinates, the first mean and the gap to the second, it appears once. A clearance excludes a band
+at the line as well.
 
 This is figure 5 of Esser and Nielsen, "On the influence of enforcing model identifiability on
-learning dynamics of Gaussian mixture models", with the Fisher information added: near the line
-a row says nothing of the gap, whatever the coordinates.
+learning dynamics of Gaussian mixture models", with the Fisher information added: near the line a
+row says nothing of the gap, whatever the coordinates.
 """
-
-import argparse
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,13 +19,27 @@ import numpy as np
 from skvmf.inspection import fisher_information
 from skvmf.plotting import DynamicsDisplay
 
-parser = argparse.ArgumentParser(description="Draw relative coordinates of two means.")
-parser.add_argument("--output", metavar="PNG", default="relative_coordinates.png")
-options = parser.parse_args()
+# %%
+# What a row says of the gap
+# --------------------------
+# The Fisher information of (mu_1, mu_2) and of (mu_1, Delta), for equal weights: both have an
+# eigenvalue that goes to zero with the gap, as its square. The change of coordinates keeps the
+# determinant. Only the clearance keeps away from zero.
+
+sizes = np.geomspace(0.01, 6, 60)
+eigenvalues = {}
+for coordinates in ("absolute", "relative"):
+    found = [
+        fisher_information(([0.5, 0.5], [0.0, gap]), coordinates=coordinates, parameters=("means",))
+        for gap in sizes
+    ]
+    eigenvalues[coordinates] = np.array([each.eigenvalues for each in found])
+    determinants = [np.linalg.det(each.information) for each in found]
+    print(f"{coordinates}: determinants from {determinants[0]:.3g} to {determinants[-1]:.3g}")
 
 # %%
-# Two planes
-# ----------
+# Two planes, and the information
+# -------------------------------
 # Lines of one colour have one first mean, dots of one row one gap. White is what relative
 # coordinates can reach with a clearance of 0.3.
 
@@ -41,28 +52,10 @@ for axis, coordinates in zip(axes, ("absolute", "relative"), strict=False):
         display.plot(coordinates=coordinates, ax=axis, color=colour, markersize=6)
     axis.set_title(f"{coordinates} coordinates")
     axis.set_aspect("equal", adjustable="datalim")
-
-# %%
-# What a row says of the gap
-# --------------------------
-# The Fisher information of (mu_1, mu_2) and of (mu_1, Delta), for equal weights: both have an
-# eigenvalue that goes to zero with the gap, as its square. The change of coordinates keeps the
-# determinant. Only the clearance keeps away from zero.
-
-gaps = np.geomspace(0.01, 6, 60)
-for coordinates, style in [("absolute", "-"), ("relative", "--")]:
-    found = [
-        fisher_information(([0.5, 0.5], [0.0, gap]), coordinates=coordinates, parameters=("means",))
-        for gap in gaps
-    ]
-    eigenvalues = np.array([each.eigenvalues for each in found])
-    determinants = [np.linalg.det(each.information) for each in found]
-    print(f"{coordinates}: determinants from {determinants[0]:.3g} to {determinants[-1]:.3g}")
-    for k, (size, colour) in enumerate([("smaller", "tab:red"), ("larger", "tab:blue")]):
-        label = f"{size}, {coordinates}"
-        axes[2].loglog(gaps, eigenvalues[:, k], style, color=colour, label=label)
-axes[2].axvspan(gaps[0], 0.3, color="0.92", zorder=0)
-axes[2].set(xlabel="gap", title="eigenvalues of the Fisher information", xlim=(gaps[0], gaps[-1]))
+for (coordinates, values), style in zip(eigenvalues.items(), ("-", "--"), strict=True):
+    for k, (size, colour) in enumerate([("smaller", "tab:orange"), ("larger", "tab:blue")]):
+        axes[2].loglog(sizes, values[:, k], style, color=colour, label=f"{size}, {coordinates}")
+axes[2].axvspan(sizes[0], 0.3, color="0.92", zorder=0)
+axes[2].set(xlabel="gap", title="eigenvalues of the Fisher information", xlim=sizes[[0, -1]])
 axes[2].legend()
-figure.savefig(options.output, dpi=120)
-print(f"\nFigure: {Path(options.output).resolve()}")
+plt.show()

@@ -1,30 +1,23 @@
 """
-================================================
-Where gradient ascent goes, in either coordinate
-================================================
+=====================================
+Where gradient ascent takes two means
+=====================================
 
 How would gradient ascent move the means of two unit Gaussians if there were no end of data? The
-arrows are the expected gradient of the log-density, in the plane of the two means, when it
-climbs in (mu_1, mu_2) and when it climbs in the relative coordinates (mu_1, Delta): figure 1 of
-Esser and Nielsen, "On the influence of enforcing model identifiability on learning dynamics of
-Gaussian mixture models".
+arrows are the expected gradient of the log-density, in the plane of the two means, when it climbs
+in (mu_1, mu_2) and when it climbs in the relative coordinates (mu_1, Delta): figure 1 of Esser and
+Nielsen, "On the influence of enforcing model identifiability on learning dynamics of Gaussian
+mixture models".
 
 The paper's polynomials for it still contain x, over which the expectation should be; here
 expectations are integrals.
 """
-
-import argparse
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from skvmf.inspection import expected_gradient
 from skvmf.plotting import DynamicsDisplay
-
-parser = argparse.ArgumentParser(description="Draw averaged learning dynamics.")
-parser.add_argument("--output", metavar="PNG", default="relative_dynamics.png")
-options = parser.parse_args()
 
 # %%
 # The field around the singularity, and a wider one
@@ -46,7 +39,7 @@ for row, (centre, reach) in zip(axes, [(0.0, 2.0), (20.0, 10.0)], strict=True):
         quiver = {"scale": 9 * fastest, "clim": (0, fastest), "width": 0.005}
         DynamicsDisplay.from_velocity(grid, velocity, truth=truth[1], ax=axis, quiver_kwargs=quiver)
         axis.set(title=f"ascent in {name} coordinates", aspect="equal")
-figure.savefig(options.output, dpi=120)
+plt.show()
 
 # %%
 # Longer, but in which direction?
@@ -72,4 +65,3 @@ for name, velocity, length in zip(
 ):
     cosine = -(grid * velocity).sum(axis=-1)[moving] / (distance * length)[moving]
     print(f"mean cosine to the truth, {name}  {cosine.mean():.2f}")
-print(f"\nFigure: {Path(options.output).resolve()}")

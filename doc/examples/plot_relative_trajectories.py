@@ -1,21 +1,19 @@
 """
-================================================
-EM, relative ECM and a clearance, step by step
-================================================
+=====================================
+Watch EM find two means, step by step
+=====================================
 
-Two hundred rows come from two unit Gaussians whose means, -5.1 and -5, all but coincide. EM and
-the relative ECM algorithm learn the two means from the same start, (-2.5, 2): figure 2 of Esser
-and Nielsen, "On the influence of enforcing model identifiability on learning dynamics of
-Gaussian mixture models".
+When two components nearly coincide EM becomes slow. Two hundred rows come from two unit Gaussians
+with the means -5.1 and -5, and EM and the relative ECM algorithm learn these from the same start,
+(-2.5, 2): figure 2 of Esser and Nielsen, "On the influence of enforcing model identifiability on
+learning dynamics of Gaussian mixture models".
 
 The paper reports faster convergence in relative coordinates. Its printed update of the reference
-mean has lost a sign and takes the wrong count; corrected, it climbs to the same likelihood in
-about twice as many steps. What does stop early is a clearance, at its boundary.
+mean has lost a sign and takes the wrong count; corrected, it climbs to the same likelihood in about
+twice as many steps. What does stop early is a clearance, at its boundary.
 """
 
-import argparse
 import warnings
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,10 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skvmf import RelativeGMM
 from skvmf.plotting import DynamicsDisplay
 
-parser = argparse.ArgumentParser(description="Compare EM and relative ECM near the singularity.")
-parser.add_argument("--n-samples", metavar="N", type=int, default=30, help="default: 30 samples")
-parser.add_argument("--output", metavar="PNG", default="relative_trajectories.png")
-options = parser.parse_args()
+N_SAMPLES = 30
 warnings.simplefilter("error", ConvergenceWarning)
 
 truth = np.array([-5.1, -5.0])
@@ -78,7 +73,7 @@ axes[1, 0].set_ylim(best - 0.1, best + 0.005)
 axes[1, 1].set_ylim(0, 2)
 for axis in axes.flat[1:]:
     axis.get_legend().remove()
-figure.savefig(options.output, dpi=120)
+plt.show()
 
 # %%
 # Many samples
@@ -86,15 +81,13 @@ figure.savefig(options.output, dpi=120)
 # Steps until the log-likelihood changes by less than 1e-6, and what it is short of EM's.
 
 fits = {
-    name: [learn(seed, **method) for seed in range(options.n_samples)]
-    for name, method in methods.items()
+    name: [learn(seed, **method) for seed in range(N_SAMPLES)] for name, method in methods.items()
 }
 reference = np.array([fit.n_iter_ for fit in fits["EM"]])
 maximum = np.array([200 * fit.lower_bound_ for fit in fits["EM"]])
-print(f"{'medians of ' + str(options.n_samples) + ' samples':28}   steps  ratio  loss (mean nats)")
+print(f"{'medians of ' + str(N_SAMPLES) + ' samples':28}   steps  ratio  loss (mean nats)")
 for name, some in fits.items():
     steps = np.array([fit.n_iter_ for fit in some])
     loss = maximum - [200 * fit.lower_bound_ for fit in some]
     ratio = np.median(steps / reference)
     print(f"{name:28}  {np.median(steps):6.1f} {ratio:6.2f}  {loss.mean():8.4f}")
-print(f"\nFigure: {Path(options.output).resolve()}")

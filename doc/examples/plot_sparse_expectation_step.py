@@ -1,18 +1,16 @@
 """
-====================================
-An expectation step with zeros in it
-====================================
+============================================
+Sparse memberships beside soft and hard ones
+============================================
 
 In expectation maximization every row has a share in every component, however small. With
 ``entmax_alpha=2`` :class:`~skvmf.SparseGaussianMixture` divides most rows among one or two
 components, and the shares of the others are exactly zero. This example draws Figure 1 and fills
-Table 1 of Sklaviadis et al., "Fenchel-Young variational learning": four Gaussians that overlap,
-and a hundred points that belong to none of them. It takes half a minute.
+Table 1 of Sklaviadis et al., "Fenchel-Young variational learning": four Gaussians that overlap, and
+a hundred points that belong to none of them. It takes half a minute.
 """
 
-import argparse
 import warnings
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,11 +20,7 @@ from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, sil
 
 from skvmf import SparseGaussianMixture
 
-parser = argparse.ArgumentParser(description="Compare three expectation steps.")
-add = parser.add_argument
-add("--n-seeds", metavar="N", type=int, default=50, help="of the data; default: 50")
-add("--output", metavar="PNG", default="sparse_expectation_step.png", help="default: %(default)s")
-options = parser.parse_args()
+N_SEEDS = 50  # of the data
 warnings.simplefilter("ignore", ConvergenceWarning)  # 200 iterations are the paper's measure
 
 # %%
@@ -96,7 +90,7 @@ for reading, variances in VARIANCES.items():
     )
     for name in [*METHODS, "true parameters"]:
         own_scores, own_shapes = [], []
-        for seed in range(options.n_seeds):
+        for seed in range(N_SEEDS):
             X = draw(variances, seed)
             mixture = truth if name == "true parameters" else fit(X, name, seed)
             own_scores.append(evaluate(X, mixture.predict(X)))
@@ -108,7 +102,7 @@ for reading, variances in VARIANCES.items():
         shapes[reading, name] = np.mean(own_shapes, axis=0)
 
 for reading in VARIANCES:
-    print(f"\nThe numbers {reading}, {options.n_seeds} seeds")
+    print(f"\nThe numbers {reading}, {N_SEEDS} seeds")
     heads = "".join(f"{metric:>16}" for metric in METRICS)
     print(f"{'':17}{heads[2:]}   ahead of standard   weight  size")
     for name in [*METHODS, "true parameters"]:
@@ -173,8 +167,7 @@ for index, (axis, metric) in enumerate(zip(axes[1], METRICS, strict=True)):
     axis.locator_params(nbins=5)
 axes[1, 0].set_ylabel("sparse EM")
 axes[1, 0].legend(title="the numbers", frameon=False, loc="lower right", handletextpad=0.1)
-figure.savefig(options.output, dpi=120)
-print(f"\nFigure: {Path(options.output).resolve()}")
+plt.show()
 
 # %%
 # What holds

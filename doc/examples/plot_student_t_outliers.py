@@ -1,15 +1,12 @@
 """
-=============================
-Clusters that outliers spare
-=============================
+============================
+Find clusters among outliers
+============================
 
 A Gaussian component has to explain every row that it is given, and explains a row far away by
 moving there or growing wide. A Student-t component has heavy tails: a row far away is no surprise,
-and counts little. Here are three round clusters, and rows from anywhere among them.
+and has little influence. Here are three round clusters, and rows from anywhere among them.
 """
-
-import argparse
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,10 +15,7 @@ from sklearn.base import clone
 from skvmf import SparseGaussianMixture, StudentTMixture
 from skvmf.plotting import MixtureDisplay
 
-parser = argparse.ArgumentParser(description="Fit clusters among more and more outliers.")
-parser.add_argument("--seeds", type=int, default=3, help="data sets a point of the curves is from")
-parser.add_argument("--output", metavar="PNG", default="student_t_outliers.png")
-options = parser.parse_args()
+N_SEEDS = 3  # data sets a point of the curves is from
 
 CENTRES = np.array([[0.0, 0.0], [8.0, 0.0], [4.0, 7.0]])
 
@@ -65,7 +59,7 @@ def furthest(mixture):
 shares = np.array([0.0, 0.05, 0.1, 0.2, 0.3, 0.4])
 errors = {
     name: [
-        np.median([furthest(fitted(name, share, seed)) for seed in range(options.seeds)])
+        np.median([furthest(fitted(name, share, seed)) for seed in range(N_SEEDS)])
         for share in shares
     ]
     for name in MIXTURES
@@ -93,5 +87,4 @@ for name, row in errors.items():
     axes[2].plot(100 * shares, row, marker="o", markersize=4, label=name)
 axes[2].set(xlabel="outliers in 100 rows", ylabel="worst distance of a mean", title="Errors")
 axes[2].legend(frameon=False, loc=(0.13, 0.4))
-figure.savefig(options.output, dpi=100)
-print(f"\nFigure: {Path(options.output).resolve()}")
+plt.show()
