@@ -62,7 +62,8 @@ class Gaussian(Family):
         cholesky = self.type.cholesky(covariances)
         log_det = np.broadcast_to(self.type.log_det(cholesky, self.dim), len(means))
         centre = means.mean(axis=0)
-        spread = self.type.spread(cholesky, means - centre)
+        with np.errstate(over="ignore", invalid="ignore"):  # inf and nan are not near
+            spread = self.type.spread(cholesky, means - centre)
         origins = np.tile(centre, (len(means), 1)) if spread < NEAR else means
         return GaussianComponents(means, covariances, cholesky, log_det, origins, spread)
 

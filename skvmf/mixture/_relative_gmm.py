@@ -307,7 +307,7 @@ array-like, default='merging'
 
         def measure(chunk: DenseChunk, span: slice) -> None:
             values = chunk.X[chunk.weights > 0, self.ordering_feature]
-            ends.append((values.min(initial=np.inf), values.max(initial=-np.inf)))
+            ends.append((float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))))
 
         rows.for_each(measure)
         lowest, highest = min(low for low, _ in ends), max(high for _, high in ends)

@@ -1,5 +1,7 @@
 """The von Mises-Fisher family alone: densities, its maximum with and without the prior."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -225,6 +227,32 @@ def test_the_prior_counts_pseudo_rows_for_every_component(tied):
     assert VonMisesFisher(D).log_prior(components) == 0
 
 
+@pytest.mark.parametrize("length", [0.01, 0.3, 0.999])
+def test_near_its_mode_the_prior_keeps_its_digits(length):
+    """There it is n0 A'(kappa) / 2 times the square of what the concentration is off by."""
+    family, mode = VonMisesFisher(D, prior_length=length), vmf.concentration(length, D)
+    slope, _ = vmf.variance_eigenvalues(length, D)
+    for strength, share in [(1.0, 1e-3), (1e10, 1e-7), (1e10, -1e-9)]:
+        strong = replace(family, prior_strength=strength)
+        components = some_components(strong, np.full(K, mode * (1 + share)))
+        expected = -K * strength * 0.5 * slope * (mode * share) ** 2
+        assert_allclose(strong.log_prior(components), expected, rtol=2e-3)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("method", ["exact", "newton", "ode", "rational", "banerjee"])
+def test_a_prior_that_outweighs_all_rows_is_at_its_mode(method, tied):
+    """Pseudo-rows, so many that a step moves nothing, and the bound stands still."""
+    options = {"tied": tied, "method": method, "prior_strength": 1e300, "prior_length": 0.3}
+    family = VonMisesFisher(D, **options)
+    components = family.from_centres(unit(np.random.default_rng(3).normal(size=(K, D))))
+    assert family.log_prior(components) < -1e290
+    stats, _ = statistics(family, components, whole(some_rows()))
+    fresh, _ = family.maximize(stats, components)
+    assert_array_equal(fresh.lengths, np.full(K, 0.3))
+    assert family.log_prior(fresh) == 0
+
+
 def test_the_prior_is_anchored_on_the_pooled_length_of_a_partition():
     family = VonMisesFisher(D, prior_strength=1.0)
     stats, resp = statistics(family, family.from_centres(np.eye(K, D)), whole(some_rows()))
@@ -265,6 +293,16 @@ def test_a_reseeded_component_has_the_mean_length_of_all(tied):
     assert_array_equal(moved.directions[:, [0, 2]], before.directions[:, [0, 2]])
     assert_allclose(moved.lengths[1], before.lengths.mean())
     assert_allclose(moved.lengths[[0, 2]], before.lengths[[0, 2]])
+
+
+@FORMATS
+def test_densities_at_the_peak_of_a_large_concentration_keep_their_digits(as_format):
+    family, row = VonMisesFisher(D), np.eye(1, D)
+    for kappa in (1e6, 1e9, 1e12):
+        components = family.from_natural(row, np.array([kappa]))
+        expected = vmf.logpdf(row, row, kappa)
+        found = family.scores(whole(as_format(row)), components).log_density()
+        assert_allclose(found[0], expected, rtol=1e-14)
 
 
 @FORMATS

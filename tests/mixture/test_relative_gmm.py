@@ -508,6 +508,15 @@ def test_bad_parameters_are_refused(options, message):
         RelativeGMM(**options).fit(X)
 
 
+def test_the_clearance_is_held_against_the_largest_floats():
+    """The span of float32 rows may be more than float32 holds."""
+    X = np.random.default_rng(0).uniform(-3e38, 3e38, size=(40, 2)).astype(np.float32)
+    mixture = RelativeGMM(2, clearance=1e37, random_state=0, tol=1).fit(X)
+    assert ordered(mixture.means_, clearance=1e37)
+    with pytest.raises(ValueError, match="where the data spans 5.*e\\+38"):
+        RelativeGMM(2, clearance=1e39).fit(X)
+
+
 def test_the_clearance_is_held_against_rows_that_count():
     X = np.array([[0.0], [1.0], [9.0]])
     assert RelativeGMM(2, clearance=8.0, random_state=0).fit(X).n_components == 2
