@@ -169,7 +169,7 @@ def interleavings(letters):
 
 
 def called_back(frame):
-    """Tell what C calls, a weak reference or a search for libraries: nothing can be raised there."""
+    """Tell what C calls, a weak reference or a search for libraries: errors end there."""
     while frame is not None:
         if frame.f_code.co_name in ("weakref_cb", "match_library_callback"):
             return True
