@@ -235,7 +235,7 @@ class VonMisesFisher(Family):
     ) -> DirectionalComponents:
         """Move component k to a row, with the mean of all resultant lengths."""
         directions = components.directions.copy()
-        directions[:, k] = row
+        directions[:, k] = row / np.linalg.norm(row)  # float32 rows are of unit length nearly
         if self.tied:
             return self.components(directions, components.lengths[:1], components.complements[:1])
         lengths, complements = components.lengths.copy(), components.complements.copy()

@@ -94,7 +94,8 @@ class MixturePredictions:
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
-            Log-densities, whatever the posterior of the fit.
+            Log-densities, whatever the posterior of the fit, in the rows' dtype; what is below
+            its lowest number stays at it.
         """
         rows = self._new_rows(X)
         return self._fitted.log_densities(rows)

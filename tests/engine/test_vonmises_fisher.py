@@ -295,6 +295,15 @@ def test_a_reseeded_component_has_the_mean_length_of_all(tied):
     assert_allclose(moved.lengths[[0, 2]], before.lengths[[0, 2]])
 
 
+def test_a_reseeded_component_has_a_direction():
+    """A row that was scaled to unit length in float32 is off by its rounding."""
+    family = VonMisesFisher(D)
+    row = unit(some_rows())[0].astype(np.float32).astype(np.float64)
+    assert abs(np.linalg.norm(row) - 1) > 1e-9
+    moved = family.reseed(some_components(family), 1, row)
+    assert_allclose(np.linalg.norm(moved.directions, axis=0), 1, rtol=1e-15)
+
+
 @FORMATS
 def test_densities_at_the_peak_of_a_large_concentration_keep_their_digits(as_format):
     family, row = VonMisesFisher(D), np.eye(1, D)
