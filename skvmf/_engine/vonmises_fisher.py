@@ -19,6 +19,7 @@ from .statistics import Statistics
 # Densities of shares below which visiting the positive ones alone is cheaper than a product.
 PACK_DENSE, PACK_SPARSE = 1 / 8, 1 / 32
 MAX_CONCENTRATION = 1e12  # of fitted and given components
+ROUNDING = 1e-6  # mean resultant length that is none: of float32 rows more may be rounding
 CHORD_CONCENTRATION = 4e5  # from which kappa times the rounding of a cosine is felt
 
 
@@ -276,14 +277,15 @@ class VonMisesFisher(Family):
     ) -> DirectionalComponents:
         """Make first components from a partition, all with its pooled concentration.
 
-        `centres` (K, d) overrides the directions of the partition; an empty part gets some
-        axis, to be re-seeded in the first step.
+        `centres` (K, d) overrides the directions of the partition; a part that is empty, to be
+        re-seeded in the first step, gets some axis, and so does one whose rows cancel.
         """
         if centres is None:
             means = _means(stats)
             lengths = np.linalg.norm(means, axis=0)
-            directions = np.ascontiguousarray(means / np.where(lengths > 0, lengths, 1.0))
-            directions[0, lengths == 0] = 1.0
+            lost = np.flatnonzero(lengths < ROUNDING)
+            means[:, lost], means[lost % self.dim, lost], lengths[lost] = 0.0, 1.0, 1.0
+            directions = np.ascontiguousarray(means / lengths)
         else:
             directions = np.ascontiguousarray(centres.T)
         pooled = np.full(directions.shape[1], _pooled_length(stats))

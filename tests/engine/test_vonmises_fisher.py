@@ -276,12 +276,16 @@ def test_a_start_has_one_concentration(tied):
     assert_allclose(centred.lengths, pooled)
 
 
-def test_an_empty_part_starts_at_some_axis():
-    family = VonMisesFisher(D)
-    sums = np.zeros((D, 2))
+def test_parts_that_are_empty_or_cancel_start_at_some_axis():
+    """Where rows cancel, the direction of what rounding leaves would be another at every turn."""
+    family, sums = VonMisesFisher(D), np.zeros((D, 3))
     sums[:, 0] = 0.5
-    stats = Statistics(0.0, 2.0, np.array([2.0, 0.0]), (sums,), None, 0.0, np.zeros(D))
-    assert_array_equal(family.initial(stats, None).directions[:, 1], np.eye(1, D)[0])
+    sums[:, 2] = 1e-15
+    stats = Statistics(0.0, 4.0, np.array([2.0, 0.0, 2.0]), (sums,), None, 0.0, np.zeros(D))
+    directions = family.initial(stats, None).directions
+    assert_array_equal(np.sort(directions[:, 1:], axis=0), np.eye(D)[:, [-1, -1]])
+    assert directions[:, 1] @ directions[:, 2] == 0  # equal components would never part
+    assert_allclose(directions[:, 0], 0.5)
 
 
 @pytest.mark.parametrize("tied", [False, True])
