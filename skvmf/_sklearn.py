@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import _fit_context
+from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -58,6 +59,7 @@ __all__ = [
     "StrOptions",
     "check_sample_weight",
     "fit_context",
+    "safe_indexing",
     "validate_data",
     "with_callbacks",
 ]

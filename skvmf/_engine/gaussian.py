@@ -13,6 +13,7 @@ from .gradients import GradientsType
 from .products import feature_product
 from .shares import Scores, Shares
 from .statistics import Statistics
+from .unions import EllipticalUnions
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -202,6 +203,15 @@ class Gaussian(Family):
                 f"reg_covar (now {self.reg_covar}) or choose a simpler covariance_type."
             )
         return fresh
+
+    def unions(
+        self, stats: Statistics, components: GaussianComponents, alive: Array
+    ) -> EllipticalUnions:
+        """Return the components `alive`, ready to be joined."""
+        counts, means = stats.counts[alive], components.means[alive]
+        if self.type.shared:
+            return EllipticalUnions.of_one_covariance(counts, means, components.cholesky)
+        return EllipticalUnions(counts, means, components.covariances[alive])
 
     @property
     def gradients(self) -> GradientsType:

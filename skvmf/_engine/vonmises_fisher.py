@@ -12,9 +12,11 @@ from ..distributions import vonmises_fisher as vmf
 from .chunks import Array, Chunk, DenseChunk, SparseChunk
 from .contracts import Family
 from .gradients import GradientsType, VonMisesFisherGradients
+from .merging import DirectionMerging, Merging
 from .products import tall_dot
 from .shares import DenseShares, HardShares, Scores, Shares
 from .statistics import Statistics
+from .unions import DirectionUnions
 
 # Densities of shares below which visiting the positive ones alone is cheaper than a product.
 PACK_DENSE, PACK_SPARSE = 1 / 8, 1 / 32
@@ -292,6 +294,16 @@ class VonMisesFisher(Family):
         if self.tied:
             pooled = pooled[:1]
         return self.components(directions, pooled, 1 - pooled)
+
+    def unions(
+        self, stats: Statistics, components: DirectionalComponents, alive: Array
+    ) -> Merging:
+        """Return the sums of the components `alive`, ready to be joined."""
+        counts = stats.counts[alive]
+        sums = np.ascontiguousarray(stats.moments[0].T[alive])
+        if self.tied:
+            return DirectionMerging(sums, counts, float(components.concentrations[0]))
+        return DirectionUnions(sums, counts, self.prior_strength, self.prior_length)
 
     def distances(self, chunk: Chunk, centres: Array) -> Array:
         """Return 1 - x.c for unit rows c of `centres`, never negative."""

@@ -324,6 +324,10 @@ class BaseMixture(
         """Return first parameters as the user and the estimator's constraints want them."""
         return params
 
+    def _order(self, means: Array) -> Array:
+        """Return the order (n_components,) in which components with such means are kept."""
+        return np.arange(len(means))
+
     # Data.
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
