@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if as _available_if
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -28,6 +29,12 @@ def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Me
     decorate: Callable[[Method], Method] = _fit_context(
         prefer_skip_nested_validation=prefer_skip_nested_validation
     )
+    return decorate
+
+
+def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
+    """Decorate a method: it is there only where `check(estimator)` says so."""
+    decorate: Callable[[Method], Method] = _available_if(check)
     return decorate
 
 
@@ -57,6 +64,7 @@ __all__ = [
     "CallbackSupportMixin",
     "Interval",
     "StrOptions",
+    "available_if",
     "check_sample_weight",
     "fit_context",
     "safe_indexing",

@@ -1,6 +1,7 @@
 """scikit-learn's own checks over every estimator."""
 
 import pytest
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skvmf import (
@@ -10,6 +11,7 @@ from skvmf import (
     StudentTMixture,
     VonMisesFisherMixture,
 )
+from skvmf.model_selection import ComponentPath
 
 RANDOM_START = (
     "a random start draws rows, and draws others from repeated than from weighted rows; "
@@ -19,6 +21,8 @@ CLASSIFIER_TAGS = (
     "the check reads classifier_tags of anything with predict_proba, and a density "
     "estimator has none; our own tests fit and predict sparse data"
 )
+
+HELD_OUT = "rows are held out by drawing, and others are drawn from repeated than weighted rows"
 
 
 ESTIMATORS = [
@@ -36,6 +40,12 @@ ESTIMATORS = [
         gradients=("means", "variances", "weights"),
         fit_on="tokens",
     ),
+    ComponentPath(VonMisesFisherMixture(random_state=0), max_components=3),
+    ComponentPath(
+        SparseGaussianMixture(covariance_type="diag", random_state=0),
+        max_components=2,
+        criterion="held_out",
+    ),
 ]
 
 
@@ -44,6 +54,11 @@ def expected_failures(estimator):
     failures = {}
     if isinstance(estimator, FisherVectorTransformer):
         return failures
+    if isinstance(estimator, ComponentPath):
+        if estimator.criterion == "held_out":
+            failures["check_sample_weight_equivalence_on_dense_data"] = HELD_OUT
+        mixture = clone(estimator.estimator).set_params(n_components=estimator.max_components)
+        return failures | expected_failures(mixture)
     if isinstance(estimator, VonMisesFisherMixture):
         failures["check_estimator_sparse_array"] = CLASSIFIER_TAGS
         failures["check_estimator_sparse_matrix"] = CLASSIFIER_TAGS

@@ -76,7 +76,8 @@ class EllipticalUnions:
             own = n * self._log_det(n, self.covariances)
             joint = (n + m) * self._log_det(n + m, self._joint(i, gaps))
             loss = 0.5 * (joint - own - own[i])
-        return loss - chance_gain(n, m, self.means.shape[1])
+        excess: Array = loss - chance_gain(n, m, self.means.shape[1])
+        return excess
 
     def join(self, i: int, j: int) -> None:
         """Add part j to part i; part j is not to be used any more."""

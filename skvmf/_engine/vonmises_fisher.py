@@ -295,9 +295,7 @@ class VonMisesFisher(Family):
             pooled = pooled[:1]
         return self.components(directions, pooled, 1 - pooled)
 
-    def unions(
-        self, stats: Statistics, components: DirectionalComponents, alive: Array
-    ) -> Merging:
+    def unions(self, stats: Statistics, components: DirectionalComponents, alive: Array) -> Merging:
         """Return the sums of the components `alive`, ready to be joined."""
         counts = stats.counts[alive]
         sums = np.ascontiguousarray(stats.moments[0].T[alive])

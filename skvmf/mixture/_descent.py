@@ -109,6 +109,7 @@ class Descent:
     def _groups(self, stats: Statistics, n_groups: int) -> Array:
         """Join nodes; return which of the new ones each component (K,) is part of."""
         K = len(self.nodes)
+        self.nodes = self.nodes.copy()
         group = np.arange(K)
         alive = np.flatnonzero((stats.counts[:K] > 0) & (self.mixture.weights_[:K] > 0))
         fitted = self.mixture._fitted
@@ -161,9 +162,7 @@ class Descent:
         result = run_em(model, rows, params, max_iter=_STEPS, tol=mixture.tol)
         self._keep_order(mixture, family, result.params)
         fitted = mixture._finished(FittedMixture(family, result.params))
-        mixture.n_features_in_ = before.n_features_in_
-        if hasattr(before, "feature_names_in_"):
-            mixture.feature_names_in_ = before.feature_names_in_
+        _take_features(mixture, before)
         mixture._publish(
             fitted, n_iter_=result.n_iter, converged_=False, lower_bound_=result.bounds[-1]
         )
@@ -213,7 +212,14 @@ def refined(mixture: BaseMixture, X: Any, sample_weight: Any) -> BaseMixture:
     """Return a mixture that goes on from a fitted one until it has converged on rows."""
     best: BaseMixture = clone(mixture).set_params(warm_start=True)
     best._publish(mixture._fitted)
-    best.n_features_in_ = mixture.n_features_in_
+    _take_features(best, mixture)
     best.fit(X, sample_weight=sample_weight)
     best.set_params(warm_start=mixture.warm_start)
     return best
+
+
+def _take_features(mixture: BaseMixture, before: BaseMixture) -> None:
+    """Let a mixture know the features that one before it has seen."""
+    mixture.n_features_in_ = before.n_features_in_
+    if hasattr(before, "feature_names_in_"):
+        mixture.feature_names_in_ = before.feature_names_in_

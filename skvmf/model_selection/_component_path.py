@@ -8,13 +8,12 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import get_tags, indexable
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.chunks import Array
 from .._engine.threads import workers
 from .._publish import all_or_nothing
-from .._sklearn import Interval, StrOptions, fit_context, safe_indexing
+from .._sklearn import Interval, StrOptions, available_if, fit_context, safe_indexing
 from .._version import stamp, unstamp
 from ..mixture._base import BaseMixture
 from ..mixture._descent import Descent, refined
@@ -132,7 +131,7 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
     >>> path = ComponentPath(VonMisesFisherMixture(random_state=0), max_components=12).fit(X)
     >>> path.best_n_components_
     5
-    >>> path.cut(3).max() + 1
+    >>> len(set(path.cut(3)))
     3
     """
 
