@@ -40,8 +40,6 @@ class Descent:
     ----------
     mixture : BaseMixture
         The mixture of this moment, without labels.
-    n_samples : float
-        The weight of the rows that count.
     nodes : ndarray of shape (n_components,)
         Its components as nodes of the tree: a component of the first mixture by its number, a
         union by that of the first mixture's components plus its place in `unions`.
@@ -54,10 +52,14 @@ class Descent:
         weights = check_sample_weight(sample_weight, X)
         self._rows = mixture._make_rows(X, weights, moments=True)
         self._n_leaves = int(mixture.n_components)
-        self.n_samples = self._rows.total_weight
         self.mixture = mixture
         self.nodes = np.arange(self._n_leaves)
         self.unions: list[tuple[int, int, float]] = []
+
+    @property
+    def n_active(self) -> int:
+        """How many components have not left the mixture."""
+        return int(self.mixture.n_active_components_)
 
     def measures(self) -> dict[str, float]:
         """Return what the mixture of this moment makes of the rows."""
@@ -75,11 +77,17 @@ class Descent:
         }
 
     def to(self, n_components: int) -> None:
-        """Go down to so many components: join the pairs that lose least, and fit a little."""
+        """Go down to so many components: join the pairs that lose least, and fit a little.
+
+        Those that have left the mixture are joined first, and a mixture is left by none: where
+        some leave in the fit, it is one of fewer components.
+        """
         with workers() as crew, crew:
-            stats = self._statistics()
-            groups = self._groups(stats, n_components)
-            self._refit(groups, stats.counts, n_components)
+            while len(self.nodes) > n_components or self.n_active < len(self.nodes):
+                n_components = min(n_components, self.n_active)
+                stats = self._statistics()
+                groups = self._groups(stats, n_components)
+                self._refit(groups, stats.counts, n_components)
 
     def end(self) -> None:
         """Join what is left without another fit, so that the tree has one root."""
@@ -179,7 +187,7 @@ class Descent:
         stats, about = partition_statistics(family, self._rows, centres, share)
         family = family.anchored(stats)
         components = family.initial(stats, about)
-        params = Params.first(stats.counts / stats.counts.sum(), components)
+        params = Params.first(stats.counts / stats.counts.sum(), components).pruned()
         self._keep_order(mixture, family, params)
         return family, mixture._adjusted(Initialization(K, share), family, params)
 

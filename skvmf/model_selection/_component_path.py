@@ -20,7 +20,7 @@ from ..mixture._descent import Descent, refined
 from ._criteria import CRITERIA, slope_criterion
 from ._tree import make_linkage, parts_of_leaves
 
-_EACH = 30  # twice as many components, and up to which the path has every number
+_EACH = 30  # steps are at most this part of what they start from
 
 
 def _refitted(path: "ComponentPath") -> bool:
@@ -53,12 +53,12 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         Where it ends.
     criterion : {'slope', 'bic', 'icl', 'held_out'} or callable, default='slope'
         What chooses among the mixtures; the smallest value of it wins, the fewest components
-        of equals. 'slope' takes off twice what a parameter gains where components are far too
-        many, and at least what 'bic' does [2]_. 'bic' finds the number where components are
-        of the very shape of the family, and goes on without end in texts and embeddings.
-        'icl' adds twice the entropy of the shares to that, and wants components apart [3]_.
-        'held_out' is minus the mean log-density of rows held out. A callable is called with
-        `results_` and returns an array (n_steps,) like those.
+        of equals. 'slope' takes off twice what a parameter gains in the upper third of
+        the path, where components are far too many, and at least 1.5 nats [2]_. 'bic' finds the
+        number where components are of the very shape of the family, and goes on without end
+        in embeddings. 'icl' adds twice the entropy of the shares to that, and wants
+        components apart [3]_. 'held_out' is minus the mean log-density of rows held out. A
+        callable is called with `results_` and returns an array (n_steps,) like those.
     validation_fraction : float, default=None
         Fraction of the rows that the path does not see; None is 0.2 for ``criterion=
         "held_out"`` and otherwise no row.
@@ -83,7 +83,8 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         For each step, by rising `n_components`: `n_parameters`, `lower_bound`,
         `log_likelihood` (the sum over the rows), `bic`, `icl`, `slope`, `held_out` where rows
         are held out, and `criterion`, which of them chose or what the callable returned. A
-        path has every number up to 60, and further up steps of a thirtieth.
+        path has every number below 60, and further up steps of a thirtieth; it begins with
+        the components of the first mixture that have weight.
     linkage_ : ndarray of shape (max_components - 1, 4)
         The tree, in the format of :func:`scipy.cluster.hierarchy.linkage`: two nodes, the
         log-likelihood that their union loses, or a little more than that of the union before
@@ -197,7 +198,7 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
             first.fit(seen, sample_weight=weights)
             descent = Descent(first, seen, weights)
             steps = self._walk(descent, held_out)
-            self._choose(steps, descent.n_samples)
+            self._choose(steps)
             mixture, self.best_nodes_, _ = steps[self.best_index_]
             self.linkage_ = make_linkage(self.max_components, descent.unions)
             self.leaf_weights_ = np.array(first.weights_)
@@ -345,11 +346,12 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
                 f"max_components={self.max_components}."
             )
         first: BaseMixture = clone(self.estimator).set_params(n_components=self.max_components)
-        if np.ndim(getattr(first, "weight_concentration_prior", 1.0) or 1.0) > 0:
-            raise ValueError(
-                "weight_concentration_prior should be one number: the path has mixtures of "
-                "many numbers of components."
-            )
+        for name in ("weight_concentration_prior", "degrees_of_freedom"):
+            if np.ndim(getattr(first, name, 0.0)) > 0:
+                raise ValueError(
+                    f"{name} should be one for all components: the mixtures of a path have "
+                    "different numbers of them."
+                )
         return first
 
     def _split(self, X: Any, sample_weight: Any) -> tuple[Any, Any, tuple[Any, Any] | None]:
@@ -358,7 +360,7 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         if fraction is None and self.criterion != "held_out":
             return X, sample_weight, None
         seen, held_out = train_test_split(
-            np.arange(len(X) if not hasattr(X, "shape") else X.shape[0]),
+            np.arange(_n_rows(X)),
             test_size=0.2 if fraction is None else float(fraction),
             random_state=self.random_state,
         )
@@ -369,8 +371,8 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         return *parts[0], parts[1]
 
     def _check_size(self, X: Any) -> None:
-        n_rows = X.shape[0] if np.ndim(X) == 2 or hasattr(X, "nnz") else None
-        if n_rows is not None and 0 < n_rows < self.max_components:
+        n_rows = _n_rows(X)
+        if 0 < n_rows < self.max_components:  # no rows at all are the estimator's to refuse
             raise ValueError(
                 f"max_components={self.max_components} is more than the rows that the path is "
                 f"fitted to, n_samples = {n_rows}: lower it."
@@ -379,25 +381,25 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
     def _walk(self, descent: Descent, held_out: Any) -> list[tuple[BaseMixture, Array, Any]]:
         """Go down the path; return its mixtures, nodes and measures by rising size."""
         steps = []
-        K = int(self.max_components)
+        descent.to(int(self.max_components))
         while True:
             measures = descent.measures()
             if held_out is not None:
                 X, weights = held_out
                 measures["held_out"] = -descent.mixture.score(X, sample_weight=weights)
             steps.append((descent.mixture, descent.nodes, measures))
-            if self.min_components == K:
+            K = len(descent.nodes)
+            if self.min_components >= K:
                 break
-            K = max(K - max(1, K // _EACH), int(self.min_components))
-            descent.to(K)
+            descent.to(max(K - max(1, (K - 1) // _EACH), int(self.min_components)))
         descent.end()
         return steps[::-1]
 
-    def _choose(self, steps: list[tuple[BaseMixture, Array, Any]], n_samples: float) -> None:
+    def _choose(self, steps: list[tuple[BaseMixture, Array, Any]]) -> None:
         """Set the results, and which of them is best."""
         measures = [own for _, _, own in steps]
         results = {name: np.array([own[name] for own in measures]) for name in measures[0]}
-        results["slope"] = slope_criterion(results, n_samples)
+        results["slope"] = slope_criterion(results, self.max_components)
         if callable(self.criterion):
             values = np.asarray(self.criterion(dict(results)), dtype=np.float64)
             if values.shape != (len(steps),) or np.isnan(values).any():
@@ -424,3 +426,7 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(unstamp(state, type(self).__name__))
+
+
+def _n_rows(X: Any) -> int:
+    return int(X.shape[0]) if getattr(X, "shape", ()) else len(X)
