@@ -71,7 +71,7 @@ class EllipticalUnions:
         n, m = self.counts, self.counts[i]
         gaps = self.means - self.means[i]
         if self.covariances is None:
-            loss = 0.5 * n * m / (n + m) * np.einsum("md,md->m", gaps, gaps)
+            loss = 0.5 * n * (m / (n + m)) * np.einsum("md,md->m", gaps, gaps)
         else:
             own = n * self._log_det(n, self.covariances)
             joint = (n + m) * self._log_det(n + m, self._joint(i, gaps))

@@ -14,6 +14,7 @@ from .._engine.em import run_em
 from .._engine.fitted import FittedMixture
 from .._engine.initialization import partition_statistics
 from .._engine.merging import chance_gain
+from .._engine.mixture import MixtureModel
 from .._engine.shares import DenseShares, Shares, dense_resp
 from .._engine.statistics import Params, Statistics
 from .._engine.threads import workers
@@ -95,20 +96,19 @@ class Descent:
 
     def _entropy(self) -> float:
         """Return the weighted entropy of the rows' shares."""
-        fitted, rows = self.mixture._fitted, self._rows
-        posterior = self.mixture._posterior()
+        fitted = self.mixture._fitted
+        entropies = np.empty(self._rows.n_rows)
 
-        def measure(chunk: Chunk) -> Array:
-            scores = fitted.family.scores(chunk, fitted.params.components)
-            shares, *_ = posterior.assign(scores, fitted.weights, np.ones(len(chunk.weights)))
-            entropy = entr(dense_resp(shares, len(fitted.weights)).astype(np.float64)).sum(axis=1)
-            return np.array([chunk.weights @ entropy])
+        def write(shares: Shares, values: Array, span: slice) -> None:
+            resp = dense_resp(shares, len(self.nodes)).astype(np.float64)
+            entropies[span] = entr(resp).sum(axis=1)
 
-        return float(rows.fold(measure)[0])
+        fitted.share(self._rows, self.mixture._posterior(), write)
+        return float(self._rows.sampling_weights() @ entropies)
 
     def _statistics(self) -> Statistics:
         mixture, fitted = self.mixture, self.mixture._fitted
-        model = mixture._model(fitted.family, mixture._weight_prior())
+        model = _model(mixture, fitted.family)
         stats: Statistics = self._rows.fold(partial(model.expect, fitted.params))
         return stats
 
@@ -135,20 +135,20 @@ class Descent:
     def _join_alive(
         self, stats: Statistics, fitted: FittedMixture, alive: Array, group: Array, n_left: int
     ) -> None:
+        """Join the pairs of components with rows whose union loses least beyond chance."""
         parts = fitted.family.unions(stats, fitted.params.components, alive)
         excess = np.array([parts.excess(i) for i in range(len(alive))])
         np.fill_diagonal(excess, np.inf)
+        left = np.ones(len(alive), dtype=bool)
         for _ in range(len(alive) - n_left):
             i, j = sorted(np.unravel_index(excess.argmin(), excess.shape))
             chance = chance_gain(parts.counts[i], parts.counts[j], fitted.family.dim)
             self._join(group, alive[i], alive[j], max(float(excess[i, j] + chance), 0.0))
             parts.join(i, j)
-            gone = np.isinf(excess).sum(axis=1) == len(alive)
-            gone[[i, j]] = False, True
-            fresh = np.where(gone, np.inf, parts.excess(i))
-            fresh[i] = np.inf
-            excess[i], excess[:, i] = fresh, fresh
+            left[j] = False
+            others = left & (np.arange(len(left)) != i)
             excess[j], excess[:, j] = np.inf, np.inf
+            excess[i] = excess[:, i] = np.where(others, parts.excess(i), np.inf)
 
     def _join(self, group: Array, i: int, j: int, loss: float) -> None:
         """Put the components of the group of j into that of i, under a new node."""
@@ -164,12 +164,11 @@ class Descent:
         before, rows = self.mixture, self._rows
         mixture = clone(before).set_params(n_components=n_components)
         family, params = self._start(mixture, group, counts)
-        prior = mixture._weight_prior()
-        params = replace(params, weights=prior.lift(params.weights))
-        model = mixture._model(family, prior)
+        params = replace(params, weights=mixture._weight_prior().lift(params.weights))
+        model = _model(mixture, family)
         result = run_em(model, rows, params, max_iter=_STEPS, tol=mixture.tol)
         self._keep_order(mixture, family, result.params)
-        fitted = mixture._finished(FittedMixture(family, result.params))
+        fitted = mixture._finished(replace(before._fitted, family=family, params=result.params))
         _take_features(mixture, before)
         mixture._publish(
             fitted, n_iter_=result.n_iter, converged_=False, lower_bound_=result.bounds[-1]
@@ -187,15 +186,16 @@ class Descent:
         stats, about = partition_statistics(family, self._rows, centres, share)
         family = family.anchored(stats)
         components = family.initial(stats, about)
-        params = Params.first(stats.counts / stats.counts.sum(), components).pruned()
+        beside = fitted.params.weights[len(group) :]  # of what is no component
+        weights = np.append((1 - beside.sum()) * stats.counts / stats.counts.sum(), beside)
+        params = Params.first(weights, components).pruned()
         self._keep_order(mixture, family, params)
         return family, mixture._adjusted(Initialization(K, share), family, params)
 
     def _share_in_groups(self, group: Array) -> Any:
         """Return what shares a block out among the groups of this moment's components."""
         mixture, fitted = self.mixture, self.mixture._fitted
-        model = mixture._model(fitted.family, mixture._weight_prior())
-        posterior = mixture._posterior()
+        model, posterior = _model(mixture, fitted.family), mixture._posterior()
         K = len(self.nodes)
         members = np.zeros((len(group), K))
         members[np.arange(len(group)), group] = 1
@@ -203,7 +203,7 @@ class Descent:
         def share(chunk: Chunk) -> tuple[Shares, Array]:
             scores = model.scores(fitted.params, chunk)
             shares, counts, _ = posterior.assign(
-                scores, fitted.weights, chunk.weights, chunk.scales
+                scores, fitted.params.weights, chunk.weights, chunk.scales
             )
             resp = dense_resp(shares.of_first(len(group)), len(group))
             joined = np.ascontiguousarray(resp @ members.astype(resp.dtype))
@@ -224,6 +224,11 @@ def refined(mixture: BaseMixture, X: Any, sample_weight: Any) -> BaseMixture:
     best.fit(X, sample_weight=sample_weight)
     best.set_params(warm_start=mixture.warm_start)
     return best
+
+
+def _model(mixture: BaseMixture, family: Family) -> MixtureModel:
+    """Return the model that a fit of the mixture climbs."""
+    return mixture._model(family, mixture._weight_prior())
 
 
 def _take_features(mixture: BaseMixture, before: BaseMixture) -> None:

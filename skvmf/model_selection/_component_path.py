@@ -234,7 +234,8 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
                 f"n_components should be a whole number from 1 to the {n_leaves} components "
                 f"that the path began with, got {n_components!r}."
             )
-        labels: Array = parts_of_leaves(self.linkage_, int(n_components))[self.leaf_labels_]
+        parts = parts_of_leaves(self.linkage_, int(n_components))
+        labels: Array = np.append(parts, -1)[self.leaf_labels_]  # -1 is of no component
         return labels
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
