@@ -203,8 +203,9 @@ class ComponentPathDisplay:
         from matplotlib.collections import LineCollection
 
         order, x, heights = _layout(self.linkage)
-        n_leaves, part = len(order), self._part_of_nodes()
-        colours = [f"C{k % 10}" if k >= 0 else "0.6" for k in part]
+        n_leaves, part, K = len(order), self._part_of_nodes(), len(self.best_nodes)
+        place = np.argsort(np.argsort([x[:n_leaves][part[:n_leaves] == k].min() for k in range(K)]))
+        colours = [f"C{place[k] % 10}" if k >= 0 else "0.6" for k in part]
         segments = []
         for i, (a, b) in enumerate(self.linkage[:, :2].astype(int)):
             top = heights[n_leaves + i]
@@ -232,7 +233,7 @@ class ComponentPathDisplay:
         ticks = [x[part == k].mean() for k in range(K)]
         upright = K > _MANY or names is not None
         ax.set_xticks(ticks, labels, rotation=90 if upright else 0)
-        ax.tick_params(axis="x", labelsize=7 if K > _MANY else 9)
+        ax.tick_params(axis="x", labelsize=7 if K > _MANY else 9, pad=8)
 
     def _part_of_nodes(self) -> Array:
         """Return which chosen component each node is part of, -1 above all of them."""
