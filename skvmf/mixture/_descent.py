@@ -58,6 +58,11 @@ class Descent:
         self.unions: list[tuple[int, int, float]] = []
 
     @property
+    def fitted(self) -> FittedMixture:
+        """The parameters of this moment."""
+        return self.mixture._fitted
+
+    @property
     def n_active(self) -> int:
         """How many components have not left the mixture."""
         return int(self.mixture.n_active_components_)
@@ -216,10 +221,11 @@ class Descent:
         self.nodes = self.nodes[mixture._order(family.centres(params.components))]
 
 
-def refined(mixture: BaseMixture, X: Any, sample_weight: Any) -> BaseMixture:
-    """Return a mixture that goes on from a fitted one until it has converged on rows."""
-    best: BaseMixture = clone(mixture).set_params(warm_start=True)
-    best._publish(mixture._fitted)
+def refined(mixture: BaseMixture, fitted: FittedMixture, X: Any, sample_weight: Any) -> BaseMixture:
+    """Return a mixture that goes on from a fit, one of a descent, until it has converged."""
+    K = len(fitted.family.centres(fitted.params.components))
+    best: BaseMixture = clone(mixture).set_params(n_components=K, warm_start=True)
+    best._publish(fitted)
     _take_features(best, mixture)
     best.fit(X, sample_weight=sample_weight)
     best.set_params(warm_start=mixture.warm_start)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -11,6 +11,7 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.chunks import Array
+from .._engine.fitted import FittedMixture
 from .._engine.threads import workers
 from .._publish import all_or_nothing
 from .._sklearn import Interval, StrOptions, available_if, fit_context, safe_indexing
@@ -19,6 +20,8 @@ from ..mixture._base import BaseMixture
 from ..mixture._descent import Descent, refined
 from ._criteria import CRITERIA, slope_criterion
 from ._tree import make_linkage, parts_of_leaves
+
+Step: TypeAlias = tuple[FittedMixture, Array, dict[str, float]]  # fit, nodes, measures
 
 _EACH = 30  # steps are at most this part of what they start from
 
@@ -199,7 +202,7 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
             descent = Descent(first, seen, weights)
             steps = self._walk(descent, held_out)
             self._choose(steps)
-            mixture, self.best_nodes_, _ = steps[self.best_index_]
+            fitted, self.best_nodes_, _ = steps[self.best_index_]
             self.linkage_ = make_linkage(self.max_components, descent.unions)
             self.leaf_weights_ = np.array(first.weights_)
             self.leaf_labels_ = first.labels_ if held_out is None else first.predict(X)
@@ -207,7 +210,7 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
             if hasattr(first, "feature_names_in_"):
                 self.feature_names_in_ = first.feature_names_in_
             if self.refit:
-                self.best_estimator_ = refined(mixture, X, sample_weight)
+                self.best_estimator_ = refined(first, fitted, X, sample_weight)
                 self.labels_ = self.best_estimator_.labels_
         return self
 
@@ -379,8 +382,8 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
                 f"fitted to, n_samples = {n_rows}: lower it."
             )
 
-    def _walk(self, descent: Descent, held_out: Any) -> list[tuple[BaseMixture, Array, Any]]:
-        """Go down the path; return its mixtures, nodes and measures by rising size."""
+    def _walk(self, descent: Descent, held_out: Any) -> list[Step]:
+        """Go down the path; return its steps by rising size."""
         steps = []
         descent.to(int(self.max_components))
         while True:
@@ -388,7 +391,7 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
             if held_out is not None:
                 X, weights = held_out
                 measures["held_out"] = -descent.mixture.score(X, sample_weight=weights)
-            steps.append((descent.mixture, descent.nodes, measures))
+            steps.append((descent.fitted, descent.nodes, measures))
             K = len(descent.nodes)
             if self.min_components >= K:
                 break
@@ -396,7 +399,7 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         descent.end()
         return steps[::-1]
 
-    def _choose(self, steps: list[tuple[BaseMixture, Array, Any]]) -> None:
+    def _choose(self, steps: list[Step]) -> None:
         """Set the results, and which of them is best."""
         measures = [own for _, _, own in steps]
         results = {name: np.array([own[name] for own in measures]) for name in measures[0]}

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from skvmf._engine.contracts import Family
 from skvmf._engine.merging import chance_gain
 from skvmf._engine.unions import DirectionUnions, EllipticalUnions
 from skvmf.distributions import vonmises_fisher as vmf
@@ -119,3 +120,8 @@ def test_joined_parts_are_those_of_their_rows_together(make):
     if make in TYPES:
         joined._shape = expected._shape  # pooled over other parts
     assert_allclose(joined.excess(0)[2], expected.excess(0)[1], rtol=1e-9)
+
+
+def test_a_family_without_a_measure_says_so():
+    with pytest.raises(ValueError, match="components cannot be merged: the family has no `unions`"):
+        Family.unions(object(), None, None, None)
