@@ -221,6 +221,18 @@ def test_sparse_float32_and_lists():
                 assert adjusted_rand_score(path.labels_, dense.labels_) == 1
 
 
+@pytest.mark.parametrize("criterion", ["slope", "held_out"])
+def test_frames_keep_their_names(criterion):
+    pandas = pytest.importorskip("pandas")
+    X, _ = sphere_blobs()
+    frame = pandas.DataFrame(X, columns=list("abcdefgh"))
+    path = clone(SMALL).set_params(criterion=criterion).fit(frame)
+    assert_array_equal(path.feature_names_in_, frame.columns)
+    assert_array_equal(path.predict(frame), path.labels_)
+    with pytest.raises(ValueError, match="feature names"):
+        path.predict(frame[list("hgfedcba")])
+
+
 def test_held_out_rows_are_not_seen_by_the_path():
     X, _ = sphere_blobs()
     path = clone(SMALL).set_params(validation_fraction=0.25, random_state=3).fit(X)
