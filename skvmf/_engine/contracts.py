@@ -177,9 +177,9 @@ class Family(ABC):
     def unions(self, stats: Statistics, components: Any, alive: Array) -> Any:
         """Return what tells how much is lost where two of the components `alive` become one.
 
-        It has `counts` (M,), ``excess(i)``, the log-likelihood (M,) lost beyond chance where
-        part i is joined with each other, and ``join(i, j)``, as `Merging` has them. Raises a
-        ValueError where there is no such measure.
+        It has `counts` (M,), ``excess(i)``, the log-likelihood (M,) lost beyond `chance_gain`
+        where part i is joined with each other, and ``join(i, j)``, which adds part j to part i.
+        Raises a ValueError where there is no such measure.
         """
         raise ValueError(
             f"{type(self).__name__} components cannot be merged: the family has no `unions`."

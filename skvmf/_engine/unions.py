@@ -10,32 +10,64 @@ import numpy as np
 
 from ..distributions import vonmises_fisher as vmf
 from .chunks import Array
-from .merging import Merging, chance_gain
+from .merging import chance_gain
 
 
-class DirectionUnions(Merging):
-    """Directions each of its own concentration, with the pseudo-rows of the family's prior.
+class DirectionUnions:
+    """Directions of one concentration, or each of its own with pseudo-rows of the family's prior.
 
-    A part with n rows and sum R has the value (n + n0) psi((|R| + n0 r0) / (n + n0)), for the
-    negative entropy psi: what its rows' log-likelihood is at its best, up to a constant.
+    What the rows of a part, n with the sum R, have as log-likelihood at its best is kappa |R|
+    or, for the negative entropy psi, (n + n0) psi((|R| + n0 r0) / (n + n0)), up to what all
+    parts have in common.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (M, d)
+        Sums of the parts' rows.
+    counts : ndarray of shape (M,)
+        Numbers of rows, positive.
+    n_pseudo, pseudo_length : float
+        The pseudo-rows n0 and their resultant length r0.
+    concentration : float or None
+        The concentration kappa of all parts; None is one of its own for each.
     """
 
-    def __init__(self, sums: Array, counts: Array, n_pseudo: float, pseudo_length: float) -> None:
-        super().__init__(sums, counts, sums.shape[1])
-        self._n_pseudo, self._length = n_pseudo, pseudo_length
+    def __init__(
+        self,
+        sums: Array,
+        counts: Array,
+        n_pseudo: float = 0.0,
+        pseudo_length: float = 0.0,
+        *,
+        concentration: float | None = None,
+    ) -> None:
+        self.sums, self.counts = sums.copy(), counts.astype(np.float64)
+        self._n_pseudo, self._length, self._concentration = n_pseudo, pseudo_length, concentration
 
-    def loss(self, i: int, squares: Array) -> Array:
-        """Return the loss of log-likelihood (M,)."""
-        own = self._value(self.counts, self._squares)
-        joint = self._value(self.counts + self.counts[i], squares)
-        loss: Array = own + own[i] - joint - self._value(np.zeros(1), np.zeros(1))
-        return loss
+    def excess(self, i: int) -> Array:
+        """Return what joining part i with each part (M,) loses, beyond chance."""
+        n, dim = self.counts, self.sums.shape[1]
+        squares = np.einsum("md,md->m", self.sums, self.sums)
+        joint = np.maximum(squares + squares[i] + 2 * self.sums @ self.sums[i], 0)
+        own = self._value(n, squares)
+        nothing = self._value(np.zeros(1), np.zeros(1))
+        loss = own + own[i] - self._value(n + n[i], joint) - nothing
+        excess: Array = loss - chance_gain(n, n[i], dim)
+        return excess
+
+    def join(self, i: int, j: int) -> None:
+        """Add part j to part i; part j is not to be used any more."""
+        self.sums[i] += self.sums[j]
+        self.counts[i] += self.counts[j]
 
     def _value(self, n: Array, squares: Array) -> Array:
+        if self._concentration is not None:
+            along: Array = self._concentration * np.sqrt(squares)
+            return along
         total = n + self._n_pseudo
         sums = np.sqrt(squares) + self._n_pseudo * self._length
         lengths = np.divide(sums, total, out=np.zeros_like(total), where=total > 0)
-        value: Array = total * vmf.negentropy(np.minimum(lengths, 1 - 1e-12), self._dim)
+        value: Array = total * vmf.negentropy(np.minimum(lengths, 1 - 1e-12), self.sums.shape[1])
         return value
 
 

@@ -12,7 +12,6 @@ from ..distributions import vonmises_fisher as vmf
 from .chunks import Array, Chunk, DenseChunk, SparseChunk
 from .contracts import Family
 from .gradients import GradientsType, VonMisesFisherGradients
-from .merging import DirectionMerging, Merging
 from .products import tall_dot
 from .shares import DenseShares, HardShares, Scores, Shares
 from .statistics import Statistics
@@ -295,12 +294,14 @@ class VonMisesFisher(Family):
             pooled = pooled[:1]
         return self.components(directions, pooled, 1 - pooled)
 
-    def unions(self, stats: Statistics, components: DirectionalComponents, alive: Array) -> Merging:
+    def unions(
+        self, stats: Statistics, components: DirectionalComponents, alive: Array
+    ) -> DirectionUnions:
         """Return the sums of the components `alive`, ready to be joined."""
         counts = stats.counts[alive]
         sums = np.ascontiguousarray(stats.moments[0].T[alive])
         if self.tied:
-            return DirectionMerging(sums, counts, float(components.concentrations[0]))
+            return DirectionUnions(sums, counts, concentration=float(components.concentrations[0]))
         return DirectionUnions(sums, counts, self.prior_strength, self.prior_length)
 
     def distances(self, chunk: Chunk, centres: Array) -> Array:

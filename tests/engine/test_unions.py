@@ -102,15 +102,25 @@ def test_directions_lose_log_likelihood():
         assert_allclose(losses(unions, i, 5)[j], expected, rtol=1e-7)
 
 
-@pytest.mark.parametrize("make", ["directions", *TYPES, "tied"])
+def test_directions_of_one_concentration_lose_what_their_sums_lose():
+    parts = directions()
+    sums, counts = np.array([X.sum(axis=0) for X in parts]), np.array([len(X) for X in parts])
+    unions = DirectionUnions(sums, counts, concentration=9.0)
+    lengths, joint = np.linalg.norm(sums, axis=1), np.linalg.norm(sums[0] + sums[2])
+    assert_allclose(losses(unions, 0, 5)[2], 9 * (lengths[0] + lengths[2] - joint), rtol=1e-9)
+
+
+@pytest.mark.parametrize("make", ["directions", "one concentration", *TYPES, "tied"])
 def test_joined_parts_are_those_of_their_rows_together(make):
-    parts = directions() if make == "directions" else gaussian_parts()
+    parts = gaussian_parts() if make in ("tied", *TYPES) else directions()
     together = [np.vstack([parts[0], parts[1]]), parts[2]]
 
     def unions(parts):
         sums, counts = np.array([X.sum(axis=0) for X in parts]), np.array([len(X) for X in parts])
         if make == "directions":
             return DirectionUnions(sums, counts, 4.0, 0.5)
+        if make == "one concentration":
+            return DirectionUnions(sums, counts, concentration=9.0)
         if make == "tied":
             return EllipticalUnions.of_one_covariance(counts, sums / counts[:, None], np.eye(3))
         return elliptical(parts, make)
