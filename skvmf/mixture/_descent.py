@@ -101,7 +101,7 @@ class Descent:
 
     def _entropy(self) -> float:
         """Return the weighted entropy of the rows' shares."""
-        fitted = self.mixture._fitted
+        fitted = self.fitted
         entropies = np.empty(self._rows.n_rows)
 
         def write(shares: Shares, values: Array, span: slice) -> None:
@@ -112,8 +112,8 @@ class Descent:
         return float(self._rows.sampling_weights() @ entropies)
 
     def _statistics(self) -> Statistics:
-        mixture, fitted = self.mixture, self.mixture._fitted
-        model = _model(mixture, fitted.family)
+        fitted = self.fitted
+        model = _model(self.mixture, fitted)
         stats: Statistics = self._rows.fold(partial(model.expect, fitted.params))
         return stats
 
@@ -125,7 +125,7 @@ class Descent:
         self.nodes = self.nodes.copy()
         group = np.arange(K)
         alive = np.flatnonzero((stats.counts[:K] > 0) & (self.mixture.weights_[:K] > 0))
-        fitted = self.mixture._fitted
+        fitted = self.fitted
         centres = fitted.family.centres(fitted.params.components)
         for k in np.setdiff1d(np.arange(K), alive)[: K - n_groups]:  # they had left already
             nearest = alive[np.linalg.norm(centres[alive] - centres[k], axis=1).argmin()]
@@ -170,10 +170,11 @@ class Descent:
         mixture = clone(before).set_params(n_components=n_components)
         family, params = self._start(mixture, group, counts)
         params = replace(params, weights=mixture._weight_prior().lift(params.weights))
-        model = _model(mixture, family)
+        fitted = replace(before._fitted, family=family, params=params)
+        model = _model(mixture, fitted)
         result = run_em(model, rows, params, max_iter=_STEPS, tol=mixture.tol)
         self._keep_order(mixture, family, result.params)
-        fitted = mixture._finished(replace(before._fitted, family=family, params=result.params))
+        fitted = mixture._finished(replace(fitted, params=result.params))
         _take_features(mixture, before)
         mixture._publish(
             fitted, n_iter_=result.n_iter, converged_=False, lower_bound_=result.bounds[-1]
@@ -185,7 +186,7 @@ class Descent:
         K = len(self.nodes)
         share = self._share_in_groups(group)
         family = mixture._make_family(self._rows)
-        fitted = self.mixture._fitted
+        fitted = self.fitted
         largest = [int(np.argmax(np.where(group == k, counts[: len(group)], -1))) for k in range(K)]
         centres = fitted.family.centres(fitted.params.components)[largest]
         stats, about = partition_statistics(family, self._rows, centres, share)
@@ -199,8 +200,8 @@ class Descent:
 
     def _share_in_groups(self, group: Array) -> Any:
         """Return what shares a block out among the groups of this moment's components."""
-        mixture, fitted = self.mixture, self.mixture._fitted
-        model, posterior = _model(mixture, fitted.family), mixture._posterior()
+        mixture, fitted = self.mixture, self.fitted
+        model, posterior = _model(mixture, fitted), mixture._posterior()
         K = len(self.nodes)
         members = np.zeros((len(group), K))
         members[np.arange(len(group)), group] = 1
@@ -232,9 +233,9 @@ def refined(mixture: BaseMixture, fitted: FittedMixture, X: Any, sample_weight: 
     return best
 
 
-def _model(mixture: BaseMixture, family: Family) -> MixtureModel:
-    """Return the model that a fit of the mixture climbs."""
-    return mixture._model(family, mixture._weight_prior())
+def _model(mixture: BaseMixture, fitted: FittedMixture) -> MixtureModel:
+    """Return the model that the fit of a mixture has climbed."""
+    return mixture._model(fitted.family, mixture._weight_prior())
 
 
 def _take_features(mixture: BaseMixture, before: BaseMixture) -> None:
