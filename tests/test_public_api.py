@@ -45,6 +45,7 @@ MIXTURE_PARAMETERS = {
     "weight_concentration_prior": 1.0,
     "weight_floor": None,
     "flat_start": True,
+    "background": False,
     "n_init": 1,
     "init_params": "merging",
     "init_size": None,
@@ -126,6 +127,7 @@ POSITIONAL = {"n_components", "mixture", "estimator"}
 FIT_ATTRIBUTES = {"converged_", "n_iter_", "lower_bound_", "lower_bounds_"}
 MIXTURE_ATTRIBUTES = FIT_ATTRIBUTES | {
     "weights_",
+    "background_weight_",
     "means_",
     "labels_",
     "probabilities_",
@@ -134,11 +136,17 @@ MIXTURE_ATTRIBUTES = FIT_ATTRIBUTES | {
     "n_features_in_",
     "feature_names_in_",
 }
-GAUSSIAN_ATTRIBUTES = MIXTURE_ATTRIBUTES | {"covariances_", "precisions_", "precisions_cholesky_"}
+GAUSSIAN_ATTRIBUTES = MIXTURE_ATTRIBUTES | {
+    "background_bounds_",
+    "covariances_",
+    "precisions_",
+    "precisions_cholesky_",
+}
 ATTRIBUTES = {
     VonMisesFisherMixture: MIXTURE_ATTRIBUTES | {"mean_directions_", "concentrations_"},
     SparseGaussianMixture: GAUSSIAN_ATTRIBUTES,
-    StudentTMixture: MIXTURE_ATTRIBUTES | {"scale_matrices_", "degrees_of_freedom_"},
+    StudentTMixture: MIXTURE_ATTRIBUTES
+    | {"background_bounds_", "scale_matrices_", "degrees_of_freedom_"},
     RelativeGMM: GAUSSIAN_ATTRIBUTES | {"differences_", "path_"},
     FisherVectorTransformer: {
         "mixture_",
@@ -176,18 +184,40 @@ MIXTURE_METHODS = {
     "score_samples": ["X"],
 }
 GAUSSIAN_METHODS = MIXTURE_METHODS | {
-    "from_parameters": ["weights", "means", "covariances", "params"]
+    "from_parameters": [
+        "weights",
+        "means",
+        "covariances",
+        "background_weight",
+        "background_bounds",
+        "params",
+    ]
 }
 METHODS = {
     VonMisesFisherMixture: MIXTURE_METHODS
     | {
         "divergence": ["X"],
-        "from_parameters": ["weights", "means", "mean_directions", "concentrations", "params"],
+        "from_parameters": [
+            "weights",
+            "means",
+            "mean_directions",
+            "concentrations",
+            "background_weight",
+            "params",
+        ],
     },
     SparseGaussianMixture: GAUSSIAN_METHODS,
     StudentTMixture: MIXTURE_METHODS
     | {
-        "from_parameters": ["weights", "means", "scale_matrices", "degrees_of_freedom", "params"],
+        "from_parameters": [
+            "weights",
+            "means",
+            "scale_matrices",
+            "degrees_of_freedom",
+            "background_weight",
+            "background_bounds",
+            "params",
+        ],
     },
     RelativeGMM: GAUSSIAN_METHODS,
     FisherVectorTransformer: {
