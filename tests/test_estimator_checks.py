@@ -32,7 +32,8 @@ ESTIMATORS = [
     StudentTMixture(),
     StudentTMixture(n_components=2),
     VonMisesFisherMixture(background=True),
-    SparseGaussianMixture(n_components=2, background=True),
+    # The default prior takes a row off each component, and these checks have a few rows alone.
+    SparseGaussianMixture(n_components=2, background=True, weight_concentration_prior=1.0),
     StudentTMixture(background=True),
     RelativeGMM(background=True),
     RelativeGMM(n_components=1),
@@ -61,10 +62,12 @@ def expected_failures(estimator):
         if estimator.criterion == "held_out":
             failures["check_sample_weight_equivalence_on_dense_data"] = HELD_OUT
         return failures | expected_failures(estimator.estimator)
+    if estimator.background:
+        failures["check_sample_weight_equivalence_on_dense_data"] = RANDOM_START
     if isinstance(estimator, VonMisesFisherMixture):
         failures["check_estimator_sparse_array"] = CLASSIFIER_TAGS
         failures["check_estimator_sparse_matrix"] = CLASSIFIER_TAGS
-        if estimator.n_components > 1:
+        if estimator.n_components > 1 or estimator.background:
             failures["check_sample_weight_equivalence_on_sparse_data"] = RANDOM_START
             failures["check_sample_weight_equivalence_on_dense_data"] = RANDOM_START
     return failures

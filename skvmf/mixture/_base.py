@@ -67,6 +67,7 @@ class BaseMixture(
 
     _accept_sparse = False
     _unit_rows = False
+    background = False  # of an estimator that has no such parameter
 
     _parameter_constraints = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -218,9 +219,9 @@ class BaseMixture(
     def _make_family(self, rows: RowSource) -> Family:
         """Return the family for a fit on rows."""
 
-    @abstractmethod
     def _background(self, rows: RowSource, family: Any) -> Background:
-        """Return the background of a fit on rows."""
+        """Return the background of a fit on rows, in an estimator that has the parameter."""
+        raise NotImplementedError
 
     def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
         """Return the fitted attributes that follow from the parameters."""
