@@ -144,6 +144,7 @@ class BaseMixture(
                     probabilities_=shares,
                     **self._result_attributes(result, recorder),
                 )
+        self._look_over(fitted)
         if not result.converged and not result.stopped and self.max_iter > 0:
             best = "The fit" if warm else f"The best of {self.n_init} starts"
             warn(
@@ -244,6 +245,9 @@ class BaseMixture(
             "lower_bounds_": result.bounds,
             "lower_bound_": result.bounds[-1],
         }
+
+    def _look_over(self, fitted: FittedMixture) -> None:
+        """Warn of a fit that is not what a user wants."""
 
     def _finished(self, fitted: FittedMixture) -> FittedMixture:
         """Return the fit as it is published."""

@@ -19,6 +19,7 @@ from .._warnings import warn
 from ..distributions import vonmises_fisher as vmf
 from ..distributions._arguments import checked_array
 from ._base import BaseMixture
+from ._broad import broad_component
 from ._initialization import checked_means
 
 # Features up to which concentrations are a component's own, and by how many pseudo-rows a row
@@ -413,6 +414,20 @@ array-like, default='merging'
         means /= largest
         directions: Array = means / np.linalg.norm(means, axis=1, keepdims=True)
         return directions
+
+    def _look_over(self, fitted: FittedMixture) -> None:
+        """Warn where free concentrations let one broad component swallow rows of all kinds."""
+        if fitted.family.tied or fitted.family.dim <= _OWN_FEATURES:
+            return
+        found = broad_component(fitted.weights, fitted.params.components.concentrations)
+        if found is not None:
+            warn(
+                f"Component {found} is by far the broadest and holds {fitted.weights[found]:.0%} "
+                "of the rows, as happens with free concentrations in many dimensions. Unless there "
+                "is such a cluster, take concentration_type='tied' or a larger "
+                "concentration_prior; where the rows are outliers, background=True.",
+                UserWarning,
+            )
 
     def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
         components = fitted.params.components
