@@ -14,10 +14,11 @@ from .._engine.chunks import Array
 from .._engine.fitted import FittedMixture
 from .._engine.threads import workers
 from .._publish import all_or_nothing
-from .._sklearn import Interval, StrOptions, available_if, fit_context, safe_indexing
+from .._sklearn import Interval, StrOptions, fit_context, safe_indexing
 from .._version import stamp, unstamp
 from ..mixture._base import BaseMixture
 from ..mixture._descent import Descent, refined
+from ._best import BestPredictions, refitted
 from ._criteria import CRITERIA, slope_criterion
 from ._tree import make_linkage, parts_of_leaves
 
@@ -26,16 +27,7 @@ Step: TypeAlias = tuple[FittedMixture, Array, dict[str, float]]  # fit, nodes, m
 _EACH = 30  # steps are at most this part of what they start from
 
 
-def _refitted(path: "ComponentPath") -> bool:
-    """Whether there is a best estimator to ask; only the reason why not is raised."""
-    if not path.refit:
-        raise AttributeError(
-            "This ComponentPath has refit=False and so no best_estimator_. Set refit=True."
-        )
-    return True
-
-
-class ComponentPath(MetaEstimatorMixin, BaseEstimator):
+class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
     """Choose the number of components (clusters) of a mixture, and see their hierarchy.
 
     A mixture of `max_components` is fitted. Then the two components whose union loses least
@@ -149,8 +141,6 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
-    best_estimator_: BaseMixture
-
     def __init__(
         self,
         estimator: Any,
@@ -258,81 +248,9 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         labels : ndarray of shape (n_samples,)
             Component labels.
         """
-        _refitted(self)
+        refitted(self)
         labels: Array = self.fit(X, sample_weight=sample_weight).labels_
         return labels
-
-    @available_if(_refitted)
-    def predict(self, X: Any) -> Array:
-        """Return the best mixture's most probable component of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Component labels.
-        """
-        return self._best().predict(X)
-
-    @available_if(_refitted)
-    def predict_proba(self, X: Any) -> Array:
-        """Return the share of each row that each component of the best mixture has.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        resp : ndarray of shape (n_samples, best_n_components_)
-            Responsibilities.
-        """
-        return self._best().predict_proba(X)
-
-    @available_if(_refitted)
-    def score_samples(self, X: Any) -> Array:
-        """Return the log-density of the best mixture at each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-            Log-densities.
-        """
-        return self._best().score_samples(X)
-
-    @available_if(_refitted)
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the best mixture's weighted mean log-density of the rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        y : Ignored
-            Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights.
-
-        Returns
-        -------
-        log_likelihood : float
-            Mean log-density.
-        """
-        return self._best().score(X, sample_weight=sample_weight)
-
-    def _best(self) -> BaseMixture:
-        check_is_fitted(self)
-        return self.best_estimator_
 
     # The steps of a fit.
 
