@@ -182,6 +182,8 @@ class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
         ------
         ValueError
             If the data or a parameter cannot be used; the message says why.
+        TypeError
+            If the estimator is no mixture of skvmf.
         """
         first = self._first()
         X, sample_weight = indexable(X, sample_weight)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._engine.chunks import Array
 from ._axes import get_axes
 
+_COLOURS = [f"C{i}" for i in range(10) if i != 7]  # C7 is grey, and so is what is above them
 _LEAST = 1.0  # loss in nats below which heights are all drawn alike
 _MANY = 15  # numbers above which they stand upright
 _TOO_MANY = 60  # above which they are left out
@@ -205,7 +206,7 @@ class ComponentPathDisplay:
         order, x, heights = _layout(self.linkage)
         n_leaves, part, K = len(order), self._part_of_nodes(), len(self.best_nodes)
         place = np.argsort(np.argsort([x[:n_leaves][part[:n_leaves] == k].min() for k in range(K)]))
-        colours = [f"C{place[k] % 10}" if k >= 0 else "0.6" for k in part]
+        colours = [_COLOURS[place[k] % len(_COLOURS)] if k >= 0 else "0.6" for k in part]
         segments = []
         for i, (a, b) in enumerate(self.linkage[:, :2].astype(int)):
             top = heights[n_leaves + i]
