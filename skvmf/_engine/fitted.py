@@ -148,7 +148,11 @@ class FittedMixture:
     def log_likelihood(self, rows: RowSource) -> tuple[float, float]:
         """Return the weighted sum of log-densities, and of the weights of rows that count."""
         model = MixtureModel(
-            self.family, _DENSITY, ModifiedDirichlet(), FixedWeights(), background=self._log_density
+            self.family,
+            _DENSITY,
+            ModifiedDirichlet(),
+            FixedWeights(),
+            background=self.background_log_density,
         )
         with np.errstate(over="ignore"):
             total, weight = rows.fold(partial(model.evaluate, self.params))
@@ -158,9 +162,10 @@ class FittedMixture:
         """Return the log-densities of a block, the background's last."""
         with np.errstate(over="ignore"):  # of rows far away: the log-density is -inf
             scores: Scores = self.family.scores(chunk, self.params.components)
-        log_density = self._log_density
+        log_density = self.background_log_density
         return scores if log_density is None else scores.with_component(log_density)
 
     @property
-    def _log_density(self) -> float | None:
+    def background_log_density(self) -> float | None:
+        """The log-density of the background, at every row; None without one."""
         return None if self.background is None else self.background.log_density

@@ -235,7 +235,8 @@ def refined(mixture: BaseMixture, fitted: FittedMixture, X: Any, sample_weight: 
 
 def _model(mixture: BaseMixture, fitted: FittedMixture) -> MixtureModel:
     """Return the model that the fit of a mixture has climbed."""
-    return mixture._model(fitted.family, mixture._weight_prior())
+    model = mixture._model(fitted.family, mixture._weight_prior())
+    return replace(model, background=fitted.background_log_density)
 
 
 def _take_features(mixture: BaseMixture, before: BaseMixture) -> None:

@@ -69,6 +69,17 @@ def test_every_family_finds_the_number(name):
     assert_array_equal(path.predict(X), path.best_estimator_.labels_)
 
 
+def test_a_background_stays_beside_all_numbers_of_components():
+    X, y = sphere_blobs()
+    noise = np.random.default_rng(1).normal(size=(150, 8))
+    rows = np.vstack([X, noise / np.linalg.norm(noise, axis=1, keepdims=True)])
+    path = ComponentPath(VonMisesFisherMixture(background=True, random_state=0), max_components=10)
+    best = path.fit(rows).best_estimator_
+    assert path.best_n_components_ == 4
+    assert abs(best.background_weight_ - 150 / len(rows)) < 0.02
+    assert adjusted_rand_score(y, best.labels_[: len(X)]) > 0.95
+
+
 @pytest.mark.parametrize("criterion", ["slope", "bic", "icl", "held_out"])
 @pytest.mark.parametrize("K", [1, 2, 7])
 def test_every_criterion_finds_the_number(criterion, K):
