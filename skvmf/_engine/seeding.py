@@ -265,11 +265,10 @@ class Waves:
         labels, shortfalls = self._labels(params)
         own = labels >= 0
         if own.all():
-            plain: Array = weights * np.maximum(shortfalls - np.median(shortfalls), 0) ** 2
-            return plain
+            return weights * _squares(shortfalls - np.median(shortfalls))
         chances = np.where(own, weights, 0.0)
         if own.any():
-            chances *= np.maximum(shortfalls - np.median(shortfalls[own]), 0) ** 2
+            chances *= _squares(np.where(own, shortfalls - np.median(shortfalls[own]), 0.0))
         others = np.where(own, 0.0, weights)
         likely = min(1.0, float(np.count_nonzero(others)) / (SPACING * n_seeds))
         chances /= max(chances.sum(), _TINY)
@@ -284,3 +283,10 @@ class Waves:
             family, self.rows, centres, partial(share_labels, labels, M)
         )
         return stats
+
+
+def _squares(excess: Array) -> Array:
+    """Return the squares of what is positive, in parts of the largest: they are finite."""
+    positive = np.maximum(excess, 0)
+    squares: Array = (positive / (positive.max() or 1.0)) ** 2
+    return squares

@@ -433,6 +433,16 @@ def test_degenerate_data_is_fitted(case, solver):
         assert_allclose(mixture.weights_.sum(), 1)
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_heavy_rows_have_the_means_of_others(solver):
+    """A precision of 1e300 times a weight is no float; the weights' size does not matter."""
+    X = np.random.default_rng(0).normal(size=(2, 2))
+    options = dict(solver=solver, reg_covar=1e-300, random_state=0)
+    plain = RelativeGMM(2, **options).fit(X, sample_weight=[1.0, 1e-5])
+    heavy = RelativeGMM(2, **options).fit(X, sample_weight=[1e100, 1e95])
+    assert_allclose(heavy.means_, plain.means_, rtol=1e-12)
+
+
 @pytest.mark.parametrize("clearance", [0.0, 0.5])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_tied_starting_means_are_fitted(solver, clearance):
