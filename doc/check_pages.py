@@ -27,11 +27,13 @@ PAGES = [
     "user_guide/vonmises_fisher",
     "user_guide/modified_dirichlet",
     "user_guide/comparison",
+    "user_guide/number_of_components",
     "reproduction/grammar_priors",
 ]
 WIDTHS = [1200, 390]
 SEARCHES = {
-    "outliers": "migration",
+    "number of clusters": "number_of_components",
+    "outliers": "background",
     "memory-mapped": "performance",
     "load and save": "save_and_load",
 }

@@ -7,7 +7,9 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator as _BaseEstimator
 from sklearn.base import _fit_context
+from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if as _available_if
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -45,6 +47,12 @@ def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Me
     return decorate
 
 
+def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
+    """Decorate a method: it is there only where `check(estimator)` says so."""
+    decorate: Callable[[Method], Method] = _available_if(check)
+    return decorate
+
+
 def with_callbacks(method: Method) -> Method:
     """Decorate a fit: tear callbacks down after it, where scikit-learn has them."""
     decorated: Method = _with_callbacks(method)
@@ -73,8 +81,10 @@ __all__ = [
     "CallbackSupportMixin",
     "Interval",
     "StrOptions",
+    "available_if",
     "check_sample_weight",
     "fit_context",
+    "safe_indexing",
     "validate_data",
     "with_callbacks",
 ]

@@ -16,7 +16,7 @@ FLOORS = [
     {"distributions"},
     {"_engine"},
     {"mixture", "grammar"},
-    {"feature_extraction"},
+    {"feature_extraction", "model_selection"},
     {"datasets", "inspection", "plotting"},
     {"distributed", "neural"},
 ]

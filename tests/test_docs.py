@@ -221,7 +221,9 @@ def test_main_job_finds_three_collections(shared, tmp_path, monkeypatch, capsys)
     assert nmi >= 0.9
 
 
-@pytest.mark.parametrize("name", ["skvmf", "skvmf.grammar", "skvmf.neural"])
+@pytest.mark.parametrize(
+    "name", ["skvmf", "skvmf.grammar", "skvmf.model_selection", "skvmf.neural"]
+)
 def test_the_picture_of_an_estimator_links_to_its_page(name):
     module = load(name)
     classes = [getattr(module, item) for item in public_names(module)]

@@ -10,6 +10,7 @@ from skvmf import (
     StudentTMixture,
     VonMisesFisherMixture,
 )
+from skvmf.model_selection import ComponentPath
 
 RANDOM_START = (
     "a random start draws rows, and draws others from repeated than from weighted rows; "
@@ -20,6 +21,8 @@ CLASSIFIER_TAGS = (
     "estimator has none; our own tests fit and predict sparse data"
 )
 
+HELD_OUT = "rows are held out by drawing, and others are drawn from repeated than weighted rows"
+
 
 ESTIMATORS = [
     VonMisesFisherMixture(),
@@ -28,6 +31,11 @@ ESTIMATORS = [
     SparseGaussianMixture(n_components=2),
     StudentTMixture(),
     StudentTMixture(n_components=2),
+    VonMisesFisherMixture(background=True),
+    # The default prior takes a row off each component, and these checks have a few rows alone.
+    SparseGaussianMixture(n_components=2, background=True, weight_concentration_prior=1.0),
+    StudentTMixture(background=True),
+    RelativeGMM(background=True),
     RelativeGMM(n_components=1),
     RelativeGMM(),
     FisherVectorTransformer(),
@@ -35,6 +43,12 @@ ESTIMATORS = [
         SparseGaussianMixture(2, covariance_type="diag"),
         gradients=("means", "variances", "weights"),
         fit_on="tokens",
+    ),
+    ComponentPath(VonMisesFisherMixture(random_state=0), max_components=3),
+    ComponentPath(
+        SparseGaussianMixture(covariance_type="diag", random_state=0),
+        max_components=2,
+        criterion="held_out",
     ),
 ]
 
@@ -44,10 +58,16 @@ def expected_failures(estimator):
     failures = {}
     if isinstance(estimator, FisherVectorTransformer):
         return failures
+    if isinstance(estimator, ComponentPath):
+        if estimator.criterion == "held_out":
+            failures["check_sample_weight_equivalence_on_dense_data"] = HELD_OUT
+        return failures | expected_failures(estimator.estimator)
+    if estimator.background:
+        failures["check_sample_weight_equivalence_on_dense_data"] = RANDOM_START
     if isinstance(estimator, VonMisesFisherMixture):
         failures["check_estimator_sparse_array"] = CLASSIFIER_TAGS
         failures["check_estimator_sparse_matrix"] = CLASSIFIER_TAGS
-        if estimator.n_components > 1:
+        if estimator.n_components > 1 or estimator.background:
             failures["check_sample_weight_equivalence_on_sparse_data"] = RANDOM_START
             failures["check_sample_weight_equivalence_on_dense_data"] = RANDOM_START
     return failures

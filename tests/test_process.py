@@ -89,8 +89,10 @@ def test_memory_does_not_grow_with_rows_times_components(init, temperature):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_memory_of_a_sparse_fit_is_one_copy():
-    X = sparse.random_array((60_000, 3000), density=0.01, rng=0, format="csr")
-    K = 5
+    n, rng, K = 60_000, np.random.default_rng(0), 5
+    columns = 100 * np.arange(30) + rng.integers(100, size=(n, 30))
+    values, ends = rng.random(30 * n), 30 * np.arange(n + 1)
+    X = sparse.csr_array((values, columns.ravel(), ends), shape=(n, 3000))
     size = (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 2**20
     options = dict(init_params="random", max_iter=1, random_state=0)
     peak = peak_mib(lambda: VonMisesFisherMixture(K, **options).fit(X))

@@ -17,6 +17,7 @@ from skvmf import (
     VonMisesFisherMixture,
 )
 from skvmf.grammar import DependencyModelWithValence
+from skvmf.model_selection import ComponentPath
 
 NAMES = {
     "skvmf": """FisherVectorTransformer RelativeGMM SparseGaussianMixture StudentTMixture
@@ -33,7 +34,8 @@ NAMES = {
     "skvmf.inspection": """expected_gradient fisher_information park_ozeki_coordinates
         singularity_distances""",
     "skvmf.mixture": "RelativeGMM SparseGaussianMixture StudentTMixture VonMisesFisherMixture",
-    "skvmf.plotting": "DynamicsDisplay MixtureDisplay",
+    "skvmf.model_selection": "ComponentPath",
+    "skvmf.plotting": "ComponentPathDisplay DynamicsDisplay MixtureDisplay",
 }
 
 MIXTURE_PARAMETERS = {
@@ -43,6 +45,7 @@ MIXTURE_PARAMETERS = {
     "weight_concentration_prior": 1.0,
     "weight_floor": None,
     "flat_start": True,
+    "background": False,
     "n_init": 1,
     "init_params": "merging",
     "init_size": None,
@@ -94,6 +97,15 @@ PARAMETERS = {
         "norm": "l2",
         "random_state": None,
     },
+    ComponentPath: {
+        "estimator": inspect.Parameter.empty,
+        "max_components": 50,
+        "min_components": 1,
+        "criterion": "slope",
+        "validation_fraction": None,
+        "refit": True,
+        "random_state": None,
+    },
     DependencyModelWithValence: {
         "inference": "map",
         "init": "harmonic",
@@ -110,11 +122,12 @@ PARAMETERS = {
         "verbose_interval": 10,
     },
 }
-POSITIONAL = {"n_components", "mixture"}
+POSITIONAL = {"n_components", "mixture", "estimator"}
 
 FIT_ATTRIBUTES = {"converged_", "n_iter_", "lower_bound_", "lower_bounds_"}
 MIXTURE_ATTRIBUTES = FIT_ATTRIBUTES | {
     "weights_",
+    "background_weight_",
     "means_",
     "labels_",
     "probabilities_",
@@ -123,16 +136,35 @@ MIXTURE_ATTRIBUTES = FIT_ATTRIBUTES | {
     "n_features_in_",
     "feature_names_in_",
 }
-GAUSSIAN_ATTRIBUTES = MIXTURE_ATTRIBUTES | {"covariances_", "precisions_", "precisions_cholesky_"}
+GAUSSIAN_ATTRIBUTES = MIXTURE_ATTRIBUTES | {
+    "background_bounds_",
+    "covariances_",
+    "precisions_",
+    "precisions_cholesky_",
+}
 ATTRIBUTES = {
     VonMisesFisherMixture: MIXTURE_ATTRIBUTES | {"mean_directions_", "concentrations_"},
     SparseGaussianMixture: GAUSSIAN_ATTRIBUTES,
-    StudentTMixture: MIXTURE_ATTRIBUTES | {"scale_matrices_", "degrees_of_freedom_"},
+    StudentTMixture: MIXTURE_ATTRIBUTES
+    | {"background_bounds_", "scale_matrices_", "degrees_of_freedom_"},
     RelativeGMM: GAUSSIAN_ATTRIBUTES | {"differences_", "path_"},
     FisherVectorTransformer: {
         "mixture_",
         "embeddings_",
         "n_missing_embeddings_",
+        "n_features_in_",
+        "feature_names_in_",
+    },
+    ComponentPath: {
+        "best_estimator_",
+        "best_n_components_",
+        "best_index_",
+        "best_nodes_",
+        "results_",
+        "linkage_",
+        "leaf_labels_",
+        "leaf_weights_",
+        "labels_",
         "n_features_in_",
         "feature_names_in_",
     },
@@ -152,18 +184,40 @@ MIXTURE_METHODS = {
     "score_samples": ["X"],
 }
 GAUSSIAN_METHODS = MIXTURE_METHODS | {
-    "from_parameters": ["weights", "means", "covariances", "params"]
+    "from_parameters": [
+        "weights",
+        "means",
+        "covariances",
+        "background_weight",
+        "background_bounds",
+        "params",
+    ]
 }
 METHODS = {
     VonMisesFisherMixture: MIXTURE_METHODS
     | {
         "divergence": ["X"],
-        "from_parameters": ["weights", "means", "mean_directions", "concentrations", "params"],
+        "from_parameters": [
+            "weights",
+            "means",
+            "mean_directions",
+            "concentrations",
+            "background_weight",
+            "params",
+        ],
     },
     SparseGaussianMixture: GAUSSIAN_METHODS,
     StudentTMixture: MIXTURE_METHODS
     | {
-        "from_parameters": ["weights", "means", "scale_matrices", "degrees_of_freedom", "params"],
+        "from_parameters": [
+            "weights",
+            "means",
+            "scale_matrices",
+            "degrees_of_freedom",
+            "background_weight",
+            "background_bounds",
+            "params",
+        ],
     },
     RelativeGMM: GAUSSIAN_METHODS,
     FisherVectorTransformer: {
@@ -171,6 +225,15 @@ METHODS = {
         "fit_transform": ["X", "y", "fit_params"],
         "get_feature_names_out": ["input_features"],
         "transform": ["X"],
+    },
+    ComponentPath: {
+        "cut": ["n_components"],
+        "fit": ["X", "y", "sample_weight"],
+        "fit_predict": ["X", "y", "sample_weight"],
+        "predict": ["X"],
+        "predict_proba": ["X"],
+        "score": ["X", "y", "sample_weight"],
+        "score_samples": ["X"],
     },
     DependencyModelWithValence: {
         "fit": ["X", "y"],
@@ -217,6 +280,9 @@ def fitted(estimator):
     if estimator is FisherVectorTransformer:
         mixture = VonMisesFisherMixture(2, tol=1e9, random_state=0)
         return estimator(mixture, embeddings=np.eye(3, 4) + 0.1).fit(frame)
+    if estimator is ComponentPath:
+        mixture = VonMisesFisherMixture(tol=1e9, random_state=0)
+        return estimator(mixture, max_components=3).fit(frame)
     return estimator(random_state=0, tol=1e9).fit(frame)
 
 

@@ -19,7 +19,7 @@ PURPOSES = [
     "densities, entropies, samplers: public, checked, without state",
     "the loop and its four answers: NumPy in, NumPy out",
     "estimators, as scikit-learn has them",
-    "documents and images by the gradient of a mixture",
+    "what is made of mixtures: vectors of bags, paths over numbers of components",
     "data, insight and pictures, from what estimators publish",
     "what needs an optional package",
 ]

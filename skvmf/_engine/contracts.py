@@ -174,6 +174,17 @@ class Family(ABC):
         """
         return fresh
 
+    def unions(self, stats: Statistics, components: Any, alive: Array) -> Any:
+        """Return what tells how much is lost where two of the components `alive` become one.
+
+        It has `counts` (M,), ``excess(i)``, the log-likelihood (M,) lost beyond `chance_gain`
+        where part i is joined with each other, and ``join(i, j)``, which adds part j to part i.
+        Raises a ValueError where there is no such measure.
+        """
+        raise ValueError(
+            f"{type(self).__name__} components cannot be merged: the family has no `unions`."
+        )
+
     # What else a mixture says.
 
     @property

@@ -16,6 +16,7 @@ from .gaussian_products import GaussianComponents
 from .gradients import DiagonalGradients, GradientsType
 from .shares import Shares
 
+TINY = float(np.finfo(np.float64).tiny)  # variance below which floats lose their digits
 MAX_PAIRS_DIM = 64  # features beyond which all products of pairs no longer stay in the cache
 
 
@@ -539,7 +540,7 @@ def _precision_cholesky(covariance: Array) -> Array:
     except linalg.LinAlgError:
         return np.full((d, d), np.nan)
     rounding = 4 * d * np.finfo(float).eps * np.diagonal(covariance)
-    if (np.diagonal(lower) ** 2 <= rounding).any():
+    if (np.diagonal(lower) ** 2 <= np.maximum(rounding, TINY)).any():
         return np.full((d, d), np.nan)
     factor: Array = linalg.solve_triangular(lower, np.eye(d), lower=True, check_finite=False)
     return factor.T
@@ -553,7 +554,7 @@ def _between(shares: Array, means: Array) -> Array:
 
 
 def _inverse_root(variances: Array) -> Array:
-    positive = variances > 0
+    positive = variances >= TINY
     roots: Array = np.where(positive, 1 / np.sqrt(np.where(positive, variances, 1)), np.nan)
     return roots
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .background import FIRST_SHARE, Background, with_share
 from .chunks import Array, Chunk
 from .contracts import Posterior, RowSource
 from .mixture import LEAST, MixtureModel
@@ -21,28 +22,53 @@ _DENSITY = FenchelYoungPosterior()  # its values are the log-densities of the mi
 
 @dataclass(frozen=True)
 class FittedMixture:
-    """A family and its parameters; everything that estimators predict is asked here."""
+    """A family and its parameters; everything that estimators predict is asked here.
+
+    With a background the last of `params.weights` is its weight. It has no number and no
+    column among the K components: its rows have the label -1.
+    """
 
     family: Any  # a Family, and its estimator knows which
     params: Params
+    background: Background | None = None
+
+    @property
+    def n_components(self) -> int:
+        """The number of components, K."""
+        return len(self.params.weights) - (self.background is not None)
 
     @property
     def weights(self) -> Array:
-        """The weights, (K,)."""
-        return self.params.weights
+        """The weights of the components, (K,)."""
+        return self.params.weights[: self.n_components]
+
+    @property
+    def background_weight(self) -> float:
+        """The weight of the background."""
+        return 0.0 if self.background is None else float(self.params.weights[-1])
+
+    def weights_with(self, background: bool) -> Array:
+        """Return the weights with that of a background, or without, for a fit that goes on."""
+        if background == (self.background is not None):
+            return self.params.weights
+        if background:
+            return with_share(self.weights, FIRST_SHARE)
+        alone = self.weights if self.weights.any() else np.ones(self.n_components)
+        weights: Array = alone / alone.sum()
+        return weights
 
     def share(
         self, rows: RowSource, posterior: Posterior, write: Callable[[Shares, Array, slice], None]
     ) -> None:
         """Call ``write(shares, values, span)`` with the shares and values of each block.
 
-        Shares of a row add up to one, whatever its weight.
+        Shares of a row, and what the background has of it, add up to one, whatever its weight.
         """
 
         def work(chunk: Chunk, span: slice) -> None:
             ones = np.ones(len(chunk.weights))
-            shares, _, values = posterior.assign(self._scores(chunk), self.weights, ones)
-            write(shares, values, span)
+            shares, _, values = posterior.assign(self.scores(chunk), self.params.weights, ones)
+            write(shares.of_first(self.n_components), values, span)
 
         rows.for_each(work)
 
@@ -56,7 +82,7 @@ class FittedMixture:
         """
 
         def give(shares: Shares, values: Array, span: slice) -> None:
-            resp = dense_resp(shares, len(self.weights)).astype(rows.dtype, copy=False)
+            resp = dense_resp(shares, self.n_components).astype(rows.dtype, copy=False)
             resp[~rows.has_direction[span] | np.isneginf(values)] = self.weights
             write(resp, span)
 
@@ -65,28 +91,33 @@ class FittedMixture:
     def labels(self, rows: RowSource, posterior: Posterior) -> Array:
         """Return the component with the largest share of each row, (n,); ties go to the first.
 
-        What no component has a say about goes to the one with the largest weight.
+        What no component has a say about goes to the one with the largest weight; -1 is the
+        background.
         """
         labels = np.empty(rows.n_rows, dtype=np.int64)
 
         def write(chunk: Chunk, span: slice) -> None:
-            labels[span], _ = self._label(self._scores(chunk), rows.has_direction[span], posterior)
+            labels[span], _ = self._label(self.scores(chunk), rows.has_direction[span], posterior)
 
         rows.for_each(write)
         return labels
 
     def labels_and_shares(self, rows: RowSource, posterior: Posterior) -> tuple[Array, Array]:
-        """Return the labels of rows, and the share that each one's component has in it, (n,)."""
+        """Return the labels of rows, and the share that each one's component has in it, (n,).
+
+        That is 0 for a row of the background.
+        """
         labels = np.empty(rows.n_rows, dtype=np.int64)
         largest = np.empty(rows.n_rows, dtype=rows.dtype)
 
         def write(chunk: Chunk, span: slice) -> None:
-            scores, ones = self._scores(chunk), np.ones(len(chunk.weights))
+            scores, ones = self.scores(chunk), np.ones(len(chunk.weights))
             own, lost = self._label(scores, rows.has_direction[span], posterior)
-            shares, *_ = posterior.assign(scores, self.weights, ones)
-            resp = dense_resp(shares, len(self.weights))
+            shares, *_ = posterior.assign(scores, self.params.weights, ones)
+            resp = dense_resp(shares, len(self.params.weights))
             labels[span], largest[span] = own, resp[np.arange(len(own)), own]
             largest[span][lost] = self.weights.max()
+            largest[span][own == -1] = 0
 
         rows.for_each(write)
         return labels, largest
@@ -96,9 +127,10 @@ class FittedMixture:
     ) -> tuple[Array, Array]:
         """Return labels, and of which rows no component has a say; scores stay as they are."""
         ones = np.ones(len(has_direction))
-        labels, _, values = posterior.label(scores, self.weights, ones)
+        labels, _, values = posterior.label(scores, self.params.weights, ones)
         lost: Array = ~has_direction | np.isneginf(values)
-        labels[lost] = np.argmax(self.weights)
+        labels[lost] = np.argmax(self.params.weights)
+        labels[labels == self.n_components] = -1
         return labels, lost
 
     def log_densities(self, rows: RowSource) -> Array:
@@ -115,12 +147,25 @@ class FittedMixture:
 
     def log_likelihood(self, rows: RowSource) -> tuple[float, float]:
         """Return the weighted sum of log-densities, and of the weights of rows that count."""
-        model = MixtureModel(self.family, _DENSITY, ModifiedDirichlet(), FixedWeights())
+        model = MixtureModel(
+            self.family,
+            _DENSITY,
+            ModifiedDirichlet(),
+            FixedWeights(),
+            background=self.background_log_density,
+        )
         with np.errstate(over="ignore"):
             total, weight = rows.fold(partial(model.evaluate, self.params))
         return float(total), float(weight)
 
-    def _scores(self, chunk: Chunk) -> Scores:
+    def scores(self, chunk: Chunk) -> Scores:
+        """Return the log-densities of a block, the background's last."""
         with np.errstate(over="ignore"):  # of rows far away: the log-density is -inf
             scores: Scores = self.family.scores(chunk, self.params.components)
-        return scores
+        log_density = self.background_log_density
+        return scores if log_density is None else scores.with_component(log_density)
+
+    @property
+    def background_log_density(self) -> float | None:
+        """The log-density of the background, at every row; None without one."""
+        return None if self.background is None else self.background.log_density

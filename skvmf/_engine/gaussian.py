@@ -13,6 +13,7 @@ from .gradients import GradientsType
 from .products import feature_product
 from .shares import Scores, Shares
 from .statistics import Statistics
+from .unions import EllipticalUnions
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -62,7 +63,8 @@ class Gaussian(Family):
         cholesky = self.type.cholesky(covariances)
         log_det = np.broadcast_to(self.type.log_det(cholesky, self.dim), len(means))
         centre = means.mean(axis=0)
-        spread = self.type.spread(cholesky, means - centre)
+        with np.errstate(over="ignore", invalid="ignore"):  # inf and nan are not near
+            spread = self.type.spread(cholesky, means - centre)
         origins = np.tile(centre, (len(means), 1)) if spread < NEAR else means
         return GaussianComponents(means, covariances, cholesky, log_det, origins, spread)
 
@@ -201,6 +203,15 @@ class Gaussian(Family):
                 f"reg_covar (now {self.reg_covar}) or choose a simpler covariance_type."
             )
         return fresh
+
+    def unions(
+        self, stats: Statistics, components: GaussianComponents, alive: Array
+    ) -> EllipticalUnions:
+        """Return the components `alive`, ready to be joined."""
+        counts, means = stats.counts[alive], components.means[alive]
+        if self.type.shared:
+            return EllipticalUnions.of_one_covariance(counts, means, components.cholesky)
+        return EllipticalUnions(counts, means, components.covariances[alive])
 
     @property
     def gradients(self) -> GradientsType:

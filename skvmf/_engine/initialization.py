@@ -82,9 +82,13 @@ def partition_statistics(
 
 
 def share_labels(labels: Array, n_components: int, chunk: Chunk) -> tuple[Shares, Array]:
-    """Share a block out by the labels (n_samples,) of all rows."""
+    """Share a block out by the labels (n_samples,) of all rows; -1 is no component."""
     own = labels[chunk.start : chunk.start + len(chunk.weights)]
-    counts = np.bincount(own, weights=chunk.weights, minlength=n_components)
+    counts = np.bincount(own + 1, weights=chunk.weights, minlength=n_components + 1)[1:]
+    others = own < 0
+    if others.any():
+        own, factors = np.where(others, 0, own), np.where(others, 0.0, chunk.factors)
+        return HardShares(own, factors), counts
     return HardShares(own, chunk.factors), counts
 
 

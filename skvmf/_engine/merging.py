@@ -7,9 +7,10 @@ here), or large components would be cut while small neighbours are joined.
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri, xlogy
 
 from .chunks import Array
 
@@ -54,13 +55,47 @@ class Merging(ABC):
     def loss(self, i: int, squares: Array) -> Array:
         """Return the loss of log-likelihood, with the squared lengths (M,) of joint sums."""
 
+    @abstractmethod
+    def log_likelihoods(self) -> Array:
+        """Return the log-likelihood (M,) of the rows of each part under a component of its own."""
+
+    def excess_in(self, rest: "Rest") -> Array:
+        """Return what giving up each part (M,) to the rest of the rows loses, beyond chance.
+
+        Chance is the largest of so many halved chi-squares as there are rows (Laurent and
+        Massart, Annals of Statistics 28, 2000, lemma 1): a component that is put anywhere into
+        the rest gains nothing on average, and one that is fitted there so much.
+        """
+        n, others = self.counts, rest.count
+        apart = self.log_likelihoods() + xlogy(n, n) + xlogy(others, others)
+        together = n * rest.log_density + xlogy(n + others, n + others)
+        n_places = np.log(n.sum() + others)
+        excess: Array = apart - together - (np.sqrt(self._dim / 2) + np.sqrt(n_places)) ** 2
+        return excess
+
+
+@dataclass
+class Rest:
+    """So many rows that belong to no part, and their log-density, the same for all."""
+
+    count: float
+    log_density: float
+
 
 class DirectionMerging(Merging):
     """Directions of one concentration: kappa (|R_a| + |R_b| - |R_a + R_b|)."""
 
-    def __init__(self, sums: Array, counts: Array, concentration: float) -> None:
+    def __init__(
+        self, sums: Array, counts: Array, concentration: float, log_normalizer: float
+    ) -> None:
         super().__init__(sums, counts, sums.shape[1])
-        self._concentration = concentration
+        self._concentration, self._log_normalizer = concentration, log_normalizer
+
+    def log_likelihoods(self) -> Array:
+        """Return the log-likelihood of each part (M,)."""
+        along = self._concentration * np.sqrt(self._squares)
+        likelihoods: Array = along + self.counts * self._log_normalizer
+        return likelihoods
 
     def loss(self, i: int, squares: Array) -> Array:
         """Return the loss of log-likelihood (M,)."""
@@ -102,6 +137,15 @@ class BallMerging(Merging):
         loss: Array = joint - own - own[i] + extra
         return loss
 
+    def log_likelihoods(self) -> Array:
+        """Return the log-likelihood of each part (M,)."""
+        scatter = np.maximum(self.second - self._squares / self.counts, 0)
+        pseudo = self._n_pseudo * self._dim * self.pooled
+        variances = (scatter + pseudo) / ((self.counts + self._n_pseudo) * self._dim)
+        constants = self.counts * self._dim * np.log(2 * np.pi * variances)
+        likelihoods: Array = -0.5 * (constants + scatter / variances)
+        return likelihoods
+
     def _cost(self, n: Array, second: Array, squares: Array) -> Array:
         """Return minus the log-likelihood of parts, up to what all unions have in common."""
         d, n_pseudo = self._dim, self._n_pseudo
@@ -125,8 +169,11 @@ def chance_gain(a: Array, b: Array, dim: int) -> Array:
     return gain
 
 
-def merge(parts: Merging, n_parts: int) -> Array:
-    """Join parts until there are so many; return which are left, in ascending order."""
+def merge(parts: Merging, n_parts: int, rest: Rest | None = None) -> Array:
+    """Join parts until there are so many; return which are left, in ascending order.
+
+    Where there is a rest a part that is no more than chance is given up to it instead.
+    """
     M = len(parts.counts)
     alive = np.ones(M, dtype=bool)
     best, nearest = np.full(M, np.inf), np.zeros(M, dtype=np.intp)
@@ -138,9 +185,24 @@ def merge(parts: Merging, n_parts: int) -> Array:
         best[i] = excess[nearest[i]]
         return excess
 
+    def given_up() -> int | None:
+        """Return a part that the rest has as well, once no two are one cut by chance."""
+        if rest is None or best.min() < 0:
+            return None
+        excess = np.where(alive, parts.excess_in(rest), np.inf)
+        i = int(excess.argmin())
+        return i if excess[i] < 0 else None
+
     for i in range(M):
         look(i)
     for _ in range(M - n_parts):
+        lost = given_up()
+        if rest is not None and lost is not None:
+            rest.count += float(parts.counts[lost])
+            alive[lost], best[lost] = False, np.inf
+            for k in np.flatnonzero(alive & (nearest == lost)):
+                look(int(k))
+            continue
         i = int(best.argmin())
         j = int(nearest[i])
         parts.join(i, j)

@@ -10,6 +10,7 @@ from .shares import Scores
 from .statistics import Params, Statistics
 from .updates import ClosedForm
 
+_LARGEST = float(np.finfo(np.float64).max)
 _RESTS = 1 + 1e-9  # times the floor, up to which a weight is on it
 LEAST = -1e270  # log-density below which rows are all as unlikely; sums of it are finite
 
@@ -75,10 +76,13 @@ class MixtureModel:
         return np.array([total, chunk.weights.sum()])
 
     def lower_bound(self, stats: Statistics, params: Params) -> float:
-        """Return the penalised value of the parameters per unit of sample weight."""
+        """Return the penalised value of the parameters per unit of sample weight.
+
+        It is finite, by as much as a prior outweighs the rows.
+        """
         log_prior = self.weight_prior.log_density(params.weights)
         log_prior += self.family.log_prior(params.components)
-        return (stats.value + log_prior) / stats.total
+        return min(max((stats.value + log_prior) / stats.total, -_LARGEST), _LARGEST)
 
     def comparable(self, before: Params, after: Params) -> bool:
         """Whether the step from before to after moved, re-seeded or pruned no component."""

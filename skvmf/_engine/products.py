@@ -42,14 +42,18 @@ def tiles(n: int, size: int = TILE) -> list[slice]:
 
 
 def feature_product(features: Callable[..., None], X: Array, origin: Array, matrix: Array) -> Array:
-    """Return features of the rows about an origin times a matrix, by tiles."""
+    """Return features of the rows about an origin times a matrix, by tiles.
+
+    A product beyond the largest float is infinite.
+    """
     product = np.empty((len(X), matrix.shape[1]))
     n_rows = tile_rows(matrix.size, TILE)
     values = np.empty((n_rows, len(matrix)))
     for tile in tiles(len(X), n_rows):
         n = tile.stop - tile.start
         features(X[tile], origin, values)
-        np.dot(values[:n], matrix, out=product[tile])
+        with np.errstate(over="ignore"):
+            np.dot(values[:n], matrix, out=product[tile])
     return product
 
 

@@ -27,14 +27,14 @@ MAX_HALVINGS = 1100  # from the largest to the smallest float
 
 @dataclass(frozen=True)
 class MeanObjective:
-    """What depends on the means: -sum_k (m_k - mu_k)' N_k P_k (m_k - mu_k) / 2.
+    """What depends on the means: -sum_k (m_k - mu_k)' N_k P_k (m_k - mu_k) / 2 N.
 
     Parameters
     ----------
     best : ndarray of shape (K, d)
         The weighted means m_k of the rows.
     precisions : ndarray of shape (K, d, d) or (K, d)
-        Counts times precisions N_k P_k, or their diagonals.
+        Shares of the weight times precisions N_k P_k / N, or their diagonals.
     """
 
     best: Array
@@ -55,8 +55,8 @@ class MeanObjective:
 def objective(family: Gaussian, stats: Statistics, components: GaussianComponents) -> MeanObjective:
     """Return the objective of the means for the covariances of the components."""
     precisions = family.type.each_precision(components.cholesky, *components.means.shape)
-    counts = stats.counts.reshape((-1,) + (1,) * (precisions.ndim - 1))
-    return MeanObjective(family.sample_means(stats, components), counts * precisions)
+    shares = (stats.counts / stats.total).reshape((-1,) + (1,) * (precisions.ndim - 1))
+    return MeanObjective(family.sample_means(stats, components), shares * precisions)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class MeanUpdate(Update):
         target = objective(family, stats, components)
         own = MeanObjective(target.best[alive], target.precisions[alive])
         means = components.means.copy()
-        means[alive] = self.move(own, means[alive], stats.total)
+        means[alive] = self.move(own, means[alive])
         means = self.coordinates.keep_order(means, alive)
         fresh, broken = family.maximize(stats, components, means)
         if broken.any():  # these are back where they were
@@ -93,8 +93,8 @@ class MeanUpdate(Update):
         return family.components(means, fresh.covariances)
 
     @abstractmethod
-    def move(self, target: MeanObjective, means: Array, total: float) -> Array:
-        """Return better means (K, d); `total` is the sum of the rows' weights."""
+    def move(self, target: MeanObjective, means: Array) -> Array:
+        """Return better means (K, d)."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class RelativeEM(MeanUpdate):
 
     coordinates: RelativeCoordinates
 
-    def move(self, target: MeanObjective, means: Array, total: float) -> Array:
+    def move(self, target: MeanObjective, means: Array) -> Array:
         """Return the best means that have the clearance."""
         feature = self.coordinates.feature
         columns = np.array([_covariance_column(P, feature) for P in target.precisions])
@@ -133,7 +133,7 @@ class RelativeECM(MeanUpdate):
 
     coordinates: RelativeCoordinates
 
-    def move(self, target: MeanObjective, means: Array, total: float) -> Array:
+    def move(self, target: MeanObjective, means: Array) -> Array:
         """Return means after one conditional maximum each over the reference and the gaps."""
         feature, clearance = self.coordinates.feature, self.coordinates.clearance
         moved = means.copy()
@@ -159,11 +159,11 @@ class GradientStep(MeanUpdate):
 
     learning_rate: float
 
-    def move(self, target: MeanObjective, means: Array, total: float) -> Array:
+    def move(self, target: MeanObjective, means: Array) -> Array:
         """Return means after one step."""
         here = self.coordinates.from_means(means)
         gradient = self.coordinates.pull_back(here, target.gradient(means))
-        rate, value = self.learning_rate / total, target.value(means)
+        rate, value = self.learning_rate, target.value(means)
         with np.errstate(over="ignore", invalid="ignore"):
             for _ in range(MAX_HALVINGS):
                 moved = self.coordinates.to_means(here + rate * gradient)

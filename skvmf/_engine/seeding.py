@@ -8,17 +8,18 @@ Neural Computation 12, 2000) and breathing k-means (Fritzke, 2020).
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from .background import FIRST_SHARE, with_share
 from .chunks import Array, Chunk
 from .contracts import Family, RowSource
 from .em import OnIteration, ignore
 from .initialization import partition_statistics, share_labels
-from .merging import GRAM_PARTS, Merging, merge
+from .merging import GRAM_PARTS, Merging, Rest, merge
 from .mixture import MixtureModel
 from .posterior import FenchelYoungPosterior
 from .priors import ModifiedDirichlet
@@ -30,6 +31,10 @@ MORE = 2  # times as many are added by a wave
 STEPS = 3  # of EM before components are merged, and after
 WAVES = 4  # of further seeds, at most
 ENOUGH = 1e-2  # gain of the bound below which no further wave is made
+BESIDE = 2  # times as many seeds for a wave where half of them come from a background
+SPACING = 4  # rows of a background for each seed of a wave, at least
+MOST = 0.99  # of the rows that a background begins with
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 class Seeding(ABC):
@@ -73,11 +78,14 @@ class Waves:
         The sample.
     n_components : int
         How many components are to be left.
+    background : float or None
+        The log-density of what rows may belong to beside components; its weight is the last.
     """
 
     seeding: Seeding
     rows: RowSource
     n_components: int
+    background: float | None = None
 
     def run(self, rng: np.random.Generator, watch: OnIteration = ignore) -> tuple[Params, float]:
         """Return parameters of `n_components` components, and their bound on the sample.
@@ -89,11 +97,14 @@ class Waves:
         params, bound = self._settled(params)
         bounds = [bound]
         stop = watch(0, bounds, params)
-        while not stop and len(bounds) <= WAVES and self._n_drawable > 2 * K > 2:
-            chances = weights * np.maximum(self._misfit(params), 0) ** 2
+        beside = self.background is not None
+        n_seeds, goes_on = MORE * K * (BESIDE if beside else 1), K > 1 or beside
+        while goes_on and not stop and len(bounds) <= WAVES and self._n_drawable > 2 * K:
+            chances = self._chances(params, n_seeds)
             if not chances.any():
                 break
-            more, bound = self._settled(self._extended(params, self._draw(chances, MORE * K, rng)))
+            seeds = self._draw(chances, n_seeds, rng)
+            more, bound = self._settled(self._extended(params, seeds))
             gain = bound - bounds[-1]
             if gain > 0:
                 params = more
@@ -108,8 +119,8 @@ class Waves:
         return int(np.count_nonzero(self.rows.sampling_weights()))
 
     def _n_first(self) -> int:
-        K = self.n_components
-        return min(FIRST * K, max(2 * K, GRAM_PARTS))
+        K, least = self.n_components, 0 if self.background is None else BESIDE * FIRST
+        return max(min(FIRST * K, max(2 * K, GRAM_PARTS)), least)
 
     def _draw(self, weights: Array, size: int, rng: np.random.Generator) -> Array:
         """Draw rows (m, d) by weight, without putting back."""
@@ -122,24 +133,28 @@ class Waves:
 
     def _first(self, points: Array) -> Params:
         """Return components at points, of the size of the parts that are nearest to them."""
-        params = _equal(self.seeding.at(points), len(points))
+        M = len(points)
+        params = self._params(np.ones(M), self.seeding.at(points), 0.0)
         stats = self._by_label(params)
         kept = np.flatnonzero(stats.counts > 0)
         parts = self.seeding.merging(stats, kept, params.components)
         like = self.seeding.fitted(parts, np.arange(len(kept)))
-        return _equal(self.seeding.at(points, like), len(points))
+        return self._params(np.ones(M), self.seeding.at(points, like), FIRST_SHARE)
 
     def _extended(self, params: Params, points: Array) -> Params:
-        more = self.seeding.at(points, params.components)
+        more, K = self.seeding.at(points, params.components), self.n_components
         components = self.seeding.joined(params.components, more)
-        weights = np.append(params.weights, np.full(len(points), 1 / self.n_components))
-        return Params.first(weights / weights.sum(), components)
+        weights = np.append(params.weights[:K], np.full(len(points), 1 / K))
+        return self._params(weights, components, params.weights[-1])
 
     def _settled(self, params: Params) -> tuple[Params, float]:
         """Return what some steps, merging and some steps more make of components."""
-        for _ in range(STEPS):
+        params = self._gathered(params)
+        for _ in range(STEPS - 1):
             params, _ = self._step(params)
         stats = self._by_label(params)
+        if not stats.counts.any():  # the background has every row
+            stats = self._without_background()._by_label(self._alone(params))
         K = self.n_components
         one_row = 1.0001 * self.rows.total_weight / self._n_drawable
         kept = np.flatnonzero(stats.counts > one_row)
@@ -147,61 +162,122 @@ class Waves:
             kept = np.sort(np.argsort(-stats.counts, kind="stable")[:K])
             kept = kept[stats.counts[kept] > 0]
         parts = self.seeding.merging(stats, kept, params.components)
-        left = merge(parts, min(K, len(kept)))
-        weights = parts.counts[left] / parts.counts[left].sum()
-        params = self._filled(Params.first(weights, self.seeding.fitted(parts, left)))
+        rest = self._rest(stats, kept)
+        left = merge(parts, min(K, len(kept)), rest)
+        share = 0.0 if rest is None else max(rest.count / stats.total, params.weights[-1])
+        share = min(share, MOST)
+        found = self._filled(parts.counts[left], self.seeding.fitted(parts, left))
+        params = self._params(*found, share)
         for _ in range(STEPS):
             params, bound = self._step(params)
         return params, bound
 
-    def _filled(self, params: Params) -> Params:
+    def _filled(self, weights: Array, components: Any) -> tuple[Array, Any]:
         """Add components without rows where rows are too few or too much alike for all."""
-        missing = self.n_components - len(params.weights)
+        missing = self.n_components - len(weights)
         if missing == 0:
-            return params
+            return weights, components
         row = np.argmax(self.rows.sampling_weights() > 0)
         points = self.rows.take(np.full(missing, row))
-        more = self.seeding.at(points, params.components)
-        components = self.seeding.joined(params.components, more)
-        return Params.first(np.append(params.weights, np.zeros(missing)), components)
+        more = self.seeding.at(points, components)
+        return np.append(weights, np.zeros(missing)), self.seeding.joined(components, more)
 
     def _step(self, params: Params) -> tuple[Params, float]:
         """Return parameters after a step of EM, and the bound of those before."""
-        model = self._model()
-        stats = self.rows.fold(partial(model.expect, params))
-        components, _ = self.seeding.family.maximize(stats, params.components)
+        stats = self.rows.fold(partial(self.model.expect, params))
+        own = stats.of_first(self._n_components(params))
+        components, _ = self.seeding.family.maximize(own, params.components)
         weights = stats.counts / stats.counts.sum()
-        return Params.first(weights, components), model.lower_bound(stats, params)
+        return Params.first(weights, components), self.model.lower_bound(stats, params)
 
-    def _model(self) -> MixtureModel:
-        flat = ModifiedDirichlet()
-        return MixtureModel(self.seeding.family, FenchelYoungPosterior(), flat, FixedWeights())
+    def _gathered(self, params: Params) -> Params:
+        """Return parameters after a step of EM among the components alone.
+
+        A component at a single row is too far from the others to win them from a background.
+        """
+        if self.background is None:
+            return self._step(params)[0]
+        found, _ = self._without_background()._step(self._alone(params))
+        return self._params(found.weights, found.components, params.weights[-1])
+
+    def _without_background(self) -> "Waves":
+        return replace(self, background=None)
+
+    def _alone(self, params: Params) -> Params:
+        weights = params.weights[: self._n_components(params)]
+        return Params.first(weights / weights.sum(), params.components)
+
+    @property
+    def model(self) -> MixtureModel:
+        """The model that the steps climb."""
+        family, posterior = self.seeding.family, FenchelYoungPosterior()
+        return MixtureModel(
+            family, posterior, ModifiedDirichlet(), FixedWeights(), background=self.background
+        )
+
+    def _params(self, weights: Array, components: Any, share: float) -> Params:
+        """Return parameters with weights in these proportions, and a share for the background."""
+        weights = weights / weights.sum()
+        return Params.first(
+            weights if self.background is None else with_share(weights, share), components
+        )
+
+    def _n_components(self, params: Params) -> int:
+        return len(params.weights) - (self.background is not None)
+
+    def _rest(self, stats: Statistics, kept: Array) -> Rest | None:
+        """Return the rows of the background, and of what is too small to be kept."""
+        if self.background is None:
+            return None
+        return Rest(float(stats.total - stats.counts[kept].sum()), self.background)
 
     def _labels(self, params: Params) -> tuple[Array, Array]:
-        """Return the component of each row, and how far its density there is below the peak."""
+        """Return the component of each row, and how far its density there is below the peak.
+
+        The label of the background is -1, and its peak everywhere.
+        """
         labels = np.empty(self.rows.n_rows, dtype=np.int32)
         shortfalls = np.empty(self.rows.n_rows)
-        posterior, model = FenchelYoungPosterior(temperature=0), self._model()
+        posterior, model = FenchelYoungPosterior(temperature=0), self.model
+        peaks, K = self.seeding.peaks(params.components), self._n_components(params)
+        if self.background is not None:
+            peaks = np.append(peaks, self.background)
         with np.errstate(divide="ignore"):
-            offsets = np.log(params.weights) + self.seeding.peaks(params.components)
+            offsets = np.log(params.weights) + peaks
 
         def write(chunk: Chunk, span: slice) -> None:
             scores = model.scores(params, chunk)
             labels[span], _, values = posterior.label(scores, params.weights, chunk.weights)
             shortfalls[span] = offsets[labels[span]] - values
+            labels[span][labels[span] == K] = -1
 
         self.rows.for_each(write)
         return labels, shortfalls
 
-    def _misfit(self, params: Params) -> Array:
-        """Return by how much rows are explained worse than half of the rows are, (n,)."""
-        _, shortfalls = self._labels(params)
-        misfit: Array = shortfalls - np.median(shortfalls)
-        return misfit
+    def _chances(self, params: Params, n_seeds: int) -> Array:
+        """Return the chances (n,) of rows to be seeds: by how much they are explained worse.
+
+        That is, than half of the rows are, squared. Rows of the background, where whole
+        components may lie hidden, have as much of a chance together as all others, or so much
+        that one in some of them is drawn: among seeds alone none would have a row to itself.
+        """
+        weights = self.rows.sampling_weights().astype(np.float64)
+        labels, shortfalls = self._labels(params)
+        own = labels >= 0
+        if own.all():
+            return weights * _squares(shortfalls - np.median(shortfalls))
+        chances = np.where(own, weights, 0.0)
+        if own.any():
+            chances *= _squares(np.where(own, shortfalls - np.median(shortfalls[own]), 0.0))
+        others = np.where(own, 0.0, weights)
+        likely = min(1.0, float(np.count_nonzero(others)) / (SPACING * n_seeds))
+        chances /= max(chances.sum(), _TINY)
+        chances += likely * others / max(others.sum(), _TINY)
+        return chances
 
     def _by_label(self, params: Params) -> Statistics:
         labels, _ = self._labels(params)
-        family, M = self.seeding.family, len(params.weights)
+        family, M = self.seeding.family, self._n_components(params)
         centres = family.centres(params.components)
         stats, _ = partition_statistics(
             family, self.rows, centres, partial(share_labels, labels, M)
@@ -209,5 +285,8 @@ class Waves:
         return stats
 
 
-def _equal(components: Any, n_components: int) -> Params:
-    return Params.first(np.full(n_components, 1 / n_components), components)
+def _squares(excess: Array) -> Array:
+    """Return the squares of what is positive, in parts of the largest: they are finite."""
+    positive = np.maximum(excess, 0)
+    squares: Array = (positive / (positive.max() or 1.0)) ** 2
+    return squares

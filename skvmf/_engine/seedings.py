@@ -50,7 +50,12 @@ class DirectionSeeding(Seeding):
     ) -> DirectionMerging:
         """Return the sums of the rows of each part."""
         sums = np.ascontiguousarray(stats.moments[0].T[kept])
-        return DirectionMerging(sums, stats.counts[kept], float(components.concentrations[0]))
+        return DirectionMerging(
+            sums,
+            stats.counts[kept],
+            float(components.concentrations[0]),
+            float(components.log_normalizers[0]),
+        )
 
     def fitted(self, parts: Merging, left: Array) -> DirectionalComponents:
         """Return the components of the parts, with their pooled resultant length."""

@@ -29,6 +29,7 @@ from .gaussian import Gaussian
 from .gaussian_products import GaussianComponents
 from .shares import DenseShares, Scores, Shares
 from .statistics import Statistics
+from .unions import EllipticalUnions
 
 KNOWN = (1e-3, 1e100)  # degrees of freedom that may be given; the last are a Gaussian's
 ESTIMATED = (0.1, 1e6)  # that are looked for
@@ -186,6 +187,12 @@ class StudentT(Family):
         assert isinstance(fresh, StudentT)
         self.gaussian.refreshed(fresh.gaussian)
         return fresh
+
+    def unions(
+        self, stats: Statistics, components: StudentTComponents, alive: Array
+    ) -> EllipticalUnions:
+        """Return the components `alive`, by their scale matrices, ready to be joined."""
+        return self.gaussian.unions(stats, components, alive)
 
     def adopted(self, components: StudentTComponents) -> StudentTComponents:
         """Return components of another fit with degrees of freedom that are this family's."""

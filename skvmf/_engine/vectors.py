@@ -43,9 +43,16 @@ class VectorModel:
         return gradients.names
 
     def gradients(self, *, tangent: bool) -> Gradients:
-        """Return the gradients in the parameters, in directions along the sphere if `tangent`."""
-        made: Gradients = self.fitted.family.gradients(
-            self.fitted.weights, self.fitted.params.components, tangent=tangent
+        """Return the gradients in the parameters, in directions along the sphere if `tangent`.
+
+        What the background has of vectors counts nothing: weights are those of the components
+        among themselves.
+        """
+        fitted, weights = self.fitted, self.fitted.weights
+        if fitted.background is not None:
+            weights = weights / max(weights.sum(), np.finfo(np.float64).tiny)
+        made: Gradients = fitted.family.gradients(
+            weights, fitted.params.components, tangent=tangent
         )
         return made
 
@@ -66,15 +73,16 @@ class VectorModel:
 
     def _share_part(self, numbers: Array | None, part: Array, found: "_Found") -> None:
         """Share out some rows, with their numbers in the table; None is all of it."""
-        family, params = self.fitted.family, self.fitted.params
+        fitted, K = self.fitted, self.fitted.n_components
 
         def write(chunk: DenseChunk, span: slice) -> None:
             mine = span if numbers is None else numbers[span]
-            with np.errstate(over="ignore"):
-                scores = family.scores(chunk, params.components)
-            shares, _, values = self.posterior.assign(scores, params.weights, chunk.weights)
-            resp = dense_resp(shares, len(params.weights))
-            resp[np.isneginf(values)] = params.weights  # no component has a say
+            shares, _, values = self.posterior.assign(
+                fitted.scores(chunk), fitted.params.weights, chunk.weights
+            )
+            shares = shares.of_first(K)
+            resp = dense_resp(shares, K)
+            resp[np.isneginf(values)] = fitted.weights  # no component has a say
             if isinstance(shares, DenseShares) and shares.denser_than(PACK):
                 found.dense[mine] = resp
                 found.any_dense = True

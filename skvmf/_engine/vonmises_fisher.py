@@ -1,6 +1,7 @@
 """The von Mises-Fisher family: what a component on the unit sphere is."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -14,10 +15,12 @@ from .gradients import GradientsType, VonMisesFisherGradients
 from .products import tall_dot
 from .shares import DenseShares, HardShares, Scores, Shares
 from .statistics import Statistics
+from .unions import DirectionUnions
 
 # Densities of shares below which visiting the positive ones alone is cheaper than a product.
 PACK_DENSE, PACK_SPARSE = 1 / 8, 1 / 32
 MAX_CONCENTRATION = 1e12  # of fitted and given components
+ROUNDING = 1e-6  # mean resultant length that is none: of float32 rows more may be rounding
 CHORD_CONCENTRATION = 4e5  # from which kappa times the rounding of a cosine is felt
 
 
@@ -26,8 +29,9 @@ class DirectionalComponents:
     """K von Mises-Fisher components, and the arrays derived from them once a step.
 
     `directions` (d, K) are unit columns; `lengths` (K,) and `complements` (K,) are the mean
-    resultant length r and 1 - r; log p = kappa m.x + `log_normalizers`. Float32 rows are
-    scored in float64 where `in_float64`. DirectionalComponents `by_chords` (K, boolean) are so
+    resultant length r and 1 - r; log p = kappa m.x + `log_normalizers` = `peaks` -
+    kappa (1 - m.x), where the peaks lose nothing to a large kappa. Float32 rows are scored
+    in float64 where `in_float64`. DirectionalComponents `by_chords` (K, boolean) are so
     concentrated that 1 - m.x is taken from the chord between row and direction; `origins`
     (K, d) are their directions, with nan for other components, or None where there are none.
     """
@@ -37,6 +41,7 @@ class DirectionalComponents:
     complements: Array
     concentrations: Array
     log_normalizers: Array
+    peaks: Array
     in_float64: bool
     by_chords: Array
     origins: Array | None
@@ -76,16 +81,19 @@ class VonMisesFisher(Family):
         kappa = np.broadcast_to(kappa, directions.shape[1]).copy()
         if self.method in ("exact", "newton"):
             log_partition = vmf.log_partition(kappa, self.dim)
+            deficit = vmf.log_partition_deficit(kappa, self.dim)
         else:
             psi = vmf.negentropy(lengths, self.dim, complement=complements, method=self.method)
-            log_partition = kappa * lengths - psi
+            log_partition, deficit = kappa * lengths - psi, kappa * complements + psi
+        log_area = vmf.log_sphere_area(self.dim)
         largest, by_chords = kappa.max(), kappa > CHORD_CONCENTRATION
         return DirectionalComponents(
             np.ascontiguousarray(directions),
             np.broadcast_to(lengths, kappa.shape).copy(),
             np.broadcast_to(complements, kappa.shape).copy(),
             kappa,
-            -log_partition - vmf.log_sphere_area(self.dim),
+            -log_partition - log_area,
+            deficit - log_area,
             in_float64=bool(largest > min(16_000, 84 * (self.dim - 1))),
             by_chords=by_chords,
             origins=np.where(by_chords[:, None], directions.T, np.nan) if by_chords.any() else None,
@@ -158,7 +166,7 @@ class VonMisesFisher(Family):
         tight = kappa[by_chords]
         cosines = products[:, by_chords] / tight
         products[:, by_chords] = -tight * _shortfalls(chunk, components, cosines)
-        return Scores(products, bias + np.where(by_chords, kappa, 0.0))
+        return Scores(products, np.where(by_chords, components.peaks, bias))
 
     def moments(
         self, chunk: Chunk, shares: Shares, components: DirectionalComponents, kept: None = None
@@ -216,8 +224,9 @@ class VonMisesFisher(Family):
             complements = np.atleast_1d(counts @ complements / counts.sum())
             counts = np.atleast_1d(counts.sum())
         denominator = np.where(counts + n_prior > 0, counts + n_prior, 1.0)
-        lengths = (counts * lengths + n_prior * self.prior_length) / denominator
-        complements = (counts * complements + n_prior * (1 - self.prior_length)) / denominator
+        of_rows, of_prior = counts / denominator, n_prior / denominator
+        lengths = of_rows * lengths + of_prior * self.prior_length
+        complements = of_rows * complements + of_prior * (1 - self.prior_length)
         if not self.tied:
             lengths = np.where(full, lengths, components.lengths)
             complements = np.where(full, complements, components.complements)
@@ -228,7 +237,7 @@ class VonMisesFisher(Family):
     ) -> DirectionalComponents:
         """Move component k to a row, with the mean of all resultant lengths."""
         directions = components.directions.copy()
-        directions[:, k] = row
+        directions[:, k] = row / np.linalg.norm(row)  # float32 rows are of unit length nearly
         if self.tied:
             return self.components(directions, components.lengths[:1], components.complements[:1])
         lengths, complements = components.lengths.copy(), components.complements.copy()
@@ -239,15 +248,26 @@ class VonMisesFisher(Family):
         """Return n0 sum of r0 kappa - Phi(kappa), less what it is at the prior's mode.
 
         So it is 0 where all concentrations have the resultant length r0, and negative
-        elsewhere. A pruned component keeps its term.
+        elsewhere. A pruned component keeps its term. Near the mode the difference would be
+        rounding alone: there it is, but for higher orders, half of what the concentration
+        gains times what the resultant length gains.
         """
         if self.prior_strength == 0:
             return 0.0
-        log_partition = -components.log_normalizers - vmf.log_sphere_area(self.dim)
-        terms = self.prior_length * components.concentrations - log_partition
-        return self.prior_strength * float(
-            (terms - vmf.negentropy(self.prior_length, self.dim)).sum()
-        )
+        mode = self._prior_mode
+        gains = components.concentrations - mode.concentrations
+        longer = components.lengths - mode.lengths
+        if self.prior_length > 0.5:
+            longer = mode.complements - components.complements
+        losses = (1 - self.prior_length) * gains - (components.peaks - mode.peaks)
+        near = np.abs(gains) <= 1e-5 * mode.concentrations
+        return -self.prior_strength * float(np.where(near, 0.5 * gains * longer, losses).sum())
+
+    @cached_property
+    def _prior_mode(self) -> DirectionalComponents:
+        """A component of the prior's resultant length, in any direction."""
+        length = np.array([self.prior_length])
+        return self.components(np.eye(self.dim, 1), length, 1 - length)
 
     def anchored(self, stats: Statistics) -> "VonMisesFisher":
         """Centre the prior on the pooled resultant length of a first partition."""
@@ -258,20 +278,31 @@ class VonMisesFisher(Family):
     ) -> DirectionalComponents:
         """Make first components from a partition, all with its pooled concentration.
 
-        `centres` (K, d) overrides the directions of the partition; an empty part gets some
-        axis, to be re-seeded in the first step.
+        `centres` (K, d) overrides the directions of the partition; a part that is empty, to be
+        re-seeded in the first step, gets some axis, and so does one whose rows cancel.
         """
         if centres is None:
             means = _means(stats)
             lengths = np.linalg.norm(means, axis=0)
-            directions = np.ascontiguousarray(means / np.where(lengths > 0, lengths, 1.0))
-            directions[0, lengths == 0] = 1.0
+            lost = np.flatnonzero(lengths < ROUNDING)
+            means[:, lost], means[lost % self.dim, lost], lengths[lost] = 0.0, 1.0, 1.0
+            directions = np.ascontiguousarray(means / lengths)
         else:
             directions = np.ascontiguousarray(centres.T)
         pooled = np.full(directions.shape[1], _pooled_length(stats))
         if self.tied:
             pooled = pooled[:1]
         return self.components(directions, pooled, 1 - pooled)
+
+    def unions(
+        self, stats: Statistics, components: DirectionalComponents, alive: Array
+    ) -> DirectionUnions:
+        """Return the sums of the components `alive`, ready to be joined."""
+        counts = stats.counts[alive]
+        sums = np.ascontiguousarray(stats.moments[0].T[alive])
+        if self.tied:
+            return DirectionUnions(sums, counts, concentration=float(components.concentrations[0]))
+        return DirectionUnions(sums, counts, self.prior_strength, self.prior_length)
 
     def distances(self, chunk: Chunk, centres: Array) -> Array:
         """Return 1 - x.c for unit rows c of `centres`, never negative."""

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .._engine.background import Background
 from .._engine.fitted import FittedMixture
 from .._engine.statistics import Params
 from .._version import stamp, unstamp
@@ -21,7 +22,13 @@ class FittedAttributes:
     _family_class: ClassVar[type]
     _components_class: ClassVar[type]
     _parameter_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"weights_", "means_", "n_active_components_", "effective_n_components_"}
+        {
+            "weights_",
+            "means_",
+            "background_weight_",
+            "n_active_components_",
+            "effective_n_components_",
+        }
     )
 
     def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
@@ -50,13 +57,14 @@ class FittedAttributes:
         fitted = state.pop("_fitted", None)
         if fitted is not None:
             state = {k: v for k, v in state.items() if k not in self._parameter_attributes}
-            params = fitted.params
+            params, background = fitted.params, fitted.background
             state["_fit"] = {
                 "family": _as_dict(fitted.family),
                 "components": _as_dict(params.components),
                 "weights": params.weights,
                 "reseeded": params.reseeded,
                 "on_floor": params.on_floor,
+                "background": None if background is None else _as_dict(background),
             }
         return stamp(state)
 
@@ -68,7 +76,9 @@ class FittedAttributes:
             family = self._family_class(**fit["family"])
             components = self._components_class(**fit["components"])
             params = Params(fit["weights"], components, fit["reseeded"], fit["on_floor"])
-            self._publish(FittedMixture(family, params))
+            background = fit["background"]
+            background = None if background is None else Background(**background)
+            self._publish(FittedMixture(family, params, background))
 
 
 def _as_dict(part: Any) -> dict[str, Any]:

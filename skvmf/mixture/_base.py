@@ -9,6 +9,7 @@ from scipy.special import entr
 from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 
+from .._engine.background import Background
 from .._engine.chunks import Array
 from .._engine.contracts import Family, RowSource
 from .._engine.em import EMResult
@@ -38,7 +39,13 @@ from ..distributions._arguments import checked_array
 from ._attributes import FittedAttributes
 from ._climb import Climb
 from ._hints import ArgumentHints, refuse_texts
-from ._initialization import Initialization, checked_means, checked_partition, checked_weights
+from ._initialization import (
+    Initialization,
+    checked_means,
+    checked_partition,
+    checked_weights,
+    checked_weights_beside,
+)
 from ._vectors import VectorPredictions
 
 _ROWS_A_COMPONENT = 100  # in the sample that a start is made on
@@ -61,9 +68,11 @@ class BaseMixture(
 
     _accept_sparse = False
     _unit_rows = False
+    background = False  # of an estimator that has no such parameter
 
     _parameter_constraints = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
+        "background": ["boolean"],
         "entmax_alpha": [Interval(Real, 1, None, closed="left")],
         "temperature": [Interval(Real, 0, None, closed="left")],
         "weight_concentration_prior": [Real, "array-like"],
@@ -120,10 +129,11 @@ class BaseMixture(
             rows = self._make_rows(X, check_sample_weight(sample_weight, X), moments=True)
             self._check_rows(rows)
             family, prior = self._make_family(rows), self._weight_prior()
-            given = None if warm else self._initialization(rows, family)
+            background = self._background(rows, family) if self.background else None
+            given = None if warm else self._initialization(rows, family, background)
             with Progress(self, data, 3 * self.n_init) as progress:
                 recorder = self._recorder(progress)
-                climb = Climb(self, rows, prior, recorder)
+                climb = Climb(self, rows, prior, recorder, background)
                 if given is None:
                     fitted, result = climb.from_params(*self._warm_start(family))
                 else:
@@ -135,6 +145,7 @@ class BaseMixture(
                     probabilities_=shares,
                     **self._result_attributes(result, recorder),
                 )
+        self._look_over(fitted)
         if not result.converged and not result.stopped and self.max_iter > 0:
             best = "The fit" if warm else f"The best of {self.n_init} starts"
             warn(
@@ -159,7 +170,7 @@ class BaseMixture(
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Component labels.
+            Component labels; -1 where the background has the largest share.
         """
         labels: Array = self.fit(X, sample_weight=sample_weight).labels_
         return labels
@@ -176,14 +187,31 @@ class BaseMixture(
         mixture._validate_params()
         return mixture
 
-    def _publish_given(self, family: Family, weights: Any, components: Any, given: Any) -> Self:
+    @classmethod
+    def _beside(cls, background_weight: Any, params: dict[str, Any]) -> dict[str, Any]:
+        """Return constructor parameters that say whether there is a background."""
+        given = bool(np.any(np.not_equal(background_weight, 0)))
+        if given and not params.get("background", True):
+            raise ValueError(
+                f"background=False does not go with background_weight={background_weight!r}: leave "
+                "background out, or the weight."
+            )
+        return {"background": given} | params
+
+    def _given_params(self, weights: Any, components: Any, background_weight: Any) -> Params:
+        """Return parameters that were given, checked."""
+        if self.background:
+            weights = checked_weights_beside(weights, self.n_components, background_weight)
+        else:
+            weights = checked_weights(weights, self.n_components, "weights")
+        return Params.first(weights, components).pruned()
+
+    def _publish_given(self, fitted: FittedMixture, given: Any) -> Self:
         """Publish parameters that were given: nothing was fitted, so there are no labels."""
-        self.n_features_in_ = family.dim
+        self.n_features_in_ = fitted.family.dim
         names = getattr(given, "columns", None)
         if names is not None and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=object)
-        weights = checked_weights(weights, self.n_components, "weights")
-        fitted = FittedMixture(family, Params.first(weights, components).pruned())
         self._publish(self._finished(fitted), n_iter_=0, converged_=False)
         return self
 
@@ -193,13 +221,21 @@ class BaseMixture(
     def _make_family(self, rows: RowSource) -> Family:
         """Return the family for a fit on rows."""
 
+    def _background(self, rows: RowSource, family: Any) -> Background:
+        """Return the background of a fit on rows, in an estimator that has the parameter."""
+        raise NotImplementedError
+
     def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
         """Return the fitted attributes that follow from the parameters."""
         weights = fitted.weights
+        if fitted.background is not None and weights.any():
+            weights = weights / weights.sum()
+        n_effective = float(np.exp(entr(weights).sum())) if weights.any() else 0.0
         return {
-            "weights_": weights,
+            "weights_": fitted.weights,
+            "background_weight_": fitted.background_weight,
             "n_active_components_": int(np.count_nonzero(weights)),
-            "effective_n_components_": float(np.exp(entr(weights).sum())),
+            "effective_n_components_": n_effective,
         }
 
     def _result_attributes(self, result: EMResult, recorder: Any) -> dict[str, Any]:
@@ -210,6 +246,9 @@ class BaseMixture(
             "lower_bounds_": result.bounds,
             "lower_bound_": result.bounds[-1],
         }
+
+    def _look_over(self, fitted: FittedMixture) -> None:
+        """Warn of a fit that is not what a user wants."""
 
     def _finished(self, fitted: FittedMixture) -> FittedMixture:
         """Return the fit as it is published."""
@@ -259,11 +298,16 @@ class BaseMixture(
                 "weight_floor=0 does not go with a weight_concentration_prior below 1: the "
                 "density is then unbounded. Give a positive weight_floor, or None."
             )
-        if floor * K > 1:
+        n_weights = K + bool(self.background)
+        if floor * n_weights > 1:
+            what = "components and a background" if self.background else "components"
             raise ValueError(
-                f"weight_floor={floor} is too high: {K} components need at most 1/{K}."
+                f"weight_floor={floor} is too high: {K} {what} need at most 1/{n_weights}."
             )
-        return ModifiedDirichlet(alpha.astype(np.float64)[()], float(floor))
+        alpha = alpha.astype(np.float64)
+        if self.background and (alpha != 1).any():  # the background's own prior is flat
+            alpha = np.append(np.broadcast_to(alpha, K), 1.0)
+        return ModifiedDirichlet(alpha[()], float(floor))
 
     def _prior_parameter(self) -> Any:
         return self.weight_concentration_prior
@@ -279,20 +323,22 @@ class BaseMixture(
     def _warm_start(self, family: Any) -> tuple[Any, Params]:
         """Return the family and the parameters that a fit goes on from."""
         fitted = self._fitted
-        if len(fitted.weights) != self.n_components:
+        if fitted.n_components != self.n_components:
             raise ValueError(
-                f"warm_start: the fitted mixture has {len(fitted.weights)} components, "
+                f"warm_start: the fitted mixture has {fitted.n_components} components, "
                 f"n_components is {self.n_components}. Set warm_start=False to start afresh."
             )
-        weights, components = fitted.weights, fitted.params.components
+        weights, components = fitted.weights_with(bool(self.background)), fitted.params.components
         return fitted.family.refreshed(family), Params.first(weights, components).pruned()
 
-    def _initialization(self, rows: RowSource, family: Any) -> Initialization:
+    def _initialization(
+        self, rows: RowSource, family: Any, background: Background | None
+    ) -> Initialization:
         """Return what fits begin with; refuse what cannot be used before any work."""
         K, partition = self.n_components, self.init_params
         weights, means = self.weights_init, self.means_init
         if not isinstance(partition, str):
-            partition = checked_partition(partition, rows, K)
+            partition = checked_partition(partition, rows, K, background is not None)
         if weights is not None:
             weights = checked_weights(weights, K, "weights_init")
         if means is not None:
@@ -303,8 +349,9 @@ class BaseMixture(
             weights,
             means,
             seeding=self._seeding(family),
+            background=None if background is None else background.log_density,
             n_init=int(self.n_init),
-            init_size=int(self.init_size or max(_ROWS_A_COMPONENT * K, _LEAST_SAMPLE)),
+            init_size=self._sample_size(),
         )
         if given.given and given.n_init > 1:
             warn(
@@ -313,6 +360,11 @@ class BaseMixture(
                 RuntimeWarning,
             )
         return given
+
+    def _sample_size(self) -> int:
+        """Return the size of a start's sample: twice as large where much may be background."""
+        size = max(_ROWS_A_COMPONENT * self.n_components, _LEAST_SAMPLE) * (1 + self.background)
+        return int(self.init_size or size)
 
     def _seeding(self, family: Any) -> Seeding | None:
         """Return what a start by merging needs of the family; None is k-means instead."""
@@ -324,6 +376,10 @@ class BaseMixture(
     def _adjusted(self, given: Initialization, family: Any, params: Params) -> Params:
         """Return first parameters as the user and the estimator's constraints want them."""
         return params
+
+    def _order(self, means: Array) -> Array:
+        """Return the order (n_components,) in which components with such means are kept."""
+        return np.arange(len(means))
 
     # Data.
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .._engine.background import Background
 from .._engine.contracts import Family, RowSource
 from .._engine.em import EMResult, run_em
 from .._engine.fitted import FittedMixture
@@ -30,15 +31,23 @@ class Climb:
         The prior on the weights.
     progress : Progress
         What is told of every stage.
+    background : Background or None
+        What rows may belong to beside the components.
     """
 
     def __init__(
-        self, estimator: Any, rows: RowSource, prior: ModifiedDirichlet, progress: Progress
+        self,
+        estimator: Any,
+        rows: RowSource,
+        prior: ModifiedDirichlet,
+        progress: Progress,
+        background: Background | None = None,
     ) -> None:
         self._estimator = estimator
         self._rows = rows
         self._prior = prior
         self._progress = progress
+        self._background = background
 
     def best(self, given: Initialization, family: Family) -> tuple[FittedMixture, EMResult]:
         """Return the fit with the largest bound, the first of equals."""
@@ -65,7 +74,7 @@ class Climb:
         """Return the fit that EM reaches from some parameters."""
         params = replace(params, weights=self._prior.lift(params.weights))
         result = self._run(family, params, self._prior, f"Start {i}")
-        return self._estimator._finished(FittedMixture(family, result.params)), result
+        return self._fitted(family, result.params), result
 
     def _after_flat_start(self, family: Family, params: Params, i: int) -> Params:
         """Run EM under a flat prior first, where the prior would take weight away."""
@@ -74,12 +83,18 @@ class Climb:
             return params
         if estimator.flat_start:
             params = self._run(family, params, ModifiedDirichlet(), f"Flat start {i}").params
-        counts = params.weights * self._rows.total_weight
-        if estimator.n_components > 1 and np.all(counts + prior.alpha <= 1):
+        K = estimator.n_components
+        counts = params.weights[:K] * self._rows.total_weight
+        alpha = np.broadcast_to(prior.alpha, params.weights.shape)[:K]
+        alone = self._background is not None
+        if (K > 1 or alone) and np.all(counts + alpha <= 1):
+            left, more = ("one component", "more than one")
+            if alone:
+                left, more = ("the background alone", "any component")
             warn(
                 f"weight_concentration_prior={estimator._prior_parameter()} outweighs the data "
-                f"at once and leaves one component: the largest holds {counts.max():.6g} rows, "
-                f"and only above {1 - counts.max():.6g} does the prior leave more than one.",
+                f"at once and leaves {left}: the largest holds {counts.max():.6g} rows, "
+                f"and only above {1 - counts.max():.6g} does the prior leave {more}.",
                 UserWarning,
             )
         return params
@@ -90,11 +105,12 @@ class Climb:
         estimator = self._estimator
 
         def attributes(params: Params) -> dict[str, Any]:
-            return {"_fitted": estimator._finished(FittedMixture(family, params))}
+            return {"_fitted": self._fitted(family, params)}
 
         watch, finish = self._progress.task(title, attributes)
+        background = None if self._background is None else self._background.log_density
         result = run_em(
-            estimator._model(family, prior),
+            replace(estimator._model(family, prior), background=background),
             self._rows,
             params,
             max_iter=estimator.max_iter,
@@ -103,3 +119,10 @@ class Climb:
         )
         finish(result if title.startswith("Start") else None)
         return result
+
+    def _fitted(self, family: Family, params: Params) -> FittedMixture:
+        """Return a fit as it is published."""
+        fitted: FittedMixture = self._estimator._finished(
+            FittedMixture(family, params, self._background)
+        )
+        return fitted

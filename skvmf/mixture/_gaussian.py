@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._engine.background import Background, bounding_box
 from .._engine.chunks import Array
 from .._engine.contracts import RowSource
 from .._engine.covariances import COVARIANCE_TYPES, CovarianceType
@@ -27,6 +28,8 @@ _FAR = 1e100  # beyond, rows are moved in along their direction, so that squares
 class BaseEllipticalMixture(BaseMixture):
     """Means, and a matrix of some covariance type for each: validation and starts."""
 
+    _parameter_attributes = BaseMixture._parameter_attributes | {"background_bounds_"}
+
     _parameter_constraints = BaseMixture._parameter_constraints | {
         "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
@@ -34,18 +37,31 @@ class BaseEllipticalMixture(BaseMixture):
 
     @classmethod
     def _from_matrices(
-        cls, weights: Any, means: Any, matrices: Any, name: str, params: dict[str, Any]
+        cls,
+        weights: Any,
+        means: Any,
+        matrices: Any,
+        name: str,
+        params: dict[str, Any],
+        background_weight: float,
+        background_bounds: Any,
     ) -> Self:
         """Build a usable mixture of what `from_parameters` is given."""
         given = means
         means = checked_means(means, "means")
         refuse_overflow(means, "means holds")
-        mixture = cls._from_parameters(len(means), params)
+        mixture = cls._from_parameters(len(means), cls._beside(background_weight, params))
+        background = None
+        if mixture.background and background_bounds is None:
+            raise ValueError("A background needs background_bounds, the corners of its box.")
+        if mixture.background:
+            background = Background.in_box(_checked_bounds(background_bounds, means.shape[1]))
         family = mixture._family(means.shape[1])
         matrices = mixture._checked_matrices(matrices, means.shape[1], name)
         components = family.components(means, matrices)
         refuse_singular(components, name)
-        return mixture._publish_given(family, weights, components, given)
+        first = mixture._given_params(weights, components, background_weight)
+        return mixture._publish_given(FittedMixture(family, first, background), given)
 
     @property
     def _covariance_type(self) -> CovarianceType:
@@ -69,8 +85,14 @@ class BaseEllipticalMixture(BaseMixture):
     def _family_of_any_data(self) -> Any:
         return self._family(2)
 
-    def _initialization(self, rows: RowSource, family: Any) -> Initialization:
-        given = super()._initialization(rows, family)
+    def _background(self, rows: RowSource, family: Any) -> Background:
+        least = max(float(self.reg_covar), 1e-12 * family.scale)
+        return Background.in_box(bounding_box(rows, least))
+
+    def _initialization(
+        self, rows: RowSource, family: Any, background: Background | None
+    ) -> Initialization:
+        given = super()._initialization(rows, family, background)
         return replace(given, covariances=self._first_covariances(rows.n_features))
 
     def _seeding(self, family: Any) -> BallSeeding:
@@ -105,11 +127,17 @@ class BaseEllipticalMixture(BaseMixture):
         checked: Array = matrices
         return checked
 
+    def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
+        background = fitted.background
+        return super()._attributes(fitted) | {
+            "background_bounds_": None if background is None else background.bounds
+        }
+
     def _n_parameters(self) -> int:
         check_is_fitted(self)
         K: int = self.n_active_components_
         d: int = self.n_features_in_
-        return self._n_covariance_parameters() + K * d + K - 1
+        return self._n_covariance_parameters() + K * d + self._n_free_weights()
 
     def _n_covariance_parameters(self) -> int:
         kind = self._fitted.family.type
@@ -122,7 +150,7 @@ class BaseGaussianMixture(BaseEllipticalMixture):
 
     _family_class = Gaussian
     _components_class = GaussianComponents
-    _parameter_attributes = BaseMixture._parameter_attributes | {
+    _parameter_attributes = BaseEllipticalMixture._parameter_attributes | {
         "covariances_",
         "precisions_",
         "precisions_cholesky_",
@@ -132,17 +160,30 @@ class BaseGaussianMixture(BaseEllipticalMixture):
     }
 
     @classmethod
-    def from_parameters(cls, weights: Any, means: Any, covariances: Any, **params: Any) -> Self:
+    def from_parameters(
+        cls,
+        weights: Any,
+        means: Any,
+        covariances: Any,
+        *,
+        background_weight: float = 0.0,
+        background_bounds: Any = None,
+        **params: Any,
+    ) -> Self:
         """Build a usable mixture without a fit.
 
         Parameters
         ----------
         weights : array-like of shape (n_components,)
-            Mixture weights; they sum to one.
+            Mixture weights; they sum to one, together with `background_weight`.
         means : array-like of shape (n_components, n_features)
             Component means.
         covariances : array-like
             Covariances, of the shape that `covariance_type` asks for.
+        background_weight : float, default=0.0
+            Weight of a background; 0 is none.
+        background_bounds : array-like of shape (2, n_features), default=None
+            The least and the largest corner of the background's box.
         **params : dict
             Constructor parameters; `n_components` may be left out.
 
@@ -165,7 +206,15 @@ class BaseGaussianMixture(BaseEllipticalMixture):
         >>> mixture.predict([[1.0], [3.0]])
         array([0, 1])
         """
-        return cls._from_matrices(weights, means, covariances, "covariances", params)
+        return cls._from_matrices(
+            weights,
+            means,
+            covariances,
+            "covariances",
+            params,
+            background_weight,
+            background_bounds,
+        )
 
     def _family(self, n_features: int, scale: float = 1.0) -> Gaussian:
         return Gaussian(n_features, self.covariance_type, float(self.reg_covar), scale=scale)
@@ -198,6 +247,22 @@ class BaseGaussianMixture(BaseEllipticalMixture):
         kind = self._fitted.family.type
         drawn: Array = kind.draw(components.means, components.covariances, counts, rng)
         return drawn
+
+
+def _checked_bounds(bounds: Any, d: int) -> Array:
+    """Return the corners (2, d) of a box of finite, positive volume, or raise a ValueError."""
+    checked: Array = checked_array(bounds, "background_bounds").astype(np.float64)
+    if checked.shape != (2, d) or not np.isfinite(checked).all():
+        raise ValueError(
+            f"background_bounds should be finite and of shape {(2, d)}, got {checked.shape}."
+        )
+    refuse_overflow(checked, "background_bounds holds")
+    if not (checked[0] < checked[1]).all():
+        raise ValueError(
+            "background_bounds should be the least corner of a box and then the largest; along "
+            f"feature {np.argmin(checked[0] < checked[1])} it has no width."
+        )
+    return checked
 
 
 def largest(X: Array) -> float:

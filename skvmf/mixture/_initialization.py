@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .._engine import initialization as engine
+from .._engine.background import FIRST_SHARE, with_share
 from .._engine.chunks import Array, Chunk
 from .._engine.contracts import Family, RowSource
 from .._engine.em import OnIteration, ignore
@@ -44,6 +45,8 @@ class Initialization:
         How many starts compete on a sample.
     init_size : int
         How many rows the sample has.
+    background : float or None
+        The log-density of a background; None is none.
     """
 
     n_components: int
@@ -54,6 +57,7 @@ class Initialization:
     seeding: Seeding | None = None
     n_init: int = 1
     init_size: int = 1
+    background: float | None = None
 
     @property
     def n_starts(self) -> int:
@@ -79,12 +83,19 @@ class Initialization:
         family = family.anchored(stats)
         components = family.initial(stats, about, centres)
         if self.weights is not None:
-            return family, Params.first(self.weights, components).pruned()
+            weights = self._beside_background(self.weights, stats)
+            return family, Params.first(weights, components).pruned()
+        weights = stats.counts / stats.counts.sum()
         if centres is not None and self.means is None:  # random rows
-            return family, Params.first(
-                np.full(self.n_components, 1 / self.n_components), components
-            )
-        return family, Params.first(stats.counts / stats.counts.sum(), components)
+            weights = np.full(self.n_components, 1 / self.n_components)
+        return family, Params.first(self._beside_background(weights, stats), components)
+
+    def _beside_background(self, weights: Array, stats: Statistics) -> Array:
+        """Return first weights with the background's: what a partition leaves out, or a share."""
+        if self.background is None:
+            return weights
+        left_out = 1 - stats.counts.sum() / stats.total
+        return with_share(weights, min(max(left_out, FIRST_SHARE), 0.9))
 
     def _first_partition(
         self, family: Family, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
@@ -122,17 +133,16 @@ class Initialization:
         """Return the soft partition of all rows by the best of some starts on a sample."""
         seeds = rng.randint(np.iinfo(np.int32).max, size=1 + self.n_init)
         sample = rows.subset(*rows.draw(self.init_size, int(seeds[0])), width=4 * self.n_components)
-        waves = Waves(seeding, sample, self.n_components)
+        waves = Waves(seeding, sample, self.n_components, self.background)
         found = [waves.run(np.random.default_rng(seed), watch) for seed in seeds[1:]]
         params, _ = max(found, key=lambda start: start[1])
-        posterior = FenchelYoungPosterior()
+        posterior, K = FenchelYoungPosterior(), self.n_components
 
         def share(chunk: Chunk) -> tuple[Shares, Array]:
-            scores = seeding.family.scores(chunk, params.components)
             shares, counts, _ = posterior.assign(
-                scores, params.weights, chunk.weights, chunk.scales
+                waves.model.scores(params, chunk), params.weights, chunk.weights, chunk.scales
             )
-            return shares, counts
+            return shares.of_first(K), counts[:K]
 
         centres = seeding.family.centres(params.components)
         return engine.partition_statistics(family, rows, centres, share)
@@ -152,6 +162,19 @@ def checked_weights(weights: Any, n_components: int, name: str) -> Array:
     return normalized
 
 
+def checked_weights_beside(weights: Any, n_components: int, background_weight: Any) -> Array:
+    """Return weights with that of a background behind them, or raise a ValueError."""
+    weights = checked_array(weights, "weights").astype(np.float64)
+    share = checked_array(background_weight, "background_weight").astype(np.float64)
+    if weights.shape != (n_components,) or share.shape != ():
+        raise ValueError(
+            f"weights should have the shape ({n_components},) and background_weight be a number, "
+            f"got shapes {weights.shape} and {share.shape}."
+        )
+    together = "weights and background_weight together"
+    return checked_weights(np.append(weights, share), n_components + 1, together)
+
+
 def checked_means(means: Any, name: str, shape: tuple[int, int] | None = None) -> Array:
     """Return means as finite float64, (n_components, n_features), or raise a ValueError."""
     means = checked_array(means, name).astype(np.float64)
@@ -164,14 +187,18 @@ def checked_means(means: Any, name: str, shape: tuple[int, int] | None = None) -
     return checked
 
 
-def checked_partition(given: Any, rows: RowSource, n_components: int) -> ShareOut:
+def checked_partition(
+    given: Any, rows: RowSource, n_components: int, background: bool = False
+) -> ShareOut:
     """Return how `init_params`, labels or responsibilities, shares out a block.
 
-    Responsibilities may have any scale; they are divided by their largest.
+    Responsibilities may have any scale; they are divided by their largest. Beside a background
+    some labels may be -1.
     """
     given = checked_array(given, "init_params")
-    shape = (rows.n_rows, n_components)
-    if given.shape == shape[:1] and np.isin(given, np.arange(n_components)).all():
+    shape, least = (rows.n_rows, n_components), -int(background)
+    labels = given.shape == shape[:1] and np.isin(given, np.arange(least, n_components)).all()
+    if labels and (rows.sampling_weights()[given >= 0] > 0).any():
         return partial(engine.share_labels, given.astype(np.int32), n_components)
     if given.shape == shape and np.isfinite(given).all() and (given >= 0).all() and given.any():
         resp = (given / given.max()).astype(rows.dtype)
@@ -179,7 +206,7 @@ def checked_partition(given: Any, rows: RowSource, n_components: int) -> ShareOu
             return partial(engine.share_responsibilities, resp)
     values = f" and values from {given.min()} to {given.max()}" if given.size else ""
     raise ValueError(
-        f"init_params as an array should hold labels from 0 to {n_components - 1} of "
+        f"init_params as an array should hold labels from {least} to {n_components - 1} of "
         f"shape {shape[:1]} or non-negative responsibilities of shape {shape}, "
         f"got shape {given.shape}{values}."
     )

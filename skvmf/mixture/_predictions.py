@@ -32,7 +32,7 @@ class MixturePredictions:
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Component labels.
+            Component labels; -1 where the background has the largest share.
         """
         rows = self._new_rows(X)
         return self._fitted.labels(rows, self._posterior())
@@ -71,11 +71,12 @@ class MixturePredictions:
         Returns
         -------
         resp : ndarray of shape (n_samples, n_components)
-            Responsibilities under the mixture's own posterior; rows sum to one. A row that
-            has no direction, or no density under any component, has `weights_`.
+            Responsibilities under the mixture's own posterior; rows sum to one, or with a
+            background to one minus its share. A row that has no direction, or no density
+            under any component, has `weights_`.
         """
         rows = self._new_rows(X)
-        proba = np.empty((rows.n_rows, len(self._fitted.weights)), dtype=rows.dtype)
+        proba = np.empty((rows.n_rows, self._fitted.n_components), dtype=rows.dtype)
 
         def keep(resp: Array, span: slice) -> None:
             proba[span] = resp
@@ -94,7 +95,8 @@ class MixturePredictions:
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
-            Log-densities, whatever the posterior of the fit.
+            Log-densities, whatever the posterior of the fit, in the rows' dtype; what is below
+            its lowest number stays at it.
         """
         rows = self._new_rows(X)
         return self._fitted.log_densities(rows)
@@ -164,9 +166,9 @@ class MixturePredictions:
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            Rows, grouped by component.
+            Rows, grouped by component; those of the background come last.
         y : ndarray of shape (n_samples,)
-            The component of each row.
+            The component of each row; -1 is the background.
         """
         check_is_fitted(self)
         if not isinstance(n_samples, Integral) or n_samples < 1:
@@ -175,8 +177,13 @@ class MixturePredictions:
                 "Sampling requires at least one sample, a whole number of them."
             )
         rng = check_random_state(self.random_state)
-        counts = rng.multinomial(n_samples, self._fitted.weights)
-        return self._draw(counts, rng), np.repeat(np.arange(len(counts)), counts)
+        fitted, K = self._fitted, self._fitted.n_components
+        counts = rng.multinomial(n_samples, fitted.params.weights)
+        X, y = self._draw(counts[:K], rng), np.repeat(np.arange(K), counts[:K])
+        if fitted.background is None:
+            return X, y
+        others = fitted.background.draw(counts[K], X.shape[1], rng)
+        return np.vstack([X, others]), np.append(y, np.full(len(others), -1))
 
     # What the rest of a mixture brings.
 
@@ -186,6 +193,10 @@ class MixturePredictions:
     def _n_parameters(self) -> int:
         """Return the number of free parameters of the active components."""
         raise NotImplementedError
+
+    def _n_free_weights(self) -> int:
+        """Return the number of weights above zero, less one for their sum."""
+        return max(int(np.count_nonzero(self._fitted.params.weights)) - 1, 0)
 
     def _draw(self, counts: Array, rng: np.random.RandomState) -> Array:
         """Return rows of each component in turn."""

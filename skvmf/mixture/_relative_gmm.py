@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._engine.background import Background
 from .._engine.chunks import Array, DenseChunk
 from .._engine.contracts import Family, RowSource, Update
 from .._engine.coordinates import AbsoluteCoordinates, RelativeCoordinates
@@ -83,6 +84,10 @@ class RelativeGMM(BaseGaussianMixture):
         least 1, else min(1e-5, 1 / (2 n_components)).
     flat_start : bool, default=True
         Whether a fit with a prior below 1 first converges under a flat prior.
+    background : bool, default=False
+        Whether rows may belong to none of the components: to a background that is uniform in
+        the box around the data, and whose weight is fitted. Rows that most likely do have the
+        label -1.
     n_init : int, default=1
         Number of starts; the largest lower bound wins. Starts by merging compete on the
         sample, and the best goes on to all rows.
@@ -98,7 +103,7 @@ array-like, default='merging'
         Starts are put in order, and moved apart where the clearance asks for it.
     init_size : int, default=None
         Number of rows in the sample of 'merging', drawn by weight. None is 100 for each
-        component, and at least 10,000.
+        component, and at least 10,000; with a background twice as many.
     weights_init : array-like of shape (n_components,), default=None
         First weights, of the components of `means_init`, or of the components in order.
     means_init : array-like of shape (n_components, n_features), default=None
@@ -119,7 +124,8 @@ array-like, default='merging'
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
-        Mixture weights; 0 for a pruned component.
+        Mixture weights; 0 for a pruned component. They sum to one, together with
+        `background_weight_`.
     means_ : ndarray of shape (n_components, n_features)
         Component means, in ascending order of the ordering feature.
     differences_ : ndarray of shape (n_components - 1, n_features)
@@ -134,6 +140,10 @@ array-like, default='merging'
         Their inverses, of the same shape.
     precisions_cholesky_ : ndarray
         Upper triangular U with precision U U', or the roots of the precisions.
+    background_weight_ : float
+        Weight of the background, which `weights_` leave for it; 0 where there is none.
+    background_bounds_ : ndarray of shape (2, n_features) or None
+        The least and the largest corner of the box in which the background is uniform.
     converged_ : bool
         Whether the best start reached `tol`.
     n_iter_ : int
@@ -144,9 +154,12 @@ array-like, default='merging'
     lower_bounds_ : list of float
         The bound at the start and after each step of the best start.
     labels_ : ndarray of shape (n_samples,)
-        Most probable component of each row of the fit.
+        Most probable component of each row of the fit; -1 is the background. Pruned components
+        have no rows: ``np.unique(labels_, return_inverse=True)[1]`` are labels without gaps,
+        of which the background, if it has rows, is the first.
     probabilities_ : ndarray of shape (n_samples,)
-        The share that this component has in the row, the largest of its responsibilities.
+        The share that this component has in the row, the largest of its responsibilities; 0
+        where the label is -1.
     n_active_components_ : int
         Components with positive weight.
     effective_n_components_ : float
@@ -221,6 +234,7 @@ array-like, default='merging'
         weight_concentration_prior: ArrayLike = 1.0,
         weight_floor: float | None = None,
         flat_start: bool = True,
+        background: bool = False,
         n_init: int = 1,
         init_params: ArrayLike = "merging",
         init_size: int | None = None,
@@ -249,6 +263,7 @@ array-like, default='merging'
         self.weight_concentration_prior = weight_concentration_prior
         self.weight_floor = weight_floor
         self.flat_start = flat_start
+        self.background = background
         self.n_init = n_init
         self.init_params = init_params
         self.init_size = init_size
@@ -285,6 +300,11 @@ array-like, default='merging'
                 "weight_concentration_prior is a prior on free weights, and free_parameters="
                 f"{self.free_parameters!r} fixes them: add 'weights', or leave the prior at 1."
             )
+        if "weights" not in free and self.background:
+            raise ValueError(
+                "background=True adds a component whose weight is estimated, and free_parameters="
+                f"{self.free_parameters!r} fixes the weights: add 'weights', or leave it out."
+            )
 
     def _check_data(self, X: Any) -> None:
         super()._check_data(X)
@@ -307,7 +327,7 @@ array-like, default='merging'
 
         def measure(chunk: DenseChunk, span: slice) -> None:
             values = chunk.X[chunk.weights > 0, self.ordering_feature]
-            ends.append((values.min(initial=np.inf), values.max(initial=-np.inf)))
+            ends.append((float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))))
 
         rows.for_each(measure)
         lowest, highest = min(low for low, _ in ends), max(high for _, high in ends)
@@ -343,9 +363,11 @@ array-like, default='merging'
 
     # Where a fit begins: in order, and apart.
 
-    def _initialization(self, rows: RowSource, family: Any) -> Initialization:
+    def _initialization(
+        self, rows: RowSource, family: Any, background: Background | None
+    ) -> Initialization:
         """Return what is given, in the order of the means where those are given."""
-        given = super()._initialization(rows, family)
+        given = super()._initialization(rows, family, background)
         if given.means is None:
             return given
         order = self._order(given.means)
@@ -365,9 +387,9 @@ array-like, default='merging'
             covariances = self._covariance_type.identity(*means.shape)
         else:
             covariances = self._covariance_type.select(params.components.covariances, order)
-        weights = params.weights[order]
+        weights = _reordered(params.weights, order)
         if given.weights is not None:
-            weights = given.weights
+            weights = params.weights  # which are given in order
         elif "weights" not in self.free_parameters:
             weights = np.full(self.n_components, 1 / self.n_components)
         first = Params.first(weights, family.components(means, covariances))
@@ -380,7 +402,8 @@ array-like, default='merging'
         order = self._order(components.means)
         means = self._apart(components.means[order], family.scale)
         covariances = self._covariance_type.select(components.covariances, order)
-        first = Params.first(params.weights[order], family.components(means, covariances))
+        weights = _reordered(params.weights, order)
+        first = Params.first(weights, family.components(means, covariances))
         return family, first.pruned()
 
     def _apart(self, means: Array, scale: float) -> Array:
@@ -414,7 +437,10 @@ array-like, default='merging'
         return replace(
             fitted,
             params=Params(
-                params.weights[order], ordered, params.reseeded[order], params.on_floor[order]
+                _reordered(params.weights, order),
+                ordered,
+                _reordered(params.reseeded, order),
+                _reordered(params.on_floor, order),
             ),
         )
 
@@ -440,3 +466,8 @@ array-like, default='merging'
         if "covariances" not in self.free_parameters:
             free -= self._n_covariance_parameters()
         return free
+
+
+def _reordered(values: Array, order: Array) -> Array:
+    """Return values of the components in another order, and the background's where it was."""
+    return np.concatenate([values[order], values[len(order) :]])

@@ -43,6 +43,10 @@ class SparseGaussianMixture(BaseGaussianMixture):
     flat_start : bool, default=True
         Whether a fit with a prior below 1 first converges under a flat prior, so that the
         prior does not outweigh the data before components have formed.
+    background : bool, default=False
+        Whether rows may belong to none of the components: to a background that is uniform in
+        the box around the data, and whose weight is fitted. Rows that most likely do have the
+        label -1.
     n_init : int, default=1
         Number of starts; the largest lower bound wins. Starts by merging compete on the
         sample, and the best goes on to all rows.
@@ -57,7 +61,7 @@ array-like, default='merging'
         (n_samples, n_components).
     init_size : int, default=None
         Number of rows in the sample of 'merging', drawn by weight. None is 100 for each
-        component, and at least 10,000.
+        component, and at least 10,000; with a background twice as many.
     weights_init : array-like of shape (n_components,), default=None
         First weights.
     means_init : array-like of shape (n_components, n_features), default=None
@@ -80,7 +84,8 @@ array-like, default='merging'
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
-        Mixture weights; 0 for a pruned component.
+        Mixture weights; 0 for a pruned component. They sum to one, together with
+        `background_weight_`.
     means_ : ndarray of shape (n_components, n_features)
         Component means.
     covariances_ : ndarray
@@ -91,6 +96,10 @@ array-like, default='merging'
         Their inverses, of the same shape.
     precisions_cholesky_ : ndarray
         Upper triangular U with precision U U', or the roots of the precisions.
+    background_weight_ : float
+        Weight of the background, which `weights_` leave for it; 0 where there is none.
+    background_bounds_ : ndarray of shape (2, n_features) or None
+        The least and the largest corner of the box in which the background is uniform.
     converged_ : bool
         Whether the best start reached `tol`.
     n_iter_ : int
@@ -101,9 +110,12 @@ array-like, default='merging'
     lower_bounds_ : list of float
         The bound at the start and after each step of the best start.
     labels_ : ndarray of shape (n_samples,)
-        Most probable component of each row of the fit.
+        Most probable component of each row of the fit; -1 is the background. Pruned components
+        have no rows: ``np.unique(labels_, return_inverse=True)[1]`` are labels without gaps,
+        of which the background, if it has rows, is the first.
     probabilities_ : ndarray of shape (n_samples,)
-        The share that this component has in the row, the largest of its responsibilities.
+        The share that this component has in the row, the largest of its responsibilities; 0
+        where the label is -1.
     n_active_components_ : int
         Components with positive weight.
     effective_n_components_ : float
@@ -161,6 +173,7 @@ array-like, default='merging'
         weight_concentration_prior: ArrayLike | None = None,
         weight_floor: float | None = None,
         flat_start: bool = True,
+        background: bool = False,
         n_init: int = 1,
         init_params: ArrayLike = "merging",
         init_size: int | None = None,
@@ -182,6 +195,7 @@ array-like, default='merging'
         self.weight_concentration_prior = weight_concentration_prior
         self.weight_floor = weight_floor
         self.flat_start = flat_start
+        self.background = background
         self.n_init = n_init
         self.init_params = init_params
         self.init_size = init_size

@@ -13,7 +13,6 @@ from .._engine.statistics import Params
 from .._engine.student_t import FIRST, KNOWN, StudentT, StudentTComponents
 from .._sklearn import StrOptions
 from ..distributions._arguments import checked_array
-from ._base import BaseMixture
 from ._gaussian import BaseEllipticalMixture, refuse_singular
 
 
@@ -55,6 +54,10 @@ default='estimated'
     flat_start : bool, default=True
         Whether a fit with a prior below 1 first converges under a flat prior, so that the
         prior does not outweigh the data before components have formed.
+    background : bool, default=False
+        Whether rows may belong to none of the components: to a background that is uniform in
+        the box around the data, and whose weight is fitted. Rows that most likely do have the
+        label -1.
     n_init : int, default=1
         Number of starts; the largest lower bound wins. Starts by merging compete on the
         sample, and the best goes on to all rows.
@@ -70,7 +73,7 @@ array-like, default='merging'
         of the partition.
     init_size : int, default=None
         Number of rows in the sample of 'merging', drawn by weight. None is 100 for each
-        component, and at least 10,000.
+        component, and at least 10,000; with a background twice as many.
     weights_init : array-like of shape (n_components,), default=None
         First weights.
     means_init : array-like of shape (n_components, n_features), default=None
@@ -94,7 +97,8 @@ array-like, default='merging'
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
-        Mixture weights; 0 for a pruned component.
+        Mixture weights; 0 for a pruned component. They sum to one, together with
+        `background_weight_`.
     means_ : ndarray of shape (n_components, n_features)
         Locations of the components: their means where these exist, with nu > 1.
     scale_matrices_ : ndarray
@@ -105,6 +109,10 @@ array-like, default='merging'
         nu > 2; with fewer degrees of freedom it has none.
     degrees_of_freedom_ : ndarray of shape (n_components,)
         Degrees of freedom nu.
+    background_weight_ : float
+        Weight of the background, which `weights_` leave for it; 0 where there is none.
+    background_bounds_ : ndarray of shape (2, n_features) or None
+        The least and the largest corner of the box in which the background is uniform.
     converged_ : bool
         Whether the best start reached `tol`.
     n_iter_ : int
@@ -115,9 +123,12 @@ array-like, default='merging'
     lower_bounds_ : list of float
         The bound at the start and after each step of the best start.
     labels_ : ndarray of shape (n_samples,)
-        Most probable component of each row of the fit.
+        Most probable component of each row of the fit; -1 is the background. Pruned components
+        have no rows: ``np.unique(labels_, return_inverse=True)[1]`` are labels without gaps,
+        of which the background, if it has rows, is the first.
     probabilities_ : ndarray of shape (n_samples,)
-        The share that this component has in the row, the largest of its responsibilities.
+        The share that this component has in the row, the largest of its responsibilities; 0
+        where the label is -1.
     n_active_components_ : int
         Components with positive weight.
     effective_n_components_ : float
@@ -173,7 +184,7 @@ array-like, default='merging'
 
     _family_class = StudentT
     _components_class = StudentTComponents
-    _parameter_attributes = BaseMixture._parameter_attributes | {
+    _parameter_attributes = BaseEllipticalMixture._parameter_attributes | {
         "scale_matrices_",
         "degrees_of_freedom_",
     }
@@ -194,6 +205,7 @@ array-like, default='merging'
         weight_concentration_prior: ArrayLike = 1.0,
         weight_floor: float | None = None,
         flat_start: bool = True,
+        background: bool = False,
         n_init: int = 1,
         init_params: ArrayLike = "merging",
         init_size: int | None = None,
@@ -216,6 +228,7 @@ array-like, default='merging'
         self.weight_concentration_prior = weight_concentration_prior
         self.weight_floor = weight_floor
         self.flat_start = flat_start
+        self.background = background
         self.n_init = n_init
         self.init_params = init_params
         self.init_size = init_size
@@ -236,6 +249,9 @@ array-like, default='merging'
         means: Any,
         scale_matrices: Any,
         degrees_of_freedom: Any,
+        *,
+        background_weight: float = 0.0,
+        background_bounds: Any = None,
         **params: Any,
     ) -> Self:
         """Build a usable mixture without a fit.
@@ -243,13 +259,17 @@ array-like, default='merging'
         Parameters
         ----------
         weights : array-like of shape (n_components,)
-            Mixture weights; they sum to one.
+            Mixture weights; they sum to one, together with `background_weight`.
         means : array-like of shape (n_components, n_features)
             Locations of the components.
         scale_matrices : array-like
             Scale matrices, of the shape that `covariance_type` asks for.
         degrees_of_freedom : float or array-like of shape (n_components,)
             Degrees of freedom, which then are known ones.
+        background_weight : float, default=0.0
+            Weight of a background; 0 is none.
+        background_bounds : array-like of shape (2, n_features), default=None
+            The least and the largest corner of the background's box.
         **params : dict
             Other constructor parameters; `n_components` may be left out.
 
@@ -275,7 +295,15 @@ array-like, default='merging'
         """
         checked_array(degrees_of_freedom, "degrees_of_freedom")
         params = params | {"degrees_of_freedom": degrees_of_freedom}
-        return cls._from_matrices(weights, means, scale_matrices, "scale_matrices", params)
+        return cls._from_matrices(
+            weights,
+            means,
+            scale_matrices,
+            "scale_matrices",
+            params,
+            background_weight,
+            background_bounds,
+        )
 
     def _family(self, n_features: int, scale: float = 1.0) -> StudentT:
         tails = self.degrees_of_freedom

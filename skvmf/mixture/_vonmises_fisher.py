@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from .._engine.background import Background
 from .._engine.chunks import Array, Chunk
 from .._engine.contracts import RowSource
 from .._engine.fitted import FittedMixture
@@ -18,6 +19,7 @@ from .._warnings import warn
 from ..distributions import vonmises_fisher as vmf
 from ..distributions._arguments import checked_array
 from ._base import BaseMixture
+from ._broad import broad_component
 from ._initialization import checked_means
 
 # Features up to which concentrations are a component's own, and by how many pseudo-rows a row
@@ -70,6 +72,9 @@ class VonMisesFisherMixture(BaseMixture):
     flat_start : bool, default=True
         Whether a fit with a prior below 1 first converges under a flat prior, so that the
         prior does not outweigh the data before components have formed.
+    background : bool, default=False
+        Whether rows may belong to none of the components: to a background that is uniform on
+        the sphere, and whose weight is fitted. Rows that most likely do have the label -1.
     n_init : int, default=1
         Number of starts; the largest lower bound wins. Starts by merging compete on the
         sample, and the best goes on to all rows.
@@ -85,7 +90,7 @@ array-like, default='merging'
         First concentrations are pooled over the components.
     init_size : int, default=None
         Number of rows in the sample of 'merging', drawn by weight. None is 100 for each
-        component, and at least 10,000.
+        component, and at least 10,000; with a background twice as many.
     weights_init : array-like of shape (n_components,), default=None
         First weights.
     means_init : array-like of shape (n_components, n_features), default=None
@@ -106,13 +111,16 @@ array-like, default='merging'
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
-        Mixture weights; 0 for a pruned component.
+        Mixture weights; 0 for a pruned component. They sum to one, together with
+        `background_weight_`.
     means_ : ndarray of shape (n_components, n_features)
         Component means: inside the unit ball, mean resultant length times mean direction.
     mean_directions_ : ndarray of shape (n_components, n_features)
         Unit vectors.
     concentrations_ : ndarray of shape (n_components,)
         Concentrations kappa.
+    background_weight_ : float
+        Weight of the background, which `weights_` leave for it; 0 where there is none.
     converged_ : bool
         Whether the best start reached `tol`.
     n_iter_ : int
@@ -122,9 +130,12 @@ array-like, default='merging'
     lower_bounds_ : list of float
         The bound at the start and after each step of the best start.
     labels_ : ndarray of shape (n_samples,)
-        Most probable component of each row of the fit.
+        Most probable component of each row of the fit; -1 is the background. Pruned components
+        have no rows: ``np.unique(labels_, return_inverse=True)[1]`` are labels without gaps,
+        of which the background, if it has rows, is the first.
     probabilities_ : ndarray of shape (n_samples,)
-        The share that this component has in the row, the largest of its responsibilities.
+        The share that this component has in the row, the largest of its responsibilities; 0
+        where the label is -1.
     n_active_components_ : int
         Components with positive weight.
     effective_n_components_ : float
@@ -196,6 +207,7 @@ array-like, default='merging'
         weight_concentration_prior: ArrayLike = 1.0,
         weight_floor: float | None = None,
         flat_start: bool = True,
+        background: bool = False,
         n_init: int = 1,
         init_params: ArrayLike = "merging",
         init_size: int | None = None,
@@ -217,6 +229,7 @@ array-like, default='merging'
         self.weight_concentration_prior = weight_concentration_prior
         self.weight_floor = weight_floor
         self.flat_start = flat_start
+        self.background = background
         self.n_init = n_init
         self.init_params = init_params
         self.init_size = init_size
@@ -237,6 +250,7 @@ array-like, default='merging'
         *,
         mean_directions: Any = None,
         concentrations: Any = None,
+        background_weight: float = 0.0,
         **params: Any,
     ) -> Self:
         """Build a usable mixture without a fit.
@@ -244,7 +258,7 @@ array-like, default='merging'
         Parameters
         ----------
         weights : array-like of shape (n_components,)
-            Mixture weights; they sum to one.
+            Mixture weights; they sum to one, together with `background_weight`.
         means : array-like of shape (n_components, n_features), default=None
             Mean parameters, inside the unit ball.
         mean_directions : array-like of shape (n_components, n_features), default=None
@@ -252,6 +266,8 @@ array-like, default='merging'
             `means`.
         concentrations : array-like of shape (n_components,), default=None
             Concentrations kappa >= 0.
+        background_weight : float, default=0.0
+            Weight of a background; 0 is none.
         **params : dict
             Constructor parameters; `n_components` may be left out.
 
@@ -283,7 +299,7 @@ array-like, default='merging'
             raise ValueError(f"{name} should have at least two features, got {centres.shape[1]}.")
         if natural and not centres.any(axis=1).all():
             raise ValueError("mean_directions contains a zero row, which has no direction.")
-        mixture = cls._from_parameters(len(centres), params)
+        mixture = cls._from_parameters(len(centres), cls._beside(background_weight, params))
         tied = mixture.concentration_type == "tied"
         family = VonMisesFisher(centres.shape[1], tied=tied, method=mixture.negentropy)
         if natural:
@@ -306,7 +322,9 @@ array-like, default='merging'
             raise ValueError(f"concentration_type='tied' asks for one concentration, got {kappa}.")
         pooled = min(float(components.lengths.mean()), 1 - 1e-6)
         anchored = replace(family, prior_length=pooled)  # for a warm start
-        return mixture._publish_given(anchored, weights, components, given_centres)
+        first = mixture._given_params(weights, components, background_weight)
+        background = Background.on_sphere(family.dim) if mixture.background else None
+        return mixture._publish_given(FittedMixture(anchored, first, background), given_centres)
 
     def divergence(self, X: Any) -> Array:
         """Return the Bregman divergence of each row to each component mean.
@@ -333,7 +351,7 @@ array-like, default='merging'
         rows = self._new_rows(X)
         fitted = self._fitted
         log_area = vmf.log_sphere_area(rows.n_features)
-        divergence = np.empty((rows.n_rows, len(fitted.weights)), dtype=rows.dtype)
+        divergence = np.empty((rows.n_rows, fitted.n_components), dtype=rows.dtype)
 
         def write(chunk: Chunk, span: slice) -> None:
             scores = fitted.family.scores(chunk, fitted.params.components)
@@ -382,6 +400,9 @@ array-like, default='merging'
             )
         return X
 
+    def _background(self, rows: RowSource, family: Any) -> Background:
+        return Background.on_sphere(rows.n_features)
+
     def _seeding(self, family: Any) -> DirectionSeeding:
         return DirectionSeeding(family)
 
@@ -393,6 +414,20 @@ array-like, default='merging'
         means /= largest
         directions: Array = means / np.linalg.norm(means, axis=1, keepdims=True)
         return directions
+
+    def _look_over(self, fitted: FittedMixture) -> None:
+        """Warn where free concentrations let one broad component swallow rows of all kinds."""
+        if fitted.family.tied or fitted.family.dim <= _OWN_FEATURES:
+            return
+        found = broad_component(fitted.weights, fitted.params.components.concentrations)
+        if found is not None:
+            warn(
+                f"Component {found} is by far the broadest and holds {fitted.weights[found]:.0%} "
+                "of the rows, as happens with free concentrations in many dimensions. Unless there "
+                "is such a cluster, take concentration_type='tied' or a larger "
+                "concentration_prior; where the rows are outliers, background=True.",
+                UserWarning,
+            )
 
     def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
         components = fitted.params.components
@@ -407,7 +442,8 @@ array-like, default='merging'
         check_is_fitted(self)
         K: int = self.n_active_components_
         n_concentrations = 1 if self._fitted.family.tied else K
-        return K - 1 + K * (self.n_features_in_ - 1) + n_concentrations
+        n_directional: int = K * (self.n_features_in_ - 1)
+        return self._n_free_weights() + n_directional + n_concentrations
 
     def _draw(self, counts: Array, rng: np.random.RandomState) -> Array:
         components = self._fitted.params.components

@@ -102,6 +102,14 @@ def test_only_singular_covariances_have_no_factor(kind, singular):
     assert_array_equal(np.isnan(log_det), [False, True, True])
 
 
+@TYPES
+def test_variances_without_all_their_digits_are_none(kind):
+    """The distance between two floats is 5e-324, which is a share of less than that."""
+    kind = COVARIANCE_TYPES[kind]
+    for scale, singular in [(1e-300, False), (1e-310, True)]:
+        assert np.isnan(kind.cholesky(scale * kind.identity(1, 2))).any() == singular
+
+
 def test_a_singular_tied_covariance_has_no_factor():
     for singular in (np.ones((2, 2)), np.diag([1.0, 0.0]), np.diag([1.0, -1.0])):
         assert np.isnan(COVARIANCE_TYPES["tied"].cholesky(singular)).any()

@@ -52,6 +52,17 @@ def test_scores_and_biases_are_log_densities(kind):
 
 
 @pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("others", [0, 1])
+def test_distances_beyond_the_largest_float_are_infinite(kind, others):
+    """1e9 is 1e159 standard deviations of 1e-150, whose square is none that a float can hold."""
+    family, means = Gaussian(2, kind), np.array([[0.0, 0.0], [1e9, 1e9]])[: 1 + others]
+    components = family.components(means, 1e-300 * family.type.identity(*means.shape))
+    assert components.common_origin == (others == 0)
+    products = family.scores(whole(np.array([[0.0, 0.0], [1e9, 1e9]])), components).products
+    assert_array_equal(products, [[0, -np.inf], [-np.inf, 0]] if others else [[0], [-np.inf]])
+
+
+@pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("apart", [1.0, 1e3], ids=["near", "far"])
 def test_the_maximum_is_the_weighted_moments_of_the_rows(kind, apart):
     family, (X, resp) = Gaussian(2, kind, reg_covar=0.1), some_rows()

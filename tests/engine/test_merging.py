@@ -17,7 +17,7 @@ def directions(seed=0):
     counts = rng.integers(5, 50, size=M).astype(float)
     sums = rng.normal(size=(M, D))
     sums *= (0.9 * counts / np.linalg.norm(sums, axis=1))[:, None]
-    return DirectionMerging(sums, counts, 7.0)
+    return DirectionMerging(sums, counts, 7.0, -1.0)
 
 
 def balls(seed=0):

@@ -101,6 +101,15 @@ def test_rows_without_weight_are_never_seeds(unit):
     assert_allclose(bound, other, atol=0.2)
 
 
+def test_rows_farther_than_squares_reach_are_seeds_too():
+    """1e160 times worse explained than the others, and of next to no weight."""
+    X = 1e-30 * np.random.default_rng(0).normal(size=(60, 3))
+    X[-1], weights = 1e50, np.append(np.ones(59), 1e-250)
+    _, params, bound = run(X, weights=weights, n_components=3, unit=False)
+    assert len(params.weights) == 3
+    assert np.isfinite(bound)
+
+
 def test_a_callback_stops_the_waves():
     X, _ = clusters()
     seen = []

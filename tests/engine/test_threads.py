@@ -168,16 +168,25 @@ def interleavings(letters):
             yield (first, *rest)
 
 
+def called_back(frame):
+    """Tell what C calls, a weak reference or a search for libraries: errors end there."""
+    while frame is not None:
+        if frame.f_code.co_name in ("weakref_cb", "match_library_callback"):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def interrupted(action, at):
     """Do something with a Ctrl-C at one of its moments; return whether it had so many."""
-    moments = 0
+    moments, came = 0, False
 
     def look(frame, event, arg):
-        nonlocal moments
-        # a weak reference's callback can raise nothing
-        if event in ("call", "c_return") and frame.f_code.co_name != "weakref_cb":
+        nonlocal moments, came
+        if event in ("call", "c_return"):
             moments += 1
-            if moments == at:
+            if moments >= at and not came and not called_back(frame):
+                came = True
                 raise KeyboardInterrupt
 
     try:

@@ -1,5 +1,7 @@
 """The von Mises-Fisher family alone: densities, its maximum with and without the prior."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -225,6 +227,32 @@ def test_the_prior_counts_pseudo_rows_for_every_component(tied):
     assert VonMisesFisher(D).log_prior(components) == 0
 
 
+@pytest.mark.parametrize("length", [0.01, 0.3, 0.999])
+def test_near_its_mode_the_prior_keeps_its_digits(length):
+    """There it is n0 A'(kappa) / 2 times the square of what the concentration is off by."""
+    family, mode = VonMisesFisher(D, prior_length=length), vmf.concentration(length, D)
+    slope, _ = vmf.variance_eigenvalues(length, D)
+    for strength, share in [(1.0, 1e-3), (1e10, 1e-7), (1e10, -1e-9)]:
+        strong = replace(family, prior_strength=strength)
+        components = some_components(strong, np.full(K, mode * (1 + share)))
+        expected = -K * strength * 0.5 * slope * (mode * share) ** 2
+        assert_allclose(strong.log_prior(components), expected, rtol=2e-3)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("method", ["exact", "newton", "ode", "rational", "banerjee"])
+def test_a_prior_that_outweighs_all_rows_is_at_its_mode(method, tied):
+    """Pseudo-rows, so many that a step moves nothing, and the bound stands still."""
+    options = {"tied": tied, "method": method, "prior_strength": 1e300, "prior_length": 0.3}
+    family = VonMisesFisher(D, **options)
+    components = family.from_centres(unit(np.random.default_rng(3).normal(size=(K, D))))
+    assert family.log_prior(components) < -1e290
+    stats, _ = statistics(family, components, whole(some_rows()))
+    fresh, _ = family.maximize(stats, components)
+    assert_array_equal(fresh.lengths, np.full(K, 0.3))
+    assert family.log_prior(fresh) == 0
+
+
 def test_the_prior_is_anchored_on_the_pooled_length_of_a_partition():
     family = VonMisesFisher(D, prior_strength=1.0)
     stats, resp = statistics(family, family.from_centres(np.eye(K, D)), whole(some_rows()))
@@ -248,12 +276,16 @@ def test_a_start_has_one_concentration(tied):
     assert_allclose(centred.lengths, pooled)
 
 
-def test_an_empty_part_starts_at_some_axis():
-    family = VonMisesFisher(D)
-    sums = np.zeros((D, 2))
+def test_parts_that_are_empty_or_cancel_start_at_some_axis():
+    """Where rows cancel, the direction of what rounding leaves would be another at every turn."""
+    family, sums = VonMisesFisher(D), np.zeros((D, 3))
     sums[:, 0] = 0.5
-    stats = Statistics(0.0, 2.0, np.array([2.0, 0.0]), (sums,), None, 0.0, np.zeros(D))
-    assert_array_equal(family.initial(stats, None).directions[:, 1], np.eye(1, D)[0])
+    sums[:, 2] = 1e-15
+    stats = Statistics(0.0, 4.0, np.array([2.0, 0.0, 2.0]), (sums,), None, 0.0, np.zeros(D))
+    directions = family.initial(stats, None).directions
+    assert_array_equal(np.sort(directions[:, 1:], axis=0), np.eye(D)[:, [-1, -1]])
+    assert directions[:, 1] @ directions[:, 2] == 0  # equal components would never part
+    assert_allclose(directions[:, 0], 0.5)
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -265,6 +297,25 @@ def test_a_reseeded_component_has_the_mean_length_of_all(tied):
     assert_array_equal(moved.directions[:, [0, 2]], before.directions[:, [0, 2]])
     assert_allclose(moved.lengths[1], before.lengths.mean())
     assert_allclose(moved.lengths[[0, 2]], before.lengths[[0, 2]])
+
+
+def test_a_reseeded_component_has_a_direction():
+    """A row that was scaled to unit length in float32 is off by its rounding."""
+    family = VonMisesFisher(D)
+    row = unit(some_rows())[0].astype(np.float32).astype(np.float64)
+    assert abs(np.linalg.norm(row) - 1) > 1e-9
+    moved = family.reseed(some_components(family), 1, row)
+    assert_allclose(np.linalg.norm(moved.directions, axis=0), 1, rtol=1e-15)
+
+
+@FORMATS
+def test_densities_at_the_peak_of_a_large_concentration_keep_their_digits(as_format):
+    family, row = VonMisesFisher(D), np.eye(1, D)
+    for kappa in (1e6, 1e9, 1e12):
+        components = family.from_natural(row, np.array([kappa]))
+        expected = vmf.logpdf(row, row, kappa)
+        found = family.scores(whole(as_format(row)), components).log_density()
+        assert_allclose(found[0], expected, rtol=1e-14)
 
 
 @FORMATS

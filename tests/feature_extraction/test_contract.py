@@ -325,7 +325,7 @@ def test_a_gensim_model_is_no_table_of_embeddings():
             transformer(embeddings=embeddings).fit(COUNTS[:, :2])
 
 
-@pytest.mark.parametrize("embeddings", [3, "words", [[1.0, 2.0], [3.0]], sparse.eye_array(V)])
+@pytest.mark.parametrize("embeddings", [3, "words", [[1.0, 2.0], [3.0]], sparse.eye(V)])
 def test_embeddings_that_are_no_matrix_are_named(embeddings):
     with pytest.raises(ValueError, match="embeddings should (have the shape|hold|be)"):
         transformer(embeddings=embeddings).fit(COUNTS)
@@ -340,7 +340,7 @@ def test_embeddings_that_are_no_matrix_are_named(embeddings):
         (np.ones(D), r"X\[1\] has 1 dimensions"),
         (np.ones((D, 0)), r"X\[1\] has vectors of dimension 0"),
         (np.ones((2, 3, D)), r"X\[1\] has 3 dimensions"),
-        (sparse.eye_array(D), r"X\[1\] should be a dense array"),
+        (sparse.eye(D), r"X\[1\] should be a dense array"),
         (np.full((2, D), np.nan), r"X\[1\] contains nan or inf"),
         (np.full((2, D), -np.inf, dtype=np.float32), r"X\[1\] contains nan or inf"),
     ],

@@ -96,6 +96,9 @@ def test_forms_of_a_list_of_arrays():
     )
     empty = transformer.transform([np.empty((0, D)), bags[0], [], np.array([])])
     assert_array_equal(empty, [0 * expected[0], expected[0], 0 * expected[0], 0 * expected[0]])
+    for n in (1, 3):  # nothing but empty bags
+        zeros = np.zeros((n, expected.shape[1]))
+        assert_array_equal(transformer.transform([np.empty((0, D))] * n), zeros)
 
 
 def test_a_document_does_not_depend_on_the_others():

@@ -15,7 +15,7 @@ from skvmf._engine import rows
 
 from .data import Data, Labels, Weights, resolve
 from .runs import Refused, refusing
-from .subjects import CLOSE, assert_finite, assert_same, public
+from .subjects import CLOSE, arrays, assert_finite, assert_same, public
 
 ROUNDING = {"float64": 1e-10, "float32": 1e-6}  # of a bound
 
@@ -62,16 +62,24 @@ class MixtureSubject:
 
     @property
     def is_smooth(self):
-        """Whether rounding stays rounding: no hard choices, no component on few points."""
+        """Whether rounding stays rounding: no hard choices, no component on few points.
+
+        Where rows of one component are of very different sizes its covariance is singular but
+        for rounding, and the last digit of a sum decides whether it passes for one.
+        """
         data = self.case.data
         soft = self.params.get("temperature", 1) > 1e-2
         spread = data.kind in ("normal", "clusters") and abs(data.offset) <= 1e3 * data.scale
         return soft and spread and data.n > 3 * data.d * self.mixture.n_components
 
     def few_steps(self):
-        """A mixture that begins with labels and takes few steps, so that rounding stays small."""
+        """A mixture that begins with labels and takes few steps, so that rounding stays small.
+
+        A flat start would take steps before the first.
+        """
         start = Labels(7).make(self.dense, self.mixture.n_components, self.params)
         given = {"init_params": start, "means_init": None, "weights_init": None, "n_init": 1}
+        given["flat_start"] = False
         return self.new(**given, max_iter=2, tol=0)
 
 
@@ -136,13 +144,20 @@ def components_are_what_they_are_called(subject):
         assert (np.diff(alive) >= mixture.clearance - slack).all(), alive
 
 
+def bound_slack(mixture, X, bounds):
+    """Return the rounding of bounds; float32 scores are rounded by the concentrations' size."""
+    slack = ROUNDING[X.dtype.name] * max(1, np.abs(bounds).max())
+    if X.dtype == np.float32 and isinstance(mixture, skvmf.VonMisesFisherMixture):
+        slack += 6e-8 * min(mixture.concentrations_.max(), 16_000)
+    return slack
+
+
 def the_bound_never_falls(subject):
     mixture = subject.mixture
     if getattr(mixture, "reg_covar", 0) > 0 or has_moved(mixture):
         return
     bounds = np.array(mixture.lower_bounds_)
-    falls = -np.diff(bounds)
-    slack = ROUNDING[subject.case.data.dtype] * max(1, np.abs(bounds).max())
+    falls, slack = -np.diff(bounds), bound_slack(mixture, subject.X, bounds)
     assert (falls <= slack).all(), f"falls by {falls.max()} at {bounds[np.argmax(falls)]}"
 
 
@@ -155,15 +170,12 @@ def the_score_is_the_mean_of_the_scores(subject):
         counting = np.ones(len(scores), dtype=bool)
     weights = np.ones(len(scores)) if weights is None else weights.astype(np.float64)
     weights = np.where(counting, weights / weights.max(), 0)
-    if weights.any():
+    lowest = scores.min() <= np.finfo(X.dtype).min  # where scores stay, and their mean does not
+    if weights.any() and not lowest:
         expected = np.average(scores, weights=weights)
         actual = mixture.score(X, sample_weight=subject.weights)
         slack = subject.close * np.abs(scores[weights > 0]).max()
         np.testing.assert_allclose(actual, expected, rtol=subject.close, atol=slack)
-
-
-def arrays(X):
-    return [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
 
 
 def inputs_stay_as_they_were(subject):
@@ -291,7 +303,7 @@ def warm_starts_go_on(subject):
     refusing(mixture.fit, subject.X, sample_weight=subject.weights)
     assert_finite(public(mixture))
     if getattr(mixture, "reg_covar", 0) == 0 and not has_moved(mixture):
-        assert mixture.lower_bound_ >= bound - 1e-9 * max(1, abs(bound))
+        assert mixture.lower_bound_ >= bound - bound_slack(mixture, subject.X, bound)
 
 
 PROMISES = [

@@ -1,6 +1,7 @@
 """What the promises of all estimators are checked with."""
 
 import numpy as np
+from scipy import sparse
 
 CLOSE = {"float64": 1e-9, "float32": 1e-4}  # by dtype of the rows
 
@@ -9,6 +10,11 @@ def public(estimator):
     """Return the fitted attributes."""
     names = [name for name in dir(estimator) if name.endswith("_") and not name.startswith("_")]
     return {name: getattr(estimator, name) for name in names}
+
+
+def arrays(X):
+    """Return what rows or counts are stored in."""
+    return [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
 
 
 def assert_finite(values):

@@ -37,7 +37,7 @@ def share_out(rows, alpha):
 def assert_optimal(z, p, alpha):
     """The KKT conditions: p^c falls by c times the gap of scores, down to 0 and no further."""
     c, eps, top = alpha - 1, float(np.finfo(z.dtype).eps), z.argmax()
-    gaps, p = c * (z[top].astype(float) - z), p.astype(float)
+    gaps, p = c * (z[top] - z.astype(float)), p.astype(float)
     rounding = 8 * eps * c + 1e-15
     below = p[top] ** c - gaps
     assert p.min() >= 0

@@ -38,7 +38,7 @@ def inside_outside(tags, offsets, rules, best=False):
 
 
 def best_trees(tags, offsets, rules):
-    heads = np.empty(len(tags), dtype=np.int64)
+    heads = np.full(len(tags), 99)  # every one is written
     charts.best_trees(tags, offsets, rules, heads)
     return heads
 

@@ -317,6 +317,17 @@ def test_weights_of_any_size_give_finite_fits_with_priors(estimator, size):
     assert_allclose(mixture.weights_.sum(), 1)
 
 
+@pytest.mark.filterwarnings("ignore:weight_concentration_prior", "ignore:The weights of the rows")
+@pytest.mark.parametrize("estimator", [SparseGaussianMixture, VonMisesFisherMixture])
+def test_a_prior_that_outweighs_tiny_weights_leaves_the_bound_finite(estimator):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    for size in (1e300, -1e300):
+        mixture = estimator(2, weight_concentration_prior=size, flat_start=False, random_state=0)
+        mixture.fit(X, sample_weight=np.full(20, 1e-30))
+        assert np.isfinite(mixture.lower_bounds_).all()
+        assert mixture.converged_
+
+
 def test_a_row_without_weight_may_be_without_density():
     far = np.vstack([X, [[1e99, 0, 0]]])
     weights = np.append(np.ones(200), 0.0)

@@ -433,6 +433,16 @@ def test_degenerate_data_is_fitted(case, solver):
         assert_allclose(mixture.weights_.sum(), 1)
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_heavy_rows_have_the_means_of_others(solver):
+    """A precision of 1e300 times a weight is no float; the weights' size does not matter."""
+    X = np.random.default_rng(0).normal(size=(2, 2))
+    options = dict(solver=solver, reg_covar=1e-300, random_state=0)
+    plain = RelativeGMM(2, **options).fit(X, sample_weight=[1.0, 1e-5])
+    heavy = RelativeGMM(2, **options).fit(X, sample_weight=[1e100, 1e95])
+    assert_allclose(heavy.means_, plain.means_, rtol=1e-12)
+
+
 @pytest.mark.parametrize("clearance", [0.0, 0.5])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_tied_starting_means_are_fitted(solver, clearance):
@@ -506,6 +516,15 @@ def test_bad_parameters_are_refused(options, message):
     X = np.random.default_rng(0).normal(size=(10, 2))
     with pytest.raises(ValueError, match=message):
         RelativeGMM(**options).fit(X)
+
+
+def test_the_clearance_is_held_against_the_largest_floats():
+    """The span of float32 rows may be more than float32 holds."""
+    X = np.random.default_rng(0).uniform(-3e38, 3e38, size=(40, 2)).astype(np.float32)
+    mixture = RelativeGMM(2, clearance=1e37, random_state=0, tol=1).fit(X)
+    assert ordered(mixture.means_, clearance=1e37)
+    with pytest.raises(ValueError, match="where the data spans 5.*e\\+38"):
+        RelativeGMM(2, clearance=1e39).fit(X)
 
 
 def test_the_clearance_is_held_against_rows_that_count():

@@ -1,0 +1,95 @@
+"""
+=======================
+How many clusters?
+=======================
+
+A mixture of far too many components is fitted once. Then the two components whose union loses
+least are joined, again and again, with a few steps of EM in between. This path has a mixture of
+every number of components, and what was joined when is a tree.
+"""
+
+import argparse
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics import adjusted_rand_score
+
+from skvmf import VonMisesFisherMixture
+from skvmf.datasets import load_docstrings, make_vonmises_fisher_blobs
+from skvmf.model_selection import ComponentPath
+from skvmf.plotting import ComponentPathDisplay
+
+parser = argparse.ArgumentParser(description="Choose the number of components along a path.")
+parser.add_argument("--max-components", metavar="K", type=int, default=50)
+parser.add_argument("--output", metavar="PNG", default="number_of_components.png")
+options = parser.parse_args()
+
+# %%
+# Clusters that are there
+# -----------------------
+# Twelve clusters on the sphere, round about their directions. Every criterion finds them.
+
+blobs, truth = make_vonmises_fisher_blobs(3000, 16, centers=12, concentration=40.0, random_state=0)
+path = ComponentPath(VonMisesFisherMixture(random_state=0), max_components=options.max_components)
+path.fit(blobs)
+print(f"{'blobs, 12 clusters:':22}", end="")
+for name in ["slope", "bic", "icl"]:
+    best = path.results_["n_components"][path.results_[name].argmin()]
+    print(f"  {name} {best}", end="")
+print(f"  ARI {adjusted_rand_score(truth, path.labels_):.3f}")
+
+# %%
+# Topics
+# ------
+# The docstrings of 13 modules. Topics are not round, and more components always describe them
+# better. ``criterion="slope"`` asks of a component that it gain twice what one gains where there
+# are far too many.
+
+corpus = load_docstrings()
+vectorizer = TfidfVectorizer(
+    stop_words="english", token_pattern="[a-z]{2,}", min_df=5, max_df=0.3, sublinear_tf=True
+)
+X = vectorizer.fit_transform(corpus.data)
+topics = ComponentPath(
+    VonMisesFisherMixture(random_state=0), max_components=options.max_components
+).fit(X)
+print(f"{'docstrings, 13 modules:':22}", end="")
+for name in ["slope", "bic", "icl"]:
+    best = topics.results_["n_components"][topics.results_[name].argmin()]
+    print(f"  {name} {best}", end="")
+print(f"  ARI {adjusted_rand_score(corpus.target, topics.labels_):.3f}")
+words = vectorizer.get_feature_names_out()
+mixture = topics.best_estimator_
+names = [", ".join(words[row.argsort()[:-4:-1]]) for row in mixture.mean_directions_]
+for name, weight in zip(names, mixture.weights_, strict=True):
+    print(f"  {weight:5.1%}  {name}")
+
+# %%
+# Cuts
+# ----
+# The tree gives labels for any number of clusters, without another fit; each cut divides a
+# cluster of the one before.
+
+for K in [2, 5, 10, 20]:
+    sizes = np.sort(np.bincount(topics.cut(K)))[::-1]
+    print(f"cut into {K:2d}: sizes {', '.join(map(str, sizes[:6]))}{' ...' if K > 6 else ''}")
+
+# %%
+# The pictures
+# ------------
+# Leaves are the components that the path began with, as large as their weights; colours are the
+# components chosen, with their heaviest words.
+
+figure, axes = plt.subplot_mosaic(
+    [["blobs", "topics"], ["tree", "tree"]], figsize=(11, 8.5), layout="constrained"
+)
+ComponentPathDisplay.from_estimator(path, ax=axes["blobs"])
+axes["blobs"].set_title("12 clusters")
+ComponentPathDisplay.from_estimator(topics, ax=axes["topics"])
+axes["topics"].set_title("docstrings of 13 modules")
+ComponentPathDisplay.from_estimator(topics, kind="dendrogram", names=names, ax=axes["tree"])
+axes["tree"].set_xlabel("")
+figure.savefig(options.output, dpi=100)
+print(f"\nFigure: {Path(options.output).resolve()}")

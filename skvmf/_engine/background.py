@@ -1,0 +1,73 @@
+"""A background: a density that is the same everywhere, for rows that belong to no component."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..distributions import vonmises_fisher as vmf
+from .chunks import Array, DenseChunk
+from .contracts import RowSource
+
+FIRST_SHARE = 0.1  # of the rows, before any has been seen
+
+
+@dataclass(frozen=True)
+class Background:
+    """A uniform distribution, on the sphere or in a box.
+
+    Parameters
+    ----------
+    log_density : float
+        Its log-density, also at rows outside the box: they are no less outlying than those
+        inside.
+    bounds : ndarray of shape (2, d) or None
+        The least and the largest corner of the box; None is the sphere.
+    """
+
+    log_density: float
+    bounds: Array | None = None
+
+    @classmethod
+    def on_sphere(cls, dim: int) -> "Background":
+        """Return the uniform distribution on the unit sphere."""
+        return cls(-float(vmf.log_sphere_area(dim)))
+
+    @classmethod
+    def in_box(cls, bounds: Array) -> "Background":
+        """Return the uniform distribution between two corners (2, d)."""
+        return cls(-float(np.log(bounds[1] - bounds[0]).sum()), bounds)
+
+    def draw(self, size: int, dim: int, rng: np.random.RandomState) -> Array:
+        """Draw rows (size, dim)."""
+        if self.bounds is None:
+            return vmf.rvs(np.eye(1, dim)[0], 0.0, size=size, random_state=rng)
+        low, high = self.bounds
+        drawn: Array = rng.uniform(low, high, size=(size, dim))
+        return drawn
+
+
+def bounding_box(rows: RowSource, least_variance: float) -> Array:
+    """Return the corners (2, d) of the box around rows that count.
+
+    Along no feature is it narrower than a uniform distribution of the least variance is, so
+    that constant features leave it a volume.
+    """
+    parts = []
+
+    def measure(chunk: DenseChunk, span: slice) -> None:
+        X = chunk.X[chunk.weights > 0].astype(np.float64)
+        if len(X):
+            parts.append((X.min(axis=0), X.max(axis=0)))
+
+    rows.for_each(measure)
+    low = np.min([part[0] for part in parts], axis=0)
+    high = np.max([part[1] for part in parts], axis=0)
+    largest = np.maximum(np.abs(low), np.abs(high))
+    narrowest = np.maximum(np.sqrt(12 * least_variance), 16 * np.spacing(largest))
+    missing = np.maximum(narrowest - (high - low), 0)
+    return np.array([low - missing / 2, high + missing / 2])
+
+
+def with_share(weights: Array, share: float) -> Array:
+    """Return weights (K,) with that of the background behind them, (K + 1,), to sum to one."""
+    return np.append((1 - share) * weights, share)

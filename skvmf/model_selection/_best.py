@@ -1,0 +1,96 @@
+"""What is asked of the best of several mixtures."""
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from .._engine.chunks import Array
+from .._sklearn import available_if
+from ..mixture._base import BaseMixture
+
+
+def refitted(path: Any) -> bool:
+    """Whether there is a best estimator to ask; only the reason why not is raised."""
+    if not path.refit:
+        raise AttributeError(
+            "This ComponentPath has refit=False and so no best_estimator_. Set refit=True."
+        )
+    return True
+
+
+class BestPredictions:
+    """Predictions and scores of `best_estimator_`, where there is one."""
+
+    best_estimator_: BaseMixture
+
+    @available_if(refitted)
+    def predict(self, X: Any) -> Array:
+        """Return the best mixture's most probable component of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Component labels.
+        """
+        return self._best().predict(X)
+
+    @available_if(refitted)
+    def predict_proba(self, X: Any) -> Array:
+        """Return the share of each row that each component of the best mixture has.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        resp : ndarray of shape (n_samples, best_n_components_)
+            Responsibilities.
+        """
+        return self._best().predict_proba(X)
+
+    @available_if(refitted)
+    def score_samples(self, X: Any) -> Array:
+        """Return the log-density of the best mixture at each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Log-densities.
+        """
+        return self._best().score_samples(X)
+
+    @available_if(refitted)
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the best mixture's weighted mean log-density of the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights.
+
+        Returns
+        -------
+        log_likelihood : float
+            Mean log-density.
+        """
+        return self._best().score(X, sample_weight=sample_weight)
+
+    def _best(self) -> BaseMixture:
+        check_is_fitted(self)
+        return self.best_estimator_

@@ -1,0 +1,29 @@
+"""What speaks for a number of components; the smallest value wins."""
+
+from typing import Any
+
+import numpy as np
+
+from .._engine.chunks import Array
+
+CRITERIA = frozenset({"slope", "bic", "icl", "held_out"})
+
+
+_LARGE = 2 / 3  # of max_components, from which components are far too many
+_LEAST = 1.5  # nats a parameter
+
+
+def slope_criterion(results: dict[str, Any], max_components: int) -> Array:
+    """Return twice the penalised negative log-likelihood for each number of components.
+
+    A parameter costs twice what one gains where components are far too many: the slope of
+    the log-likelihood from two thirds of `max_components` on (Birge and Massart, Probability
+    Theory and Related Fields 138, 2007). It costs at least what it does in AIC3 (Bozdogan, in
+    "Proceedings of the first US/Japan conference on the frontiers of statistical modeling",
+    1994), because a path does not find all that one could gain by too many.
+    """
+    K, p, L = (results[name] for name in ("n_components", "n_parameters", "log_likelihood"))
+    large = K >= _LARGE * max_components
+    slope = np.polyfit(p[large], L[large], 1)[0] if len(np.unique(p[large])) > 1 else 0.0
+    criterion: Array = 2 * (max(2 * slope, _LEAST) * p - L)
+    return criterion

@@ -1,0 +1,414 @@
+"""A background: rows of no component, whatever the family, posterior and prior."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal, multivariate_t
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import adjusted_rand_score
+
+from skvmf import (
+    FisherVectorTransformer,
+    RelativeGMM,
+    SparseGaussianMixture,
+    StudentTMixture,
+    VonMisesFisherMixture,
+)
+from skvmf.distributions import vonmises_fisher as vmf
+
+from .checks import assert_bound_never_falls
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+K = 3
+CENTRES = np.array([[6.0, 0, 0], [0, 6, 0], [0, 0, 6]])
+MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, StudentTMixture, RelativeGMM]
+POSTERIORS = [(1, 1), (1, 0), (1, 0.5), (1.5, 1), (2, 3), (2, 0)]
+
+
+def data(n=300, n_others=150, seed=0):
+    """Rows of three clusters, then uniform ones; and labels."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % K
+    others = rng.uniform(-9, 9, size=(n_others, 3))
+    X = np.vstack([CENTRES[labels] + 0.5 * rng.normal(size=(n, 3)), others])
+    return X, np.append(labels, np.full(n_others, -1))
+
+
+def new(mixture, **params):
+    own = {
+        StudentTMixture: {"degrees_of_freedom": 5.0},
+        SparseGaussianMixture: {"weight_concentration_prior": 1.0},
+        VonMisesFisherMixture: {"concentration_prior": 0},  # else bounds depend on the start
+    }.get(mixture, {})
+    return mixture(**({"n_components": K, "background": True, "random_state": 0} | own | params))
+
+
+def log_densities(mixture, X):
+    """Log-densities (n, K + 1) of components and background, by SciPy."""
+    if isinstance(mixture, VonMisesFisherMixture):
+        units = X / np.linalg.norm(X, axis=1, keepdims=True)
+        own = zip(mixture.mean_directions_, mixture.concentrations_, strict=True)
+        columns = [vmf.logpdf(units, *parameters) for parameters in own]
+        last = -vmf.log_sphere_area(3)
+    elif isinstance(mixture, StudentTMixture):
+        own = zip(mixture.means_, mixture.scale_matrices_, strict=True)
+        columns = [multivariate_t(*parameters, df=5).logpdf(X) for parameters in own]
+        last = -np.log(np.diff(mixture.background_bounds_, axis=0)).sum()
+    else:
+        own = zip(mixture.means_, mixture.covariances_, strict=True)
+        columns = [multivariate_normal(*parameters).logpdf(X) for parameters in own]
+        last = -np.log(np.diff(mixture.background_bounds_, axis=0)).sum()
+    return np.column_stack([*columns, np.full(len(X), last)])
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_the_density_is_that_of_components_and_background(mixture):
+    X, _ = data()
+    fit = new(mixture).fit(X)
+    far = np.vstack([X, 100 * X])  # also outside the box
+    weights = np.append(fit.weights_, fit.background_weight_)
+    joint = np.log(weights) + log_densities(fit, far)
+    assert_allclose(fit.score_samples(far), logsumexp(joint, axis=1), rtol=1e-8, atol=1e-8)
+    assert_allclose(fit.score(X), logsumexp(joint[: len(X)], axis=1).mean(), rtol=1e-8)
+    resp = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+    assert_allclose(fit.predict_proba(far), resp[:, :K], atol=1e-8)
+    chosen = resp.argmax(axis=1)
+    assert_array_equal(fit.predict(far), np.where(chosen == K, -1, chosen))
+    plain = clone(fit).set_params(background=False).fit(X)
+    extra = (fit.aic(X) + 2 * len(X) * fit.score(X)) - (plain.aic(X) + 2 * len(X) * plain.score(X))
+    assert_allclose(extra, 2)  # a weight more
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+@pytest.mark.parametrize("posterior", POSTERIORS)
+def test_shares_and_labels_agree(mixture, posterior):
+    X, labels = data()
+    alpha, temperature = posterior
+    options = {"entmax_alpha": alpha, "temperature": temperature, "max_iter": 10}
+    fit = new(mixture, init_params=labels, **options).fit(X)
+    resp = fit.predict_proba(X)
+    others = 1 - resp.sum(axis=1)
+    assert resp.shape == (len(X), K) and resp.min() >= 0 and others.min() >= -1e-12
+    assert_allclose(fit.weights_.sum() + fit.background_weight_, 1)
+    shares = np.column_stack([resp, others])
+    labels = np.where(fit.labels_ < 0, K, fit.labels_)
+    own = np.take_along_axis(shares, labels[:, None], axis=1)[:, 0]
+    assert_allclose(own, shares.max(axis=1), atol=1e-9)
+    assert_array_equal(fit.predict(X), fit.labels_)
+    assert_array_equal(fit.responsibilities(X).toarray(), resp)
+    assert_allclose(fit.probabilities_, np.where(fit.labels_ < 0, 0, own), atol=1e-12)
+    assert set(fit.labels_) == {-1, 0, 1, 2}
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+@pytest.mark.parametrize("posterior", POSTERIORS)
+@pytest.mark.parametrize("prior", [(1.0, None), (-2.0, None), (3.0, None), (1.0, 0.2)])
+def test_bound_never_falls(mixture, posterior, prior):
+    X, labels = data(90, 60)
+    alpha, temperature = posterior
+    concentration, floor = prior
+    options = {} if mixture is VonMisesFisherMixture else {"reg_covar": 0}
+    fit = new(
+        mixture,
+        entmax_alpha=alpha,
+        temperature=temperature,
+        weight_concentration_prior=concentration,
+        weight_floor=floor,
+        init_params=np.where(np.arange(150) % 2, labels, np.arange(150) % 4 - 1),
+        flat_start=False,
+        max_iter=20,
+        tol=0,
+        **options,
+    )
+    fit.fit(X, sample_weight=np.random.default_rng(0).uniform(0.5, 1.5, size=150))
+    assert not fit._fitted.params.reseeded.any()
+    assert_bound_never_falls(fit)
+    assert fit.background_weight_ > 0
+
+
+def test_the_prior_on_the_background_is_flat():
+    """A strong prior holds the weights of components, and leaves the data theirs together."""
+    X, _ = data(300, 300)
+    prior = 1 + 1e8 * np.array([0.5, 0.3, 0.2])
+    held = new(SparseGaussianMixture, weight_concentration_prior=prior, max_iter=1).fit(X)
+    assert_allclose(held.weights_, [0.5, 0.3, 0.2], atol=1e-4)
+    emptied = new(SparseGaussianMixture, weight_concentration_prior=-1000.0)
+    with pytest.warns(UserWarning, match="the largest holds 10[0-9]"):  # not the background's
+        emptied.fit(X)
+    assert emptied.n_active_components_ == emptied.effective_n_components_ == 0
+    assert emptied.background_weight_ == 1 and set(emptied.labels_) == {-1}
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_share_of_uniform_rows_is_found(mixture, share, dtype):
+    n = 2000
+    rng = np.random.default_rng(1)
+    X, labels = data(n, round(n * share / (1 - share)))
+    if mixture is VonMisesFisherMixture:
+        X[n:] = rng.normal(size=(len(X) - n, 3))
+    clean = clone(new(mixture)).set_params(background=False).fit(X[:n].astype(dtype))
+    fit = new(mixture).fit(X.astype(dtype))
+    assert abs(fit.background_weight_ - share) < 0.02
+    largest = fit.predict_proba(X[:n].astype(dtype)).argmax(axis=1)
+    assert adjusted_rand_score(labels[:n], largest) > (
+        adjusted_rand_score(labels[:n], clean.labels_) - 0.01
+    )
+
+
+@pytest.mark.parametrize("share", [0, 0.05, 0.2, 0.5])
+@pytest.mark.parametrize("kind", ["sphere", "plane"])
+def test_many_clusters_are_found_among_uniform_rows(kind, share):
+    rng = np.random.default_rng(0)
+    n, n_clusters, d = (4000, 40, 64) if kind == "sphere" else (4000, 20, 2)
+    n_others = round(n * share / (1 - share))
+    if kind == "sphere":
+        labels = rng.choice(n_clusters, size=n, p=rng.dirichlet(np.full(n_clusters, 5.0)))
+        means = rng.normal(size=(n_clusters, d)) / np.sqrt(d)
+        X = 0.65 * means[labels] + np.sqrt((1 - 0.65**2) / d) * rng.normal(size=(n, d))
+        others = rng.normal(size=(n_others, d))
+        mixture = VonMisesFisherMixture(n_clusters, random_state=0)
+    else:
+        labels = rng.integers(n_clusters, size=n)
+        grid = np.stack(np.meshgrid(np.arange(5), np.arange(4)), axis=-1).reshape(-1, 2)
+        X = 4.0 * grid[labels] + 0.5 * rng.normal(size=(n, d))
+        others = rng.uniform([-3, -3], [19, 15], size=(n_others, d))
+        mixture = SparseGaussianMixture(n_clusters, random_state=0, weight_concentration_prior=1)
+    clean = clone(mixture).fit(X)
+    fit = clone(mixture).set_params(background=True).fit(np.vstack([X, others]))
+    assert abs(fit.background_weight_ - share) < 0.02
+    largest = fit.predict_proba(X).argmax(axis=1)
+    assert adjusted_rand_score(labels, largest) > (
+        adjusted_rand_score(labels, clean.labels_) - 0.01
+    )
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+@pytest.mark.parametrize("init_params", ["kmeans", "k-means++", "random_from_data", "merging"])
+def test_every_start_goes_with_a_background(mixture, init_params):
+    X, labels = data(600, 100)
+    fit = new(mixture, init_params=init_params, n_init=5, tol=1e-6, max_iter=300).fit(X)
+    oracle = new(mixture, init_params=labels, tol=1e-6, max_iter=300).fit(X)
+    assert_allclose(fit.lower_bound_, oracle.lower_bound_, atol=1e-3)
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_weights_are_repetitions(mixture):
+    X, labels = data(120, 60)
+    weights = np.random.default_rng(0).integers(0, 4, size=len(X))
+    fit = new(mixture, init_params=labels, max_iter=5).fit(X, sample_weight=weights)
+    twin = new(mixture, init_params=np.repeat(labels, weights), max_iter=5)
+    twin.fit(np.repeat(X, weights, axis=0))
+    assert_allclose(fit.background_weight_, twin.background_weight_, rtol=1e-9)
+    assert_allclose(fit.means_, twin.means_, rtol=1e-9, atol=1e-12)
+    if mixture is not VonMisesFisherMixture:
+        assert_array_equal(fit.background_bounds_, twin.background_bounds_)
+
+
+def test_compressed_rows_are_dense_rows():
+    X, labels = data()
+    X[np.abs(X) < 1] = 0
+    X[::50] = 0  # rows without a direction
+    rows = sparse.csr_array(X)
+    for options in ({"init_params": labels}, {}):
+        fit = new(VonMisesFisherMixture, **options).fit(rows)
+        dense = new(VonMisesFisherMixture, **options).fit(X)
+        assert_allclose(fit.background_weight_, dense.background_weight_, rtol=1e-8)
+        assert_allclose(fit.predict_proba(rows), dense.predict_proba(X), atol=1e-8)
+        assert_array_equal(fit.labels_, dense.labels_)
+    blank = fit.predict_proba(np.zeros((1, 3)))
+    assert_allclose(blank, fit.weights_[None])
+    assert_allclose(fit.score_samples(np.zeros((1, 3))), -vmf.log_sphere_area(3))
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_samples_are_of_components_and_background(mixture):
+    X, _ = data()
+    fit = new(mixture).fit(X)
+    drawn, labels = fit.sample(20_000)
+    assert_allclose(np.mean(labels == -1), fit.background_weight_, atol=0.02)
+    assert_array_equal(labels[-1:], -1)
+    others = drawn[labels == -1]
+    if mixture is VonMisesFisherMixture:
+        assert_allclose(others.T @ others / len(others), np.eye(3) / 3, atol=0.02)
+    else:
+        low, high = fit.background_bounds_
+        assert (others >= low).all() and (others <= high).all()
+        assert_allclose(others.mean(axis=0), (low + high) / 2, atol=0.5)
+    again = clone(fit).set_params(init_params=labels).fit(drawn)
+    assert_allclose(again.background_weight_, fit.background_weight_, atol=0.03)
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_a_mixture_of_given_parameters(mixture):
+    X, _ = data()
+    fit = new(mixture).fit(X)
+    given = {"background_weight": fit.background_weight_, "random_state": 0}
+    if mixture is VonMisesFisherMixture:
+        given["concentration_prior"] = 0
+    else:
+        given["weight_concentration_prior"] = 1.0
+    if mixture is VonMisesFisherMixture:
+        parts = {"mean_directions": fit.mean_directions_, "concentrations": fit.concentrations_}
+    elif mixture is StudentTMixture:
+        parts = {"means": fit.means_, "scale_matrices": fit.scale_matrices_}
+        parts["degrees_of_freedom"] = 5.0
+    else:
+        parts = {"means": fit.means_, "covariances": fit.covariances_}
+    if mixture is not VonMisesFisherMixture:
+        given["background_bounds"] = fit.background_bounds_
+    built = mixture.from_parameters(fit.weights_, **parts, **given)
+    assert built.background and built.background_weight_ == pytest.approx(fit.background_weight_)
+    assert_allclose(built.score_samples(X), fit.score_samples(X), rtol=1e-9)
+    assert_array_equal(built.predict(X), fit.labels_)
+    went_on = built.set_params(warm_start=True, max_iter=0).fit(X)
+    assert_allclose(went_on.lower_bound_, fit.lower_bound_, rtol=1e-9)
+
+    all_weights = fit.weights_ / fit.weights_.sum()
+    for weights, others, message in [
+        (fit.weights_, {"background_weight": 0.9999}, "together should be non-negative and sum"),
+        (fit.weights_, {"background_weight": [0.1]}, "background_weight be a number"),
+        (all_weights, {"background_weight": 0.1, "background": True}, "together should be"),
+        (fit.weights_, {"background": False}, "does not go with"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            mixture.from_parameters(weights, **parts, **(given | others))
+    if mixture is not VonMisesFisherMixture:
+        low, high = fit.background_bounds_
+        for bounds, message in [
+            (None, "needs background_bounds"),
+            ([low], "shape"),
+            ([high, low], "no width"),
+            ([low, high * np.inf], "finite"),
+        ]:
+            with pytest.raises(ValueError, match=message):
+                mixture.from_parameters(
+                    fit.weights_, **parts, **(given | {"background_bounds": bounds})
+                )
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_a_pickle_knows_the_background(mixture):
+    X, _ = data()
+    fit = new(mixture).fit(X)
+    again = pickle.loads(pickle.dumps(fit))
+    assert_array_equal(again.predict_proba(X), fit.predict_proba(X))
+    assert again.background_weight_ == fit.background_weight_
+    assert_array_equal(again.predict(X), fit.labels_)
+    with pytest.raises(AttributeError, match="background_weight_ is what a fit has found"):
+        again.background_weight_ = 0.5
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_a_fit_goes_on_with_and_without(mixture):
+    X, _ = data()
+    fit = new(mixture, warm_start=True).fit(X)
+    n_iter, bound = fit.n_iter_, fit.lower_bound_
+    assert n_iter > 0 and fit.fit(X).n_iter_ <= 1
+    assert fit.lower_bound_ >= bound - 1e-9
+    without = fit.set_params(background=False).fit(X)
+    assert without.background_weight_ == 0 and -1 not in without.labels_
+    assert_allclose(without.weights_.sum(), 1)
+    assert without.predict_proba(X).sum(axis=1) == pytest.approx(1)
+    with_it = without.set_params(background=True, tol=1e-6, max_iter=500).fit(X)
+    assert with_it.background_weight_ > 0.2 and -1 in with_it.labels_
+
+
+def test_a_background_without_weight_changes_nothing():
+    X, labels = data()
+    plain = SparseGaussianMixture(K, init_params=labels % K, max_iter=3, tol=0).fit(X)
+    built = SparseGaussianMixture.from_parameters(
+        plain.weights_,
+        plain.means_,
+        plain.covariances_,
+        background=True,
+        background_weight=0.0,
+        background_bounds=[X.min(axis=0), X.max(axis=0)],
+        warm_start=True,
+        max_iter=3,
+        tol=0,
+    )
+    assert_allclose(built.score_samples(X), plain.score_samples(X), rtol=1e-12)
+    assert_allclose(built.bic(X), plain.bic(X), rtol=1e-12)  # it is pruned, and no parameter
+    plain.set_params(warm_start=True).fit(X)
+    assert_allclose(built.fit(X).means_, plain.means_, rtol=1e-9)
+    assert built.background_weight_ == 0
+
+
+def test_no_steps_and_few_rows():
+    X, labels = data(30, 10)
+    for options in ({"max_iter": 0}, {"max_iter": 0, "init_params": labels}, {}):
+        for mixture in MIXTURES:
+            fit = new(mixture, **options).fit(X)
+            assert 0 < fit.background_weight_ < 1
+            assert_allclose(fit.weights_.sum() + fit.background_weight_, 1)
+    given = new(SparseGaussianMixture, max_iter=0, init_params=labels).fit(X)
+    assert_allclose(given.background_weight_, 0.25)  # ten of forty
+    for rows in (np.ones((4, 2)), np.repeat([[1.0, 2.0]], 9, axis=0), np.eye(5)):
+        for mixture in MIXTURES[:3]:
+            fit = new(mixture, n_components=2).fit(rows)
+            assert np.isfinite(fit.score_samples(rows)).all()
+            assert np.isfinite(fit.predict_proba(rows)).all()
+            assert set(fit.labels_) <= {-1, 0, 1}
+
+
+def test_labels_of_the_background_are_no_start_without_one():
+    X, labels = data()
+    with pytest.raises(ValueError, match="labels from 0 to 2"):
+        SparseGaussianMixture(K, init_params=labels).fit(X)
+    with pytest.raises(ValueError, match="labels from -1 to 2"):
+        new(SparseGaussianMixture, init_params=labels - 1).fit(X)
+    with pytest.raises(ValueError, match="labels from -1 to 2"):
+        new(SparseGaussianMixture, init_params=np.full(len(X), -1)).fit(X)
+    start = new(SparseGaussianMixture, weights_init=[0.5, 0.3, 0.2], init_params=labels)
+    fit = start.set_params(max_iter=0).fit(X)
+    assert_allclose(fit.weights_, 2 / 3 * np.array([0.5, 0.3, 0.2]))
+
+
+def test_what_cannot_be_is_refused():
+    X, _ = data()
+    with pytest.raises(ValueError, match="fixes the weights"):
+        new(RelativeGMM, free_parameters=("means",)).fit(X)
+    with pytest.raises(ValueError, match="3 components and a background need at most 1/4"):
+        new(SparseGaussianMixture, weight_floor=0.3).fit(X)
+
+
+@pytest.mark.parametrize("gradients", [("means",), ("weights",), ("means", "weights")])
+def test_fisher_vectors_are_of_the_components(gradients):
+    """Outliers count nothing: a bag is what components have of it."""
+    X, labels = data()
+    shares = {"background_weight": 0.5, "background_bounds": [[-9.0] * 3, [9.0] * 3]}
+    covariances = np.full((K, 3), 0.25)
+    with_it = SparseGaussianMixture.from_parameters(
+        [0.1, 0.2, 0.2], CENTRES, covariances, covariance_type="diag", **shares
+    )
+    alone = SparseGaussianMixture.from_parameters(
+        [0.2, 0.4, 0.4], CENTRES, covariances, covariance_type="diag"
+    )
+    table = np.vstack([CENTRES + 0.1, [[-9.0, -9.0, -9.0]]])
+    bags = np.array([[1, 2, 0, 0], [1, 2, 0, 5], [0, 0, 0, 1]])
+
+    def vectors(mixture):
+        encoder = FisherVectorTransformer(
+            FrozenEstimator(mixture), embeddings=table, gradients=gradients
+        )
+        return encoder.fit(bags).transform(bags)
+
+    found = vectors(with_it)
+    assert np.isfinite(found).all()
+    assert_allclose(found[0], vectors(alone)[0], atol=1e-3)
+    assert_allclose(found[1], found[0], atol=1e-3)
+
+
+def test_outliers_are_far_from_all():
+    X, labels = data(600, 60)
+    fit = new(StudentTMixture, degrees_of_freedom=30.0).fit(X)
+    assert (fit.predict([[50.0, 50, 50], [-1e6, 0, 0], [1e150, 0, 0]]) == -1).all()
+    assert adjusted_rand_score(labels, fit.labels_) > 0.97

@@ -1,0 +1,356 @@
+"""ComponentPath finds what is there, and says what fits of each number say."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from scipy.cluster import hierarchy
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+from skvmf.datasets import make_vonmises_fisher_blobs
+from skvmf.model_selection import ComponentPath
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def plane_blobs(K=4, n=400, d=3, seed=0):
+    """Gaussian blobs, apart, of unlike sizes."""
+    rng = np.random.default_rng(seed)
+    y = rng.choice(K, n, p=(np.arange(K) + 2) / (np.arange(K) + 2).sum())
+    centres = 12 * rng.permutation(np.eye(K, d) + np.arange(K)[:, np.newaxis])
+    return centres[y] + rng.normal(size=(n, d)) * rng.uniform(0.7, 1.3, size=K)[y, np.newaxis], y
+
+
+def sphere_blobs(K=4, seed=0):
+    return make_vonmises_fisher_blobs(500, 8, centers=K, concentration=60.0, random_state=seed)
+
+
+def gaussians(kind):
+    return SparseGaussianMixture(covariance_type=kind, random_state=0)
+
+
+FAMILIES = {
+    "directions": (VonMisesFisherMixture(random_state=0), sphere_blobs),
+    "tied": (VonMisesFisherMixture(concentration_type="tied", random_state=0), sphere_blobs),
+    "free": (VonMisesFisherMixture(concentration_prior=1, random_state=0), sphere_blobs),
+    "sparse steps": (
+        VonMisesFisherMixture(entmax_alpha=1.5, temperature=2.0, random_state=0),
+        sphere_blobs,
+    ),
+    "hard steps": (VonMisesFisherMixture(temperature=0, random_state=0), sphere_blobs),
+    "full": (gaussians("full"), plane_blobs),
+    "one covariance": (gaussians("tied"), plane_blobs),
+    "diag": (gaussians("diag"), plane_blobs),
+    "spherical": (gaussians("spherical"), plane_blobs),
+    "in order": (RelativeGMM(random_state=0), plane_blobs),
+    "heavy tails": (StudentTMixture(covariance_type="diag", random_state=0), plane_blobs),
+}
+SMALL = ComponentPath(VonMisesFisherMixture(random_state=0), max_components=6)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_finds_the_number(name):
+    estimator, blobs = FAMILIES[name]
+    X, y = blobs()
+    path = ComponentPath(estimator, max_components=10).fit(X)
+    assert path.best_n_components_ == 4
+    assert adjusted_rand_score(y, path.labels_) > 0.97
+    assert adjusted_rand_score(y, path.cut(4)) > 0.9
+    assert path.best_estimator_.converged_ and path.best_estimator_.n_components == 4
+    assert_array_equal(path.predict(X), path.best_estimator_.labels_)
+
+
+def test_a_background_stays_beside_all_numbers_of_components():
+    X, y = sphere_blobs()
+    noise = np.random.default_rng(1).normal(size=(150, 8))
+    rows = np.vstack([X, noise / np.linalg.norm(noise, axis=1, keepdims=True)])
+    path = ComponentPath(VonMisesFisherMixture(background=True, random_state=0), max_components=10)
+    best = path.fit(rows).best_estimator_
+    assert path.best_n_components_ == 4
+    assert abs(best.background_weight_ - 150 / len(rows)) < 0.02
+    assert adjusted_rand_score(y, best.labels_[: len(X)]) > 0.95
+
+
+@pytest.mark.parametrize("criterion", ["slope", "bic", "icl", "held_out"])
+@pytest.mark.parametrize("K", [1, 2, 7])
+def test_every_criterion_finds_the_number(criterion, K):
+    X, y = make_vonmises_fisher_blobs(900, 8, centers=K, concentration=90.0, random_state=K)
+    path = ComponentPath(
+        VonMisesFisherMixture(random_state=0),
+        max_components=3 * K + 3,
+        criterion=criterion,
+        random_state=0,
+    ).fit(X)
+    # held-out rows hardly speak against one component more
+    assert 0 <= path.best_n_components_ - K <= (criterion == "held_out")
+    assert adjusted_rand_score(y, path.labels_) > 0.95
+
+
+def test_results_are_those_of_the_mixtures_and_near_those_of_direct_fits():
+    X, _ = plane_blobs(K=5)
+    estimator = gaussians("diag").set_params(weight_concentration_prior=1.0)
+    path = ComponentPath(estimator, max_components=9, criterion="bic").fit(X)
+    results = path.results_
+    assert_array_equal(results["n_components"], np.arange(1, 10))
+    assert_array_equal(results["criterion"], results["bic"])
+    assert results["bic"].argmin() == path.best_index_
+    for K, bic, log_likelihood, p in zip(
+        *(results[name] for name in ("n_components", "bic", "log_likelihood", "n_parameters")),
+        strict=True,
+    ):
+        assert p == K - 1 + 2 * K * 3
+        assert_allclose(bic, -2 * log_likelihood + p * np.log(len(X)))
+        if K <= 5:  # above, there is more than one optimum
+            direct = clone(estimator).set_params(n_components=K, n_init=5, tol=1e-6).fit(X)
+            assert_allclose(log_likelihood / len(X), direct.score(X), atol=0.01)
+    best = path.best_estimator_
+    assert best.score(X) * len(X) >= results["log_likelihood"][path.best_index_] - 1e-9
+    assert_allclose(best.bic(X), results["bic"][path.best_index_], rtol=1e-3)
+
+
+def test_icl_adds_twice_the_entropy_of_the_shares():
+    X, _ = plane_blobs()
+    path = ComponentPath(gaussians("spherical"), max_components=3, min_components=3).fit(X)
+    first = gaussians("spherical").set_params(n_components=3).fit(X)
+    resp = first.predict_proba(X)
+    entropy = -np.sum(resp * np.log(np.maximum(resp, 1e-300)))
+    assert_allclose(path.results_["icl"] - path.results_["bic"], 2 * entropy, rtol=1e-6, atol=1e-9)
+
+
+def test_the_tree_is_of_the_components_and_cuts_it_without_a_fit():
+    X, y = sphere_blobs()
+    path = clone(SMALL).set_params(max_components=9).fit(X)
+    assert hierarchy.is_valid_linkage(path.linkage_) and path.linkage_.shape == (8, 4)
+    assert_allclose(path.leaf_weights_.sum(), 1)
+    first = VonMisesFisherMixture(9, random_state=0).fit(X)
+    assert_array_equal(path.leaf_labels_, first.labels_)
+    coarser = path.cut(1)
+    assert not coarser.any()
+    for K in range(2, 10):
+        labels = path.cut(K)
+        assert_array_equal(np.unique(labels), np.arange(K))
+        pairs = np.unique(np.column_stack([labels, coarser]), axis=0)
+        assert len(pairs) == K  # each part lies in one of the coarser cut
+        coarser = labels
+    assert adjusted_rand_score(path.cut(9), path.leaf_labels_) == 1
+    for bad in (0, 10, 2.5):
+        with pytest.raises(ValueError, match="whole number from 1 to the 9"):
+            path.cut(bad)
+
+
+@pytest.mark.parametrize("name", ["directions", "full", "in order", "heavy tails"])
+def test_best_nodes_are_the_components(name):
+    estimator, blobs = FAMILIES[name]
+    X, _ = blobs()
+    path = ComponentPath(estimator, max_components=9).fit(X)
+    members = {k: {k} for k in range(9)}
+    for i, (a, b) in enumerate(path.linkage_[:, :2].astype(int)):
+        members[9 + i] = members[a] | members[b]
+    of_leaf = np.full(9, -1)
+    for k, node in enumerate(path.best_nodes_):
+        of_leaf[list(members[node])] = k
+    assert (of_leaf >= 0).all()
+    assert np.mean(of_leaf[path.leaf_labels_] == path.labels_) > 0.95
+
+
+def test_a_tree_goes_on_below_the_path():
+    X, _ = sphere_blobs()
+    path = clone(SMALL).set_params(min_components=3).fit(X)
+    assert_array_equal(path.results_["n_components"], [3, 4, 5, 6])
+    assert path.linkage_.shape == (5, 4) and len(np.unique(path.cut(2))) == 2
+
+
+def test_long_paths_take_steps():
+    X, _ = make_vonmises_fisher_blobs(600, 6, centers=3, concentration=30.0, random_state=0)
+    path = clone(SMALL).set_params(max_components=100, min_components=50).fit(X)
+    numbers = path.results_["n_components"]
+    assert numbers[0] == 50 and numbers[-1] == 100
+    assert_array_equal(np.diff(numbers[numbers < 60]), 1)
+    assert (np.diff(numbers) <= np.maximum(1, (numbers[1:] - 1) // 30)).all()
+    assert path.linkage_.shape == (99, 4)
+
+
+def test_components_that_have_left_are_joined_for_nothing():
+    X, _ = plane_blobs()
+    estimator = gaussians("spherical").set_params(weight_concentration_prior=-8.0)
+    path = ComponentPath(estimator, max_components=10).fit(X)
+    n_left = 10 - np.count_nonzero(path.leaf_weights_)
+    assert n_left > 0 and path.results_["n_components"].max() == 10 - n_left
+    assert (path.linkage_[:n_left, 2] < 1e-9).all()
+    assert path.best_n_components_ == 4 and hierarchy.is_valid_linkage(path.linkage_)
+
+
+def test_the_same_bits_for_any_number_of_threads():
+    X, _ = make_vonmises_fisher_blobs(12_000, 8, centers=4, concentration=20.0, random_state=0)
+    paths = []
+    for n_threads in (1, 3):
+        with threadpool_limits(n_threads):
+            paths.append(clone(SMALL).fit(X))
+    for name, values in paths[0].results_.items():
+        assert_array_equal(paths[1].results_[name], values, err_msg=name)
+    assert_array_equal(paths[1].linkage_, paths[0].linkage_)
+    assert_array_equal(paths[1].best_estimator_.means_, paths[0].best_estimator_.means_)
+
+
+@pytest.mark.parametrize("kind", ["full", "spherical"])
+def test_weights_are_repetitions(kind):
+    X, _ = plane_blobs(n=200)
+    times = np.random.default_rng(1).integers(0, 4, size=200)
+    start = np.random.default_rng(2).integers(0, 6, size=200)
+    kept = times > 0
+
+    def fitted(X, start, weights):
+        estimator = gaussians(kind).set_params(init_params=start, tol=1e-8)
+        return ComponentPath(estimator, max_components=6).fit(X, sample_weight=weights)
+
+    weighted = fitted(X[kept], start[kept], times[kept].astype(float))
+    repeated = fitted(np.repeat(X, times, axis=0), np.repeat(start, times), None)
+    assert weighted.best_n_components_ == repeated.best_n_components_
+    for name in weighted.results_:
+        assert_allclose(weighted.results_[name], repeated.results_[name], rtol=1e-6, err_msg=name)
+    assert_allclose(weighted.linkage_, repeated.linkage_, rtol=1e-4, atol=1e-6)
+
+
+def test_sparse_float32_and_lists():
+    X, _ = sphere_blobs()
+    X[np.abs(X) < 0.05] = 0
+    dense = clone(SMALL).fit(X)
+    for kind in (sparse.csr_array(X), sparse.coo_matrix(X), X.astype(np.float32), X.tolist()):
+        for criterion in ("slope", "held_out"):
+            path = clone(SMALL).set_params(criterion=criterion, random_state=0).fit(kind)
+            if criterion == "slope":
+                assert path.best_n_components_ == dense.best_n_components_
+                assert adjusted_rand_score(path.labels_, dense.labels_) == 1
+
+
+@pytest.mark.parametrize("criterion", ["slope", "held_out"])
+def test_frames_keep_their_names(criterion):
+    pandas = pytest.importorskip("pandas")
+    X, _ = sphere_blobs()
+    frame = pandas.DataFrame(X, columns=list("abcdefgh"))
+    path = clone(SMALL).set_params(criterion=criterion).fit(frame)
+    assert_array_equal(path.feature_names_in_, frame.columns)
+    assert_array_equal(path.predict(frame), path.labels_)
+    with pytest.raises(ValueError, match="feature names"):
+        path.predict(frame[list("hgfedcba")])
+
+
+def test_held_out_rows_are_not_seen_by_the_path():
+    X, _ = sphere_blobs()
+    path = clone(SMALL).set_params(validation_fraction=0.25, random_state=3).fit(X)
+    rng_rows = clone(path).fit(X)
+    assert_array_equal(path.results_["held_out"], rng_rows.results_["held_out"])
+    n_seen = 375
+    p, bic, L = (path.results_[name] for name in ("n_parameters", "bic", "log_likelihood"))
+    assert_allclose(bic + 2 * L, p * np.log(n_seen))
+    assert path.labels_.shape == path.leaf_labels_.shape == (500,)
+    assert "held_out" not in clone(SMALL).fit(X).results_
+
+
+def test_weights_of_held_out_rows_count():
+    X, _ = sphere_blobs()
+    weights = np.random.default_rng(0).uniform(size=500)
+    path = clone(SMALL).set_params(criterion="held_out", random_state=0)
+    values = path.fit(X, sample_weight=weights).results_["held_out"]
+    assert not np.allclose(values, path.fit(X).results_["held_out"], rtol=1e-6)
+
+
+def test_a_callable_chooses():
+    X, _ = sphere_blobs()
+
+    def near_two(results):
+        return np.abs(results["n_components"] - 2)
+
+    path = clone(SMALL).set_params(criterion=near_two).fit(X)
+    assert path.best_n_components_ == 2
+    assert_array_equal(path.results_["criterion"], [1, 0, 1, 2, 3, 4])
+    for bad in (lambda results: 0.0, lambda results: np.full(6, np.nan)):
+        with pytest.raises(ValueError, match="one number for each of the 6 steps"):
+            clone(SMALL).set_params(criterion=bad).fit(X)
+
+
+def test_in_a_pipeline_and_with_nested_parameters():
+    X, _ = plane_blobs()
+    path = ComponentPath(gaussians("full"), max_components=8)
+    path.set_params(estimator__covariance_type="diag")
+    pipeline = make_pipeline(StandardScaler(), path).fit(X)
+    assert pipeline[-1].best_estimator_.covariance_type == "diag"
+    assert len(pipeline.predict(X)) == len(X)
+    assert np.isfinite(pipeline.score(X))
+
+
+def test_it_says_what_its_best_estimator_says():
+    X, _ = sphere_blobs()
+    path = clone(SMALL)
+    assert_array_equal(path.fit_predict(X), path.labels_)
+    best = path.best_estimator_
+    assert_array_equal(path.predict_proba(X), best.predict_proba(X))
+    assert_array_equal(path.score_samples(X), best.score_samples(X))
+    weights = np.arange(500.0)
+    assert path.score(X, sample_weight=weights) == best.score(X, sample_weight=weights)
+    assert not best.warm_start and not path.estimator.warm_start
+
+
+def test_a_pickle_predicts_the_same():
+    X, _ = sphere_blobs()
+    path = clone(SMALL).fit(X)
+    again = pickle.loads(pickle.dumps(path))
+    assert_array_equal(again.predict_proba(X), path.predict_proba(X))
+    assert_array_equal(again.cut(3), path.cut(3))
+
+
+def test_without_refit_there_is_nothing_to_ask():
+    X, _ = sphere_blobs()
+    path = clone(SMALL).set_params(refit=False).fit(X)
+    assert path.best_n_components_ == 4
+    assert not hasattr(path, "predict") and not hasattr(path, "best_estimator_")
+    with pytest.raises(AttributeError, match="refit=True"):
+        path.fit_predict(X)
+    with pytest.raises(NotFittedError):
+        clone(SMALL).cut(2)
+
+
+def test_a_failed_fit_leaves_the_one_before():
+    X, _ = sphere_blobs()
+    path = clone(SMALL).fit(X)
+    before = path.predict(X)
+    with pytest.raises(ValueError, match="NaN"):
+        path.fit(np.full_like(X, np.nan))
+    assert_array_equal(path.predict(X), before)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"estimator": KMeans()}, TypeError, "mixture of skvmf.* got KMeans"),
+        ({"estimator": VonMisesFisherMixture}, TypeError, "mixture of skvmf"),
+        ({"max_components": 501}, ValueError, "max_components=501 is more than .*= 500"),
+        ({"min_components": 7}, ValueError, "min_components=7 is larger than max_components=6"),
+        ({"max_components": 0}, ValueError, "max_components"),
+        ({"criterion": "aic"}, ValueError, "criterion"),
+        ({"validation_fraction": 1.0}, ValueError, "validation_fraction"),
+        ({"estimator__weight_concentration_prior": np.ones(6)}, ValueError, "one for all"),
+        (
+            {"estimator": StudentTMixture(degrees_of_freedom=[3, 4, 5, 6, 7, 8])},
+            ValueError,
+            "degrees_of_freedom should be one for all",
+        ),
+    ],
+)
+def test_clear_errors(parameters, error, message):
+    X, _ = sphere_blobs()
+    with pytest.raises(error, match=message):
+        clone(SMALL).set_params(**parameters).fit(X)
+
+
+def test_html_shows_the_mixture():
+    assert "VonMisesFisherMixture" in SMALL._repr_html_()

@@ -1,0 +1,141 @@
+"""ComponentPathDisplay draws the results and the tree of a path."""
+
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.cluster import hierarchy
+from sklearn.exceptions import NotFittedError
+
+from skvmf import VonMisesFisherMixture
+from skvmf.datasets import make_vonmises_fisher_blobs
+from skvmf.model_selection import ComponentPath
+from skvmf.plotting import ComponentPathDisplay
+
+to_rgba = pytest.importorskip("matplotlib.colors").to_rgba
+
+
+@pytest.fixture(scope="module")
+def path():
+    X, _ = make_vonmises_fisher_blobs(400, 8, centers=4, concentration=60.0, random_state=0)
+    return ComponentPath(VonMisesFisherMixture(random_state=0), max_components=9).fit(X)
+
+
+def test_the_criterion_and_the_number_chosen(path):
+    display = ComponentPathDisplay.from_estimator(path)
+    assert_array_equal(display.line_.get_xdata(), np.arange(1, 10))
+    assert_array_equal(display.line_.get_ydata(), path.results_["slope"])
+    chosen = display.ax_.lines[-1]
+    assert_array_equal(chosen.get_xydata(), [[4, path.results_["slope"].min()]])
+    assert display.ax_.get_legend().get_texts()[0].get_text() == "4 components"
+    assert display.ax_.get_ylabel() == "slope"
+    assert display.figure_ is display.ax_.figure
+    assert display.branches_ is None and display.leaves_ is None
+
+
+def test_another_criterion_on_given_axes(path, plt):
+    ax = plt.subplots()[1]
+    display = ComponentPathDisplay.from_estimator(
+        path, criterion="log_likelihood", ax=ax, color="k", linestyle=":"
+    )
+    assert display.ax_ is ax and display.line_.get_color() == "k"
+    assert_array_equal(display.line_.get_ydata(), path.results_["log_likelihood"])
+    assert ax.get_ylabel() == "log likelihood"
+
+
+def test_a_callable_is_called_by_its_name(path):
+    def taste(results):
+        return -results["log_likelihood"]
+
+    own = ComponentPath(path.estimator, max_components=3, criterion=taste)
+    own.fit(np.random.default_rng(0).normal(size=(30, 3)))
+    display = ComponentPathDisplay.from_estimator(own)
+    assert display.ax_.get_ylabel() == "taste"
+    assert_array_equal(display.line_.get_ydata(), own.results_["criterion"])
+
+
+def test_the_tree_is_that_of_scipy(path):
+    display = ComponentPathDisplay.from_estimator(path, kind="dendrogram")
+    theirs = hierarchy.dendrogram(path.linkage_, no_plot=True)
+    segments = np.array(display.branches_.get_segments())
+    assert segments.shape == (8, 4, 2)
+    tops = np.sort(segments[:, 1, 1])
+    assert_allclose(tops, np.maximum(path.linkage_[:, 2], 1))
+    # SciPy's leaves are ten apart and begin at five
+    middles = np.sort(segments[:, 1:3, 0].mean(axis=1))
+    assert_allclose(middles, np.sort([(np.mean(x[1:3]) - 5) / 10 for x in theirs["icoord"]]))
+    assert display.ax_.get_yscale() == "log"
+    assert display.line_ is None
+
+
+def test_leaves_have_weights_and_the_colours_of_the_chosen(path):
+    display = ComponentPathDisplay.from_estimator(path, kind="dendrogram")
+    sizes = display.leaves_.get_sizes()
+    assert_allclose(sizes / sizes.max(), path.leaf_weights_ / path.leaf_weights_.max())
+    colours = [tuple(colour) for colour in display.leaves_.get_facecolors()]
+    parts = path.cut(4)  # the same parts as the components chosen, on clusters so far apart
+    for part in range(4):
+        own = {colours[leaf] for leaf in np.unique(path.leaf_labels_[parts == part])}
+        assert own == {to_rgba(f"C{part}")}
+    grey = [tuple(colour) == to_rgba("0.6") for colour in display.branches_.get_colors()]
+    assert sum(grey) == 3
+
+
+def test_names_stand_below_their_components(path):
+    names = ["north", "east", "south", "west"]
+    ax = ComponentPathDisplay.from_estimator(path, kind="dendrogram", names=names).ax_
+    assert [label.get_text() for label in ax.get_xticklabels()] == names
+    numbers = ComponentPathDisplay.from_estimator(path, kind="dendrogram").ax_
+    assert [label.get_text() for label in numbers.get_xticklabels()] == list("0123")
+    leaves = hierarchy.dendrogram(path.linkage_, no_plot=True)["leaves"]
+    component = path.labels_[[np.flatnonzero(path.leaf_labels_ == leaf)[0] for leaf in leaves]]
+    expected = [np.flatnonzero(component == k).mean() for k in range(4)]
+    assert_allclose(numbers.get_xticks(), expected)
+
+
+def test_two_hundred_leaves_and_no_numbers_too_many_to_read(path):
+    n = 200
+    rng = np.random.default_rng(0)
+    linkage = hierarchy.linkage(rng.normal(size=(n, 3)), "ward")
+    display = ComponentPathDisplay(
+        np.arange(1, n + 1),
+        np.arange(float(n)),
+        n,
+        linkage,
+        rng.uniform(size=n),
+        np.arange(n),
+    ).plot("dendrogram")
+    assert len(display.branches_.get_segments()) == n - 1
+    assert len(display.ax_.get_xticks()) == 0
+    widest = np.sqrt(display.leaves_.get_sizes().max())
+    assert widest <= 72 * display.figure_.get_figwidth() / n
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kind": "pie"}, "kind should be 'criterion' or 'dendrogram', got 'pie'"),
+        ({"criterion": "aic"}, "criterion should be one of .*'bic'.* got 'aic'"),
+        ({"kind": "dendrogram", "names": ["a"]}, "one for each of the 4 components chosen, got 1"),
+    ],
+)
+def test_clear_errors(path, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        ComponentPathDisplay.from_estimator(path, **arguments)
+
+
+def test_one_component_has_no_tree(path):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    single = ComponentPath(path.estimator, max_components=1).fit(X)
+    assert len(ComponentPathDisplay.from_estimator(single).line_.get_xdata()) == 1
+    with pytest.raises(ValueError, match="one component has no dendrogram"):
+        ComponentPathDisplay.from_estimator(single, kind="dendrogram")
+
+
+def test_it_asks_for_a_fit_and_for_matplotlib(path, monkeypatch):
+    with pytest.raises(NotFittedError):
+        ComponentPathDisplay.from_estimator(ComponentPath(VonMisesFisherMixture()))
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"skvmf\[plotting\]"):
+        ComponentPathDisplay.from_estimator(path)
