@@ -18,6 +18,7 @@ from skvmf.grammar import DependencyModelWithValence
 
 from .conftest import ROOT
 
+ESTIMATORS = ["skvmf", "skvmf.grammar", "skvmf.model_selection", "skvmf.neural"]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 OPTIONAL = {"dask", "matplotlib", "torch"}
 
@@ -221,9 +222,7 @@ def test_main_job_finds_three_collections(shared, tmp_path, monkeypatch, capsys)
     assert nmi >= 0.9
 
 
-@pytest.mark.parametrize(
-    "name", ["skvmf", "skvmf.grammar", "skvmf.model_selection", "skvmf.neural"]
-)
+@pytest.mark.parametrize("name", ESTIMATORS)
 def test_the_picture_of_an_estimator_links_to_its_page(name):
     module = load(name)
     classes = [getattr(module, item) for item in public_names(module)]
