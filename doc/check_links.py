@@ -10,7 +10,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-
 LEAK = re.compile(r"object at 0x|/home/\w|/root/|/tmp/\w")
 
 
