@@ -51,7 +51,8 @@ mathjax_options = {"defer": "defer"}
 default_role = "literal"
 toc_object_entries_show_parents = "hide"
 autosummary_generate = True
-if not find_spec("torch"):  # a large download: pages of its classes can be made without it
+has_torch = find_spec("torch") is not None
+if not has_torch:  # a large download: pages of its classes can be made without it
     autodoc_mock_imports = ["torch"]
     _MockObject.__or__ = _MockObject.__ror__ = lambda self, other: object  # Tensor | float
 autodoc_typehints = "none"  # numpydoc sections say more
@@ -72,7 +73,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "auto_examples",
-    "filename_pattern": r"plot_",
+    "filename_pattern": r"plot_" if has_torch else r"plot_(?!document_topics|vae_digits)",
     "ignore_pattern": r"__init__\.py",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skvmf",),

@@ -1,15 +1,12 @@
 """
-=======================
-How many clusters?
-=======================
+============================
+How many clusters are there?
+============================
 
 A mixture of far too many components is fitted once. Then the two components whose union loses
 least are joined, again and again, with a few steps of EM in between. This path has a mixture of
 every number of components, and what was joined when is a tree.
 """
-
-import argparse
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,10 +18,7 @@ from skvmf.datasets import load_docstrings, make_vonmises_fisher_blobs
 from skvmf.model_selection import ComponentPath
 from skvmf.plotting import ComponentPathDisplay
 
-parser = argparse.ArgumentParser(description="Choose the number of components along a path.")
-parser.add_argument("--max-components", metavar="K", type=int, default=50)
-parser.add_argument("--output", metavar="PNG", default="number_of_components.png")
-options = parser.parse_args()
+MAX_COMPONENTS = 50
 
 # %%
 # Clusters that are there
@@ -32,7 +26,7 @@ options = parser.parse_args()
 # Twelve clusters on the sphere, round about their directions. Every criterion finds them.
 
 blobs, truth = make_vonmises_fisher_blobs(3000, 16, centers=12, concentration=40.0, random_state=0)
-path = ComponentPath(VonMisesFisherMixture(random_state=0), max_components=options.max_components)
+path = ComponentPath(VonMisesFisherMixture(random_state=0), max_components=MAX_COMPONENTS)
 path.fit(blobs)
 print(f"{'blobs, 12 clusters:':22}", end="")
 for name in ["slope", "bic", "icl"]:
@@ -52,9 +46,7 @@ vectorizer = TfidfVectorizer(
     stop_words="english", token_pattern="[a-z]{2,}", min_df=5, max_df=0.3, sublinear_tf=True
 )
 X = vectorizer.fit_transform(corpus.data)
-topics = ComponentPath(
-    VonMisesFisherMixture(random_state=0), max_components=options.max_components
-).fit(X)
+topics = ComponentPath(VonMisesFisherMixture(random_state=0), max_components=MAX_COMPONENTS).fit(X)
 print(f"{'docstrings, 13 modules:':22}", end="")
 for name in ["slope", "bic", "icl"]:
     best = topics.results_["n_components"][topics.results_[name].argmin()]
@@ -91,5 +83,4 @@ ComponentPathDisplay.from_estimator(topics, ax=axes["topics"])
 axes["topics"].set_title("docstrings of 13 modules")
 ComponentPathDisplay.from_estimator(topics, kind="dendrogram", names=names, ax=axes["tree"])
 axes["tree"].set_xlabel("")
-figure.savefig(options.output, dpi=100)
-print(f"\nFigure: {Path(options.output).resolve()}")
+plt.show()
