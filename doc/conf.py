@@ -77,6 +77,7 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"__init__\.py",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skvmf",),
+    "default_thumb_file": str(HERE / "_static" / "sphere_and_map.png"),
     "download_all_examples": False,
     "show_memory": False,
     "capture_repr": (),  # what a script prints, and no <object at 0x...>

@@ -156,5 +156,6 @@ right.set_yticks(
 )
 right.tick_params(length=0)
 right.spines[:].set_visible(False)
+figure.suptitle("Topics found in the texts, and the labels that they have", size=11)
 figure.savefig(options.output, dpi=120)
 print(f"\nFigure: {options.output}")

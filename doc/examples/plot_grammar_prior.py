@@ -220,6 +220,7 @@ for panel in (axes[0], axes[2]):
 for height, text in ((supervised, "with the trees"), (start, "start")):
     axes[2].text(FLOORS[0], height, text, va="bottom", color="0.4")
 axes[1].legend(frameon=False)
+figure.suptitle("Accuracy and sparsity, by the parameter and the floor of the prior")
 figure.savefig(options.output, dpi=120)
 print(f"\nFigure: {options.output}")
 

@@ -73,6 +73,7 @@ axes[1, 0].set_ylim(best - 0.1, best + 0.005)
 axes[1, 1].set_ylim(0, 2)
 for axis in axes.flat[1:]:
     axis.get_legend().remove()
+figure.suptitle("Two means, as EM and relative ECM learn them")
 plt.show()
 
 # %%
