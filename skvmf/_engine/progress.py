@@ -69,11 +69,17 @@ class Progress:
         return self.task(f"Start {index}", self._estimator._attributes)
 
     def task(
-        self, title: str, attributes: Attributes | None = None, max_iter: int | None = None
+        self,
+        title: str,
+        attributes: Attributes | None = None,
+        max_iter: int | None = None,
+        *,
+        at_once: bool = False,
     ) -> tuple[OnIteration, Finish]:
         """Return what `run_em` calls after each iteration of a stage, and after all.
 
-        The stage begins with its first iteration: one that does not run is not reported.
+        The stage begins with its first iteration, so that one that does not run is not
+        reported, or `at_once`, where the first iteration takes long.
 
         Parameters
         ----------
@@ -84,6 +90,8 @@ class Progress:
             that ask for a fitted estimator; None where it would not be one yet.
         max_iter : int, default=None
             Number of iterations at most; None takes that of the estimator.
+        at_once : bool, default=False
+            Whether the stage begins now.
 
         Returns
         -------
@@ -93,11 +101,15 @@ class Progress:
             Takes the result, if there is one to print.
         """
         max_iter = self._estimator.max_iter if max_iter is None else max_iter
-        began = perf_counter()
+        began, has_begun = perf_counter(), at_once
+        if at_once:
+            self._begin_stage(title, max_iter)
 
         def on_iteration(n_iter: int, bounds: list[float], params: Any) -> bool:
-            if n_iter == 0:
+            nonlocal has_begun
+            if n_iter == 0 and not has_begun:
                 self._begin_stage(title, max_iter)
+            has_begun = False
             self._print_iteration(n_iter, bounds, began)
             return self._report_iteration(
                 None if attributes is None else lambda: attributes(params)

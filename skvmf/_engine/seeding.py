@@ -8,6 +8,7 @@ Neural Computation 12, 2000) and breathing k-means (Fritzke, 2020).
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -23,6 +24,7 @@ from .merging import GRAM_PARTS, Merging, Rest, merge
 from .mixture import MixtureModel
 from .posterior import FenchelYoungPosterior
 from .priors import ModifiedDirichlet
+from .shares import Shares
 from .statistics import Params, Statistics
 from .updates import FixedWeights
 
@@ -65,6 +67,30 @@ class Seeding(ABC):
     def fitted(self, parts: Merging, left: Array) -> Any:
         """Return the components of the parts that are left."""
 
+    def start(
+        self,
+        rows: RowSource,
+        n_components: int,
+        rng: np.random.Generator,
+        watch: OnIteration = ignore,
+        background: float | None = None,
+    ) -> "Start":
+        """Return what a sample says of so many components, beside a background or alone."""
+        params, bound = Waves(self, rows, n_components, background).run(rng, watch)
+        return Start(self.family, params, bound)
+
+
+@dataclass(frozen=True)
+class Start:
+    """Parameters of a family's components, and their bound on the sample.
+
+    Beside a background the last weight is its.
+    """
+
+    family: Family
+    params: Params
+    bound: float
+
 
 @dataclass(frozen=True)
 class Waves:
@@ -80,12 +106,15 @@ class Waves:
         How many components are to be left.
     background : float or None
         The log-density of what rows may belong to beside components; its weight is the last.
+    first : int
+        Times as many begin.
     """
 
     seeding: Seeding
     rows: RowSource
     n_components: int
     background: float | None = None
+    first: int = FIRST
 
     def run(self, rng: np.random.Generator, watch: OnIteration = ignore) -> tuple[Params, float]:
         """Return parameters of `n_components` components, and their bound on the sample.
@@ -120,7 +149,7 @@ class Waves:
 
     def _n_first(self) -> int:
         K, least = self.n_components, 0 if self.background is None else BESIDE * FIRST
-        return max(min(FIRST * K, max(2 * K, GRAM_PARTS)), least)
+        return max(min(self.first * K, max(2 * K, GRAM_PARTS)), least)
 
     def _draw(self, weights: Array, size: int, rng: np.random.Generator) -> Array:
         """Draw rows (m, d) by weight, without putting back."""
@@ -183,12 +212,7 @@ class Waves:
         return np.append(weights, np.zeros(missing)), self.seeding.joined(components, more)
 
     def _step(self, params: Params) -> tuple[Params, float]:
-        """Return parameters after a step of EM, and the bound of those before."""
-        stats = self.rows.fold(partial(self.model.expect, params))
-        own = stats.of_first(self._n_components(params))
-        components, _ = self.seeding.family.maximize(own, params.components)
-        weights = stats.counts / stats.counts.sum()
-        return Params.first(weights, components), self.model.lower_bound(stats, params)
+        return plain_step(self.seeding.family, self.rows, params, self.background)
 
     def _gathered(self, params: Params) -> Params:
         """Return parameters after a step of EM among the components alone.
@@ -206,14 +230,6 @@ class Waves:
     def _alone(self, params: Params) -> Params:
         weights = params.weights[: self._n_components(params)]
         return Params.first(weights / weights.sum(), params.components)
-
-    @property
-    def model(self) -> MixtureModel:
-        """The model that the steps climb."""
-        family, posterior = self.seeding.family, FenchelYoungPosterior()
-        return MixtureModel(
-            family, posterior, ModifiedDirichlet(), FixedWeights(), background=self.background
-        )
 
     def _params(self, weights: Array, components: Any, share: float) -> Params:
         """Return parameters with weights in these proportions, and a share for the background."""
@@ -238,7 +254,8 @@ class Waves:
         """
         labels = np.empty(self.rows.n_rows, dtype=np.int32)
         shortfalls = np.empty(self.rows.n_rows)
-        posterior, model = FenchelYoungPosterior(temperature=0), self.model
+        posterior = FenchelYoungPosterior(temperature=0)
+        model = plain_model(self.seeding.family, self.background)
         peaks, K = self.seeding.peaks(params.components), self._n_components(params)
         if self.background is not None:
             peaks = np.append(peaks, self.background)
@@ -290,3 +307,39 @@ def _squares(excess: Array) -> Array:
     positive = np.maximum(excess, 0)
     squares: Array = (positive / (positive.max() or 1.0)) ** 2
     return squares
+
+
+def plain_model(family: Family, background: float | None = None) -> MixtureModel:
+    """Return a mixture with soft shares and no prior."""
+    return MixtureModel(
+        family, FenchelYoungPosterior(), ModifiedDirichlet(), FixedWeights(), background=background
+    )
+
+
+def plain_step(
+    family: Family, rows: RowSource, params: Params, background: float | None = None
+) -> tuple[Params, float]:
+    """Return parameters after a step of EM, and the bound of those before."""
+    model = plain_model(family, background)
+    stats = rows.fold(partial(model.expect, params))
+    own = stats.of_first(len(params.weights) - (background is not None))
+    components, _ = family.maximize(own, params.components)
+    after = Params.first(stats.counts / stats.counts.sum(), components)
+    return after, model.lower_bound(stats, params)
+
+
+def share_by(
+    family: Family, params: Params, background: float | None = None
+) -> Callable[[Chunk], tuple[Shares, Array]]:
+    """Return what shares out a block among components by some parameters."""
+    model = plain_model(family, background)
+    K = len(params.weights) - (background is not None)
+
+    def share(chunk: Chunk) -> tuple[Shares, Array]:
+        scores = model.scores(params, chunk)
+        shares, counts, _ = model.posterior.assign(
+            scores, params.weights, chunk.weights, chunk.scales
+        )
+        return shares.of_first(K), counts[:K]
+
+    return share

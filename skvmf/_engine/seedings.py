@@ -1,16 +1,21 @@
 """The components that starts are made of: directions of one concentration, and balls."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from .chunks import Array
+from .contracts import RowSource
+from .em import OnIteration, ignore
+from .firm import Balls, FirmGaussian
 from .gaussian import Gaussian
 from .gaussian_products import GaussianComponents
+from .joining import Joining
 from .merging import BallMerging, DirectionMerging, Merging
-from .seeding import Seeding
-from .statistics import Statistics
+from .seeding import Seeding, Start, Waves
+from .statistics import Params, Statistics
 from .vonmises_fisher import DirectionalComponents, VonMisesFisher
+
+FACTOR = 2  # times as many balls as asked for take a shape of their own
+FIRST = 2  # times as many as those begin
 
 
 class DirectionSeeding(Seeding):
@@ -67,31 +72,6 @@ class DirectionSeeding(Seeding):
         return self.family.components(np.ascontiguousarray(directions), length, 1 - length)
 
 
-@dataclass(frozen=True)
-class Balls(Gaussian):
-    """Spherical Gaussians whose variances have some pseudo-rows of the pooled variance."""
-
-    n_pseudo: float = 0.0
-
-    def maximize(
-        self, stats: Statistics, components: GaussianComponents, means: Array | None = None
-    ) -> tuple[GaussianComponents, Array]:
-        """Return the components, none of them broken."""
-        empty = stats.counts <= 0
-        variances = np.where(empty, 0.0, self._covariances(stats, components.covariances))
-        pooled = max(stats.counts @ variances / stats.counts.sum(), 1e-12 * self.scale)
-        return self.shrunk(
-            self.sample_means(stats, components), variances, stats.counts, pooled
-        ), np.zeros_like(empty)
-
-    def shrunk(
-        self, means: Array, variances: Array, counts: Array, pooled: float
-    ) -> GaussianComponents:
-        """Return components with the pseudo-rows taken in."""
-        weighted = counts * variances + self.n_pseudo * pooled
-        return self.components(means, weighted / (counts + self.n_pseudo))
-
-
 class BallSeeding(Seeding):
     """Spherical Gaussians, each of its own variance.
 
@@ -103,6 +83,7 @@ class BallSeeding(Seeding):
 
     def __init__(self, family: Gaussian) -> None:
         n_pseudo = 1 + 8 / family.dim
+        self._firm = None if family.fixed else FirmGaussian.of(family)
         self.family: Balls = Balls(family.dim, "spherical", scale=family.scale, n_pseudo=n_pseudo)
 
     def at(self, points: Array, like: GaussianComponents | None = None) -> GaussianComponents:
@@ -142,3 +123,34 @@ class BallSeeding(Seeding):
         squares = np.einsum("kd,kd->k", first, first)
         variances = np.maximum(parts.second[left] / counts - squares, 0) / self.family.dim
         return self.family.shrunk(parts.centre + first, variances, counts, parts.pooled)
+
+    def start(
+        self,
+        rows: RowSource,
+        n_components: int,
+        rng: np.random.Generator,
+        watch: OnIteration = ignore,
+        background: float | None = None,
+    ) -> Start:
+        """Return components of their own shapes, where rows are enough, else balls.
+
+        Some more balls than are asked for take their shapes, and are joined. Joining knows
+        nothing of a background: beside one balls are left as they are.
+        """
+        many, firm = FACTOR * n_components, self._firm
+        if background is not None or firm is None or not firm.affordable(rows.n_rows, many):
+            return super().start(rows, n_components, rng, watch, background)
+        stopped = False
+
+        def first(n_waves: int, bounds: list[float], params: Params) -> bool:
+            nonlocal stopped
+            stopped = watch(n_waves, bounds, params)
+            return True
+
+        def later(n_cuts: int, bounds: list[float], params: Params) -> bool:
+            return watch(1 + n_cuts, bounds, params) or stopped
+
+        balls, _ = Waves(self, rows, many, first=FIRST).run(rng, first)
+        joining = Joining(firm, rows, n_components)
+        params, bound = joining.run(joining.shaped(self.family, balls), rng, later)
+        return Start(firm, params, bound)

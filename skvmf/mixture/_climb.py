@@ -55,7 +55,9 @@ class Climb:
         best: tuple[FittedMixture, EMResult] | None = None
         for i in range(given.n_starts):
             title = "Merging" if given.partition == "merging" else "k-means"
-            watch, finish = self._progress.task(f"{title} {i}", max_iter=KMEANS_MAX_ITER)
+            watch, finish = self._progress.task(
+                f"{title} {i}", max_iter=KMEANS_MAX_ITER, at_once=given.merges
+            )
             own, params = given.first(family, self._rows, rng, watch)
             finish()
             if best is not None:  # one anchor for all starts, so that bounds can be compared

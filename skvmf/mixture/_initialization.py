@@ -12,8 +12,7 @@ from .._engine.background import FIRST_SHARE, with_share
 from .._engine.chunks import Array, Chunk
 from .._engine.contracts import Family, RowSource
 from .._engine.em import OnIteration, ignore
-from .._engine.posterior import FenchelYoungPosterior
-from .._engine.seeding import Seeding, Waves
+from .._engine.seeding import Seeding, share_by
 from .._engine.shares import Shares
 from .._engine.statistics import Params, Statistics
 from ..distributions._arguments import checked_array
@@ -62,9 +61,12 @@ class Initialization:
     @property
     def n_starts(self) -> int:
         """How many starts are to go on to all rows; a start that is given is one."""
-        competes_on_sample = self.partition == "merging" and self.seeding is not None
-        given = self.means is not None or not isinstance(self.partition, str)
-        return 1 if given or competes_on_sample else self.n_init
+        return 1 if self.given or self.merges else self.n_init
+
+    @property
+    def merges(self) -> bool:
+        """Whether starts are made by merging, and compete on a sample."""
+        return not self.given and self.partition == "merging" and self.seeding is not None
 
     @property
     def given(self) -> bool:
@@ -108,19 +110,35 @@ class Initialization:
         if self.partition == "random_from_data":
             centres = engine.random_rows(rows, K, rng)
             return engine.nearest_partition(family, rows, centres), centres
-        if self.partition == "merging" and self.seeding is not None:
+        if self.merges:
+            assert self.seeding is not None
             return self._merged_partition(self.seeding, family, rows, rng, watch), None
         if self.partition in ("kmeans", "k-means++", "merging"):
-            centres = engine.kmeans_plusplus(family, rows, K, rng)
-            n_steps = 0 if self.partition == "k-means++" else engine.KMEANS_MAX_ITER
-            found = engine.nearest_partition(
-                family, rows, centres, max_iter=n_steps, on_iteration=watch
-            )
-            return found, None
+            return self._nearest_partition(family, rows, rng, watch), None
         share = self.partition
         if isinstance(share, str):
             share = partial(engine.share_labels, engine.random_labels(rows, K, rng), K)
         return engine.partition_statistics(family, rows, anywhere, share), None
+
+    def _nearest_partition(
+        self, family: Family, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
+    ) -> tuple[Statistics, Any]:
+        """Return the partition of all rows by the nearest k-means centre of a sample."""
+        n_steps = 0 if self.partition == "k-means++" else engine.KMEANS_MAX_ITER
+        many = rows.n_rows > max(self.init_size, self.n_components)
+        sample = self._sample(rows, rng, self.n_components) if many else rows
+        centres = engine.kmeans_plusplus(family, sample, self.n_components, rng)
+        found = engine.nearest_partition(
+            family, sample, centres, max_iter=n_steps, on_iteration=watch
+        )
+        if many:
+            found = engine.nearest_partition(family, rows, family.centres(found[1]))
+        return found
+
+    def _sample(self, rows: RowSource, rng: np.random.RandomState, width: int) -> RowSource:
+        """Draw some rows by weight; a row brings `width` numbers along in a step."""
+        size, seed = max(self.init_size, self.n_components), int(rng.randint(2**31 - 1))
+        return rows.subset(*rows.draw(size, seed), width=width)
 
     def _merged_partition(
         self,
@@ -131,20 +149,17 @@ class Initialization:
         watch: OnIteration,
     ) -> tuple[Statistics, Any]:
         """Return the soft partition of all rows by the best of some starts on a sample."""
-        seeds = rng.randint(np.iinfo(np.int32).max, size=1 + self.n_init)
-        sample = rows.subset(*rows.draw(self.init_size, int(seeds[0])), width=4 * self.n_components)
-        waves = Waves(seeding, sample, self.n_components, self.background)
-        found = [waves.run(np.random.default_rng(seed), watch) for seed in seeds[1:]]
-        params, _ = max(found, key=lambda start: start[1])
-        posterior, K = FenchelYoungPosterior(), self.n_components
-
-        def share(chunk: Chunk) -> tuple[Shares, Array]:
-            shares, counts, _ = posterior.assign(
-                waves.model.scores(params, chunk), params.weights, chunk.weights, chunk.scales
+        sample = self._sample(rows, rng, 4 * self.n_components)
+        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
+        starts = [
+            seeding.start(
+                sample, self.n_components, np.random.default_rng(seed), watch, self.background
             )
-            return shares.of_first(K), counts[:K]
-
-        centres = seeding.family.centres(params.components)
+            for seed in seeds
+        ]
+        best = max(starts, key=lambda start: start.bound)
+        centres = best.family.centres(best.params.components)
+        share = share_by(best.family, best.params, self.background)
         return engine.partition_statistics(family, rows, centres, share)
 
 

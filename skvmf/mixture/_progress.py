@@ -21,10 +21,15 @@ class PathRecorder:
         self._paths: list[tuple[EMResult, list[Array]]] = []
 
     def task(
-        self, title: str, attributes: Attributes | None = None, max_iter: int | None = None
+        self,
+        title: str,
+        attributes: Attributes | None = None,
+        max_iter: int | None = None,
+        *,
+        at_once: bool = False,
     ) -> tuple[OnIteration, Finish]:
         """Return what `run_em` calls after each iteration of a stage, and after all."""
-        on_iteration, finish = self._progress.task(title, attributes, max_iter)
+        on_iteration, finish = self._progress.task(title, attributes, max_iter, at_once=at_once)
         path = []
 
         def record(n_iter: int, bounds: list[float], params: Any) -> bool:

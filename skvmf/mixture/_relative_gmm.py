@@ -94,16 +94,17 @@ class RelativeGMM(BaseGaussianMixture):
     init_params : {'merging', 'kmeans', 'k-means++', 'random', 'random_from_data'} or \
 array-like, default='merging'
         Where a start comes from. 'merging' puts four times too many spherical components on a
-        sample, merges them by what their union loses, and adds and merges more where rows are
-        badly explained; it finds the optimum where the others find one nearby. 'kmeans' is
-        k-means, 'k-means++' its seeds alone, 'random' a random partition of the rows, and
-        'random_from_data' distinct random rows with equal weights and the covariance of the
-        data. An array is a first partition: labels (n_samples,) or responsibilities
-        (n_samples, n_components).
+        sample, merges most of them by what their union loses, gives the rest covariances of
+        their own, joins those whose union costs least, and cuts and joins again as long as
+        that helps; it finds the optimum where the others find one nearby. 'kmeans'
+        is k-means, 'k-means++' its seeds alone, both on a sample, 'random' a random partition
+        of the rows, and 'random_from_data' distinct random rows with equal weights and the
+        covariance of the data. An array is a first partition: labels (n_samples,) or
+        responsibilities (n_samples, n_components).
         Starts are put in order, and moved apart where the clearance asks for it.
     init_size : int, default=None
-        Number of rows in the sample of 'merging', drawn by weight. None is 100 for each
-        component, and at least 10,000; with a background twice as many.
+        Number of rows in the sample of 'merging', 'kmeans' and 'k-means++', drawn by weight.
+        None is 100 for each component, and at least 10,000; with a background twice as many.
     weights_init : array-like of shape (n_components,), default=None
         First weights, of the components of `means_init`, or of the components in order.
     means_init : array-like of shape (n_components, n_features), default=None

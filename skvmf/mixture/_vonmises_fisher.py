@@ -83,14 +83,14 @@ array-like, default='merging'
         Where a start comes from. 'merging' puts four times too many components on a sample,
         merges them by what their union loses, and adds and merges more where rows are badly
         explained; it finds the optimum where the others find one nearby. 'kmeans' is spherical
-        k-means, 'k-means++' its seeds alone, 'random' a random partition of the rows, and
-        'random_from_data' the directions of distinct random rows with equal weights. An array
-        is a first partition: labels (n_samples,) or responsibilities (n_samples,
-        n_components).
+        k-means, 'k-means++' its seeds alone, both on a sample, 'random' a random partition of
+        the rows, and 'random_from_data' the directions of distinct random rows with equal
+        weights. An array is a first partition: labels (n_samples,) or responsibilities
+        (n_samples, n_components).
         First concentrations are pooled over the components.
     init_size : int, default=None
-        Number of rows in the sample of 'merging', drawn by weight. None is 100 for each
-        component, and at least 10,000; with a background twice as many.
+        Number of rows in the sample of 'merging', 'kmeans' and 'k-means++', drawn by weight.
+        None is 100 for each component, and at least 10,000; with a background twice as many.
     weights_init : array-like of shape (n_components,), default=None
         First weights.
     means_init : array-like of shape (n_components, n_features), default=None

@@ -218,3 +218,20 @@ def test_sums_of_one_width_are_not_taken_for_another():
         stats = rows.fold(partial(model.expect, params))
         assert stats.moments[0].shape == (30, K)
         assert all(spare.shape == (30, K) for spare in rows._spare)
+
+
+@pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture])
+def test_a_start_is_shown_before_its_first_wave_is_done(mixture, monkeypatch, capsys):
+    def interrupted(self, rng, watch=None):
+        assert capsys.readouterr().out == "Merging 0\n"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Waves, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        mixture(K, verbose=1).fit(clusters(1000)[0])
+
+
+@pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture])
+def test_each_start_on_the_sample_is_shown_once(mixture, capsys):
+    mixture(4, n_init=3, random_state=0, verbose=1, max_iter=1, tol=1e9).fit(clusters(1000)[0])
+    assert capsys.readouterr().out.count("Merging 0\n") == 3

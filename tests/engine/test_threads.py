@@ -169,9 +169,9 @@ def interleavings(letters):
 
 
 def called_back(frame):
-    """Tell what C calls, a weak reference or a search for libraries: errors end there."""
+    """Tell what C calls, or closes as a generator: errors end there."""
     while frame is not None:
-        if frame.f_code.co_name in ("weakref_cb", "match_library_callback"):
+        if frame.f_code.co_name in ("weakref_cb", "match_library_callback", "<genexpr>"):
             return True
         frame = frame.f_back
     return False

@@ -1,0 +1,190 @@
+"""Whole fits with default parameters: how long they take, and how good what they find is.
+
+Rows come from known components. `track_bound_below_truth` is how many nats a row the fit's bound
+is below that of a fit from the true labels: 0 is the optimum, as far as one knows. Beside the
+mixtures of skvmf stand scikit-learn's and, where faiss is installed, its k-means.
+"""
+
+import time
+import warnings
+from functools import cache
+
+import numpy as np
+from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture
+from threadpoolctl import threadpool_limits
+
+from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+
+timer = time.process_time
+limits = None
+
+DIRECTIONS = {
+    "60,000 x 384, K=100": (60_000, 384, 100, (0.35, 0.35)),
+    "60,000 x 384, K=100, concentrations differ": (60_000, 384, 100, (0.28, 0.52)),
+    "200,000 x 64, K=64": (200_000, 64, 64, (0.6, 0.6)),
+}
+BLOBS = {
+    "100,000 x 32, K=32": (100_000, 32, 32, 0.9, (1.0, 1.0)),
+    "100,000 x 32, K=32, sizes differ": (100_000, 32, 32, 0.9, (0.25, 2.5)),
+    "100,000 x 2, K=25": (100_000, 2, 25, 5.0, (1.0, 1.0)),
+    "100,000 x 2, K=25, sizes differ": (100_000, 2, 25, 5.0, (0.25, 2.5)),
+}
+
+
+def setup(*params):
+    global limits
+    limits = threadpool_limits(1)
+    warnings.simplefilter("ignore", ConvergenceWarning)
+
+
+def teardown(*params):
+    limits.restore_original_limits()
+
+
+@cache
+def directions(name):
+    """Return float32 unit rows around random directions, and their labels."""
+    n, d, K, lengths = DIRECTIONS[name]
+    rng = np.random.default_rng(0)
+    means = rng.standard_normal((K, d))
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+    labels = rng.choice(K, n, p=rng.dirichlet(np.full(K, 5.0)))
+    own = rng.uniform(*lengths, K)[labels]
+    noise = np.sqrt((1 - own**2) / d).astype(np.float32)
+    X = rng.standard_normal((n, d), dtype=np.float32) * noise[:, None]
+    X += own[:, None] * means[labels]
+    return (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32), labels
+
+
+@cache
+def blobs(name, covariance_type):
+    """Return rows of Gaussians of random shapes that overlap, and their labels."""
+    n, d, K, spread, sizes = BLOBS[name]
+    rng = np.random.default_rng(0)
+    labels = rng.choice(K, n, p=rng.dirichlet(np.full(K, 5.0)))
+    means, X = spread * rng.standard_normal((K, d)), np.empty((n, d))
+    for k in range(K):
+        own = labels == k
+        axes = np.eye(d)
+        if covariance_type == "full":
+            axes = np.linalg.qr(rng.standard_normal((d, d)))[0]
+        scales = rng.uniform(0.3, 1.7, d) * rng.uniform(*sizes)
+        X[own] = means[k] + (rng.standard_normal((own.sum(), d)) * scales) @ axes.T
+    return X, labels
+
+
+class FaissKMeans:
+    """faiss's k-means, with the face of an estimator."""
+
+    def __init__(self, n_clusters):
+        self.n_clusters = n_clusters
+
+    def fit_predict(self, X):
+        """Return the labels."""
+        import faiss
+
+        X = np.ascontiguousarray(X, dtype=np.float32)
+        kmeans = faiss.Kmeans(X.shape[1], self.n_clusters, seed=0)
+        kmeans.train(X)
+        return kmeans.index.search(X, 1)[1][:, 0]
+
+
+def gaussian(**options):
+    """Return what makes a Gaussian mixture whose bound is a mean log-likelihood."""
+    return lambda K, kind, **start: SparseGaussianMixture(
+        K, covariance_type=kind, weight_concentration_prior=1.0, **{**options, **start}
+    )
+
+
+MIXTURES = {
+    "default": VonMisesFisherMixture,
+    "from k-means": lambda K, **start: VonMisesFisherMixture(
+        K, **{"init_params": "kmeans"} | start
+    ),
+}
+GAUSSIANS = {
+    "default": gaussian(random_state=0),
+    "from k-means": gaussian(random_state=0, init_params="kmeans"),
+    "GaussianMixture": lambda K, kind: GaussianMixture(K, covariance_type=kind, random_state=0),
+}
+PARTITIONS = {
+    "KMeans": lambda K: KMeans(K, n_init=1, random_state=0),
+    "MiniBatchKMeans": lambda K: MiniBatchKMeans(K, n_init=1, random_state=0),
+    "faiss": FaissKMeans,
+}
+
+
+class DirectionFits:
+    """Von Mises-Fisher mixtures of embeddings, beside k-means."""
+
+    params = (list(DIRECTIONS), [*MIXTURES, *PARTITIONS])
+    param_names = ["rows", "estimator"]
+    timeout = 900
+    number = repeat = 1
+    warmup_time = 0
+
+    def setup(self, rows, estimator):
+        self.X, self.labels = directions(rows)
+        K = DIRECTIONS[rows][2]
+        if estimator in MIXTURES:
+            self.make = lambda **start: MIXTURES[estimator](K, random_state=0, **start)
+            self.make().set_params(n_components=2).fit(self.X[:100])  # compile
+        else:
+            self.make = lambda: PARTITIONS[estimator](K)
+            skip_if_missing(estimator)
+
+    def time_fit(self, rows, estimator):
+        self.make().fit_predict(self.X)
+
+    def track_adjusted_rand_score(self, rows, estimator):
+        return adjusted_rand_score(self.labels, self.make().fit_predict(self.X))
+
+    def track_bound_below_truth(self, rows, estimator):
+        if estimator not in MIXTURES:
+            return np.nan
+        truth = self.make(init_params=self.labels).fit(self.X).lower_bound_
+        return truth - self.make().fit(self.X).lower_bound_
+
+
+class GaussianFits:
+    """Gaussian mixtures of blobs that overlap, beside scikit-learn's and k-means."""
+
+    params = (list(BLOBS), ["full", "diag"], [*GAUSSIANS, *PARTITIONS])
+    param_names = ["rows", "covariances", "estimator"]
+    timeout = 900
+    number = repeat = 1
+    warmup_time = 0
+
+    def setup(self, rows, covariances, estimator):
+        self.X, self.labels = blobs(rows, covariances)
+        self.K = BLOBS[rows][2]
+        if estimator in GAUSSIANS:
+            self.make = lambda: GAUSSIANS[estimator](self.K, covariances)
+            self.make().set_params(n_components=2).fit(self.X[:1000])  # compile
+        else:
+            self.make = lambda: PARTITIONS[estimator](self.K)
+            skip_if_missing(estimator)
+
+    def time_fit(self, rows, covariances, estimator):
+        self.make().fit_predict(self.X)
+
+    def track_adjusted_rand_score(self, rows, covariances, estimator):
+        return adjusted_rand_score(self.labels, self.make().fit_predict(self.X))
+
+    def track_bound_below_truth(self, rows, covariances, estimator):
+        if estimator not in GAUSSIANS:
+            return np.nan
+        truth = GAUSSIANS["default"](self.K, covariances, init_params=self.labels).fit(self.X)
+        return truth.lower_bound_ - self.make().fit(self.X).lower_bound_
+
+
+def skip_if_missing(estimator):
+    """Tell asv that there is nothing to measure where faiss is not installed."""
+    if estimator == "faiss":
+        try:
+            import faiss  # noqa: F401
+        except ImportError:
+            raise NotImplementedError from None
