@@ -118,6 +118,32 @@ class DirectionalComponents:
 Components = GaussianComponents | DirectionalComponents
 
 
+def log_affinities(components: Components) -> Array:
+    """Return the logarithms (K, K) of the Bhattacharyya coefficients of all pairs."""
+    K = len(components.weights)
+    if isinstance(components, DirectionalComponents):
+        return _directional_affinities(components)
+    found = np.zeros((K, K))
+    for i in range(K):
+        for j in range(i):
+            found[i, j] = found[j, i] = components.log_affinity(i, j)
+    return found
+
+
+def _directional_affinities(components: DirectionalComponents) -> Array:
+    """Return what `DirectionalComponents.log_affinity` does, for all pairs."""
+    kappa, dim = components.concentrations, components.directions.shape[1]
+    gaps = [((components.directions - mu) ** 2).sum(axis=1) for mu in components.directions]
+    sums = kappa + kappa[:, np.newaxis]
+    shortfalls = kappa * kappa[:, np.newaxis] * np.array(gaps)
+    R = np.sqrt(np.maximum(sums**2 - shortfalls, 0)) / 2
+    own = vmf.log_partition_deficit(kappa, dim)
+    deficits = (own + own[:, np.newaxis]) / 2 - vmf.log_partition_deficit(R, dim)
+    totals = np.maximum(2 * R + sums, np.finfo(np.float64).tiny)
+    affinities: Array = np.minimum(deficits - 0.5 * shortfalls / totals, 0)
+    return affinities
+
+
 def read_components(mixture: Any) -> Components:
     """Return the components of a fitted mixture, or of a tuple of parameters.
 
@@ -145,9 +171,10 @@ def read_components(mixture: Any) -> Components:
 
 
 def full_covariances(mixture: Any) -> Array:
-    """Return the covariances (K, d, d) of a Gaussian mixture of any covariance type."""
+    """Return the covariances, or scale matrices, (K, d, d) of a mixture of any covariance type."""
     K, d = mixture.means_.shape
-    covariances: Array = mixture.covariances_
+    heavy_tails = hasattr(mixture, "scale_matrices_")
+    covariances: Array = mixture.scale_matrices_ if heavy_tails else mixture.covariances_
     if mixture.covariance_type == "full":
         return covariances
     if mixture.covariance_type == "tied":
