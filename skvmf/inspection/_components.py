@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._engine.chunks import Array
 from ..distributions import vonmises_fisher as vmf
+from ..distributions._vonmises_fisher_affinities import log_affinities as vonmises_fisher_affinities
 
 
 @dataclass(frozen=True)
@@ -95,19 +96,9 @@ class DirectionalComponents:
         return vmf.rvs(self.directions[k], self.concentrations[k], size=n, random_state=rng)
 
     def log_affinity(self, i: int, j: int) -> Any:
-        """Return the logarithm of the Bhattacharyya coefficient of two components.
-
-        Phi(R) - (Phi(kappa_i) + Phi(kappa_j)) / 2 for half the length R of the sum of the
-        natural parameters, written so that it does not cancel (derived here).
-        """
-        kappa = self.concentrations[[i, j]]
-        gap = self.directions[i] - self.directions[j]
-        shortfall = kappa.prod() * (gap @ gap)
-        R = np.sqrt(max(kappa.sum() ** 2 - shortfall, 0)) / 2
-        dim = len(gap)
-        deficits = vmf.log_partition_deficit(kappa, dim).mean() - vmf.log_partition_deficit(R, dim)
-        total = 2 * R + kappa.sum()
-        return deficits - (0.5 * shortfall / total if total > 0 else 0.0)
+        """Return the logarithm of the Bhattacharyya coefficient of two components."""
+        pair = [i, j]
+        return vonmises_fisher_affinities(self.directions[pair], self.concentrations[pair])[0, 1]
 
     def some(self, active: Array) -> "DirectionalComponents":
         """Return some of the components, with weights that sum to one."""
@@ -122,26 +113,12 @@ def log_affinities(components: Components) -> Array:
     """Return the logarithms (K, K) of the Bhattacharyya coefficients of all pairs."""
     K = len(components.weights)
     if isinstance(components, DirectionalComponents):
-        return _directional_affinities(components)
+        return vonmises_fisher_affinities(components.directions, components.concentrations)
     found = np.zeros((K, K))
     for i in range(K):
         for j in range(i):
             found[i, j] = found[j, i] = components.log_affinity(i, j)
     return found
-
-
-def _directional_affinities(components: DirectionalComponents) -> Array:
-    """Return what `DirectionalComponents.log_affinity` does, for all pairs."""
-    kappa, dim = components.concentrations, components.directions.shape[1]
-    gaps = [((components.directions - mu) ** 2).sum(axis=1) for mu in components.directions]
-    sums = kappa + kappa[:, np.newaxis]
-    shortfalls = kappa * kappa[:, np.newaxis] * np.array(gaps)
-    R = np.sqrt(np.maximum(sums**2 - shortfalls, 0)) / 2
-    own = vmf.log_partition_deficit(kappa, dim)
-    deficits = (own + own[:, np.newaxis]) / 2 - vmf.log_partition_deficit(R, dim)
-    totals = np.maximum(2 * R + sums, np.finfo(np.float64).tiny)
-    affinities: Array = np.minimum(deficits - 0.5 * shortfalls / totals, 0)
-    return affinities
 
 
 def read_components(mixture: Any) -> Components:

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from .._engine.chunks import Array
 from ..distributions import vonmises_fisher as vmf
-from ..inspection._components import DirectionalComponents, log_affinities, read_components
+from ..distributions._vonmises_fisher_affinities import log_affinities
 from ._axes import get_axes
 from ._layout import disc_offsets, map_positions
 
@@ -139,13 +139,12 @@ class DirectionsDisplay:
             should be.
         """
         check_is_fitted(estimator)
-        components = read_components(estimator)
-        if not isinstance(components, DirectionalComponents):
+        if not hasattr(estimator, "concentrations_"):
             raise ValueError(
                 f"{type(estimator).__name__} has no mean directions: give a "
                 "VonMisesFisherMixture, or draw a MixtureDisplay."
             )
-        K, d = components.directions.shape
+        K, d = estimator.mean_directions_.shape
         if names is not None and len(names) != K:
             raise ValueError(f"names should be those of {K} components, got {len(names)}.")
         rows = resp = own = None
@@ -156,9 +155,9 @@ class DirectionsDisplay:
                 raise ValueError(f"labels should be of shape ({len(resp)},), got {own.shape}.")
             rows = _unit_rows(X) if d <= 3 else None
         display = cls(
-            components.weights,
-            components.directions,
-            components.concentrations,
+            estimator.weights_,
+            estimator.mean_directions_,
+            estimator.concentrations_,
             rows,
             resp,
             own,
@@ -259,11 +258,9 @@ class DirectionsDisplay:
         from matplotlib.patches import Circle
 
         active = self._active
-        components = DirectionalComponents(
-            self.weights, self.mean_directions, self.concentrations
-        ).some(active)
-        radii = np.sqrt(components.weights)
-        self.positions_ = map_positions(log_affinities(components), radii)
+        radii = np.sqrt(self.weights[active] / self.weights[active].sum())
+        affinities = log_affinities(self.mean_directions[active], self.concentrations[active])
+        self.positions_ = map_positions(affinities, radii)
         for i, k in enumerate(active):
             disc = Circle(self.positions_[i], radii[i], facecolor=f"C{k % 10}", alpha=0.35)
             self.components_.append(self.ax_.add_patch(disc))

@@ -33,8 +33,8 @@ def _gathered(places: Array) -> Array:
     """Return places with a mean squared distance of one, those far out moved in."""
     distances = np.sqrt((places**2).sum(axis=1, keepdims=True))
     width = np.sqrt((distances**2).mean())
-    if width == 0:
-        return places
+    if width <= 1e-6:  # all are alike
+        return _sunflower(len(places))
     near = places / (distances + width)
     gathered: Array = near / np.sqrt((near**2).sum(axis=1).mean())
     return gathered
@@ -42,9 +42,7 @@ def _gathered(places: Array) -> Array:
 
 def _apart(places: Array, radii: Array) -> Array:
     """Return places at which discs do not overlap, near those given."""
-    K = len(radii)
-    angles = np.arange(K) * np.pi * (3 - np.sqrt(5))
-    places = places + 1e-3 * radii.mean() * np.column_stack([np.cos(angles), np.sin(angles)])
+    places = places + 1e-3 * radii.mean() * _sunflower(len(radii))
     wanted = 1.08 * (radii[:, np.newaxis] + radii)
     np.fill_diagonal(wanted, 0)
     for _ in range(_ROUNDS):
@@ -54,8 +52,18 @@ def _apart(places: Array, radii: Array) -> Array:
         if short.max() <= 1e-3 * radii.min():
             break
         unit = gaps / np.maximum(distances, 1e-12)[:, :, np.newaxis]
-        places = places + 0.3 * (short[:, :, np.newaxis] * unit).sum(axis=1)
+        moves = 0.3 * (short[:, :, np.newaxis] * unit).sum(axis=1)
+        lengths = np.sqrt((moves**2).sum(axis=1))
+        places = places + moves * np.minimum(1, radii / np.maximum(lengths, 1e-12))[:, np.newaxis]
     return places
+
+
+def _sunflower(n: int) -> Array:
+    """Return points (n, 2) that fill a disc evenly, with a mean squared distance of one."""
+    angles = np.arange(n) * np.pi * (3 - np.sqrt(5))
+    distances = np.sqrt(2 * (np.arange(n) + 0.5) / n)
+    points: Array = distances[:, np.newaxis] * np.column_stack([np.cos(angles), np.sin(angles)])
+    return points
 
 
 def disc_offsets(n: int, rng: np.random.Generator) -> Array:
