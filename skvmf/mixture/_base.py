@@ -65,9 +65,9 @@ class BaseMixture(
     `_fitted` is the fit, and `_attributes` derives the public attributes from it.
     """
 
+    background = False  # of estimators whose constructors do not have it
     _accept_sparse = False
     _unit_rows = False
-    background = False  # of an estimator that has no such parameter
 
     _parameter_constraints = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -221,8 +221,8 @@ class BaseMixture(
         """Return the family for a fit on rows."""
 
     def _background(self, rows: RowSource, family: Any) -> Background:
-        """Return the background of a fit on rows, in an estimator that has the parameter."""
-        raise NotImplementedError
+        """Return the background of a fit on rows."""
+        raise ValueError(f"{type(self).__name__} has no background: set background=False.")
 
     def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
         """Return the fitted attributes that follow from the parameters."""
