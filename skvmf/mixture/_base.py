@@ -49,6 +49,9 @@ from ._vectors import VectorPredictions
 
 _ROWS_A_COMPONENT = 100  # in the sample that a start is made on
 _LEAST_SAMPLE = 10_000
+# Of the way from the largest weight to one, which the mean share of a row's own component has to
+# go. Measured: .05 and less where labels say nothing any more, .25 and more where they still do.
+_ALIKE = 0.05
 
 
 class BaseMixture(
@@ -248,6 +251,15 @@ class BaseMixture(
 
     def _look_over(self, fitted: FittedMixture) -> None:
         """Warn of a fit that is not what a user wants."""
+        largest = fitted.weights.max()
+        alike = self.probabilities_.mean() - largest < _ALIKE * (1 - largest)
+        if self.temperature > 1 and alike and not self.background:
+            warn(
+                f"temperature={self.temperature} makes the shares of all rows nearly the same, so "
+                "that components have become alike. Take a lower one: 1 suits any number of "
+                "features.",
+                UserWarning,
+            )
 
     def _finished(self, fitted: FittedMixture) -> FittedMixture:
         """Return the fit as it is published."""
