@@ -31,11 +31,12 @@ NAMES = {
         variance_eigenvalues variance_function""",
     "skvmf.feature_extraction": "FisherVectorTransformer embedding_table",
     "skvmf.grammar": "DependencyModelWithValence attachment_score",
-    "skvmf.inspection": """expected_gradient fisher_information park_ozeki_coordinates
-        singularity_distances""",
+    "skvmf.inspection": """ComponentSummary component_summary expected_gradient
+        fisher_information park_ozeki_coordinates singularity_distances""",
     "skvmf.mixture": "RelativeGMM SparseGaussianMixture StudentTMixture VonMisesFisherMixture",
     "skvmf.model_selection": "ComponentPath",
-    "skvmf.plotting": "ComponentPathDisplay DynamicsDisplay MixtureDisplay",
+    "skvmf.plotting": """ComponentPathDisplay DirectionsDisplay DynamicsDisplay
+        MixtureDisplay""",
 }
 
 MIXTURE_PARAMETERS = {

@@ -245,7 +245,8 @@ class Waves:
         """Return the rows of the background, and of what is too small to be kept."""
         if self.background is None:
             return None
-        return Rest(float(stats.total - stats.counts[kept].sum()), self.background)
+        others = float(stats.total - stats.counts[kept].sum())
+        return Rest(max(others, 0.0), self.background)
 
     def _labels(self, params: Params) -> tuple[Array, Array]:
         """Return the component of each row, and how far its density there is below the peak.

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._engine.chunks import Array
 from ..distributions import vonmises_fisher as vmf
+from ..distributions._vonmises_fisher_affinities import log_affinities as vonmises_fisher_affinities
 
 
 @dataclass(frozen=True)
@@ -95,19 +96,9 @@ class DirectionalComponents:
         return vmf.rvs(self.directions[k], self.concentrations[k], size=n, random_state=rng)
 
     def log_affinity(self, i: int, j: int) -> Any:
-        """Return the logarithm of the Bhattacharyya coefficient of two components.
-
-        Phi(R) - (Phi(kappa_i) + Phi(kappa_j)) / 2 for half the length R of the sum of the
-        natural parameters, written so that it does not cancel (derived here).
-        """
-        kappa = self.concentrations[[i, j]]
-        gap = self.directions[i] - self.directions[j]
-        shortfall = kappa.prod() * (gap @ gap)
-        R = np.sqrt(max(kappa.sum() ** 2 - shortfall, 0)) / 2
-        dim = len(gap)
-        deficits = vmf.log_partition_deficit(kappa, dim).mean() - vmf.log_partition_deficit(R, dim)
-        total = 2 * R + kappa.sum()
-        return deficits - (0.5 * shortfall / total if total > 0 else 0.0)
+        """Return the logarithm of the Bhattacharyya coefficient of two components."""
+        pair = [i, j]
+        return vonmises_fisher_affinities(self.directions[pair], self.concentrations[pair])[0, 1]
 
     def some(self, active: Array) -> "DirectionalComponents":
         """Return some of the components, with weights that sum to one."""
@@ -116,6 +107,18 @@ class DirectionalComponents:
 
 
 Components = GaussianComponents | DirectionalComponents
+
+
+def log_affinities(components: Components) -> Array:
+    """Return the logarithms (K, K) of the Bhattacharyya coefficients of all pairs."""
+    K = len(components.weights)
+    if isinstance(components, DirectionalComponents):
+        return vonmises_fisher_affinities(components.directions, components.concentrations)
+    found = np.zeros((K, K))
+    for i in range(K):
+        for j in range(i):
+            found[i, j] = found[j, i] = components.log_affinity(i, j)
+    return found
 
 
 def read_components(mixture: Any) -> Components:
@@ -145,9 +148,10 @@ def read_components(mixture: Any) -> Components:
 
 
 def full_covariances(mixture: Any) -> Array:
-    """Return the covariances (K, d, d) of a Gaussian mixture of any covariance type."""
+    """Return the covariances, or scale matrices, (K, d, d) of a mixture of any covariance type."""
     K, d = mixture.means_.shape
-    covariances: Array = mixture.covariances_
+    heavy_tails = hasattr(mixture, "scale_matrices_")
+    covariances: Array = mixture.scale_matrices_ if heavy_tails else mixture.covariances_
     if mixture.covariance_type == "full":
         return covariances
     if mixture.covariance_type == "tied":

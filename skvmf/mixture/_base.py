@@ -50,6 +50,9 @@ from ._vectors import VectorPredictions
 
 _ROWS_A_COMPONENT = 100  # in the sample that a start is made on
 _LEAST_SAMPLE = 10_000
+# Of the way from the largest weight to one, which the mean share of a row's own component has to
+# go. Measured: .05 and less where labels say nothing any more, .25 and more where they still do.
+_ALIKE = 0.05
 
 
 class BaseMixture(
@@ -66,9 +69,9 @@ class BaseMixture(
     `_fitted` is the fit, and `_attributes` derives the public attributes from it.
     """
 
+    background = False  # of estimators whose constructors do not have it
     _accept_sparse = False
     _unit_rows = False
-    background = False  # of an estimator that has no such parameter
 
     _parameter_constraints = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -222,8 +225,8 @@ class BaseMixture(
         """Return the family for a fit on rows."""
 
     def _background(self, rows: RowSource, family: Any) -> Background:
-        """Return the background of a fit on rows, in an estimator that has the parameter."""
-        raise NotImplementedError
+        """Return the background of a fit on rows."""
+        raise ValueError(f"{type(self).__name__} has no background: set background=False.")
 
     def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
         """Return the fitted attributes that follow from the parameters."""
@@ -249,6 +252,15 @@ class BaseMixture(
 
     def _look_over(self, fitted: FittedMixture) -> None:
         """Warn of a fit that is not what a user wants."""
+        largest = fitted.weights.max()
+        alike = self.probabilities_.mean() - largest < _ALIKE * (1 - largest)
+        if self.temperature > 1 and alike and not self.background:
+            warn(
+                f"temperature={self.temperature} makes the shares of all rows nearly the same, so "
+                "that components have become alike. Take a lower one: 1 suits any number of "
+                "features.",
+                UserWarning,
+            )
 
     def _finished(self, fitted: FittedMixture) -> FittedMixture:
         """Return the fit as it is published."""

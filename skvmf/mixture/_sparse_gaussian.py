@@ -32,7 +32,8 @@ class SparseGaussianMixture(BaseGaussianMixture):
         alpha-entmax, which gives exact zeros [1]_.
     temperature : float, default=1.0
         Divides the log-densities: 0 is hard (classification) EM. With ``entmax_alpha=1``
-        responsibilities are proportional to (pi_k p_k) ** (1 / temperature).
+        responsibilities are proportional to (pi_k p_k) ** (1 / temperature). 1 suits any
+        number of features; far above, all rows share alike, of which a warning tells.
     weight_concentration_prior : float or array-like of shape (n_components,), default=None
         Parameter of the modified Dirichlet prior on the weights, any real number [2]_: 1 is
         flat, below 1 and above all below 0 it empties small components. None is 0, or 1 where

@@ -60,9 +60,10 @@ class VonMisesFisherMixture(BaseMixture):
         alpha-entmax, which gives exact zeros [3]_.
     temperature : float, default=1.0
         Divides the log-densities: 0 is hard (classification) EM. With ``entmax_alpha=1``
-        responsibilities are proportional to (pi_k p_k) ** (1 / temperature). The sparse
-        step needs about the root of the number of features, or all rows go to one component
-        each; with the number of features itself, rows are shared almost equally.
+        responsibilities are proportional to (pi_k p_k) ** (1 / temperature). 1 suits any
+        number of features. More makes shares softer; up to a third of the median gap between a
+        row's two largest log-densities it leaves the clusters as they are, and far above (the
+        number of features is) all rows share alike, of which a warning tells.
     weight_concentration_prior : float or array-like of shape (n_components,), default=1.0
         Parameter of the modified Dirichlet prior on the weights, any real number [4]_: 1 is
         flat, below 1 and above all below 0 it empties small components.
@@ -416,7 +417,8 @@ array-like, default='merging'
         return directions
 
     def _look_over(self, fitted: FittedMixture) -> None:
-        """Warn where free concentrations let one broad component swallow rows of all kinds."""
+        """Warn, too, where free concentrations let one broad component swallow most rows."""
+        super()._look_over(fitted)
         if fitted.family.tied or fitted.family.dim <= _OWN_FEATURES:
             return
         found = broad_component(fitted.weights, fitted.params.components.concentrations)

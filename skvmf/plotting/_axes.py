@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def get_axes(ax: Any) -> Any:
+def get_axes(ax: Any, projection: str | None = None) -> Any:
     """Return the axes given, or new ones."""
     try:
         import matplotlib.pyplot as plt
@@ -12,7 +12,9 @@ def get_axes(ax: Any) -> Any:
         raise ImportError(
             "skvmf.plotting needs matplotlib. Install it with: pip install 'skvmf[plotting]'"
         ) from error
-    return plt.subplots()[1] if ax is None else ax
+    if ax is not None:
+        return ax
+    return plt.subplots(subplot_kw={"projection": projection})[1]
 
 
 def feature_names(estimator: Any, features: Sequence[int]) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skvmf._engine import merging
-from skvmf._engine.merging import BallMerging, DirectionMerging, chance_gain, merge
+from skvmf._engine.merging import BallMerging, DirectionMerging, Rest, chance_gain, merge
 
 M, D = 12, 3
 
@@ -90,3 +90,42 @@ def test_chance_is_what_the_best_cut_of_one_cloud_gains(share, dim):
         gains.append(0.5 * (((X - X.mean(axis=0)) ** 2).sum() - within))
     expected = chance_gain(share * n, (1 - share) * n, dim)
     assert 0.75 * np.mean(gains) < expected < 1.5 * np.mean(gains)
+
+
+@pytest.mark.parametrize("others", [0.0, 50.0])
+def test_what_giving_up_a_direction_loses(others):
+    """Log-likelihoods of rows and of labels, with the part and without it."""
+    rng = np.random.default_rng(0)
+    rows = [rng.normal(size=(n, 5)) + 2 * rng.normal(size=5) for n in (30, 20)]
+    rows = [part / np.linalg.norm(part, axis=1, keepdims=True) for part in rows]
+    sums, counts = np.array([part.sum(axis=0) for part in rows]), np.array([30.0, 20.0])
+    parts = DirectionMerging(sums, counts, 7.0, -1.5)
+    found = parts.excess_in(Rest(others, -2.0))
+    chance = (np.sqrt(5 / 2) + np.sqrt(np.log(50 + others))) ** 2
+
+    def of_labels(*sizes):
+        return sum(n * np.log(n / (50 + others)) for n in sizes if n > 0)
+
+    for i, part in enumerate(rows):
+        own = 7.0 * np.sum(part @ sums[i]) / np.linalg.norm(sums[i]) - 1.5 * len(part)
+        n, other = counts[i], counts[1 - i]
+        before = own + of_labels(n, other, others)
+        after = -2.0 * n + of_labels(n + others, other)
+        assert_allclose(found[i], before - after - chance, rtol=1e-9)
+
+
+def test_uniform_rows_are_given_up_and_clusters_are_kept():
+    rng = np.random.default_rng(0)
+    centres = np.array([[2.0, 2], [8, 2], [5, 8]])
+    clusters = np.repeat(centres, 100, axis=0) + 0.2 * rng.normal(size=(300, 2))
+    X = np.vstack([clusters, rng.uniform(0, 10, size=(300, 2))])
+    cells = np.floor(X[300:] / 5).astype(int) @ [2, 1]
+    labels = np.concatenate([np.repeat([0, 1, 2], 100), 3 + cells])
+    own = [X[labels == k] for k in range(7)]
+    counts = np.array([len(part) for part in own], dtype=np.float64)
+    sums = np.array([part.sum(axis=0) for part in own])
+    squares = np.array([(part**2).sum() for part in own])
+    parts = BallMerging(sums, counts, squares, np.zeros(2), 2.5, 0.04)
+    rest = Rest(0.0, -np.log(100.0))
+    assert_array_equal(merge(parts, 3, rest), [0, 1, 2])
+    assert rest.count + parts.counts[:3].sum() == 600

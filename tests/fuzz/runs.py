@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from .known import known
 
 DOCUMENTED_WARNINGS = [
+    "Component .* is by far the broadest",
+    "temperature=.* makes the shares of all rows nearly the same",
     ".*did not reach tol",
     "The weights of the rows sum to",
     "weight_concentration_prior=.* outweighs the data",

@@ -1,0 +1,312 @@
+"""Von Mises-Fisher components: on the circle, on the sphere, or on a map."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from .._engine.chunks import Array
+from ..distributions import vonmises_fisher as vmf
+from ..distributions._vonmises_fisher_affinities import log_affinities
+from ._axes import get_axes
+from ._layout import disc_offsets, map_positions
+
+_FILLED = 0.8  # of a disc's radius, that rows are scattered over
+
+
+class DirectionsDisplay:
+    """Von Mises-Fisher components with rows: a circle, a sphere, or a map.
+
+    Two features are drawn on the circle itself, with each component's part of the density
+    outside it, and three on the sphere, where a ring is as far from the mean direction as rows
+    typically are. Of more features there is a map of the components: discs whose areas are
+    their weights, near to those that they overlap with. Where a row lies in the
+    disc of its component is chance; a row that components share lies between them.
+
+    It is recommended to use :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_components,)
+        Mixture weights; components without weight are not drawn.
+    mean_directions : ndarray of shape (n_components, n_features)
+        Unit vectors.
+    concentrations : ndarray of shape (n_components,)
+        Concentrations.
+    X : ndarray of shape (n_samples, n_features), default=None
+        Unit rows to draw, of two or three features.
+    responsibilities : ndarray of shape (n_samples, n_components), default=None
+        The rows' shares, which say where rows are drawn on a map.
+    labels : ndarray of shape (n_samples,), default=None
+        The component of each row, which gives its colour; -1 is grey.
+    names : sequence of str, default=None
+        Names of the components; None is their numbers.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Axes with the picture; those of a sphere are three-dimensional.
+    figure_ : matplotlib Figure
+        Figure with the axes.
+    scatter_ : matplotlib PathCollection or None
+        The rows.
+    components_ : list of matplotlib artists
+        A curve, ring or disc for each component with positive weight.
+    texts_ : list of matplotlib Text
+        Their names. On a map those of discs too small for a name are left out.
+    positions_ : ndarray of shape (n_active_components, 2) or None
+        The centres of the discs on a map.
+
+    See Also
+    --------
+    skvmf.inspection.component_summary : The components as a table.
+    MixtureDisplay : Gaussian and Student-t components.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skvmf import VonMisesFisherMixture
+    >>> from skvmf.plotting import DirectionsDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.repeat(5 * np.eye(4), 30, axis=0) + rng.normal(size=(120, 4))
+    >>> mixture = VonMisesFisherMixture(4, random_state=0).fit(X)
+    >>> display = DirectionsDisplay.from_estimator(mixture, X, names=["tea", "ice", "fog", "sun"])
+    >>> len(display.components_)
+    4
+    """
+
+    def __init__(
+        self,
+        weights: Array,
+        mean_directions: Array,
+        concentrations: Array,
+        X: Array | None = None,
+        responsibilities: Array | None = None,
+        labels: Array | None = None,
+        *,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        self.weights = weights
+        self.mean_directions = mean_directions
+        self.concentrations = concentrations
+        self.X = X
+        self.responsibilities = responsibilities
+        self.labels = labels
+        self.names = names
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        *,
+        labels: ArrayLike | None = None,
+        names: Sequence[str] | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> "DirectionsDisplay":
+        """Draw a fitted mixture, over rows if there are any.
+
+        Parameters
+        ----------
+        estimator : VonMisesFisherMixture
+            A fitted mixture.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+            The rows.
+        labels : array-like of shape (n_samples,), default=None
+            Integers that colour the rows, such as known classes; None is
+            ``estimator.predict(X)``.
+        names : sequence of str, default=None
+            Names of the components, in the order of their numbers; None is the numbers.
+        ax : matplotlib Axes, default=None
+            Axes to draw on, three-dimensional ones for three features; None makes new ones.
+        **kwargs : dict
+            Passed on to :meth:`plot`.
+
+        Returns
+        -------
+        display : DirectionsDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If the estimator has no directions, or names or labels are not as many as they
+            should be.
+        """
+        check_is_fitted(estimator)
+        if not hasattr(estimator, "concentrations_"):
+            raise ValueError(
+                f"{type(estimator).__name__} has no mean directions: give a "
+                "VonMisesFisherMixture, or draw a MixtureDisplay."
+            )
+        K, d = estimator.mean_directions_.shape
+        if names is not None and len(names) != K:
+            raise ValueError(f"names should be those of {K} components, got {len(names)}.")
+        rows = resp = own = None
+        if X is not None:
+            own = estimator.predict(X) if labels is None else np.asarray(labels)
+            resp = estimator.predict_proba(X)
+            if own.shape != (len(resp),):
+                raise ValueError(f"labels should be of shape ({len(resp)},), got {own.shape}.")
+            rows = _unit_rows(X) if d <= 3 else None
+        display = cls(
+            estimator.weights_,
+            estimator.mean_directions_,
+            estimator.concentrations_,
+            rows,
+            resp,
+            own,
+            names=names,
+        )
+        return display.plot(ax=ax, **kwargs)
+
+    def plot(
+        self,
+        *,
+        ax: Any = None,
+        scatter_kwargs: dict[str, Any] | None = None,
+        text_kwargs: dict[str, Any] | None = None,
+    ) -> "DirectionsDisplay":
+        """Draw the components, and the rows if there are any.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on, three-dimensional ones for three features; None makes new ones.
+        scatter_kwargs : dict, default=None
+            Passed on to ``Axes.scatter``.
+        text_kwargs : dict, default=None
+            Passed on to ``Axes.text``.
+
+        Returns
+        -------
+        display : DirectionsDisplay
+            The display itself.
+        """
+        d = self.mean_directions.shape[1]
+        self._active = np.flatnonzero(self.weights > 0)
+        n_rows = 0 if self.labels is None else len(self.labels)
+        size = min(10, max(1, 5000 / max(n_rows, 1)))
+        self._scatter_options = {"s": size, "alpha": 0.6, "linewidths": 0} | (scatter_kwargs or {})
+        self._text_options = {"ha": "center", "va": "center"} | (text_kwargs or {})
+        self.scatter_: Any = None
+        self.positions_: Array | None = None
+        self.components_: list[Any] = []
+        self.texts_: list[Any] = []
+        self.ax_ = get_axes(ax, projection="3d" if d == 3 else None)
+        self.figure_ = self.ax_.figure
+        draw = {2: self._draw_circle, 3: self._draw_sphere}.get(d, self._draw_map)
+        draw()
+        return self
+
+    def _name(self, k: int) -> str:
+        return str(k) if self.names is None else str(self.names[k])
+
+    def _scatter(self, *coordinates: Array) -> None:
+        assert self.labels is not None
+        colours = ["0.7" if label < 0 else f"C{label % 10}" for label in self.labels]
+        self.scatter_ = self.ax_.scatter(*coordinates, **{"c": colours} | self._scatter_options)
+
+    def _draw_circle(self) -> None:
+        angles = np.linspace(-np.pi, np.pi, 721)
+        circle = np.column_stack([np.cos(angles), np.sin(angles)])
+        parts = {k: self._density(int(k), circle) for k in self._active}
+        highest = max(part.max() for part in parts.values())
+        self.ax_.plot(*circle.T, color="0.5", linewidth=1)
+        for k, part in parts.items():
+            outline = (1 + part / highest) * circle.T
+            ring = np.hstack([outline, circle.T[:, ::-1]])
+            self.ax_.fill(*ring, color=f"C{k % 10}", alpha=0.2, linewidth=0)
+            outline[:, part < 1e-2 * highest] = np.nan  # there it is the circle
+            self.components_ += self.ax_.plot(*outline, color=f"C{k % 10}")
+            place = (1.12 + part.max() / highest) * self.mean_directions[k]
+            self.texts_.append(self.ax_.text(*place, self._name(int(k)), **self._text_options))
+        if self.X is not None:
+            depth = 1 - 0.15 * np.random.default_rng(0).random(len(self.X))  # to see how many
+            self._scatter(*(depth * self.X.T))
+        self.ax_.set_aspect("equal")
+        self.ax_.set_axis_off()
+
+    def _density(self, k: int, rows: Array) -> Array:
+        logs = vmf.logpdf(rows, self.mean_directions[k], self.concentrations[k])
+        density: Array = self.weights[k] * np.exp(logs)
+        return density
+
+    def _draw_sphere(self) -> None:
+        turns, heights = np.meshgrid(np.linspace(0, 2 * np.pi, 25), np.linspace(0, np.pi, 13))
+        ball = [np.cos(turns) * np.sin(heights), np.sin(turns) * np.sin(heights), np.cos(heights)]
+        self.ax_.plot_wireframe(*ball, color="0.85", linewidth=0.5)
+        lengths = vmf.mean_resultant_length(self.concentrations, 3)
+        for k in self._active:
+            ring = _ring(self.mean_directions[k], lengths[k])
+            self.components_ += self.ax_.plot(*ring, color=f"C{k % 10}", linewidth=1.5)
+            place = 1.25 * self.mean_directions[k]
+            options = {"color": f"C{k % 10}", "weight": "bold", "zorder": 10} | self._text_options
+            self.texts_.append(self.ax_.text(*place, self._name(int(k)), **options))
+        if self.X is not None:
+            self._scatter(*self.X.T)
+        self.ax_.set(xlim=(-1, 1), ylim=(-1, 1), zlim=(-1, 1))
+        self.ax_.set_box_aspect((1, 1, 1), zoom=1.3)
+        self.ax_.set_axis_off()
+
+    def _draw_map(self) -> None:
+        from matplotlib.patches import Circle
+
+        active = self._active
+        radii = np.sqrt(self.weights[active] / self.weights[active].sum())
+        affinities = log_affinities(self.mean_directions[active], self.concentrations[active])
+        self.positions_ = map_positions(affinities, radii)
+        for i, k in enumerate(active):
+            disc = Circle(self.positions_[i], radii[i], facecolor=f"C{k % 10}", alpha=0.35)
+            self.components_.append(self.ax_.add_patch(disc))
+        if self.responsibilities is not None:
+            self._scatter(*self._row_positions(radii).T)
+        self.ax_.set_aspect("equal", adjustable="datalim")
+        self.ax_.margins(0.01)
+        self.ax_.autoscale_view()
+        self.ax_.set_axis_off()
+        self.ax_.apply_aspect()
+        self._write_names(radii)
+
+    def _row_positions(self, radii: Array) -> Array:
+        """Return where rows lie on the map: between the discs of their components."""
+        assert self.responsibilities is not None and self.positions_ is not None
+        shares = self.responsibilities[:, self._active].astype(np.float64)
+        known = shares.sum(axis=1, keepdims=True)
+        shares = np.where(known > 0, shares / np.where(known > 0, known, 1), 1 / len(radii))
+        offsets = disc_offsets(len(shares), np.random.default_rng(0))
+        places: Array = shares @ self.positions_ + _FILLED * (shares @ radii)[:, None] * offsets
+        return places
+
+    def _write_names(self, radii: Array) -> None:
+        """Write names into discs, as large as they fit; none where that would be too small."""
+        assert self.positions_ is not None
+        pixels = np.diff(self.ax_.transData.transform([[0.0, 0.0], [1.0, 0.0]])[:, 0])[0]
+        points = pixels * 72 / self.figure_.dpi
+        for i, k in enumerate(self._active):
+            name = self._name(int(k))
+            size = min(1.7 * radii[i] * points / max(0.6 * len(name), 1.2), 14)
+            if size >= 3.5:
+                options = {"fontsize": size} | self._text_options
+                self.texts_.append(self.ax_.text(*self.positions_[i], name, **options))
+
+
+def _unit_rows(X: Any) -> Array:
+    X = check_array(X, accept_sparse="csr", dtype=np.float64)
+    dense: Array = X.toarray() if hasattr(X, "toarray") else X
+    norms = np.linalg.norm(dense, axis=1, keepdims=True)
+    return dense / np.where(norms > 0, norms, 1.0)
+
+
+def _ring(direction: Array, cosine: float) -> Array:
+    """Return the points (3, m) of the sphere that have a cosine with a direction."""
+    across = np.linalg.svd(direction[np.newaxis])[2][1:]
+    turns = np.linspace(0, 2 * np.pi, 100)
+    around = np.outer(across[0], np.cos(turns)) + np.outer(across[1], np.sin(turns))
+    ring: Array = cosine * direction[:, np.newaxis] + np.sqrt(max(1 - cosine**2, 0)) * around
+    return ring

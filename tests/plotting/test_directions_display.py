@@ -1,0 +1,163 @@
+"""DirectionsDisplay draws what the mixture says."""
+
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+from skvmf.distributions import vonmises_fisher as vmf
+from skvmf.plotting import DirectionsDisplay
+from skvmf.plotting._layout import map_positions
+
+to_rgba = pytest.importorskip("matplotlib.colors").to_rgba
+
+
+def fitted(d, K=3, n=150):
+    rng = np.random.default_rng(0)
+    means = np.vstack([np.eye(d), -np.eye(d)])[:K]
+    X = 4 * means[np.arange(n) % K] + 0.5 * rng.normal(size=(n, d))
+    return VonMisesFisherMixture(K, init_params=np.arange(n) % K).fit(X), X
+
+
+def test_the_circle_has_the_densities_outside():
+    mixture, X = fitted(2)
+    display = DirectionsDisplay.from_estimator(mixture, X)
+    assert_allclose(
+        np.linalg.norm(display.scatter_.get_offsets(), axis=1), 0.925, atol=0.0751
+    )  # a little inside
+    heights = [np.nanmax(np.hypot(*line.get_data())) - 1 for line in display.components_]
+    peaks = [
+        w * np.exp(vmf.logpdf(mu, mu, kappa))
+        for w, mu, kappa in zip(
+            mixture.weights_, mixture.mean_directions_, mixture.concentrations_, strict=True
+        )
+    ]
+    assert_allclose(heights, np.array(peaks) / max(peaks), rtol=1e-3)
+    for line, mu in zip(display.components_, mixture.mean_directions_, strict=True):
+        x, y = line.get_data()
+        top = np.nanargmax(np.hypot(x, y))
+        assert_allclose(np.array([x[top], y[top]]) / np.hypot(x[top], y[top]), mu, atol=0.01)
+
+
+def test_rings_on_the_sphere_are_as_far_as_rows_are():
+    mixture, X = fitted(3)
+    display = DirectionsDisplay.from_estimator(mixture, sparse.csr_array(X))
+    assert display.ax_.name == "3d"
+    lengths = np.linalg.norm(mixture.means_, axis=1)
+    for ring, mu, length in zip(
+        display.components_, mixture.mean_directions_, lengths, strict=True
+    ):
+        points = np.array(ring.get_data_3d())
+        assert_allclose(np.linalg.norm(points, axis=0), 1)
+        assert_allclose(mu @ points, length, rtol=1e-6)
+    units = X / np.linalg.norm(X, axis=1, keepdims=True)
+    assert_allclose(np.column_stack(display.scatter_._offsets3d), units)
+    assert [text.get_text() for text in display.texts_] == ["0", "1", "2"]
+
+
+def test_discs_on_a_map_have_the_weights_and_hold_their_rows():
+    mixture, X = fitted(6, K=5)
+    names = ["tea", "ice", "fog", "sun", "sea"]
+    display = DirectionsDisplay.from_estimator(mixture, X, names=names)
+    radii = np.array([disc.radius for disc in display.components_])
+    assert_allclose(radii**2, mixture.weights_)
+    centres = np.array([disc.center for disc in display.components_])
+    assert_array_equal(centres, display.positions_)
+    places = np.asarray(display.scatter_.get_offsets())
+    gaps = np.linalg.norm(places - centres[mixture.labels_], axis=1)
+    sure = mixture.probabilities_ > 0.999
+    assert sure.sum() > 100
+    assert (gaps[sure] < radii[mixture.labels_][sure]).all()
+    assert [text.get_text() for text in display.texts_] == names
+    colours = np.array([to_rgba(f"C{label}") for label in mixture.labels_])
+    assert_allclose(display.scatter_.get_facecolors()[:, :3], colours[:, :3])
+
+
+def test_near_components_are_near_on_the_map():
+    angles = np.radians([0, 20, 180])
+    directions = np.column_stack([np.cos(angles), np.sin(angles), 0 * angles, 0 * angles])
+    display = DirectionsDisplay(np.array([0.2, 0.5, 0.3]), directions, np.full(3, 20.0)).plot()
+    a, b, c = display.positions_
+    assert np.linalg.norm(a - b) < 0.6 * min(np.linalg.norm(a - c), np.linalg.norm(b - c))
+    assert display.scatter_ is None
+
+
+@pytest.mark.parametrize("K", [1, 2, 5, 200])
+@pytest.mark.parametrize("equal", [False, True])
+def test_discs_do_not_cover_each_other(K, equal):
+    rng = np.random.default_rng(0)
+    affinities = np.zeros((K, K)) if equal else -rng.gamma(1, 10, size=(K, K))
+    affinities = np.minimum(affinities, affinities.T)
+    np.fill_diagonal(affinities, 0)
+    radii = np.sqrt(rng.dirichlet(np.full(K, 2.0)))
+    places = map_positions(affinities, radii)
+    gaps = np.linalg.norm(places[:, None] - places, axis=2)
+    np.fill_diagonal(gaps, np.inf)
+    assert places.shape == (K, 2)
+    assert (gaps >= 0.99 * (radii[:, None] + radii)).all()
+    assert np.abs(places - places.mean(axis=0)).max() < 6 * np.sqrt((radii**2).sum())  # compact
+
+
+@pytest.mark.parametrize("n_components", [5, 200])
+def test_names_fit_into_their_discs(n_components):
+    rng = np.random.default_rng(0)
+    directions = rng.normal(size=(n_components, 20))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    weights = rng.dirichlet(np.full(n_components, 3.0))
+    display = DirectionsDisplay(weights, directions, np.full(n_components, 50.0)).plot()
+    display.figure_.canvas.draw()
+    assert len(display.texts_) > 0.7 * n_components
+    radii = {str(k): disc.radius for k, disc in enumerate(display.components_)}
+    to_pixels = display.ax_.transData.transform
+    scale = np.diff(to_pixels([[0.0, 0.0], [1.0, 0.0]])[:, 0])[0]
+    for text in display.texts_:
+        width = text.get_window_extent().width
+        assert width < 2.4 * radii[text.get_text()] * scale
+
+
+@pytest.mark.parametrize("d", [2, 3, 5])
+def test_pruned_components_are_left_out_and_outliers_are_grey(d, plt):
+    directions = np.eye(d)[[0, 1, 1]] + 0.1
+    mixture = VonMisesFisherMixture.from_parameters(
+        [0.4, 0.0, 0.4],
+        mean_directions=directions,
+        concentrations=np.full(3, 30.0),
+        background_weight=0.2,
+    )
+    X = np.vstack([np.eye(d)[:2], -np.ones(d)])
+    ax = plt.figure().add_subplot(projection="3d" if d == 3 else None)
+    display = DirectionsDisplay.from_estimator(
+        mixture, X, ax=ax, scatter_kwargs={"s": 7}, text_kwargs={"color": "k"}
+    )
+    assert display.ax_ is ax
+    assert len(display.components_) == 2
+    assert [text.get_text() for text in display.texts_] == ["0", "2"]
+    assert {text.get_color() for text in display.texts_} == {"k"}
+    assert_array_equal(display.scatter_.get_sizes(), [7])
+    assert display.labels[2] == -1
+    if d != 3:  # there colours are known when it is drawn
+        assert_allclose(display.scatter_.get_facecolors()[2, :3], to_rgba("0.7")[:3])
+    again = display.plot()
+    assert again is display and again.ax_ is not ax
+
+
+def test_what_cannot_be_drawn_is_refused():
+    mixture, X = fitted(4)
+    plane = SparseGaussianMixture().fit(X)
+    for estimator, options, message in [
+        (plane, {}, "SparseGaussianMixture has no mean directions"),
+        (mixture, {"names": ["a"]}, "names should be those of 3 components, got 1"),
+        (mixture, {"labels": [0, 1]}, r"labels should be of shape \(150,\)"),
+        (VonMisesFisherMixture(), {}, "not fitted"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            DirectionsDisplay.from_estimator(estimator, X, **options)
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install 'skvmf\[plotting\]'"):
+        DirectionsDisplay(np.ones(1), np.eye(1, 4), np.ones(1)).plot()
