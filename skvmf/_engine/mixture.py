@@ -99,7 +99,9 @@ class MixtureModel:
         """
         K = self._n_components(params)
         own = stats.of_first(K)
-        components, broken = self.update(self.family, own, params.components)
+        components, broken = params.components, np.zeros(K, dtype=bool)
+        if own.counts.any():  # else the background has every row
+            components, broken = self.update(self.family, own, params.components)
         empty = stats.counts <= 10 * np.finfo(np.float64).eps * stats.total
         counts = np.where(empty, 0.0, stats.counts)
         counts[:K][broken] = 0

@@ -324,7 +324,9 @@ def plain_step(
     model = plain_model(family, background)
     stats = rows.fold(partial(model.expect, params))
     own = stats.of_first(len(params.weights) - (background is not None))
-    components, _ = family.maximize(own, params.components)
+    components = params.components
+    if own.counts.any():  # else the background has every row
+        components, _ = family.maximize(own, components)
     after = Params.first(stats.counts / stats.counts.sum(), components)
     return after, model.lower_bound(stats, params)
 

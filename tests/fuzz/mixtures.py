@@ -100,18 +100,29 @@ def finite_in_finite_out(subject):
         assert_finite(answers(subject.mixture, X))
 
 
+def all_shares(mixture, X):
+    """Return shares that sum to one: that of a background, whose label is -1, comes last."""
+    resp = mixture.predict_proba(X)
+    if not mixture.background:
+        return resp
+    rest = 1 - resp.sum(axis=1, keepdims=True)
+    assert (rest > -CLOSE[resp.dtype.name]).all(), rest.min()
+    return np.hstack([resp, rest])
+
+
 def shares_are_probabilities(subject):
     for X in subject.all_rows:
         resp = subject.mixture.predict_proba(X)
         assert (resp >= 0).all(), resp.min()
-        np.testing.assert_allclose(resp.sum(axis=1), 1, rtol=CLOSE[resp.dtype.name])
+        sums = all_shares(subject.mixture, X).sum(axis=1)
+        np.testing.assert_allclose(sums, 1, rtol=CLOSE[resp.dtype.name])
         np.testing.assert_array_equal(subject.mixture.responsibilities(X).toarray(), resp)
 
 
 def labels_have_the_largest_share(subject):
     mixture = subject.mixture
     for X in subject.all_rows:
-        resp = mixture.predict_proba(X)
+        resp = all_shares(mixture, X)
         chosen = np.take_along_axis(resp, mixture.predict(X)[:, None], axis=1)[:, 0]
         largest = resp.max(axis=1)
         assert (chosen >= largest - CLOSE[resp.dtype.name]).all(), (chosen - largest).min()
@@ -127,7 +138,8 @@ def dtypes_stay(subject):
 def weights_are_a_distribution(subject):
     weights = subject.mixture.weights_
     assert (weights >= 0).all()
-    np.testing.assert_allclose(weights.sum(), 1, rtol=1e-12)
+    total = weights.sum() + subject.mixture.background_weight_
+    np.testing.assert_allclose(total, 1, rtol=1e-12)
     assert subject.mixture.n_active_components_ == np.count_nonzero(weights)
 
 

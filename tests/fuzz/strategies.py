@@ -27,6 +27,7 @@ SEEDS = st.integers(0, 999)
 
 SILENT = {"verbose": st.just(0), "verbose_interval": st.integers(1, 10)}
 COMMON = {
+    "background": st.booleans(),
     "entmax_alpha": st.sampled_from([1.0, 1.5, 2.0, 1 + 1e-12, 1.01, 1.25, 3.0, 10.0, 50.0]),
     "temperature": st.sampled_from([1.0, 0.0, 0.5, 3.0, 1e-13, 1e-11, 1e-3, 10.0, 1e6]),
     "weight_concentration_prior": st.one_of(

@@ -412,3 +412,15 @@ def test_outliers_are_far_from_all():
     fit = new(StudentTMixture, degrees_of_freedom=30.0).fit(X)
     assert (fit.predict([[50.0, 50, 50], [-1e6, 0, 0], [1e150, 0, 0]]) == -1).all()
     assert adjusted_rand_score(labels, fit.labels_) > 0.97
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_a_background_may_have_every_row(mixture):
+    """One row of weight, far from the one component: steps of empty components change nothing."""
+    X = data()[0]
+    weights = np.zeros(len(X))
+    weights[0] = 1e9
+    fitted = new(mixture, n_components=1, means_init=-X[:1]).fit(X, sample_weight=weights)
+    assert np.isfinite(fitted.lower_bound_)
+    assert np.isfinite(fitted.means_).all()
+    assert_allclose(fitted.weights_.sum() + fitted.background_weight_, 1, rtol=1e-12)
