@@ -152,7 +152,7 @@ def components_are_what_they_are_called(subject):
         assert (mixture.concentrations_ >= 0).all()
     if isinstance(mixture, skvmf.RelativeGMM):
         alive = mixture.means_[mixture.weights_ > 0, mixture.ordering_feature]
-        slack = 1e-9 * np.abs(alive).max()
+        slack = 1e-9 * np.abs(alive).max(initial=0)
         assert (np.diff(alive) >= mixture.clearance - slack).all(), alive
 
 
@@ -272,7 +272,8 @@ def samples_are_rows(subject):
     X, y = subject.mixture.sample(5)
     assert X.shape == (5, subject.case.data.d)
     assert np.isfinite(X).all()
-    assert (subject.mixture.weights_[y] > 0).all()
+    weights = np.append(subject.mixture.weights_, subject.mixture.background_weight_)
+    assert (weights[y] > 0).all()  # -1 is the background
 
 
 def a_refused_fit_changes_nothing(subject):
