@@ -5,6 +5,7 @@ are an NMI of about .95 on classic3 but for bad starts, .545 (tied) and .442 (fr
 newsgroups; the bars leave room for other starts.
 """
 
+from contextlib import nullcontext
 from functools import cache
 
 import numpy as np
@@ -90,7 +91,9 @@ def test_tied_concentrations_find_newsgroups_and_free_ones_heap(texts):
     found = {}
     for concentration_type in ("tied", "free"):
         mixture = VonMisesFisherMixture(20, concentration_type=concentration_type, **PAPER)
-        labels = [mixture.set_params(random_state=seed).fit_predict(X) for seed in range(3)]
+        heaps = concentration_type == "free"
+        with pytest.warns(UserWarning, match="broadest") if heaps else nullcontext():
+            labels = [mixture.set_params(random_state=seed).fit_predict(X) for seed in range(3)]
         found[concentration_type] = (
             np.mean([normalized_mutual_info_score(y, own) for own in labels]),
             np.mean([adjusted_rand_score(y, own) for own in labels]),
