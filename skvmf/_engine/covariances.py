@@ -59,6 +59,15 @@ class CovarianceType(ABC):
     def variances(self, covariances: Array) -> Array:
         """Return the diagonals, as far as components and features differ in them."""
 
+    def sizes(self, covariances: Array) -> Array:
+        """Return the mean variance of each component, (K,), or of all, (1,)."""
+        sizes: Array = self.variances(covariances).mean(axis=-1)
+        return np.atleast_1d(sizes)
+
+    def pseudo_rows(self, d: int) -> float:
+        """Return how many rows of a pooled covariance keep that of a few rows sound."""
+        return 2 + 8 / d
+
     @abstractmethod
     def each_precision(self, cholesky: Array, K: int, d: int) -> Array:
         """Return K precisions, as matrices (K, d, d) or, where those are diagonal, (K, d)."""
@@ -142,6 +151,16 @@ class CovarianceType(ABC):
     def scatter(self, counts: Array, gaps: Array) -> Array:
         """Return what covariances gain about points `gaps` (K, d) away from the means."""
 
+    def united(self, share: Array, covariances: Array, others: Array, gaps: Array) -> Array:
+        """Return the covariances of pairs taken together, for types that share none.
+
+        The second of a pair has a part `share` (K,) of the rows; means are `gaps` (K, d) apart.
+        """
+        part = share.reshape((-1,) + (1,) * (covariances.ndim - 1))
+        within: Array = (1 - part) * covariances + part * others
+        between: Array = part * (1 - part) * self.scatter(np.ones(len(gaps)), gaps)
+        return within + between
+
     @abstractmethod
     def moved(self, counts: Array, first: Array, second: Array, shifts: Array) -> Array:
         """Return second moments about points moved by `shifts` (K, d); moments are sums."""
@@ -206,6 +225,10 @@ class Full(_Square):
     def n_parameters(self, K: int, d: int) -> int:
         """Return the number of entries of K triangles."""
         return K * d * (d + 1) // 2
+
+    def pseudo_rows(self, d: int) -> float:
+        """Return one more than makes a matrix of rows alone regular, and one for the mean."""
+        return d + 2.0
 
     def _correlate(self, normal: Array, covariances: Array, k: int) -> Array:
         root: Array = np.linalg.cholesky(covariances[k]) if len(normal) else covariances[k]
@@ -474,6 +497,10 @@ class Spherical(_Axes):
     def identity(self, K: int, d: int) -> Array:
         """Return ones."""
         return np.ones(K)
+
+    def sizes(self, covariances: Array) -> Array:
+        """Return the variances themselves."""
+        return covariances
 
     def log_det(self, cholesky: Array, d: int) -> Array:
         """Return the log-determinants (K,) of the Cholesky factors."""

@@ -46,9 +46,14 @@ class FirmGaussian(Gaussian):
     @classmethod
     def of(cls, family: Gaussian) -> "FirmGaussian":
         """Return the family with the pseudo-rows that its type of covariance asks for."""
-        d, kind = family.dim, family.covariance_type
-        n_pseudo = d + 2 if kind == "full" else 2 + 8 / d
-        return cls(d, kind, family.reg_covar, scale=family.scale, n_pseudo=n_pseudo)
+        n_pseudo = family.type.pseudo_rows(family.dim)
+        return cls(
+            family.dim,
+            family.covariance_type,
+            family.reg_covar,
+            scale=family.scale,
+            n_pseudo=n_pseudo,
+        )
 
     def affordable(self, n_rows: int, n_components: int) -> bool:
         """Return whether so many rows tell the covariances of so many components."""

@@ -211,7 +211,7 @@ class Gaussian(Family):
         counts, means = stats.counts[alive], components.means[alive]
         if self.type.shared:
             return EllipticalUnions.of_one_covariance(counts, means, components.cholesky)
-        return EllipticalUnions(counts, means, components.covariances[alive])
+        return EllipticalUnions(counts, means, components.covariances[alive], self.type)
 
     @property
     def gradients(self) -> GradientsType:

@@ -181,9 +181,7 @@ class Joining:
     def _pairs(self, components: GaussianComponents) -> Array:
         """Return the pairs (n_pairs, 2) of components that are near each other."""
         means, M = components.means, len(components.means)
-        variances = self.family.type.variances(components.covariances)
-        sizes = variances if variances.shape == (M,) else variances.mean(axis=-1)
-        sizes = np.broadcast_to(sizes, M)
+        sizes = np.broadcast_to(self.family.type.sizes(components.covariances), M)
         found = set()
         for i in range(M):
             distances = ((means - means[i]) ** 2).sum(axis=1) / (sizes + sizes[i])
@@ -241,6 +239,6 @@ class Joining:
         gap = old.means[[a]] - old.means[[b]]
         mean, covariance = old.means[[b]] + part * gap, kind.select(old.covariances, [a])
         if not kind.shared:
-            within = part * covariance + (1 - part) * kind.select(old.covariances, [b])
-            covariance = within + part * (1 - part) * kind.scatter(np.ones(1), gap)
+            other = kind.select(old.covariances, [b])
+            covariance = kind.united(np.array([1 - part]), covariance, other, gap)
         return weight, self.family.components(mean, covariance)

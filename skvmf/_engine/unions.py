@@ -10,6 +10,7 @@ import numpy as np
 
 from ..distributions import vonmises_fisher as vmf
 from .chunks import Array
+from .covariances import COVARIANCE_TYPES, CovarianceType
 from .merging import chance_gain
 
 
@@ -83,20 +84,21 @@ class EllipticalUnions:
     counts: Array
     means: Array
     covariances: Array | None
+    kind: CovarianceType
 
     def __post_init__(self) -> None:
         self.counts, self.means = self.counts.astype(np.float64), self.means.copy()
         d = self.means.shape[1]
         if self.covariances is not None:
             self.covariances = self.covariances.copy()
-            self._n_pseudo = d + 2.0 if self.covariances.ndim == 3 else 2 + 8 / d
+            self._n_pseudo = self.kind.pseudo_rows(d)
             pooled = np.tensordot(self.counts, self.covariances, axes=1) / self.counts.sum()
-            self._shape = pooled / _size(pooled[np.newaxis])[0]
+            self._shape = pooled / self.kind.sizes(pooled[np.newaxis])[0]
 
     @classmethod
     def of_one_covariance(cls, counts: Array, means: Array, cholesky: Array) -> "EllipticalUnions":
         """Return components whose precision is U U', for an upper triangular U (d, d)."""
-        return cls(counts, means @ cholesky, None)
+        return cls(counts, means @ cholesky, None, COVARIANCE_TYPES["tied"])
 
     def excess(self, i: int) -> Array:
         """Return what joining part i with each part (M,) loses, beyond chance."""
@@ -122,18 +124,15 @@ class EllipticalUnions:
     def _joint(self, i: int, gaps: Array) -> Array:
         """Return the covariances of the unions of part i with each part."""
         assert self.covariances is not None
-        n, m = self.counts, self.counts[i]
-        share = (m / (n + m)).reshape((-1,) + (1,) * (self.covariances.ndim - 1))
-        within = (1 - share) * self.covariances + share * self.covariances[i]
-        joint: Array = within + share * (1 - share) * _scatter(gaps, self.covariances.ndim)
-        return joint
+        share = self.counts[i] / (self.counts + self.counts[i])
+        return self.kind.united(share, self.covariances, self.covariances[i], gaps)
 
     def _log_det(self, n: Array, covariances: Array) -> Array:
         """Return log-determinants (M,) of covariances with pseudo-rows."""
         axes = (-1,) + (1,) * (covariances.ndim - 1)
         pseudo = (self._n_pseudo / (n + self._n_pseudo)).reshape(axes)
         damped = (1 - pseudo) * covariances
-        damped += pseudo * _size(covariances).reshape(axes) * self._shape
+        damped += pseudo * self.kind.sizes(covariances).reshape(axes) * self._shape
         if covariances.ndim == 3:
             log_det: Array = np.linalg.slogdet(damped)[1]
         elif covariances.ndim == 2:
@@ -141,19 +140,3 @@ class EllipticalUnions:
         else:
             log_det = self.means.shape[1] * np.log(damped)
         return log_det
-
-
-def _size(covariances: Array) -> Array:
-    """Return mean variances (M,)."""
-    if covariances.ndim == 3:
-        size: Array = np.einsum("mdd->m", covariances) / covariances.shape[1]
-        return size
-    return covariances if covariances.ndim == 1 else covariances.mean(axis=1)
-
-
-def _scatter(gaps: Array, ndim: int) -> Array:
-    """Return squares of gaps (M, d) in the shape of covariances."""
-    if ndim == 3:
-        return gaps[:, :, np.newaxis] * gaps[:, np.newaxis]
-    squares: Array = gaps**2
-    return squares if ndim == 2 else squares.mean(axis=1)

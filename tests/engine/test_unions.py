@@ -6,11 +6,12 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from skvmf._engine.contracts import Family
+from skvmf._engine.covariances import COVARIANCE_TYPES
 from skvmf._engine.merging import chance_gain
 from skvmf._engine.unions import DirectionUnions, EllipticalUnions
 from skvmf.distributions import vonmises_fisher as vmf
 
-TYPES = ["full", "diag", "spherical"]
+KINDS = ["full", "diag", "spherical"]
 
 
 def gaussian_parts(n=2000, d=3):
@@ -36,14 +37,15 @@ def log_likelihood(X, kind):
 def elliptical(parts, kind):
     counts = np.array([len(X) for X in parts])
     means = np.array([X.mean(axis=0) for X in parts])
-    return EllipticalUnions(counts, means, np.array([covariance(X, kind) for X in parts]))
+    covariances = np.array([covariance(X, kind) for X in parts])
+    return EllipticalUnions(counts, means, covariances, COVARIANCE_TYPES[kind])
 
 
 def losses(unions, i, dim):
     return unions.excess(i) + chance_gain(unions.counts, unions.counts[i], dim)
 
 
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_gaussians_lose_log_likelihood(kind):
     parts = gaussian_parts()
     unions = elliptical(parts, kind)
@@ -67,7 +69,7 @@ def test_one_covariance_for_all_loses_half_the_squared_distance():
     assert_allclose(losses(unions, 0, 3)[2], 0.5 * weight * gap @ precision @ gap, rtol=1e-9)
 
 
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_few_rows_in_a_plane_are_not_worth_the_whole_world(kind):
     rng = np.random.default_rng(0)
     flat = 1e-9 * rng.normal(size=(4, 3)) + [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]
@@ -110,9 +112,9 @@ def test_directions_of_one_concentration_lose_what_their_sums_lose():
     assert_allclose(losses(unions, 0, 5)[2], 9 * (lengths[0] + lengths[2] - joint), rtol=1e-9)
 
 
-@pytest.mark.parametrize("make", ["directions", "one concentration", *TYPES, "tied"])
+@pytest.mark.parametrize("make", ["directions", "one concentration", *KINDS, "tied"])
 def test_joined_parts_are_those_of_their_rows_together(make):
-    parts = gaussian_parts() if make in ("tied", *TYPES) else directions()
+    parts = gaussian_parts() if make in ("tied", *KINDS) else directions()
     together = [np.vstack([parts[0], parts[1]]), parts[2]]
 
     def unions(parts):
@@ -127,7 +129,7 @@ def test_joined_parts_are_those_of_their_rows_together(make):
 
     joined, expected = unions(parts), unions(together)
     joined.join(0, 1)
-    if make in TYPES:
+    if make in KINDS:
         joined._shape = expected._shape  # pooled over other parts
     assert_allclose(joined.excess(0)[2], expected.excess(0)[1], rtol=1e-9)
 
