@@ -91,6 +91,22 @@ def test_few_rows_for_many_components(unit, n_components):
         assert np.isfinite(bound)
 
 
+@pytest.mark.parametrize("weight", [1.0, 0.01])
+def test_a_row_alone_is_dropped_before_merging_and_two_are_not(weight, monkeypatch):
+    """Five rows that lie alone, and two that lie together, beside two clusters."""
+    X = 8 * np.eye(D)[[0] * 100 + [1] * 100 + [2, 2, 3, 4, 5, 6, 7]]
+    X += 0.1 * np.random.default_rng(1).normal(size=X.shape)
+    kept_counts, merging = set(), DirectionSeeding.merging
+
+    def noted(self, stats, kept, components):
+        kept_counts.update(np.round(stats.counts[kept] / weight))
+        return merging(self, stats, kept, components)
+
+    monkeypatch.setattr(DirectionSeeding, "merging", noted)
+    run(X, weights=np.full(len(X), weight), n_components=2)
+    assert min(kept_counts) == 2
+
+
 @pytest.mark.parametrize("unit", [True, False])
 def test_rows_without_weight_are_never_seeds(unit):
     X, _ = clusters(500)

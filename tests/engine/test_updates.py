@@ -51,6 +51,16 @@ def test_the_guard_holds_somewhere():
     assert any(held)
 
 
+def test_the_guard_holds_beside_a_component_that_has_left():
+    """Weights that were 0 and stay so do not lift the guard of the others."""
+    prior, counts = ModifiedDirichlet(-5.0, 1e-3), np.array([12.0, 11.0, 9.0, 0.0])
+    held = [
+        np.array_equal(MapWeights()(TSALLIS, prior, counts, old), old)
+        for old in np.pad(np.random.default_rng(0).dirichlet(np.full(3, 5.0), 50), [(0, 0), (0, 1)])
+    ]
+    assert any(held)
+
+
 def test_a_component_that_leaves_changes_the_weights_whatever_the_bound():
     prior, counts = ModifiedDirichlet(-5.0, 1e-3), np.array([12.0, 11.0, 0.0])
     for old in np.random.default_rng(0).dirichlet([5.0, 5.0, 0.5], size=50):

@@ -81,6 +81,18 @@ def test_a_mixture_with_fixed_weights_is_fitted_as_it_is():
     assert fitted.get_feature_names_out()[-1] == "weight1"
 
 
+@pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture])
+def test_features_are_named_by_kind_component_and_dimension(mixture):
+    sphere = mixture is VonMisesFisherMixture
+    scale, options = ("concentration", {}) if sphere else ("variance", {"covariance_type": "diag"})
+    model = mixture(2, random_state=0, **options)
+    fitted = FisherVectorTransformer(model, gradients=("means", f"{scale}s", "weights")).fit(BAGS)
+    names = fitted.get_feature_names_out().tolist()
+    assert {name.rstrip("0123456789_") for name in names} == {"mean", scale, "weight"}
+    assert {"mean0_0", "mean1_3", "weight1"} < set(names)
+    assert len(set(names)) == len(names) == fitted.transform(BAGS).shape[1]
+
+
 class Borrowed(BaseEstimator):
     """A mixture of somebody else's, of no class of skvmf's, without a seed."""
 
