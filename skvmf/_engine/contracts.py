@@ -25,8 +25,8 @@ Part = TypeVar("Part")
 class RowSource(ABC):
     """Where rows come from: fixed weighted blocks, and sums over them.
 
-    Blocks and the order of addition depend on the data's shape alone, so a sum has the same
-    bits for every number of threads.
+    Blocks depend on the data's shape alone, and how they are added on their numbers alone
+    (`skvmf._engine.sums`): a sum has the same bits whoever reads the blocks.
     """
 
     n_rows: int

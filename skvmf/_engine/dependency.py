@@ -16,7 +16,7 @@ from scipy.special import digamma, gammaln
 from .._kernels import inside_outside as charts
 from ..distributions._modified_dirichlet import modes
 from .chunks import Array
-from .threads import ordered_fold
+from .threads import block_sum
 
 Part = TypeVar("Part")
 Arrays = tuple[Array, Array, Array]  # root (T,), stop (T, 2, 2, 2), choose (T, 2, T)
@@ -48,8 +48,8 @@ class Sentences:
         return len(self.offsets) - 1
 
     def fold(self, function: Callable[["Sentences"], Part]) -> Part:
-        """Add ``function(block)`` over blocks of sentences, in their order."""
-        return ordered_fold(lambda span: function(self._take(*span)), self._spans)
+        """Add ``function(block)`` over blocks of sentences."""
+        return block_sum(lambda span: function(self._take(*span)), self._spans).total()
 
     @cached_property
     def _spans(self) -> list[tuple[int, int]]:

@@ -22,7 +22,7 @@ from .initialization import partition_statistics
 from .seeding import plain_model, plain_step, share_by
 from .shares import dense_resp
 from .statistics import Params, Statistics
-from .threads import ordered_fold
+from .threads import block_sum
 
 FIRST_STEPS, STEPS, LAST_STEPS = 4, 2, 5  # of EM before components are joined, between, after
 NEIGHBOURS = 4  # of each component that it may be joined with
@@ -229,7 +229,7 @@ class Joining:
             return [cost(int(a), int(b)) for a, b in block]
 
         blocks = [pairs[i : i + BLOCK] for i in range(0, len(pairs), BLOCK)]
-        return np.array(ordered_fold(costs, blocks))
+        return np.array(block_sum(costs, blocks).total())
 
     def _union(self, params: Params, a: int, b: int) -> tuple[float, GaussianComponents]:
         """Return weight and shape of one component with the mean and covariance of two."""

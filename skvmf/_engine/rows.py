@@ -1,4 +1,4 @@
-"""Rows: dense or CSR data as fixed, weighted blocks for the ordered fold.
+"""Rows: dense or CSR data as fixed, weighted blocks, and sums over them.
 
 Blocks depend on the shape of the data alone, so that sums do not depend on the number of
 threads. On the sphere rows are scaled to unit length as they are read: the data is not copied.
@@ -6,7 +6,6 @@ threads. On the sphere rows are scaled to unit length as they are read: the data
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -17,20 +16,14 @@ from .._kernels import sparse as sparse_kernels
 from .._kernels import sphere as sphere_kernels
 from .chunks import Array, Chunk, Columns, DenseChunk, SparseChunk
 from .contracts import RowSource
-from .threads import ordered_fold
+from .threads import block_sum
 
 Part = TypeVar("Part")
 
+EVEN_BELOW = 16  # blocks
+
 # Inside these norms a product with unscaled rows can neither over- nor underflow.
 _SAFE_NORMS = {"f": (1e-12, 1e12), "d": (1e-100, 1e100)}
-
-
-@dataclass(frozen=True)
-class _Written:
-    """What a block that writes its answer in place adds to a fold: nothing."""
-
-    def __iadd__(self, other: "_Written") -> "_Written":
-        return self
 
 
 class _Smallest:
@@ -73,14 +66,13 @@ class Rows(RowSource):
         self.dtype: np.dtype[Any] = X.dtype
         self._X = X
         self._weights = None if weights is None else _of_ordinary_size(weights)
-        n_chunks = -(-self.n_rows // self._chunk_rows(width))
-        size = -(-self.n_rows // n_chunks)
+        size = block_rows(self.n_rows, self._most_rows(width))
         starts = range(0, self.n_rows, size)
         self._spans = [slice(start, min(start + size, self.n_rows)) for start in starts]
         self._scales = np.ones(self.n_rows) if unit else None
         self._unsafe: set[int] = set()
         if self._scales is not None:
-            ordered_fold(self._measure, range(len(self._spans)))
+            block_sum(self._measure, range(len(self._spans)))
 
     @cached_property
     def has_direction(self) -> Array:
@@ -101,17 +93,17 @@ class Rows(RowSource):
         return self._scales is not None and not self._unsafe
 
     def fold(self, function: Callable[[Any], Part]) -> Part:
-        """Add ``function(chunk)`` over the blocks, in their order."""
-        return ordered_fold(lambda i: function(self._chunk(i)), range(len(self._spans)))
+        """Add ``function(chunk)`` over the blocks."""
+        return block_sum(lambda i: function(self._chunk(i)), range(len(self._spans))).total()
 
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
         """Call ``function(chunk, span)``, which writes the answer for the rows of `span`."""
 
-        def write(i: int) -> _Written:
+        def write(i: int) -> int:
             function(self._chunk(i), self._spans[i])
-            return _Written()
+            return 0
 
-        ordered_fold(write, range(len(self._spans)))
+        block_sum(write, range(len(self._spans)))
 
     def draw(self, size: int, seed: int) -> tuple[Array, Array]:
         """Draw rows by weight without putting back; return their numbers, and weights for them.
@@ -153,11 +145,11 @@ class Rows(RowSource):
         return self._weights * self.has_direction
 
     @abstractmethod
-    def _chunk_rows(self, width: int) -> int:
+    def _most_rows(self, width: int) -> int:
         """Return the largest number of rows in a block."""
 
     @abstractmethod
-    def _measure(self, i: int) -> _Written:
+    def _measure(self, i: int) -> int:
         """Fill in the scales of block i; note it as unsafe where a norm is extreme."""
 
     @abstractmethod
@@ -181,7 +173,7 @@ class Rows(RowSource):
 class DenseRows(Rows):
     """Rows of a dense array of any memory order; blocks are made contiguous one at a time."""
 
-    def _chunk_rows(self, width: int) -> int:
+    def _most_rows(self, width: int) -> int:
         return max(256, min(4096, 2**21 // max(int(self.n_features), width)))
 
     def take(self, indices: Array) -> Array:
@@ -204,14 +196,14 @@ class DenseRows(Rows):
         first, second = self.fold(sums) / self.total_weight
         return float(np.mean(np.maximum(second - first**2, 0)))
 
-    def _measure(self, i: int) -> _Written:
+    def _measure(self, i: int) -> int:
         assert self._scales is not None
         span = self._spans[i]
         scales = self._scales[span]
         X = np.ascontiguousarray(self._X[span])
         sphere_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
         self._note_unsafe(i, scales)
-        return _Written()
+        return 0
 
     def _chunk(self, i: int) -> DenseChunk:
         span = self._spans[i]
@@ -253,7 +245,7 @@ class SparseRows(Rows):
         if columns:
             self._columns = [self._by_columns(i) for i in range(len(self._spans))]
 
-    def _chunk_rows(self, width: int) -> int:
+    def _most_rows(self, width: int) -> int:
         # Few blocks, as each brings a part of n_features x K to add; at most 2^16 rows, as row
         # numbers are uint16.
         return max(256, min(16384, 2**23 // width))
@@ -265,14 +257,14 @@ class SparseRows(Rows):
             sphere_kernels.normalize_rows(rows)
         return rows
 
-    def _measure(self, i: int) -> _Written:
+    def _measure(self, i: int) -> int:
         assert self._scales is not None
         span = self._spans[i]
         scales = self._scales[span]
         indptr = self._X.indptr[span.start : span.stop + 1]
         sparse_kernels.csr_row_scales(indptr, self._X.data, *_SAFE_NORMS[self.dtype.char], scales)
         self._note_unsafe(i, scales)
-        return _Written()
+        return 0
 
     def _by_columns(self, i: int) -> Columns:
         span = self._spans[i]
@@ -307,6 +299,17 @@ class SparseRows(Rows):
             None if self._columns is None else self._columns[i],
             self._spare,
         )
+
+
+def block_rows(n_rows: int, most: int) -> int:
+    """Return the number of rows in a block, a power of two and no more than `most`.
+
+    Then large pieces of the data that begin at such numbers hold whole blocks. Below 16 blocks
+    they are cut evenly instead, so that threads have equal work.
+    """
+    size = 1 << (most.bit_length() - 1)
+    n_blocks = -(-n_rows // size)
+    return size if n_blocks >= EVEN_BELOW else -(-n_rows // n_blocks)
 
 
 def make_rows(

@@ -64,6 +64,9 @@ class Statistics:
             other.spare.append(other.moments[0])
         return self
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"spare": None}  # is of use only where the blocks are
+
     def scaled(self, factor: float) -> "Statistics":
         """Return the statistics of the same rows with their weights multiplied."""
         return replace(

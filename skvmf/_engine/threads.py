@@ -1,4 +1,4 @@
-"""Row blocks over threads: an ordered fold that gives the same bits for any number of threads.
+"""Row blocks over threads: a sum that has the same bits for any number of threads.
 
 Kernels release the GIL and BLAS is held at one thread, so a standard thread pool over fixed
 blocks uses every core. How many threads there are is what BLAS is allowed at that moment:
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from threadpoolctl import ThreadpoolController
 
 from .pool import Call, Pool
+from .sums import BlockSum
 
 Block = TypeVar("Block")
 Part = TypeVar("Part")
@@ -174,35 +175,42 @@ def workers() -> _User:
     return _User()
 
 
-def ordered_fold(function: Callable[[Block], Part], blocks: Sequence[Block]) -> Part:
-    """Add ``function(block)`` over the blocks with ``+=``, in their order.
+def block_sum(
+    function: Callable[[Block], Part], blocks: Sequence[Block], first: int = 0
+) -> BlockSum[Part]:
+    """Sum ``function(block)`` over a run of blocks, which begins with the number `first`.
 
-    At most two parts more than there are threads are alive at a time. There is at least one
-    block; an exception in any part is raised here, when no part is being made any more.
-    `function` does not fold itself.
+    Parts add with ``+=``; a part that has been added to another is used up. Two parts more than
+    there are threads, and as many as the sum keeps, are alive at a time at most. An exception in
+    any part is raised here, when no part is being made any more. `function` does not fold itself.
     """
+    total: BlockSum[Part] = BlockSum()
     with workers() as crew, crew:
         if crew.pool is None or len(blocks) == 1:
-            total = function(blocks[0])
-            for block in blocks[1:]:
-                total += function(block)  # type: ignore[operator]
-            return total
-        return _threaded_fold(function, blocks, crew.pool)
+            for number, block in enumerate(blocks, first):
+                total.add(number, function(block))
+        else:
+            _add_by_threads(total, function, blocks, first, crew.pool)
+    return total
 
 
-def _threaded_fold(function: Callable[[Block], Part], blocks: Sequence[Block], pool: Pool) -> Part:
+def _add_by_threads(
+    total: BlockSum[Part],
+    function: Callable[[Block], Part],
+    blocks: Sequence[Block],
+    first: int,
+    pool: Pool,
+) -> None:
     wanted = threading.Lock()  # held as long as the sum is waited for
     waiting: deque[Call[Part]] = deque()
-    total: Part | None = None
+    number = first
 
     def take_first() -> None:
-        nonlocal total
+        nonlocal number
         part = waiting[0].result()
         waiting.popleft()
-        if total is None:
-            total = part
-        else:
-            total += part  # type: ignore[operator]
+        total.add(number, part)
+        number += 1
 
     try:
         with wanted:
@@ -216,5 +224,3 @@ def _threaded_fold(function: Callable[[Block], Part], blocks: Sequence[Block], p
     finally:
         for call in waiting:
             call.give_up()
-    assert total is not None
-    return total

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._engine.chunks import Array
 from .._engine.gradients import Gradients, VectorShares
-from .._engine.threads import ordered_fold
+from .._engine.threads import block_sum
 from .._engine.vectors import VectorModel
 from .._kernels.fisher import STEP, pad_bags
 from ._bags import Bags
@@ -75,7 +75,7 @@ class Encoder:
             return 0
 
         if spans:
-            ordered_fold(write, spans)
+            block_sum(write, spans)
 
     def _write(self, bags: Bags, shares: VectorShares, span: slice, out: Array) -> None:
         """Write the Fisher vectors of a span of bags to all of `out`."""

@@ -62,6 +62,27 @@ def test_blocks_depend_on_the_shape_alone_and_cover_it():
         assert all(a.stop == b.start for a, b in zip(spans[:-1], spans[1:], strict=True))
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(("d", "width"), [(1, 1), (768, 1), (5, 700), (3000, 1)])
+def test_large_data_is_cut_at_multiples_of_a_power_of_two(form, d, width):
+    """Whatever its number of rows: so that pieces which begin there hold whole blocks."""
+    sizes = set()
+    for n in (300_000, 300_001, 333_333):
+        X = np.broadcast_to(np.ones(1), (n, d)) if form is np.asarray else form((n, d))
+        starts = [span.start for span in make_rows(X, None, unit=False, width=width)._spans]
+        sizes |= set(np.diff(starts).tolist())
+    assert len(sizes) == 1
+    assert sizes.pop().bit_count() == 1
+
+
+@pytest.mark.parametrize("n", [4097, 20_000, 61_000])
+def test_few_blocks_are_cut_evenly(n):
+    spans = make_rows(np.ones((n, 2)), None, unit=False)._spans
+    sizes = [span.stop - span.start for span in spans]
+    assert 1 < len(sizes) < 16
+    assert max(sizes) - min(sizes) < len(sizes)
+
+
 def test_columns_are_a_copy_of_each_block():
     X = sparse.csr_array(data(40_000, 6))
     rows = SparseRows(X, None, unit=False, columns=True)
