@@ -126,11 +126,11 @@ class Joining:
         counts = params.weights * self.rows.total_weight
         axes = rng.standard_normal(params.components.means.shape)
         for _ in range(POWERS):
-            axes /= np.linalg.norm(axes, axis=1, keepdims=True)
+            axes /= _lengths(axes)[:, None]
             sums = self.rows.fold(partial(self._along, params, axes))
-            variances = np.linalg.norm(sums, axis=1) / np.where(counts > 0, counts, 1.0)
+            variances = _lengths(sums) / np.where(counts > 0, counts, 1.0)
             axes = np.where(variances[:, None] > 0, sums, axes)
-        axes /= np.linalg.norm(axes, axis=1, keepdims=True)
+        axes /= _lengths(axes)[:, None]
         half: Array = 0.8 * np.sqrt(variances)[:, None] * axes  # E|z| of a normal z
         return half
 
@@ -242,3 +242,11 @@ class Joining:
             other = kind.select(old.covariances, [b])
             covariance = kind.united(np.array([1 - part]), covariance, other, gap)
         return weight, self.family.components(mean, covariance)
+
+
+def _lengths(vectors: Array) -> Array:
+    """Return the lengths of vectors whose squares may over- or underflow: scatter is a square."""
+    largest = np.abs(vectors).max(axis=1)
+    within = vectors / np.where(largest > 0, largest, 1.0)[:, None]
+    lengths: Array = largest * np.linalg.norm(within, axis=1)
+    return lengths

@@ -38,9 +38,9 @@ def clusters(n=3000, K=6, d=3, seed=0, sizes=(0.3, 2.0), spread=4.0):
     return X, labels
 
 
-def joining_of(X, kind, n_components=3, weights=None):
+def joining_of(X, kind, n_components=3, weights=None, reg_covar=1e-6):
     rows = make_rows(X, weights, unit=False, columns=True)
-    family = Gaussian(X.shape[1], kind, 1e-6, scale=rows.mean_variance() or 1.0)
+    family = Gaussian(X.shape[1], kind, reg_covar, scale=rows.mean_variance() or 1.0)
     return Joining(FirmGaussian.of(family), rows, n_components)
 
 
@@ -133,6 +133,17 @@ def test_components_are_cut_across_their_longest_axis(kind, offset):
     assert_allclose(cut.components.means.mean(axis=0), X.mean(axis=0), rtol=1e-10, atol=1e-10)
     assert_allclose(gap * np.sign(gap @ step), step, atol=0.05 * np.linalg.norm(step))
     assert_array_equal(cut.weights, [0.5, 0.5])
+
+
+@pytest.mark.parametrize("scale", [1e-90, 1e90])
+def test_cuts_are_as_long_as_the_axes_whose_squares_have_no_number(scale):
+    """Of scatter, itself a square: 1e-360 and 1e360."""
+    X = clusters()[0]
+    found, expected = (
+        task._longest_axes(fitted(task, 3), np.random.default_rng(0))
+        for task in (joining_of(rows, "diag", reg_covar=0) for rows in (scale * X, X))
+    )
+    assert_allclose(found, scale * expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", TYPES)
