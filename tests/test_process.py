@@ -27,6 +27,7 @@ print(VonMisesFisherMixture(2, random_state=0, tol=0.1).fit(X).means_.shape)
 """
 
 INTERRUPTED = """
+import signal
 import threading
 import numpy as np
 from threadpoolctl import ThreadpoolController, threadpool_limits
@@ -41,13 +42,24 @@ X = np.random.default_rng(0).normal(size=(9000, 3))  # three blocks
 mixture = VonMisesFisherMixture(2, random_state=0, max_iter=3, tol=0)
 
 mixture.fit(X)
+fitting = asked = False
+
+def interrupt(*_):
+    global asked
+    asked = True
+    if fitting:  # and not while the answer to the last one is still being written
+        raise KeyboardInterrupt
+
+signal.signal(signal.SIGINT, interrupt)
 print("ready", flush=True)
 while True:
     try:
-        while True:
+        fitting = True
+        while not asked:
             mixture.fit(X)
     except KeyboardInterrupt:
         pass
+    fitting = asked = False
     left = [library.num_threads for library in blas]
     print("right" if left == before else f"{left} for {before}", flush=True)
 """
