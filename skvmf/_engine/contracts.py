@@ -70,8 +70,13 @@ class RowSource(ABC):
         """
 
     @abstractmethod
-    def subset(self, indices: Array, weights: Array, width: int) -> "RowSource":
-        """Return some rows with other weights as a source of their own."""
+    def subset(
+        self, indices: Array, weights: Array, width: int, single: bool = False
+    ) -> "RowSource":
+        """Return some rows with other weights as a source of their own.
+
+        Unit rows may be had in single precision.
+        """
 
     @abstractmethod
     def take(self, indices: Array) -> Array:

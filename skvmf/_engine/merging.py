@@ -8,6 +8,7 @@ here), or large components would be cut while small neighbours are joined.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtri, xlogy
@@ -33,8 +34,11 @@ class Merging(ABC):
     def __init__(self, sums: Array, counts: Array, dim: int) -> None:
         self.sums, self.counts = sums.copy(), counts.astype(np.float64)
         self._dim = dim
-        self._gram = sums @ sums.T if len(sums) <= GRAM_PARTS else None
         self._squares = np.einsum("md,md->m", sums, sums)
+
+    @cached_property
+    def _gram(self) -> Array | None:
+        return self.sums @ self.sums.T if len(self.sums) <= GRAM_PARTS else None
 
     def excess(self, i: int) -> Array:
         """Return what joining part i with each part (M,) loses, beyond chance."""

@@ -131,12 +131,18 @@ class Rows(RowSource):
         weights = weights[order]
         return found.rows[order], weights * (weights.sum() / (weights @ weights))
 
-    def subset(self, indices: Array, weights: Array, width: int) -> "Rows":
-        """Return some rows with other weights as rows of their own, without a copy if all."""
-        whole = len(indices) == self.n_rows  # in ascending order
-        rows = self._X if whole else self._X[indices]
+    def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> "Rows":
+        """Return some rows with other weights as rows of their own, without a copy if all.
+
+        Unit rows may be had in single precision, which is a copy unless they are.
+        """
+        whole, unit = len(indices) == self.n_rows, self._scales is not None  # in ascending order
+        if single and unit and self.dtype != np.float32:
+            rows = self._in_single(indices)
+        else:
+            rows = self._X if whole else self._X[indices]
         own = None if (weights == weights[0]).all() else weights
-        return make_rows(rows, own, unit=self._scales is not None, width=width, columns=True)
+        return make_rows(rows, own, unit=unit, width=width, columns=True)
 
     def sampling_weights(self) -> Array:
         """Return the weight with which each row may be drawn: none for a zero row."""
@@ -147,6 +153,10 @@ class Rows(RowSource):
     @abstractmethod
     def _most_rows(self, width: int) -> int:
         """Return the largest number of rows in a block."""
+
+    @abstractmethod
+    def _in_single(self, indices: Array) -> Any:
+        """Return some unit rows in single precision."""
 
     @abstractmethod
     def _measure(self, i: int) -> int:
@@ -181,6 +191,14 @@ class DenseRows(Rows):
         rows = np.ascontiguousarray(self._X[indices], dtype=np.float64)
         if self._scales is not None:
             sphere_kernels.normalize_rows(rows)
+        return rows
+
+    def _in_single(self, indices: Array) -> Array:
+        assert self._scales is not None
+        rows = np.empty((len(indices), self.n_features), dtype=np.float32)
+        for start in range(0, len(rows), 1024):  # whatever is in double precision is small
+            some = indices[start : start + 1024]
+            rows[start : start + 1024] = self._X[some] * self._scales[some, np.newaxis]
         return rows
 
     def mean_variance(self) -> float:
@@ -256,6 +274,13 @@ class SparseRows(Rows):
         if self._scales is not None:
             sphere_kernels.normalize_rows(rows)
         return rows
+
+    def _in_single(self, indices: Array) -> sparse.csr_array:
+        assert self._scales is not None
+        rows = self._X[indices]
+        data = rows.data * np.repeat(self._scales[indices], np.diff(rows.indptr))
+        parts = data.astype(np.float32), rows.indices, rows.indptr
+        return sparse.csr_array(parts, shape=rows.shape)
 
     def _measure(self, i: int) -> int:
         assert self._scales is not None

@@ -30,7 +30,7 @@ from .updates import FixedWeights
 
 FIRST = 4  # times as many components as asked for begin
 MORE = 2  # times as many are added by a wave
-STEPS = 3  # of EM before components are merged, and after
+BEFORE, AFTER = 1, 3  # steps of EM before components are merged, and after
 WAVES = 4  # of further seeds, at most
 ENOUGH = 1e-2  # gain of the bound below which no further wave is made
 BESIDE = 2  # times as many seeds for a wave where half of them come from a background
@@ -66,6 +66,10 @@ class Seeding(ABC):
     @abstractmethod
     def fitted(self, parts: Merging, left: Array) -> Any:
         """Return the components of the parts that are left."""
+
+    def seen_in_single(self, params: Params) -> bool:
+        """Return whether what single precision loses of the rows made no difference to them."""
+        return True
 
     def start(
         self,
@@ -122,8 +126,9 @@ class Waves:
         ``watch(n_waves, bounds, params)`` is called after each wave, and may stop them.
         """
         K, weights = self.n_components, self.rows.sampling_weights().astype(np.float64)
-        params = self._first(self._draw(weights, min(self._n_first(), self._n_drawable), rng))
-        params, bound = self._settled(params)
+        points = self._draw(weights, min(self._n_first(), self._n_drawable), rng)
+        first = self._params(np.ones(len(points)), self.seeding.at(points), FIRST_SHARE)
+        params, bound = self._settled(first)
         bounds = [bound]
         stop = watch(0, bounds, params)
         beside = self.background is not None
@@ -160,16 +165,6 @@ class Waves:
         size = min(size, int(drawable.sum()))
         return self.rows.take(np.sort(np.argpartition(keys, size - 1)[:size]))
 
-    def _first(self, points: Array) -> Params:
-        """Return components at points, of the size of the parts that are nearest to them."""
-        M = len(points)
-        params = self._params(np.ones(M), self.seeding.at(points), 0.0)
-        stats = self._by_label(params)
-        kept = np.flatnonzero(stats.counts > 0)
-        parts = self.seeding.merging(stats, kept, params.components)
-        like = self.seeding.fitted(parts, np.arange(len(kept)))
-        return self._params(np.ones(M), self.seeding.at(points, like), FIRST_SHARE)
-
     def _extended(self, params: Params, points: Array) -> Params:
         more, K = self.seeding.at(points, params.components), self.n_components
         components = self.seeding.joined(params.components, more)
@@ -179,25 +174,19 @@ class Waves:
     def _settled(self, params: Params) -> tuple[Params, float]:
         """Return what some steps, merging and some steps more make of components."""
         params = self._gathered(params)
-        for _ in range(STEPS - 1):
+        for _ in range(BEFORE):
             params, _ = self._step(params)
         stats = self._by_label(params)
         if not stats.counts.any():  # the background has every row
             stats = self._without_background()._by_label(self._alone(params))
-        K = self.n_components
-        one_row = 1.0001 * self.rows.total_weight / self._n_drawable
-        kept = np.flatnonzero(stats.counts > one_row)
-        if len(kept) < K:
-            kept = np.sort(np.argsort(-stats.counts, kind="stable")[:K])
-            kept = kept[stats.counts[kept] > 0]
-        parts = self.seeding.merging(stats, kept, params.components)
-        rest = self._rest(stats, kept)
-        left = merge(parts, min(K, len(kept)), rest)
+        parts = self._parts(stats, params)
+        rest = self._rest(stats, parts)
+        left = merge(parts, min(self.n_components, len(parts.counts)), rest)
         share = 0.0 if rest is None else max(rest.count / stats.total, params.weights[-1])
         share = min(share, MOST)
         found = self._filled(parts.counts[left], self.seeding.fitted(parts, left))
         params = self._params(*found, share)
-        for _ in range(STEPS):
+        for _ in range(AFTER):
             params, bound = self._step(params)
         return params, bound
 
@@ -215,14 +204,24 @@ class Waves:
         return plain_step(self.seeding.family, self.rows, params, self.background)
 
     def _gathered(self, params: Params) -> Params:
-        """Return parameters after a step of EM among the components alone.
+        """Return what a step of EM among the components alone makes of those with more than a row.
 
         A component at a single row is too far from the others to win them from a background.
         """
-        if self.background is None:
-            return self._step(params)[0]
-        found, _ = self._without_background()._step(self._alone(params))
-        return self._params(found.weights, found.components, params.weights[-1])
+        alone = self._alone(params)
+        expect = partial(plain_model(self.seeding.family).expect, alone)
+        parts = self._parts(self.rows.fold(expect), alone)
+        components = self.seeding.fitted(parts, np.arange(len(parts.counts)))
+        return self._params(parts.counts, components, params.weights[-1])
+
+    def _parts(self, stats: Statistics, params: Params) -> Merging:
+        """Return the parts of a partition but those of a single row, if enough are left."""
+        one_row = 1.0001 * self.rows.total_weight / self._n_drawable
+        kept = np.flatnonzero(stats.counts > one_row)
+        if len(kept) < self.n_components:
+            kept = np.sort(np.argsort(-stats.counts, kind="stable")[: self.n_components])
+            kept = kept[stats.counts[kept] > 0]
+        return self.seeding.merging(stats, kept, params.components)
 
     def _without_background(self) -> "Waves":
         return replace(self, background=None)
@@ -241,11 +240,11 @@ class Waves:
     def _n_components(self, params: Params) -> int:
         return len(params.weights) - (self.background is not None)
 
-    def _rest(self, stats: Statistics, kept: Array) -> Rest | None:
+    def _rest(self, stats: Statistics, parts: Merging) -> Rest | None:
         """Return the rows of the background, and of what is too small to be kept."""
         if self.background is None:
             return None
-        others = float(stats.total - stats.counts[kept].sum())
+        others = float(stats.total - parts.counts.sum())
         return Rest(max(others, 0.0), self.background)
 
     def _labels(self, params: Params) -> tuple[Array, Array]:

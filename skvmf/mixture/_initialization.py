@@ -12,7 +12,7 @@ from .._engine.background import FIRST_SHARE, with_share
 from .._engine.chunks import Array, Chunk
 from .._engine.contracts import Family, RowSource
 from .._engine.em import OnIteration, ignore
-from .._engine.seeding import Seeding, share_by
+from .._engine.seeding import Seeding, Start, share_by
 from .._engine.shares import Shares
 from .._engine.statistics import Params, Statistics
 from ..distributions._arguments import checked_array
@@ -126,7 +126,7 @@ class Initialization:
         """Return the partition of all rows by the nearest k-means centre of a sample."""
         n_steps = 0 if self.partition == "k-means++" else engine.KMEANS_MAX_ITER
         many = rows.n_rows > max(self.init_size, self.n_components)
-        sample = self._sample(rows, rng, self.n_components) if many else rows
+        sample = self._sampler(rows, rng, self.n_components)() if many else rows
         centres = engine.kmeans_plusplus(family, sample, self.n_components, rng)
         found = engine.nearest_partition(
             family, sample, centres, max_iter=n_steps, on_iteration=watch
@@ -135,10 +135,12 @@ class Initialization:
             found = engine.nearest_partition(family, rows, family.centres(found[1]))
         return found
 
-    def _sample(self, rows: RowSource, rng: np.random.RandomState, width: int) -> RowSource:
+    def _sampler(
+        self, rows: RowSource, rng: np.random.RandomState, width: int
+    ) -> Callable[..., RowSource]:
         """Draw some rows by weight; a row brings `width` numbers along in a step."""
         size, seed = max(self.init_size, self.n_components), int(rng.randint(2**31 - 1))
-        return rows.subset(*rows.draw(size, seed), width=width)
+        return partial(rows.subset, *rows.draw(size, seed), width=width)
 
     def _merged_partition(
         self,
@@ -149,18 +151,24 @@ class Initialization:
         watch: OnIteration,
     ) -> tuple[Statistics, Any]:
         """Return the soft partition of all rows by the best of some starts on a sample."""
-        sample = self._sample(rows, rng, 4 * self.n_components)
+        sampled = self._sampler(rows, rng, 4 * self.n_components)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
-        starts = [
-            seeding.start(
-                sample, self.n_components, np.random.default_rng(seed), watch, self.background
-            )
-            for seed in seeds
-        ]
-        best = max(starts, key=lambda start: start.bound)
+        best = self._best_start(seeding, sampled(single=True), seeds, watch)
+        if not seeding.seen_in_single(best.params):
+            best = self._best_start(seeding, sampled(), seeds, watch)
         centres = best.family.centres(best.params.components)
         share = share_by(best.family, best.params, self.background)
         return engine.partition_statistics(family, rows, centres, share)
+
+    def _best_start(
+        self, seeding: Seeding, sample: RowSource, seeds: Array, watch: OnIteration
+    ) -> Start:
+        generators = map(np.random.default_rng, seeds)
+        starts = [
+            seeding.start(sample, self.n_components, rng, watch, self.background)
+            for rng in generators
+        ]
+        return max(starts, key=lambda start: start.bound)
 
 
 def checked_weights(weights: Any, n_components: int, name: str) -> Array:
