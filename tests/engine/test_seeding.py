@@ -99,12 +99,12 @@ def test_a_row_alone_is_dropped_before_merging_and_two_are_not(weight, monkeypat
     kept_counts, merging = set(), DirectionSeeding.merging
 
     def noted(self, stats, kept, components):
-        kept_counts.update(np.round(stats.counts[kept] / weight))
+        kept_counts.update(stats.counts[kept] / weight)
         return merging(self, stats, kept, components)
 
     monkeypatch.setattr(DirectionSeeding, "merging", noted)
     run(X, weights=np.full(len(X), weight), n_components=2)
-    assert min(kept_counts) == 2
+    assert 1.001 < min(kept_counts) < 2.001
 
 
 @pytest.mark.parametrize("unit", [True, False])
