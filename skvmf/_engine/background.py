@@ -1,6 +1,8 @@
 """A background: a density that is the same everywhere, for rows that belong to no component."""
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -46,22 +48,31 @@ class Background:
         return drawn
 
 
+@dataclass
+class Extent:
+    """The least and the largest value of some features, each (m,); extents add."""
+
+    low: Array
+    high: Array
+
+    def __iadd__(self, other: "Extent") -> "Extent":
+        return Extent(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+
+def extent_of(features: Any, chunk: DenseChunk) -> Extent:
+    """Return the extent of a block's rows that count along some features."""
+    X = chunk.X[chunk.weights > 0][:, features].astype(np.float64)
+    return Extent(X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf))
+
+
 def bounding_box(rows: RowSource, least_variance: float) -> Array:
     """Return the corners (2, d) of the box around rows that count.
 
     Along no feature is it narrower than a uniform distribution of the least variance is, so
     that constant features leave it a volume.
     """
-    parts = []
-
-    def measure(chunk: DenseChunk, span: slice) -> None:
-        X = chunk.X[chunk.weights > 0].astype(np.float64)
-        if len(X):
-            parts.append((X.min(axis=0), X.max(axis=0)))
-
-    rows.for_each(measure)
-    low = np.min([part[0] for part in parts], axis=0)
-    high = np.max([part[1] for part in parts], axis=0)
+    extent = rows.fold(partial(extent_of, slice(None)))
+    low, high = extent.low, extent.high
     largest = np.maximum(np.abs(low), np.abs(high))
     narrowest = np.maximum(np.sqrt(12 * least_variance), 16 * np.spacing(largest))
     missing = np.maximum(narrowest - (high - low), 0)

@@ -9,8 +9,28 @@ import numpy.typing as npt
 Array: TypeAlias = npt.NDArray[Any]
 
 
+class _Block:
+    """What blocks of both kinds have."""
+
+    weights: Array
+    scales: Array | None
+
+    @property
+    def factors(self) -> Array:
+        """What a row's share is multiplied by: its weight times its scale."""
+        return self.weights if self.scales is None else self.weights * self.scales
+
+    @property
+    def has_direction(self) -> Array:
+        """Rows that the family can see: all but zero rows on the sphere."""
+        if self.scales is None:
+            return np.ones(len(self.weights), dtype=bool)
+        nonzero: Array = self.scales != 0
+        return nonzero
+
+
 @dataclass(frozen=True)
-class DenseChunk:
+class DenseChunk(_Block):
     """Some rows of a dense matrix.
 
     The family sees ``scales[:, None] * X``, or X where `scales` is None. `start` is the number
@@ -22,11 +42,6 @@ class DenseChunk:
     scales: Array | None
     start: int
     spare: None = None
-
-    @property
-    def factors(self) -> Array:
-        """What a row's share is multiplied by: its weight times its scale."""
-        return self.weights if self.scales is None else self.weights * self.scales
 
     def row(self, n: int) -> Array:
         """Return one row as the family sees it, in float64."""
@@ -44,7 +59,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class SparseChunk:
+class SparseChunk(_Block):
     """Some rows of a CSR matrix, and where a fit needs them, their columns.
 
     `spare` holds sums that have been added to others, to be filled again: at this size fresh
@@ -60,11 +75,6 @@ class SparseChunk:
     start: int
     columns: Columns | None
     spare: list[Array]
-
-    @property
-    def factors(self) -> Array:
-        """What a row's share is multiplied by: its weight times its scale."""
-        return self.weights if self.scales is None else self.weights * self.scales
 
     def row(self, n: int) -> Array:
         """Return one row as the family sees it, in float64."""

@@ -58,9 +58,12 @@ class FittedMixture:
         return weights
 
     def share(
-        self, rows: RowSource, posterior: Posterior, write: Callable[[Shares, Array, slice], None]
+        self,
+        rows: RowSource,
+        posterior: Posterior,
+        write: Callable[[Shares, Array, Chunk, slice], None],
     ) -> None:
-        """Call ``write(shares, values, span)`` with the shares and values of each block.
+        """Call ``write(shares, values, chunk, span)`` with the shares and values of each block.
 
         Shares of a row, and what the background has of it, add up to one, whatever its weight.
         """
@@ -68,7 +71,7 @@ class FittedMixture:
         def work(chunk: Chunk, span: slice) -> None:
             ones = np.ones(len(chunk.weights))
             shares, _, values = posterior.assign(self.scores(chunk), self.params.weights, ones)
-            write(shares.of_first(self.n_components), values, span)
+            write(shares.of_first(self.n_components), values, chunk, span)
 
         rows.for_each(work)
 
@@ -81,9 +84,9 @@ class FittedMixture:
         shared out by weight.
         """
 
-        def give(shares: Shares, values: Array, span: slice) -> None:
+        def give(shares: Shares, values: Array, chunk: Chunk, span: slice) -> None:
             resp = dense_resp(shares, self.n_components).astype(rows.dtype, copy=False)
-            resp[~rows.has_direction[span] | np.isneginf(values)] = self.weights
+            resp[~chunk.has_direction | np.isneginf(values)] = self.weights
             write(resp, span)
 
         self.share(rows, posterior, give)
@@ -97,7 +100,7 @@ class FittedMixture:
         labels = np.empty(rows.n_rows, dtype=np.int64)
 
         def write(chunk: Chunk, span: slice) -> None:
-            labels[span], _ = self._label(self.scores(chunk), rows.has_direction[span], posterior)
+            labels[span], _ = self._label(self.scores(chunk), chunk.has_direction, posterior)
 
         rows.for_each(write)
         return labels
@@ -112,7 +115,7 @@ class FittedMixture:
 
         def write(chunk: Chunk, span: slice) -> None:
             scores, ones = self.scores(chunk), np.ones(len(chunk.weights))
-            own, lost = self._label(scores, rows.has_direction[span], posterior)
+            own, lost = self._label(scores, chunk.has_direction, posterior)
             shares, *_ = posterior.assign(scores, self.params.weights, ones)
             resp = dense_resp(shares, len(self.params.weights))
             labels[span], largest[span] = own, resp[np.arange(len(own)), own]
@@ -138,11 +141,11 @@ class FittedMixture:
         log_densities = np.empty(rows.n_rows, dtype=rows.dtype)
         least = max(LEAST, float(np.finfo(rows.dtype).min))
 
-        def write(shares: Shares, values: Array, span: slice) -> None:
+        def write(shares: Shares, values: Array, chunk: Chunk, span: slice) -> None:
+            values = np.where(chunk.has_direction, values, self.family.blank_log_density)
             log_densities[span] = np.maximum(values, least)
 
         self.share(rows, _DENSITY, write)
-        log_densities[~rows.has_direction] = self.family.blank_log_density
         return log_densities
 
     def log_likelihood(self, rows: RowSource) -> tuple[float, float]:

@@ -98,15 +98,22 @@ def share_responsibilities(resp: Array, chunk: Chunk) -> tuple[Shares, Array]:
     return DenseShares(own * chunk.factors[:, None]), chunk.weights @ own
 
 
-def random_labels(rows: RowSource, n_components: int, rng: np.random.RandomState) -> Array:
-    """Draw a random partition of the rows."""
-    labels: Array = rng.randint(n_components, size=rows.n_rows, dtype=np.int32)
-    return labels
+def draw_seed(rng: np.random.RandomState) -> int:
+    """Draw the seed of what is drawn block by block."""
+    return int(rng.randint(2**31 - 1))
+
+
+def share_randomly(seed: int, n_components: int, chunk: Chunk) -> tuple[Shares, Array]:
+    """Share a block out at random, by its first row's number and a seed."""
+    rng = np.random.default_rng((seed, chunk.start))
+    labels = rng.integers(n_components, size=len(chunk.weights), dtype=np.int32)
+    counts = np.bincount(labels, weights=chunk.weights, minlength=n_components)
+    return HardShares(labels, chunk.factors), counts
 
 
 def first_row(rows: RowSource) -> Array:
     """Return the first row that counts, (1, d): a point near which moments do not cancel."""
-    return rows.take(np.flatnonzero(rows.sampling_weights() > 0)[:1])
+    return rows.take(np.array([rows.first_row()]))
 
 
 def random_rows(rows: RowSource, n_components: int, rng: np.random.RandomState) -> Array:
@@ -114,17 +121,11 @@ def random_rows(rows: RowSource, n_components: int, rng: np.random.RandomState) 
 
     Where the first 20 K rows drawn do not hold K values, some are drawn twice.
     """
-    weights = rows.sampling_weights()
-    keys = np.full(rows.n_rows, np.inf)
-    drawable = weights > 0
-    keys[drawable] = rng.exponential(size=int(drawable.sum())) / weights[drawable]
-    n_drawn = min(20 * n_components, int(drawable.sum()))
-    candidates = np.argpartition(keys, n_drawn - 1)[:n_drawn]
-    candidates = candidates[np.argsort(keys[candidates], kind="stable")]
+    candidates = rows.draw_in_order(20 * n_components, draw_seed(rng))
     seen: set[bytes] = set()
     distinct: list[int] = []
     repeated: list[int] = []
-    for start in range(0, n_drawn, n_components):
+    for start in range(0, len(candidates), n_components):
         part = candidates[start : start + n_components]
         for row, value in zip(part, rows.take(part), strict=True):
             (repeated if value.tobytes() in seen else distinct).append(row)

@@ -1,11 +1,13 @@
 """Rows: dense or CSR data as fixed, weighted blocks, and sums over them.
 
 Blocks depend on the shape of the data alone, so that sums do not depend on the number of
-threads. On the sphere rows are scaled to unit length as they are read: the data is not copied.
+threads. Rows are read block by block, and there they are scaled to unit length or widened: the
+data is not copied. One pass over them, the first, finds all that has to be known before.
 """
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -16,6 +18,8 @@ from .._kernels import sparse as sparse_kernels
 from .._kernels import sphere as sphere_kernels
 from .chunks import Array, Chunk, Columns, DenseChunk, SparseChunk
 from .contracts import RowSource
+from .soundness import check_structure, of_ordinary_size, read_as, refuse_non_finite
+from .sums import BlockSum
 from .threads import block_sum
 
 Part = TypeVar("Part")
@@ -24,24 +28,22 @@ EVEN_BELOW = 16  # blocks
 
 # Inside these norms a product with unscaled rows can neither over- nor underflow.
 _SAFE_NORMS = {"f": (1e-12, 1e12), "d": (1e-100, 1e100)}
+FAR = 1e100  # beyond, rows of any length are moved in, so that their squares stay finite
 
 
-class _Smallest:
-    """The rows with the smallest keys, as many as are asked for; they add."""
+@dataclass
+class Measures:
+    """What the first pass over rows finds.
 
-    def __init__(self, size: int, keys: Array, rows: Array, weights: Array) -> None:
-        if len(keys) > size:
-            chosen = np.argpartition(keys, size - 1)[:size]
-            keys, rows, weights = keys[chosen], rows[chosen], weights[chosen]
-        self._size, self.keys, self.rows, self.weights = size, keys, rows, weights
+    `scales` (n,) bring rows to unit length; None where they stay as they are. `largest` are the
+    largest magnitudes of the blocks, 0 where rows are scaled. The blocks in `unsafe` have lengths
+    or values that are none of ordinary size. `columns` are copies of CSR blocks by columns.
+    """
 
-    def __iadd__(self, other: "_Smallest") -> "_Smallest":
-        return _Smallest(
-            self._size,
-            np.concatenate([self.keys, other.keys]),
-            np.concatenate([self.rows, other.rows]),
-            np.concatenate([self.weights, other.weights]),
-        )
+    scales: Array | None
+    largest: Array
+    unsafe: set[int]
+    columns: list[Columns] | None = None
 
 
 class Rows(RowSource):
@@ -50,51 +52,82 @@ class Rows(RowSource):
     Parameters
     ----------
     X : ndarray or csr_array of shape (n_samples, n_features)
-        Finite float32 or float64.
+        Of one of the types in `READABLE`; CSR of float32 or float64.
     weights : ndarray of shape (n_samples,) or None
         Float64; None is one each.
     unit : bool
         Whether the family sees rows of unit length. Zero rows keep length zero, scale zero
         and weight zero.
-    width : int
-        How many numbers a row brings along in a step beside its features, such as one a
-        component: blocks are so small that both fit in some megabytes.
+    size : int
+        How many rows a block has.
+    start : int
+        The number of the first row in the data that the rows are a part of.
+    measures : Measures or None
+        What was found in the rows before; None lets them be read, and refuses nan and infinity.
     """
 
-    def __init__(self, X: Any, weights: Array | None, *, unit: bool, width: int = 1) -> None:
+    def __init__(
+        self,
+        X: Any,
+        weights: Array | None,
+        *,
+        unit: bool,
+        size: int,
+        start: int = 0,
+        measures: Measures | None = None,
+    ) -> None:
         self.n_rows, self.n_features = X.shape
-        self.dtype: np.dtype[Any] = X.dtype
-        self._X = X
-        self._weights = None if weights is None else _of_ordinary_size(weights)
-        size = block_rows(self.n_rows, self._most_rows(width))
+        self.dtype = read_as(X.dtype)
+        self._X, self._weights, self._start = X, weights, start
         starts = range(0, self.n_rows, size)
         self._spans = [slice(start, min(start + size, self.n_rows)) for start in starts]
-        self._scales = np.ones(self.n_rows) if unit else None
-        self._unsafe: set[int] = set()
-        if self._scales is not None:
-            block_sum(self._measure, range(len(self._spans)))
+        self._first_block = start // size
+        self.measures = self._measured(unit) if measures is None else measures
 
-    @cached_property
-    def has_direction(self) -> Array:
-        """Rows that are not zero; every row where `unit` is False."""
-        if self._scales is None:
-            return np.ones(self.n_rows, dtype=bool)
-        nonzero: Array = self._scales != 0
-        return nonzero
+    def _measured(self, unit: bool) -> Measures:
+        scales = np.ones(self.n_rows) if unit else None
+        measures = Measures(scales, np.zeros(len(self._spans)), set())
+
+        def measure(i: int) -> int:
+            self._measure(i, measures)
+            return 0
+
+        block_sum(measure, range(len(self._spans)))
+        return measures
+
+    @property
+    def largest(self) -> float:
+        """The largest magnitude of a value; 0 where the family sees rows of unit length."""
+        return float(self.measures.largest.max())
 
     @cached_property
     def total_weight(self) -> float:
         """Sum of the weights of the rows that count."""
-        return float(self.sampling_weights().sum())
-
-    @property
-    def found_ordinary(self) -> bool:
-        """Whether all rows were measured, and found finite and of ordinary length."""
-        return self._scales is not None and not self._unsafe
+        return super().total_weight
 
     def fold(self, function: Callable[[Any], Part]) -> Part:
         """Add ``function(chunk)`` over the blocks."""
-        return block_sum(lambda i: function(self._chunk(i)), range(len(self._spans))).total()
+        return self.sum(function).total()
+
+    def sum(self, function: Callable[[Any], Part]) -> BlockSum[Part]:
+        """Return the sum of ``function(chunk)`` over the blocks, to be joined with others."""
+        return self._sum(lambda i: function(self._chunk(i)))
+
+    def fold_weights(self, function: Callable[[int, Array], Part]) -> Part:
+        """Add ``function(start, weights)`` over the blocks; rows are not read."""
+        return self.sum_weights(function).total()
+
+    def sum_weights(self, function: Callable[[int, Array], Part]) -> BlockSum[Part]:
+        """Return the sum of ``function(start, weights)``, to be joined with others."""
+
+        def of_block(i: int) -> Part:
+            weights, _ = self._weights_and_scales(i)
+            return function(self._start + self._spans[i].start, weights)
+
+        return self._sum(of_block)
+
+    def _sum(self, of_block: Callable[[int], Part]) -> BlockSum[Part]:
+        return block_sum(of_block, range(len(self._spans)), self._first_block)
 
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
         """Call ``function(chunk, span)``, which writes the answer for the rows of `span`."""
@@ -103,40 +136,15 @@ class Rows(RowSource):
             function(self._chunk(i), self._spans[i])
             return 0
 
-        block_sum(write, range(len(self._spans)))
-
-    def draw(self, size: int, seed: int) -> tuple[Array, Array]:
-        """Draw rows by weight without putting back; return their numbers, and weights for them.
-
-        A reservoir: each row has a key, Exp(1) over its weight, and the smallest are drawn
-        (Efraimidis and Spirakis, Information Processing Letters 97, 2006); keys come from a
-        stream that the seed and the number of the block's first row begin.
-        """
-
-        def keys(chunk: Chunk) -> _Smallest:
-            drawn = np.random.default_rng((seed, chunk.start)).exponential(size=len(chunk.weights))
-            rows = np.flatnonzero(chunk.weights > 0)
-            own = chunk.weights[rows]
-            return _Smallest(size + 1, drawn[rows] / own, rows + chunk.start, own)
-
-        found = self.fold(keys)
-        if len(found.keys) > size:
-            next_key = found.keys.max()
-            inside = found.keys < next_key
-            found = _Smallest(size, found.keys[inside], found.rows[inside], found.weights[inside])
-            weights = found.weights / -np.expm1(-found.weights * next_key)
-        else:
-            weights = found.weights
-        order = np.argsort(found.rows)
-        weights = weights[order]
-        return found.rows[order], weights * (weights.sum() / (weights @ weights))
+        self._sum(write)
 
     def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> "Rows":
         """Return some rows with other weights as rows of their own, without a copy if all.
 
         Unit rows may be had in single precision, which is a copy unless they are.
         """
-        whole, unit = len(indices) == self.n_rows, self._scales is not None  # in ascending order
+        unit = self.measures.scales is not None
+        whole = len(indices) == self.n_rows  # in ascending order
         if single and unit and self.dtype != np.float32:
             rows = self._in_single(indices)
         else:
@@ -146,93 +154,82 @@ class Rows(RowSource):
 
     def sampling_weights(self) -> Array:
         """Return the weight with which each row may be drawn: none for a zero row."""
-        if self._weights is None:
-            return self.has_direction
-        return self._weights * self.has_direction
-
-    @abstractmethod
-    def _most_rows(self, width: int) -> int:
-        """Return the largest number of rows in a block."""
+        scales = self.measures.scales
+        weights = np.ones(self.n_rows) if self._weights is None else self._weights
+        return weights if scales is None else np.where(scales == 0, 0.0, weights)
 
     @abstractmethod
     def _in_single(self, indices: Array) -> Any:
         """Return some unit rows in single precision."""
 
     @abstractmethod
-    def _measure(self, i: int) -> int:
-        """Fill in the scales of block i; note it as unsafe where a norm is extreme."""
+    def _measure(self, i: int, measures: Measures) -> None:
+        """Note what is found in block i."""
 
     @abstractmethod
     def _chunk(self, i: int) -> Chunk:
         """Build block i."""
 
-    def _span_weights(self, span: slice) -> tuple[Array, Array | None]:
+    def _weights_and_scales(self, i: int) -> tuple[Array, Array | None]:
+        span, scales = self._spans[i], self.measures.scales
         n = span.stop - span.start
         weights = np.ones(n) if self._weights is None else self._weights[span]
-        if self._scales is None:
+        if scales is None:
             return weights, None
-        scales = self._scales[span]
-        return np.where(scales == 0, 0.0, weights), scales
+        return np.where(scales[span] == 0, 0.0, weights), scales[span]
 
-    def _note_unsafe(self, i: int, scales: Array) -> None:
+    def _note(self, i: int, measures: Measures, scales: Array) -> None:
+        """Note the scales of a block, those of extreme rows being -1."""
         if (scales < 0).any():
-            self._unsafe.add(i)
+            measures.unsafe.add(i)
             scales[scales < 0] = 1.0
 
 
 class DenseRows(Rows):
     """Rows of a dense array of any memory order; blocks are made contiguous one at a time."""
 
-    def _most_rows(self, width: int) -> int:
-        return max(256, min(4096, 2**21 // max(int(self.n_features), width)))
-
     def take(self, indices: Array) -> Array:
         """Return some rows as the family sees them, dense float64."""
         rows = np.ascontiguousarray(self._X[indices], dtype=np.float64)
-        if self._scales is not None:
+        if self.measures.scales is not None:
             sphere_kernels.normalize_rows(rows)
         return rows
 
     def _in_single(self, indices: Array) -> Array:
-        assert self._scales is not None
         rows = np.empty((len(indices), self.n_features), dtype=np.float32)
         for start in range(0, len(rows), 1024):  # whatever is in double precision is small
-            some = indices[start : start + 1024]
-            rows[start : start + 1024] = self._X[some] * self._scales[some, np.newaxis]
+            rows[start : start + 1024] = self.take(indices[start : start + 1024])
         return rows
 
-    def mean_variance(self) -> float:
-        """Return the weighted variance of the features, averaged over them."""
-        first_row = np.argmax(self.sampling_weights() > 0)
-        pivot = self._X[first_row].astype(np.float64)  # offsets do not cancel about a row
+    def _read(self, span: slice) -> Array:
+        return np.require(self._X[span], self.dtype, ["C", "A"])
 
-        def sums(chunk: DenseChunk) -> Array:
-            gaps = chunk.X - pivot
-            weighted = gaps * chunk.weights[:, None]
-            return np.vstack([weighted.sum(axis=0), np.einsum("nd,nd->d", weighted, gaps)])
-
-        first, second = self.fold(sums) / self.total_weight
-        return float(np.mean(np.maximum(second - first**2, 0)))
-
-    def _measure(self, i: int) -> int:
-        assert self._scales is not None
+    def _measure(self, i: int, measures: Measures) -> None:
         span = self._spans[i]
-        scales = self._scales[span]
-        X = np.ascontiguousarray(self._X[span])
-        sphere_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
-        self._note_unsafe(i, scales)
-        return 0
+        X = self._read(span)
+        if measures.scales is not None:
+            scales = measures.scales[span]
+            sphere_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
+            self._note(i, measures, scales)
+        else:
+            measures.largest[i] = largest = _largest(X)
+            if not largest <= FAR:
+                measures.unsafe.add(i)
+        if i in measures.unsafe:
+            numbers = self._start + np.arange(span.start, span.stop)
+            refuse_non_finite(X, np.broadcast_to(numbers[:, None], X.shape))
 
     def _chunk(self, i: int) -> DenseChunk:
-        span = self._spans[i]
-        X = np.ascontiguousarray(self._X[span])
-        weights, scales = self._span_weights(span)
-        if i in self._unsafe:
-            assert scales is not None
+        X = self._read(self._spans[i])
+        weights, scales = self._weights_and_scales(i)
+        if i in self.measures.unsafe:
             X = np.array(X)
-            sphere_kernels.normalize_rows(X)
-            scales = (scales != 0).astype(np.float64)
-        return DenseChunk(X, weights, scales, span.start)
+            if scales is None:
+                X *= np.minimum(1, FAR / np.maximum(np.abs(X).max(axis=1, keepdims=True), FAR))
+            else:
+                sphere_kernels.normalize_rows(X)
+                scales = (scales != 0).astype(np.float64)
+        return DenseChunk(X, weights, scales, self._start + self._spans[i].start)
 
 
 class SparseRows(Rows):
@@ -244,94 +241,104 @@ class SparseRows(Rows):
         weights: Array | None,
         *,
         unit: bool,
-        width: int = 1,
+        size: int,
+        start: int = 0,
+        measures: Measures | None = None,
         columns: bool = False,
     ) -> None:
-        X = sparse.csr_array(X)
-        check_structure(X)
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        super().__init__(X, weights, unit=unit, width=width)
-        if self._unsafe:
-            self._X = sparse.csr_array((X.data.copy(), X.indices, X.indptr), shape=X.shape)
-            sparse_kernels.csr_normalize(X.indptr, self._X.data)
-            assert self._scales is not None
-            self._scales = (self._scales != 0).astype(np.float64)
+        super().__init__(X, weights, unit=unit, size=size, start=start, measures=measures)
         self._spare: list[Array] = []
-        self._columns: list[Columns] | None = None
-        if columns:
-            self._columns = [self._by_columns(i) for i in range(len(self._spans))]
-
-    def _most_rows(self, width: int) -> int:
-        # Few blocks, as each brings a part of n_features x K to add; at most 2^16 rows, as row
-        # numbers are uint16.
-        return max(256, min(16384, 2**23 // width))
+        if columns and measures is None:
+            self.measures.columns = [self._by_columns(i) for i in range(len(self._spans))]
 
     def take(self, indices: Array) -> Array:
         """Return some rows as the family sees them, dense float64."""
         rows = np.ascontiguousarray(self._X[indices].toarray(), dtype=np.float64)
-        if self._scales is not None:
+        if self.measures.scales is not None:
             sphere_kernels.normalize_rows(rows)
         return rows
 
     def _in_single(self, indices: Array) -> sparse.csr_array:
-        assert self._scales is not None
         rows = self._X[indices]
-        data = rows.data * np.repeat(self._scales[indices], np.diff(rows.indptr))
+        data = rows.data.astype(np.float64)
+        sparse_kernels.csr_normalize(rows.indptr, data)
         parts = data.astype(np.float32), rows.indices, rows.indptr
         return sparse.csr_array(parts, shape=rows.shape)
 
-    def _measure(self, i: int) -> int:
-        assert self._scales is not None
+    def _read(self, span: slice) -> tuple[Array, Array, Array]:
+        """Return pointers (n + 1,), column numbers and values; the pointers may begin anywhere."""
+        return self._X.indptr[span.start : span.stop + 1], self._X.indices, self._X.data
+
+    def _measure(self, i: int, measures: Measures) -> None:
         span = self._spans[i]
-        scales = self._scales[span]
-        indptr = self._X.indptr[span.start : span.stop + 1]
-        sparse_kernels.csr_row_scales(indptr, self._X.data, *_SAFE_NORMS[self.dtype.char], scales)
-        self._note_unsafe(i, scales)
-        return 0
+        indptr, _, data = self._read(span)
+        data = data[: indptr[-1]]
+        largest = _largest(data[indptr[0] :])
+        if not np.isfinite(largest):
+            numbers = np.repeat(np.arange(span.start, span.stop), np.diff(indptr))
+            refuse_non_finite(data[indptr[0] :], self._start + numbers)
+        if measures.scales is not None:
+            scales = measures.scales[span]
+            sparse_kernels.csr_row_scales(indptr, data, *_SAFE_NORMS[self.dtype.char], scales)
+            self._note(i, measures, scales)
+        else:
+            measures.largest[i] = largest
 
     def _by_columns(self, i: int) -> Columns:
-        span = self._spans[i]
-        indptr = self._X.indptr[span.start : span.stop + 1]
+        indptr, indices, data, _ = self._safe(i)
         n_entries = int(indptr[-1] - indptr[0])
         columns = Columns(
             np.empty(self.n_features + 1, dtype=np.int64),
             np.empty(n_entries, dtype=np.uint16),
             np.empty(n_entries, dtype=self.dtype),
         )
-        sparse_kernels.csr_columns(
-            indptr,
-            self._X.indices,
-            self._X.data,
-            columns.ptr,
-            columns.rows,
-            columns.values,
-        )
+        sparse_kernels.csr_columns(indptr, indices, data, columns.ptr, columns.rows, columns.values)
         return columns
 
+    def _safe(self, i: int) -> tuple[Array, Array, Array, bool]:
+        """Return a block's arrays, and whether rows were scaled as they are extreme."""
+        indptr, indices, data = self._read(self._spans[i])
+        extreme = i in self.measures.unsafe
+        if extreme:
+            used = slice(indptr[0], indptr[-1])
+            indptr, indices, data = indptr - indptr[0], indices[used], data[used].copy()
+            sparse_kernels.csr_normalize(indptr, data)
+        return indptr, indices, data, extreme
+
     def _chunk(self, i: int) -> SparseChunk:
-        span = self._spans[i]
-        weights, scales = self._span_weights(span)
+        indptr, indices, data, extreme = self._safe(i)
+        weights, scales = self._weights_and_scales(i)
+        if extreme:
+            assert scales is not None
+            scales = (scales != 0).astype(np.float64)
+        columns = self.measures.columns
         return SparseChunk(
-            self._X.indptr[span.start : span.stop + 1],
-            self._X.indices,
-            self._X.data,
+            indptr,
+            indices,
+            data,
             self.n_features,
             weights,
             scales,
-            span.start,
-            None if self._columns is None else self._columns[i],
+            self._start + self._spans[i].start,
+            None if columns is None else columns[i],
             self._spare,
         )
 
 
-def block_rows(n_rows: int, most: int) -> int:
-    """Return the number of rows in a block, a power of two and no more than `most`.
+def block_rows(n_rows: int, n_features: int, *, is_sparse: bool, width: int = 1) -> int:
+    """Return the number of rows in a block.
 
-    Then large pieces of the data that begin at such numbers hold whole blocks. Below 16 blocks
-    they are cut evenly instead, so that threads have equal work.
+    It is a power of two: large pieces of the data that begin at such numbers hold whole blocks.
+    Below 16 blocks they are cut evenly instead, so that threads have equal work. `width` is how
+    many numbers a row brings along in a step beside its features, such as one a component: both
+    fit in some megabytes.
     """
+    if is_sparse:
+        # Few blocks, as each brings a part of n_features x K to add; at most 2^16 rows, as row
+        # numbers are uint16.
+        most = max(256, min(16384, 2**23 // width))
+    else:
+        most = max(256, min(4096, 2**21 // max(int(n_features), width)))
     size = 1 << (most.bit_length() - 1)
     n_blocks = -(-n_rows // size)
     return size if n_blocks >= EVEN_BELOW else -(-n_rows // n_blocks)
@@ -340,36 +347,29 @@ def block_rows(n_rows: int, most: int) -> int:
 def make_rows(
     X: Any, weights: Array | None, *, unit: bool, width: int = 1, columns: bool = False
 ) -> Rows:
-    """Wrap validated dense or CSR data."""
-    if sparse.issparse(X):
-        return SparseRows(X, weights, unit=unit, width=width, columns=columns)
-    return DenseRows(X, weights, unit=unit, width=width)
+    """Wrap dense or CSR data; `columns` keeps a copy by columns of what is sparse."""
+    is_sparse = sparse.issparse(X)
+    size = block_rows(*X.shape, is_sparse=is_sparse, width=width)
+    if weights is not None:
+        weights = of_ordinary_size(weights, float(weights.max()))
+    if is_sparse:
+        X = canonical(X)
+        return SparseRows(X, weights, unit=unit, size=size, columns=columns)
+    return DenseRows(X, weights, unit=unit, size=size)
 
 
-def check_structure(X: Any) -> None:
-    """Refuse pointers or column numbers that lead out of the arrays of a CSR matrix.
-
-    SciPy does not look at them where a matrix is put together from its three arrays.
-    """
-    fault = sparse_kernels.csr_fault(X.indptr, X.indices, len(X.data), X.shape[1])
-    if fault != sparse_kernels.SOUND:
-        pointers = fault == sparse_kernels.BAD_POINTERS
-        what = "indptr falls or leads" if pointers else "column numbers in indices lead"
-        raise ValueError(
-            f"X is no sound CSR matrix: {what} outside its {len(X.data)} entries and "
-            f"{X.shape[1]} columns. X.check_format() says more."
-        )
+def canonical(X: Any) -> sparse.csr_array:
+    """Return a sound CSR matrix with one entry a place, each row's in order."""
+    X = sparse.csr_array(X)
+    check_structure(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
-def _of_ordinary_size(weights: Array) -> Array:
-    """Return weights whose largest is between 1e-20 and 1e20.
-
-    Beyond, a prior that counts single rows decides all or nothing anyway, and products with
-    weights would leave the range of floats. A weight of zero stays zero.
-    """
-    low, high = 1e-20, 1e20
-    largest = float(weights.max())
-    if largest == 0 or low <= largest <= high:
-        return weights
-    ordinary: Array = weights / largest * min(max(largest, low), high)
-    return ordinary
+def _largest(values: Array) -> float:
+    """Return the largest magnitude, nan where there is one; 0 of nothing."""
+    if values.size == 0:
+        return 0.0
+    return max(abs(float(values.max())), abs(float(values.min())))

@@ -5,6 +5,7 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from scipy.special import entr
 from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
@@ -20,6 +21,7 @@ from .._engine.priors import ModifiedDirichlet
 from .._engine.progress import Progress
 from .._engine.rows import make_rows
 from .._engine.seeding import Seeding
+from .._engine.soundness import READABLE
 from .._engine.statistics import Params
 from .._engine.threads import workers
 from .._engine.updates import MapWeights
@@ -107,8 +109,11 @@ class BaseMixture(
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows, float32 or float64; anything else is converted to float64. Sparse
-            rows are accepted where the estimator's tags say so.
+            The rows, dense of any number type or CSR of float32 or float64; anything else is
+            converted to float64. They are read block by block, from a `numpy.memmap` too:
+            float16 and integers of up to 16 bits as float32, which holds them
+            exactly, wider integers as float64. Sparse rows are accepted where the estimator's
+            tags say so.
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -128,7 +133,6 @@ class BaseMixture(
         with all_or_nothing(self), workers() as crew, crew:
             warm = self._is_warm()
             X = self._validated(X, reset=not warm)
-            self._check_data(X)
             rows = self._make_rows(X, check_sample_weight(sample_weight, X), moments=True)
             self._check_rows(rows)
             family, prior = self._make_family(rows), self._weight_prior()
@@ -270,9 +274,6 @@ class BaseMixture(
         """Return what is told of every stage of a fit."""
         return progress
 
-    def _check_data(self, X: Any) -> None:
-        """Refuse validated rows that cannot be fitted."""
-
     def _check_rows(self, rows: RowSource) -> None:
         """Refuse rows that cannot be fitted with the parameters, at any start."""
         if rows.n_rows < self.n_components:
@@ -280,7 +281,7 @@ class BaseMixture(
                 f"Expected n_samples >= n_components but got n_components = {self.n_components},"
                 f" n_samples = {rows.n_rows}: use fewer components."
             )
-        if not rows.sampling_weights().any():
+        if rows.total_weight == 0:
             raise ValueError(
                 "All rows with positive weight are zero: a zero row has no direction, so "
                 "there is nothing to fit. Remove empty rows or check the preprocessing."
@@ -402,7 +403,8 @@ class BaseMixture(
                 self,
                 X,
                 accept_sparse="csr" if self._accept_sparse else False,
-                dtype=[np.float64, np.float32],
+                dtype=[np.float64, np.float32] if sparse.issparse(X) else READABLE,
+                ensure_all_finite=False,  # the engine looks, in a pass that it makes anyway
                 reset=reset,
             )
 

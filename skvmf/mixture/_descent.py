@@ -101,15 +101,14 @@ class Descent:
 
     def _entropy(self) -> float:
         """Return the weighted entropy of the rows' shares."""
-        fitted = self.fitted
         entropies = np.empty(self._rows.n_rows)
 
-        def write(shares: Shares, values: Array, span: slice) -> None:
+        def write(shares: Shares, values: Array, chunk: Chunk, span: slice) -> None:
             resp = dense_resp(shares, len(self.nodes)).astype(np.float64)
-            entropies[span] = entr(resp).sum(axis=1)
+            entropies[span] = chunk.weights * entr(resp).sum(axis=1)
 
-        fitted.share(self._rows, self.mixture._posterior(), write)
-        return float(self._rows.sampling_weights() @ entropies)
+        self.fitted.share(self._rows, self.mixture._posterior(), write)
+        return float(entropies.sum())
 
     def _statistics(self) -> Statistics:
         fitted = self.fitted

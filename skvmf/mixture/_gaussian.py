@@ -15,14 +15,13 @@ from .._engine.covariances import COVARIANCE_TYPES, CovarianceType
 from .._engine.fitted import FittedMixture
 from .._engine.gaussian import Gaussian
 from .._engine.gaussian_products import GaussianComponents
+from .._engine.rows import FAR
 from .._engine.seedings import BallSeeding
 from .._engine.statistics import Params
 from .._sklearn import Interval, StrOptions
 from ..distributions._arguments import checked_array
 from ._base import BaseMixture
 from ._initialization import Initialization, checked_means
-
-_FAR = 1e100  # beyond, rows are moved in along their direction, so that squares stay finite
 
 
 class BaseEllipticalMixture(BaseMixture):
@@ -49,7 +48,7 @@ class BaseEllipticalMixture(BaseMixture):
         """Build a usable mixture of what `from_parameters` is given."""
         given = means
         means = checked_means(means, "means")
-        refuse_overflow(means, "means holds")
+        refuse_overflow(np.abs(means).max(), "means holds")
         mixture = cls._from_parameters(len(means), cls._beside(background_weight, params))
         background = None
         if mixture.background and background_bounds is None:
@@ -67,13 +66,9 @@ class BaseEllipticalMixture(BaseMixture):
     def _covariance_type(self) -> CovarianceType:
         return COVARIANCE_TYPES[self.covariance_type]
 
-    def _check_data(self, X: Any) -> None:
-        refuse_overflow(X, "The data holds")
-
-    def _moved_in(self, X: Any) -> Any:
-        if largest(X) <= _FAR:
-            return X
-        return X * np.minimum(1, _FAR / np.maximum(np.abs(X).max(axis=1, keepdims=True), _FAR))
+    def _check_rows(self, rows: RowSource) -> None:
+        refuse_overflow(rows.largest, "The data holds")
+        super()._check_rows(rows)
 
     @abstractmethod
     def _family(self, n_features: int, scale: float = 1.0) -> Any:
@@ -100,7 +95,7 @@ class BaseEllipticalMixture(BaseMixture):
 
     def _checked_means_init(self, rows: RowSource) -> Array:
         means = super()._checked_means_init(rows)
-        refuse_overflow(means, "means_init holds")
+        refuse_overflow(np.abs(means).max(), "means_init holds")
         return means
 
     def _adjusted(self, given: Initialization, family: Any, params: Params) -> Params:
@@ -256,7 +251,7 @@ def _checked_bounds(bounds: Any, d: int) -> Array:
         raise ValueError(
             f"background_bounds should be finite and of shape {(2, d)}, got {checked.shape}."
         )
-    refuse_overflow(checked, "background_bounds holds")
+    refuse_overflow(np.abs(checked).max(), "background_bounds holds")
     if not (checked[0] < checked[1]).all():
         raise ValueError(
             "background_bounds should be the least corner of a box and then the largest; along "
@@ -265,16 +260,11 @@ def _checked_bounds(bounds: Any, d: int) -> Array:
     return checked
 
 
-def largest(X: Array) -> float:
-    """Return the largest magnitude in an array."""
-    return max(abs(float(X.max())), abs(float(X.min())))
-
-
-def refuse_overflow(X: Array, holder: str) -> None:
-    """Refuse rows or means whose squares overflow."""
-    if X.size and largest(X) > _FAR:
+def refuse_overflow(largest: float, holder: str) -> None:
+    """Refuse rows or means of such a magnitude that their squares overflow."""
+    if largest > FAR:
         raise ValueError(
-            f"{holder} values up to {largest(X):.3g}, whose squares overflow. Rescale "
+            f"{holder} values up to {largest:.3g}, whose squares overflow. Rescale "
             "the features, for example with sklearn.preprocessing.StandardScaler."
         )
 

@@ -117,7 +117,7 @@ class Initialization:
             return self._nearest_partition(family, rows, rng, watch), None
         share = self.partition
         if isinstance(share, str):
-            share = partial(engine.share_labels, engine.random_labels(rows, K, rng), K)
+            share = partial(engine.share_randomly, engine.draw_seed(rng), K)
         return engine.partition_statistics(family, rows, anywhere, share), None
 
     def _nearest_partition(
@@ -126,20 +126,17 @@ class Initialization:
         """Return the partition of all rows by the nearest k-means centre of a sample."""
         n_steps = 0 if self.partition == "k-means++" else engine.KMEANS_MAX_ITER
         many = rows.n_rows > max(self.init_size, self.n_components)
-        sample = self._sampler(rows, rng, self.n_components)() if many else rows
+        seed = engine.draw_seed(rng) if many else 0  # no other: all are drawn
+        sample = self._sampler(rows, seed, self.n_components)()
         centres = engine.kmeans_plusplus(family, sample, self.n_components, rng)
-        found = engine.nearest_partition(
+        _, found = engine.nearest_partition(
             family, sample, centres, max_iter=n_steps, on_iteration=watch
         )
-        if many:
-            found = engine.nearest_partition(family, rows, family.centres(found[1]))
-        return found
+        return engine.nearest_partition(family, rows, family.centres(found))
 
-    def _sampler(
-        self, rows: RowSource, rng: np.random.RandomState, width: int
-    ) -> Callable[..., RowSource]:
+    def _sampler(self, rows: RowSource, seed: int, width: int) -> Callable[..., RowSource]:
         """Draw some rows by weight; a row brings `width` numbers along in a step."""
-        size, seed = max(self.init_size, self.n_components), int(rng.randint(2**31 - 1))
+        size = max(self.init_size, self.n_components)
         return partial(rows.subset, *rows.draw(size, seed), width=width)
 
     def _merged_partition(
@@ -151,7 +148,7 @@ class Initialization:
         watch: OnIteration,
     ) -> tuple[Statistics, Any]:
         """Return the soft partition of all rows by the best of some starts on a sample."""
-        sampled = self._sampler(rows, rng, 4 * self.n_components)
+        sampled = self._sampler(rows, engine.draw_seed(rng), 4 * self.n_components)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
         best = self._best_start(seeding, sampled(single=True), seeds, watch)
         if not seeding.seen_in_single(best.params):
@@ -210,6 +207,12 @@ def checked_means(means: Any, name: str, shape: tuple[int, int] | None = None) -
     return checked
 
 
+def _weight_of(shares: Array, start: int, weights: Array) -> Array:
+    """Return the weight of a block's rows in shares of all rows."""
+    weight: Array = np.asarray(weights @ shares[start : start + len(weights)])
+    return weight
+
+
 def checked_partition(
     given: Any, rows: RowSource, n_components: int, background: bool = False
 ) -> ShareOut:
@@ -221,11 +224,11 @@ def checked_partition(
     given = checked_array(given, "init_params")
     shape, least = (rows.n_rows, n_components), -int(background)
     labels = given.shape == shape[:1] and np.isin(given, np.arange(least, n_components)).all()
-    if labels and (rows.sampling_weights()[given >= 0] > 0).any():
+    if labels and rows.fold_weights(partial(_weight_of, given >= 0)).any():
         return partial(engine.share_labels, given.astype(np.int32), n_components)
     if given.shape == shape and np.isfinite(given).all() and (given >= 0).all() and given.any():
         resp = (given / given.max()).astype(rows.dtype)
-        if (rows.sampling_weights() @ resp).any():
+        if rows.fold_weights(partial(_weight_of, resp)).any():
             return partial(engine.share_responsibilities, resp)
     values = f" and values from {given.min()} to {given.max()}" if given.size else ""
     raise ValueError(

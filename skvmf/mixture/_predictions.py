@@ -214,12 +214,8 @@ class MixturePredictions:
         """Return rows for a fitted mixture."""
         check_is_fitted(self)
         self._validate_params()
-        X = self._moved_in(self._validated(X, reset=False))
+        X = self._validated(X, reset=False)
         return self._make_rows(X, check_sample_weight(sample_weight, X))
-
-    def _moved_in(self, X: Any) -> Any:
-        """Return rows so far out that their squares overflow where these do not."""
-        return X
 
     def _validate_params(self) -> None:
         """Refuse parameters that are out of range, also where they were set after the fit."""

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.background import Background
-from .._engine.chunks import Array, DenseChunk
+from .._engine.background import Background, extent_of
+from .._engine.chunks import Array
 from .._engine.contracts import Family, RowSource, Update
 from .._engine.coordinates import AbsoluteCoordinates, RelativeCoordinates
 from .._engine.em import EMResult
@@ -307,11 +308,6 @@ array-like, default='merging'
                 f"{self.free_parameters!r} fixes the weights: add 'weights', or leave it out."
             )
 
-    def _check_data(self, X: Any) -> None:
-        super()._check_data(X)
-        self._check_names()
-        self._check_ordering_feature(X.shape[1])
-
     def _check_ordering_feature(self, n_features: int) -> None:
         if self.ordering_feature >= n_features:
             raise ValueError(
@@ -321,17 +317,13 @@ array-like, default='merging'
 
     def _check_rows(self, rows: RowSource) -> None:
         """Refuse a clearance with which the means would not fit between the rows, too."""
+        self._check_names()
+        self._check_ordering_feature(rows.n_features)
         super()._check_rows(rows)
         if self.clearance == 0:
             return
-        ends = []
-
-        def measure(chunk: DenseChunk, span: slice) -> None:
-            values = chunk.X[chunk.weights > 0, self.ordering_feature]
-            ends.append((float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))))
-
-        rows.for_each(measure)
-        lowest, highest = min(low for low, _ in ends), max(high for _, high in ends)
+        extent = rows.fold(partial(extent_of, [int(self.ordering_feature)]))
+        lowest, highest = float(extent.low[0]), float(extent.high[0])
         needed = (self.n_components - 1) * self.clearance
         if needed > highest - lowest:
             raise ValueError(

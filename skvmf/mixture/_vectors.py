@@ -3,12 +3,10 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.chunks import Array
 from .._engine.contracts import Family, RowSource
-from .._engine.rows import Rows
 from .._engine.vectors import VectorModel
 from ._predictions import MixturePredictions
 
@@ -42,10 +40,7 @@ class VectorPredictions(MixturePredictions):
         return self._family_class(2)  # type: ignore[call-arg]
 
     def _vector_rows(self, vectors: Array) -> RowSource:
-        """Wrap vectors; all but ordinary ones are checked, and brought into range."""
+        """Wrap vectors, as what predictions take; those of another size are refused."""
         if vectors.shape[1] == self._fitted.family.dim:
-            rows = self._make_rows(vectors, None)
-            measured = isinstance(rows, Rows) and rows.found_ordinary
-            if measured or np.vdot(vectors, vectors) < 1e30:  # so all are finite
-                return rows
+            return self._make_rows(vectors, None)
         return self._new_rows(vectors)

@@ -356,10 +356,11 @@ array-like, default='merging'
 
         def write(chunk: Chunk, span: slice) -> None:
             scores = fitted.family.scores(chunk, fitted.params.components)
-            divergence[span] = -(scores.log_density() + log_area)
+            own = -(scores.log_density() + log_area)
+            own[~chunk.has_direction] = 0
+            divergence[span] = own
 
         rows.for_each(write)
-        divergence[~rows.has_direction] = 0
         return divergence
 
     def __sklearn_tags__(self) -> Any:

@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from skvmf._engine.rows import SparseRows, make_rows
+from skvmf._engine.rows import DenseRows, make_rows
+from skvmf._engine.sums import BlockSum
 
 
 def seen(rows):
@@ -39,7 +40,7 @@ def test_rows_are_seen_whole(form, unit):
     assert_allclose(found, X / np.where(lengths > 0, lengths, 1) if unit else X, rtol=1e-14)
     assert_array_equal(found_weights, weights * ((lengths[:, 0] > 0) | (not unit)))
     assert_allclose(rows.take(np.array([3, 9])), found[[3, 9]], rtol=1e-14)
-    assert rows.has_direction.sum() == (299 if unit else 300)
+    assert (rows.sampling_weights() > 0).sum() == (299 if unit else 300)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
@@ -85,9 +86,9 @@ def test_few_blocks_are_cut_evenly(n):
 
 def test_columns_are_a_copy_of_each_block():
     X = sparse.csr_array(data(40_000, 6))
-    rows = SparseRows(X, None, unit=False, columns=True)
+    rows = make_rows(X, None, unit=False, columns=True)
     assert len(rows._spans) > 1
-    for span, columns in zip(rows._spans, rows._columns, strict=True):
+    for span, columns in zip(rows._spans, rows.measures.columns, strict=True):
         block = sparse.csc_array(
             (columns.values, columns.rows.astype(np.int64), columns.ptr),
             shape=(span.stop - span.start, 6),
@@ -101,18 +102,6 @@ def test_mean_variance_is_exact_far_from_the_origin():
     far = make_rows(X + 1e9, None, unit=False).mean_variance()
     assert_allclose(near, X.var(axis=0).mean(), rtol=1e-13)
     assert_allclose(far, near, rtol=1e-6)
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_rows_are_found_ordinary_where_measured(form):
-    X = data()
-    assert make_rows(form(X), None, unit=True).found_ordinary
-    assert not make_rows(form(X), None, unit=False).found_ordinary
-    for bad in (np.nan, np.inf, 1e200):
-        spoilt = X.copy()
-        spoilt[5, 2] = bad
-        with np.errstate(invalid="ignore"):
-            assert not make_rows(form(spoilt), None, unit=True).found_ordinary
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
@@ -131,7 +120,7 @@ def test_column_numbers_outside_are_refused(column):
     X = sparse.csr_array(np.ones((3, 4)))
     X.indices[5] = column
     with pytest.raises(ValueError, match="column numbers in indices lead outside"):
-        SparseRows(X, None, unit=True)
+        make_rows(X, None, unit=True)
 
 
 @pytest.mark.parametrize("pointer", [-1, 99])
@@ -139,7 +128,7 @@ def test_pointers_outside_are_refused(pointer):
     X = sparse.csr_array(np.ones((3, 4)))
     X.indptr[1] = pointer
     with pytest.raises(ValueError, match="indptr falls or leads outside"):
-        SparseRows(X, None, unit=True)
+        make_rows(X, None, unit=True)
 
 
 @pytest.mark.parametrize("largest", [1e-310, 1e-60, 1.0, 1e60, 1e308])
@@ -149,3 +138,75 @@ def test_weights_keep_their_proportions(largest):
     found = rows.sampling_weights()
     assert_allclose(found / found.max(), [1, 0.5, 0, 0.25], rtol=1e-12)
     assert 1e-20 <= found.max() <= 1e20
+
+
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize(
+    ("stored", "read"),
+    [(np.float16, np.float32), (np.int8, np.float32), (np.uint8, np.float32),
+     (np.int16, np.float32), (np.uint16, np.float32),
+     (np.int32, np.float64), (np.int64, np.float64), (np.uint64, np.float64)],
+)  # fmt: skip
+def test_narrow_types_are_widened_as_they_are_read(stored, read, unit):
+    X = np.abs(50 * data()).astype(stored)
+    rows, wide = make_rows(X, None, unit=unit), make_rows(X.astype(read), None, unit=unit)
+    assert rows.dtype == read
+    assert np.shares_memory(rows._X, X)
+    assert_array_equal(seen(rows)[0], seen(wide)[0])
+    assert_array_equal(rows.fold(lambda chunk: chunk.X.sum(axis=0)), X.astype(read).sum(axis=0))
+
+
+@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sparse.csr_array])
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize(("bad", "name"), [(np.nan, "NaN"), (-np.inf, "infinity")])
+def test_what_is_not_finite_is_refused_with_its_rows(form, unit, bad, name):
+    X = np.ones((50_000, 3))
+    X[40_123, 1] = bad
+    with pytest.raises(ValueError, match=f"contains {name}.*in row 40123:"):
+        make_rows(form(X), None, unit=unit)
+    X[40_125] = bad
+    with pytest.raises(ValueError, match=f"contains {name}.*in 2 rows from 40123 to 40125:"):
+        make_rows(form(X), None, unit=unit)
+
+
+def test_a_part_of_the_rows_has_the_sums_that_the_whole_has_of_it():
+    """With what was found before, and numbers of rows and blocks that go on."""
+    rng = np.random.default_rng(0)
+    X, weights, size = rng.normal(size=(100_000, 3)), rng.random(100_000), 4096
+    X[90_000] *= 1e-200  # scaled in another way
+    whole = DenseRows(X, weights, unit=True, size=size)
+    total = BlockSum()
+    for part in (slice(8 * size, None), slice(0, 8 * size)):
+        found = DenseRows(X[part], None, unit=True, size=size).measures
+        rows = DenseRows(
+            X[part], weights[part], unit=True, size=size, start=part.start, measures=found
+        )
+        total.join(rows.sum(told))
+    assert_array_equal(total.total(), whole.fold(told))
+
+
+def told(chunk):
+    """Sums that depend on rows, weights, scales and the number of the first row."""
+    return np.append(chunk.factors @ chunk.X, [chunk.weights.sum(), chunk.start])
+
+
+def test_mean_variance_and_draws_are_of_the_rows_that_count():
+    X, weights = data(), np.ones(300)
+    weights[:150] = 0
+    X[:150] = 1e9
+    rows = make_rows(X, weights, unit=False)
+    assert rows.first_row() == 150
+    assert_allclose(rows.mean_variance(), X[150:].var(axis=0).mean(), rtol=1e-13)
+    drawn = rows.draw_in_order(1000, 0)
+    assert_array_equal(np.sort(drawn), np.arange(150, 300))
+    assert (np.diff(drawn) < 0).any()
+    assert_array_equal(drawn[:20], rows.draw_in_order(20, 0))
+
+
+def test_rows_are_drawn_in_order_of_their_weight():
+    """Simulated: the first row drawn is each row in proportion to its weight."""
+    weights = np.array([1.0, 2.0, 5.0, 0.0, 2.0])
+    rows = make_rows(np.ones((5, 2)), weights, unit=False)
+    first = [int(rows.draw_in_order(5, seed)[0]) for seed in range(2000)]
+    found = np.bincount(first, minlength=5) / 2000
+    assert_allclose(found, weights / weights.sum(), atol=0.04)  # more than three deviations

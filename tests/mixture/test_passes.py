@@ -1,0 +1,91 @@
+"""Data that is read often, or does not fit into memory: how many passes, and how much is copied."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+from skvmf._engine.rows import DenseRows, SparseRows
+
+N, D = 120_000, 8
+
+ESTIMATORS = {  # a flat start is a climb of its own, with its own iterations
+    "vmf": (VonMisesFisherMixture, {}),
+    "vmf with background": (VonMisesFisherMixture, {"background": True}),
+    "vmf by k-means": (VonMisesFisherMixture, {"init_params": "kmeans"}),
+    "vmf from rows": (VonMisesFisherMixture, {"init_params": "random_from_data"}),
+    "vmf at random": (VonMisesFisherMixture, {"init_params": "random"}),
+    "gaussian": (SparseGaussianMixture, {"covariance_type": "diag", "flat_start": False}),
+    "gaussian with background": (SparseGaussianMixture, {"background": True, "flat_start": False}),
+    "student": (StudentTMixture, {}),
+    "relative": (RelativeGMM, {"clearance": 1e-3}),
+}
+
+
+def blobs(dtype=np.float32):
+    rng = np.random.default_rng(0)
+    centres = 8 * rng.normal(size=(3, D))
+    return (centres[rng.integers(3, size=N)] + rng.normal(size=(N, D))).astype(dtype)
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """How many rows are read of data as long as the whole."""
+    counts = {"rows": 0}
+    for kind in (DenseRows, SparseRows):
+
+        def counted(self, span, original=kind._read):
+            counts["rows"] += (span.stop - span.start) * (self.n_rows == N)
+            return original(self, span)
+
+        monkeypatch.setattr(kind, "_read", counted)
+    return counts
+
+
+@pytest.mark.filterwarnings("ignore:.*did not reach tol")
+@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("max_iter", [0, 4])
+def test_a_fit_reads_its_data_few_times_more_than_it_iterates(name, max_iter, read):
+    kind, options = ESTIMATORS[name]
+    mixture = kind(3, max_iter=max_iter, tol=0, random_state=0, **options).fit(blobs())
+    assert 1 + mixture.n_iter_ < read["rows"] / N <= mixture.n_iter_ + 6
+
+
+@pytest.mark.filterwarnings("ignore:.*did not reach tol")
+def test_sparse_rows_are_read_as_often(read):
+    X = sparse.csr_array(np.maximum(blobs(), 0))
+    VonMisesFisherMixture(3, max_iter=4, tol=0, random_state=0).fit(X)
+    assert read["rows"] / N <= 4 + 6
+
+
+@pytest.mark.parametrize("method", ["predict", "score_samples", "predict_proba", "score"])
+def test_predictions_read_twice(method, read):
+    X = blobs()
+    mixture = VonMisesFisherMixture(3, random_state=0).fit(X[:1000])
+    getattr(mixture, method)(X)
+    assert read["rows"] <= 2 * N
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int8, np.float32, np.float64])
+@pytest.mark.parametrize("kind", [VonMisesFisherMixture, SparseGaussianMixture])
+def test_a_file_is_never_copied_whole(tmp_path, dtype, kind):
+    n, d = 120_000, 64
+    path = tmp_path / "rows"
+    rng = np.random.default_rng(0)
+    centres = 20 * rng.normal(size=(2, d))
+    labels = rng.integers(2, size=n)
+    rows = (centres[labels] + 5 * rng.normal(size=(n, d))).clip(-127, 127)
+    rows.astype(dtype).tofile(path)
+    del rows
+    X = np.memmap(path, dtype=dtype, mode="r", shape=(n, d))
+    mixture = kind(2, init_size=1000, random_state=0).fit(X[:2000])
+    tracemalloc.start()  # with all kernels compiled
+    try:
+        mixture.fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < n * d * 4 / 1.5  # a copy as float32, or a boolean of every number twice
+    assert (mixture.labels_ == mixture.labels_[0])[labels == labels[0]].all()
