@@ -56,7 +56,9 @@ class FittedAttributes:
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
         fitted = state.pop("_fitted", None)
         if fitted is not None:
-            state = {k: v for k, v in state.items() if k not in self._parameter_attributes}
+            kept = {k: v for k, v in state.items() if k not in self._parameter_attributes}
+            # Labels of a Dask array are its graph, or a cluster's, and stay with it.
+            state = {k: v for k, v in kept.items() if not hasattr(v, "__dask_graph__")}
             params, background = fitted.params, fitted.background
             state["_fit"] = {
                 "family": _as_dict(fitted.family),

@@ -31,7 +31,6 @@ from .._sklearn import (
     CallbackSupportMixin,
     Interval,
     StrOptions,
-    check_sample_weight,
     fit_context,
     validate_data,
     with_callbacks,
@@ -39,6 +38,7 @@ from .._sklearn import (
 from .._warnings import warn
 from ..distributions._arguments import checked_array
 from ._attributes import FittedAttributes
+from ._chunkwise import checked_row_weights, is_lazy
 from ._climb import Climb
 from ._hints import ArgumentHints, refuse_texts
 from ._initialization import (
@@ -108,12 +108,14 @@ class BaseMixture(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
             The rows, dense of any number type or CSR of float32 or float64; anything else is
             converted to float64. They are read block by block, from a `numpy.memmap` too:
             float16 and integers of up to 16 bits as float32, which holds them
             exactly, wider integers as float64. Sparse rows are accepted where the estimator's
-            tags say so.
+            tags say so. The rows of a Dask array, of dense blocks or of CSR ones, stay where
+            they are, and give the same bits; `labels_` and `probabilities_` are then Dask
+            arrays.
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -133,7 +135,7 @@ class BaseMixture(
         with all_or_nothing(self), workers() as crew, crew:
             warm = self._is_warm()
             X = self._validated(X, reset=not warm)
-            rows = self._make_rows(X, check_sample_weight(sample_weight, X), moments=True)
+            rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
             self._check_rows(rows)
             family, prior = self._make_family(rows), self._weight_prior()
             background = self._background(rows, family) if self.background else None
@@ -145,7 +147,7 @@ class BaseMixture(
                     fitted, result = climb.from_params(*self._warm_start(family))
                 else:
                     fitted, result = climb.best(given, family)
-                labels, shares = fitted.labels_and_shares(rows, self._posterior())
+                labels, shares = self._labelled(fitted, X, rows)
                 self._publish(
                     fitted,
                     labels_=labels,
@@ -256,9 +258,10 @@ class BaseMixture(
 
     def _look_over(self, fitted: FittedMixture) -> None:
         """Warn of a fit that is not what a user wants."""
+        if self.temperature <= 1 or self.background:
+            return
         largest = fitted.weights.max()
-        alike = self.probabilities_.mean() - largest < _ALIKE * (1 - largest)
-        if self.temperature > 1 and alike and not self.background:
+        if float(self.probabilities_.mean()) - largest < _ALIKE * (1 - largest):
             warn(
                 f"temperature={self.temperature} makes the shares of all rows nearly the same, so "
                 "that components have become alike. Take a lower one: 1 suits any number of "
@@ -398,6 +401,10 @@ class BaseMixture(
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         refuse_texts(X)
+        if is_lazy(X):
+            from ._dask import validated
+
+            return validated(self, X, reset=reset)
         with np.errstate(over="ignore", invalid="ignore"):  # sums of the largest floats
             return validate_data(
                 self,
@@ -411,4 +418,16 @@ class BaseMixture(
     def _make_rows(self, X: Any, weights: Array | None, *, moments: bool = False) -> RowSource:
         columns = moments and self._posterior().temperature > 0
         width = int(self.n_components)
+        if is_lazy(X):
+            from ._dask import make_lazy_rows
+
+            return make_lazy_rows(X, weights, unit=self._unit_rows, width=width, columns=columns)
         return make_rows(X, weights, unit=self._unit_rows, width=width, columns=columns)
+
+    def _labelled(self, fitted: FittedMixture, X: Any, rows: RowSource) -> tuple[Any, Any]:
+        """Return the labels of the fit's rows and the shares of their components."""
+        if is_lazy(X):
+            from ._dask import labels_and_shares
+
+            return labels_and_shares(self, fitted, X)
+        return fitted.labels_and_shares(rows, self._posterior())

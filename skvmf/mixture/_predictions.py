@@ -12,7 +12,7 @@ from .._engine.chunks import Array
 from .._engine.contracts import RowSource
 from .._engine.fitted import FittedMixture
 from .._engine.posterior import FenchelYoungPosterior
-from .._sklearn import check_sample_weight
+from ._chunkwise import checked_row_weights, chunkwise
 
 
 class MixturePredictions:
@@ -21,6 +21,7 @@ class MixturePredictions:
     random_state: Any
     _fitted: FittedMixture
 
+    @chunkwise(dtype=np.int64)
     def predict(self, X: Any) -> Array:
         """Return the most probable component of each row.
 
@@ -37,6 +38,7 @@ class MixturePredictions:
         rows = self._new_rows(X)
         return self._fitted.labels(rows, self._posterior())
 
+    @chunkwise(wide=True, is_sparse=True)
     def responsibilities(self, X: Any) -> sparse.csr_array:
         """Return each component's share of each row, without the zeros.
 
@@ -60,6 +62,7 @@ class MixturePredictions:
         self._fitted.share_densely(rows, self._posterior(), keep)
         return sparse.csr_array(sparse.vstack([parts[start] for start in sorted(parts)]))
 
+    @chunkwise(wide=True)
     def predict_proba(self, X: Any) -> Array:
         """Return each component's share of each row.
 
@@ -84,6 +87,7 @@ class MixturePredictions:
         self._fitted.share_densely(rows, self._posterior(), keep)
         return proba
 
+    @chunkwise()
     def score_samples(self, X: Any) -> Array:
         """Return the log-density of the mixture at each row.
 
@@ -210,12 +214,16 @@ class MixturePredictions:
         """Wrap validated rows for the engine."""
         raise NotImplementedError
 
+    def _largest_shares(self, X: Any) -> Array:
+        """Return the share that each row's most probable component has in it."""
+        return self._fitted.labels_and_shares(self._new_rows(X), self._posterior())[1]
+
     def _new_rows(self, X: Any, sample_weight: Any = None) -> RowSource:
         """Return rows for a fitted mixture."""
         check_is_fitted(self)
         self._validate_params()
         X = self._validated(X, reset=False)
-        return self._make_rows(X, check_sample_weight(sample_weight, X))
+        return self._make_rows(X, checked_row_weights(sample_weight, X))
 
     def _validate_params(self) -> None:
         """Refuse parameters that are out of range, also where they were set after the fit."""

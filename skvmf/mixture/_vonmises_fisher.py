@@ -20,6 +20,7 @@ from ..distributions import vonmises_fisher as vmf
 from ..distributions._arguments import checked_array
 from ._base import BaseMixture
 from ._broad import broad_component
+from ._chunkwise import chunkwise
 from ._initialization import checked_means
 
 # Features up to which concentrations are a component's own, and by how many pseudo-rows a row
@@ -327,6 +328,7 @@ array-like, default='merging'
         background = Background.on_sphere(family.dim) if mixture.background else None
         return mixture._publish_given(FittedMixture(anchored, first, background), given_centres)
 
+    @chunkwise(wide=True)
     def divergence(self, X: Any) -> Array:
         """Return the Bregman divergence of each row to each component mean.
 

@@ -1,0 +1,171 @@
+"""Dask arrays as rows: what is checked of them, and predictions chunk by chunk."""
+
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from .._engine.dask_rows import DaskRows
+from .._engine.fitted import FittedMixture
+from .._engine.soundness import READABLE, read_as
+from .._sklearn import check_sample_weight, validate_data
+
+
+def validated(estimator: Any, X: Any, *, reset: bool) -> da.Array:
+    """Return rows as a Dask array of known chunks, one along the features.
+
+    xarray's arrays and Dask's frames are unwrapped.
+    """
+    names = getattr(X, "columns", None)
+    X = _unwrapped(X)
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: X has shape {X.shape}.")
+    _refuse_unknown(X, "X")
+    n_rows, n_features = X.shape
+    if n_rows == 0 or n_features == 0:
+        raise ValueError(
+            f"Found array with {n_rows} sample(s) and {n_features} feature(s): at least one of "
+            "each is required."
+        )
+    if X.dtype.kind not in "fiub":
+        raise ValueError(f"X should hold numbers, and its meta says {X.dtype}: use X.astype.")
+    probe: Any = np.zeros((1, n_features))
+    if names is not None:
+        import pandas as pd
+
+        probe = pd.DataFrame(probe, columns=list(names))
+    validate_data(estimator, probe, reset=reset)
+    return _in_one_column(estimator, X)
+
+
+def _unwrapped(X: Any) -> da.Array:
+    if isinstance(X, da.Array):
+        return X
+    if hasattr(X, "to_dask_array"):  # a data frame, of any lengths
+        return X.to_dask_array(lengths=True)
+    inner = getattr(X, "data", None)  # xarray's
+    if isinstance(inner, da.Array):
+        return inner
+    raise ValueError(
+        f"X is a Dask collection of the type {type(X).__name__}: give a dask.array of rows."
+    )
+
+
+def _in_one_column(estimator: Any, X: da.Array) -> da.Array:
+    if not sparse.issparse(X._meta):
+        X = X if X.dtype in READABLE else X.astype(np.float64)
+        return X if len(X.chunks[1]) == 1 else X.rechunk({1: -1})
+    if not estimator._accept_sparse:
+        raise TypeError(
+            f"Sparse data was passed, and {type(estimator).__name__} takes dense rows: use "
+            "X.map_blocks(lambda block: block.toarray(), meta=np.empty((0, 0)))."
+        )
+    if len(X.chunks[1]) > 1:
+        raise ValueError(
+            f"X has {len(X.chunks[1])} chunks along the features: sparse rows should have one. "
+            "Build X of blocks of whole rows."
+        )
+    return X
+
+
+def _refuse_unknown(X: da.Array, name: str) -> None:
+    if np.isnan(np.array(X.shape, dtype=float)).any():
+        raise ValueError(
+            f"{name} has chunks of unknown sizes, as from a filter or a data frame: call "
+            f"{name}.compute_chunk_sizes() first."
+        )
+
+
+def checked_weights(sample_weight: Any, X: da.Array) -> da.Array:
+    """Return sample weights as a Dask array of float64 in the chunks of X."""
+    if not hasattr(sample_weight, "__dask_graph__"):
+        weights = check_sample_weight(np.asarray(sample_weight), X)
+        return da.from_array(weights, chunks=(X.chunks[0],))
+    weights = _unwrapped(sample_weight)
+    _refuse_unknown(weights, "sample_weight")
+    if weights.shape != X.shape[:1]:
+        raise ValueError(
+            f"sample_weight.shape == {weights.shape}, expected {X.shape[:1]}: one for each row."
+        )
+    return weights.astype(np.float64).rechunk((X.chunks[0],))
+
+
+def make_lazy_rows(X: da.Array, weights: da.Array | None, **options: Any) -> DaskRows:
+    """Wrap validated rows, and refuse weights that are none."""
+    rows = DaskRows(X, weights, **options)
+    least, largest = rows.weight_range
+    if not np.isfinite([least, largest]).all():
+        raise ValueError("Input sample_weight contains NaN or infinity.")
+    if least < 0:
+        raise ValueError("Negative values in data passed to `sample_weight`.")
+    if largest == 0:
+        raise ValueError("Sample weights are all zero: at least one row must have weight.")
+    return rows
+
+
+def per_row(
+    estimator: Any,
+    method: str,
+    X: Any,
+    dtype: npt.DTypeLike | None = None,
+    wide: bool = False,
+    is_sparse: bool = False,
+) -> da.Array:
+    """Return what a method says of each row, as a lazy array in the chunks of X."""
+    check_is_fitted(estimator)
+    estimator._validate_params()
+    X = validated(estimator, X, reset=False)
+    return _mapped(_lean(estimator, estimator._fitted), method, X, dtype, wide, is_sparse)
+
+
+def labels_and_shares(
+    estimator: Any, fitted: FittedMixture, X: da.Array
+) -> tuple[da.Array, da.Array]:
+    """Return the labels of rows, and the share that each one's component has in it, lazily."""
+    lean = _lean(estimator, fitted)
+    labels = _mapped(lean, "predict", X, np.int64)
+    return labels, _mapped(lean, "_largest_shares", X)
+
+
+def _mapped(
+    lean: Any,
+    method: str,
+    X: da.Array,
+    dtype: npt.DTypeLike | None = None,
+    wide: bool = False,
+    is_sparse: bool = False,
+) -> da.Array:
+    if dtype is None:
+        narrow = not sparse.issparse(X._meta) or X.dtype.char in "fd"
+        dtype = read_as(X.dtype) if narrow else np.float64
+    K = lean.n_components
+    meta: Any = np.empty((0, K) if wide else 0, dtype=dtype)
+    if is_sparse:
+        meta = sparse.csr_array(meta)
+    shape: dict[str, Any] = {"chunks": (X.chunks[0], (K,))}
+    if not wide:
+        shape = {"chunks": (X.chunks[0],), "drop_axis": 1}
+    model = dask.delayed(lean, pure=False, traverse=False, name=None)
+    return X.map_blocks(
+        _of_block, model, method, meta, dtype=dtype, meta=meta, name=None,
+        token=f"skvmf-{method.strip('_').replace('_', '-')}", **shape,
+    )  # fmt: skip
+
+
+def _of_block(block: Any, model: Any, method: str, nothing: Any) -> Any:
+    """Return what a method says of the rows of a chunk; of none, nothing."""
+    return getattr(model, method)(block) if block.shape[0] else nothing
+
+
+def _lean(estimator: Any, fitted: FittedMixture) -> Any:
+    """Return an estimator with a fit and without what only fits need, to be sent to workers."""
+    params = estimator.get_params(deep=False)
+    defaults = {name: None for name in params if name.endswith("_init") and name != "n_init"}
+    lean = type(estimator)(**(params | defaults | {"init_params": "kmeans"}))
+    lean._publish(fitted)
+    lean.n_features_in_ = fitted.family.dim
+    return lean

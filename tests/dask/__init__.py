@@ -1,0 +1,1 @@
+"""Dask arrays: skipped where Dask is missing (pip install 'skvmf[dask]')."""

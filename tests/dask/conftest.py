@@ -1,0 +1,47 @@
+"""A cluster of three processes, and a limit on the time of every test."""
+
+import signal
+import threading
+
+import pytest
+
+SECONDS = 240
+
+
+@pytest.fixture(autouse=True)
+def in_time():
+    """Let no test hang: a cluster that waits for ever fails."""
+    if not hasattr(signal, "SIGALRM"):  # Windows
+        yield
+        return
+
+    def late(number, frame):
+        raise TimeoutError(f"not done in {SECONDS} s; threads: {threading.enumerate()}")
+
+    earlier = signal.signal(signal.SIGALRM, late)
+    signal.alarm(SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, earlier)
+
+
+def start(n_workers):
+    """Start workers of one thread each, which say nothing."""
+    from distributed import LocalCluster
+
+    return LocalCluster(
+        n_workers,
+        threads_per_worker=1,
+        dashboard_address=":0",
+        silence_logs=50,
+        memory_limit=0,
+    )
+
+
+@pytest.fixture(scope="session")
+def client():
+    """Return a client of three workers, which live as long as the tests."""
+    from distributed import Client
+
+    with start(3) as cluster, Client(cluster) as client:
+        yield client

@@ -1,0 +1,204 @@
+"""What cannot work says so, and what is wrong with it; nothing hangs, and an earlier fit stays."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+da = pytest.importorskip("dask.array", reason="needs Dask: pip install 'skvmf[dask]'")
+distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'skvmf[dask]'")
+
+import dask
+
+from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+from skvmf.model_selection import ComponentPath
+
+from .conftest import start
+from .data import bits, blobs, chunked, counts
+
+N = 60_000
+
+
+def mixture(**options):
+    return VonMisesFisherMixture(3, random_state=0, **options)
+
+
+def refused(X, match, error=ValueError, weights=None, kind=mixture):
+    """See that a fit is refused, and that the one before is still there."""
+    found = kind().fit(blobs(500))
+    before = bits(found)
+    with pytest.raises(error, match=match):
+        found.fit(X, sample_weight=weights)
+    assert bits(found) == before
+    found.predict(blobs(5))
+
+
+@pytest.mark.parametrize("on_cluster", [False, True])
+@pytest.mark.parametrize("persisted", [False, True])
+def test_nan_in_a_far_chunk_is_named_with_its_rows(on_cluster, persisted, request):
+    if on_cluster:
+        request.getfixturevalue("client")
+    X = blobs(N)
+    X[51_234, 2] = np.nan
+    lazy = chunked(X, [20_000] * 3)
+    refused(lazy.persist() if persisted else lazy, "contains NaN, in row 51234:")
+
+
+def test_infinity_in_csr_is_named_with_its_rows():
+    X = counts(N)
+    X.data[X.indptr[40_000]] = np.inf
+    row = int(np.searchsorted(X.indptr, X.indptr[40_000], side="right")) - 1
+    with pytest.raises(ValueError, match=f"contains infinity.*in row {row}:"):
+        mixture().fit(chunked(X, [20_000] * 3))
+
+
+def test_unknown_chunks_say_what_to_call():
+    X = da.from_array(blobs(1000), chunks=300)
+    refused(X[X[:, 0] > 0], r"X\.compute_chunk_sizes\(\)")
+    weights = da.ones(1000, chunks=300)
+    refused(X, r"sample_weight\.compute_chunk_sizes\(\)", weights=weights[weights > 0])
+
+
+@pytest.mark.parametrize(
+    ("X", "match"),
+    [
+        (da.zeros((0, 4)), r"0 sample\(s\)"),
+        (da.zeros((10, 0)), r"0 feature\(s\)"),
+        (da.zeros(10), "Expected 2D array"),
+        (da.zeros((10, 4, 2)), "Expected 2D array"),
+        (da.zeros((10, 4), dtype=complex), "complex128"),
+        (da.from_array(np.full((10, 4), "a"), chunks=5), "hold numbers"),
+        (da.zeros((100, 4)), "no direction"),
+        (da.ones((2, 4)), "n_samples = 2"),
+        (da.ones((100, 1)), "at least two features"),
+    ],
+)
+def test_shapes_and_types(X, match):
+    refused(X, match)
+
+
+def lying(block, **meta):
+    """Return an array of two chunks of which the second is another than is said."""
+    good = da.from_array(blobs(500), chunks=500)
+    bad = da.from_delayed(dask.delayed(block), shape=(500, 4), **({"dtype": float} | meta))
+    return da.concatenate([good, bad])
+
+
+@pytest.mark.parametrize("persisted", [False, True])
+@pytest.mark.parametrize(
+    ("block", "match"),
+    [
+        (blobs(500, dtype=np.float32), "float32.*float64"),
+        (blobs(500, d=5), r"\(500, 5\)"),
+        (blobs(400), r"\(400, 4\).*\(500, 4\)"),
+        (counts(500, d=4), "csr_array.*meta"),
+    ],
+)
+def test_a_meta_that_lies(block, match, persisted, client):
+    X = lying(block)
+    refused(X.persist() if persisted else X, match)
+
+
+def test_sparse_blocks_where_none_are_taken():
+    with pytest.raises(TypeError, match="SparseGaussianMixture takes dense rows"):
+        SparseGaussianMixture(2).fit(chunked(counts(100), [50, 50]))
+
+
+def test_sparse_blocks_in_several_columns():
+    parts = [chunked(counts(100), [50, 50]) for _ in range(2)]
+    with pytest.raises(ValueError, match="2 chunks along the features"):
+        mixture().fit(da.concatenate(parts, axis=1))
+
+
+@pytest.mark.parametrize(
+    ("weights", "match"),
+    [
+        (np.ones(N - 1), "sample_weight.shape"),
+        (da.ones(N - 1), "sample_weight.shape"),
+        (-np.ones(N), "Negative"),
+        (da.full(N, -1.0), "Negative"),
+        (np.zeros(N), "all zero|at least one non-zero"),
+        (da.zeros(N), "all zero"),
+        (da.full(N, np.nan), "NaN"),
+        (da.full(N, np.inf), "infinity"),
+    ],
+)
+def test_weights(weights, match):
+    refused(chunked(blobs(N), [20_000] * 3), match, weights=weights)
+
+
+@pytest.mark.filterwarnings("ignore:The weights of the rows sum to")
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_weights_of_any_size(scale):
+    X, weights = blobs(2000), scale * np.random.default_rng(0).random(2000)
+    lazy = mixture().fit(chunked(X, [700, 1300]), sample_weight=da.from_array(weights))
+    assert bits(lazy) == bits(mixture().fit(X, sample_weight=weights))
+
+
+def test_extreme_rows():
+    X = blobs(2000) * np.resize([1e-300, 1.0, 1e300], 2000)[:, None]
+    assert bits(mixture().fit(chunked(X, [700, 1300]))) == bits(mixture().fit(X))
+    with pytest.raises(ValueError, match="squares overflow"):
+        SparseGaussianMixture(2).fit(chunked(X, [700, 1300]))
+
+
+def test_features_of_another_number():
+    fitted = mixture().fit(blobs(500))
+    with pytest.raises(ValueError, match="has 5 features, but .* is expecting 4"):
+        fitted.predict(da.zeros((10, 5)))
+
+
+def test_not_fitted():
+    with pytest.raises(ValueError, match="not fitted"):
+        mixture().predict(da.zeros((10, 5)))
+
+
+def test_what_needs_rows_in_memory_says_so():
+    with pytest.raises(TypeError, match="needs an array in memory"):
+        ComponentPath(mixture(), max_components=4).fit(da.from_array(blobs(500), chunks=100))
+
+
+def test_a_client_that_is_closed():
+    with start(1) as cluster:
+        with distributed.Client(cluster):
+            X = chunked(blobs(1000), [500, 500]).persist()
+            distributed.wait(X)
+        refused(X, "client that is closed", RuntimeError)
+
+
+def test_workers_that_die_of_what_they_read(client):
+    """A chunk that kills whoever reads it, as one that does not fit into memory does."""
+    config = {"distributed.scheduler.allowed-failures": 1}
+    import os
+
+    def deadly(block, block_info=None):
+        if block_info[0]["chunk-location"][0] == 1:
+            os._exit(1)
+        return block
+
+    with dask.config.set(config), start(2) as cluster, distributed.Client(cluster):
+        X = chunked(blobs(1000), [500, 500]).map_blocks(deadly, dtype=float, meta=np.empty((0, 0)))
+        refused(X, "too little memory", RuntimeError)
+
+
+def test_an_interrupt_leaves_the_earlier_fit(client, monkeypatch):
+    from skvmf._engine.dask_rows import DaskRows
+
+    original, folds = DaskRows.fold, []
+
+    def fold(self, function):
+        folds.append(function)
+        if len(folds) == 3:
+            raise KeyboardInterrupt
+        return original(self, function)
+
+    monkeypatch.setattr(DaskRows, "fold", fold)
+    refused(chunked(blobs(N), [20_000] * 3).persist(), None, KeyboardInterrupt)
+    assert len(folds) == 3
+
+
+def test_not_canonical_csr_is_summed():
+    X = counts(400)
+    twice = sparse.csr_array(
+        (np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape
+    )
+    assert bits(mixture().fit(chunked(twice, [100, 300]))) == bits(mixture().fit(X))

@@ -1,0 +1,138 @@
+"""A whole fit has the same bits, whoever reads the rows, in whatever chunks."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+pytest.importorskip("distributed", reason="needs Dask: pip install 'skvmf[dask]'")
+
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+from skvmf._engine.dask_rows import DaskRows
+
+from .conftest import start
+from .data import bits, blobs, chunked, counts, lengths_of
+
+N = 70_000
+CASES = {
+    "vmf": (VonMisesFisherMixture, {}, blobs, np.float64),
+    "vmf float32 sparse": (VonMisesFisherMixture, {"entmax_alpha": 1.5}, blobs, np.float32),
+    "vmf int8 hard": (VonMisesFisherMixture, {"temperature": 0}, blobs, np.int8),
+    "vmf csr": (VonMisesFisherMixture, {}, counts, np.float64),
+    "vmf csr float32": (VonMisesFisherMixture, {"init_params": "kmeans"}, counts, np.float32),
+    "vmf from rows": (VonMisesFisherMixture, {"init_params": "random_from_data"}, blobs,
+                      np.float32),
+    "full": (SparseGaussianMixture, {"covariance_type": "full"}, blobs, np.float64),
+    "diag": (SparseGaussianMixture, {"covariance_type": "diag"}, blobs, np.float32),
+    "background": (SparseGaussianMixture, {"background": True, "covariance_type": "diag"}, blobs,
+                   np.float64),
+    "at random": (SparseGaussianMixture, {"init_params": "random"}, blobs, np.float64),
+    "student": (StudentTMixture, {"covariance_type": "diag"}, blobs, np.float64),
+    "relative": (RelativeGMM, {"clearance": 0.01}, blobs, np.float64),
+}  # fmt: skip
+pytestmark = pytest.mark.filterwarnings("ignore:.*did not reach tol")
+
+
+class Case:
+    """An estimator, its rows and the fit of them in memory."""
+
+    def __init__(self, name, weighted):
+        self.kind, self.options, rows, dtype = CASES[name]
+        self.X = rows(N, dtype=dtype)
+        self.weights = np.random.default_rng(1).random(N) if weighted else None
+        self.local = self.fit(self.X, self.weights)
+
+    def fit(self, X, weights):
+        mixture = self.kind(3, max_iter=4, tol=0, random_state=0, **self.options)
+        return mixture.fit(X, sample_weight=weights)
+
+    def assert_same(self, mixture):
+        assert bits(mixture) == bits(self.local)
+        np.testing.assert_array_equal(mixture.labels_, self.local.labels_)
+        np.testing.assert_allclose(
+            mixture.probabilities_, self.local.probabilities_, rtol=1e-4, atol=1e-6
+        )
+
+
+@pytest.fixture(scope="module")
+def case():
+    """Return cases, each made once."""
+    made = {}
+
+    def case(name, weighted):
+        if (name, weighted) not in made:
+            made[name, weighted] = Case(name, weighted)
+        return made[name, weighted]
+
+    return case
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 4])
+@pytest.mark.parametrize("name", ["vmf", "vmf csr float32", "full", "diag"])
+def test_threads(name, n_threads, case):
+    mine = case(name, True)
+    with threadpool_limits(n_threads, user_api="blas"):
+        assert bits(mine.fit(mine.X, mine.weights)) == bits(mine.local)
+
+
+@pytest.mark.parametrize(
+    ("kind", "weighted"),
+    [("aligned", False), ("ragged", False), ("ragged", True), ("single rows", True)],
+)
+@pytest.mark.parametrize("name", CASES)
+def test_chunks(name, kind, weighted, case):
+    """By Dask's threads, and with weights in other chunks."""
+    mine = case(name, weighted)
+    X = chunked(mine.X, lengths_of(kind, N))
+    weights = None
+    if weighted:
+        import dask.array as da
+
+        weights = da.from_array(mine.weights, chunks=9999)
+    mine.assert_same(mine.fit(X, weights))
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3])
+@pytest.mark.parametrize("name", ["vmf", "vmf csr float32", "full", "diag"])
+def test_workers_that_hold_the_rows(name, n_workers, case, client):
+    mine = case(name, True)
+    names = list(client.scheduler_info()["workers"])[:n_workers]
+    X = client.persist(chunked(mine.X, lengths_of("ragged", N)), workers=names)
+    mine.assert_same(mine.fit(X, mine.weights))
+
+
+@pytest.mark.parametrize("kind", ["aligned", "ragged", "single rows"])
+@pytest.mark.parametrize("name", ["vmf float32 sparse", "vmf csr"])
+def test_workers_that_make_the_rows_each_time(name, kind, case, client):
+    mine = case(name, False)
+    mine.assert_same(mine.fit(chunked(mine.X, lengths_of(kind, N)), None))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("persisted", [True, False])
+def test_a_killed_worker_changes_no_bit(persisted, case, monkeypatch):
+    """One process is killed in each of four iterations, another each time."""
+    from distributed import Client
+
+    mine, folds = case("vmf", True), []
+    original = DaskRows.fold
+
+    def fold(self, function):
+        folds.append(function)
+        name = getattr(getattr(function, "func", None), "__name__", "")
+        if name == "expect" and len(killed) < 4:
+            pids = client.run(os.getpid, on_error="ignore")
+            pid = sorted(pids.values())[len(killed) % len(pids)]
+            killed.append(pid)
+            os.kill(pid, signal.SIGKILL)
+        return original(self, function)
+
+    killed = []
+    monkeypatch.setattr(DaskRows, "fold", fold)
+    with start(2) as cluster, Client(cluster) as client:
+        X = chunked(mine.X, lengths_of("ragged", N))
+        mixture = mine.fit(client.persist(X) if persisted else X, mine.weights)
+        mine.assert_same(mixture)
+    assert len(killed) == 4

@@ -1,0 +1,117 @@
+"""Predictions of Dask arrays: lazy, in the chunks of the rows, of the right type and meta."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+da = pytest.importorskip("dask.array", reason="needs Dask: pip install 'skvmf[dask]'")
+
+import pickle
+
+from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+
+from .data import blobs, chunked, counts
+
+METHODS = ["predict", "predict_proba", "score_samples", "responsibilities", "divergence"]
+LENGTHS = [700, 0, 1, 1299]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("rows", "dtype", "read"),
+    [(blobs, np.float64, np.float64), (blobs, np.float32, np.float32),
+     (blobs, np.int8, np.float32), (counts, np.float32, np.float32)],
+)  # fmt: skip
+def test_predictions_are_lazy_and_right(method, rows, dtype, read):
+    X = rows(2000, dtype=dtype)
+    mixture = VonMisesFisherMixture(3, random_state=0).fit(X)
+    expected = getattr(mixture, method)(X)
+    lazy = getattr(mixture, method)(chunked(X, LENGTHS))
+    assert isinstance(lazy, da.Array)
+    assert lazy.shape == expected.shape
+    assert lazy.chunks[0] == tuple(LENGTHS)
+    assert lazy.dtype == expected.dtype == (np.int64 if method == "predict" else read)
+    assert type(lazy._meta) is type(expected)
+    found = lazy.compute(scheduler="synchronous")
+    assert type(found) is type(expected) and found.dtype == expected.dtype
+    if method == "responsibilities":
+        found, expected = found.toarray(), expected.toarray()
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [VonMisesFisherMixture, SparseGaussianMixture])
+def test_sums_are_made_where_the_rows_are(kind):
+    X, weights = blobs(70_000), np.random.default_rng(0).random(70_000)
+    mixture = kind(3, random_state=0).fit(X[:1000])
+    lazy = chunked(X, [30_000, 40_000])
+    assert mixture.score(lazy) == mixture.score(X)
+    assert mixture.score(lazy, sample_weight=weights) == mixture.score(X, sample_weight=weights)
+    assert mixture.aic(lazy) == mixture.aic(X)
+    assert mixture.bic(lazy) == mixture.bic(X)
+
+
+def test_labels_of_a_fit_are_lazy():
+    X = blobs(5000)
+    lazy = chunked(X, [2000, 3000])
+    mixture = VonMisesFisherMixture(3, random_state=0).fit(lazy)
+    assert isinstance(mixture.labels_, da.Array)
+    assert mixture.labels_.chunks == ((2000, 3000),) == mixture.probabilities_.chunks
+    np.testing.assert_array_equal(mixture.fit_predict(lazy), mixture.predict(X))
+    again = pickle.loads(pickle.dumps(mixture))
+    assert not hasattr(again, "labels_")
+    np.testing.assert_array_equal(again.predict(X), mixture.predict(X))
+
+
+def test_weights_of_labels_do_not_travel():
+    """A first partition is of no use for predictions, and as long as the rows."""
+    X = blobs(5000)
+    labels = np.arange(5000) % 3
+    lazy = chunked(X, [2000, 3000])
+    mixture = VonMisesFisherMixture(3, init_params=labels, random_state=0).fit(lazy)
+    alone = VonMisesFisherMixture(3, init_params=labels, random_state=0).fit(X)
+    np.testing.assert_array_equal(mixture.labels_, alone.labels_)
+    assert len(pickle.dumps(mixture.predict(lazy).__dask_graph__())) < X.nbytes + labels.nbytes
+
+
+def test_several_column_chunks_are_joined():
+    X = blobs(5000)
+    lazy = da.from_array(X, chunks=(2000, 1))
+    alone = VonMisesFisherMixture(3, random_state=0).fit(X)
+    mixture = VonMisesFisherMixture(3, random_state=0).fit(lazy)
+    np.testing.assert_array_equal(mixture.means_, alone.means_)
+    np.testing.assert_array_equal(mixture.predict(lazy), alone.labels_)
+
+
+def test_xarray_is_unwrapped():
+    xarray = pytest.importorskip("xarray", reason="needs xarray")
+    X = blobs(3000)
+    array = xarray.DataArray(da.from_array(X, chunks=1000), dims=["row", "feature"])
+    mixture = VonMisesFisherMixture(3, random_state=0).fit(array)
+    alone = VonMisesFisherMixture(3, random_state=0).fit(X)
+    np.testing.assert_array_equal(mixture.means_, alone.means_)
+    assert isinstance(mixture.predict(array), da.Array)
+
+
+def test_frames_are_unwrapped_with_their_names():
+    pd = pytest.importorskip("pandas", reason="needs pandas")
+    dd = pytest.importorskip("dask.dataframe", reason="needs dask[dataframe]")
+    X = pd.DataFrame(blobs(3000), columns=list("abcd"))
+    frame = dd.from_pandas(X, npartitions=3)
+    mixture = VonMisesFisherMixture(3, random_state=0).fit(frame)
+    alone = VonMisesFisherMixture(3, random_state=0).fit(X)
+    np.testing.assert_array_equal(mixture.means_, alone.means_)
+    assert mixture.feature_names_in_.tolist() == list("abcd")
+    np.testing.assert_array_equal(mixture.predict(frame), alone.labels_)
+
+
+def test_import_skvmf_imports_no_dask():
+    code = "import sys, skvmf; sys.exit('dask' in sys.modules or 'distributed' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
+
+
+def test_sparse_metas_are_csr():
+    lazy = chunked(counts(100), [50, 50])
+    assert sparse.issparse(lazy._meta)  # what the tests above rely on
