@@ -34,7 +34,8 @@ OnIteration = Callable[[int, list[float], Any], bool]
 class EMResult:
     """Where the loop stopped: `bounds[i]` is the lower bound of the parameters after i steps.
 
-    `stopped` says that the watcher asked for it.
+    `stopped` says that the watcher asked for it, and `stats` are the statistics under the
+    parameters.
     """
 
     params: Any
@@ -42,6 +43,7 @@ class EMResult:
     n_iter: int
     converged: bool
     stopped: bool = False
+    stats: Any = None
 
 
 def ignore(n_iter: int, bounds: list[float], params: Any) -> bool:
@@ -72,7 +74,7 @@ def run_em(
             stop = on_iteration(n_iter, bounds, params)
             converged = comparable and abs(bounds[-1] - bounds[-2]) <= tol
             if converged or stop or n_iter == max_iter:
-                return EMResult(params, bounds, n_iter, converged, bool(stop))
+                return EMResult(params, bounds, n_iter, converged, bool(stop), stats)
             before, params = params, model.maximize(stats, params)
             comparable = model.comparable(before, params)
     raise ValueError(f"max_iter must be >= 0, got {max_iter}.")

@@ -1,24 +1,26 @@
 """Fitted attributes: what predictions are made of, read-only, and as arrays in a pickle."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .._engine.background import Background
 from .._engine.fitted import FittedMixture
-from .._engine.statistics import Params
+from .._engine.statistics import Params, Statistics
 from .._version import stamp, unstamp
 
 
 class FittedAttributes:
     """Keeps the attributes that follow from a fit's parameters in step with them.
 
-    `_family_class` and `_components_class` are what a pickle's arrays become again, and
-    `_parameter_attributes` the names that only a fit or `from_parameters` may set.
+    `_family_class` and `_components_class` are what a pickle's arrays become again,
+    `_parameter_attributes` the names that only a fit or `from_parameters` may set, and
+    `_of_whole_fits` those that say how a fit on all rows went.
     """
 
     _fitted: FittedMixture
+    _memory: Statistics | None
     _family_class: ClassVar[type]
     _components_class: ClassVar[type]
     _parameter_attributes: ClassVar[frozenset[str]] = frozenset(
@@ -31,13 +33,22 @@ class FittedAttributes:
         }
     )
 
+    _of_whole_fits: ClassVar[frozenset[str]] = frozenset(
+        {"n_iter_", "converged_", "lower_bound_", "lower_bounds_"}
+    )
+
     def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
         raise NotImplementedError
 
-    def _publish(self, fitted: FittedMixture, **others: Any) -> None:
-        """Set the fit and all its attributes, in one step."""
+    def _publish(
+        self, fitted: FittedMixture, memory: Statistics | None = None, **others: Any
+    ) -> None:
+        """Set the fit, what is remembered of its rows, and all its attributes, in one step."""
         own = {name: _read_only(value) for name, value in self._attributes(fitted).items()}
-        published = vars(self) | own | others | {"_fitted": fitted}
+        own["weight_seen_"] = 0.0 if memory is None else float(memory.total)
+        if memory is not None:
+            memory = replace(memory, spare=None)
+        published = vars(self) | own | others | {"_fitted": fitted, "_memory": memory}
         object.__setattr__(self, "__dict__", published)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -54,7 +65,7 @@ class FittedAttributes:
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
-        fitted = state.pop("_fitted", None)
+        fitted, memory = state.pop("_fitted", None), state.pop("_memory", None)
         if fitted is not None:
             kept = {k: v for k, v in state.items() if k not in self._parameter_attributes}
             # Labels of a Dask array are its graph, or a cluster's, and stay with it.
@@ -67,6 +78,7 @@ class FittedAttributes:
                 "reseeded": params.reseeded,
                 "on_floor": params.on_floor,
                 "background": None if background is None else _as_dict(background),
+                "memory": None if memory is None else _as_dict(memory),
             }
         return stamp(state)
 
@@ -80,7 +92,9 @@ class FittedAttributes:
             params = Params(fit["weights"], components, fit["reseeded"], fit["on_floor"])
             background = fit["background"]
             background = None if background is None else Background(**background)
-            self._publish(FittedMixture(family, params, background))
+            memory = fit.get("memory")
+            memory = None if memory is None else Statistics(**memory)
+            self._publish(FittedMixture(family, params, background), memory)
 
 
 def _as_dict(part: Any) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What every mixture estimator has in common: the scikit-learn contract, and no algorithm."""
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -22,7 +23,7 @@ from .._engine.progress import Progress
 from .._engine.rows import make_rows
 from .._engine.seeding import Seeding
 from .._engine.soundness import READABLE
-from .._engine.statistics import Params
+from .._engine.statistics import Params, Statistics
 from .._engine.threads import workers
 from .._engine.updates import MapWeights
 from .._publish import all_or_nothing
@@ -48,6 +49,7 @@ from ._initialization import (
     checked_weights,
     checked_weights_beside,
 )
+from ._stream import Batch
 from ._vectors import VectorPredictions
 
 _ROWS_A_COMPONENT = 100  # in the sample that a start is made on
@@ -95,6 +97,7 @@ class BaseMixture(
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "random_state": ["random_state"],
         "warm_start": ["boolean"],
+        "learning_decay": [Interval(Real, 0, 1, closed="right")],
         "verbose": ["verbose"],
         "verbose_interval": [Interval(Integral, 1, None, closed="left")],
     }
@@ -148,10 +151,13 @@ class BaseMixture(
                 else:
                     fitted, result = climb.best(given, family)
                 labels, shares = self._labelled(fitted, X, rows)
+                found = replace(fitted, params=result.params)
                 self._publish(
                     fitted,
+                    self._in_order(found, result.stats)[1],
                     labels_=labels,
                     probabilities_=shares,
+                    n_steps_=0,
                     **self._result_attributes(result, recorder),
                 )
         self._look_over(fitted)
@@ -162,6 +168,62 @@ class BaseMixture(
                 "iterations. Increase max_iter or tol, or check for degenerate data.",
                 ConvergenceWarning,
             )
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Take one step on a batch of a stream: online EM [1]_.
+
+        Statistics of what was seen fade as batches come, so that the mixture follows a stream
+        and converges where that stays the same; `learning_decay` says how fast. The first
+        call starts on its batch, as `fit` does; after `fit` or `from_parameters` the first
+        call goes on from there.
+
+        Batches should be drawn at random, of 25 rows or more for each component. Rows that
+        come sorted, such as by class, ruin any online method: shuffle them, or use `fit`. A
+        prior below 1 counts from when twice the rows that it takes have been seen
+        (`flat_start`).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The batch. The first one, and the first after `from_parameters`, needs as many rows
+            as there are components; later ones may have any number.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights; a weight counts like that many repetitions of its row.
+
+        Returns
+        -------
+        self : object
+            The mixture after the step. `labels_` and `probabilities_` are those of the batch.
+
+        Raises
+        ------
+        ValueError
+            If the batch or a parameter cannot be used; the mixture is then as it was before.
+
+        References
+        ----------
+        .. [1] Cappé and Moulines, "On-line expectation-maximization algorithm for latent data
+           models", Journal of the Royal Statistical Society B 71, 2009.
+        """
+        with all_or_nothing(self), workers() as crew, crew:
+            memory, goes_on = getattr(self, "_memory", None), hasattr(self, "_fitted")
+            X = self._validated(X, reset=not goes_on)
+            self._check_data(X)
+            rows = self._make_rows(X, check_sample_weight(sample_weight, X), moments=True)
+            if memory is None:
+                self._check_rows(rows)
+            batch = Batch(self, rows, memory)
+            fitted = self._fitted if goes_on else batch.begin()
+            fitted, memory = self._in_order(*batch.step(fitted))
+            labels, shares = fitted.labels_and_shares(rows, self._posterior())
+            n_steps = getattr(self, "n_steps_", 0) + 1
+            for name in self._of_whole_fits & set(vars(self)):
+                delattr(self, name)
+            self._publish(fitted, memory, labels_=labels, probabilities_=shares, n_steps_=n_steps)
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
@@ -221,14 +283,14 @@ class BaseMixture(
         names = getattr(given, "columns", None)
         if names is not None and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=object)
-        self._publish(self._finished(fitted), n_iter_=0, converged_=False)
+        self._publish(self._finished(fitted), n_iter_=0, converged_=False, n_steps_=0)
         return self
 
     # What a subclass names.
 
     @abstractmethod
-    def _make_family(self, rows: RowSource) -> Family:
-        """Return the family for a fit on rows."""
+    def _make_family(self, rows: RowSource, seen_before: float = 0.0) -> Family:
+        """Return the family for a fit on rows, after rows of so much weight."""
 
     def _background(self, rows: RowSource, family: Any) -> Background:
         """Return the background of a fit on rows."""
@@ -271,7 +333,17 @@ class BaseMixture(
 
     def _finished(self, fitted: FittedMixture) -> FittedMixture:
         """Return the fit as it is published."""
-        return fitted
+        return self._in_order(fitted, None)[0]
+
+    def _in_order(
+        self, fitted: FittedMixture, memory: Statistics | None
+    ) -> tuple[FittedMixture, Statistics | None]:
+        """Return a fit and its statistics with components in the order that is published."""
+        return fitted, memory
+
+    def _adopted(self, family: Any, components: Any) -> Any:
+        """Return components of another fit as they may be today."""
+        return components
 
     def _recorder(self, progress: Progress) -> Any:
         """Return what is told of every stage of a fit."""
@@ -344,8 +416,10 @@ class BaseMixture(
                 f"warm_start: the fitted mixture has {fitted.n_components} components, "
                 f"n_components is {self.n_components}. Set warm_start=False to start afresh."
             )
-        weights, components = fitted.weights_with(bool(self.background)), fitted.params.components
-        return fitted.family.refreshed(family), Params.first(weights, components).pruned()
+        family = fitted.family.refreshed(family)
+        components = self._adopted(family, fitted.params.components)
+        weights = fitted.weights_with(bool(self.background))
+        return family, Params.first(weights, components).pruned()
 
     def _initialization(
         self, rows: RowSource, family: Any, background: Background | None

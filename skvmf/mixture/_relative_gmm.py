@@ -20,7 +20,7 @@ from .._engine.mixture import MixtureModel
 from .._engine.priors import ModifiedDirichlet
 from .._engine.progress import Progress
 from .._engine.relative import GradientStep, RelativeECM, RelativeEM
-from .._engine.statistics import Params
+from .._engine.statistics import Params, Statistics
 from .._engine.updates import ClosedForm, FixedWeights, MapWeights
 from .._sklearn import Interval, StrOptions
 from ._gaussian import BaseGaussianMixture
@@ -118,6 +118,10 @@ array-like, default='merging'
         Seed of the starts and of `sample`.
     warm_start : bool, default=False
         Whether `fit` goes on from the last fit.
+    learning_decay : float, default=0.7
+        How fast `partial_fit` forgets: a batch that is the share w of the weight seen so far
+        has the share w ** learning_decay in what is remembered. 1 remembers all rows alike,
+        less follows a stream that changes; the fit converges above 0.5.
     verbose : int, default=0
         1 prints starts and iterations, 2 also time and bound.
     verbose_interval : int, default=10
@@ -162,6 +166,10 @@ array-like, default='merging'
     probabilities_ : ndarray of shape (n_samples,)
         The share that this component has in the row, the largest of its responsibilities; 0
         where the label is -1.
+    n_steps_ : int
+        Calls of `partial_fit`, since `fit` where that came before.
+    weight_seen_ : float
+        Weight of the rows that `fit` and `partial_fit` after it have seen.
     n_active_components_ : int
         Components with positive weight.
     effective_n_components_ : float
@@ -207,6 +215,7 @@ array-like, default='merging'
     """
 
     _parameter_attributes = BaseGaussianMixture._parameter_attributes | {"differences_"}
+    _of_whole_fits = BaseGaussianMixture._of_whole_fits | {"path_"}
     _parameter_constraints = BaseGaussianMixture._parameter_constraints | {
         "coordinates": [StrOptions({"relative", "absolute"})],
         "solver": [StrOptions({"ecm", "em", "gradient"})],
@@ -246,6 +255,7 @@ array-like, default='merging'
         max_iter: int = 100,
         random_state: Any = None,
         warm_start: bool = False,
+        learning_decay: float = 0.7,
         verbose: int = 0,
         verbose_interval: int = 10,
     ) -> None:
@@ -275,6 +285,7 @@ array-like, default='merging'
         self.max_iter = max_iter
         self.random_state = random_state
         self.warm_start = warm_start
+        self.learning_decay = learning_decay
         self.verbose = verbose
         self.verbose_interval = verbose_interval
 
@@ -338,8 +349,8 @@ array-like, default='merging'
         squared = self.solver == "gradient"
         return RelativeCoordinates(int(self.ordering_feature), float(self.clearance), squared)
 
-    def _make_family(self, rows: RowSource) -> Gaussian:
-        family: Gaussian = super()._make_family(rows)
+    def _make_family(self, rows: RowSource, seen_before: float = 0.0) -> Gaussian:
+        family: Gaussian = super()._make_family(rows, seen_before)
         return replace(family, fixed="covariances" not in self.free_parameters)
 
     def _model(self, family: Family, weight_prior: ModifiedDirichlet) -> MixtureModel:
@@ -417,17 +428,19 @@ array-like, default='merging'
 
     # What a fit leaves.
 
-    def _finished(self, fitted: FittedMixture) -> FittedMixture:
-        """Return the fit with its components in ascending order of the ordering feature."""
+    def _in_order(
+        self, fitted: FittedMixture, memory: Statistics | None
+    ) -> tuple[FittedMixture, Statistics | None]:
+        """Return both with components in ascending order of the ordering feature."""
         components = fitted.params.components
         self._check_ordering_feature(components.means.shape[1])
         order = self._order(components.means)
         if (np.diff(order) > 0).all():
-            return fitted
+            return fitted, memory
         covariances = self._covariance_type.select(components.covariances, order)
         ordered = fitted.family.components(components.means[order], covariances)
         params = fitted.params
-        return replace(
+        fitted = replace(
             fitted,
             params=Params(
                 _reordered(params.weights, order),
@@ -435,6 +448,17 @@ array-like, default='merging'
                 _reordered(params.reseeded, order),
                 _reordered(params.on_floor, order),
             ),
+        )
+        return fitted, None if memory is None else self._memory_in_order(memory, order)
+
+    def _memory_in_order(self, memory: Statistics, order: Array) -> Statistics:
+        assert memory.origins is not None
+        first, second = memory.moments
+        return replace(
+            memory,
+            counts=_reordered(memory.counts, order),
+            moments=(first[order], self._covariance_type.select(second, order)),
+            origins=memory.origins[order],
         )
 
     def _recorder(self, progress: Progress) -> Any:

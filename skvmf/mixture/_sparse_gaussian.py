@@ -78,6 +78,10 @@ array-like, default='merging'
         Seed of the starts and of `sample`.
     warm_start : bool, default=False
         Whether `fit` goes on from the last fit.
+    learning_decay : float, default=0.7
+        How fast `partial_fit` forgets: a batch that is the share w of the weight seen so far
+        has the share w ** learning_decay in what is remembered. 1 remembers all rows alike,
+        less follows a stream that changes; the fit converges above 0.5.
     verbose : int, default=0
         1 prints starts and iterations, 2 also time and bound.
     verbose_interval : int, default=10
@@ -118,6 +122,10 @@ array-like, default='merging'
     probabilities_ : ndarray of shape (n_samples,)
         The share that this component has in the row, the largest of its responsibilities; 0
         where the label is -1.
+    n_steps_ : int
+        Calls of `partial_fit`, since `fit` where that came before.
+    weight_seen_ : float
+        Weight of the rows that `fit` and `partial_fit` after it have seen.
     n_active_components_ : int
         Components with positive weight.
     effective_n_components_ : float
@@ -186,6 +194,7 @@ array-like, default='merging'
         max_iter: int = 100,
         random_state: Any = None,
         warm_start: bool = False,
+        learning_decay: float = 0.7,
         verbose: int = 0,
         verbose_interval: int = 10,
     ) -> None:
@@ -208,6 +217,7 @@ array-like, default='merging'
         self.max_iter = max_iter
         self.random_state = random_state
         self.warm_start = warm_start
+        self.learning_decay = learning_decay
         self.verbose = verbose
         self.verbose_interval = verbose_interval
 

@@ -1,6 +1,5 @@
 """StudentTMixture: Gaussian-like components whose tails are heavy."""
 
-from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
 
@@ -10,7 +9,6 @@ from numpy.typing import ArrayLike
 from .._engine.chunks import Array
 from .._engine.fitted import FittedMixture
 from .._engine.seedings import BallSeeding
-from .._engine.statistics import Params
 from .._engine.student_t import FIRST, KNOWN, StudentT, StudentTComponents
 from .._sklearn import StrOptions
 from ..distributions._arguments import checked_array
@@ -92,6 +90,10 @@ array-like, default='merging'
         Seed of the starts and of `sample`.
     warm_start : bool, default=False
         Whether `fit` goes on from the last fit.
+    learning_decay : float, default=0.7
+        How fast `partial_fit` forgets: a batch that is the share w of the weight seen so far
+        has the share w ** learning_decay in what is remembered. 1 remembers all rows alike,
+        less follows a stream that changes; the fit converges above 0.5.
     verbose : int, default=0
         1 prints starts and iterations, 2 also time and bound.
     verbose_interval : int, default=10
@@ -132,6 +134,10 @@ array-like, default='merging'
     probabilities_ : ndarray of shape (n_samples,)
         The share that this component has in the row, the largest of its responsibilities; 0
         where the label is -1.
+    n_steps_ : int
+        Calls of `partial_fit`, since `fit` where that came before.
+    weight_seen_ : float
+        Weight of the rows that `fit` and `partial_fit` after it have seen.
     n_active_components_ : int
         Components with positive weight.
     effective_n_components_ : float
@@ -219,6 +225,7 @@ array-like, default='merging'
         max_iter: int = 100,
         random_state: Any = None,
         warm_start: bool = False,
+        learning_decay: float = 0.7,
         verbose: int = 0,
         verbose_interval: int = 10,
     ) -> None:
@@ -242,6 +249,7 @@ array-like, default='merging'
         self.max_iter = max_iter
         self.random_state = random_state
         self.warm_start = warm_start
+        self.learning_decay = learning_decay
         self.verbose = verbose
         self.verbose_interval = verbose_interval
 
@@ -346,10 +354,10 @@ array-like, default='merging'
         refuse_singular(self._family(d).components(origin, matrices), name)
         return matrices
 
-    def _warm_start(self, family: Any) -> tuple[Any, Params]:
-        """Return what a fit goes on from, with tails as they may be today."""
-        family, params = super()._warm_start(family)
-        return family, replace(params, components=family.adopted(params.components))
+    def _adopted(self, family: Any, components: Any) -> Any:
+        """Return components with tails as they may be today."""
+        adopted: StudentTComponents = family.adopted(components)
+        return adopted
 
     def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
         components = fitted.params.components

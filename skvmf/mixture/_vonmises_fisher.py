@@ -105,6 +105,10 @@ array-like, default='merging'
         Seed of the starts and of `sample`.
     warm_start : bool, default=False
         Whether `fit` goes on from the last fit.
+    learning_decay : float, default=0.7
+        How fast `partial_fit` forgets: a batch that is the share w of the weight seen so far
+        has the share w ** learning_decay in what is remembered. 1 remembers all rows alike,
+        less follows a stream that changes; the fit converges above 0.5.
     verbose : int, default=0
         1 prints starts and iterations, 2 also time and bound.
     verbose_interval : int, default=10
@@ -138,6 +142,10 @@ array-like, default='merging'
     probabilities_ : ndarray of shape (n_samples,)
         The share that this component has in the row, the largest of its responsibilities; 0
         where the label is -1.
+    n_steps_ : int
+        Calls of `partial_fit`, since `fit` where that came before.
+    weight_seen_ : float
+        Weight of the rows that `fit` and `partial_fit` after it have seen.
     n_active_components_ : int
         Components with positive weight.
     effective_n_components_ : float
@@ -219,6 +227,7 @@ array-like, default='merging'
         max_iter: int = 100,
         random_state: Any = None,
         warm_start: bool = False,
+        learning_decay: float = 0.7,
         verbose: int = 0,
         verbose_interval: int = 10,
     ) -> None:
@@ -241,6 +250,7 @@ array-like, default='merging'
         self.max_iter = max_iter
         self.random_state = random_state
         self.warm_start = warm_start
+        self.learning_decay = learning_decay
         self.verbose = verbose
         self.verbose_interval = verbose_interval
 
@@ -370,21 +380,21 @@ array-like, default='merging'
         tags.input_tags.sparse = True
         return tags
 
-    def _make_family(self, rows: RowSource) -> VonMisesFisher:
+    def _make_family(self, rows: RowSource, seen_before: float = 0.0) -> VonMisesFisher:
         return VonMisesFisher(
             rows.n_features,
             tied=self.concentration_type == "tied",
             method=self.negentropy,
-            prior_strength=self._pseudo_rows(rows),
+            prior_strength=self._pseudo_rows(rows, seen_before + rows.total_weight),
         )
 
-    def _pseudo_rows(self, rows: RowSource) -> float:
-        """Return how many pseudo-rows the prior on a concentration has."""
+    def _pseudo_rows(self, rows: RowSource, total_weight: float) -> float:
+        """Return how many pseudo-rows the prior on a concentration has beside so much weight."""
         n_each = 1.0 if self.concentration_prior is None else float(self.concentration_prior)
         n_pseudo = n_each * self.n_components
-        if rows.total_weight < n_pseudo and rows.n_rows >= n_pseudo:
+        if total_weight < n_pseudo and rows.n_rows >= n_pseudo:
             warn(
-                f"The weights of the rows sum to {rows.total_weight:.3g}, less than the "
+                f"The weights of the rows sum to {total_weight:.3g}, less than the "
                 f"{n_pseudo:.3g} pseudo-rows of concentration_prior, which then decides the "
                 "concentrations. A weight counts rows: let them sum to about n_samples, or "
                 "lower concentration_prior.",
@@ -392,7 +402,7 @@ array-like, default='merging'
             )
         if self.concentration_prior is None:
             pooling = _POOLING * max(rows.n_features - _OWN_FEATURES, 0)
-            n_each += pooling * rows.total_weight / self.n_components
+            n_each += pooling * total_weight / self.n_components
         return n_each
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
