@@ -321,6 +321,30 @@ def warm_starts_go_on(subject):
         assert mixture.lower_bound_ >= bound - bound_slack(mixture, subject.X, bound)
 
 
+def streams_go_on(subject):
+    """Batches of any size, from a start of their own or after the fit."""
+    X, weights, other = subject.X, subject.weights, subject.all_rows[1]
+    cut = len(subject.dense) // 2
+    for mixture in (subject.new(), pickle.loads(pickle.dumps(subject.mixture))):
+        begun = hasattr(mixture, "_fitted")
+        refusing(mixture.partial_fit, X, sample_weight=weights)
+        seen = mixture.weight_seen_
+        for batch in (X[:cut], X[:1], other):
+            before = public(mixture)
+            try:
+                refusing(mixture.partial_fit, batch)
+            except Refused:
+                assert_same(before, public(mixture))
+            assert seen <= mixture.weight_seen_
+            seen = mixture.weight_seen_
+        assert_finite(public(mixture))
+        assert begun or mixture.n_steps_ <= 4
+        total = mixture.weights_.sum() + mixture.background_weight_
+        np.testing.assert_allclose(total, 1, rtol=1e-9)
+        again = pickle.loads(pickle.dumps(mixture))
+        assert_same(public(mixture), public(again))
+
+
 PROMISES = [
     finite_in_finite_out,
     shares_are_probabilities,
@@ -338,5 +362,6 @@ PROMISES = [
     weights_are_repetitions,
     samples_are_rows,
     warm_starts_go_on,
+    streams_go_on,
     a_refused_fit_changes_nothing,  # last: it fits again
 ]

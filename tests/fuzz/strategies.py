@@ -54,6 +54,7 @@ COMMON = {
     "max_iter": st.sampled_from([10, 0, 1, 2, 40]),
     "random_state": SEEDS,
     "warm_start": st.booleans(),
+    "learning_decay": st.sampled_from([0.7, 1.0, 0.5, 1e-300]),
     **SILENT,
 }
 COVARIANCES = {

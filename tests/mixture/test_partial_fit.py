@@ -1,0 +1,355 @@
+"""What a mixture makes of a stream, batch by batch."""
+
+import copy
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import InvalidParameterError
+from threadpoolctl import threadpool_limits
+
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+from skvmf.datasets import make_vonmises_fisher_blobs
+
+MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM, StudentTMixture]
+PLANE = MIXTURES[1:]
+COVARIANCES = ["full", "tied", "diag", "spherical"]
+FLAT = {"weight_concentration_prior": 1.0}
+PLAIN = {VonMisesFisherMixture: {"concentration_prior": 0.0}}  # no prior on components
+rng = np.random.default_rng(0)
+CENTRES = np.array([[0.0, 7.0, 0.0], [5.0, 0.0, 0.0], [9.0, 9.0, 3.0]])
+LABELS = rng.integers(3, size=600)
+X = CENTRES[LABELS] + rng.normal(size=(600, 3))
+
+
+def stream(mixture, rows=X, size=100, weights=None):
+    """Take one pass over the rows."""
+    for start in range(0, rows.shape[0], size):
+        batch = slice(start, start + size)
+        mixture.partial_fit(rows[batch], sample_weight=None if weights is None else weights[batch])
+    return mixture
+
+
+def parameters(mixture):
+    """Return the fitted parameters, one after the other."""
+    names = "weights_", "means_", "covariances_", "scale_matrices_", "concentrations_"
+    return [getattr(mixture, name) for name in names if name in vars(mixture)]
+
+
+def assert_same_bits(first, second):
+    for one, other in zip(parameters(first), parameters(second), strict=True):
+        assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("cls", [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM])
+def test_without_forgetting_one_component_is_that_of_all_rows(cls):
+    options = {"learning_decay": 1.0, "n_components": 1} | FLAT | PLAIN.get(cls, {})
+    online = stream(cls(**options, random_state=0))
+    for one, other in zip(parameters(online), parameters(cls(**options).fit(X)), strict=True):
+        assert_allclose(one, other, rtol=1e-9)
+
+
+@pytest.mark.parametrize("start", [{}, {"init_params": "kmeans", "n_init": 4}])
+@pytest.mark.parametrize("cls", MIXTURES)
+def test_the_first_step_is_one_of_em(cls, start):
+    options = {"random_state": 0} | FLAT | start | PLAIN.get(cls, {})
+    begun = cls(3, max_iter=0, **options).fit(X)
+    by_em = copy.deepcopy(begun).set_params(warm_start=True, max_iter=1, tol=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        by_em.fit(X)
+    online = stream(cls(3, **options), size=600)
+    for one, other in zip(parameters(online), parameters(by_em), strict=True):
+        assert_allclose(one, other, rtol=1e-7)
+
+
+@pytest.mark.parametrize("cls", MIXTURES)
+def test_a_stream_is_nearly_as_good_as_a_fit(cls):
+    """Six batches of one step each; the optimum for these rows is found by a fit."""
+    online = stream(cls(3, random_state=0, **FLAT))
+    assert online.score(X) > cls(3, random_state=0, **FLAT).fit(X).score(X) - 0.1
+
+
+@pytest.mark.parametrize("cls", MIXTURES)
+def test_a_fit_of_the_same_rows_stays(cls):
+    options = FLAT | PLAIN.get(cls, {})
+    if cls is StudentTMixture:
+        options = options | {"degrees_of_freedom": 5.0}  # estimates creep up to a Gaussian's
+    mixture = cls(3, random_state=0, tol=1e-11, max_iter=1000, **options).fit(X)
+    before = parameters(mixture)
+    mixture.partial_fit(X)
+    for one, other in zip(parameters(mixture), before, strict=True):
+        assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+    assert (mixture.n_steps_, mixture.weight_seen_) == (1, 1200.0)
+
+
+@pytest.mark.parametrize("cls", MIXTURES)
+def test_after_a_fit_a_batch_counts_by_its_share(cls):
+    """The statistics of the fit are there: one row far away does not take the mixture over."""
+    mixture = cls(3, random_state=0, **FLAT).fit(X)
+    before = mixture.means_
+    mixture.partial_fit(X[:1])
+    gain = (1 / 601) ** 0.7
+    moved = np.abs(mixture.weights_ - cls(3, random_state=0, **FLAT).fit(X).weights_).max()
+    assert 0 < moved <= 1.01 * gain
+    assert_allclose(mixture.means_, before, atol=0.5)
+
+
+@pytest.mark.parametrize("covariance_type", COVARIANCES)
+@pytest.mark.parametrize("cls", PLANE)
+def test_an_offset_does_not_matter(cls, covariance_type):
+    here = stream(cls(3, covariance_type=covariance_type, random_state=0))
+    there = stream(cls(3, covariance_type=covariance_type, random_state=0), X + 1e6)
+    shape = "scale_matrices_" if cls is StudentTMixture else "covariances_"
+    assert_allclose(there.means_ - 1e6, here.means_, rtol=1e-4, atol=1e-4)
+    assert_allclose(getattr(there, shape), getattr(here, shape), rtol=1e-4, atol=1e-4)
+    assert_allclose(there.weights_, here.weights_, rtol=1e-4)
+
+
+def test_concentrated_directions_keep_their_digits():
+    """Components beyond a concentration of 4e5 are summed by chords, about directions that move."""
+    means = np.eye(2, 3)
+    rows, _ = make_vonmises_fisher_blobs(
+        1000, 3, centers=means, concentration=1e8, shuffle=True, random_state=0
+    )
+    online = stream(VonMisesFisherMixture(2, learning_decay=1.0, random_state=0), rows)
+    fitted = VonMisesFisherMixture(2, random_state=0).fit(rows)
+    assert_allclose(online.concentrations_, fitted.concentrations_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("cls", MIXTURES)
+def test_what_is_said_is_of_the_batch(cls):
+    mixture = cls(3, random_state=0).partial_fit(X[:100]).partial_fit(X[100:250])
+    batch = X[100:250]
+    assert (mixture.n_steps_, mixture.weight_seen_) == (2, 250.0)
+    assert_array_equal(mixture.labels_, mixture.predict(batch))
+    assert_allclose(mixture.probabilities_, mixture.predict_proba(batch).max(axis=1))
+    assert not {"n_iter_", "converged_", "lower_bound_", "lower_bounds_"} & set(vars(mixture))
+
+
+def test_what_is_said_of_a_whole_fit_goes_and_comes_back():
+    mixture = RelativeGMM(2, random_state=0, store_path=True).fit(X)
+    mixture.partial_fit(X)
+    of_fits = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_", "path_"}
+    assert not of_fits & set(vars(mixture))
+    again, fresh = mixture.fit(X), RelativeGMM(2, random_state=0, store_path=True).fit(X)
+    assert of_fits < set(vars(again))
+    assert (again.n_steps_, again.weight_seen_) == (0, 600.0)
+    assert_same_bits(again, fresh)
+
+
+@pytest.mark.parametrize("cls", MIXTURES)
+def test_weights_are_repetitions(cls):
+    counts = np.random.default_rng(1).integers(1, 4, size=len(X))
+    start = {"means_init": CENTRES} | FLAT
+    weighted, repeated = cls(3, **start), cls(3, **start)
+    for batch in (slice(0, 200), slice(200, 400), slice(400, 600)):
+        weighted.partial_fit(X[batch], sample_weight=counts[batch])
+        repeated.partial_fit(np.repeat(X[batch], counts[batch], axis=0))
+    assert weighted.weight_seen_ == repeated.weight_seen_ == counts.sum()
+    for one, other in zip(parameters(weighted), parameters(repeated), strict=True):
+        assert_allclose(one, other, rtol=1e-6, atol=1e-9)
+
+
+def test_sparse_rows_are_dense_ones():
+    rows = np.where(np.abs(X) > 1, X, 0)
+    dense = stream(VonMisesFisherMixture(3, means_init=CENTRES), rows)
+    csr = stream(VonMisesFisherMixture(3, means_init=CENTRES), sparse.csr_array(rows))
+    for one, other in zip(parameters(dense), parameters(csr), strict=True):
+        assert_allclose(one, other, rtol=1e-9)
+
+
+@pytest.mark.parametrize("cls", MIXTURES)
+def test_threads_do_not_matter(cls):
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads):
+            found.append(stream(cls(3, random_state=0), np.tile(X, (20, 1)), size=6000))
+    assert_same_bits(*found)
+
+
+@pytest.mark.parametrize("cls", MIXTURES)
+def test_pickles_go_on_with_the_same_bits(cls):
+    mixture = cls(3, random_state=0).partial_fit(X[:300])
+    again = pickle.loads(pickle.dumps(mixture))
+    assert (again.n_steps_, again.weight_seen_) == (1, 300.0)
+    assert_same_bits(mixture.partial_fit(X[300:]), again.partial_fit(X[300:]))
+    fitted = cls(3, random_state=0).fit(X)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert_same_bits(fitted.partial_fit(X[300:]), again.partial_fit(X[300:]))
+
+
+def test_a_clone_has_seen_nothing():
+    mixture = SparseGaussianMixture(3, random_state=0).partial_fit(X[:300])
+    fresh = clone(mixture).partial_fit(X[:300])
+    assert (fresh.n_steps_, fresh.weight_seen_) == (1, 300.0)
+    assert_same_bits(fresh, mixture)
+
+
+@pytest.mark.parametrize("cls", MIXTURES)
+def test_the_first_batch_has_a_row_for_each_component(cls):
+    mixture = cls(3, random_state=0)
+    with pytest.raises(ValueError, match="n_samples >= n_components"):
+        mixture.partial_fit(X[:2])
+    assert "_fitted" not in vars(mixture)
+    mixture.partial_fit(X[:50]).partial_fit(X[50:51])
+    assert (mixture.n_steps_, mixture.weight_seen_) == (2, 51.0)
+
+
+def test_given_parameters_are_a_start_that_has_seen_nothing():
+    given = [0.2, 0.3, 0.5], CENTRES, np.ones(3)
+    options = {"covariance_type": "spherical"} | FLAT
+    mixture = SparseGaussianMixture.from_parameters(*given, **options)
+    assert (mixture.n_steps_, mixture.weight_seen_) == (0, 0.0)
+    with pytest.raises(ValueError, match="n_samples >= n_components"):
+        mixture.partial_fit(X[:2])
+    mixture.partial_fit(X)
+    em = SparseGaussianMixture.from_parameters(*given, **options, warm_start=True, max_iter=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        em.fit(X)
+    assert_same_bits(mixture, em)
+
+
+@pytest.mark.parametrize("cls", MIXTURES)
+def test_a_refused_batch_leaves_the_mixture_as_it_was(cls):
+    mixture = cls(3, random_state=0).partial_fit(X[:300])
+    before = pickle.dumps(mixture)
+    broken = X[:5].copy()
+    broken[2, 1] = np.nan
+    for rows, weights, reason in [
+        (broken, None, "NaN"),
+        (X[:5, :2], None, "features"),
+        (X[:5], -np.ones(5), "[Nn]egative"),
+        (X[:5], np.ones(4), "sample_weight"),
+        (X[:0], None, "minimum of 1"),
+    ]:
+        with pytest.raises(ValueError, match=reason):
+            mixture.partial_fit(rows, sample_weight=weights)
+        assert pickle.dumps(mixture) == before
+
+
+def test_a_failure_in_the_middle_of_a_step_leaves_the_mixture_as_it_was(monkeypatch):
+    mixture = SparseGaussianMixture(3, random_state=0).fit(X)
+    before = pickle.dumps(mixture)
+
+    def fail(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SparseGaussianMixture, "_in_order", fail)
+    with pytest.raises(KeyboardInterrupt):
+        mixture.partial_fit(X)
+    assert pickle.dumps(mixture) == before
+
+
+@pytest.mark.parametrize("changed", [{"n_components": 4}, {"background": True}])
+@pytest.mark.parametrize("cls", MIXTURES)
+def test_changes_that_a_stream_cannot_follow_are_refused(cls, changed):
+    mixture = cls(3, random_state=0).partial_fit(X).set_params(**changed)
+    with pytest.raises(ValueError, match=f"partial_fit goes on with {next(iter(changed))}"):
+        mixture.partial_fit(X)
+
+
+def test_another_covariance_type_is_refused():
+    mixture = SparseGaussianMixture(3, random_state=0).partial_fit(X)
+    with pytest.raises(ValueError, match="covariance_type='full', not 'diag'"):
+        mixture.set_params(covariance_type="diag").partial_fit(X)
+
+
+@pytest.mark.parametrize("decay", [0, -0.5, 1.1, "slow"])
+def test_decays_have_a_range(decay):
+    with pytest.raises(InvalidParameterError, match="learning_decay"):
+        VonMisesFisherMixture(learning_decay=decay).partial_fit(X)
+
+
+def test_zero_rows_teach_nothing():
+    mixture = VonMisesFisherMixture(3, random_state=0)
+    with pytest.raises(ValueError, match="zero row has no direction"):
+        mixture.partial_fit(np.zeros((5, 3)))
+    mixture.partial_fit(X)
+    before = parameters(mixture)
+    mixture.partial_fit(np.zeros((2, 3)))
+    for one, other in zip(parameters(mixture), before, strict=True):
+        assert_array_equal(one, other)
+    assert (mixture.n_steps_, mixture.weight_seen_) == (2, 600.0)
+    assert_array_equal(mixture.labels_, np.argmax(mixture.weights_))
+
+
+def test_a_prior_below_one_waits_for_rows():
+    """Twelve components for three clusters; the prior takes 31 rows from each."""
+    options = {"weight_concentration_prior": -30.0, "covariance_type": "spherical"}
+    mixture = SparseGaussianMixture(12, random_state=0, **options)
+    rows = np.tile(X, (5, 1)) + np.random.default_rng(1).normal(scale=0.5, size=(3000, 3))
+    n_active = []
+    for start in range(0, len(rows), 60):
+        mixture.partial_fit(rows[start : start + 60])
+        flat = start + 60 < 2 * 12 * 31
+        n_active.append(mixture.n_active_components_)
+        assert not flat or n_active[-1] == 12
+    assert 3 <= n_active[-1] < 12
+    assert mixture.score(rows) > SparseGaussianMixture(1, covariance_type="spherical").fit(
+        rows
+    ).score(rows)
+    at_once = stream(
+        SparseGaussianMixture(12, random_state=0, flat_start=False, **options), rows, 60
+    )
+    assert at_once.n_active_components_ < 3
+
+
+def test_a_prior_of_each_component_waits_for_the_sum():
+    prior = np.array([1.0, 2.0, -99.0])
+    options = {"weight_concentration_prior": prior, "means_init": CENTRES}
+    held, flat = SparseGaussianMixture(3, **options), SparseGaussianMixture(3, **options)
+    flat.set_params(**FLAT)
+    assert_same_bits(held.partial_fit(X[:199]), flat.partial_fit(X[:199]))
+    held.partial_fit(X[199:201])
+    flat.partial_fit(X[199:201])
+    assert held.weights_[2] < flat.weights_[2]
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+def test_means_stay_in_order(coordinates):
+    """Components cross along the stream, and what is remembered stays with its component."""
+    noise = np.random.default_rng(2).normal(size=(40, 50, 2))
+    first, second = np.array([0.0, -20.0]), np.array([3.0, 20.0])
+    options = {"covariance_type": "spherical", "means_init": [first, second]} | FLAT
+    ordered = RelativeGMM(2, coordinates=coordinates, **options)
+    free = SparseGaussianMixture(2, **options)
+    for i in range(20):
+        moved = [first + [0.4 * i, 0], second]
+        rows = np.vstack([moved[k] + noise[2 * i + k] for k in range(2)])
+        ordered.partial_fit(rows)
+        free.partial_fit(rows)
+        assert ordered.means_[0, 0] <= ordered.means_[1, 0]
+    if coordinates == "absolute":
+        assert free.means_[0, 0] > free.means_[1, 0]
+        assert_allclose(ordered.means_, free.means_[::-1], rtol=1e-9)
+        assert_allclose(ordered.covariances_, free.covariances_[::-1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("cls", MIXTURES)
+def test_a_background_learns_too(cls):
+    others = np.random.default_rng(3).uniform(-30, 30, size=(60, 3))
+    rows = np.random.default_rng(4).permutation(np.vstack([X, others]))
+    mixture = stream(cls(3, background=True, random_state=0, **FLAT), rows, 110)
+    assert 0.01 < mixture.background_weight_ < 0.4
+    assert_allclose(mixture.weights_.sum() + mixture.background_weight_, 1)
+    if cls is not VonMisesFisherMixture:  # where any direction is near some component
+        assert_array_equal(mixture.background_bounds_, stream(mixture, rows).background_bounds_)
+
+
+def test_a_low_decay_follows_a_stream_that_moves():
+    noise = np.random.default_rng(5).normal(size=(60, 80, 2))
+    last = {}
+    for decay in (0.3, 1.0):
+        mixture = SparseGaussianMixture(1, learning_decay=decay)
+        for i in range(60):
+            mixture.partial_fit(noise[i] + [0.2 * i, 0])
+        last[decay] = mixture.means_[0, 0]
+    assert abs(last[0.3] - 0.2 * 59) < 1
+    assert_allclose(last[1.0], 0.1 * 59, atol=0.2)  # the mean of all
