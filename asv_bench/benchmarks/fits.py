@@ -181,6 +181,39 @@ class GaussianFits:
         return truth.lower_bound_ - self.make().fit(self.X).lower_bound_
 
 
+class StreamPass:
+    """One pass of `partial_fit` over embeddings in random order, beside MiniBatchKMeans."""
+
+    params = (list(DIRECTIONS)[:1], ["VonMisesFisherMixture", "MiniBatchKMeans"])
+    param_names = ["rows", "estimator"]
+    timeout = 300
+    number = repeat = 1
+    warmup_time = 0
+    batch = 4096
+
+    def setup(self, rows, estimator):
+        self.X, self.labels = directions(rows)
+        K = DIRECTIONS[rows][2]
+        if estimator == "MiniBatchKMeans":
+            self.make = lambda: MiniBatchKMeans(K, n_init=1, random_state=0)
+        else:
+            self.make = lambda: VonMisesFisherMixture(K, random_state=0)
+            self.make().set_params(n_components=2).partial_fit(self.X[:100])  # compile
+
+    def one_pass(self):
+        """Return the estimator after all batches."""
+        estimator = self.make()
+        for start in range(0, len(self.X), self.batch):
+            estimator.partial_fit(self.X[start : start + self.batch])
+        return estimator
+
+    def time_pass(self, rows, estimator):
+        self.one_pass()
+
+    def track_adjusted_rand_score(self, rows, estimator):
+        return adjusted_rand_score(self.labels, self.one_pass().predict(self.X))
+
+
 def skip_if_missing(estimator):
     """Tell asv that there is nothing to measure where faiss is not installed."""
     if estimator == "faiss":
