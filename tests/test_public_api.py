@@ -57,6 +57,7 @@ MIXTURE_PARAMETERS = {
     "random_state": None,
     "warm_start": False,
     "learning_decay": 0.7,
+    "checkpoint": None,
     "verbose": 0,
     "verbose_interval": 10,
 }

@@ -1,6 +1,6 @@
 """The loop: climb a model's lower bound on rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -46,6 +46,19 @@ class EMResult:
     stats: Any = None
 
 
+@dataclass(frozen=True)
+class Reached:
+    """How far a run has come: enough for another to go on from, with the same bits.
+
+    `bounds` ends with that of `params`; `comparable` says whether the step to them leaves the
+    last two comparable.
+    """
+
+    params: Any
+    bounds: Sequence[float] = ()
+    comparable: bool = False
+
+
 def ignore(n_iter: int, bounds: list[float], params: Any) -> bool:
     """Watch nothing and never stop."""
     return False
@@ -59,18 +72,23 @@ def run_em(
     max_iter: int,
     tol: float,
     on_iteration: OnIteration = ignore,
+    keep: Callable[[Reached], None] | None = None,
 ) -> EMResult:
-    """Climb the model's lower bound on rows, starting from params.
+    """Climb the model's lower bound on rows, starting from params or from what a run reached.
 
     Stops after `max_iter` steps, when a step changes the bound by at most `tol`, or when
-    ``on_iteration(n_iter, bounds, params)`` returns True.
+    ``on_iteration(n_iter, bounds, params)`` returns True. Before each of its calls ``keep`` is
+    told what was reached.
     """
-    bounds: list[float] = []
-    comparable = False
+    begun = params if isinstance(params, Reached) else Reached(params)
+    params, comparable = begun.params, begun.comparable
+    bounds = list(begun.bounds[:-1])  # the last is found again
     with workers() as crew, crew:
-        for n_iter in range(max_iter + 1):
+        for n_iter in range(len(bounds), max_iter + 1):
             stats = rows.fold(partial(model.expect, params))
             bounds.append(model.lower_bound(stats, params))
+            if keep is not None:
+                keep(Reached(params, bounds, comparable))
             stop = on_iteration(n_iter, bounds, params)
             converged = comparable and abs(bounds[-1] - bounds[-2]) <= tol
             if converged or stop or n_iter == max_iter:

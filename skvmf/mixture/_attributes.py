@@ -72,13 +72,13 @@ class FittedAttributes:
             state = {k: v for k, v in kept.items() if not hasattr(v, "__dask_graph__")}
             params, background = fitted.params, fitted.background
             state["_fit"] = {
-                "family": _as_dict(fitted.family),
-                "components": _as_dict(params.components),
+                "family": as_dict(fitted.family),
+                "components": as_dict(params.components),
                 "weights": params.weights,
                 "reseeded": params.reseeded,
                 "on_floor": params.on_floor,
-                "background": None if background is None else _as_dict(background),
-                "memory": None if memory is None else _as_dict(memory),
+                "background": None if background is None else as_dict(background),
+                "memory": None if memory is None else as_dict(memory),
             }
         return stamp(state)
 
@@ -97,7 +97,7 @@ class FittedAttributes:
             self._publish(FittedMixture(family, params, background), memory)
 
 
-def _as_dict(part: Any) -> dict[str, Any]:
+def as_dict(part: Any) -> dict[str, Any]:
     """Return a dataclass's fields; unlike `asdict`, without copies."""
     return {field.name: getattr(part, field.name) for field in fields(part)}
 

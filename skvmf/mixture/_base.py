@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -39,6 +40,7 @@ from .._sklearn import (
 from .._warnings import warn
 from ..distributions._arguments import checked_array
 from ._attributes import FittedAttributes
+from ._checkpoint import Checkpoint
 from ._chunkwise import checked_row_weights, is_lazy
 from ._climb import Climb
 from ._hints import ArgumentHints, refuse_texts
@@ -73,7 +75,10 @@ class BaseMixture(
     `_fitted` is the fit, and `_attributes` derives the public attributes from it.
     """
 
-    background = False  # of estimators whose constructors do not have it
+    # Of estimators whose constructors do not have them.
+    background: bool = False
+    learning_decay: float = 0.7
+    checkpoint: str | PathLike[str] | None = None
     _accept_sparse = False
     _unit_rows = False
 
@@ -98,6 +103,7 @@ class BaseMixture(
         "random_state": ["random_state"],
         "warm_start": ["boolean"],
         "learning_decay": [Interval(Real, 0, 1, closed="right")],
+        "checkpoint": [str, PathLike, None],
         "verbose": ["verbose"],
         "verbose_interval": [Interval(Integral, 1, None, closed="left")],
     }
@@ -145,7 +151,8 @@ class BaseMixture(
             given = None if warm else self._initialization(rows, family, background)
             with Progress(self, data, 3 * self.n_init) as progress:
                 recorder = self._recorder(progress)
-                climb = Climb(self, rows, prior, recorder, background)
+                checkpoint = Checkpoint(self, rows, self._fitted.params if warm else None)
+                climb = Climb(self, rows, prior, recorder, background, checkpoint)
                 if given is None:
                     fitted, result = climb.from_params(*self._warm_start(family))
                 else:
@@ -289,8 +296,12 @@ class BaseMixture(
     # What a subclass names.
 
     @abstractmethod
-    def _make_family(self, rows: RowSource, seen_before: float = 0.0) -> Family:
-        """Return the family for a fit on rows, after rows of so much weight."""
+    def _make_family(self, rows: RowSource) -> Family:
+        """Return the family for a fit on rows."""
+
+    def _family_after(self, rows: RowSource, seen_before: float) -> Family:
+        """Return the family for a batch that comes after rows of so much weight."""
+        return self._make_family(rows)
 
     def _background(self, rows: RowSource, family: Any) -> Background:
         """Return the background of a fit on rows."""

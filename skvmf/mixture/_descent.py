@@ -225,6 +225,8 @@ def refined(mixture: BaseMixture, fitted: FittedMixture, X: Any, sample_weight: 
     """Return a mixture that goes on from a fit, one of a descent, until it has converged."""
     K = len(fitted.family.centres(fitted.params.components))
     best: BaseMixture = clone(mixture).set_params(n_components=K, warm_start=True)
+    if best.checkpoint is not None:  # which is that of the first fit
+        best.set_params(checkpoint=None)
     best._publish(fitted)
     _take_features(best, mixture)
     best.fit(X, sample_weight=sample_weight)

@@ -74,7 +74,7 @@ class BaseEllipticalMixture(BaseMixture):
     def _family(self, n_features: int, scale: float = 1.0) -> Any:
         """Return the family that the parameters name; `scale` is the rows' mean variance."""
 
-    def _make_family(self, rows: RowSource, seen_before: float = 0.0) -> Any:
+    def _make_family(self, rows: RowSource) -> Any:
         return self._family(rows.n_features, rows.mean_variance() or 1.0)
 
     def _family_of_any_data(self) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -122,6 +123,10 @@ array-like, default='merging'
         How fast `partial_fit` forgets: a batch that is the share w of the weight seen so far
         has the share w ** learning_decay in what is remembered. 1 remembers all rows alike,
         less follows a stream that changes; the fit converges above 0.5.
+    checkpoint : str or path-like, default=None
+        A file in which `fit` keeps how far it is. Where it exists, `fit` goes on from there, with
+        the bits of a fit that was never interrupted; other data, parameters or versions are
+        refused.
     verbose : int, default=0
         1 prints starts and iterations, 2 also time and bound.
     verbose_interval : int, default=10
@@ -256,6 +261,7 @@ array-like, default='merging'
         random_state: Any = None,
         warm_start: bool = False,
         learning_decay: float = 0.7,
+        checkpoint: str | PathLike[str] | None = None,
         verbose: int = 0,
         verbose_interval: int = 10,
     ) -> None:
@@ -286,6 +292,7 @@ array-like, default='merging'
         self.random_state = random_state
         self.warm_start = warm_start
         self.learning_decay = learning_decay
+        self.checkpoint = checkpoint
         self.verbose = verbose
         self.verbose_interval = verbose_interval
 
@@ -302,6 +309,11 @@ array-like, default='merging'
             raise ValueError(
                 f"free_parameters should hold 'means' and any others of {_PARAMETERS}, "
                 f"got {self.free_parameters!r}."
+            )
+        if self.store_path and self.checkpoint is not None:
+            raise ValueError(
+                f"checkpoint={str(self.checkpoint)!r} does not hold the means of every iteration, "
+                "which store_path=True asks for: leave out one of them."
             )
         if self.clearance > 0 and self.coordinates == "absolute":
             raise ValueError(
@@ -349,8 +361,8 @@ array-like, default='merging'
         squared = self.solver == "gradient"
         return RelativeCoordinates(int(self.ordering_feature), float(self.clearance), squared)
 
-    def _make_family(self, rows: RowSource, seen_before: float = 0.0) -> Gaussian:
-        family: Gaussian = super()._make_family(rows, seen_before)
+    def _make_family(self, rows: RowSource) -> Gaussian:
+        family: Gaussian = super()._make_family(rows)
         return replace(family, fixed="covariances" not in self.free_parameters)
 
     def _model(self, family: Family, weight_prior: ModifiedDirichlet) -> MixtureModel:

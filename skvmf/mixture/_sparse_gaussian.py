@@ -1,6 +1,7 @@
 """SparseGaussianMixture: a Gaussian mixture that empties what the data does not need."""
 
 from numbers import Real
+from os import PathLike
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -82,6 +83,10 @@ array-like, default='merging'
         How fast `partial_fit` forgets: a batch that is the share w of the weight seen so far
         has the share w ** learning_decay in what is remembered. 1 remembers all rows alike,
         less follows a stream that changes; the fit converges above 0.5.
+    checkpoint : str or path-like, default=None
+        A file in which `fit` keeps how far it is. Where it exists, `fit` goes on from there, with
+        the bits of a fit that was never interrupted; other data, parameters or versions are
+        refused.
     verbose : int, default=0
         1 prints starts and iterations, 2 also time and bound.
     verbose_interval : int, default=10
@@ -195,6 +200,7 @@ array-like, default='merging'
         random_state: Any = None,
         warm_start: bool = False,
         learning_decay: float = 0.7,
+        checkpoint: str | PathLike[str] | None = None,
         verbose: int = 0,
         verbose_interval: int = 10,
     ) -> None:
@@ -218,6 +224,7 @@ array-like, default='merging'
         self.random_state = random_state
         self.warm_start = warm_start
         self.learning_decay = learning_decay
+        self.checkpoint = checkpoint
         self.verbose = verbose
         self.verbose_interval = verbose_interval
 

@@ -11,6 +11,7 @@ from .._engine.online import step
 from .._engine.priors import ModifiedDirichlet
 from .._engine.progress import Progress
 from .._engine.statistics import Statistics
+from ._checkpoint import Checkpoint
 from ._climb import Climb
 
 
@@ -33,17 +34,19 @@ class Batch:
         self._memory = memory
         seen_before = 0.0 if memory is None else memory.total
         self._seen = seen_before + rows.total_weight
-        self._family = estimator._make_family(rows, seen_before)
+        self._family = estimator._family_after(rows, seen_before)
 
     def begin(self) -> FittedMixture:
         """Return the best start on the batch, before any step."""
         estimator, rows, family = self._estimator, self._rows, self._family
         background = estimator._background(rows, family) if estimator.background else None
         given = estimator._initialization(rows, family, background)
-        own = estimator.get_params(deep=False) | {"max_iter": 0, "verbose": 0}
-        still = type(estimator)(**own)
+        own = estimator.get_params(deep=False)
+        changed = {"max_iter": 0, "verbose": 0, "checkpoint": None}
+        still = type(estimator)(**own | {name: changed[name] for name in changed if name in own})
         with Progress(still, {}, 0) as progress:
-            climb = Climb(still, rows, ModifiedDirichlet(), progress, background)
+            flat, nowhere = ModifiedDirichlet(), Checkpoint(still, rows, None)
+            climb = Climb(still, rows, flat, progress, background, nowhere)
             return climb.best(given, family)[0]
 
     def step(self, fitted: FittedMixture) -> tuple[FittedMixture, Statistics | None]:

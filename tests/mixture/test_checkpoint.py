@@ -1,0 +1,358 @@
+"""Fits that are interrupted, and go on from their checkpoints with the same bits."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import InvalidParameterError
+
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+from skvmf.mixture import _checkpoint
+from skvmf.model_selection import ComponentPath
+
+rng = np.random.default_rng(0)
+CENTRES = np.array([[0.0, 3.0, 0.0], [3.0, 0.0, 0.0], [2.0, 2.0, 3.0]])
+X = CENTRES[rng.integers(3, size=300)] + rng.normal(size=(300, 3))
+WEIGHTS = rng.uniform(0.5, 2.0, size=300)
+KMEANS = {"init_params": "kmeans", "n_init": 3}
+
+
+class Killed(BaseException):
+    """What ends a fit in the middle."""
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Write at every iteration, however long that takes."""
+    monkeypatch.setattr(_checkpoint, "_SHARE", 0)
+
+
+def fitted(mixture, rows=X, weights=None):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return mixture.fit(rows, sample_weight=weights)
+
+
+def interrupted(mixture, after, rows=X, weights=None):
+    """Fit, and stop once so many checkpoints were written; return whether it was stopped."""
+    left = after
+
+    def save(path, tree):
+        nonlocal left
+        original(path, tree)
+        left -= 1
+        if left == 0:
+            raise Killed
+
+    original = _checkpoint.save
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_checkpoint, "save", save)
+        try:
+            fitted(mixture, rows, weights)
+        except Killed:
+            return True
+    return False
+
+
+def assert_same_bits(first, second):
+    """All fitted attributes, and what a stream would go on from, are the same."""
+    first, second = vars(first), vars(second)
+    assert set(first) == set(second)
+    for name in first:
+        if name.endswith("_") and not name.startswith("_"):
+            assert_array_equal(first[name], second[name], err_msg=name)
+    for one, other in zip(first["_memory"].moments, second["_memory"].moments, strict=True):
+        assert_array_equal(one, other)
+
+
+CASES = {
+    "directions": (VonMisesFisherMixture, {}),
+    "directions, tied": (VonMisesFisherMixture, {"concentration_type": "tied"}),
+    "directions, k-means": (VonMisesFisherMixture, KMEANS),
+    "directions, background": (VonMisesFisherMixture, {"background": True}),
+    "directions, hard": (VonMisesFisherMixture, {"temperature": 0.0, **KMEANS}),
+    "directions, emptied": (VonMisesFisherMixture, {"weight_concentration_prior": -20.0}),
+    "Gaussians": (SparseGaussianMixture, {"init_params": "random", "n_init": 2}),
+    "Gaussians, tied": (SparseGaussianMixture, {"covariance_type": "tied", **KMEANS}),
+    "Gaussians, diag": (SparseGaussianMixture, {"covariance_type": "diag", "background": True}),
+    "Gaussians, spherical": (
+        SparseGaussianMixture,
+        {"covariance_type": "spherical", "weight_concentration_prior": -20.0, **KMEANS},
+    ),
+    "entmax": (SparseGaussianMixture, {"entmax_alpha": 2.0, **KMEANS}),
+    "in order": (RelativeGMM, {"solver": "em"}),
+    "in no order": (RelativeGMM, {"coordinates": "absolute", **KMEANS}),
+    "by gradients": (RelativeGMM, {"solver": "gradient"}),
+    "heavy tails": (StudentTMixture, KMEANS),
+    "known tails": (StudentTMixture, {"degrees_of_freedom": [3.0, 4.0, 5.0, 6.0]}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_interrupted_fit_ends_with_the_bits_of_one_that_was_not(case, at_once, tmp_path):
+    cls, options = CASES[case]
+    options = {"n_components": 4, "random_state": 0, "max_iter": 12, "tol": 1e-7} | options
+    whole = fitted(cls(**options), weights=WEIGHTS)
+    for after in (1, 5, 14, 30):
+        options["checkpoint"] = tmp_path / f"{after}.npz"
+        if not interrupted(cls(**options), after, weights=WEIGHTS):
+            break
+        assert_same_bits(fitted(cls(**options), weights=WEIGHTS), whole)
+        again = fitted(cls(**options), weights=WEIGHTS)  # and so does one that was done
+        assert_same_bits(again, whole)
+    assert after > 5
+
+
+@pytest.mark.parametrize("kind", ["float32", "csr", "float32 csr"])
+def test_other_rows(kind, at_once, tmp_path):
+    rows = np.where(np.abs(X) > 0.5, X, 0).astype("float32" if "float32" in kind else "float64")
+    rows = sparse.csr_array(rows) if "csr" in kind else rows
+    options = {"n_components": 3, "random_state": 0, "max_iter": 8, "tol": 0}
+    whole = fitted(VonMisesFisherMixture(**options), rows)
+    options["checkpoint"] = str(tmp_path / "fit")
+    assert interrupted(VonMisesFisherMixture(**options), 4, rows)
+    assert_same_bits(fitted(VonMisesFisherMixture(**options), rows), whole)
+
+
+def test_a_fit_killed_again_and_again_gets_there(at_once, tmp_path):
+    options = {"n_components": 4, "random_state": 0, "max_iter": 9, "tol": 0, **KMEANS}
+    whole = fitted(SparseGaussianMixture(**options))
+    options["checkpoint"] = tmp_path / "fit.npz"
+    kills = 0
+    while interrupted(SparseGaussianMixture(**options), 3):  # two iterations further each time
+        kills += 1
+    assert kills > 10
+    assert_same_bits(fitted(SparseGaussianMixture(**options)), whole)
+
+
+def test_steps_are_not_taken_again(at_once, tmp_path):
+    options = {"n_components": 3, "random_state": 0, "max_iter": 20, "tol": 0}
+    options["checkpoint"] = tmp_path / "fit.npz"
+    assert interrupted(VonMisesFisherMixture(**options), 15)
+    steps = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_checkpoint, "save", lambda path, tree: steps.append(tree["bounds"]))
+        fitted(VonMisesFisherMixture(**options))
+    assert [len(bounds) for bounds in steps] == list(range(15, 22))
+
+
+def test_warm_starts_go_on(at_once, tmp_path):
+    first = fitted(VonMisesFisherMixture(3, random_state=0, max_iter=1))
+    options = {"warm_start": True, "max_iter": 10, "tol": 0}
+    whole = fitted(pickle.loads(pickle.dumps(first)).set_params(**options))
+    options["checkpoint"] = tmp_path / "fit.npz"
+    begun = pickle.loads(pickle.dumps(first)).set_params(**options)
+    assert interrupted(begun, 4)
+    assert begun.n_iter_ == 1  # as it was
+    assert_same_bits(fitted(begun), whole)
+    other = fitted(VonMisesFisherMixture(3, random_state=1, max_iter=3)).set_params(**options)
+    with pytest.raises(ValueError, match="the warm start was .* and is"):
+        fitted(other)
+
+
+def test_generators_go_on(at_once, tmp_path):
+    """One that is given is left where a whole fit leaves it; NumPy's own is not touched."""
+    options = {"n_components": 4, "max_iter": 4, "tol": 0, **KMEANS}
+    generator = np.random.RandomState(3)
+    whole = fitted(SparseGaussianMixture(random_state=generator, **options))
+    left = generator.uniform()
+    options["checkpoint"] = tmp_path / "fit.npz"
+    generator = np.random.RandomState(3)
+    assert interrupted(SparseGaussianMixture(random_state=generator, **options), 3)
+    generator = np.random.RandomState(3)
+    assert_same_bits(fitted(SparseGaussianMixture(random_state=generator, **options)), whole)
+    assert generator.uniform() == left
+    with pytest.raises(ValueError, match="random_state was RandomState .* and is RandomState"):
+        fitted(SparseGaussianMixture(random_state=np.random.RandomState(4), **options))
+    options["checkpoint"] = tmp_path / "other.npz"
+    assert interrupted(SparseGaussianMixture(**options), 3)
+    before = np.random.mtrand._rand.get_state()[1]
+    first, second = (fitted(SparseGaussianMixture(**options)) for _ in range(2))
+    assert_same_bits(first, second)
+    assert_array_equal(np.random.mtrand._rand.get_state()[1], before)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"n_components": 4}, "n_components was 3 and is 4"),
+        ({"tol": 0.1, "max_iter": 7}, "max_iter was 5 and is 7; tol was 0 and is 0.1"),
+        ({"random_state": 1}, "random_state was 0 and is 1"),
+        ({"covariance_type": "diag"}, "covariance_type was 'full' and is 'diag'"),
+        ({"means_init": CENTRES + 1}, "means_init was array .* and is array"),
+        ({"weights_init": None}, r"weights_init was array of shape \(3,\) .* and is None"),
+    ],
+)
+def test_other_parameters_are_refused_by_name(changed, message, at_once, tmp_path):
+    path = tmp_path / "fit.npz"
+    options = {"n_components": 3, "random_state": 0, "max_iter": 5, "tol": 0}
+    options |= {"means_init": CENTRES, "weights_init": [0.5, 0.2, 0.3], "checkpoint": path}
+    assert interrupted(SparseGaussianMixture(**options), 2)
+    before = path.read_bytes()
+    changed = options | changed
+    if changed["n_components"] == 4:
+        changed |= {"means_init": None, "weights_init": None}
+    with pytest.raises(ValueError, match=message):
+        fitted(SparseGaussianMixture(**changed))
+    assert path.read_bytes() == before
+    fitted(SparseGaussianMixture(**options, verbose=0, learning_decay=0.5))  # without effect
+
+
+def test_other_estimators_are_refused_by_name(at_once, tmp_path):
+    options = {"random_state": 0, "tol": 0, "max_iter": 3, "checkpoint": tmp_path / "fit.npz"}
+    assert interrupted(SparseGaussianMixture(2, **options), 2)
+    with pytest.raises(ValueError, match="the estimator was SparseGaussianMixture and is Student"):
+        fitted(StudentTMixture(2, **options))
+
+
+def test_other_data_are_refused(at_once, tmp_path):
+    path = tmp_path / "fit.npz"
+    mixture = VonMisesFisherMixture(3, random_state=0, tol=0, max_iter=6, checkpoint=path)
+    before = fitted(VonMisesFisherMixture(3, random_state=0)).means_
+    assert interrupted(mixture, 3)
+    written = path.read_bytes()
+    other = X.copy()
+    other[17, 1] += 1e-3
+    for rows, weights, message in [
+        (X[:200], None, "the number of rows was 300 and is 200"),
+        (X[:, :2], None, "the number of features was 3 and is 2"),
+        (X.astype(np.float32), None, "the dtype was float64 and is float32"),
+        (other, None, "other data: its parameters had the lower bound"),
+        (X, WEIGHTS, "other data: its parameters had the lower bound"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            fitted(mixture, rows, weights)
+        assert path.read_bytes() == written
+    fitted(mixture)
+    assert mixture.means_.shape == before.shape
+
+
+def test_other_versions_are_refused_by_name(at_once, tmp_path, monkeypatch):
+    path = tmp_path / "fit.npz"
+    mixture = VonMisesFisherMixture(3, random_state=0, tol=0, max_iter=6, checkpoint=path)
+    assert interrupted(mixture, 3)
+    written = path.read_bytes()
+    monkeypatch.setattr(np, "__version__", "9.8.7")
+    monkeypatch.setattr(_checkpoint, "__version__", "6.5")
+    with pytest.raises(ValueError, match=r"numpy was .* and is 9\.8\.7; skvmf was .* and is 6\.5"):
+        fitted(mixture)
+    assert path.read_bytes() == written
+
+
+def test_what_is_no_checkpoint_is_refused_and_kept(tmp_path):
+    path = tmp_path / "rows.npz"
+    np.savez(path, X=X)
+    written = path.read_bytes()
+    with pytest.raises(ValueError, match="is no checkpoint, or one that is truncated"):
+        fitted(VonMisesFisherMixture(2, checkpoint=path))
+    assert path.read_bytes() == written
+
+
+def test_a_refused_checkpoint_leaves_the_fit_before(at_once, tmp_path):
+    path = tmp_path / "fit.npz"
+    assert interrupted(VonMisesFisherMixture(3, random_state=0, tol=0, checkpoint=path), 3)
+    mixture = fitted(VonMisesFisherMixture(2, random_state=0))
+    before = mixture.means_
+    with pytest.raises(ValueError, match="another fit"):
+        fitted(mixture.set_params(checkpoint=path))
+    assert mixture.means_ is before
+
+
+def test_folders_that_are_not_there_are_told_before_the_fit(tmp_path):
+    mixture = VonMisesFisherMixture(2, checkpoint=tmp_path / "none" / "fit.npz")
+    with pytest.raises(ValueError, match="none' is no folder that can be written to"):
+        fitted(mixture)
+    with pytest.raises(InvalidParameterError, match="checkpoint"):
+        fitted(VonMisesFisherMixture(2, checkpoint=3))
+
+
+def test_paths_of_means_are_not_held(tmp_path):
+    mixture = RelativeGMM(2, store_path=True, checkpoint=tmp_path / "fit.npz")
+    with pytest.raises(ValueError, match="store_path=True"):
+        fitted(mixture)
+
+
+def test_writes_are_rare(tmp_path, monkeypatch):
+    """After a write 50 times as long passes; a fit that is over soon writes nothing."""
+    now, step, writes = 0.0, 0.25, []
+
+    def save(path, tree):
+        nonlocal now
+        writes.append(now)
+        now += 3.0
+
+    def perf_counter():
+        nonlocal now
+        now += step
+        return now
+
+    monkeypatch.setattr(_checkpoint, "save", save)
+    monkeypatch.setattr(_checkpoint, "perf_counter", perf_counter)
+    options = {"random_state": 0, "tol": 0, "checkpoint": tmp_path / "fit.npz"}
+    fitted(VonMisesFisherMixture(3, max_iter=2, **options))
+    assert not writes
+    step = 10.0
+    fitted(VonMisesFisherMixture(3, max_iter=60, **options))
+    assert len(writes) > 2
+    assert np.diff(writes).min() >= 50 * 3.0
+
+
+def test_a_path_of_numbers_keeps_the_checkpoint_for_its_first_fit(at_once, tmp_path):
+    mixture = VonMisesFisherMixture(random_state=0, checkpoint=tmp_path / "fit.npz")
+    path = ComponentPath(mixture, max_components=4).fit(X)
+    assert (tmp_path / "fit.npz").exists()
+    plain = ComponentPath(VonMisesFisherMixture(random_state=0), max_components=4).fit(X)
+    assert_array_equal(path.best_estimator_.means_, plain.best_estimator_.means_)
+
+
+def test_streams_write_none(at_once, tmp_path):
+    mixture = VonMisesFisherMixture(2, random_state=0, checkpoint=tmp_path / "fit.npz")
+    mixture.partial_fit(X)
+    assert not os.listdir(tmp_path)
+
+
+FIT = """
+import sys, warnings
+import numpy as np
+from skvmf import SparseGaussianMixture
+from skvmf.mixture import _checkpoint
+warnings.simplefilter("ignore")
+_checkpoint._SHARE = 0
+X = np.random.default_rng(0).normal(size=(2000, 3))
+mixture = SparseGaussianMixture(
+    5, init_params="kmeans", n_init=2, random_state=0, tol=0, max_iter=40, verbose=1,
+    verbose_interval=1, weight_concentration_prior=-5.0, checkpoint=sys.argv[1] or None,
+).fit(X)
+print("digest", hash(mixture.means_.tobytes() + mixture.covariances_.tobytes()))
+print("labels", hash(mixture.labels_.tobytes()), mixture.lower_bounds_)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills a process by a signal")
+def test_killed_processes_go_on(tmp_path):
+    environment = os.environ | {"PYTHONHASHSEED": "0"}
+
+    def start(path):
+        command = [sys.executable, "-u", "-c", FIT, str(path)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+
+    with start("") as process:
+        whole = process.stdout.readlines()[-2:]
+    assert whole[0].startswith("digest")
+    path = tmp_path / "fit.npz"
+    for lines in (8, 45, 60):  # of what it prints
+        with start(path) as process:
+            for _ in range(lines):
+                process.stdout.readline()
+            process.send_signal(signal.SIGKILL)
+        assert set(os.listdir(tmp_path)) <= {"fit.npz", "fit.npz.tmp"}
+    with start(path) as process:
+        assert process.stdout.readlines()[-2:] == whole
