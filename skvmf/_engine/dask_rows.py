@@ -145,11 +145,10 @@ class DaskRows(RowSource):
             "X.compute() where they fit into memory."
         )
 
-    def subset(self, indices: Array, weights: Array, width: int) -> RowSource:
+    def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> RowSource:
         """Return some rows with other weights as rows in the client's memory."""
-        own = None if (weights == weights[0]).all() else weights
-        rows = self._taken(indices)
-        return make_rows(rows, own, unit=self._format.unit, width=width, columns=True)
+        rows = make_rows(self._taken(indices), None, unit=self._format.unit, width=width)
+        return rows.subset(np.arange(len(indices)), weights, width, single)
 
     def take(self, indices: Array) -> Array:
         """Return some rows as the family sees them, dense float64."""

@@ -145,6 +145,7 @@ class BaseMixture(
             warm = self._is_warm()
             X = self._validated(X, reset=not warm)
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
+            self._check_values(rows)
             self._check_rows(rows)
             family, prior = self._make_family(rows), self._weight_prior()
             background = self._background(rows, family) if self.background else None
@@ -219,14 +220,14 @@ class BaseMixture(
         with all_or_nothing(self), workers() as crew, crew:
             memory, goes_on = getattr(self, "_memory", None), hasattr(self, "_fitted")
             X = self._validated(X, reset=not goes_on)
-            self._check_data(X)
-            rows = self._make_rows(X, check_sample_weight(sample_weight, X), moments=True)
+            rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
+            self._check_values(rows)
             if memory is None:
                 self._check_rows(rows)
             batch = Batch(self, rows, memory)
             fitted = self._fitted if goes_on else batch.begin()
             fitted, memory = self._in_order(*batch.step(fitted))
-            labels, shares = fitted.labels_and_shares(rows, self._posterior())
+            labels, shares = self._labelled(fitted, X, rows)
             n_steps = getattr(self, "n_steps_", 0) + 1
             for name in self._of_whole_fits & set(vars(self)):
                 delattr(self, name)
@@ -359,6 +360,9 @@ class BaseMixture(
     def _recorder(self, progress: Progress) -> Any:
         """Return what is told of every stage of a fit."""
         return progress
+
+    def _check_values(self, rows: RowSource) -> None:
+        """Refuse rows that hold values out of range."""
 
     def _check_rows(self, rows: RowSource) -> None:
         """Refuse rows that cannot be fitted with the parameters, at any start."""

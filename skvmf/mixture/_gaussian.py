@@ -66,9 +66,8 @@ class BaseEllipticalMixture(BaseMixture):
     def _covariance_type(self) -> CovarianceType:
         return COVARIANCE_TYPES[self.covariance_type]
 
-    def _check_rows(self, rows: RowSource) -> None:
+    def _check_values(self, rows: RowSource) -> None:
         refuse_overflow(rows.largest, "The data holds")
-        super()._check_rows(rows)
 
     @abstractmethod
     def _family(self, n_features: int, scale: float = 1.0) -> Any:
