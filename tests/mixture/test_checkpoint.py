@@ -31,8 +31,9 @@ class Killed(BaseException):
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Write at every iteration, however long that takes."""
+    """Write at every iteration, however long that takes, and do not wait for the disk."""
     monkeypatch.setattr(_checkpoint, "_SHARE", 0)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 def fitted(mixture, rows=X, weights=None):
@@ -300,8 +301,9 @@ def test_writes_are_rare(tmp_path, monkeypatch):
     fitted(VonMisesFisherMixture(3, max_iter=2, **options))
     assert not writes
     step = 10.0
-    fitted(VonMisesFisherMixture(3, max_iter=60, **options))
-    assert len(writes) > 2
+    noise = np.random.default_rng(1).normal(size=(300, 3))  # which takes many steps
+    fitted(VonMisesFisherMixture(8, max_iter=150, **options), noise)
+    assert len(writes) >= 2
     assert np.diff(writes).min() >= 50 * 3.0
 
 
@@ -320,39 +322,36 @@ def test_streams_write_none(at_once, tmp_path):
 
 
 FIT = """
-import sys, warnings
+import os, sys, warnings
 import numpy as np
 from skvmf import SparseGaussianMixture
 from skvmf.mixture import _checkpoint
 warnings.simplefilter("ignore")
-_checkpoint._SHARE = 0
-X = np.random.default_rng(0).normal(size=(2000, 3))
+_checkpoint._SHARE, os.fsync = 0, lambda descriptor: None  # the disk stays
+X = np.random.default_rng(0).normal(size=(500, 3))
 mixture = SparseGaussianMixture(
-    5, init_params="kmeans", n_init=2, random_state=0, tol=0, max_iter=40, verbose=1,
+    5, init_params="kmeans", n_init=2, random_state=0, tol=0, max_iter=12, verbose=1,
     verbose_interval=1, weight_concentration_prior=-5.0, checkpoint=sys.argv[1] or None,
 ).fit(X)
-print("digest", hash(mixture.means_.tobytes() + mixture.covariances_.tobytes()))
-print("labels", hash(mixture.labels_.tobytes()), mixture.lower_bounds_)
+print(mixture.means_.tobytes().hex(), mixture.labels_.tolist(), mixture.lower_bounds_)
 """
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills a process by a signal")
 def test_killed_processes_go_on(tmp_path):
-    environment = os.environ | {"PYTHONHASHSEED": "0"}
+    path = tmp_path / "fit.npz"
 
-    def start(path):
-        command = [sys.executable, "-u", "-c", FIT, str(path)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    def start(where):
+        command = [sys.executable, "-u", "-c", FIT, str(where)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     with start("") as process:
-        whole = process.stdout.readlines()[-2:]
-    assert whole[0].startswith("digest")
-    path = tmp_path / "fit.npz"
-    for lines in (8, 45, 60):  # of what it prints
+        whole = process.stdout.readlines()[-1]
+    for title in ("Flat start 0", "Start 1"):
         with start(path) as process:
-            for _ in range(lines):
-                process.stdout.readline()
+            assert f"{title}\n" in process.stdout
+            assert "  Iteration 5\n" in process.stdout
             process.send_signal(signal.SIGKILL)
         assert set(os.listdir(tmp_path)) <= {"fit.npz", "fit.npz.tmp"}
     with start(path) as process:
-        assert process.stdout.readlines()[-2:] == whole
+        assert process.stdout.readlines()[-1] == whole
