@@ -160,6 +160,16 @@ def test_axial_clusters_are_recovered(built, dim):
     assert adjusted_rand_score(y, directional) < 0.8
 
 
+def test_a_watson_mixture_learns_from_a_stream(built):
+    axes = np.eye(5)[:3]
+    X, y = axial_rows(built, axes, 200)
+    order = np.random.default_rng(0).permutation(len(X))
+    mixture = built.WatsonMixture(3, n_init=3, random_state=0)
+    for start in range(0, len(X), 150):
+        mixture.partial_fit(X[order[start : start + 150]])
+    assert adjusted_rand_score(y, mixture.predict(X)) > 0.95
+
+
 def test_a_watson_fit_has_the_same_bits_for_any_number_of_threads(built):
     X, _ = axial_rows(built, np.eye(5)[:3], 3000, kappa=8.0)  # three blocks
     fits = []
