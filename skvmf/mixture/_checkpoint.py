@@ -5,13 +5,12 @@ import os
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numba
 import numpy as np
-import scipy
 
 from .._engine.checkpoint import load, n_bytes, save
 from .._engine.contracts import Family, RowSource
@@ -190,11 +189,9 @@ def _header(estimator: Any, rows: RowSource, begins_with: Params | None) -> dict
     return {
         "versions": {
             "skvmf": __version__,
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "numba": numba.__version__,
             "the machine": platform.machine(),
-        },
+        }
+        | {name: version(name) for name in ("numpy", "scipy", "numba")},
         "parameters": {"the estimator": type(estimator).__name__}
         | {name: _told(value) for name, value in params.items() if name not in _WITHOUT_EFFECT}
         | {"the warm start": None if begins_with is None else _digest(begins_with.weights)},
