@@ -187,10 +187,10 @@ class BaseMixture(
         call starts on its batch, as `fit` does; after `fit` or `from_parameters` the first
         call goes on from there.
 
-        Batches should be drawn at random, of 25 rows or more for each component. Rows that
-        come sorted, such as by class, ruin any online method: shuffle them, or use `fit`. A
-        prior below 1 counts from when twice the rows that it takes have been seen
-        (`flat_start`).
+        Batches should be drawn at random, of 25 rows or more for each component and the first
+        of 100 or more. Rows that come sorted, such as by class, ruin any online method:
+        shuffle them, or use `fit`. A prior below 1 counts from when twice the rows that it
+        takes have been seen (`flat_start`).
 
         Parameters
         ----------
