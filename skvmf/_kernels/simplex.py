@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ._jit import row_kernel
+from ._jit import by_precision, row_kernel
 
 BLOCK = 16  # rows; a multiple of 4
 FLOOR = -60.0  # below exp(FLOOR) of its row's largest a share is exactly 0
@@ -38,58 +38,65 @@ Q8, Q9 = 2.7630248286970929e-7, 2.50000518513388643e-8
 
 
 @row_kernel
-def _exp32(t):
-    """exp(t) of a float32 t <= 0, and 0 from FLOOR down."""
-    t = t if t > FLOOR_32 else FLOOR_32
-    shifted = t * INVERSE_LOG2_32 + MAGIC_32
-    n = shifted - MAGIC_32
-    r = (t - n * LOG2_HIGH_32) - n * LOG2_LOW_32
-    p = ONE_32 + (r + r * r * (Q0_32 + r * (Q1_32 + r * (Q2_32 + r * Q3_32))))
-    power = np.int32(np.float32(shifted).view(np.int32) << np.int32(23))
-    value = np.int32(np.float32(p).view(np.int32) + power).view(np.float32)
-    return value if t > FLOOR_32 else np.float32(0.0)
+def _is_single(one):
+    """Tell float32 from float64 by a 1 of that type; the compiler knows the answer."""
+    return one + np.float32(1e-9) == one
 
 
 @row_kernel
-def _exp64(t):
-    """exp(t) of a float64 t <= 0, and 0 from FLOOR down."""
-    t = t if t > FLOOR else FLOOR
-    shifted = t * LOG2_E + MAGIC_64
+def _exp32(x):
+    """exp(x) of a float32 x <= 0, and 0 from FLOOR down."""
+    x = x if x > FLOOR_32 else FLOOR_32
+    shifted = x * INVERSE_LOG2_32 + MAGIC_32
+    n = shifted - MAGIC_32
+    r = (x - n * LOG2_HIGH_32) - n * LOG2_LOW_32
+    p = ONE_32 + (r + r * r * (Q0_32 + r * (Q1_32 + r * (Q2_32 + r * Q3_32))))
+    power = np.int32(np.float32(shifted).view(np.int32) << np.int32(23))
+    value = np.int32(np.float32(p).view(np.int32) + power).view(np.float32)
+    return value if x > FLOOR_32 else np.float32(0.0)
+
+
+@row_kernel
+def _exp64(x):
+    """exp(x) of a float64 x <= 0, and 0 from FLOOR down."""
+    x = x if x > FLOOR else FLOOR
+    shifted = x * LOG2_E + MAGIC_64
     n = shifted - MAGIC_64
-    r = (t - n * LOG2_HIGH_64) - n * LOG2_LOW_64
+    r = (x - n * LOG2_HIGH_64) - n * LOG2_LOW_64
     r2 = r * r
     even = Q0 + r2 * (Q2 + r2 * (Q4 + r2 * (Q6 + r2 * Q8)))
     odd = Q1 + r2 * (Q3 + r2 * (Q5 + r2 * (Q7 + r2 * Q9)))
     p = 1.0 + (r + r2 * (even + r * odd))
     power = np.int64(np.float64(shifted).view(np.int64) << np.int64(52))
     value = np.int64(np.float64(p).view(np.int64) + power).view(np.float64)
-    return value if t > FLOOR else 0.0
+    return value if x > FLOOR else 0.0
 
 
 @row_kernel
-def _is_single(x):
-    """Tell float32 from float64; the compiler knows the answer."""
-    return x.dtype.type(1.0) + x.dtype.type(1e-9) == x.dtype.type(1.0)
-
-
-@row_kernel
-def _largest(row):
-    """Return the largest entry, as float64.
+def _largest32(x):
+    """Return the largest entry of a float32 row.
 
     Compilers vectorise the maximum of integers, not that of floats, which may be nan. So the
     bits are compared, those of negative numbers flipped to make their order that of integers.
     """
-    if _is_single(row):
-        best = LEAST_32
-        for k in range(row.shape[0]):
-            bits = np.float32(row[k]).view(np.int32)
-            best = max(best, np.int32(bits ^ np.int32(np.int32(bits >> SIGN_32) & REST_32)))
-        return np.float64(np.int32(best ^ np.int32((best >> SIGN_32) & REST_32)).view(np.float32))
+    top = LEAST_32
+    for k in range(x.shape[0]):
+        bits = np.float32(x[k]).view(np.int32)
+        top = max(top, np.int32(bits ^ np.int32(np.int32(bits >> SIGN_32) & REST_32)))
+    return np.int32(top ^ np.int32((top >> SIGN_32) & REST_32)).view(np.float32)
+
+
+@row_kernel
+def _largest64(x):
+    """Return the largest entry of a float64 row, as above."""
     top = LEAST_64
-    for k in range(row.shape[0]):
-        bits = np.float64(row[k]).view(np.int64)
+    for k in range(x.shape[0]):
+        bits = np.float64(x[k]).view(np.int64)
         top = max(top, bits ^ ((bits >> SIGN_64) & REST_64))
     return np.int64(top ^ ((top >> SIGN_64) & REST_64)).view(np.float64)
+
+
+_exp, _largest = by_precision(_exp32, _exp64), by_precision(_largest32, _largest64)
 
 
 @row_kernel
@@ -99,7 +106,7 @@ def _shift_rows(scores, slopes, offsets, z, tops):
     The work row z may be longer than the row: its padding is left alone. Where slopes
     overflow, infinity is replaced by the largest number.
     """
-    limit = scores.dtype.type(LIMIT_32 if _is_single(scores) else LIMIT_64)
+    limit = scores.dtype.type(LIMIT_32 if _is_single(scores.dtype.type(1.0)) else LIMIT_64)
     for n in range(scores.shape[0]):
         row, shifted, slope = scores[n], z[n], slopes[n]
         for k in range(row.shape[0]):
@@ -119,25 +126,20 @@ def _exp_rows(z, tops, e, lanes):
     A plain sum is not vectorised, for that would change its order. Running sums in `lanes`, one
     vector apart, are: the order is theirs, on every machine.
     """
-    K, width = z.shape[1], 16 if _is_single(z) else 8
+    width = 16 if _is_single(z.dtype.type(1.0)) else 8
     for n in range(tops.shape[0]):
         row, powers, lane = z[n], e[n], lanes[n]
         top = tops[n] if tops[n] > -np.inf else z.dtype.type(0.0)
-        if _is_single(z):
-            for k in range(K):
-                powers[k] = _exp32(np.float32(row[k] - top))
-                lane[k + width] = lane[k] + powers[k]
-        else:
-            for k in range(K):
-                powers[k] = _exp64(row[k] - top)
-                lane[k + width] = lane[k] + powers[k]
+        for k in range(row.shape[0]):
+            powers[k] = _exp(row[k] - top)
+            lane[k + width] = lane[k] + powers[k]
 
 
 @row_kernel
 def _lane_sum(lane):
     """Return the sum of sixteen or eight lanes."""
     a, b, c, d = lane[0], lane[1], lane[2], lane[3]
-    for k in range(4, 16 if _is_single(lane) else 8, 4):
+    for k in range(4, 16 if _is_single(lane.dtype.type(1.0)) else 8, 4):
         a += lane[k]
         b += lane[k + 1]
         c += lane[k + 2]
@@ -159,7 +161,7 @@ def _count_rows(e, shares, counts):
 def _scale_rows(e, factors, scores):
     """Set scores = factors * e, subnormal results flushed to zero."""
     zero = scores.dtype.type(0.0)
-    tiny = scores.dtype.type(TINY_32 if _is_single(scores) else TINY_64)
+    tiny = scores.dtype.type(TINY_32 if _is_single(scores.dtype.type(1.0)) else TINY_64)
     for n in range(scores.shape[0]):
         row, powers, factor = scores[n], e[n], factors[n]
         for k in range(row.shape[0]):
@@ -185,15 +187,19 @@ def softmax_rows(scores, slopes, offsets, weights, scales, counts, values):
     values : (n,) float64
     """
     N, K = scores.shape
-    width = 16 if _is_single(scores) else 8
+    width = 16 if _is_single(scores.dtype.type(1.0)) else 8
     P = (K + width - 1) // width * width
-    z = np.full((BLOCK, P), -np.inf, scores.dtype)
-    e = np.zeros((BLOCK, P), scores.dtype)
-    lanes = np.zeros((BLOCK, P + width), scores.dtype)
+    z = np.empty((BLOCK, P), scores.dtype)
+    e = np.empty((BLOCK, P), scores.dtype)
+    lanes = np.empty((BLOCK, P + width), scores.dtype)
     tops = np.empty(BLOCK, scores.dtype)
     shares = np.empty(BLOCK, scores.dtype)
     factors = np.empty(BLOCK, scores.dtype)
-    totals = np.zeros(P)
+    totals = np.empty(P)
+    for k in range(P):
+        totals[k] = 0
+        for i in range(BLOCK):
+            z[i, k], e[i, k], lanes[i, k] = -np.inf, 0, 0
     for start in range(0, N, BLOCK):
         rows = scores[start : start + BLOCK]
         size = rows.shape[0]
@@ -205,10 +211,12 @@ def softmax_rows(scores, slopes, offsets, weights, scales, counts, values):
             shares[i] = share
             factors[i] = share * scales[start + i]
             values[start + i] = tops[i] + math.log(total) if total > 0 else -np.inf
-        shares[size:] = 0
+        for i in range(size, BLOCK):
+            shares[i] = 0
         _count_rows(e, shares, totals)
         _scale_rows(e, factors, rows)
-    counts += totals[:K]
+    for k in range(K):
+        counts[k] += totals[k]
 
 
 @row_kernel

@@ -14,16 +14,14 @@ def csr_fault(indptr, indices, n_values, n_columns):
     Returns SOUND, BAD_POINTERS where `indptr` falls or leaves `indices` or the `n_values` of the
     data, or BAD_COLUMNS where a column number is not in [0, n_columns).
     """
-    falls = indptr[0] < 0 or indptr[-1] > min(indices.shape[0], n_values)
+    falls = (indptr[0] < 0) | (indptr[-1] > indices.shape[0]) | (indptr[-1] > n_values)
     for n in range(indptr.shape[0] - 1):
         falls |= indptr[n + 1] < indptr[n]
     if falls:
         return BAD_POINTERS
-    used = indices[indptr[0] : indptr[-1]]
-    low = high = indices.dtype.type(0)
-    for j in range(used.shape[0]):
-        low, high = min(low, used[j]), max(high, used[j])
-    astray = used.shape[0] > 0 and (low < 0 or high >= n_columns)
+    astray = False
+    for j in range(indptr[0], indptr[-1]):
+        astray |= (indices[j] < 0) | (indices[j] >= n_columns)
     return BAD_COLUMNS if astray else SOUND
 
 
@@ -119,19 +117,18 @@ def csr_scatter(indptr, indices, data, sizes, columns, packed, out):
 def csr_row_scales(indptr, data, low, high, out):
     """out[n] = 1 / ||x_n||; 0 for a zero row and -1 where the norm is outside [low, high]."""
     for n in range(out.shape[0]):
-        largest = 0.0
         squares = 0.0
         for j in range(indptr[n], indptr[n + 1]):
-            value = abs(np.float64(data[j]))
-            largest = max(largest, value)
+            value = np.float64(data[j])
             squares += value * value
         norm = np.sqrt(squares)
-        if largest == 0.0:
-            out[n] = 0
-        elif low <= norm <= high:
+        if low <= norm <= high:
             out[n] = 1.0 / norm
-        else:
-            out[n] = -1
+            continue
+        out[n] = 0.0
+        for j in range(indptr[n], indptr[n + 1]):
+            if data[j] != 0:
+                out[n] = -1.0
 
 
 @kernel

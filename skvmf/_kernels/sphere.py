@@ -2,43 +2,40 @@
 
 import numpy as np
 
-from ._jit import kernel, row_kernel, sum_kernel
+from ._jit import kernel, sum_kernel
 
 
 @sum_kernel
-def _squared_length(row):
-    """Return the sum of squares in float64."""
-    total = 0.0
-    for j in range(row.shape[0]):
-        value = np.float64(row[j])
-        total += value * value
-    return total
-
-
-@row_kernel
 def row_scales(X, low, high, out):
     """out[n] = 1 / ||x_n||; 0 for a zero row and -1 where the norm is outside [low, high]."""
     for n in range(X.shape[0]):
-        norm = np.sqrt(_squared_length(X[n]))
+        squares = 0.0
+        for j in range(X.shape[1]):
+            value = np.float64(X[n, j])
+            squares += value * value
+        norm = np.sqrt(squares)
         if low <= norm <= high:
             out[n] = 1.0 / norm
-        else:
-            out[n] = -1 if np.any(X[n]) else 0
+            continue
+        out[n] = 0.0
+        for j in range(X.shape[1]):
+            if X[n, j] != 0:
+                out[n] = -1.0
 
 
 @kernel
 def normalize_rows(X):
     """Scale rows to unit length in place, in two steps that neither over- nor underflow."""
     for n in range(X.shape[0]):
-        row = X[n]
-        largest = 0.0
-        for j in range(row.shape[0]):
-            largest = max(largest, abs(np.float64(row[j])))
+        largest, squares = 0.0, 0.0
+        for j in range(X.shape[1]):
+            value = abs(np.float64(X[n, j]))
+            largest = value if value > largest else largest
         if largest == 0.0:
             continue
-        squares = 0.0
-        for j in range(row.shape[0]):
-            squares += (row[j] / largest) ** 2
+        for j in range(X.shape[1]):
+            value = X[n, j] / largest
+            squares += value * value
         norm = np.sqrt(squares)
-        for j in range(row.shape[0]):
-            row[j] = (row[j] / largest) / norm
+        for j in range(X.shape[1]):
+            X[n, j] = (X[n, j] / largest) / norm
