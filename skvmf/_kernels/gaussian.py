@@ -37,13 +37,15 @@ def gap_products(X, origin, out):
     """out[n] = [x - c, products of its pairs i <= j by rows], (n, d + d (d + 1) / 2) float64."""
     d = np.uintp(X.shape[1])
     for n in range(X.shape[0]):
-        row, pair = out[n], d
+        row = out[n]
         for j in range(d):
             row[j] = np.float64(X[n, j]) - origin[j]
+        start = d
         for i in range(d):
-            for j in range(i, d):
-                row[pair] = row[i] * row[j]
-                pair += np.uintp(1)
+            gap = row[i]
+            for j in range(d - i):
+                row[start + j] = gap * row[i + j]
+            start += d - i
 
 
 @row_kernel

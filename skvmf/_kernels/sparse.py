@@ -19,10 +19,10 @@ def csr_fault(indptr, indices, n_values, n_columns):
         falls |= indptr[n + 1] < indptr[n]
     if falls:
         return BAD_POINTERS
-    astray = False
-    for j in range(indptr[0], indptr[-1]):
-        astray |= (indices[j] < 0) | (indices[j] >= n_columns)
-    return BAD_COLUMNS if astray else SOUND
+    signs, last = np.int64(0), np.int64(n_columns) - 1
+    for j in range(np.uintp(indptr[0]), np.uintp(indptr[-1])):
+        signs |= indices[j] | (last - indices[j])  # negative where either is
+    return BAD_COLUMNS if signs < 0 else SOUND
 
 
 @row_kernel

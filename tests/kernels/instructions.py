@@ -1,0 +1,177 @@
+"""Count the instructions of the main kernels under valgrind: they are stable where times are not.
+
+``python -m tests.kernels.instructions`` records them in ``instructions.json``. Kernels are compiled
+for a named processor, whatever this one is, before valgrind starts. So counts depend on the version
+of Numba, which is recorded too, and hardly on anything else.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import types
+from pathlib import Path
+
+import numba
+import numpy as np
+
+RECORD = Path(__file__).with_name("instructions.json")
+ROOT = Path(__file__).parents[2]
+PROCESSOR = {  # valgrind knows no AVX-512
+    "NUMBA_CPU_NAME": "haswell",
+    "NUMBA_CPU_FEATURES": "+sse2,+sse4.2,+avx,+avx2,+fma,+bmi,+bmi2",
+}
+MARK = "Py_SetRecursionLimit"  # which nobody else calls: where a part of the profile ends
+
+
+def why_not():
+    """Return why nothing can be counted here, or compared with the record; None if it can."""
+    if shutil.which("valgrind") is None:
+        return "valgrind is not installed"
+    version = recorded()["numba"]
+    if version != numba.__version__:
+        return f"recorded with Numba {version}, and this is {numba.__version__}"
+    return None
+
+
+def recorded():
+    return json.loads(RECORD.read_text())
+
+
+def count():
+    """Return the instructions of one call of each kernel, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        code = f"from {__spec__.name} import run; run()"
+        command = [sys.executable, "-c", code]
+        environment = os.environ | PROCESSOR | {"NUMBA_CACHE_DIR": folder, "PYTHONHASHSEED": "0"}
+        environment |= {"SKVMF_CACHE": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+        options = {"cwd": folder, "env": environment, "check": True, "capture_output": True}
+        subprocess.run(command, **options)  # compile
+        out = f"--callgrind-out-file={folder}/part"
+        tool = ["valgrind", "--tool=callgrind", out, f"--dump-before={MARK}"]
+        subprocess.run([*tool, *command], **options)
+        parts = sorted(Path(folder).glob("part.*"), key=lambda part: int(part.suffix[1:]))
+        totals = [int(re.search(r"^totals: (\d+)", part.read_text(), re.M)[1]) for part in parts]
+    names = list(calls())
+    assert len(totals) == 2 * len(names) + 1
+    # The first part is all before the first call; then come a call and an empty part in turn.
+    return {name: totals[2 * i + 1] - totals[2 * i + 2] for i, name in enumerate(names)}
+
+
+def run():
+    """Call each kernel, first to load it and then between two marks."""
+    package = sys.modules["skvmf"] = types.ModuleType("skvmf")  # without scikit-learn
+    package.__path__ = [str(ROOT / "skvmf")]
+    made = calls()
+    for call in (*made.values(), mark):
+        call()
+    for call in made.values():
+        call()
+        mark()
+        mark()
+
+
+def mark():
+    sys.setrecursionlimit(1000)
+
+
+def calls():
+    """Return calls of the main kernels by name, the parts of a step of EM first."""
+    return {**row_calls(), **sparse_calls(), **gaussian_calls(), **scalar_calls()}
+
+
+def row_calls():
+    from skvmf._kernels import entmax, rows, simplex
+
+    rng = np.random.default_rng(0)
+    n, K = 512, 20
+    made = {}
+    for dtype in (np.float32, np.float64):
+        source = (3 * rng.standard_normal((n, K))).astype(dtype)
+        scores, ones = source.copy(), np.ones(n)
+        rest = np.ones(n, dtype), np.zeros(K, dtype), ones, ones, np.zeros(K), np.empty(n)
+
+        def in_place(kernel, *more, scores=scores, source=source, rest=rest):
+            def call():
+                np.copyto(scores, source)
+                kernel(scores, *rest, *more)
+
+            return call
+
+        labels, name = np.empty(n, np.int32), np.dtype(dtype).name
+        made[f"softmax_rows {name}"] = in_place(simplex.softmax_rows)
+        made[f"argmax_rows {name}"] = in_place(simplex.argmax_rows, labels)
+        for alpha in (1.5, 2.0):
+            made[f"entmax_rows {alpha} {name}"] = in_place(entmax.entmax_rows, alpha)
+        X, sums = rng.standard_normal((n, 64)).astype(dtype), np.zeros((K, 64))
+
+        def labelled(X=X, labels=labels, sums=sums):
+            rows.add_labelled_rows(X, labels % 20, np.ones(n), sums)
+
+        made[f"add_labelled_rows {name}"] = labelled
+    return made
+
+
+def sparse_calls():
+    from skvmf._kernels import sparse
+
+    rng = np.random.default_rng(0)
+    n, d, K, size = 256, 300, 20, 30
+    indptr = np.arange(0, n * size + 1, size, dtype=np.int32)
+    indices = np.concatenate([np.sort(rng.permutation(d)[:size]) for _ in range(n)])
+    indices, data = indices.astype(np.int32), rng.random(n * size)
+    columns = np.empty(d + 1, np.int64), np.empty(n * size, np.uint16), np.empty(n * size)
+    matrix, product, sums = rng.random((d, K)), np.empty((n, K)), np.empty((d, K))
+    sparse.csr_columns(indptr, indices, data, *columns)
+    resp = rng.random((n, K))
+    return {
+        "csr_columns": lambda: sparse.csr_columns(indptr, indices, data, *columns),
+        "csr_dot": lambda: sparse.csr_dot(indptr, indices, data, matrix, product),
+        "columns_dot": lambda: sparse.columns_dot(*columns, resp, sums),
+    }
+
+
+def gaussian_calls():
+    from skvmf._kernels import gaussian
+
+    rng = np.random.default_rng(0)
+    n, d, K = 512, 16, 8
+    X, origin, out = rng.standard_normal((n, d)), np.zeros(d), np.empty((n, d + d * (d + 1) // 2))
+    means, scales, scores = rng.standard_normal((d, K)), np.ones((d, K)), np.empty((n, K))
+    single = [
+        rng.standard_normal(shape).astype(np.float32) for shape in ((n, d), d, (K, d), (K, d))
+    ]
+    scores32 = np.empty((n, K), np.float32)
+    return {
+        "gap_squares": lambda: gaussian.gap_squares(X, origin, out),
+        "gap_products": lambda: gaussian.gap_products(X, origin, out),
+        "difference_scores": lambda: gaussian.difference_scores(X, means, scales, scores),
+        "single_scores": lambda: gaussian.single_scores(*single, scores32),
+    }
+
+
+def scalar_calls():
+    from skvmf._kernels import vonmises_fisher as vmf
+    from skvmf._kernels.vonmises_fisher_tables import expansions
+
+    made = {}
+    for d in (3, 300):
+        table, r, out = expansions(d), np.linspace(0.01, 0.99, 200), np.empty(200)
+        kappa, tables = d * r, (table.excess, table.inverse_tail, table.inverse_constant)
+
+        def inverse(d=d, r=r, tables=tables, out=out):
+            vmf.negentropy(r, np.empty(0), d, *tables, 1, out)
+
+        def partition(d=d, kappa=kappa, table=table, out=out):
+            vmf.log_partition(kappa, d, table.tail, table.constant, False, out)
+
+        made[f"negentropy d={d}"], made[f"log_partition d={d}"] = inverse, partition
+    return made
+
+
+if __name__ == "__main__":
+    record = {"numba": numba.__version__, "counts": count()}
+    RECORD.write_text(json.dumps(record, indent=1) + "\n")

@@ -1,0 +1,21 @@
+"""Kernels do not grow unnoticed."""
+
+import pytest
+
+from . import instructions
+
+GROWTH = 1.1
+
+
+def test_kernels_take_no_more_instructions_than_recorded():
+    """Where they do for a reason, record them again: python -m tests.kernels.instructions."""
+    reason = instructions.why_not()
+    if reason:
+        pytest.skip(reason)
+    recorded = instructions.recorded()["counts"]
+    growth = {name: n / recorded[name] for name, n in instructions.count().items()}
+    assert {name: by for name, by in growth.items() if by > GROWTH} == {}
+
+
+def test_every_kernel_that_is_counted_is_recorded():
+    assert set(instructions.recorded()["counts"]) == set(instructions.calls())
