@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
+from reproduction import texts as collections
 from skvmf import VonMisesFisherMixture
-
-from . import data
 
 pytestmark = [
     pytest.mark.slow,
@@ -27,7 +26,7 @@ PAPER = {"concentration_prior": 0, "max_iter": 100, "tol": 1e-7, "init_params": 
 @pytest.fixture(scope="module")
 def texts(shared):
     """Return a function from a collection's name to its rows and labels."""
-    return cache(lambda name: getattr(data, name)(shared / "data"))
+    return cache(lambda name: getattr(collections, name)(shared / "data"))
 
 
 @pytest.fixture(scope="module")

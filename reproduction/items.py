@@ -1,0 +1,87 @@
+"""The items that can be run, by name, and what they need."""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+RECORDS = Path(__file__).parent / "records"
+MODULES = [
+    "p0_negentropy",
+    "p0_texts",
+]
+
+
+class Missing(Exception):
+    """What an item needs is not there."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How an item is run."""
+
+    data: Path | None = None
+    small: bool = False  # sizes of the tests: seconds, and figures that mean nothing
+
+    def size(self, full, small):
+        """Return one of two sizes."""
+        return small if self.small else full
+
+    def file(self, name):
+        """Return the path of a file of data."""
+        if self.data is None:
+            raise Missing(f"It needs {name}: give the folder that holds it as --data.")
+        path = self.data / name
+        if not path.exists():
+            raise Missing(
+                f"There is no {name} in {self.data}: python -m reproduction.prepare makes it."
+            )
+        return path
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table, figure or claim of a paper that a command reproduces."""
+
+    name: str
+    title: str
+    run: Callable
+    minutes: float
+    needs: tuple[str, ...]
+
+    @property
+    def record(self):
+        """Where its record is kept."""
+        return RECORDS / f"{self.name}.json"
+
+
+ITEMS: dict[str, Item] = {}
+
+
+def item(name, title, *, minutes, needs=()):
+    """Let a function of a `Setting` that returns a `Result` be an item.
+
+    Parameters
+    ----------
+    name : str
+        The paper, a dot and the item, as "P0.fig3".
+    title : str
+        What it is, for the list and the page.
+    minutes : float
+        How long it takes on one core.
+    needs : tuple of str
+        Files of data and packages that are no dependencies of skvmf.
+    """
+
+    def register(function):
+        ITEMS[name] = Item(name, title, function, minutes, tuple(needs))
+        return function
+
+    return register
+
+
+def load():
+    """Return all items, in the order of the papers."""
+    for module in MODULES:
+        importlib.import_module(f".{module}", __package__)
+    return ITEMS
