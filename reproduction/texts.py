@@ -19,7 +19,7 @@ CLASSES = ["med", "cisi", "cran"]
 def classic3(folder):
     """Return rows and labels of MEDLINE, CISI and Cranfield abstracts: (3891, 4674)."""
     texts, labels = _abstracts(folder)
-    return _rows(texts, labels, _stop_words(folder), min_df=7)
+    return _rows(texts, labels, stop_words(folder), min_df=7)
 
 
 def classic300(folder):
@@ -28,7 +28,7 @@ def classic300(folder):
     rng = np.random.RandomState(0)
     chosen = [rng.permutation(np.flatnonzero(labels == name))[:100] for name in CLASSES]
     chosen = np.concatenate(chosen)
-    return _rows(texts[chosen], labels[chosen], _stop_words(folder), min_df=2)
+    return _rows(texts[chosen], labels[chosen], stop_words(folder), min_df=2)
 
 
 def news20(folder):
@@ -36,7 +36,7 @@ def news20(folder):
     messages = read(folder / "20news-bydate.jsonl.gz")
     bodies = [message["text"].partition("\n\n")[2] for message in messages]
     labels = [message["label"] for message in messages]
-    return _rows(bodies, labels, _stop_words(folder), min_df=6)
+    return _rows(bodies, labels, stop_words(folder), min_df=6)
 
 
 def news20_small(folder):
@@ -58,7 +58,7 @@ def news20_small(folder):
             for name in np.unique(labels)
         ]
     )
-    return _rows(bodies[chosen], labels[chosen], _stop_words(folder), min_df=2)
+    return _rows(bodies[chosen], labels[chosen], stop_words(folder), min_df=2)
 
 
 def _abstracts(folder):
@@ -77,7 +77,7 @@ def read(path):
         return [json.loads(line) for line in lines]
 
 
-def _stop_words(folder):
+def stop_words(folder):
     words = (folder / "stoplist_smart.txt").read_text(encoding="utf-8")
     return sorted(set(re.findall(r"\b\w\w+\b", words.lower())))
 
