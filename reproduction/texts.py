@@ -78,6 +78,7 @@ def read(path):
 
 
 def stop_words(folder):
+    """Return the SMART stop words, cut as scikit-learn cuts texts."""
     words = (folder / "stoplist_smart.txt").read_text(encoding="utf-8")
     return sorted(set(re.findall(r"\b\w\w+\b", words.lower())))
 

@@ -26,9 +26,10 @@ NAMES = {
         make_vonmises_fisher_blobs""",
     "skvmf.distributions.modified_dirichlet": "log_kernel log_normalizer logpdf mode posterior",
     "skvmf.distributions.simplex": "entmax fenchel_young_loss tsallis_negentropy",
-    "skvmf.distributions.vonmises_fisher": """concentration entropy fit log_partition
-        log_partition_deficit log_sphere_area logpdf mean_resultant_length negentropy rvs
-        variance_eigenvalues variance_function""",
+    "skvmf.distributions.vonmises_fisher": """concentration entropy fit
+        kl_divergence log_partition log_partition_deficit log_sphere_area logpdf mean_negentropy
+        mean_resultant_length natural_parameter negentropy negentropy_hessian
+        negentropy_hessian_product rvs variance_eigenvalues variance_function""",
     "skvmf.feature_extraction": "FisherVectorTransformer embedding_table",
     "skvmf.grammar": "DependencyModelWithValence attachment_score",
     "skvmf.inspection": """ComponentSummary component_summary expected_gradient

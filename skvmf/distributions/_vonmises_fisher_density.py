@@ -190,7 +190,7 @@ def variance_function(mean: ArrayLike) -> Array:
     array([[0.5, 0. ],
            [0. , 0.5]])
     """
-    direction, lengths = _split(mean)
+    direction, lengths = split(mean)
     d = direction.shape[-1]
     along, across = (np.asarray(v)[..., np.newaxis] for v in variance_eigenvalues(lengths, d))
     covariance: Array = ((along - across) * direction)[..., np.newaxis] * direction[
@@ -209,11 +209,11 @@ def parameters(
         return unit_rows(mu, "mu"), checked_kappa(kappa)
     if mean is None or mu is not None or kappa is not None:
         raise ValueError("Give mu and kappa, or mean alone.")
-    direction, lengths = _split(mean)
+    direction, lengths = split(mean)
     return direction, concentration(lengths, direction.shape[-1])
 
 
-def _split(mean: ArrayLike) -> tuple[Array, Array]:
+def split(mean: ArrayLike) -> tuple[Array, Array]:
     """Return direction and length of mean parameters; the first axis is zero's direction."""
     means = np.asarray(mean, dtype=np.float64)
     if means.ndim == 0 or means.shape[-1] < 2:

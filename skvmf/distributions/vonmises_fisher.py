@@ -13,17 +13,29 @@ from ._vonmises_fisher_maps import (
 )
 from ._vonmises_fisher_negentropy import concentration, negentropy
 from ._vonmises_fisher_sampling import fit, rvs
+from ._vonmises_fisher_vectors import (
+    kl_divergence,
+    mean_negentropy,
+    natural_parameter,
+    negentropy_hessian,
+    negentropy_hessian_product,
+)
 
 __all__ = [
     "concentration",
     "entropy",
     "fit",
+    "kl_divergence",
     "log_partition",
     "log_partition_deficit",
     "log_sphere_area",
     "logpdf",
+    "mean_negentropy",
     "mean_resultant_length",
+    "natural_parameter",
     "negentropy",
+    "negentropy_hessian",
+    "negentropy_hessian_product",
     "rvs",
     "variance_eigenvalues",
     "variance_function",
