@@ -23,6 +23,7 @@ def main(arguments=None):
     add("--list", action="store_true", help="say what there is, with minutes on one core")
     add("--data", type=Path, metavar="FOLDER", help="files of data, see reproduction.prepare")
     add("--pictures", type=Path, metavar="FOLDER", help="where to save them (needs matplotlib)")
+    add("--cache", type=Path, metavar="FOLDER", help="keeps trained word vectors for later runs")
     add("--keep", action="store_true", help="keep the figures as records, and renew the page")
     add("--page", action="store_true", help="renew the documentation's pages from the records")
     add("--show", action="store_true", help="print the records instead of running anything")
@@ -87,7 +88,7 @@ def run(item, options):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the papers' settings end fits early, and say so
-            result = item.run(Setting(options.data, options.small))
+            result = item.run(Setting(options.data, options.cache, options.small))
     except (Missing, ModuleNotFoundError) as error:
         print(f"Not run. {error}")
         return False

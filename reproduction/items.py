@@ -9,6 +9,13 @@ RECORDS = Path(__file__).parent / "records"
 MODULES = [
     "p0_negentropy",
     "p0_texts",
+    "p1_mixtures",
+    "p1_grammars",
+    "p2_expectation",
+    "p2_images",
+    "p2_documents",
+    "p3_relative",
+    "p4_tables",
 ]
 
 
@@ -21,6 +28,7 @@ class Setting:
     """How an item is run."""
 
     data: Path | None = None
+    cache: Path | None = None  # keeps word vectors from run to run
     small: bool = False  # sizes of the tests: seconds, and figures that mean nothing
 
     def size(self, full, small):

@@ -9,7 +9,7 @@ alpha-entmax most have none, and topics become short lists of words. Both learn 
 NumPy, SciPy and scikit-learn here, which takes half a minute.
 
 The model is that of Sklaviadis et al., "Fenchel-Young variational learning", section 4.3; the same
-for the 20 newsgroups, with the errors of the paper's Table 3, is ``table_documents.py``.
+for the 20 newsgroups, with the errors of the paper's Table 3, is :ref:`item-p2-tab3`.
 """
 
 import matplotlib.pyplot as plt

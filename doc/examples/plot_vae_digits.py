@@ -8,7 +8,7 @@ distributions can have finite support: latent variables on an interval, and pixe
 zero. Six variants learn scikit-learn's digits here; it takes under a minute.
 
 They are those of Sklaviadis et al., "Fenchel-Young variational learning", section 4.2. The same for
-MNIST, with the errors of the paper's Table 2, is ``table_images.py``.
+MNIST, with the errors of the paper's Table 2, is :ref:`item-p2-tab2`.
 """
 
 import matplotlib.pyplot as plt

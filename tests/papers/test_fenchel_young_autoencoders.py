@@ -5,16 +5,12 @@ is the zeros: three in four pixels and words. Of the paper's order of errors the
 observations, not that of latent variables.
 """
 
-import runpy
-from types import SimpleNamespace
-
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
 
+from reproduction import p2_documents, p2_images
 from skvmf.neural import FenchelYoungDocumentModel, FenchelYoungVAE
-
-from ..conftest import ROOT
 
 pytestmark = [
     pytest.mark.slow,
@@ -23,46 +19,38 @@ pytestmark = [
 ]
 
 
-def script(name):
-    """Return what a script of the examples defines."""
-    return SimpleNamespace(**runpy.run_path(str(ROOT / "doc" / "examples" / f"{name}.py")))
-
-
 @pytest.fixture(scope="module")
 def images(shared):
-    table = script("table_images")
-    return table, *(table.images(shared / "data", split) for split in ("train", "t10k"))
+    return [p2_images.images(shared / "data", "mnist", split) for split in ("train", "t10k")]
 
 
 @pytest.mark.parametrize(
     ("observation", "latent"), [("bernoulli", "gaussian"), ("binary-entmax", "epanechnikov")]
 )
 def test_images_are_reconstructed_after_three_epochs(images, observation, latent):
-    table, train, test = images
+    train, test = images
     vae = FenchelYoungVAE(
         32, latent=latent, observation=observation, beta=0.01, max_epochs=3, random_state=0
     ).fit(train)
-    l1, zeros = table.errors(vae, test)
+    l1, zeros = p2_images.errors(vae, test)
     assert l1 <= 27
     assert zeros == 0 if observation == "bernoulli" else zeros >= 0.6
 
 
 @pytest.fixture(scope="module")
 def documents(shared):
-    table = script("table_documents")
-    stop_words = table.words(shared / "data" / "stoplist_smart.txt")
-    return table, *table.counts(shared / "data" / "20news-bydate.jsonl.gz", stop_words)
+    return p2_documents.counts(shared / "data")
 
 
 def test_documents_are_those_of_the_paper(documents):
-    _, train, test = documents
+    train, test = documents
     assert train.shape == (11_284, 2000)
     assert abs(test.shape[0] - 6505) <= 5
 
 
 @pytest.mark.parametrize(("alpha", "bar"), [(1, 1.5), (1.5, 1.52)])
 def test_documents_are_reconstructed_after_twelve_epochs(documents, alpha, bar):
-    table, train, test = documents
+    train, test = documents
     model = FenchelYoungDocumentModel(
         50,
         entmax_alpha=alpha,
@@ -71,6 +59,6 @@ def test_documents_are_reconstructed_after_twelve_epochs(documents, alpha, bar):
         max_epochs=12,
         random_state=0,
     ).fit(train)
-    l1, zeros = table.errors(model, test)
+    l1, zeros = p2_documents.errors(model, test)
     assert l1 <= bar
     assert zeros == 0 if alpha == 1 else zeros >= 0.6

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import struct
 
 import numpy as np
 
@@ -13,6 +14,15 @@ def make(folder):
     rng = np.random.default_rng(0)
     write_lines(folder / "20news-bydate.jsonl.gz", list(messages(rng)))
     write_lines(folder / "classic3.jsonl.gz", list(abstracts(rng)))
+    write_lines(folder / "subj.jsonl.gz", list(sentences(rng)))
+    for name in ("med", "cran"):
+        write_judgements(folder / f"{name}_queries_qrels.json.gz", name, rng)
+    with gzip.open(folder / "wsj_dependency_sample.conllu.gz", "wt", encoding="utf-8") as file:
+        file.writelines(trees(rng))
+    for split in ("train", "t10k"):
+        pixels = rng.integers(0, 256, size=(64, 8, 8), dtype=np.uint8)
+        with gzip.open(folder / f"mnist-{split}-images-idx3-ubyte.gz", "wb") as file:
+            file.write(struct.pack(">4i", 0x803, *pixels.shape) + pixels.tobytes())
     (folder / "stoplist_smart.txt").write_text("the\nof\ndon't\n", encoding="utf-8")
 
 
@@ -47,6 +57,33 @@ def abstracts(rng, per_class=40):
                 "title": "" if name == "med" else "title",
                 "text": text(rng, name),
             }
+
+
+def sentences(rng, per_class=60):
+    """Yield subjective and objective sentences."""
+    for label, topic in (("subjective", "s"), ("objective", "o")):
+        for i in range(per_class):
+            yield {"id": f"{label}-{i}", "label": label, "text": text(rng, topic, 12)}
+
+
+def write_judgements(path, name, rng):
+    """Write queries whose first abstracts are relevant."""
+    queries = [{"id": i, "text": text(rng, name, 6)} for i in range(1, 5)]
+    relevant = {str(i): {f"{name}-{2 * i + j}": 1 for j in range(3)} for i in range(1, 5)}
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        json.dump({"queries": queries, "qrels": relevant}, file)
+
+
+def trees(rng, n_sentences=40):
+    """Yield sentences of determiners, nouns and a verb, with their heads."""
+    for number in range(n_sentences):
+        tags, heads = ["DT", "NN", "VB"], [2, 3, 0]
+        if rng.random() < 0.5:
+            tags, heads = [*tags, "DT", "NN"], [*heads, 5, 3]
+        yield f"# sent_id = {number}\n"
+        for i, (tag, head) in enumerate(zip(tags, heads, strict=True), 1):
+            yield f"{i}\tw\t_\t_\t{tag}\t_\t{head}\t_\t_\t_\n"
+        yield "\n"
 
 
 def write_lines(path, objects):
