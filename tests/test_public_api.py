@@ -24,7 +24,8 @@ NAMES = {
         VonMisesFisherMixture __version__""",
     "skvmf.datasets": """load_conllu load_docstrings load_idx load_jsonl
         make_vonmises_fisher_blobs""",
-    "skvmf.distributions.modified_dirichlet": "log_kernel log_normalizer logpdf mode posterior",
+    "skvmf.distributions.modified_dirichlet": """log_kernel log_normalizer logpdf mean mode
+        posterior rvs""",
     "skvmf.distributions.simplex": "entmax fenchel_young_loss tsallis_negentropy",
     "skvmf.distributions.vonmises_fisher": """concentration entropy fit
         kl_divergence log_partition log_partition_deficit log_sphere_area logpdf mean_negentropy

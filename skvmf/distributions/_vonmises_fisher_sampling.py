@@ -1,17 +1,13 @@
 """Samples and maximum likelihood of the von Mises-Fisher distribution."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
 from .._kernels import sampling
+from ._random import RandomState, checked_generator, checked_size
 from ._vonmises_fisher_arguments import Array
 from ._vonmises_fisher_density import parameters, unit_rows
 from ._vonmises_fisher_negentropy import concentration
-
-RandomState = int | np.random.RandomState | np.random.Generator | None
 
 
 def rvs(
@@ -67,8 +63,8 @@ def rvs(
     direction, kappas = parameters(mu, kappa, mean)
     if direction.ndim != 1 or np.ndim(kappas) != 0:
         raise ValueError("rvs draws from one distribution: mu or mean of shape (d,), one kappa.")
-    shape = _checked_shape(size)
-    rng = _generator(random_state)
+    shape = checked_size(size)
+    rng = checked_generator(random_state)
     gaps = np.empty(int(np.prod(shape, dtype=np.int64)))
     sampling.one_minus_cosines(rng, float(kappas), len(direction), gaps)
     across = rng.standard_normal((len(gaps), len(direction)))
@@ -143,26 +139,3 @@ def _shares(sample_weight: ArrayLike | None, n: int) -> Array:
         raise ValueError("sample_weight must be finite, at least 0 and not all 0.")
     weights = weights / weights.max()
     return np.asarray(weights / weights.sum())
-
-
-def _checked_shape(size: Any) -> tuple[int, ...]:
-    """Return a size as a tuple of whole numbers."""
-    if size is None:
-        return ()
-    sizes = (size,) if np.ndim(size) == 0 else tuple(size)
-    if not all(isinstance(n, int | np.integer) and n >= 0 for n in sizes):
-        raise ValueError(
-            "size should be a whole number of points, 0 or more, a tuple of them, or None, "
-            f"got {size!r}."
-        )
-    return tuple(map(int, sizes))
-
-
-def _generator(random_state: RandomState) -> np.random.Generator:
-    """Return the generator that kernels take; what is drawn from a RandomState seeds it."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, int | np.integer):
-        return np.random.default_rng(random_state)
-    words = check_random_state(random_state).randint(0, 2**32, size=4, dtype=np.uint32)
-    return np.random.default_rng(words)

@@ -145,15 +145,6 @@ def test_density_below_the_floor_is_zero():
     assert np.isfinite(modified_dirichlet.logpdf([0.0, 1.0], [1.0, 2.0], 0.0))
 
 
-def test_more_than_three_entries_are_not_normalized():
-    alpha = [2.0, 3.0, -1.0, 0.5]
-    x = [0.3, 0.3, 0.2, 0.2]
-    expected = modified_dirichlet.log_kernel(x, alpha)
-    assert modified_dirichlet.logpdf(x, alpha, 0.1) == expected
-    with pytest.raises(ValueError, match="n <= 3"):
-        modified_dirichlet.log_normalizer(alpha, 0.1)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
