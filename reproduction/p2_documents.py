@@ -11,7 +11,7 @@ from .texts import read, stop_words
 
 FILES = ("20news-bydate.jsonl.gz", "stoplist_smart.txt")
 DECODERS = {"softmax": 1, "1.5-entmax": 1.5, "sparsemax": 2}
-EPOCHS, SEEDS = 20, 1
+EPOCHS, SEEDS = 10, 1
 
 
 def counts(folder, validation=1000):

@@ -26,7 +26,8 @@ NAMES = {
         make_vonmises_fisher_blobs""",
     "skvmf.distributions.modified_dirichlet": """log_kernel log_normalizer logpdf mean mode
         posterior rvs""",
-    "skvmf.distributions.simplex": "entmax fenchel_young_loss tsallis_negentropy",
+    "skvmf.distributions.simplex": """entmax fenchel_young_loss fenchel_young_posterior
+        tsallis_negentropy""",
     "skvmf.distributions.vonmises_fisher": """concentration entropy fit
         kl_divergence log_partition log_partition_deficit log_sphere_area logpdf mean_negentropy
         mean_resultant_length natural_parameter negentropy negentropy_hessian

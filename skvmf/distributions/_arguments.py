@@ -38,3 +38,11 @@ def checked_alpha(alpha: Any) -> float:
     if not 1 <= value < np.inf:
         raise ValueError(f"alpha must be a finite number of at least 1, not {alpha}.")
     return value
+
+
+def checked_positive(value: Any, name: str) -> float:
+    """Return a value as a float, finite and above 0."""
+    number = checked_number(value, name)
+    if not 0 < number < np.inf:
+        raise ValueError(f"{name} must be a finite number above 0, not {value}.")
+    return number

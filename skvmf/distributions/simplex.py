@@ -2,7 +2,8 @@
 
 With the Tsallis negative entropy Omega(p) = (sum p^alpha - 1) / (alpha (alpha - 1)), and
 sum p log p for alpha = 1, alpha-entmax of scores z is the p that maximizes <p, z> - Omega(p).
-Softmax is alpha = 1, sparsemax alpha = 2; for alpha > 1 small shares are exactly zero.
+Softmax is alpha = 1, sparsemax alpha = 2; for alpha > 1 small shares are exactly zero, and for
+alpha < 1 they fall as a power of the gap in scores, more slowly than those of softmax.
 """
 
 from typing import Any
@@ -13,9 +14,9 @@ from scipy.special import xlogy
 
 from .._kernels import entmax as entmax_kernels
 from .._kernels import simplex as softmax_kernels
-from ._arguments import checked_alpha, checked_array
+from ._arguments import checked_array, checked_positive
 
-__all__ = ["entmax", "fenchel_young_loss", "tsallis_negentropy"]
+__all__ = ["entmax", "fenchel_young_loss", "fenchel_young_posterior", "tsallis_negentropy"]
 
 Array = NDArray[np.floating[Any]]
 
@@ -28,7 +29,8 @@ def entmax(scores: ArrayLike, alpha: float, axis: int = -1) -> Array:
     scores : array_like
         Scores of any finite size; -inf forbids an entry.
     alpha : float
-        At least 1: softmax. 1.5 and 2 (sparsemax) are the fastest, then 1.25.
+        Above 0; 1 is softmax. 1.5 and 2 (sparsemax) are the fastest, then 1.25. Below 1 no
+        share is zero.
     axis : int, default=-1
         The axis along which the probabilities sum to 1.
 
@@ -40,7 +42,7 @@ def entmax(scores: ArrayLike, alpha: float, axis: int = -1) -> Array:
     Raises
     ------
     ValueError
-        If alpha is below 1 or not finite, scores hold nan or +inf, nothing but -inf along the
+        If alpha is not above 0 or not finite, scores hold nan or +inf, nothing but -inf along the
         axis, or nothing at all, or there is no such axis.
 
     See Also
@@ -51,7 +53,8 @@ def entmax(scores: ArrayLike, alpha: float, axis: int = -1) -> Array:
     -----
     With c = alpha - 1, p_i = (1 + c (z_i - max(z) - T))_+^(1/c). T is found exactly for
     alpha = 1.5 and 2, and by Newton's method else; the absolute error of p is below 1e-15. The
-    softmax is exactly zero below exp(-60) of its largest entry.
+    softmax is exactly zero below exp(-60) of its largest entry. For alpha below 1, which
+    equation 8 of [1]_ allows, the bracket is always positive.
 
     References
     ----------
@@ -63,7 +66,7 @@ def entmax(scores: ArrayLike, alpha: float, axis: int = -1) -> Array:
     >>> entmax([1.0, 0.5, -2.0], alpha=2)
     array([0.75, 0.25, 0.  ])
     """
-    alpha = checked_alpha(alpha)
+    alpha = checked_positive(alpha, "alpha")
     rows, shape = _rows(checked_array(scores, "scores"), axis, "scores")
     return _restored(_entmax_rows(rows, alpha), shape, axis)
 
@@ -76,7 +79,7 @@ def tsallis_negentropy(p: ArrayLike, alpha: float, axis: int = -1) -> Any:
     p : array_like
         Probabilities: not negative, with sums of 1 along the axis.
     alpha : float
-        At least 1.
+        Above 0.
     axis : int, default=-1
         The axis along which the probabilities sum to 1.
 
@@ -88,7 +91,7 @@ def tsallis_negentropy(p: ArrayLike, alpha: float, axis: int = -1) -> Any:
     Raises
     ------
     ValueError
-        If alpha is below 1 or not finite, p holds no probabilities, or there is no such axis.
+        If alpha is not above 0 or not finite, p holds no probabilities, or there is no such axis.
 
     Notes
     -----
@@ -105,7 +108,7 @@ def tsallis_negentropy(p: ArrayLike, alpha: float, axis: int = -1) -> Any:
     >>> print(tsallis_negentropy([0.5, 0.5], alpha=2))
     -0.25
     """
-    alpha = checked_alpha(alpha)
+    alpha = checked_positive(alpha, "alpha")
     rows, shape = _rows(checked_array(p, "p"), axis, "p")
     _check_probabilities(rows, "p")
     return _negentropy_rows(rows, alpha).reshape(shape[:-1])[()]
@@ -130,7 +133,7 @@ def fenchel_young_loss(
     target : array_like
         Target probabilities y, broadcast to the shape of `scores`.
     alpha : float
-        At least 1.
+        Above 0.
     axis : int, default=-1
         The axis along which the probabilities sum to 1.
     return_gradient : bool, default=False
@@ -166,7 +169,7 @@ def fenchel_young_loss(
     >>> gradient
     array([ 1., -1.])
     """
-    alpha = checked_alpha(alpha)
+    alpha = checked_positive(alpha, "alpha")
     scores, target = checked_array(scores, "scores"), checked_array(target, "target")
     rows, shape = _rows(scores, axis, "scores")
     wanted, _ = _rows(_broadcast(target, np.atleast_1d(scores).shape), axis, "target")
@@ -183,10 +186,78 @@ def fenchel_young_loss(
     return loss, _restored((p - wanted).astype(rows.dtype), shape, axis)
 
 
+def fenchel_young_posterior(
+    losses: ArrayLike, weights: ArrayLike, alpha: float, temperature: float = 1.0
+) -> Array:
+    """Share rows out among alternatives by losses of any kind: an expectation step.
+
+    Whatever has a loss for each row and each alternative, such as the squared error of each of
+    several regressions, can be learnt by this step and a weighted fit in turn.
+
+    Parameters
+    ----------
+    losses : array_like of shape (..., K)
+        The loss of each alternative; +inf excludes it. For the components of a mixture these
+        are negative log-densities.
+    weights : array_like of shape (K,)
+        Probabilities of the alternatives before anything is seen.
+    alpha : float
+        Above 0. 1 gives shares proportional to weights * exp(-losses / temperature); above 1
+        shares are sparse.
+    temperature : float, default=1.0
+        Above 0: the price of shares that differ from the weights, beta in [1]_.
+
+    Returns
+    -------
+    ndarray of the shape of `losses`
+        The shares q that minimize <q, losses> + temperature * L(eta; q), where L is the
+        Fenchel-Young loss and eta = (weights^(alpha - 1) - 1) / (alpha - 1), or the logarithm of
+        the weights for alpha = 1: continuous in alpha.
+
+    Raises
+    ------
+    ValueError
+        If alpha or the temperature is not above 0 or not finite, weights are no probabilities
+        or do not fit, or losses hold nan, -inf, or exclude every alternative of positive weight.
+
+    See Also
+    --------
+    entmax : The map that gives the shares, entmax(eta - losses / temperature).
+
+    References
+    ----------
+    .. [1] Sklaviadis et al., "Fenchel-Young variational learning", eq. 13 and 15.
+
+    Examples
+    --------
+    >>> from skvmf.distributions.simplex import fenchel_young_posterior
+    >>> fenchel_young_posterior([[0.0, 0.4], [0.0, 3.0]], [0.5, 0.5], alpha=2)
+    array([[0.7, 0.3],
+           [1. , 0. ]])
+    """
+    alpha = checked_positive(alpha, "alpha")
+    temperature = checked_positive(temperature, "temperature")
+    values, prior = checked_array(losses, "losses"), checked_array(weights, "weights")
+    if values.ndim == 0 or prior.shape != values.shape[-1:]:
+        raise ValueError(
+            f"weights must have one entry for each column of losses: their shapes are "
+            f"{prior.shape} and {values.shape}."
+        )
+    _check_probabilities(prior[np.newaxis], "weights")
+    with np.errstate(divide="ignore"):
+        logs = np.log(prior.astype(np.float64))
+    eta = logs if alpha == 1 else np.expm1((alpha - 1) * logs) / (alpha - 1)
+    dtype = np.float32 if values.dtype == np.float32 else np.float64
+    offsets = np.where(prior > 0, eta, -np.inf).astype(dtype)
+    return entmax(np.subtract(offsets, values / temperature, dtype=dtype), alpha)
+
+
 def _entmax_rows(rows: Array, alpha: float) -> Array:
     """Return the probabilities of each row."""
     n, K = rows.shape
-    if alpha > 1:
+    if alpha < 1:
+        p, sound = _entmax_below_one(rows, alpha - 1)
+    elif alpha > 1:
         p, thresholds = np.empty_like(rows), np.empty(n)
         entmax_kernels.entmax(rows, alpha, p, thresholds)
         sound = thresholds >= 0
@@ -201,6 +272,28 @@ def _entmax_rows(rows: Array, alpha: float) -> Array:
             f"number {sound.argmin()}."
         )
     return p
+
+
+def _entmax_below_one(rows: Array, c: float) -> tuple[Array, NDArray[np.bool_]]:
+    """Return entmax of rows for -1 < c = alpha - 1 < 0, and which rows have one.
+
+    Newton on sum(p)^c, which is concave and rises with T: from T = 0 it never overshoots.
+    """
+    tops = rows.max(axis=1, initial=-np.inf)
+    sound = np.isfinite(tops) & ~np.isnan(rows).any(axis=1)
+    with np.errstate(over="ignore"):
+        y = np.where(sound[:, np.newaxis], rows.astype(np.float64), 0.0)
+        y -= y.max(axis=1, keepdims=True)
+    T = np.zeros(len(y))
+    for _ in range(100):
+        b = c * (y - T[:, np.newaxis])
+        p = np.exp(np.log1p(b) / c)
+        total, slope = p.sum(axis=1), (p / (1 + b)).sum(axis=1)
+        step = -total * np.expm1(-c * np.log(total)) / (c * slope)
+        T += step
+        if not np.any(step > 1e-15 * np.maximum(T, 1)):
+            break
+    return (p / total[:, np.newaxis]).astype(rows.dtype), sound
 
 
 def _negentropy_rows(rows: Array, alpha: float) -> Array:

@@ -7,9 +7,14 @@ import pytest
 from scipy import sparse
 from scipy.special import log_softmax, softmax
 
-from skvmf.distributions.simplex import entmax, fenchel_young_loss, tsallis_negentropy
+from skvmf.distributions.simplex import (
+    entmax,
+    fenchel_young_loss,
+    fenchel_young_posterior,
+    tsallis_negentropy,
+)
 
-ALPHAS = [1.0, 1.25, 1.5, 2.0, 3.0]
+ALPHAS = [0.3, 0.7, 1.0, 1.25, 1.5, 2.0, 3.0]
 OWN_TABLE = Path(__file__).parents[1] / "reference" / "entmax_table.npz"
 SHARED_TABLE = Path(__file__).parents[3] / "shared" / "reference" / "entmax_reference.npz"
 
@@ -165,7 +170,7 @@ def test_gradient_is_the_finite_difference(alpha, axis, rng):
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_loss_of_huge_and_forbidden_scores(alpha):
     loss = fenchel_young_loss([[1e15, -1e15], [0.0, -np.inf], [0.0, -np.inf]], [1.0, 0.0], alpha)
-    np.testing.assert_allclose(loss, 0, atol=1e-15)
+    np.testing.assert_allclose(loss, 0, atol=1e-15 if alpha >= 1 else 1e-4)  # no zeros below 1
     assert fenchel_young_loss([0.0, -np.inf], [0.5, 0.5], alpha) == np.inf
     assert fenchel_young_loss([0.0, -1e15], [0.0, 1.0], alpha) == 1e15
 
@@ -202,7 +207,7 @@ def test_scores_without_an_answer_are_refused(alpha, bad):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: entmax([0.0, 1.0], 0.5), "alpha"),
+        (lambda: entmax([0.0, 1.0], 0.0), "alpha"),
         (lambda: entmax([0.0, 1.0], np.nan), "alpha"),
         (lambda: entmax([0.0, 1.0], np.inf), "alpha"),
         (lambda: entmax([], 1.5), "at least one entry"),
@@ -230,3 +235,66 @@ def test_scores_without_an_answer_are_refused(alpha, bad):
 def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9, 0.999])
+def test_alpha_below_one_is_the_maximum_and_has_no_zeros(alpha, rng):
+    z = rng.normal(scale=5, size=(40, 6))
+    p = entmax(z, alpha)
+    assert p.min() > 0
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-14)
+    # stationary: z - p^(alpha - 1) / (alpha - 1) is the same for all entries
+    rest = z - p ** (alpha - 1) / (alpha - 1)
+    np.testing.assert_allclose(rest, np.broadcast_to(rest[:, :1], rest.shape), rtol=1e-9)
+
+
+def test_entmax_is_continuous_in_alpha(rng):
+    z = rng.normal(size=(10, 5))
+    np.testing.assert_allclose(entmax(z, 1 - 1e-7), entmax(z, 1.0), atol=1e-6)
+    np.testing.assert_allclose(entmax(z, 1 + 1e-7), entmax(z, 1.0), atol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 4.0])
+def test_a_posterior_minimizes_the_free_energy(alpha, temperature, rng):
+    losses, weights = rng.normal(size=(5, 4)), np.array([0.1, 0.2, 0.3, 0.4])
+    q = fenchel_young_posterior(losses, weights, alpha, temperature)
+    eta = np.log(weights) if alpha == 1 else (weights ** (alpha - 1) - 1) / (alpha - 1)
+
+    def energy(shares):
+        price = fenchel_young_loss(np.broadcast_to(eta, shares.shape), shares, alpha)
+        return (shares * losses).sum(axis=1) + temperature * price
+
+    for other in rng.dirichlet(np.ones(4), size=(200, 5)):
+        assert (energy(q) <= energy(other) + 1e-12).all()
+
+
+def test_a_posterior_is_weights_times_powers_of_densities_at_one_and_near_it(rng):
+    losses, weights = rng.normal(size=(5, 4)), np.array([0.1, 0.2, 0.3, 0.4])
+    expected = weights * np.exp(-losses / 3)
+    expected /= expected.sum(axis=1, keepdims=True)
+    for alpha in (1 - 1e-8, 1.0, 1 + 1e-8):
+        found = fenchel_young_posterior(losses, weights, alpha, temperature=3)
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_a_posterior_excludes_what_has_no_weight_or_an_infinite_loss():
+    losses = [[0.0, 1.0, 2.0], [np.inf, 0.0, 0.0]]
+    for alpha in (0.5, 1.0, 2.0):
+        q = fenchel_young_posterior(losses, [0.5, 0.5, 0.0], alpha)
+        assert (q[:, 2] == 0).all() and q[1].tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[0.0, 1.0]], [0.5, 0.6], 1), "weights must hold probabilities"),
+        (([[0.0, 1.0]], [1.0], 1), "one entry for each column"),
+        (([[0.0, 1.0]], [0.5, 0.5], 0), "alpha must be"),
+        (([[0.0, 1.0]], [0.5, 0.5], 2, 0), "temperature must be"),
+        (([[np.nan, 1.0]], [0.5, 0.5], 2), "nan"),
+    ],
+)
+def test_what_is_no_posterior_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        fenchel_young_posterior(*arguments)
