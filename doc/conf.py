@@ -70,10 +70,13 @@ SITES = {
 intersphinx_mapping = {name: (site, str(GENERATED / f"{name}.inv")) for name, site in SITES.items()}
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Scripts that need what is not installed are shown without being run.
+needs = {"torch": ["document_topics", "vae_digits"], "wordllama": ["embeddings_end_to_end"]}
+left_out = [script for name, all_of in needs.items() if not find_spec(name) for script in all_of]
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "auto_examples",
-    "filename_pattern": r"plot_" if has_torch else r"plot_(?!document_topics|vae_digits)",
+    "filename_pattern": f"plot_(?!{'|'.join(left_out)})" if left_out else "plot_",
     "ignore_pattern": r"__init__\.py",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skvmf",),

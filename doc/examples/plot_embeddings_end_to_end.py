@@ -1,0 +1,156 @@
+"""
+====================================
+Embeddings, from raw texts to a file
+====================================
+
+A tutorial from beginning to end: texts become embeddings, a mixture finds their clusters, words
+name these, and new texts are sorted into them. Every step is the one that you would take with
+texts of your own and with any other embedding model.
+
+The model here is `wordllama <https://github.com/dleemiller/WordLlama>`__, whose weights come with
+``pip install wordllama`` and need no network. The texts are the docstrings of NumPy, SciPy and
+scikit-learn, which every installation has.
+"""
+
+# %%
+# Texts become rows
+# -----------------
+# An embedding model turns a text into a row of numbers, and texts that mean much the same into rows
+# of much the same direction.
+
+import inspect
+import smtplib
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import joblib
+import matplotlib.pyplot as plt
+import numpy as np
+import wordllama
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer, StandardScaler
+
+from skvmf import VonMisesFisherMixture
+from skvmf.datasets import load_docstrings
+from skvmf.inspection import component_summary
+from skvmf.model_selection import ComponentPath
+from skvmf.plotting import ComponentPathDisplay, DirectionsDisplay
+
+corpus = load_docstrings()
+texts = np.array(corpus.data, dtype=object)
+folder = Path(wordllama.__file__).parent  # it holds weights and tokenizer: nothing is downloaded
+encoder = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+embeddings = encoder.embed(corpus.data)
+print(f"{embeddings.shape[0]} texts, {embeddings.shape[1]} features, {embeddings.dtype}")
+
+# %%
+# What all texts have in common says nothing about their differences. The mean cosine of two texts
+# tells how much this is: above 0.3 it pays to take the mean away.
+
+
+def mean_cosine(rows):
+    """Return the mean cosine of two rows."""
+    return float((Normalizer().transform(rows).mean(axis=0) ** 2).sum())
+
+
+centre = make_pipeline(Normalizer(), StandardScaler(with_std=False))
+X = centre.fit_transform(embeddings)
+print(f"mean cosine before: {mean_cosine(embeddings):.2f}, after: {mean_cosine(X):.2f}")
+
+# %%
+# How many clusters?
+# ------------------
+# A path begins with more clusters than you would care to name, and joins the two nearest ones again
+# and again. Its curve bends where joining begins to cost something, and the tree below says which
+# clusters are akin.
+
+path = ComponentPath(VonMisesFisherMixture(random_state=0), max_components=60).fit(X)
+mixture = path.best_estimator_
+K = mixture.n_components
+agreement = adjusted_rand_score(corpus.target, path.labels_)
+print(f"{K} components, ARI {agreement:.2f} with the modules that the texts come from")
+print("sizes:", *np.sort(np.bincount(path.labels_))[::-1])
+
+# %%
+# Name them
+# ---------
+# The features of an embedding have no names, but the texts have words. A cluster is named after
+# those that its texts have more often than all texts.
+
+vectorizer = TfidfVectorizer(
+    stop_words="english", token_pattern="[a-z]{3,}", min_df=5, max_df=0.3, sublinear_tf=True
+)
+weights = vectorizer.fit_transform(corpus.data)
+vocabulary = vectorizer.get_feature_names_out()
+
+
+def heaviest_words(labels, n_words=3):
+    """Return the words of each cluster that set it apart."""
+    excess = [weights[labels == k].mean(axis=0) - weights.mean(axis=0) for k in range(K)]
+    return [", ".join(vocabulary[np.argsort(-np.ravel(row))[:n_words]]) for row in excess]
+
+
+names = heaviest_words(path.labels_)
+figure, (curve, tree) = plt.subplots(
+    2, 1, figsize=(10, 8), height_ratios=[2, 3], layout="constrained"
+)
+ComponentPathDisplay.from_estimator(path, ax=curve)
+curve.set_title("The criterion by number of components")
+ComponentPathDisplay.from_estimator(path, kind="dendrogram", names=names, ax=tree)
+tree.set(xlabel="", title="Which components are akin")
+
+# %%
+# A summary has their sizes and angles, and the rows to read first: the most typical ones.
+
+summary = component_summary(mixture, X, n_rows=1)
+for k, size, angle, (row,) in zip(
+    summary.labels[:6], summary.sizes, summary.angles, summary.typical, strict=False
+):
+    print(f"{size:4} texts, {angle:2.0f}\N{DEGREE SIGN}, {names[k]}:\n     {texts[row][:60]!r}")
+
+# %%
+# Outliers
+# --------
+# With a background rows may belong nowhere: they have the label -1, as in HDBSCAN. What remains are
+# clearer clusters.
+
+clear = VonMisesFisherMixture(K, background=True, random_state=0).fit(X)
+kept = clear.labels_ >= 0
+print(f"{np.mean(~kept):.0%} of the texts belong to no cluster")
+agreement = adjusted_rand_score(corpus.target[kept], clear.labels_[kept])
+print(f"ARI of the others with their modules: {agreement:.2f}")
+for row in clear.score_samples(X).argsort()[:3]:
+    print("unusual:", " ".join(texts[row].split())[:70])
+
+# %%
+# A map lays components out by their overlaps: neighbours on it are akin, and grey rows are those
+# of the background.
+
+clear_names = heaviest_words(clear.labels_, 2)
+figure, axis = plt.subplots(figsize=(9, 7.5), layout="constrained")
+in_lines = [name.replace(", ", "\n") for name in clear_names]
+DirectionsDisplay.from_estimator(clear, X, names=in_lines, ax=axis)
+axis.set_title("Docstrings in components, by their embeddings")
+
+# %%
+# New texts
+# ---------
+# What is to be used together goes into one pipeline, and the pipeline into a file.
+
+with TemporaryDirectory() as folder:
+    joblib.dump(make_pipeline(*centre, mixture), Path(folder, "topics.joblib"))
+    topics = joblib.load(Path(folder, "topics.joblib"))
+
+# %%
+# A new text gets its cluster and how sure that is. These are functions of NumPy that the fit has
+# not seen, and a mail client. The mixture has a cluster even for that; the one with a background
+# keeps what is much like the texts that it knows, and is strict with all else.
+
+new = [np.linalg.solve, np.fft.fft, np.hamming, np.poly1d, smtplib.SMTP]
+rows = encoder.embed([inspect.getdoc(thing) for thing in new])
+shares = topics.predict_proba(rows).max(axis=1)
+belongs = clear.predict(centre.transform(rows)) >= 0
+for thing, k, share, inside in zip(new, topics.predict(rows), shares, belongs, strict=True):
+    print(f"{thing.__name__:8} {names[k]:35} {share:.2f} {'' if inside else '(background: -1)'}")
