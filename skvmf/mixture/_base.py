@@ -194,7 +194,7 @@ class BaseMixture(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
             The batch. The first one, and the first after `from_parameters`, needs as many rows
             as there are components; later ones may have any number.
         y : Ignored

@@ -338,10 +338,13 @@ array-like, default='merging'
                 f"{n_features} features, counted from 0."
             )
 
-    def _check_rows(self, rows: RowSource) -> None:
-        """Refuse a clearance with which the means would not fit between the rows, too."""
+    def _check_values(self, rows: RowSource) -> None:
         self._check_names()
         self._check_ordering_feature(rows.n_features)
+        super()._check_values(rows)
+
+    def _check_rows(self, rows: RowSource) -> None:
+        """Refuse a clearance with which the means would not fit between the rows, too."""
         super()._check_rows(rows)
         if self.clearance == 0:
             return
