@@ -123,6 +123,20 @@ def test_other_rows(kind, at_once, tmp_path):
     assert_same_bits(fitted(VonMisesFisherMixture(**options), rows), whole)
 
 
+@pytest.mark.parametrize("cls", [VonMisesFisherMixture, SparseGaussianMixture])
+def test_a_fit_begun_on_dask_may_end_anywhere(cls, at_once, tmp_path):
+    array = pytest.importorskip("dask.array", reason="needs dask: pip install 'skvmf[dask]'")
+    lazy = array.from_array(X, chunks=(130, 3))
+    options = {"n_components": 3, "random_state": 0, "max_iter": 8, "tol": 0}
+    whole = fitted(cls(**options))
+    for rows in (lazy, X):
+        options["checkpoint"] = tmp_path / f"{type(rows).__name__}.npz"
+        assert interrupted(cls(**options), 4, lazy)
+        ended = fitted(cls(**options), rows)
+        assert_array_equal(ended.means_, whole.means_)
+        assert ended.lower_bounds_ == whole.lower_bounds_
+
+
 def test_a_fit_killed_again_and_again_gets_there(at_once, tmp_path):
     options = {"n_components": 4, "random_state": 0, "max_iter": 9, "tol": 0, **KMEANS}
     whole = fitted(SparseGaussianMixture(**options))

@@ -166,6 +166,15 @@ def test_sparse_rows_are_dense_ones():
 
 
 @pytest.mark.parametrize("cls", MIXTURES)
+def test_batches_may_be_dask_arrays(cls):
+    array = pytest.importorskip("dask.array", reason="needs dask: pip install 'skvmf[dask]'")
+    lazy = stream(cls(3, random_state=0), array.from_array(X, chunks=(70, 3)), size=300)
+    in_memory = stream(cls(3, random_state=0), size=300)
+    assert_same_bits(lazy, in_memory)
+    assert_array_equal(np.asarray(lazy.labels_), in_memory.labels_)
+
+
+@pytest.mark.parametrize("cls", MIXTURES)
 def test_threads_do_not_matter(cls):
     found = []
     for n_threads in (1, 2):
