@@ -83,9 +83,8 @@ class Gaussian(Family):
     def distances(self, chunk: DenseChunk, centres: Array) -> Array:
         """Return squared distances in units of the data's variance, (n, m)."""
         gaps = centres - centres[0]
-        matrix = np.vstack([-2 * gaps.T, np.ones(len(gaps))])
+        matrix = np.vstack([-2 * gaps.T, np.ones(len(gaps)), np.einsum("md,md->m", gaps, gaps)])
         distances = feature_product(gap_norms, chunk.X, centres[0], matrix)
-        distances += np.einsum("md,md->m", gaps, gaps)
         np.maximum(distances, 0, out=distances)
         distances /= self.scale
         return distances

@@ -44,11 +44,12 @@ def tiles(n: int, size: int = TILE) -> list[slice]:
 def feature_product(features: Callable[..., None], X: Array, origin: Array, matrix: Array) -> Array:
     """Return features of the rows about an origin times a matrix, by tiles.
 
-    A product beyond the largest float is infinite.
+    The last row of the matrix is added to all products. Those beyond the largest float are
+    infinite.
     """
     product = np.empty((len(X), matrix.shape[1]))
     n_rows = tile_rows(matrix.size, TILE)
-    values = np.empty((n_rows, len(matrix)))
+    values = np.ones((n_rows, len(matrix)))
     for tile in tiles(len(X), n_rows):
         n = tile.stop - tile.start
         features(X[tile], origin, values)

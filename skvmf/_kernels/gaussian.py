@@ -68,6 +68,26 @@ def difference_scores(X, means, scales, out):
 
 
 @row_kernel
+def white_scores(white, shifts, first, out):
+    """out[n, first + k] = -1/2 sum_j (white[n, j, k] - shifts[j, k])^2.
+
+    White is (n, d, m) and shifts (d, m) for m components: sums are in order, as above.
+    """
+    d, m = np.uintp(shifts.shape[0]), np.uintp(shifts.shape[1])
+    for n in range(white.shape[0]):
+        rows, total = white[n], out[n, first : first + m]
+        for k in range(m):
+            total[k] = 0
+        for j in range(d):
+            row, shift = rows[j], shifts[j]
+            for k in range(m):
+                gap = row[k] - shift[k]
+                total[k] += gap * gap
+        for k in range(m):
+            total[k] *= -0.5
+
+
+@row_kernel
 def _turn(X, origin, lanes):
     """Set lanes[j, i] = x_ij - c_j for the rows there are, eight rows at a time."""
     n, d = X.shape

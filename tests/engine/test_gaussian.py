@@ -51,6 +51,21 @@ def test_scores_and_biases_are_log_densities(kind):
         assert_allclose(scores.log_density()[:, k], density.logpdf(X), rtol=1e-11)
 
 
+def test_full_scores_about_a_common_origin_keep_their_digits():
+    """Means dozens of standard deviations from each other, far from zero, in strange shapes."""
+    rng = np.random.default_rng(0)
+    means = 1e3 + rng.uniform(-50, 50, size=(5, 3))
+    roots = rng.normal(size=(5, 3, 3)) + 2 * np.eye(3)
+    components = Gaussian(3, "full").components(means, roots @ roots.transpose(0, 2, 1))
+    assert 30 < components.spread < 100
+    X = means[rng.integers(5, size=200)] + rng.normal(size=(200, 3))
+    gaps = X[:, None].astype(np.longdouble) - means
+    white = np.einsum("nki,kij->nkj", gaps, components.cholesky.astype(np.longdouble))
+    exact = -0.5 * np.einsum("nkj,nkj->nk", white, white)
+    scores = Gaussian(3, "full").scores(whole(X), components).products
+    assert np.max(np.abs(scores - exact) / (1 - exact)) < 1e-12
+
+
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("others", [0, 1])
 def test_distances_beyond_the_largest_float_are_infinite(kind, others):

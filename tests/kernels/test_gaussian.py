@@ -12,6 +12,7 @@ from skvmf._kernels.gaussian import (
     gap_products,
     gap_squares,
     single_scores,
+    white_scores,
 )
 
 
@@ -42,6 +43,17 @@ def test_scores_are_half_squared_distances(X):
     difference_scores(X, means, scales, scores)
     gaps = (X.astype(float)[:, :, None] - means) * scales
     assert_allclose(scores, -0.5 * (gaps**2).sum(axis=1), rtol=1e-14)
+
+
+@pytest.mark.parametrize(("d", "m"), [(1, 1), (3, 8), (5, 3)])
+def test_white_scores_are_those_of_their_components_alone(d, m):
+    rng = np.random.default_rng(0)
+    white, shifts = rng.normal(size=(20, d, m)), rng.normal(size=(d, m))
+    scores = np.full((20, m + 3), 7.0)
+    white_scores(white, shifts, 2, scores)
+    expected = np.full((20, m + 3), 7.0)
+    expected[:, 2 : 2 + m] = -0.5 * ((white - shifts) ** 2).sum(axis=1)
+    assert_allclose(scores, expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("n", [1, 9, LANES, LANES + 1, 2 * LANES + 15])
