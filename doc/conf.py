@@ -29,7 +29,13 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "examples", "generated/files.rst", "generated/backreferences"]
+exclude_patterns = [
+    "_build",
+    "examples",
+    "generated/files.rst",
+    "generated/speed.rst",
+    "generated/backreferences",
+]
 templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = "skvmf"
@@ -108,6 +114,12 @@ def _list_files(app):
     (GENERATED / "files.rst").write_text(house["file_list"](), encoding="utf-8")
 
 
+def _write_speed(app):
+    """Write the table of speed that the page on performance includes."""
+    speed = runpy.run_path(str(HERE / "speed_table.py"))
+    (GENERATED / "speed.rst").write_text(speed["speed_table"](), encoding="utf-8")
+
+
 def _ship_mathjax(app, exception):
     """Copy MathJax, one file that draws with paths and asks for no fonts, into the site."""
     if exception is None and app.builder.format == "html":
@@ -123,5 +135,6 @@ _write_inventories()
 
 def setup(app):
     app.connect("builder-inited", _list_files)
+    app.connect("builder-inited", _write_speed)
     app.connect("build-finished", _ship_mathjax)
     app.connect("autodoc-process-docstring", _keep_shapes_plain, priority=400)

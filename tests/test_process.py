@@ -14,6 +14,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 
@@ -97,6 +98,17 @@ def test_memory_does_not_grow_with_rows_times_components(init, temperature):
     if init == "kmeans":
         gaussian = SparseGaussianMixture(K, covariance_type="diag", **options)
         assert peak_mib(lambda: gaussian.fit(X)) < 32 + 2 * parameters
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_memory_of_a_step_with_many_components_is_blocks_and_parameters():
+    n, d, K = 20_000, 16, 2000
+    X = np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
+    mixture = VonMisesFisherMixture(K, means_init=X[:K], max_iter=1, tol=0)
+    parameters = 8 * K * d * 8 / 2**20
+    assert n * K * 4 / 2**20 > 150  # what the shares of all rows would take
+    with threadpool_limits(2):
+        assert peak_mib(lambda: mixture.fit(X)) < 32 + parameters
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

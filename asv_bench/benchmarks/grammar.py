@@ -1,6 +1,7 @@
 """The dependency model with valence: a fit of the size of a treebank sample, and long sentences."""
 
 import math
+import time
 import warnings
 
 import numpy as np
@@ -9,11 +10,81 @@ from sklearn.exceptions import ConvergenceWarning
 from skvmf.grammar import DependencyModelWithValence
 
 N_TAGS = 32
+LEFT, RIGHT, STOP, CONTINUE = 0, 1, 0, 1
 
 
 def sentences(lengths):
     rng = np.random.default_rng(0)
     return [rng.integers(N_TAGS, size=length) for length in lengths]
+
+
+def uniform():
+    shapes = (N_TAGS,), (N_TAGS, 2, 2, 2), (N_TAGS, 2, N_TAGS)
+    return [np.full(shape, 1 / shape[-1]) for shape in shapes]
+
+
+def numpy_log_likelihoods(tags, root, stop, choose):
+    """Fill the charts of many sentences of one length at once: tags (m, n), log-rules.
+
+    The left side is the right side of the sentence read backwards.
+    """
+    m, n = tags.shape
+    read = {RIGHT: tags, LEFT: tags[:, ::-1]}
+    span, opened, closed, arc = (
+        {way: np.full((m, n, n), -np.inf) for way in read} for _ in range(4)
+    )
+    for length in range(n):
+        for way, words in read.items():
+            back = closed[LEFT if way == RIGHT else RIGHT]
+            for h in range(n - length):
+                j, head = h + length, words[:, h]
+                if length == 0:
+                    span[way][:, h, h] = 0
+                else:
+                    splits = np.arange(h, j)
+                    others = back[:, n - 1 - j, n - 2 - splits]
+                    total = np.logaddexp.reduce(opened[way][:, h, splits] + others, axis=1)
+                    arc[way][:, h, j] = choose[head, way, words[:, j]] + total
+                    parts = arc[way][:, h, h + 1 : j + 1] + closed[way][:, h + 1 : j + 1, j]
+                    span[way][:, h, j] = np.logaddexp.reduce(parts, axis=1)
+                rule = stop[head, way, int(length > 0)]
+                opened[way][:, h, j] = span[way][:, h, j] + rule[:, CONTINUE]
+                closed[way][:, h, j] = span[way][:, h, j] + rule[:, STOP]
+    both = closed[LEFT][:, ::-1, n - 1] + closed[RIGHT][:, :, n - 1]
+    return np.logaddexp.reduce(root[tags] + both, axis=1)
+
+
+class Rival:
+    """Log-likelihoods of sentences, beside charts of NumPy: of one, or of many of a length."""
+
+    params = ([10, 40], ["one by one", "together"])
+    param_names = ["length", "rival"]
+
+    def setup(self, length, rival):
+        self.X = sentences([length] * (70_000 // length**2))
+        self.model = DependencyModelWithValence.from_parameters(range(N_TAGS), *uniform())
+        self.model.score(self.X[:1])
+
+    def track_times_faster_than_numpy(self, length, rival):
+        tags, rules = np.array(self.X), [np.log(rule) for rule in uniform()]
+        batches = [tags] if rival == "together" else tags[:30, np.newaxis]
+        part = len(tags) / sum(map(len, batches))
+
+        def ours():
+            return self.model.score_samples(self.X)
+
+        def theirs():
+            return np.concatenate([numpy_log_likelihoods(batch, *rules) for batch in batches])
+
+        np.testing.assert_allclose(ours()[: len(theirs())], theirs())
+        times = [[seconds(call) for call in (theirs, ours)] for _ in range(5)]
+        return part * float(np.median([rival / own for rival, own in times]))
+
+
+def seconds(call):
+    start = time.process_time()
+    call()
+    return time.process_time() - start
 
 
 class Fit:
@@ -46,11 +117,7 @@ class Length:
 
     def setup(self, length):
         self.X = sentences([length] * (3200 // length))
-        rules = [
-            np.full(shape, 1 / shape[-1])
-            for shape in ((N_TAGS,), (N_TAGS, 2, 2, 2), (N_TAGS, 2, N_TAGS))
-        ]
-        self.model = DependencyModelWithValence.from_parameters(range(N_TAGS), *rules)
+        self.model = DependencyModelWithValence.from_parameters(range(N_TAGS), *uniform())
         self.model.predict(self.X[:1])
         self.model.score(self.X[:1])
         self.step = DependencyModelWithValence(tags=range(N_TAGS), max_iter=0)

@@ -1,5 +1,6 @@
 """Speed and digits of the special functions."""
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,20 @@ class VonMisesFisher:
 
     def time_curvature(self, dim, kappa):
         vmf.negentropy(self.r, dim, order=2, complement=self.q)
+
+
+class MeanResultantLengthInverse:
+    """The inverse of A in one dimension, where it takes longest."""
+
+    params = [2, 3, 10, 100]
+    param_names = ["dim"]
+
+    def track_nanoseconds(self, dim):
+        r = np.linspace(0.01, 0.99, N_VALUES)
+        vmf.concentration(r, dim)
+        return 1e9 / N_VALUES * min(_seconds(vmf.concentration, r, dim) for _ in range(9))
+
+    track_nanoseconds.unit = "nanoseconds a value"
 
 
 class VonMisesFisherMethods:
@@ -115,6 +130,12 @@ class VonMisesFisherSampling:
 
     def time_rvs(self, dim, kappa):
         vmf.rvs(self.mu, kappa, size=1000, random_state=0)
+
+
+def _seconds(function, *args):
+    start = time.process_time()
+    function(*args)
+    return time.process_time() - start
 
 
 def _digits(result, expected):

@@ -140,6 +140,15 @@ class DenseRatios:
         return partial(seconds, task.step)
 
     def track_soft_step_over_two_products(self, rows, clusters):
+        return self.over_two_products(rows, clusters, "soft")
+
+    def track_sparse_step_over_two_products(self, rows, clusters):
+        return self.over_two_products(rows, clusters, "sparse")
+
+    def track_hard_step_over_two_products(self, rows, clusters):
+        return self.over_two_products(rows, clusters, "hard")
+
+    def over_two_products(self, rows, clusters, posterior):
         X, centres = embeddings(rows, clusters)
         columns = np.ascontiguousarray(centres.T)
         resp = np.empty((len(X), len(centres)), dtype=np.float32)
@@ -151,7 +160,7 @@ class DenseRatios:
                 np.dot(own, columns, out=shares)
                 total += np.dot(shares.T, own)
 
-        step = self.seconds_of_step(rows, clusters, "soft")
+        step = self.seconds_of_step(rows, clusters, posterior)
         return ratio(step, partial(seconds, products))
 
     def track_hard_step_over_kmeans(self, rows, clusters):
@@ -212,7 +221,8 @@ class GaussianStep:
         self.centres = spread * rng.standard_normal((32, 32))
         self.X = self.centres[rng.integers(32, size=100_000)] + rng.standard_normal((100_000, 32))
         self.X = self.X.astype(dtype)
-        self.options = {"covariance_type": covariance_type, "means_init": self.centres}
+        centres = self.centres.astype(dtype)  # means in float64 would slow scikit-learn down
+        self.options = {"covariance_type": covariance_type, "means_init": centres}
         mixture = SparseGaussianMixture(
             32,
             weight_concentration_prior=1.0,

@@ -64,3 +64,39 @@ class FirstFit:
 
     def timeraw_cached(self, folder, mixture):
         return FITS[mixture], PREPARE.format(folder=repr(folder))
+
+
+class FirstFitOfAll:
+    """Seconds of processor time of the first fits with an empty cache, one after the other."""
+
+    fits = ("von Mises-Fisher, dense", "von Mises-Fisher, sparse", "Gaussian")
+    params = list(fits)
+    param_names = ["mixture"]
+    timeout = 300
+
+    def track_seconds(self, mixture):
+        number = self.fits.index(mixture)
+        lines = [PREPARE.format(folder="tempfile.TemporaryDirectory()"), "import time"]
+        for fit in self.fits[: number + 1]:
+            lines += ["start = time.process_time()", FITS[fit]]
+        lines.append("print(time.process_time() - start)")
+        command = [sys.executable, "-c", "\n".join(lines)]
+        runs = [subprocess.run(command, capture_output=True, check=True) for _ in range(3)]
+        return min(float(run.stdout) for run in runs)
+
+    track_seconds.unit = "seconds"
+
+
+class ImportSkvmf:
+    """Seconds of processor time that importing skvmf adds to importing what it is built on."""
+
+    def track_seconds(self):
+        code = (
+            "import time, numba, sklearn.cluster, sklearn.mixture; start = time.process_time();"
+            "import skvmf; print(time.process_time() - start)"
+        )
+        command = [sys.executable, "-c", code]
+        runs = [subprocess.run(command, capture_output=True, check=True) for _ in range(5)]
+        return min(float(run.stdout) for run in runs)
+
+    track_seconds.unit = "seconds"

@@ -1,0 +1,120 @@
+"""Predictions, many components and two threads, beside what they cannot do without.
+
+Processor time of one thread but where threads are what is measured; ratios of times taken in turn.
+"""
+
+import os
+import time
+from functools import cache, partial
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from skvmf import VonMisesFisherMixture
+
+from .mixture import DenseStep, GaussianStep, SparseStep, em_step, ratio, seconds, setup, teardown
+
+__all__ = ["ManyComponents", "Prediction", "TwoThreads", "setup", "teardown"]
+
+
+@cache
+def clusters(n, d, K):
+    """Return float32 rows around K directions, and a fitted mixture of as many components."""
+    rng = np.random.default_rng(0)
+    centres = rng.standard_normal((K, d), dtype=np.float32)
+    centres /= np.linalg.norm(centres, axis=1, keepdims=True)
+    X = 0.4 * rng.standard_normal((n, d), dtype=np.float32)
+    X += centres[rng.integers(K, size=n)]
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    mixture = VonMisesFisherMixture(K, means_init=centres, max_iter=1, tol=0)
+    return X, centres, mixture.fit(X)
+
+
+def product(X, columns, out):
+    """Multiply in pieces, which is faster than all at once."""
+    for start in range(0, len(X), 4096):
+        np.dot(X[start : start + 4096], columns, out=out[start : start + 4096])
+
+
+class Prediction:
+    """Labels, probabilities and log-densities of embeddings, 1,000,000 x 64, 64 components."""
+
+    params = ["predict", "predict_proba", "score_samples"]
+    param_names = ["method"]
+    timeout = 300
+
+    def setup(self, method):
+        self.X, centres, mixture = clusters(1_000_000, 64, 64)
+        self.columns = np.ascontiguousarray(centres.T)
+        self.out = np.empty((len(self.X), 64), dtype=np.float32)
+        self.method = getattr(mixture, method)
+        self.method(self.X[:100])
+
+    def time_prediction(self, method):
+        self.method(self.X)
+
+    def product(self, method):
+        new = method == "predict_proba"  # pages of new memory cost as much as the product
+        product(self.X, self.columns, np.empty_like(self.out) if new else self.out)
+
+    def track_prediction_over_one_product(self, method):
+        one = partial(seconds, self.product, method)
+        return ratio(partial(seconds, self.method, self.X), one)
+
+
+class ManyComponents:
+    """Von Mises-Fisher EM with 1,000 and 5,000 components on embeddings of 384 dimensions."""
+
+    params = ([1000, 5000], ["soft", "hard"])
+    param_names = ["components", "posterior"]
+    timeout = 900
+
+    def setup(self, components, posterior):
+        self.X, self.centres, mixture = clusters(20_000, 384, components)
+        mixture.set_params(temperature=1.0 if posterior == "soft" else 0.0)
+        self.step = em_step(mixture, self.X)
+
+    def time_step(self, components, posterior):
+        self.step()
+
+    def track_step_over_products(self, components, posterior):
+        """Over two products for soft memberships, and over one for hard ones."""
+        columns = np.ascontiguousarray(self.centres.T)
+        resp = np.empty((4096, components), dtype=np.float32)
+
+        def products():
+            total = 0
+            for start in range(0, len(self.X), 4096):
+                own = self.X[start : start + 4096]
+                shares = np.dot(own, columns, out=resp[: len(own)])
+                total = total + np.dot(shares.T, own) if posterior == "soft" else 0
+
+        return ratio(partial(seconds, self.step), partial(seconds, products), n=3)
+
+
+class TwoThreads:
+    """How many times as fast two threads are as one, by the clock."""
+
+    params = ["embeddings", "texts", "Gaussian"]
+    param_names = ["rows"]
+    timeout = 300
+
+    def setup(self, rows):
+        if (os.cpu_count() or 1) < 2:
+            raise NotImplementedError("there is one core")
+        task, arguments = {
+            "embeddings": (DenseStep(), ("200,000 x 384, K=100", "blurred", "soft")),
+            "texts": (SparseStep(), ("float64", "soft")),
+            "Gaussian": (GaussianStep(), ("full float64", "soft", 1.0)),
+        }[rows]
+        task.setup(*arguments)
+        self.step = task.step
+
+    def track_times_faster_than_one(self, rows):
+        def by_clock(n_threads):
+            with threadpool_limits(n_threads):
+                start = time.perf_counter()
+                self.step()
+                return time.perf_counter() - start
+
+        return ratio(partial(by_clock, 1), partial(by_clock, 2))

@@ -1,0 +1,223 @@
+"""Measure the table of speed in the user guide: ``python asv_bench/speed.py [part of a name ...]``.
+
+Each figure is a benchmark of ``asv_bench/benchmarks``, named by file, class, method and parameters.
+They are kept in ``doc/user_guide/speed.json`` with the machine and the day; given parts of names,
+the other figures stay as they are.
+"""
+
+import datetime
+import importlib
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+RESULTS = Path(__file__).parents[1] / "doc" / "user_guide" / "speed.json"
+VERSIONS = ("numpy", "scipy", "sklearn", "numba")
+EMBEDDINGS = ("200,000 x 384, K=100", "blurred")
+SMALL = ("1,000,000 x 64, K=64", "blurred")
+FITS = ("von Mises-Fisher, dense", "von Mises-Fisher, sparse", "Gaussian")
+COVARIANCES = ("diag float64", "full float64", "tied float64", "spherical float64", "diag float32")
+SPREADS = {"touching clusters": 1.0, "far apart": 100.0}
+FASTER = "track_times_faster_than_scikit_learn"
+OVER_TWO = "track_{}_step_over_two_products"
+
+# File, class, method and parameters of benchmarks, by what is measured and in what unit.
+ROWS = [
+    (
+        "Start",
+        "seconds",
+        [
+            (
+                "first fit of all, nothing compiled: dense rows",
+                "startup.FirstFitOfAll.track_seconds",
+                FITS[:1],
+            ),
+            ("then sparse rows", "startup.FirstFitOfAll.track_seconds", FITS[1:2]),
+            ("then Gaussians", "startup.FirstFitOfAll.track_seconds", FITS[2:]),
+            (
+                "import, beside NumPy, Numba and scikit-learn",
+                "startup.ImportSkvmf.track_seconds",
+                (),
+            ),
+        ],
+    ),
+    (
+        "Gaussian step, 100,000 x 32, 32 components",
+        "times as fast as scikit-learn",
+        [
+            (f"{name}, {clusters}", f"mixture.GaussianStep.{FASTER}", (name, "soft", spread))
+            for name in COVARIANCES
+            for clusters, spread in SPREADS.items()
+        ],
+    ),
+    (
+        "von Mises-Fisher step, 200,000 x 384, 100 components",
+        "times its two matrix products",
+        [
+            (f"{kind} memberships", f"mixture.DenseRatios.{OVER_TWO.format(kind)}", EMBEDDINGS)
+            for kind in ("soft", "sparse", "hard")
+        ],
+    ),
+    (
+        "von Mises-Fisher step, 1,000,000 x 64, 64 components",
+        "times its two matrix products",
+        [
+            ("soft memberships", f"mixture.DenseRatios.{OVER_TWO.format('soft')}", SMALL),
+        ],
+    ),
+    (
+        "von Mises-Fisher step, texts, 18,803 x 28,571, 20 components",
+        "times SciPy's two products",
+        [
+            (
+                f"{kind} memberships, {dtype}",
+                "mixture.SparseStep.track_step_over_two_products",
+                (dtype, kind),
+            )
+            for kind, dtype in (("soft", "float64"), ("soft", "float32"), ("hard", "float64"))
+        ],
+    ),
+    (
+        "many components, 20,000 x 384",
+        "times its products",
+        [
+            (
+                f"{K:,} components, {kind}",
+                "limits.ManyComponents.track_step_over_products",
+                (K, kind),
+            )
+            for K in (1000, 5000)
+            for kind in ("soft", "hard")
+        ],
+    ),
+    (
+        "predictions, 1,000,000 x 64, 64 components",
+        "times one matrix product",
+        [
+            (f"``{method}``", "limits.Prediction.track_prediction_over_one_product", (method,))
+            for method in ("predict", "predict_proba", "score_samples")
+        ],
+    ),
+    (
+        "sparse shares, 100,000 x 64",
+        "times ``Z.copy()``",
+        [
+            (name, "simplex.PublicEntmax.track_ratio_to_copy", ((100_000, 64), 3.0, alpha))
+            for name, alpha in (("1.5-entmax", 1.5), ("sparsemax", 2.0))
+        ],
+    ),
+    (
+        "inverse of the mean resultant length",
+        "nanoseconds a value",
+        [
+            (f"{d} dimensions", "kernels.MeanResultantLengthInverse.track_nanoseconds", (d,))
+            for d in (3, 100)
+        ],
+    ),
+    (
+        "Fisher vectors of 2,000 bags of 200 vectors, all gradients",
+        "times as fast as scikit-image",
+        [
+            (
+                f"Gaussian, {dtype}",
+                "fisher_vector.Bags.track_times_faster_than_scikit_image",
+                (dtype, "Gaussian"),
+            )
+            for dtype in ("float64", "float32")
+        ],
+    ),
+    (
+        "likelihoods of sentences under a dependency grammar",
+        "times as fast as NumPy",
+        [
+            (
+                f"{length} words, NumPy's {rival}",
+                "grammar.Rival.track_times_faster_than_numpy",
+                (length, rival),
+            )
+            for length in (10, 40)
+            for rival in ("one by one", "together")
+        ],
+    ),
+    (
+        "two threads",
+        "times as fast as one",
+        [
+            (f"{rows}, one step", "limits.TwoThreads.track_times_faster_than_one", (rows,))
+            for rows in ("embeddings", "texts", "Gaussian")
+        ],
+    ),
+]
+
+
+def measure(name, params):
+    """Return the figure of one benchmark, or None where it cannot be had here."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    file, owner, method = name.split(".")
+    module = importlib.import_module(f"benchmarks.{file}")
+    task = getattr(module, owner)()
+    for hook in (getattr(module, "setup", None), getattr(task, "setup", None)):
+        if hook is not None:
+            try:
+                hook(*params)
+            except NotImplementedError:
+                return None
+    try:
+        return float(f"{getattr(task, method)(*params):.3g}")
+    finally:
+        if hasattr(module, "teardown"):
+            module.teardown(*params)
+
+
+def machine():
+    """Return processor, cores and versions."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if os.name == "posix" else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return {
+        "processor": names[0] if names else platform.processor(),
+        "cores": os.cpu_count(),
+        "versions": {name: importlib.import_module(name).__version__ for name in VERSIONS},
+    }
+
+
+def main(parts):
+    figures = json.loads(RESULTS.read_text())["figures"] if parts and RESULTS.exists() else {}
+    for _, _, lines in ROWS:
+        for _, name, params in lines:
+            named = key(name, params)
+            if not parts or any(part in named for part in parts):
+                command = [sys.executable, __file__, "--one", name, json.dumps(params)]
+                done = subprocess.run(command, check=True, capture_output=True, text=True)
+                figures[named] = json.loads(done.stdout.splitlines()[-1])
+                print(f"{named}: {figures[named]}", flush=True)
+                RESULTS.write_text(json.dumps(record(figures), indent=1) + "\n")
+
+
+def record(figures):
+    """Return the figures with the machine, the day and the lines of the table."""
+    table = [
+        {"what": what, "unit": unit, "lines": {line: key(*own) for line, *own in lines}}
+        for what, unit, lines in ROWS
+    ]
+    keys = [key for group in table for key in group["lines"].values()]
+    return {
+        "date": datetime.date.today().isoformat(),
+        **machine(),
+        "table": table,
+        "figures": {key: figures.get(key) for key in keys},
+    }
+
+
+def key(name, params):
+    return " ".join([name, *map(str, params)])
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--one"]:
+        given = [tuple(p) if isinstance(p, list) else p for p in json.loads(sys.argv[3])]
+        print(json.dumps(measure(sys.argv[2], given)))
+    else:
+        main(sys.argv[1:])

@@ -1,0 +1,32 @@
+"""The table of speed in the guide: its figures, and the benchmarks that they come from."""
+
+import importlib
+import json
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+RECORD = json.loads((ROOT / "doc" / "user_guide" / "speed.json").read_text(encoding="utf-8"))
+BENCHMARKS = ROOT / "asv_bench"
+
+
+def test_the_page_shows_every_figure_with_machine_and_day():
+    table = runpy.run_path(str(ROOT / "doc" / "speed_table.py"))["speed_table"]()
+    assert RECORD["processor"] in table and RECORD["date"][:4] in table
+    shown = table.count("   * - ") - 1
+    assert shown == sum(figure is not None for figure in RECORD["figures"].values()) > 20
+
+
+@pytest.mark.skipif(not BENCHMARKS.exists(), reason="the benchmarks are not in the sdist")
+def test_figures_are_those_of_benchmarks_that_there_are(monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
+    speed = runpy.run_path(str(BENCHMARKS / "speed.py"))
+    named = [(name, params) for _, _, lines in speed["ROWS"] for _, name, params in lines]
+    assert list(RECORD["figures"]) == [speed["key"](*line) for line in named]
+    for name in {name for name, _ in named}:
+        file, owner, method = name.split(".")
+        module = importlib.import_module(f"benchmarks.{file}")
+        assert callable(getattr(getattr(module, owner), method))
