@@ -212,11 +212,7 @@ def clones_fit_the_same(subject):
 def threads_do_not_matter(subject):
     """Blocks are of few rows here, so that there are several."""
     found = []
-    few = mock.Mock(return_value=6)
-    with (
-        mock.patch.object(rows.DenseRows, "_chunk_rows", few),
-        mock.patch.object(rows.SparseRows, "_chunk_rows", few),
-    ):
+    with mock.patch.object(rows, "block_rows", return_value=8):
         for n_threads in (1, 2, 3):
             with threadpool_limits(n_threads, user_api="blas"):
                 mixture = refusing(subject.new().fit, subject.X, sample_weight=subject.weights)
