@@ -78,9 +78,9 @@ class WatsonMixture(BaseMixture):
         parts = zip(self.axes_, self.concentrations_, counts, strict=True)
         return np.vstack([draw(axis, kappa, size, rng) for axis, kappa, size in parts])
 
-    def _check_data(self, X):
-        if X.shape[1] < 2:
-            raise ValueError(f"n_features = {X.shape[1]}: axes need at least two features.")
+    def _check_values(self, rows):
+        if rows.n_features < 2:
+            raise ValueError(f"n_features = {rows.n_features}: axes need at least two features.")
 
     def _checked_means_init(self, rows):
         axes = super()._checked_means_init(rows)
