@@ -66,6 +66,9 @@ def test_pages(page, monkeypatch):
     text = (ROOT / page).read_text(encoding="utf-8")
     if "from skvmf.neural" in text:
         pytest.importorskip("torch", reason="needs torch")
+    for name in ("distributed", "dask.dataframe", "zarr", "h5py"):
+        if re.search(rf"^>>> (import|from) {name}\b", text, re.MULTILINE):
+            pytest.importorskip(name, reason=f"needs {name}")
     run(doctest.DocTestParser().get_doctest(text, {}, str(page), str(page), 0))
 
 

@@ -1,6 +1,7 @@
 """Dask arrays as rows: what is checked of them, and predictions chunk by chunk."""
 
 from typing import Any
+from uuid import uuid4
 
 import dask
 import dask.array as da
@@ -149,11 +150,9 @@ def _mapped(
     shape: dict[str, Any] = {"chunks": (X.chunks[0], (K,))}
     if not wide:
         shape = {"chunks": (X.chunks[0],), "drop_axis": 1}
-    model = dask.delayed(lean, pure=False, traverse=False, name=None)
-    return X.map_blocks(
-        _of_block, model, method, meta, dtype=dtype, meta=meta, name=None,
-        token=f"skvmf-{method.strip('_').replace('_', '-')}", **shape,
-    )  # fmt: skip
+    model = dask.delayed(lean, pure=False, traverse=False)
+    name = f"skvmf-{method.strip('_').replace('_', '-')}-{uuid4().hex}"
+    return X.map_blocks(_of_block, model, method, meta, name=name, dtype=dtype, meta=meta, **shape)
 
 
 def _of_block(block: Any, model: Any, method: str, nothing: Any) -> Any:
