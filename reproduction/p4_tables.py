@@ -79,7 +79,8 @@ def table_1(setting):
         "word2vec "
         "is skip-gram on the sentences, 50 dimensions, 30 epochs, window 10; 15 components; "
         "logistic "
-        "regression with C = 10; PV is gensim's, of the same settings. MR is not here: whoever has it puts it beside as mr.jsonl.gz, and "
+        "regression with C = 10; PV is gensim's, of the same settings. MR is not here: whoever "
+        "has it puts it beside as mr.jsonl.gz, and "
         "its table is printed as well.",
         tables,
         [

@@ -262,7 +262,9 @@ def singularity_distances(
     A unit is its weights and bias, one vector. Where two units coincide (overlap), only the sum
     of what they pass on is determined. Where a unit passes on nothing, its weights are not
     determined; where its weights are zero it is a constant, and what it passes on is not
-    determined beside the next layer's bias (elimination).
+    determined beside the next layer's bias (elimination). Where a unit is a combination of two
+    others (linear dependence) a linear network does not determine what the three pass on; with
+    another activation learning is slow near there, but the units are identifiable.
 
     Parameters
     ----------
@@ -283,6 +285,9 @@ def singularity_distances(
             negative.
         elimination : Tensor of shape (n_units,)
             Euclidean length of each unit's weights or, if smaller, of its weights in `following`.
+        dependence : Tensor of shape (n_units,)
+            Euclidean distance of each unit to the nearest combination of two others; inf where
+            there are fewer than three units.
         closest : tuple of int or None
             The two units that overlap most; None where there is one.
 
@@ -331,7 +336,35 @@ def singularity_distances(
     if len(units) > 1:
         apart = overlap.clone().fill_diagonal_(torch.inf)
         closest = tuple(sorted(divmod(int(apart.argmin()), len(units))))
-    return Bunch(overlap=overlap, elimination=elimination, closest=closest)
+    return Bunch(
+        overlap=overlap, elimination=elimination, dependence=_dependence(units), closest=closest
+    )
+
+
+def _dependence(units: Tensor) -> Tensor:
+    """Return how far each row is from the planes through zero and two other rows.
+
+    The Gram matrix says which plane is the nearest, and least squares how near it is.
+    """
+    n, vectors = len(units), units.double()
+    found = torch.full((n,), torch.inf, dtype=torch.float64, device=units.device)
+    if n < 3:
+        return found.to(units.dtype)
+    lengths = vectors.norm(dim=1, keepdim=True).clamp(min=torch.finfo(torch.float64).tiny)
+    directions = vectors / lengths
+    gram = directions @ directions.T
+    square_sines = (1 - gram.square()).clamp(min=1e-14)
+    for k in range(n):
+        a = gram[k]
+        explained = (a[:, None] ** 2 + a**2 - 2 * a[:, None] * a * gram) / square_sines
+        explained[k] = explained[:, k] = -torch.inf
+        explained.fill_diagonal_(-torch.inf)
+        i, j = divmod(int(explained.argmax()), n)
+        plane = torch.linalg.svd(directions[[i, j]], full_matrices=False)
+        basis = plane.Vh[plane.S > 1e-12]
+        rest = vectors[k] - (vectors[k] @ basis.T) @ basis
+        found[k] = rest.norm()
+    return found.to(units.dtype)
 
 
 def _check_layers(layer: Linear, following: Linear | None) -> None:

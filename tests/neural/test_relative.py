@@ -2,6 +2,7 @@
 
 import copy
 import io
+import itertools
 
 import pytest
 
@@ -364,3 +365,36 @@ def test_layers_are_ordered_from_the_first_on():
     with pytest.raises(ValueError, match="begin with the first layer"):
         relative_units(swapped[0], swapped[2], clearance=1e-9)
     torch.testing.assert_close(swapped(x), before, rtol=0, atol=1e-6)
+
+
+def test_a_combination_of_two_units_is_at_distance_zero():
+    layer = Linear(4, 5, bias=False).double()
+    with torch.no_grad():
+        layer.weight[2] = layer.weight[0] + layer.weight[1]
+    found = singularity_distances(layer).dependence
+    assert found[:3].max() < 1e-14
+    assert found[3:].min() > 1e-3
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_dependence_is_the_least_of_least_squares_over_pairs(bias):
+    layer = Linear(5, 6, bias=bias).double()
+    units = torch.cat([layer.weight, *([layer.bias[:, None]] if bias else [])], dim=1).detach()
+    found = singularity_distances(layer).dependence
+    for k in range(6):
+        others = [i for i in range(6) if i != k]
+        rests = []
+        for pair in itertools.combinations(others, 2):
+            columns = units[list(pair)].T
+            solution = torch.linalg.lstsq(columns, units[k][:, None]).solution
+            rests.append(float((columns @ solution - units[k][:, None]).norm()))
+        assert float(found[k]) == pytest.approx(min(rests), rel=1e-10)
+
+
+def test_dependence_of_parallel_zero_and_few_units():
+    layer = Linear(3, 4, bias=False).double()
+    with torch.no_grad():
+        layer.weight[:] = torch.tensor([[1.0, 0, 0], [2, 0, 0], [0, 0, 0], [0, 3, 4]])
+    found = singularity_distances(layer).dependence
+    torch.testing.assert_close(found, torch.tensor([0.0, 0, 0, 5]).double())
+    assert singularity_distances(Linear(3, 2)).dependence.tolist() == [float("inf")] * 2
