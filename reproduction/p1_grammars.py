@@ -26,17 +26,11 @@ def treebanks(setting):
     folder = setting.data
     if folder is not None and (folder / "train.conllu").exists():
         train, test = (
-            load_conllu(setting.file(f"{name}.conllu"), tags=tag_column(folder), max_length=10)
-            for name in ("train", "test")
+            load_conllu(setting.file(f"{name}.conllu"), max_length=10) for name in ("train", "test")
         )
         return train, test, "train.conllu and test.conllu"
     sample = load_conllu(setting.file(FILE), max_length=10)
     return sample, sample, "the sample of the Wall Street Journal, to learn from and to test on"
-
-
-def tag_column(folder):
-    """Return "upos" where a file named so stands beside the treebanks, else "xpos"."""
-    return "upos" if (folder / "upos").exists() else "xpos"
 
 
 @item("P1.fig6", "grammars under priors (Figures 6 to 8)", minutes=10, needs=(FILE,))

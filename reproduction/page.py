@@ -51,9 +51,10 @@ def results_page():
     parts += ["At a glance", "-" * 11, "", glance(records)]
     for key, paper in PAPERS.items():
         parts += [f"{key}: {paper.title}", "-" * (len(key) + 2 + len(paper.title)), ""]
-        parts += [f"The claims one by one, and settings: :doc:`{paper.guide}`.", ""]
+        guides = ", ".join(f":doc:`{guide}`" for guide in paper.guides)
+        parts += [f"The claims one by one, and settings: {guides}.", ""]
         names = [name for name in items if name.startswith(f"{key}.")]
-        parts += [section(items[name], records.get(name)) for name in names]
+        parts += [section(items[name], records.get(name), guides) for name in names]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -81,7 +82,7 @@ def glance(records):
     return list_table(rows, widths="45 15 32 8")
 
 
-NOT_RUN = "Not run here: it takes longer than we had."
+NOT_RUN = "Without a record: it takes longer than we had."
 
 
 def counted(verdicts):
@@ -94,14 +95,14 @@ def counted(verdicts):
     )
 
 
-def section(item, record):
+def section(item, record, guides):
     """Return what there is to say of an item."""
     title = f"{item.name}: {item.title}"
     lines = [f".. _{anchor(item.name)}:", "", title, "^" * len(title), ""]
     data = " --data FOLDER" if any("." in need for need in item.needs) else ""
     lines += [f"``python -m reproduction {item.name}{data}``", ""]
     if record is None:
-        return "\n".join([*lines, NOT_RUN, ""])
+        return "\n".join([*lines, f"{NOT_RUN} Figures of earlier runs: {guides}.", ""])
     lines += [f"{record['settings']} {duration(record['minutes'])}", ""]
     for table in record["tables"]:
         head, *rows = table.text()

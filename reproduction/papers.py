@@ -21,7 +21,7 @@ class Paper:
     """A paper, the page on its method and what it shows."""
 
     title: str
-    guide: str  # a page of the documentation
+    guides: tuple[str, ...]  # pages of the documentation
     shows: tuple[Shown, ...]
 
 
@@ -31,7 +31,7 @@ PAPERS = {
     "P0": Paper(
         "M. Nonnenmacher, M. Sahani, A solution for the mean parametrization of the von "
         "Mises-Fisher distribution",
-        "mean_parameters",
+        ("mean_parameters",),
         (
             Shown("Figure 1: solutions of the equation", ("P0.fig1",)),
             Shown("Figure 2: errors of the closed forms; A.4: a third iteration", ("P0.fig2",)),
@@ -44,7 +44,7 @@ PAPERS = {
     "P1": Paper(
         "K. Tu, Modified Dirichlet distribution: allowing negative parameters to induce stronger "
         "sparsity",
-        "modified_dirichlet",
+        ("modified_dirichlet", "grammar_priors"),
         (
             Shown("Algorithms 1 and 2: the mode", ("P1.alg",)),
             Shown(
@@ -62,7 +62,7 @@ PAPERS = {
     ),
     "P2": Paper(
         "S. Sklaviadis et al., Fenchel-Young variational learning",
-        "sparse_expectation",
+        ("sparse_expectation", "sparse_autoencoders"),
         (
             Shown(
                 "Table 1 and Figure 1: expectation steps",
@@ -85,7 +85,7 @@ PAPERS = {
     "P3": Paper(
         "P. M. Esser, F. Nielsen, On the influence of enforcing model identifiability on learning "
         "dynamics of Gaussian mixture models",
-        "relative_coordinates",
+        ("relative_coordinates",),
         (
             Shown("Figure 1: averaged dynamics", ("P3.fig1",)),
             Shown("Figure 2: trajectories", ("P3.fig2",)),
@@ -94,7 +94,7 @@ PAPERS = {
     ),
     "P4": Paper(
         "R. Zhang et al., Aggregating neural word embeddings for document representation",
-        "fisher_vectors",
+        ("fisher_vectors",),
         (
             Shown("Table 1: classification, Subj", ("P4.tab1", "P4.ablation")),
             Shown(

@@ -31,9 +31,9 @@ class FenchelYoungVAE(Autoencoder):
     ----------
     n_components : int, default=32
         Number of latent variables.
-    latent : {'gaussian', 'triweight', 'biweight', 'epanechnikov'}, default='gaussian'
+    latent : {'gaussian', 'triweight', 'biweight', 'epanechnikov'} or float, default='gaussian'
         Family of the posterior of each latent variable: beta-Gaussians with alpha 1, 4/3, 3/2
-        and 2. The divergence is that of the same alpha.
+        and 2, or any alpha of at least 1. The divergence is that of the same alpha.
     observation : {'bernoulli', 'binary-entmax'}, default='bernoulli'
         How scores become values: the logistic function, or alpha-entmax of two classes.
     entmax_alpha : float, default=2.0
@@ -117,7 +117,7 @@ class FenchelYoungVAE(Autoencoder):
 
     _parameter_constraints = {
         **Autoencoder._parameter_constraints,
-        "latent": [StrOptions(set(LATENTS))],
+        "latent": [StrOptions(set(LATENTS)), Interval(Real, 1, None, closed="left")],
         "observation": [StrOptions({"bernoulli", "binary-entmax"})],
         "entmax_alpha": [Interval(Real, 1, None, closed="left")],
     }
@@ -126,7 +126,7 @@ class FenchelYoungVAE(Autoencoder):
         self,
         n_components: int = 32,
         *,
-        latent: str = "gaussian",
+        latent: str | float = "gaussian",
         observation: str = "bernoulli",
         entmax_alpha: float = 2.0,
         beta: float = 1.0,
@@ -176,7 +176,8 @@ class FenchelYoungVAE(Autoencoder):
 
     def _network(self, n_features: int) -> VariationalNetwork:
         sizes = [n_features, *self.hidden_layer_sizes, self.n_components]
-        return VariationalNetwork(sizes, sizes[::-1], torch.nn.ReLU, LATENTS[self.latent])
+        alpha = LATENTS[self.latent] if isinstance(self.latent, str) else float(self.latent)
+        return VariationalNetwork(sizes, sizes[::-1], torch.nn.ReLU, alpha)
 
     @property
     def _alpha(self) -> float:

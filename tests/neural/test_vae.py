@@ -169,3 +169,14 @@ def test_sparse_rows_are_refused():
 def test_unknown_families_are_refused(name, value):
     with pytest.raises(ValueError, match=f"'{name}' parameter"):
         FenchelYoungVAE(2, **{name: value}).fit(X)
+
+
+def test_any_alpha_is_a_family_of_latent_variables():
+    named = FenchelYoungVAE(2, latent="biweight", **SMALL).fit(X)
+    number = FenchelYoungVAE(2, latent=1.5, **SMALL).fit(X)
+    np.testing.assert_array_equal(number.transform(X), named.transform(X))
+    between = FenchelYoungVAE(2, latent=1.2, **SMALL).fit(X)
+    assert between.posterior(X[:5]).alpha == 1.2
+    assert np.isfinite(between.score(X))
+    with pytest.raises(ValueError, match="'latent' parameter"):
+        FenchelYoungVAE(2, latent=0.5, **SMALL).fit(X)

@@ -1,11 +1,12 @@
 """Every item runs, at sizes of seconds, from its command to its record and its picture."""
 
+import gzip
 import json
 import warnings
 
 import pytest
 
-from reproduction import items, results
+from reproduction import items, p1_grammars, results
 from reproduction.__main__ import main
 
 ITEMS = items.load()
@@ -96,3 +97,12 @@ def test_repeats_are_kept_as_mean_and_spread(tmp_path):
     assert kept["tables"][0].text()[1] == ["row", "0.50", "0.50 ± 0.25", "0.33"]
     assert kept["verdicts"][0].verdict == "holds" and kept["minutes"] == 1.0
     assert "HOLDS: c" in results.shown(kept)
+
+
+def test_grammars_take_separate_files_for_training_and_tests(small_folder, tmp_path):
+    lines = gzip.open(small_folder / "wsj_dependency_sample.conllu.gz", "rt").read()
+    (tmp_path / "train.conllu").write_text(lines)
+    (tmp_path / "test.conllu").write_text(lines[: lines.index("# sent_id = 9")])
+    train, test, what = p1_grammars.treebanks(items.Setting(tmp_path))
+    assert len(train.tags) == 40 and len(test.tags) == 9
+    assert what == "train.conllu and test.conllu"

@@ -39,5 +39,5 @@ def test_an_erratum_names_items_and_a_test_that_exist(erratum):
 
 
 @pytest.mark.parametrize("key", PAPERS)
-def test_a_paper_has_its_page(key):
-    assert (page.FOLDER / f"{PAPERS[key].guide}.rst").exists()
+def test_a_paper_has_its_pages(key):
+    assert all((page.FOLDER / f"{guide}.rst").exists() for guide in PAPERS[key].guides)
