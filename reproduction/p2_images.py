@@ -76,10 +76,7 @@ def table_2(setting):
         min(own[o, "biweight"], own[o, "epanechnikov"]) - own[o, "gaussian"]
         for o in ("bernoulli", "binary-entmax")
     ]
-    missing = (
-        "" if "fashion" in names else " FashionMNIST is not here: its files beside MNIST's, as "
-    )
-    missing += "" if "fashion" in names else "fashion-*, give its column."
+    missing = "" if "fashion" in names else " FashionMNIST is not here."
     return Result(
         "Networks of 512 and 256 units both ways, Adam at 5e-5, batches of 64, beta .01, 32 latent "
         f"variables (the paper does not say); {len(seeds)} seeds, {epochs} epochs of the paper's "

@@ -72,7 +72,7 @@ PAPERS = {
             Shown(
                 "Table 2, column of FashionMNIST",
                 reason="We have no copy of the files. They have MNIST's format: beside its files, "
-                "as fashion-*, they give P2.tab2 the column.",
+                "with names that begin with fashion, they give P2.tab2 the column.",
             ),
             Shown("Table 3: autoencoders of documents", ("P2.tab3",)),
             Shown(

@@ -94,3 +94,20 @@ def test_other_input_is_refused():
         singularity_distances(RelativeGMM())
     with pytest.raises(ValueError, match="sum to 1"):
         singularity_distances(([0.5, 0.6], [0.0, 1.0]))
+
+
+def test_a_weight_floor_keeps_the_distance_to_elimination_where_it_binds():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (390, 1)), rng.normal(4, 1, (10, 1))])
+    options = dict(
+        free_parameters=("means", "weights"), means_init=[[0.0], [4.0]], max_iter=2000, tol=1e-10
+    )
+    free, held = (
+        RelativeGMM(2, weight_floor=floor, weight_concentration_prior=1.0, **options).fit(X)
+        for floor in (0.0, 0.1)
+    )
+    least = np.sqrt(1 - np.sqrt(1 - 0.1))
+    assert singularity_distances(free).elimination.min() < 0.6 * least
+    np.testing.assert_allclose(singularity_distances(held).elimination.min(), least, rtol=1e-12)
+    assert held.lower_bound_ < free.lower_bound_  # what the bound costs
+    assert np.diff(held.lower_bounds_).min() >= -1e-12
