@@ -109,7 +109,7 @@ def table_2(setting):
     )
 
 
-EPOCHS, SEEDS = 5, 1
+EPOCHS, SEEDS = 2, 1
 
 
 def show(figure, drawn):
