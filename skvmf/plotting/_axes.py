@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from .._engine.chunks import Array
+
 
 def get_axes(ax: Any, projection: str | None = None) -> Any:
     """Return the axes given, or new ones."""
@@ -21,3 +23,8 @@ def feature_names(estimator: Any, features: Sequence[int]) -> list[str]:
     """Return names for some features of a fitted estimator."""
     names = getattr(estimator, "feature_names_in_", None)
     return [f"feature {i}" if names is None else names[i] for i in features]
+
+
+def row_colours(labels: Array) -> list[str]:
+    """Return a colour for each row: that of its component, and grey for outliers."""
+    return ["0.7" if label < 0 else f"C{label % 10}" for label in labels]

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from .._engine.chunks import Array
 from ..distributions import vonmises_fisher as vmf
 from ..distributions._vonmises_fisher_affinities import log_affinities
-from ._axes import get_axes
+from ._axes import get_axes, row_colours
 from ._layout import disc_offsets, map_positions
 
 _FILLED = 0.8  # of a disc's radius, that rows are scattered over
@@ -209,8 +209,8 @@ class DirectionsDisplay:
 
     def _scatter(self, *coordinates: Array) -> None:
         assert self.labels is not None
-        colours = ["0.7" if label < 0 else f"C{label % 10}" for label in self.labels]
-        self.scatter_ = self.ax_.scatter(*coordinates, **{"c": colours} | self._scatter_options)
+        options = {"c": row_colours(self.labels)} | self._scatter_options
+        self.scatter_ = self.ax_.scatter(*coordinates, **options)
 
     def _draw_circle(self) -> None:
         angles = np.linspace(-np.pi, np.pi, 721)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from .._engine.chunks import Array
-from ._axes import feature_names, get_axes
+from ._axes import feature_names, get_axes, row_colours
 
 
 class MixtureDisplay:
@@ -99,7 +99,7 @@ class MixtureDisplay:
         features : tuple of two int, default=(0, 1)
             The features to draw.
         labels : array-like of shape (n_samples,), default=None
-            The component of each row; None is ``estimator.predict(X)``.
+            The component of each row; None is ``estimator.predict(X)``. -1 is grey.
         ax : matplotlib Axes, default=None
             Axes to draw on; None makes new ones.
         **kwargs : dict
@@ -165,7 +165,7 @@ class MixtureDisplay:
         ax = get_axes(ax)
         self.scatter_ = None
         if self.X is not None:
-            colours = "0.6" if self.labels is None else [f"C{label % 10}" for label in self.labels]
+            colours = "0.6" if self.labels is None else row_colours(self.labels)
             options = {"c": colours, "s": 10, "alpha": 0.6, "linewidths": 0}
             self.scatter_ = ax.scatter(*self.X.T, **options | (scatter_kwargs or {}))
         active = np.flatnonzero(self.weights > 0)

@@ -117,3 +117,13 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'skvmf\[plotting\]'"):
         MixtureDisplay(np.ones(1), np.zeros((1, 2)), np.eye(2)[None]).plot()
+
+
+def test_rows_of_the_background_are_grey():
+    X = np.vstack([np.random.default_rng(0).normal(size=(50, 2)), [[40, 40], [-40, 40], [40, -40]]])
+    mixture = SparseGaussianMixture(1, background=True, random_state=0).fit(X)
+    outliers = mixture.labels_ == -1
+    assert outliers.sum() == 3
+    colours = MixtureDisplay.from_estimator(mixture, X).scatter_.get_facecolors()[:, :3]
+    assert_allclose(colours[outliers], np.tile(to_rgba("0.7")[:3], (3, 1)))
+    assert_allclose(colours[~outliers], np.tile(to_rgba("C0")[:3], (50, 1)))
