@@ -77,7 +77,12 @@ intersphinx_mapping = {name: (site, str(GENERATED / f"{name}.inv")) for name, si
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 # Scripts that need what is not installed are shown without being run.
-needs = {"torch": ["document_topics", "vae_digits"], "wordllama": ["embeddings_end_to_end"]}
+needs = {
+    "torch": ["document_topics", "vae_digits"],
+    "wordllama": ["embeddings_end_to_end", "umap_hdbscan"],
+    "umap": ["umap_hdbscan"],
+    "hdbscan": ["umap_hdbscan"],
+}
 left_out = [script for name, all_of in needs.items() if not find_spec(name) for script in all_of]
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
