@@ -1,6 +1,6 @@
 """Draw the pictures of ``doc/_static`` again: ``python doc/draw_pictures.py relative_order ...``.
 
-Each is what the gallery's script of this name draws.
+Each is what the gallery's script of this name draws; several are numbered.
 """
 
 import runpy
@@ -16,5 +16,8 @@ plt.show = lambda: None
 names, sys.argv = sys.argv[1:], sys.argv[:1]
 for name in names:
     runpy.run_path(str(HERE / "examples" / f"plot_{name}.py"), run_name="__main__")
-    plt.savefig(HERE / "_static" / f"{name}.png", dpi=100)
+    figures = plt.get_fignums()
+    for number in figures:
+        ending = f"_{number}" if len(figures) > 1 else ""
+        plt.figure(number).savefig(HERE / "_static" / f"{name}{ending}.png", dpi=100)
     plt.close("all")
