@@ -30,10 +30,10 @@ from .updates import FixedWeights
 
 FIRST = 4  # times as many components as asked for begin
 MORE = 2  # times as many are added by a wave
-BEFORE, AFTER = 1, 3  # steps of EM before components are merged, and after
+BEFORE, AFTER = 2, 3  # steps of EM before components are merged, and after
 WAVES = 4  # of further seeds, at most
 ENOUGH = 1e-2  # gain of the bound below which no further wave is made
-BESIDE = 2  # times as many seeds, half of them from a background, and steps before merging
+BESIDE = 2  # times as many seeds for a wave where half of them come from a background
 SPACING = 4  # rows of a background for each seed of a wave, at least
 MOST = 0.99  # of the rows that a background begins with
 _TINY = float(np.finfo(np.float64).tiny)
@@ -131,7 +131,8 @@ class Waves:
         params, bound = self._settled(first)
         bounds = [bound]
         stop = watch(0, bounds, params)
-        n_seeds, goes_on = MORE * K * self._times, K > 1 or self.background is not None
+        beside = self.background is not None
+        n_seeds, goes_on = MORE * K * (BESIDE if beside else 1), K > 1 or beside
         while goes_on and not stop and len(bounds) <= WAVES and self._n_drawable > 2 * K:
             chances = self._chances(params, n_seeds)
             if not chances.any():
@@ -146,10 +147,6 @@ class Waves:
             if gain < ENOUGH and len(bounds) > 2:
                 break
         return params, bounds[-1]
-
-    @property
-    def _times(self) -> int:
-        return 1 if self.background is None else BESIDE
 
     @property
     def _n_drawable(self) -> int:
@@ -177,7 +174,7 @@ class Waves:
     def _settled(self, params: Params) -> tuple[Params, float]:
         """Return what some steps, merging and some steps more make of components."""
         params = self._gathered(params)
-        for _ in range(BEFORE * self._times):
+        for _ in range(BEFORE):
             params, _ = self._step(params)
         stats = self._by_label(params)
         if not stats.counts.any():  # the background has every row
