@@ -7,6 +7,7 @@ import dask
 import dask.array as da
 import numpy as np
 import numpy.typing as npt
+from dask.array.dispatch import concatenate_lookup
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,6 +15,16 @@ from .._engine.dask_rows import DaskRows
 from .._engine.fitted import FittedMixture
 from .._engine.soundness import READABLE, read_as
 from .._sklearn import check_sample_weight, validate_data
+
+
+def _stacked(parts: Any, axis: int = 0) -> Any:
+    """Put sparse blocks together."""
+    stack = sparse.hstack if axis else sparse.vstack
+    return sparse.csr_array(stack(parts, format="csr"))
+
+
+# Dask knew sparse matrices long before it knew sparse arrays, which `responsibilities` returns.
+concatenate_lookup.register(sparse.sparray, _stacked)
 
 
 def validated(estimator: Any, X: Any, *, reset: bool) -> da.Array:
