@@ -3,6 +3,7 @@
 import os
 import re
 import runpy
+import sys
 import zlib
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +13,7 @@ from sphinx.ext.autodoc.mock import _MockObject
 import skvmf
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
 GENERATED = HERE / "generated"
 
 project = "skvmf"
@@ -91,6 +93,7 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"__init__\.py",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skvmf",),
+    "reset_modules": ("matplotlib", "colours.reset"),
     "default_thumb_file": str(HERE / "_static" / "sphere_and_map.png"),
     "download_all_examples": False,
     "show_memory": False,

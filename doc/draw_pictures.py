@@ -7,6 +7,7 @@ import runpy
 import sys
 from pathlib import Path
 
+import colours
 import matplotlib.pyplot as plt
 
 HERE = Path(__file__).parent
@@ -14,6 +15,7 @@ HERE = Path(__file__).parent
 plt.switch_backend("Agg")
 plt.show = lambda: None
 names, sys.argv = sys.argv[1:], sys.argv[:1]
+colours.reset({}, "")
 for name in names:
     runpy.run_path(str(HERE / "examples" / f"plot_{name}.py"), run_name="__main__")
     figures = plt.get_fignums()
