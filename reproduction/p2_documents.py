@@ -64,7 +64,7 @@ def top_words(model, number):
     return np.argsort(-model.components_, axis=1)[:, :number].tolist()
 
 
-@item("P2.tab3", "autoencoders of documents (also Figure 2)", minutes=20, needs=(*FILES, "torch"))
+@item("P2.tab3", "autoencoders of documents (also Figure 2)", minutes=6, needs=(*FILES, "torch"))
 def table_3(setting):
     """Train document models with three decoders."""
     import torch

@@ -46,7 +46,7 @@ def folds(features, y):
     return 100 * cross_val_score(LogisticRegression(C=10, max_iter=2000), features, y, cv=splits)
 
 
-@item("P4.tab1", "classification of sentences", minutes=25, needs=("subj.jsonl.gz", "gensim"))
+@item("P4.tab1", "classification of sentences", minutes=10, needs=("subj.jsonl.gz", "gensim"))
 def table_1(setting):
     """Classify sentences by every representation, in ten folds."""
     seeds = [1]
@@ -218,7 +218,7 @@ def ablation(setting):
 @item(
     "P4.tab2",
     "clustering of the 20 newsgroups",
-    minutes=45,
+    minutes=20,
     needs=("20news-bydate.jsonl.gz", "stoplist_smart.txt", "gensim"),
 )
 def table_2(setting):
