@@ -67,10 +67,6 @@ class Seeding(ABC):
     def fitted(self, parts: Merging, left: Array) -> Any:
         """Return the components of the parts that are left."""
 
-    def seen_in_single(self, params: Params) -> bool:
-        """Return whether what single precision loses of the rows made no difference to them."""
-        return True
-
     def start(
         self,
         rows: RowSource,

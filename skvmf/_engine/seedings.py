@@ -16,7 +16,6 @@ from .vonmises_fisher import DirectionalComponents, VonMisesFisher
 
 FACTOR = 2  # times as many balls as asked for take a shape of their own
 FIRST = 2  # times as many as those begin
-WIDE_FOR_SINGLE = 1e5  # the concentration at which rounding changes log-densities by 0.01
 
 
 class DirectionSeeding(Seeding):
@@ -50,10 +49,6 @@ class DirectionSeeding(Seeding):
         """Return the log-density at each mean direction."""
         peaks: Array = components.concentrations + components.log_normalizers
         return peaks
-
-    def seen_in_single(self, params: Params) -> bool:
-        """Return whether the rounding of cosines is far below the width of a component."""
-        return bool(params.components.concentrations[0] < WIDE_FOR_SINGLE)
 
     def merging(
         self, stats: Statistics, kept: Array, components: DirectionalComponents

@@ -12,10 +12,14 @@ from .._engine.background import FIRST_SHARE, with_share
 from .._engine.chunks import Array, Chunk
 from .._engine.contracts import Family, RowSource
 from .._engine.em import OnIteration, ignore
-from .._engine.seeding import Seeding, Start, share_by
+from .._engine.seeding import Seeding, share_by
 from .._engine.shares import Shares
 from .._engine.statistics import Params, Statistics
 from ..distributions._arguments import checked_array
+
+# Numbers in a product of the sample from which single precision saves more than a second kind of
+# compiled code costs once.
+LARGE = 10**10
 
 ShareOut: TypeAlias = Callable[[Chunk], tuple[Shares, Array]]
 
@@ -150,22 +154,18 @@ class Initialization:
         """Return the soft partition of all rows by the best of some starts on a sample."""
         sampled = self._sampler(rows, engine.draw_seed(rng), 4 * self.n_components)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
-        best = self._best_start(seeding, sampled(single=True), seeds, watch)
-        if not seeding.seen_in_single(best.params):
-            best = self._best_start(seeding, sampled(), seeds, watch)
+        n_rows, M = min(rows.n_rows, self.init_size), 4 * self.n_components
+        sample = sampled(single=n_rows * rows.n_features * M >= LARGE)
+        starts = [
+            seeding.start(
+                sample, self.n_components, np.random.default_rng(seed), watch, self.background
+            )
+            for seed in seeds
+        ]
+        best = max(starts, key=lambda start: start.bound)
         centres = best.family.centres(best.params.components)
         share = share_by(best.family, best.params, self.background)
         return engine.partition_statistics(family, rows, centres, share)
-
-    def _best_start(
-        self, seeding: Seeding, sample: RowSource, seeds: Array, watch: OnIteration
-    ) -> Start:
-        generators = map(np.random.default_rng, seeds)
-        starts = [
-            seeding.start(sample, self.n_components, rng, watch, self.background)
-            for rng in generators
-        ]
-        return max(starts, key=lambda start: start.bound)
 
 
 def checked_weights(weights: Any, n_components: int, name: str) -> Array:

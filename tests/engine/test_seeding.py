@@ -19,6 +19,7 @@ from skvmf._engine.seedings import BallSeeding, DirectionSeeding
 from skvmf._engine.statistics import Params
 from skvmf._engine.updates import MapWeights
 from skvmf._engine.vonmises_fisher import VonMisesFisher
+from skvmf.mixture import _initialization
 
 K, D = 20, 16
 
@@ -251,3 +252,36 @@ def test_a_start_is_shown_before_its_first_wave_is_done(mixture, monkeypatch, ca
 def test_each_start_on_the_sample_is_shown_once(mixture, capsys):
     mixture(4, n_init=3, random_state=0, verbose=1, max_iter=1, tol=1e9).fit(clusters(1000)[0])
     assert capsys.readouterr().out.count("Merging 0\n") == 3
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_large_samples_of_directions_start_in_single_precision(kind, monkeypatch):
+    """With the same fit in the end, and rows that single precision could not hold before."""
+    X, labels = clusters(1000)
+    X[np.abs(X) < 0.1] = 0
+    X[:300] *= 1e-80
+    X[300:600] *= 1e80
+    X[-1] = 0
+    expected = VonMisesFisherMixture(K, random_state=0).fit(kind(X))
+    seen, start = [], DirectionSeeding.start
+
+    def noted(self, rows, *args):
+        seen.append(rows.dtype)
+        return start(self, rows, *args)
+
+    monkeypatch.setattr(DirectionSeeding, "start", noted)
+    monkeypatch.setattr(_initialization, "LARGE", 1)
+    fit = VonMisesFisherMixture(K, random_state=0).fit(kind(X))
+    assert seen == [np.float32]
+    assert_allclose(fit.lower_bound_, expected.lower_bound_, rtol=1e-6)
+    assert adjusted_rand_score(fit.labels_, expected.labels_) == 1
+
+
+@pytest.mark.parametrize("gap", [1e-2, 3e-4])
+def test_directions_at_the_edge_of_single_precision_are_told_apart(gap, monkeypatch):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(2, size=400)
+    X = 1 + gap * (np.eye(3)[labels] + 0.1 * rng.normal(size=(400, 3)))
+    monkeypatch.setattr(_initialization, "LARGE", 1)
+    fit = VonMisesFisherMixture(2, random_state=0).fit(X)
+    assert adjusted_rand_score(labels, fit.labels_) == 1
