@@ -131,17 +131,17 @@ class Initialization:
         n_steps = 0 if self.partition == "k-means++" else engine.KMEANS_MAX_ITER
         many = rows.n_rows > max(self.init_size, self.n_components)
         seed = engine.draw_seed(rng) if many else 0  # no other: all are drawn
-        sample = self._sampler(rows, seed, self.n_components)()
+        sample = self._sample(rows, seed, self.n_components)
         centres = engine.kmeans_plusplus(family, sample, self.n_components, rng)
         _, found = engine.nearest_partition(
             family, sample, centres, max_iter=n_steps, on_iteration=watch
         )
         return engine.nearest_partition(family, rows, family.centres(found))
 
-    def _sampler(self, rows: RowSource, seed: int, width: int) -> Callable[..., RowSource]:
+    def _sample(self, rows: RowSource, seed: int, width: int, single: bool = False) -> RowSource:
         """Draw some rows by weight; a row brings `width` numbers along in a step."""
         size = max(self.init_size, self.n_components)
-        return partial(rows.subset, *rows.draw(size, seed), width=width)
+        return rows.subset(*rows.draw(size, seed), width=width, single=single)
 
     def _merged_partition(
         self,
@@ -152,10 +152,10 @@ class Initialization:
         watch: OnIteration,
     ) -> tuple[Statistics, Any]:
         """Return the soft partition of all rows by the best of some starts on a sample."""
-        sampled = self._sampler(rows, engine.draw_seed(rng), 4 * self.n_components)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
         n_rows, M = min(rows.n_rows, self.init_size), 4 * self.n_components
-        sample = sampled(single=n_rows * rows.n_features * M >= LARGE)
+        single = n_rows * rows.n_features * M >= LARGE
+        sample = self._sample(rows, engine.draw_seed(rng), M, single)
+        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
         starts = [
             seeding.start(
                 sample, self.n_components, np.random.default_rng(seed), watch, self.background
