@@ -47,7 +47,7 @@ class _ForgivingCache(FunctionCache):
 def _compile(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """Decorate lazily; do without a cache where no location is writable.
 
-    A name with an underscore is that of a part, which kernels call and Python cannot: without
+    A name with an underscore is that of a part, which kernels call; Python would crash. Without
     the entries for Python and C, and files of its own, a first fit is ready a tenth earlier.
     """
     part = function.__name__.startswith("_")
