@@ -122,9 +122,8 @@ class Waves:
         ``watch(n_waves, bounds, params)`` is called after each wave, and may stop them.
         """
         K, weights = self.n_components, self.rows.sampling_weights().astype(np.float64)
-        points = self._draw(weights, min(self._n_first(), self._n_drawable), rng)
-        first = self._params(np.ones(len(points)), self.seeding.at(points), FIRST_SHARE)
-        params, bound = self._settled(first)
+        params = self._first(self._draw(weights, min(self._n_first(), self._n_drawable), rng))
+        params, bound = self._settled(params)
         bounds = [bound]
         stop = watch(0, bounds, params)
         beside = self.background is not None
@@ -160,6 +159,16 @@ class Waves:
             keys[drawable] = rng.exponential(size=int(drawable.sum())) / weights[drawable]
         size = min(size, int(drawable.sum()))
         return self.rows.take(np.sort(np.argpartition(keys, size - 1)[:size]))
+
+    def _first(self, points: Array) -> Params:
+        """Return components at points, of the size of the parts that are nearest to them."""
+        M = len(points)
+        params = self._params(np.ones(M), self.seeding.at(points), 0.0)
+        stats = self._by_label(params)
+        kept = np.flatnonzero(stats.counts > 0)
+        parts = self.seeding.merging(stats, kept, params.components)
+        like = self.seeding.fitted(parts, np.arange(len(kept)))
+        return self._params(np.ones(M), self.seeding.at(points, like), FIRST_SHARE)
 
     def _extended(self, params: Params, points: Array) -> Params:
         more, K = self.seeding.at(points, params.components), self.n_components

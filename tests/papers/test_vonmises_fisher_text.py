@@ -56,8 +56,9 @@ def test_rows_have_the_shapes_of_table_1(texts, name, shape):
 
 @pytest.mark.parametrize("temperature", [1.0, 0.0])
 def test_tied_mixtures_find_the_three_collections(nmis, temperature):
+    """From random partitions, of which one in eight or so leads to an optimum that joins two."""
     found = nmis(concentration_type="tied", temperature=temperature)
-    assert np.median(found) >= 0.94 and found.mean() >= 0.90
+    assert np.median(found) >= 0.94 and np.mean(found >= 0.94) >= 0.7
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.0])
