@@ -114,6 +114,7 @@ def test_workers_that_make_the_rows_each_time(name, kind, case, client):
 @pytest.mark.parametrize("persisted", [True, False])
 def test_a_killed_worker_changes_no_bit(persisted, case, monkeypatch):
     """One process is killed in each of four iterations, another each time."""
+    import dask
     from distributed import Client
 
     mine, folds = case("vmf", True), []
@@ -131,7 +132,8 @@ def test_a_killed_worker_changes_no_bit(persisted, case, monkeypatch):
 
     killed = []
     monkeypatch.setattr(DaskRows, "fold", fold)
-    with start(2) as cluster, Client(cluster) as client:
+    patient = dask.config.set({"distributed.scheduler.allowed-failures": 10})  # of one task
+    with patient, start(2) as cluster, Client(cluster) as client:
         X = chunked(mine.X, lengths_of("ragged", N))
         mixture = mine.fit(client.persist(X) if persisted else X, mine.weights)
         mine.assert_same(mixture)
