@@ -29,6 +29,8 @@ MARK = "Py_SetRecursionLimit"  # which nobody else calls: where a part of the pr
 
 def why_not():
     """Return why nothing can be counted here, or compared with the record; None if it can."""
+    if numba.config.DISABLE_JIT:
+        return "without the compiler there are no instructions of kernels to count"
     if shutil.which("valgrind") is None:
         return "valgrind is not installed"
     version = recorded()["numba"]
