@@ -220,9 +220,8 @@ def _all_stored(X):
 
 
 def _in_halves(X):
-    """Store every entry as two halves of it."""
+    """Store every entry as a half of it and the rest; of the smallest number a half is 0."""
     whole = sparse.csr_array(X)
-    return sparse.csr_array(
-        (np.repeat(whole.data / 2, 2), np.repeat(whole.indices, 2), 2 * whole.indptr),
-        shape=X.shape,
-    )
+    half = whole.data / 2
+    parts = np.stack([half, whole.data - half], axis=1).ravel()
+    return sparse.csr_array((parts, np.repeat(whole.indices, 2), 2 * whole.indptr), shape=X.shape)
