@@ -228,9 +228,9 @@ class StudentT(Family):
         if not self.estimated:
             return self.degrees_of_freedom
         counts, (_, _, sums, logs) = stats.counts, stats.moments
-        alive = (counts > 0) & ~broken
-        per_count = 1 / np.where(alive, counts, 1.0)
-        gaps = np.log(levels) + sums * per_count / levels - 1 - logs * per_count
+        alive = (sums > 0) & ~broken
+        counts, levels = np.where(alive, counts, 1.0), np.where(alive, levels, 1.0)
+        gaps = np.log(levels) + sums / counts / levels - 1 - logs / counts
         if self.tied:
             gaps = np.average(gaps[alive], weights=counts[alive], keepdims=True)
         best = np.empty_like(gaps)

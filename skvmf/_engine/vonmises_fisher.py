@@ -217,20 +217,32 @@ class VonMisesFisher(Family):
                 stats.moments[1][tight] / counts[tight],
                 stats.origins[tight].T,
             )
-        n_prior = self.prior_strength
         if self.tied:
-            n_prior *= len(full)
             lengths = np.atleast_1d(counts @ lengths / counts.sum())
             complements = np.atleast_1d(counts @ complements / counts.sum())
-            counts = np.atleast_1d(counts.sum())
-        denominator = np.where(counts + n_prior > 0, counts + n_prior, 1.0)
-        of_rows, of_prior = counts / denominator, n_prior / denominator
-        lengths = of_rows * lengths + of_prior * self.prior_length
-        complements = of_rows * complements + of_prior * (1 - self.prior_length)
+        lengths, complements = self._with_prior(lengths, complements, counts)
         if not self.tied:
             lengths = np.where(full, lengths, components.lengths)
             complements = np.where(full, complements, components.complements)
         return self.components(directions, lengths, complements), np.zeros_like(full)
+
+    def _with_prior(
+        self, lengths: Array, complements: Array, counts: Array
+    ) -> tuple[Array, Array]:
+        """Return resultant lengths and complements of rows and the prior's pseudo-rows.
+
+        `counts` (K,) are those of all components; where there is one length for all it goes
+        with their sum, and has the pseudo-rows of all.
+        """
+        n_prior = self.prior_strength
+        if len(lengths) < len(counts):
+            n_prior, counts = n_prior * len(counts), np.atleast_1d(counts.sum())
+        denominator = np.where(counts + n_prior > 0, counts + n_prior, 1.0)
+        of_rows, of_prior = counts / denominator, n_prior / denominator
+        return (
+            of_rows * lengths + of_prior * self.prior_length,
+            of_rows * complements + of_prior * (1 - self.prior_length),
+        )
 
     def reseed(
         self, components: DirectionalComponents, k: int, row: Array
@@ -278,6 +290,7 @@ class VonMisesFisher(Family):
     ) -> DirectionalComponents:
         """Make first components from a partition, all with its pooled concentration.
 
+        The prior counts, or the concentration of rows that are all but equal would be rounding.
         `centres` (K, d) overrides the directions of the partition; a part that is empty, to be
         re-seeded in the first step, gets some axis, and so does one whose rows cancel.
         """
@@ -289,10 +302,12 @@ class VonMisesFisher(Family):
             directions = np.ascontiguousarray(means / lengths)
         else:
             directions = np.ascontiguousarray(centres.T)
-        pooled = np.full(directions.shape[1], _pooled_length(stats))
-        if self.tied:
-            pooled = pooled[:1]
-        return self.components(directions, pooled, 1 - pooled)
+        pooled = np.array([_pooled_length(stats)])
+        lengths, complements = self._with_prior(pooled, 1 - pooled, stats.counts)
+        if not self.tied:
+            K = len(stats.counts)
+            lengths, complements = np.repeat(lengths, K), np.repeat(complements, K)
+        return self.components(directions, lengths, complements)
 
     def unions(
         self, stats: Statistics, components: DirectionalComponents, alive: Array

@@ -293,6 +293,19 @@ def test_a_component_on_one_point_is_broken_and_keeps_its_parameters(kind):
     assert fresh.degrees_of_freedom[1] == DOF[1]
 
 
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("share", [1e-309, 5e-324])
+def test_shares_of_next_to_nothing_give_degrees_of_freedom(kind, share):
+    family, (X, _) = StudentT(2, kind), some_rows()
+    resp = np.full((len(X), 2), share)
+    resp[:, 0] = 1
+    old = family.components(MEANS, SCALES[kind], DOF)
+    with np.errstate(all="raise", under="ignore"):
+        fresh, _ = family.maximize(statistics(family, old, X, resp), old)
+    assert np.isfinite(fresh.means).all() and np.isfinite(fresh.covariances).all()
+    assert (fresh.degrees_of_freedom > 0).all()
+
+
 def test_a_reseeded_component_keeps_its_degrees_of_freedom():
     family = StudentT(2, "spherical")
     old = family.components(MEANS, SCALES["spherical"], DOF)

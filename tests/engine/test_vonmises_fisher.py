@@ -276,6 +276,17 @@ def test_a_start_has_one_concentration(tied):
     assert_allclose(centred.lengths, pooled)
 
 
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_start_on_rows_that_are_all_but_equal_has_the_pseudo_rows_too(tied):
+    """Their own resultant length is 1 but for rounding."""
+    family = VonMisesFisher(D, tied=tied, prior_strength=2.0)
+    sums = np.zeros((D, K))
+    sums[0] = counts = np.array([5.0, 7.0, 1.0])
+    stats = Statistics(0.0, counts.sum(), counts, (sums,), None, 0.0, np.zeros(D))
+    start = family.anchored(stats).initial(stats, None)
+    assert_allclose(start.complements, 1e-6 * 2 * K / (counts.sum() + 2 * K), rtol=1e-9)
+
+
 def test_parts_that_are_empty_or_cancel_start_at_some_axis():
     """Where rows cancel, the direction of what rounding leaves would be another at every turn."""
     family, sums = VonMisesFisher(D), np.zeros((D, 3))

@@ -314,7 +314,7 @@ def warm_starts_go_on(subject):
     if not np.array_equal(mixture._fitted.params.weights > 0, alive):
         return  # pruned: bounds are of two models
     if getattr(mixture, "reg_covar", 0) == 0 and not has_moved(mixture):
-        assert mixture.lower_bound_ >= bound - bound_slack(mixture, subject.X, bound)
+        assert bound - mixture.lower_bound_ <= bound_slack(mixture, subject.X, bound)
 
 
 def streams_go_on(subject):
