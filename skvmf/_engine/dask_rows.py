@@ -41,6 +41,7 @@ from .soundness import read_as
 Part = TypeVar("Part")
 
 ARITY = 8  # sums that one task adds
+FEW = 4  # tasks to which parameters go, and from which sums come, without a task between
 
 
 class DaskRows(RowSource):
@@ -179,13 +180,15 @@ class DaskRows(RowSource):
         return rows[np.argsort(np.concatenate(found))[places]]
 
     def _carried(self, function: Callable[..., Any]) -> tuple[str, Any]:
-        """Return a token for the tasks of a sum, and its function as a task's result."""
+        """Return a token for the tasks of a sum, and its function: for many, as a task's result."""
         token, what = uuid4().hex, Carried(function, self._found.largest_weight)
+        if len(self._groups) <= FEW:
+            return token, what
         return token, self._tasks.call("parameters", token, 0, carry, what)
 
     def _total(self, sums: list[Any], token: str) -> Any:
         level = 0
-        while len(sums) > 1:
+        while len(sums) > FEW:
             level += 1
             starts = range(0, len(sums), ARITY)
             sums = [
