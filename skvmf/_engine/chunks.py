@@ -1,12 +1,39 @@
 """A block of rows as a family sees it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[Any]
+
+MOST = 16  # arrays that are kept for one use
+
+
+class Spare:
+    """Arrays that nobody needs any more, to be filled again.
+
+    Fresh pages cost as much as some sums do. Arrays are kept by what they were used for, where
+    somebody has asked for such, and dropped where another shape or type is asked for.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, list[Array]] = {}
+
+    def empty(self, use: str, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Array:
+        """Return an array with anything in it."""
+        try:
+            array = self._arrays.setdefault(use, []).pop()
+        except IndexError:
+            return np.empty(shape, dtype)
+        return array if array.shape == shape and array.dtype == dtype else np.empty(shape, dtype)
+
+    def give(self, use: str, array: Array) -> None:
+        """Take an array back."""
+        kept = self._arrays.get(use)
+        if kept is not None and len(kept) < MOST:
+            kept.append(array)
 
 
 class _Block:
@@ -41,7 +68,7 @@ class DenseChunk(_Block):
     weights: Array
     scales: Array | None
     start: int
-    spare: None = None
+    spare: Spare = field(default_factory=Spare)
 
     def row(self, n: int) -> Array:
         """Return one row as the family sees it, in float64."""
@@ -60,11 +87,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class SparseChunk(_Block):
-    """Some rows of a CSR matrix, and where a fit needs them, their columns.
-
-    `spare` holds sums that have been added to others, to be filled again: at this size fresh
-    pages cost as much as the sums themselves.
-    """
+    """Some rows of a CSR matrix, and where a fit needs them, their columns."""
 
     indptr: Array
     indices: Array
@@ -74,7 +97,7 @@ class SparseChunk(_Block):
     scales: Array | None
     start: int
     columns: Columns | None
-    spare: list[Array]
+    spare: Spare
 
     def row(self, n: int) -> Array:
         """Return one row as the family sees it, in float64."""

@@ -55,6 +55,7 @@ class MixtureModel:
         )
         own = shares.of_first(self._n_components(params))
         moments = self.family.moments(chunk, own, params.components, scores.kept)
+        chunk.spare.give("products", scores.products)
         values = np.where(chunk.weights > 0, np.maximum(values, LEAST), np.inf)
         worst = int(np.argmin(values))
         return Statistics(

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from .chunks import Array
+from .chunks import Array, Spare
 from .rows import DenseRows, Measures, Rows, SparseRows, canonical
 from .soundness import of_ordinary_size
 from .sums import BlockSum
@@ -225,7 +225,7 @@ def head(source: Any, n_rows: int) -> Any:
 
 def _rows(state: State, sources: list[Any] | None, largest_weight: float) -> list[Rows]:
     """Return the rows of each cut, measured now if they have not been; without sources unread."""
-    how = state.format
+    how, spare = state.format, Spare()
     found: list[Rows] = []
     for i, own in enumerate(state.cuts):
         weights = state.weights[i]
@@ -238,7 +238,7 @@ def _rows(state: State, sources: list[Any] | None, largest_weight: float) -> lis
             kind: Callable[..., Rows] = partial(_StackedSparseRows, columns=how.columns)
         else:
             kind = DenseRows
-        found.append(kind(X, weights, measures=measures, **where))
+        found.append(kind(X, weights, measures=measures, spare=spare, **where))
     return found
 
 

@@ -19,21 +19,16 @@ def tile_rows(size: int, most: int) -> int:
     return rows if FEW_ROWS <= rows < most else most
 
 
-def tall_dot(X: Array, matrix: Array) -> Array:
-    """Return X (n, d) times a matrix (d, K); up to twice as fast as in one piece.
+def tall_dot(X: Array, matrix: Array, product: Array) -> None:
+    """Fill `product` with X (n, d) times a matrix (d, K); up to twice as fast as in one piece.
 
     How the rows are cut depends on the shapes alone.
     """
     n = len(X)
-    most = tile_rows(matrix.size, n)
-    if most == n:
-        whole: Array = np.dot(X, matrix)
-        return whole
-    size = -(-n // -(-n // most))
-    product = np.empty((n, matrix.shape[1]), dtype=np.result_type(X, matrix))
+    n_tiles = -(-n // max(1, tile_rows(matrix.size, n)))
+    size = -(-n // max(1, n_tiles)) or 1
     for start in range(0, n, size):
         np.dot(X[start : start + size], matrix, out=product[start : start + size])
-    return product
 
 
 def tiles(n: int, size: int = TILE) -> list[slice]:

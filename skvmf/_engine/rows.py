@@ -16,7 +16,7 @@ from scipy import sparse
 
 from .._kernels import sparse as sparse_kernels
 from .._kernels import sphere as sphere_kernels
-from .chunks import Array, Chunk, Columns, DenseChunk, SparseChunk
+from .chunks import Array, Chunk, Columns, DenseChunk, Spare, SparseChunk
 from .contracts import RowSource
 from .soundness import check_structure, of_ordinary_size, read_as, refuse_non_finite
 from .sums import BlockSum
@@ -64,6 +64,8 @@ class Rows(RowSource):
         The number of the first row in the data that the rows are a part of.
     measures : Measures or None
         What was found in the rows before; None lets them be read, and refuses nan and infinity.
+    spare : Spare or None
+        Arrays to be filled again that other rows have left.
     """
 
     def __init__(
@@ -75,7 +77,9 @@ class Rows(RowSource):
         size: int,
         start: int = 0,
         measures: Measures | None = None,
+        spare: Spare | None = None,
     ) -> None:
+        self._spare = Spare() if spare is None else spare
         self.n_rows, self.n_features = X.shape
         self.dtype = read_as(X.dtype)
         self._X, self._weights, self._start = X, weights, start
@@ -229,7 +233,7 @@ class DenseRows(Rows):
             else:
                 sphere_kernels.normalize_rows(X)
                 scales = (scales != 0).astype(np.float64)
-        return DenseChunk(X, weights, scales, self._start + self._spans[i].start)
+        return DenseChunk(X, weights, scales, self._start + self._spans[i].start, self._spare)
 
 
 class SparseRows(Rows):
@@ -244,10 +248,12 @@ class SparseRows(Rows):
         size: int,
         start: int = 0,
         measures: Measures | None = None,
+        spare: Spare | None = None,
         columns: bool = False,
     ) -> None:
-        super().__init__(X, weights, unit=unit, size=size, start=start, measures=measures)
-        self._spare: list[Array] = []
+        super().__init__(
+            X, weights, unit=unit, size=size, start=start, measures=measures, spare=spare
+        )
         if columns and measures is None:
             self.measures.columns = [self._by_columns(i) for i in range(len(self._spans))]
 

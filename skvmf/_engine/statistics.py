@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .chunks import Array
+from .chunks import Array, Spare
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Statistics:
     `value` is the weighted sum of the rows' posterior values, `total` the sum of weights,
     `counts` (K,) and the tuple `moments` are the family's, about the points `origins` (K, d)
     or about zero. `worst_value` and `worst_row` are the least likely row's, the first on
-    ties. The first moments of what has been added go to `spare`, to be filled again.
+    ties. The first moments of what has been added go to `spare`, as sums to be filled again.
     """
 
     value: float
@@ -50,7 +50,7 @@ class Statistics:
     origins: Array | None
     worst_value: float
     worst_row: Array
-    spare: list[Array] | None = None
+    spare: Spare | None = None
 
     def __iadd__(self, other: "Statistics") -> "Statistics":
         self.value += other.value
@@ -61,7 +61,7 @@ class Statistics:
         if other.worst_value < self.worst_value:
             self.worst_value, self.worst_row = other.worst_value, other.worst_row
         if other.spare is not None:
-            other.spare.append(other.moments[0])
+            other.spare.give("sums", other.moments[0])
         return self
 
     def __getstate__(self) -> dict[str, Any]:

@@ -226,9 +226,7 @@ class VonMisesFisher(Family):
             complements = np.where(full, complements, components.complements)
         return self.components(directions, lengths, complements), np.zeros_like(full)
 
-    def _with_prior(
-        self, lengths: Array, complements: Array, counts: Array
-    ) -> tuple[Array, Array]:
+    def _with_prior(self, lengths: Array, complements: Array, counts: Array) -> tuple[Array, Array]:
         """Return resultant lengths and complements of rows and the prior's pseudo-rows.
 
         `counts` (K,) are those of all components; where there is one length for all it goes
@@ -379,8 +377,12 @@ def _products(chunk: Chunk, directions: Array, kappa: Array, *, wide: bool) -> A
         products *= kappa.astype(products.dtype)
         return products
     dtype = np.float64 if wide else chunk.X.dtype
-    natural = (directions * kappa).astype(dtype, copy=False)
-    return tall_dot(chunk.X.astype(dtype, copy=False), natural)
+    natural = chunk.spare.empty("natural", directions.shape, dtype)
+    np.multiply(directions, kappa, out=natural, casting="same_kind")
+    product = chunk.spare.empty("products", (len(chunk.X), len(kappa)), dtype)
+    tall_dot(chunk.X.astype(dtype, copy=False), natural, product)
+    chunk.spare.give("natural", natural)
+    return product
 
 
 def _shortfalls(chunk: Chunk, components: DirectionalComponents, cosines: Array) -> Array:
@@ -416,7 +418,8 @@ def _deficits(chunk: Chunk, shares: Shares, components: DirectionalComponents) -
 
 def _sparse_dot(chunk: SparseChunk, matrix: Array, *, wide: bool) -> Array:
     dtype = np.float64 if wide else chunk.data.dtype
-    product = np.empty((len(chunk.indptr) - 1, matrix.shape[1]), dtype=dtype)
+    shape = len(chunk.indptr) - 1, matrix.shape[1]
+    product = chunk.spare.empty("products", shape, dtype)
     matrix = np.ascontiguousarray(matrix)
     sparse_kernels.csr_dot(chunk.indptr, chunk.indices, chunk.data, matrix, product)
     return product
@@ -425,8 +428,9 @@ def _sparse_dot(chunk: SparseChunk, matrix: Array, *, wide: bool) -> Array:
 def _dense_sums(chunk: DenseChunk, shares: Shares, K: int) -> Array:
     if isinstance(shares, DenseShares) and shares.denser_than(PACK_DENSE):
         X = chunk.X.astype(shares.resp.dtype, copy=False)
-        product: Array = np.dot(X.T, shares.resp).astype(np.float64, copy=False)
-        return product
+        sums = chunk.spare.empty("sums", (X.shape[1], K))
+        sums[:] = np.dot(X.T, shares.resp)
+        return sums
     sums = np.zeros((K, chunk.X.shape[1]))
     if isinstance(shares, HardShares):
         row_kernels.add_labelled_rows(chunk.X, shares.labels, shares.factors, sums)
@@ -439,22 +443,13 @@ def _dense_sums(chunk: DenseChunk, shares: Shares, K: int) -> Array:
 def _sparse_sums(chunk: SparseChunk, shares: Shares, K: int) -> Array:
     columns = chunk.columns
     if isinstance(shares, DenseShares) and shares.denser_than(PACK_SPARSE) and columns is not None:
-        sums = _empty_sums(chunk, K)
+        sums = chunk.spare.empty("sums", (chunk.n_features, K))
         sparse_kernels.columns_dot(columns.ptr, columns.rows, columns.values, shares.resp, sums)
         return sums
-    sums = _empty_sums(chunk, K)
+    sums = chunk.spare.empty("sums", (chunk.n_features, K))
     sums[:] = 0
     packed = shares.packed()
     sparse_kernels.csr_scatter(
         chunk.indptr, chunk.indices, chunk.data, packed.sizes, packed.columns, packed.values, sums
     )
     return sums
-
-
-def _empty_sums(chunk: SparseChunk, K: int) -> Array:
-    """Return an array (d, K) to be filled: one that is to spare, if it has that shape."""
-    try:
-        spare = chunk.spare.pop()
-    except IndexError:
-        return np.empty((chunk.n_features, K))
-    return spare if spare.shape == (chunk.n_features, K) else np.empty((chunk.n_features, K))

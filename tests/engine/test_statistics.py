@@ -1,8 +1,10 @@
 """What passes between the answers: statistics add, and a fit remembers what befell it."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_array_equal
 
+from skvmf._engine.chunks import MOST, Spare
 from skvmf._engine.statistics import Params, Statistics
 
 
@@ -31,10 +33,40 @@ def test_the_first_of_equally_unlikely_rows_is_the_worst():
 
 
 def test_sums_that_have_been_added_are_free_to_be_filled_again():
-    spare = []
+    spare = Spare()
     total, other = part(1.0, 0.0, spare), part(2.0, 0.0, spare)
+    assert spare.empty("sums", (2, 3)).shape == (2, 3)  # so such are wanted
     total += other
-    assert len(spare) == 1 and spare[0] is other.moments[0]
+    assert spare.empty("sums", (2, 3)) is other.moments[0]
+
+
+def test_arrays_are_kept_for_those_who_ask_for_such():
+    spare, array = Spare(), np.zeros((2, 3))
+    spare.give("sums", array)
+    assert spare.empty("sums", (2, 3)) is not array  # nobody had asked before
+    spare.give("sums", array)
+    assert spare.empty("products", (2, 3)) is not array
+    assert spare.empty("sums", (2, 3)) is array
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [((3, 2), np.float64), ((2, 3), np.float32)])
+def test_arrays_of_another_shape_or_type_are_dropped(shape, dtype):
+    spare, array = Spare(), np.zeros((2, 3))
+    spare.empty("sums", (2, 3))
+    spare.give("sums", array)
+    other = spare.empty("sums", shape, dtype)
+    assert other.shape == shape and other.dtype == dtype
+    assert spare.empty("sums", (2, 3)) is not array
+
+
+def test_few_arrays_are_kept():
+    spare = Spare()
+    spare.empty("sums", (1,))
+    given = [np.zeros(1) for _ in range(2 * MOST)]
+    for array in given:
+        spare.give("sums", array)
+    got = [spare.empty("sums", (1,)) for _ in given]
+    assert sum(any(one is other for other in given) for one in got) == MOST
 
 
 def test_at_a_start_nothing_has_happened():
