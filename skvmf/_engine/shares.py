@@ -58,7 +58,7 @@ class DenseShares:
         n_rows = max(1, _AT_ONCE // K)
         parts = (self.resp[start : start + n_rows] for start in range(0, n, n_rows))
         positive = sum(np.count_nonzero(part != 0) for part in parts)
-        return positive > fraction * self.resp.size
+        return bool(positive > fraction * self.resp.size)
 
     def packed(self) -> "PackedShares":
         """Return the non-zeros of each row."""

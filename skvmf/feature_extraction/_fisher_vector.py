@@ -1,6 +1,7 @@
 """FisherVectorTransformer: documents and images as the gradient of a mixture's likelihood."""
 
 from collections.abc import Iterable
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from .._publish import all_or_nothing
 from .._sklearn import BaseEstimator, Interval, StrOptions, fit_context, validate_data
 from .._version import stamp, unstamp
 from ..mixture import VonMisesFisherMixture
+from ..mixture._chunkwise import is_lazy
 from ._bags import BagList, Bags, are_arrays, refuse_texts
 from ._embeddings import checked_embeddings, leave_out, lsi_vectors
 from ._encoder import Encoder
@@ -193,6 +195,11 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         with all_or_nothing(self):
             frozen = isinstance(self.mixture, FrozenEstimator)
             mixture = self._checked_mixture()
+            if is_lazy(X):
+                raise TypeError(
+                    "fit takes documents in memory, and got a Dask array: fit on a sample of "
+                    "them, such as X[:10_000].compute(). transform takes Dask arrays."
+                )
             refuse_texts(X)
             rng = check_random_state(self.random_state)
             if are_arrays(X):
@@ -209,21 +216,22 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
             self.mixture_ = mixture
         return self
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any) -> Any:
         """Return the Fisher vectors of documents.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_documents, n_features) or list of array-like
+        X : {array-like, sparse matrix, dask array} of shape (n_documents, n_features) or list of \
+                array-like
             Counts, or arrays of vectors of shape (n_vectors, n_dims).
 
         Returns
         -------
-        features : ndarray of shape (n_documents, n_features_out)
+        features : ndarray or dask array of shape (n_documents, n_features_out)
             One row a document, blocks in the order of `gradients`, each component by
             component. float32 where the counts or the arrays of vectors are; integer counts
             take the type of `embeddings`. Finite: without `norm`, what is beyond the largest
-            float stays at it.
+            float stays at it. Of a Dask array they are made when they are asked for.
 
         Raises
         ------
@@ -233,7 +241,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         """
         encoder = self._encoder()
         refuse_texts(X)
-        if are_arrays(X):
+        if not is_lazy(X) and are_arrays(X):
             return self._transform_arrays(X, encoder)
         if self.embeddings_ is None:
             raise ValueError(
@@ -241,6 +249,8 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
                 "no embeddings that say what its columns mean. Give a list of arrays of shape "
                 "(n_vectors, n_dims), or fit on counts."
             )
+        if is_lazy(X):
+            return self._transform_chunks(X, self.embeddings_, encoder.n_features)
         X = self._counts(X, self.embeddings_, reset=False)
         bags = Bags.from_counts(X, self.embeddings_, self._present)
         features = np.empty((len(bags), encoder.n_features), dtype=X.dtype)
@@ -372,6 +382,18 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
                     bags.check_finite()
                     raise
         return features
+
+    def _transform_chunks(self, X: Any, table: Array, n_features: int) -> Any:
+        """Return the Fisher vectors of a Dask array of counts, made when they are asked for."""
+        from ..mixture._dask import mapped, validated
+
+        X = validated(self, X, reset=False)
+        lean = copy(self)
+        lean.mixture = lean.embeddings = None  # only `fit` needs them
+        dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+        if X.dtype.kind in "biu":
+            dtype = table.dtype
+        return mapped(lean, "transform", X, dtype, n_features)
 
     def _counts(self, X: Any, table: Array | None, *, reset: bool) -> Any:
         """Validate counts; integers take the type of the table of vectors."""

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from dask.array.dispatch import concatenate_lookup
 from scipy import sparse
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.dask_rows import DaskRows
@@ -71,7 +72,7 @@ def _in_one_column(estimator: Any, X: da.Array) -> da.Array:
     if not sparse.issparse(X._meta):
         X = X if X.dtype in READABLE else X.astype(np.float64)
         return X if len(X.chunks[1]) == 1 else X.rechunk({1: -1})
-    if not estimator._accept_sparse:
+    if not get_tags(estimator).input_tags.sparse:
         raise TypeError(
             f"Sparse data was passed, and {type(estimator).__name__} takes dense rows: use "
             "X.map_blocks(lambda block: block.toarray(), meta=np.empty((0, 0)))."
@@ -131,7 +132,8 @@ def per_row(
     check_is_fitted(estimator)
     estimator._validate_params()
     X = validated(estimator, X, reset=False)
-    return _mapped(_lean(estimator, estimator._fitted), method, X, dtype, wide, is_sparse)
+    width = estimator.n_components if wide else None
+    return mapped(_lean(estimator, estimator._fitted), method, X, dtype, width, is_sparse)
 
 
 def labels_and_shares(
@@ -139,27 +141,31 @@ def labels_and_shares(
 ) -> tuple[da.Array, da.Array]:
     """Return the labels of rows, and the share that each one's component has in it, lazily."""
     lean = _lean(estimator, fitted)
-    labels = _mapped(lean, "predict", X, np.int64)
-    return labels, _mapped(lean, "_largest_shares", X)
+    labels = mapped(lean, "predict", X, np.int64)
+    return labels, mapped(lean, "_largest_shares", X)
 
 
-def _mapped(
+def mapped(
     lean: Any,
     method: str,
     X: da.Array,
     dtype: npt.DTypeLike | None = None,
-    wide: bool = False,
+    width: int | None = None,
     is_sparse: bool = False,
 ) -> da.Array:
+    """Return what a method says of validated rows: a number each, or `width` numbers.
+
+    `lean` is an estimator that is sent to workers. A `dtype` of None is the one that rows are
+    read in.
+    """
     if dtype is None:
         narrow = not sparse.issparse(X._meta) or X.dtype.char in "fd"
         dtype = read_as(X.dtype) if narrow else np.float64
-    K = lean.n_components
-    meta: Any = np.empty((0, K) if wide else 0, dtype=dtype)
+    meta: Any = np.empty(0 if width is None else (0, width), dtype=dtype)
     if is_sparse:
         meta = sparse.csr_array(meta)
-    shape: dict[str, Any] = {"chunks": (X.chunks[0], (K,))}
-    if not wide:
+    shape: dict[str, Any] = {"chunks": (X.chunks[0], (width,))}
+    if width is None:
         shape = {"chunks": (X.chunks[0],), "drop_axis": 1}
     model = dask.delayed(lean, pure=False, traverse=False)
     name = f"skvmf-{method.strip('_').replace('_', '-')}-{uuid4().hex}"

@@ -11,7 +11,7 @@ da = pytest.importorskip("dask.array", reason="needs Dask: pip install 'skvmf[da
 
 import pickle
 
-from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+from skvmf import FisherVectorTransformer, SparseGaussianMixture, VonMisesFisherMixture
 
 from .data import blobs, chunked, counts
 
@@ -74,6 +74,31 @@ def test_weights_of_labels_do_not_travel():
     alone = VonMisesFisherMixture(3, init_params=labels, random_state=0).fit(X)
     np.testing.assert_array_equal(mixture.labels_, alone.labels_)
     assert len(pickle.dumps(mixture.predict(lazy).__dask_graph__())) < X.nbytes + labels.nbytes
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("as_csr", [False, True])
+def test_fisher_vectors_are_lazy_and_right(dtype, as_csr):
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.5, size=(100, 30)).astype(dtype)
+    X = sparse.csr_array(X) if as_csr else X
+    embeddings = rng.normal(size=(30, 5)).astype(np.float32)
+    transformer = FisherVectorTransformer(
+        VonMisesFisherMixture(3), embeddings=embeddings, random_state=0
+    ).fit(X)
+    expected = transformer.transform(X)
+    lazy = transformer.transform(chunked(X, [40, 0, 60]))
+    assert isinstance(lazy, da.Array)
+    assert lazy.chunks == ((40, 0, 60), (15,))
+    found = lazy.compute(scheduler="synchronous")
+    assert found.dtype == lazy.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_fisher_vectors_are_fitted_on_documents_in_memory():
+    X = np.random.default_rng(0).poisson(0.5, size=(100, 30))
+    with pytest.raises(TypeError, match="fit on a sample"):
+        FisherVectorTransformer().fit(chunked(X, [100]))
 
 
 def test_several_column_chunks_are_joined():
