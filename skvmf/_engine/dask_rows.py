@@ -205,13 +205,18 @@ class DaskRows(RowSource):
             raise RuntimeError(f"{self._what_died(error)}") from error
 
     def _what_died(self, error: Any) -> str:
-        """Say which rows workers died of."""
-        number = str(error.args[0] if error.args else "").rpartition("-")[2]
-        where = "some rows of X"
-        if number.isdigit() and int(number) < len(self._groups):
+        """Say which rows workers died of: those of a task, or of a chunk that X is made of."""
+        task = error.args[0] if error.args else ""
+        number = str(task).rpartition("-")[2]
+        where, start, stop = "some rows of X", 0, 0
+        if isinstance(task, tuple) and len(task) == 3 and task[1] < len(self._tasks.lengths):
+            start = sum(self._tasks.lengths[: task[1]])
+            stop = start + self._tasks.lengths[task[1]]
+        elif number.isdigit() and int(number) < len(self._groups):
             cuts = self._groups[int(number)].cuts
-            last = max(one.start + one.n_rows for one in cuts) - 1
-            where = f"rows {min(one.start for one in cuts)} to {last} of X"
+            start, stop = cuts[0].start, cuts[-1].start + cuts[-1].n_rows
+        if start < stop:
+            where = f"rows {start} to {stop - 1} of X"
         return (
             f"Workers that read {where} died again and again, most likely of too little memory: "
             "give them more, or X smaller chunks (X.rechunk), or let fewer threads share a worker."

@@ -160,7 +160,8 @@ def measure(
         if parts[0] is not None:
             pieces = zip(parts, own.pieces, strict=True)
             spans = [part[start:stop] for part, (_, start, stop) in pieces]
-            whole = np.concatenate(spans).astype(np.float64, copy=False)
+            whole = spans[0] if len(spans) == 1 else np.concatenate(spans)
+            whole = whole.astype(np.float64, copy=False)
         state.weights.append(whole)
     state.measures = [rows.measures for rows in _rows(state, ready, 0.0)]
     return state

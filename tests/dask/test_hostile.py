@@ -179,7 +179,7 @@ def test_workers_that_die_of_what_they_read(client):
 
     with dask.config.set(config), start(2) as cluster, distributed.Client(cluster):
         X = chunked(blobs(1000), [500, 500]).map_blocks(deadly, dtype=float, meta=np.empty((0, 0)))
-        refused(X, "too little memory", RuntimeError)
+        refused(X, "rows 500 to 999 of X died.*too little memory", RuntimeError)
 
 
 def test_an_interrupt_leaves_the_earlier_fit(client, monkeypatch):

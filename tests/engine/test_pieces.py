@@ -1,5 +1,7 @@
 """Blocks that lie in pieces of chunks: none is lost, and none is read twice."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -39,6 +41,22 @@ def test_a_stack_is_like_the_whole(lengths, data):
     assert_array_equal(stack[start:stop], X[start:stop])
     wanted = np.array(sorted(data.draw(st.sets(st.integers(0, n - 1), min_size=1))))
     assert_array_equal(np.concatenate(stack.take(wanted)), X[wanted])
+
+
+@pytest.mark.parametrize("unit", [False, True])
+def test_what_is_kept_beside_rows_takes_ten_bytes_a_row_at_most(unit):
+    X = np.random.default_rng(0).normal(size=(100_000, 16))
+    size = block_rows(*X.shape, is_sparse=False)
+    how = Format(16, X.dtype, False, unit, size, False)
+    state = measure([X], [None], [len(X)], cut([len(X)], size), how)
+    assert len(pickle.dumps(state)) <= 10 * len(X)
+
+
+def test_weights_of_whole_chunks_are_not_copied():
+    X, weights = np.ones((8192, 2)), np.ones(8192)
+    how = Format(2, X.dtype, False, False, 4096, False)
+    state = measure([X], [weights], [len(X)], cut([len(X)], 4096), how)
+    assert np.shares_memory(state.weights[0], weights)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
