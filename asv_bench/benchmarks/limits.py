@@ -1,9 +1,10 @@
-"""Predictions, many components and two threads, beside what they cannot do without.
+"""Predictions, many components, two threads and files, beside what they cannot do without.
 
 Processor time of one thread but where threads are what is measured; ratios of times taken in turn.
 """
 
 import os
+import threading
 import time
 from functools import cache, partial
 
@@ -14,7 +15,7 @@ from skvmf import VonMisesFisherMixture
 
 from .mixture import DenseStep, GaussianStep, SparseStep, em_step, ratio, seconds, setup, teardown
 
-__all__ = ["ManyComponents", "Prediction", "TwoThreads", "setup", "teardown"]
+__all__ = ["FitOfAFile", "ManyComponents", "Prediction", "TwoThreads", "setup", "teardown"]
 
 
 @cache
@@ -118,3 +119,47 @@ class TwoThreads:
                 return time.perf_counter() - start
 
         return ratio(partial(by_clock, 1), partial(by_clock, 2))
+
+
+class FitOfAFile:
+    """A default fit of a memory-mapped array on disk, 400,000 x 128, 20 components."""
+
+    timeout = 300
+    shape = 400_000, 128
+
+    def setup_cache(self):
+        """Write the file, 205 MB, block by block; asv goes on in the same folder."""
+        rng = np.random.default_rng(0)
+        centres = rng.standard_normal((20, self.shape[1]), dtype=np.float32)
+        with open("rows.bin", "wb") as file:
+            for _ in range(self.shape[0] // 20_000):
+                X = rng.standard_normal((20_000, self.shape[1]), dtype=np.float32)
+                file.write((X + centres[rng.integers(20, size=20_000)]).tobytes())
+
+    def setup(self):
+        self.X = np.memmap("rows.bin", dtype=np.float32, mode="r", shape=self.shape)
+        self.mixture = VonMisesFisherMixture(20, random_state=0)
+
+    def track_peak_memory_beside_the_file(self):
+        """Return MiB that the process holds at most beside what it maps of the file."""
+        before, peak, done = own_memory(), [0.0], threading.Event()
+
+        def watch():
+            while not done.wait(0.005):
+                peak[0] = max(peak[0], own_memory())
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        self.mixture.fit(self.X)
+        done.set()
+        watcher.join()
+        return peak[0] - before
+
+    track_peak_memory_beside_the_file.unit = "MiB"
+
+
+def own_memory():
+    """Return MiB of memory that is no file's; Linux says."""
+    with open("/proc/self/status") as status:
+        line = next(line for line in status if line.startswith("RssAnon"))
+    return int(line.split()[1]) / 1024
