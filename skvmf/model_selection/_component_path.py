@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from numbers import Integral, Real
+from time import perf_counter
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -62,6 +63,9 @@ class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
         `best_estimator_`.
     random_state : int, RandomState instance or None, default=None
         Seed of what is held out; the estimator has a seed of its own.
+    verbose : int, default=0
+        Whether to print a line for each mixture of the path, with the seconds since it began
+        and its lower bound. The estimator's own `verbose` is about the first fit.
 
     Attributes
     ----------
@@ -139,6 +143,7 @@ class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
         "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
         "refit": ["boolean"],
         "random_state": ["random_state"],
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -151,6 +156,7 @@ class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
         validation_fraction: float | None = None,
         refit: bool = True,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.max_components = max_components
@@ -159,6 +165,7 @@ class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
         self.validation_fraction = validation_fraction
         self.refit = refit
         self.random_state = random_state
+        self.verbose = verbose
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -304,7 +311,7 @@ class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
 
     def _walk(self, descent: Descent, held_out: Any) -> list[Step]:
         """Go down the path; return its steps by rising size."""
-        steps = []
+        steps, began = [], perf_counter()
         descent.to(int(self.max_components))
         while True:
             measures = descent.measures()
@@ -313,6 +320,9 @@ class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
                 measures["held_out"] = -descent.mixture.score(X, sample_weight=weights)
             steps.append((descent.fitted, descent.nodes, measures))
             K = len(descent.nodes)
+            if self.verbose:
+                bound = measures["lower_bound"]
+                print(f"{K} components\t time {perf_counter() - began:.3f} s\t bound {bound:.6g}")
             if self.min_components >= K:
                 break
             descent.to(max(K - max(1, (K - 1) // _EACH), int(self.min_components)))

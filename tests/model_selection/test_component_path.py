@@ -278,6 +278,17 @@ def test_a_callable_chooses():
             clone(SMALL).set_params(criterion=bad).fit(X)
 
 
+def test_it_prints_a_line_for_each_mixture(capsys):
+    path = ComponentPath(gaussians("diag"), max_components=6, verbose=1).fit(plane_blobs()[0])
+    lines = capsys.readouterr().out.splitlines()
+    numbers = [int(line.split(" components\t time ")[0]) for line in lines]
+    assert numbers == path.results_["n_components"].tolist()[::-1]
+    bounds = [float(line.split("\t bound ")[1]) for line in lines]
+    np.testing.assert_allclose(bounds, path.results_["lower_bound"][::-1], rtol=1e-5)
+    path.set_params(verbose=0).fit(plane_blobs()[0])
+    assert not capsys.readouterr().out
+
+
 def test_in_a_pipeline_and_with_nested_parameters():
     X, _ = plane_blobs()
     path = ComponentPath(gaussians("full"), max_components=8)
