@@ -77,19 +77,20 @@ class Seeding(ABC):
     ) -> "Start":
         """Return what a sample says of so many components, beside a background or alone."""
         params, bound = Waves(self, rows, n_components, background).run(rng, watch)
-        return Start(self.family, params, bound)
+        return Start(self.family, params, bound, background)
 
 
 @dataclass(frozen=True)
 class Start:
     """Parameters of a family's components, and their bound on the sample.
 
-    Beside a background the last weight is its.
+    Beside a background, of a log-density that is the same everywhere, the last weight is its.
     """
 
     family: Family
     params: Params
     bound: float
+    background: float | None = None
 
 
 @dataclass(frozen=True)

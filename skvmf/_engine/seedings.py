@@ -1,7 +1,10 @@
 """The components that starts are made of: directions of one concentration, and balls."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from .background import with_share
 from .chunks import Array
 from .contracts import RowSource
 from .em import OnIteration, ignore
@@ -12,10 +15,12 @@ from .joining import Joining
 from .merging import BallMerging, DirectionMerging, Merging
 from .seeding import Seeding, Start, Waves
 from .statistics import Params, Statistics
+from .trimming import rows_in_company
 from .vonmises_fisher import DirectionalComponents, VonMisesFisher
 
 FACTOR = 2  # times as many balls as asked for take a shape of their own
 FIRST = 2  # times as many as those begin
+BEYOND = 200  # squared standard deviations, beside the number of features, of rows too far away
 
 
 class DirectionSeeding(Seeding):
@@ -154,3 +159,44 @@ class BallSeeding(Seeding):
         joining = Joining(firm, rows, n_components)
         params, bound = joining.run(joining.shaped(self.family, balls), rng, later)
         return Start(firm, params, bound)
+
+
+class TrimmedSeeding(BallSeeding):
+    """Spherical Gaussians among rows that are not far from all others.
+
+    Parameters
+    ----------
+    family : Gaussian
+        That of rows once they are weighed; its `scale` is the data's.
+    """
+
+    def __init__(self, family: Gaussian) -> None:
+        super().__init__(family)
+        self._gaussian = family
+
+    def start(
+        self,
+        rows: RowSource,
+        n_components: int,
+        rng: np.random.Generator,
+        watch: OnIteration = ignore,
+        background: float | None = None,
+    ) -> Start:
+        """Return components, beside what has the rows that are too far from all of them."""
+        kept = rows_in_company(self._gaussian, rows)
+        if len(kept) in (0, rows.n_rows):
+            return super().start(rows, n_components, rng, watch, background)
+        row_weights = rows.sampling_weights()
+        near = rows.subset(kept, row_weights[kept], 4 * n_components)
+        family = replace(self._gaussian, scale=near.mean_variance())
+        start = BallSeeding(family).start(near, n_components, rng, watch, background)
+        components, weights = start.params.components, start.params.weights
+        share = 1 - row_weights[kept].sum() / row_weights.sum()
+        if background is None:
+            peaks = components.log_det - 0.5 * family.dim * np.log(2 * np.pi)
+            background = float(peaks.min()) - 0.5 * (family.dim + BEYOND)
+        else:
+            share = max(share, weights[-1])
+            weights = weights[:-1] / weights[:-1].sum()
+        params = Params.first(with_share(weights, share), components)
+        return Start(start.family, params, start.bound, background)

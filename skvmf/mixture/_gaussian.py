@@ -16,7 +16,7 @@ from .._engine.fitted import FittedMixture
 from .._engine.gaussian import Gaussian
 from .._engine.gaussian_products import GaussianComponents
 from .._engine.rows import FAR
-from .._engine.seedings import BallSeeding
+from .._engine.seedings import BallSeeding, TrimmedSeeding
 from .._engine.statistics import Params
 from .._sklearn import Interval, StrOptions
 from ..distributions._arguments import checked_array
@@ -90,7 +90,7 @@ class BaseEllipticalMixture(BaseMixture):
         return replace(given, covariances=self._first_covariances(rows.n_features))
 
     def _seeding(self, family: Any) -> BallSeeding:
-        return BallSeeding(family)
+        return TrimmedSeeding(family) if self.background else BallSeeding(family)
 
     def _checked_means_init(self, rows: RowSource) -> Array:
         means = super()._checked_means_init(rows)

@@ -164,7 +164,7 @@ class Initialization:
         ]
         best = max(starts, key=lambda start: start.bound)
         centres = best.family.centres(best.params.components)
-        share = share_by(best.family, best.params, self.background)
+        share = share_by(best.family, best.params, best.background)
         return engine.partition_statistics(family, rows, centres, share)
 
 
