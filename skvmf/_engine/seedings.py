@@ -4,22 +4,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from .background import with_share
+from .background import Background, bounding_box, with_share
 from .chunks import Array
 from .contracts import RowSource
 from .em import OnIteration, ignore
 from .firm import Balls, FirmGaussian
 from .gaussian import Gaussian
 from .gaussian_products import GaussianComponents
+from .initialization import partition_statistics
 from .joining import Joining
 from .merging import BallMerging, DirectionMerging, Merging
-from .seeding import Seeding, Start, Waves
+from .seeding import Seeding, Start, Waves, plain_step, share_by
 from .statistics import Params, Statistics
+from .student_t import StudentT
 from .trimming import rows_in_company
 from .vonmises_fisher import DirectionalComponents, VonMisesFisher
 
 FACTOR = 2  # times as many balls as asked for take a shape of their own
 FIRST = 2  # times as many as those begin
+JUDGED_AFTER = 3  # steps of a family with heavy tails
 BEYOND = 200  # squared standard deviations, beside the number of features, of rows too far away
 
 
@@ -162,7 +165,7 @@ class BallSeeding(Seeding):
 
 
 class TrimmedSeeding(BallSeeding):
-    """Spherical Gaussians among rows that are not far from all others.
+    """Spherical Gaussians among rows that are not far from all others, beside a background.
 
     Parameters
     ----------
@@ -182,7 +185,7 @@ class TrimmedSeeding(BallSeeding):
         watch: OnIteration = ignore,
         background: float | None = None,
     ) -> Start:
-        """Return components, beside what has the rows that are too far from all of them."""
+        """Return components beside a background that has the rows too far from all of them."""
         kept = rows_in_company(self._gaussian, rows)
         if len(kept) in (0, rows.n_rows):
             return super().start(rows, n_components, rng, watch, background)
@@ -200,3 +203,51 @@ class TrimmedSeeding(BallSeeding):
             weights = weights[:-1] / weights[:-1].sum()
         params = Params.first(with_share(weights, share), components)
         return Start(start.family, params, start.bound, background)
+
+
+class HeavySeeding(TrimmedSeeding):
+    """Spherical Gaussians that serve a family with heavy tails, which needs no background.
+
+    Rows between clusters are nothing unlikely to it. Beside a background the start finds
+    clusters among many such rows, without one it finds more of their shapes: both are tried.
+
+    Parameters
+    ----------
+    family : StudentT
+        The family to start.
+    """
+
+    def __init__(self, family: StudentT) -> None:
+        super().__init__(family.gaussian)
+        self._heavy = family
+
+    def start(
+        self,
+        rows: RowSource,
+        n_components: int,
+        rng: np.random.Generator,
+        watch: OnIteration = ignore,
+        background: float | None = None,
+    ) -> Start:
+        """Return the better of two starts for the sample, or the one beside a background."""
+        if background is not None:
+            return super().start(rows, n_components, rng, watch, background)
+        least = max(self._gaussian.reg_covar, 1e-12 * self._gaussian.scale)
+        box = Background.in_box(bounding_box(rows, least))
+        starts = [
+            super(HeavySeeding, self).start(rows, n_components, rng, watch, beside)
+            for beside in (None, box.log_density)
+        ]
+        return max((self._judged(start, rows) for start in starts), key=lambda start: start.bound)
+
+    def _judged(self, start: Start, rows: RowSource) -> Start:
+        """Return a start with the bound of the family's first components on the sample."""
+        family, components = start.family, start.params.components
+        share = share_by(family, start.params, start.background)
+        centres = family.centres(components)
+        stats, about = partition_statistics(self._heavy, rows, centres, share)
+        first = self._heavy.initial(stats, about)
+        params = Params.first(stats.counts / stats.counts.sum(), first)
+        for _ in range(JUDGED_AFTER):
+            params, bound = plain_step(self._heavy, rows, params)
+        return replace(start, bound=bound)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from .._engine.chunks import Array
 from .._engine.fitted import FittedMixture
-from .._engine.seedings import TrimmedSeeding
+from .._engine.seedings import HeavySeeding
 from .._engine.student_t import FIRST, KNOWN, StudentT, StudentTComponents
 from .._sklearn import StrOptions
 from ..distributions._arguments import checked_array
@@ -348,8 +348,8 @@ array-like, default='merging'
         checked: Array = known
         return checked
 
-    def _seeding(self, family: StudentT) -> TrimmedSeeding:
-        return TrimmedSeeding(family.gaussian)
+    def _seeding(self, family: StudentT) -> HeavySeeding:
+        return HeavySeeding(family)
 
     def _first_covariances(self, d: int) -> Array | None:
         """Return `scale_matrices_init`."""
