@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
-from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+from skvmf import SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 
 timer = time.process_time
 limits = None
@@ -212,6 +212,30 @@ class StreamPass:
 
     def track_adjusted_rand_score(self, rows, estimator):
         return adjusted_rand_score(self.labels, self.one_pass().predict(self.X))
+
+
+class StudentTMixtureFit:
+    """Three clusters of 200 rows in the plane, and outliers anywhere among them."""
+
+    params = ([20, 60, 150, 300], ["default", "random rows, ten starts"])
+    param_names = ["outliers", "start"]
+    timeout = 300
+    centres = np.array([[0.0, 0.0], [8.0, 0.0], [4.0, 7.0]])
+
+    def setup(self, outliers, start):
+        options = {} if start == "default" else {"init_params": "random_from_data", "n_init": 10}
+        self.mixture = StudentTMixture(3, random_state=0, **options)
+
+    def track_data_sets_of_ten_with_all_clusters_found(self, outliers, start):
+        found = 0
+        for seed in range(10):
+            rng = np.random.default_rng(seed)
+            clusters = np.repeat(self.centres, 200, axis=0) + rng.normal(size=(600, 2))
+            X = np.vstack([clusters, rng.uniform(-20, 28, size=(outliers, 2))])
+            means = self.mixture.fit(X).means_
+            gaps = np.linalg.norm(means[:, None] - self.centres, axis=2)
+            found += int(gaps.min(axis=0).max() < 0.3)
+        return found
 
 
 def skip_if_missing(estimator):
