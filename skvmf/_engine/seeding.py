@@ -189,7 +189,6 @@ class Waves:
         rest = self._rest(stats, parts)
         left = merge(parts, min(self.n_components, len(parts.counts)), rest)
         share = 0.0 if rest is None else max(rest.count / stats.total, params.weights[-1])
-        share = min(share, MOST)
         found = self._filled(parts.counts[left], self.seeding.fitted(parts, left))
         params = self._params(*found, share)
         for _ in range(AFTER):
@@ -239,9 +238,9 @@ class Waves:
     def _params(self, weights: Array, components: Any, share: float) -> Params:
         """Return parameters with weights in these proportions, and a share for the background."""
         weights = weights / weights.sum()
-        return Params.first(
-            weights if self.background is None else with_share(weights, share), components
-        )
+        if self.background is not None:
+            weights = with_share(weights, min(share, MOST))
+        return Params.first(weights, components)
 
     def _n_components(self, params: Params) -> int:
         return len(params.weights) - (self.background is not None)

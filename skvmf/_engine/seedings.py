@@ -186,12 +186,12 @@ class TrimmedSeeding(BallSeeding):
         background: float | None = None,
     ) -> Start:
         """Return components beside a background that has the rows too far from all of them."""
-        kept = rows_in_company(self._gaussian, rows)
-        if len(kept) in (0, rows.n_rows):
-            return super().start(rows, n_components, rng, watch, background)
-        row_weights = rows.sampling_weights()
+        kept, row_weights = rows_in_company(self._gaussian, rows), rows.sampling_weights()
         near = rows.subset(kept, row_weights[kept], 4 * n_components)
-        family = replace(self._gaussian, scale=near.mean_variance())
+        scale = near.mean_variance()
+        if len(kept) == rows.n_rows or scale == 0:  # the others are equal
+            return super().start(rows, n_components, rng, watch, background)
+        family = replace(self._gaussian, scale=scale)
         start = BallSeeding(family).start(near, n_components, rng, watch, background)
         components, weights = start.params.components, start.params.weights
         share = 1 - row_weights[kept].sum() / row_weights.sum()
@@ -200,7 +200,7 @@ class TrimmedSeeding(BallSeeding):
             background = float(peaks.min()) - 0.5 * (family.dim + BEYOND)
         else:
             share = max(share, weights[-1])
-            weights = weights[:-1] / weights[:-1].sum()
+            weights = weights[:-1] / (weights[:-1].sum() or 1.0)
         params = Params.first(with_share(weights, share), components)
         return Start(start.family, params, start.bound, background)
 
@@ -246,6 +246,8 @@ class HeavySeeding(TrimmedSeeding):
         share = share_by(family, start.params, start.background)
         centres = family.centres(components)
         stats, about = partition_statistics(self._heavy, rows, centres, share)
+        if not stats.counts.any():  # the background has every row
+            return replace(start, bound=-np.inf)
         first = self._heavy.initial(stats, about)
         params = Params.first(stats.counts / stats.counts.sum(), first)
         for _ in range(JUDGED_AFTER):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import pdist
 
 from .chunks import Array
 from .contracts import RowSource
@@ -34,7 +35,7 @@ def rows_in_company(family: Gaussian, rows: RowSource) -> Array:
     reach = FAR * np.quantile(np.linalg.norm(looked_at - middle, axis=1), 1 - AT_MOST)
     if len(looked_at) < 2 or reach == 0:
         return drawable
-    groups = fcluster(linkage(looked_at, "single"), reach, "distance")
+    groups = fcluster(linkage(pdist(looked_at), "single"), reach, "distance")
     alone = np.bincount(groups)[groups] <= max(1, FEW * len(looked_at))
     if not 0 < alone.mean() <= AT_MOST:
         return drawable
