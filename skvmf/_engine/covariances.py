@@ -59,6 +59,17 @@ class CovarianceType(ABC):
     def variances(self, covariances: Array) -> Array:
         """Return the diagonals, as far as components and features differ in them."""
 
+    def along(self, covariances: Array, K: int, feature: int) -> Array:
+        """Return the variances (K,) of the components along a feature."""
+        return np.broadcast_to(self.variances(covariances)[..., feature], K)
+
+    @abstractmethod
+    def stretched(self, covariances: Array, feature: int, variances: Array) -> Array:
+        """Return covariances with other variances (K,) along a feature, in a type that has K.
+
+        How other features depend on this one stays, and what is left of them.
+        """
+
     def sizes(self, covariances: Array) -> Array:
         """Return the mean variance of each component, (K,), or of all, (1,)."""
         sizes: Array = self.variances(covariances).mean(axis=-1)
@@ -197,6 +208,15 @@ class _Square(CovarianceType):
         """Return the diagonals."""
         diagonals: Array = np.einsum("...dd->...d", covariances)
         return diagonals
+
+    def stretched(self, covariances: Array, feature: int, variances: Array) -> Array:
+        """Return matrices with what the feature explains taken times the ratio of variances."""
+        before = covariances[..., feature, feature]
+        slopes = covariances[..., feature] / before[..., None]
+        gains = (variances - before)[..., None, None]
+        stretched: Array = covariances + gains * (slopes[..., :, None] * slopes[..., None, :])
+        stretched[..., feature, feature] = variances
+        return stretched
 
     def regularized(self, covariances: Array, reg: float) -> Array:
         """Add a number to the diagonals."""
@@ -440,6 +460,12 @@ class Diagonal(_Axes):
         """Return ones."""
         return np.ones((K, d))
 
+    def stretched(self, covariances: Array, feature: int, variances: Array) -> Array:
+        """Return the variances with those along one feature replaced."""
+        stretched = covariances.copy()
+        stretched[:, feature] = variances
+        return stretched
+
     def log_det(self, cholesky: Array, d: int) -> Array:
         """Return the log-determinants (K,) of the Cholesky factors."""
         total: Array = np.log(cholesky).sum(axis=1)
@@ -497,6 +523,14 @@ class Spherical(_Axes):
     def identity(self, K: int, d: int) -> Array:
         """Return ones."""
         return np.ones(K)
+
+    def along(self, covariances: Array, K: int, feature: int) -> Array:
+        """Return the variances, which are the same along all features."""
+        return covariances
+
+    def stretched(self, covariances: Array, feature: int, variances: Array) -> Array:
+        """Return the other variances."""
+        return variances
 
     def sizes(self, covariances: Array) -> Array:
         """Return the variances themselves."""

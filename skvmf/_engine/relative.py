@@ -21,6 +21,7 @@ from .coordinates import Coordinates, RelativeCoordinates
 from .gaussian import Gaussian
 from .gaussian_products import GaussianComponents
 from .statistics import Statistics
+from .updates import alive_components
 
 MAX_HALVINGS = 1100  # from the largest to the smallest float
 
@@ -72,7 +73,7 @@ class MeanUpdate(Update):
         self, family: Gaussian, stats: Statistics, components: GaussianComponents
     ) -> tuple[GaussianComponents, Array]:
         """Return better components, and which are broken."""
-        alive = stats.counts > 10 * np.finfo(np.float64).eps * stats.counts.sum()
+        alive = alive_components(stats)
         target = objective(family, stats, components)
         own = MeanObjective(target.best[alive], target.precisions[alive])
         means = components.means.copy()

@@ -10,6 +10,12 @@ from .contracts import Family, Posterior, Prior, Update, WeightUpdate
 from .statistics import Statistics
 
 
+def alive_components(stats: Statistics) -> Array:
+    """Return which components (K,) have rows, beyond what rounding leaves."""
+    alive: Array = stats.counts > 10 * np.finfo(np.float64).eps * stats.counts.sum()
+    return alive
+
+
 @dataclass(frozen=True)
 class ClosedForm(Update):
     """Components that maximize the penalised expected log-likelihood: EM."""

@@ -482,9 +482,9 @@ class BaseMixture(
         """Return first parameters as the user and the estimator's constraints want them."""
         return params
 
-    def _order(self, means: Array) -> Array:
-        """Return the order (n_components,) in which components with such means are kept."""
-        return np.arange(len(means))
+    def _order(self, components: Any) -> Array:
+        """Return the order (n_components,) in which the components are kept."""
+        return np.arange(self.n_components)
 
     # Data.
 

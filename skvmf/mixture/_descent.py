@@ -9,7 +9,6 @@ from scipy.special import entr
 from sklearn.base import clone
 
 from .._engine.chunks import Array, Chunk
-from .._engine.contracts import Family
 from .._engine.em import run_em
 from .._engine.fitted import FittedMixture
 from .._engine.initialization import partition_statistics
@@ -172,7 +171,7 @@ class Descent:
         fitted = replace(before._fitted, family=family, params=params)
         model = _model(mixture, fitted)
         result = run_em(model, rows, params, max_iter=_STEPS, tol=mixture.tol)
-        self._keep_order(mixture, family, result.params)
+        self._keep_order(mixture, result.params)
         fitted = mixture._finished(replace(fitted, params=result.params))
         _take_features(mixture, before)
         mixture._publish(
@@ -194,7 +193,7 @@ class Descent:
         beside = fitted.params.weights[len(group) :]  # of what is no component
         weights = np.append((1 - beside.sum()) * stats.counts / stats.counts.sum(), beside)
         params = Params.first(weights, components).pruned()
-        self._keep_order(mixture, family, params)
+        self._keep_order(mixture, params)
         return family, mixture._adjusted(Initialization(K, share), family, params)
 
     def _share_in_groups(self, group: Array) -> Any:
@@ -216,9 +215,9 @@ class Descent:
 
         return share
 
-    def _keep_order(self, mixture: BaseMixture, family: Family, params: Params) -> None:
+    def _keep_order(self, mixture: BaseMixture, params: Params) -> None:
         """Put nodes into the order in which the mixture keeps its components."""
-        self.nodes = self.nodes[mixture._order(family.centres(params.components))]
+        self.nodes = self.nodes[mixture._order(params.components)]
 
 
 def refined(mixture: BaseMixture, fitted: FittedMixture, X: Any, sample_weight: Any) -> BaseMixture:

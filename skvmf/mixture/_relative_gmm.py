@@ -21,6 +21,7 @@ from .._engine.mixture import MixtureModel
 from .._engine.priors import ModifiedDirichlet
 from .._engine.progress import Progress
 from .._engine.relative import GradientStep, RelativeECM, RelativeEM
+from .._engine.scales import ScaleOrder, ScaleUpdate
 from .._engine.statistics import Params, Statistics
 from .._engine.updates import ClosedForm, FixedWeights, MapWeights
 from .._sklearn import Interval, StrOptions
@@ -36,27 +37,34 @@ class RelativeGMM(BaseGaussianMixture):
     """Gaussian mixture with ordered, identifiable components.
 
     The means are a reference and gaps to it along one feature [1]_: component 0 has the
-    smallest mean there, component 1 the next, in every iteration and every fit. So labels keep
-    their meaning from fit to fit, and a positive `clearance` keeps components apart, away from
-    the overlap where a mixture is singular. What the coordinates do not give is faster
-    convergence: see the user guide.
+    smallest mean there, component 1 the next, in every iteration and every fit. So may be the
+    standard deviations along that feature, instead or as well. So labels keep their meaning
+    from fit to fit, and a positive `clearance` keeps components apart, away from the overlap
+    where a mixture is singular. What the coordinates do not give is faster convergence: see
+    the user guide.
 
     Parameters
     ----------
     n_components : int, default=2
         Number of components.
     coordinates : {'relative', 'absolute'}, default='relative'
-        What is optimized: a reference mean and ordered gaps, or the means themselves, which
-        are put in order after the fit.
+        What is optimized: a reference and ordered gaps, or the means and covariances
+        themselves, whose components are put in order after the fit.
     solver : {'ecm', 'em', 'gradient'}, default='ecm'
-        How the means are updated. 'ecm' maximizes over the reference, then over one gap after
-        the other [1]_; 'em' over all at once, which is ordinary EM wherever no gap is at its
-        clearance; 'gradient' takes a step of `learning_rate`. Of absolute means 'ecm' and 'em'
-        are the same. Weights and covariances have closed forms throughout.
+        How what is in order is updated. 'ecm' maximizes over the reference, then over one gap
+        after the other [1]_; 'em' over all at once, which is ordinary EM wherever no gap is at
+        its clearance; 'gradient' takes a step of `learning_rate` with the means, and moves
+        standard deviations as 'em' does. In absolute coordinates 'ecm' and 'em' are the same.
+        All else has closed forms throughout.
+    order : {'means', 'scales', 'both'}, default='means'
+        What is in ascending order along the ordering feature: the means, the standard
+        deviations, or both at once. 'both' is a smaller model and not only a way to number
+        components: one with a larger mean is as wide or wider.
     ordering_feature : int, default=0
         The feature that orders the components.
     clearance : float, default=0.0
-        The least gap between neighbouring means along that feature; in relative coordinates.
+        The least gap between neighbours in what is in order along that feature, in its unit;
+        in relative coordinates.
     learning_rate : float, default=0.1
         Step along the gradient of the mean log-likelihood, for ``solver='gradient'``. A step
         that overshoots is halved until it does not.
@@ -110,7 +118,9 @@ array-like, default='merging'
     weights_init : array-like of shape (n_components,), default=None
         First weights, of the components of `means_init`, or of the components in order.
     means_init : array-like of shape (n_components, n_features), default=None
-        First means, in any order; the first covariance of each is that of the data.
+        First means, in any order; the first covariance of each is that of the data. With
+        ``order='scales'`` they are in the order of the components, unless `precisions_init`
+        says how wide these are.
     tol : float, default=1e-3
         The fit stops when a step changes `lower_bound_` by at most this.
     max_iter : int, default=100
@@ -138,9 +148,12 @@ array-like, default='merging'
         Mixture weights; 0 for a pruned component. They sum to one, together with
         `background_weight_`.
     means_ : ndarray of shape (n_components, n_features)
-        Component means, in ascending order of the ordering feature.
+        Component means, in ascending order of the ordering feature; with ``order='scales'``
+        in that of their standard deviations.
     differences_ : ndarray of shape (n_components - 1, n_features)
         Gaps from each mean to the next.
+    scale_differences_ : ndarray of shape (n_components - 1,)
+        Gaps from each standard deviation along the ordering feature to the next.
     path_ : ndarray of shape (n_iter + 1, n_components, n_features) or None
         The means at the start and after each step of the best start, with `store_path`.
     covariances_ : ndarray
@@ -196,12 +209,14 @@ array-like, default='merging'
     root of 0 is stationary, its start clears the bound by 1 % of the data's standard deviation.
 
     The clearance holds between components that have rows; a component without rows lies
-    between its neighbours. Fits are bit-identical for every number of threads.
+    between its neighbours. A start whose components are all as wide, such as from random rows,
+    cannot know which is to be wider: with ``order='scales'`` take another one. Fits are
+    bit-identical for every number of threads.
 
     References
     ----------
     .. [1] Esser and Nielsen, "On the influence of enforcing model identifiability on learning
-       dynamics of Gaussian mixture models", sections 2 and 4.
+       dynamics of Gaussian mixture models", sections 2, 3.1 and 4.
     .. [2] Sklaviadis et al., "Fenchel-Young variational learning", section 3.3.
     .. [3] Tu, "Modified Dirichlet distribution: allowing negative parameters to induce
        stronger sparsity", section 2.
@@ -219,11 +234,15 @@ array-like, default='merging'
     array([0, 1])
     """
 
-    _parameter_attributes = BaseGaussianMixture._parameter_attributes | {"differences_"}
+    _parameter_attributes = BaseGaussianMixture._parameter_attributes | {
+        "differences_",
+        "scale_differences_",
+    }
     _of_whole_fits = BaseGaussianMixture._of_whole_fits | {"path_"}
     _parameter_constraints = BaseGaussianMixture._parameter_constraints | {
         "coordinates": [StrOptions({"relative", "absolute"})],
         "solver": [StrOptions({"ecm", "em", "gradient"})],
+        "order": [StrOptions({"means", "scales", "both"})],
         "ordering_feature": [Interval(Integral, 0, None, closed="left")],
         "clearance": [Interval(Real, 0, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -237,6 +256,7 @@ array-like, default='merging'
         *,
         coordinates: str = "relative",
         solver: str = "ecm",
+        order: str = "means",
         ordering_feature: int = 0,
         clearance: float = 0.0,
         learning_rate: float = 0.1,
@@ -268,6 +288,7 @@ array-like, default='merging'
         self.n_components = n_components
         self.coordinates = coordinates
         self.solver = solver
+        self.order = order
         self.ordering_feature = ordering_feature
         self.clearance = clearance
         self.learning_rate = learning_rate
@@ -320,6 +341,7 @@ array-like, default='merging'
                 f"clearance={self.clearance} is a bound on gaps, and absolute coordinates have "
                 "none: choose coordinates='relative', or clearance=0."
             )
+        self._check_order(free)
         if "weights" not in free and not np.all(np.equal(self.weight_concentration_prior, 1)):
             raise ValueError(
                 "weight_concentration_prior is a prior on free weights, and free_parameters="
@@ -329,6 +351,22 @@ array-like, default='merging'
             raise ValueError(
                 "background=True adds a component whose weight is estimated, and free_parameters="
                 f"{self.free_parameters!r} fixes the weights: add 'weights', or leave it out."
+            )
+
+    def _check_order(self, free: list[str]) -> None:
+        """Refuse an order of standard deviations that are not free to have one."""
+        if self.order == "means":
+            return
+        if self.covariance_type == "tied" or "covariances" not in free:
+            why = "tied" if self.covariance_type == "tied" else "fixed"
+            raise ValueError(
+                f"order={self.order!r} is one of standard deviations, and covariances are {why}: "
+                "choose order='means', or free covariances of another covariance_type."
+            )
+        if self.order == "both" and self.coordinates == "absolute":
+            raise ValueError(
+                "order='both' holds only for some mixtures, and absolute coordinates reach all: "
+                "choose coordinates='relative', or order='means' or 'scales'."
             )
 
     def _check_ordering_feature(self, n_features: int) -> None:
@@ -359,10 +397,16 @@ array-like, default='merging'
             )
 
     def _coordinates(self) -> AbsoluteCoordinates | RelativeCoordinates:
-        if self.coordinates == "absolute":
+        if self.coordinates == "absolute" or self.order == "scales":
             return AbsoluteCoordinates()
         squared = self.solver == "gradient"
         return RelativeCoordinates(int(self.ordering_feature), float(self.clearance), squared)
+
+    def _scale_order(self) -> ScaleOrder | None:
+        """Return the order of standard deviations that a fit keeps, if there is one."""
+        if self.coordinates == "absolute" or self.order == "means":
+            return None
+        return ScaleOrder(int(self.ordering_feature), float(self.clearance))
 
     def _make_family(self, rows: RowSource) -> Gaussian:
         family: Gaussian = super()._make_family(rows)
@@ -373,6 +417,12 @@ array-like, default='merging'
         return MixtureModel(family, self._posterior(), weight_prior, weight_update, self._update())
 
     def _update(self) -> Update:
+        means, order = self._mean_update(), self._scale_order()
+        if order is None:
+            return means
+        return ScaleUpdate(means, order, joint=self.solver != "ecm")
+
+    def _mean_update(self) -> Update:
         coordinates = self._coordinates()
         if self.solver == "gradient":
             return GradientStep(coordinates, float(self.learning_rate))
@@ -385,20 +435,22 @@ array-like, default='merging'
     def _initialization(
         self, rows: RowSource, family: Any, background: Background | None
     ) -> Initialization:
-        """Return what is given, in the order of the means where those are given."""
+        """Return what is given, in the order of the components where means are given."""
         given = super()._initialization(rows, family, background)
         if given.means is None:
             return given
-        order = self._order(given.means)
-        means = self._apart(given.means[order], rows.mean_variance())
+        means, covariances = given.means, given.covariances
+        order = np.arange(self.n_components)
+        if covariances is not None or self.order != "scales":
+            order = self._sorted(means, covariances)
+        means = self._apart(means[order], rows.mean_variance())
         weights = None if given.weights is None else given.weights[order]
-        covariances = given.covariances
         if covariances is not None:
             covariances = self._covariance_type.select(covariances, order)
         return replace(given, means=means, weights=weights, covariances=covariances)
 
     def _adjusted(self, given: Initialization, family: Any, params: Params) -> Params:
-        order = self._order(params.components.means)
+        order = self._order(params.components)
         means = self._apart(params.components.means[order], family.scale)
         if given.covariances is not None:
             covariances = given.covariances
@@ -411,19 +463,20 @@ array-like, default='merging'
             weights = params.weights  # which are given in order
         elif "weights" not in self.free_parameters:
             weights = np.full(self.n_components, 1 / self.n_components)
-        first = Params.first(weights, family.components(means, covariances))
+        components = family.components(means, self._scales_apart(covariances))
+        first = Params.first(weights, components)
         return first if given.weights is None else first.pruned()
 
     def _warm_start(self, family: Any) -> tuple[Any, Params]:
-        """Return what a fit goes on from, in the order of today's ordering feature."""
+        """Return what a fit goes on from, in today's order."""
         family, params = super()._warm_start(family)
         components = params.components
-        order = self._order(components.means)
+        order = self._order(components)
         means = self._apart(components.means[order], family.scale)
         covariances = self._covariance_type.select(components.covariances, order)
         weights = _reordered(params.weights, order)
-        first = Params.first(weights, family.components(means, covariances))
-        return family, first.pruned()
+        fresh = family.components(means, self._scales_apart(covariances))
+        return family, Params.first(weights, fresh).pruned()
 
     def _apart(self, means: Array, scale: float) -> Array:
         """Return means in order with the clearance, and more than that for a gradient."""
@@ -437,19 +490,32 @@ array-like, default='merging'
         apart[:, feature] = wide.project(apart[:, feature], np.ones(len(apart)))
         return coordinates.keep_order(apart, np.ones(len(apart), dtype=bool))
 
-    def _order(self, means: Array) -> Array:
-        """Return what sorts means by the ordering feature."""
-        return np.argsort(means[:, self.ordering_feature], kind="stable")
+    def _scales_apart(self, covariances: Array) -> Array:
+        """Return covariances whose standard deviations are in order, where that is kept."""
+        order = self._scale_order()
+        if order is None:
+            return covariances
+        return order.apart(self._covariance_type, covariances, self.n_components)
+
+    def _order(self, components: Any) -> Array:
+        """Return what sorts components by their mean, or their standard deviation."""
+        return self._sorted(components.means, components.covariances)
+
+    def _sorted(self, means: Array, covariances: Array | None) -> Array:
+        values = means[:, self.ordering_feature]
+        if self.order == "scales":
+            values = self._covariance_type.along(covariances, len(means), self.ordering_feature)
+        return np.argsort(values, kind="stable")
 
     # What a fit leaves.
 
     def _in_order(
         self, fitted: FittedMixture, memory: Statistics | None
     ) -> tuple[FittedMixture, Statistics | None]:
-        """Return both with components in ascending order of the ordering feature."""
+        """Return both with components in ascending order along the ordering feature."""
         components = fitted.params.components
         self._check_ordering_feature(components.means.shape[1])
-        order = self._order(components.means)
+        order = self._order(components)
         if (np.diff(order) > 0).all():
             return fitted, memory
         covariances = self._covariance_type.select(components.covariances, order)
@@ -483,12 +549,15 @@ array-like, default='merging'
         path = None
         if self.store_path:
             path = np.array(recorder.path_to(result))
-            path = path[:, self._order(path[-1])]
+            path = path[:, self._order(result.params.components)]
         return super()._result_attributes(result, recorder) | {"path_": path}
 
     def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
+        components, kind = fitted.params.components, self._covariance_type
+        order, K = ScaleOrder(int(self.ordering_feature)), len(components.means)
         return super()._attributes(fitted) | {
-            "differences_": np.diff(fitted.params.components.means, axis=0),
+            "differences_": np.diff(components.means, axis=0),
+            "scale_differences_": np.diff(order.scales(kind, components.covariances, K)),
         }
 
     def _n_parameters(self) -> int:
