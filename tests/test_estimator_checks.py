@@ -38,6 +38,8 @@ ESTIMATORS = [
     RelativeGMM(background=True),
     RelativeGMM(n_components=1),
     RelativeGMM(),
+    RelativeGMM(order="both"),
+    RelativeGMM(order="scales"),
     FisherVectorTransformer(),
     FisherVectorTransformer(
         SparseGaussianMixture(2, covariance_type="diag"),

@@ -85,6 +85,7 @@ PARAMETERS = {
         "n_components": 2,
         "coordinates": "relative",
         "solver": "ecm",
+        "order": "means",
         "ordering_feature": 0,
         "clearance": 0.0,
         "learning_rate": 0.1,
@@ -155,7 +156,7 @@ ATTRIBUTES = {
     SparseGaussianMixture: GAUSSIAN_ATTRIBUTES,
     StudentTMixture: MIXTURE_ATTRIBUTES
     | {"background_bounds_", "scale_matrices_", "degrees_of_freedom_"},
-    RelativeGMM: GAUSSIAN_ATTRIBUTES | {"differences_", "path_"},
+    RelativeGMM: GAUSSIAN_ATTRIBUTES | {"differences_", "scale_differences_", "path_"},
     FisherVectorTransformer: {
         "mixture_",
         "embeddings_",

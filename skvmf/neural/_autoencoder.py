@@ -319,8 +319,10 @@ class Autoencoder(
         """Train once on each row; return whether a callback asks to stop."""
         progress.begin_epoch()
         batches = partial(self._batches, X, device_of(training.network))
-        loss, beta = self._loss(), self.beta
-        self._check_finite(training.descend(X.shape[0], batches, loss, beta, self.learning_rate))
+        loss, beta, turns = self._loss(), self.beta, self._turns()
+        self._check_finite(
+            training.descend(X.shape[0], batches, loss, beta, self.learning_rate, turns)
+        )
         if held_out is not None:
             energy = self._free_energy(training.network, held_out, training.score_seed)
             self._check_finite(energy)
@@ -380,6 +382,10 @@ class Autoencoder(
     @abstractmethod
     def _observed(self, scores: Tensor) -> Tensor:
         """Return what scores say is observed on average."""
+
+    def _turns(self) -> Sequence[str]:
+        """Return the modules that the passes of an epoch train; "" is the whole network."""
+        return ("",)
 
     def _decoded(self, latent: Tensor) -> Array:
         """Return what is observed on average at latent coordinates, as an array."""

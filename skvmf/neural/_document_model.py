@@ -1,7 +1,7 @@
 """Variational autoencoders of documents: topics in coordinates of any sign."""
 
 from collections.abc import Sequence
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,9 @@ class FenchelYoungDocumentModel(Autoencoder):
         Step size of Adam.
     max_epochs : int, default=50
         Number of passes over the documents, at most.
+    alternating_epochs : int, default=None
+        How many passes over the documents train the decoder alone, and then as many the encoder
+        alone, in each epoch [1]_. None trains both at once, with one pass an epoch.
     early_stopping : bool, default=False
         Whether to hold out documents, to stop when their free energy falls no more, and to keep
         the network that was best on them.
@@ -74,7 +77,8 @@ class FenchelYoungDocumentModel(Autoencoder):
         With the modules ``encoder``, to centers and logarithms of scales, and ``decoder``, to
         scores.
     losses_ : list of float
-        Mean free energy of the documents while they were trained on, by epoch.
+        Mean free energy of the documents while they were trained on, by epoch; of all its
+        passes.
     validation_losses_ : list of float
         Mean free energy of the documents held out, by epoch; empty without early stopping.
     n_epochs_ : int
@@ -99,7 +103,7 @@ class FenchelYoungDocumentModel(Autoencoder):
 
     References
     ----------
-    .. [1] Sklaviadis et al., "Fenchel-Young variational learning", section 4.3.
+    .. [1] Sklaviadis et al., "Fenchel-Young variational learning", section 4.3 and appendix A.2.
     .. [2] Miao et al., "Neural variational inference for text processing", ICML 2016.
 
     Examples
@@ -120,6 +124,7 @@ class FenchelYoungDocumentModel(Autoencoder):
         **Autoencoder._parameter_constraints,
         "entmax_alpha": [Interval(Real, 1, None, closed="left")],
         "target": [StrOptions({"counts", "proportions"})],
+        "alternating_epochs": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(
@@ -133,6 +138,7 @@ class FenchelYoungDocumentModel(Autoencoder):
         batch_size: int = 64,
         learning_rate: float = 1e-3,
         max_epochs: int = 50,
+        alternating_epochs: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_epochs_no_change: int = 5,
@@ -148,6 +154,7 @@ class FenchelYoungDocumentModel(Autoencoder):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.max_epochs = max_epochs
+        self.alternating_epochs = alternating_epochs
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_epochs_no_change = n_epochs_no_change
@@ -218,6 +225,10 @@ class FenchelYoungDocumentModel(Autoencoder):
     def _network(self, n_features: int) -> VariationalNetwork:
         sizes = [n_features, *self.hidden_layer_sizes, self.n_components]
         return VariationalNetwork(sizes, [self.n_components, n_features], torch.nn.Tanh, 1.0)
+
+    def _turns(self) -> Sequence[str]:
+        n = self.alternating_epochs
+        return ("",) if n is None else ("decoder",) * n + ("encoder",) * n
 
     def _loss(self) -> Loss:
         return EntmaxLoss(self.entmax_alpha, reduction="none")

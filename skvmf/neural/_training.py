@@ -81,22 +81,43 @@ class Training:
         loss: Loss,
         beta: float,
         learning_rate: float,
+        turns: Sequence[str] = ("",),
     ) -> float:
-        """Take one step of Adam a batch, in random order; return the mean free energy."""
+        """Take one step of Adam a batch, in random order; return the mean free energy.
+
+        Rows are gone through once a turn, which moves the module of that name alone; that
+        without a name is the whole network.
+        """
         parameters = list(self.network.parameters())
         if self.adam is None or not _same(self.adam.param_groups[0]["params"], parameters):
             self.adam = torch.optim.Adam(parameters, fused=True)
         self.adam.param_groups[0]["lr"] = learning_rate
         total: Tensor | float = 0.0
-        with _with_gradients(), seeded(self.random_state):
-            for inputs, target in batches(torch.randperm(n_rows).numpy()):
-                energy = self.network.free_energies(inputs, target, loss, beta).sum()
-                self.adam.zero_grad()
-                (energy / len(target)).backward()
-                self.adam.step()
-                total += energy.detach().double()
-        self.losses.append(float(total) / n_rows)
+        for turn in turns:
+            moved = self.network.get_submodule(turn)
+            with _with_gradients(), seeded(self.random_state), _alone(self.network, moved):
+                for inputs, target in batches(torch.randperm(n_rows).numpy()):
+                    energy = self.network.free_energies(inputs, target, loss, beta).sum()
+                    self.adam.zero_grad()
+                    (energy / len(target)).backward()
+                    self.adam.step()
+                    total += energy.detach().double()
+        self.losses.append(float(total) / (n_rows * len(turns)))
         return self.losses[-1]
+
+
+@contextmanager
+def _alone(network: torch.nn.Module, moved: torch.nn.Module) -> Iterator[None]:
+    """Let only the parameters of one module have gradients: Adam leaves those without alone."""
+    own = {id(parameter) for parameter in moved.parameters()}
+    still = [p for p in network.parameters() if p.requires_grad and id(p) not in own]
+    for parameter in still:
+        parameter.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for parameter in still:
+            parameter.requires_grad_(True)
 
 
 def _same(tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:

@@ -85,6 +85,7 @@ MIXTURES = {
     | {
         "coordinates": st.sampled_from(["relative", "absolute"]),
         "solver": st.sampled_from(["ecm", "em", "gradient"]),
+        "order": st.sampled_from(["means", "scales", "both"]),
         "ordering_feature": st.integers(0, 1),
         "clearance": st.sampled_from([0.0, 1e-3, 0.3, 1e-300]),
         "learning_rate": st.sampled_from([0.1, 1e-9, 1.0, 1e6]),
@@ -139,6 +140,10 @@ def compatible(params):
     free = params.get("free_parameters", ())
     if free and "weights" not in free:
         params = {k: v for k, v in params.items() if k != "weight_concentration_prior"}
+    if params.get("covariance_type") == "tied" or (free and "covariances" not in free):
+        params = {k: v for k, v in params.items() if k != "order"}
+    if params.get("order") == "both":
+        params = {k: v for k, v in params.items() if k != "coordinates"}
     if params.get("coordinates") == "absolute":
         params = {k: v for k, v in params.items() if k != "clearance"}
     if params.get("weight_floor") == 0:

@@ -283,3 +283,58 @@ def test_nothing_is_known_before_fit():
         model.top_words(["a"])
     with pytest.raises(ValueError, match="not fitted"):
         model.components_  # noqa: B018
+
+
+# Encoder and decoder by turns
+
+
+class Recorder(torch.optim.Adam):
+    """Adam that writes down which modules of a network each of its steps has moved."""
+
+    network, steps = None, []
+
+    def step(self, *args, **kwargs):
+        before = {name: p.detach().clone() for name, p in self.network.named_parameters()}
+        super().step(*args, **kwargs)
+        moved = {
+            name.split(".")[0]
+            for name, p in self.network.named_parameters()
+            if not torch.equal(p, before[name])
+        }
+        self.steps.append("+".join(sorted(moved)))
+
+
+@pytest.mark.parametrize("n", [None, 1, 3])
+def test_encoder_and_decoder_take_turns(n, monkeypatch):
+    steps = []
+    monkeypatch.setattr(torch.optim, "Adam", Recorder)
+    monkeypatch.setattr(Recorder, "steps", steps)
+    model = fit(max_epochs=0, batch_size=60, alternating_epochs=n)
+    monkeypatch.setattr(Recorder, "network", model.network_)
+    monkeypatch.setattr("skvmf.neural._training.deepcopy", lambda kept: kept)
+    for _ in range(2):
+        model.partial_fit(COUNTS)
+    epoch = ["decoder+encoder"] * 2 if n is None else ["decoder"] * 2 * n + ["encoder"] * 2 * n
+    assert steps == 2 * epoch
+    assert len(model.losses_) == model.n_epochs_ == 2
+    assert all(parameter.requires_grad for parameter in model.network_.parameters())
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_turns_learn_the_topics(alpha):
+    model = fit(max_epochs=40, alternating_epochs=1, entmax_alpha=alpha, learning_rate=0.01)
+    assert model.losses_[-1] < model.losses_[0]
+    both = fit(max_epochs=40, entmax_alpha=alpha, learning_rate=0.01)  # as many steps of each
+    assert model.score(COUNTS) > 1.1 * both.score(COUNTS)
+    assert (
+        LogisticRegression()
+        .fit(model.transform(COUNTS), TOPICS)
+        .score(model.transform(COUNTS), TOPICS)
+        > 0.95
+    )
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, "both"])
+def test_bad_turns_are_refused(n):
+    with pytest.raises(ValueError, match="alternating_epochs"):
+        fit(alternating_epochs=n)

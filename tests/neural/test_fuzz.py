@@ -171,6 +171,7 @@ def models(draw):
     rows = np.abs(draw(tables(max_rows=9, signs=(0, 1))))
     if draw(st.booleans()):
         options["target"] = draw(st.sampled_from(["counts", "proportions"]))
+        options["alternating_epochs"] = draw(st.sampled_from([None, 1, 2]))
         return FenchelYoungDocumentModel(**options), rows
     options["latent"] = draw(st.sampled_from(["gaussian", "triweight", "biweight", "epanechnikov"]))
     options["observation"] = draw(st.sampled_from(["bernoulli", "binary-entmax"]))

@@ -54,6 +54,7 @@ PARAMETERS = {
         "n_components": 50,
         "entmax_alpha": 1.0,
         "target": "counts",
+        "alternating_epochs": None,
         "hidden_layer_sizes": (500,),
     },
 }

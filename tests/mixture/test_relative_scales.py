@@ -1,0 +1,272 @@
+"""RelativeGMM with standard deviations in order, alone and beside the means."""
+
+import pickle
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from skvmf import RelativeGMM
+
+from .checks import assert_bound_never_falls, assert_finite
+from .test_relative_gmm import TYPES, blobs, degenerate, overlapping
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+ORDERS = ["scales", "both"]
+FREE = [name for name in TYPES if name != "tied"]
+SOLVERS = ["ecm", "em", "gradient"]
+
+
+def wide(n=600, seed=0):
+    """A wide cluster, a narrow one and one in between, wherever they are."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=n)
+    X = rng.normal(size=(n, 2)) * np.array([[3.0, 1.0], [0.5, 1.0], [1.5, 2.0]])[y]
+    X[:, 0] += np.array([0.0, 12.0, 25.0])[y]
+    return X, y
+
+
+def widths(mixture, feature=0):
+    """Standard deviations along a feature, from the published covariances."""
+    covariances = mixture.covariances_
+    if covariances.ndim == 1:
+        return np.sqrt(covariances)
+    return np.sqrt(
+        covariances[:, feature] if covariances.ndim == 2 else covariances[:, feature, feature]
+    )
+
+
+def assert_in_order(mixture, clearance=0.0):
+    """Gaps as the data's units say, to the last digit; pruned components lie in between."""
+    feature = mixture.ordering_feature
+    for room, active in [(0.0, slice(None)), (clearance, mixture.weights_ > 0)]:
+        assert (np.diff(widths(mixture, feature)[active]) >= room).all()
+        if mixture.order == "both":
+            means = mixture.means_[active, feature]
+            assert (means[:-1] + room <= means[1:]).all()
+
+
+def problems():
+    for seed, (K, d, clearance) in enumerate(product([2, 3, 4], [1, 2, 3], [0.0, 0.05, 0.5])):
+        yield seed, K, d, clearance
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_bound_never_falls_and_order_holds_in_every_iteration(solver, order):
+    whole = 0
+    for seed, K, d, clearance in problems():
+        X, weights = overlapping(80, K, d, seed)
+        mixture = RelativeGMM(
+            K,
+            solver=solver,
+            order=order,
+            clearance=clearance,
+            ordering_feature=seed % d,
+            covariance_type=FREE[seed % 3],
+            reg_covar=0,
+            learning_rate=1.0,
+            init_params=np.random.default_rng(seed).integers(K, size=80),
+            tol=0,
+        )
+        for n_iter in range(6):
+            assert_in_order(
+                mixture.set_params(max_iter=n_iter).fit(X, sample_weight=weights), clearance
+            )
+        mixture.set_params(max_iter=40).fit(X, sample_weight=weights)
+        assert_in_order(mixture, clearance)
+        if not mixture._fitted.params.reseeded.any():  # from where it had no rows
+            assert_bound_never_falls(mixture)
+            whole += 1
+    assert whole >= 25
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("covariance_type", FREE)
+def test_widths_ascend_whatever_the_start(solver, covariance_type):
+    X, y = wide()
+    for seed in range(3):
+        mixture = RelativeGMM(
+            3,
+            order="scales",
+            solver=solver,
+            covariance_type=covariance_type,
+            learning_rate=1.0,
+            random_state=seed,
+        ).fit(X)
+        narrow_first = np.array([2, 0, 1])[y] if covariance_type != "spherical" else None
+        assert_in_order(mixture)
+        assert_allclose(mixture.scale_differences_, np.diff(widths(mixture)))
+        assert_allclose(mixture.differences_, np.diff(mixture.means_, axis=0))
+        if narrow_first is not None:
+            assert np.mean(mixture.labels_ == narrow_first) > 0.97
+            assert_allclose(widths(mixture), [0.5, 1.5, 3.0], rtol=0.1)
+
+
+@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
+def test_order_of_widths_alone_does_not_change_the_optimum(coordinates):
+    """It is a numbering of the components, wherever they differ in width."""
+    X, _ = wide()
+    options = dict(tol=1e-9, max_iter=500, random_state=0)
+    plain = RelativeGMM(3, coordinates="absolute", **options).fit(X)
+    mixture = RelativeGMM(3, order="scales", coordinates=coordinates, **options).fit(X)
+    assert_allclose(mixture.lower_bound_, plain.lower_bound_, atol=1e-7)
+    order = np.argsort(widths(plain))
+    assert_allclose(mixture.means_, plain.means_[order], atol=1e-3)
+    assert_allclose(mixture.covariances_, plain.covariances_[order], atol=1e-2)
+    assert_allclose(mixture.weights_, plain.weights_[order], atol=1e-4)
+
+
+def test_both_orders_are_a_smaller_model():
+    """Widths that fall along the means are pooled; those that rise cost nothing."""
+    X, _ = wide()
+    options = dict(tol=1e-9, max_iter=500, random_state=0)
+    plain = RelativeGMM(3, **options).fit(X)
+    both = RelativeGMM(3, order="both", **options).fit(X)
+    assert both.lower_bound_ < plain.lower_bound_ - 0.05
+    assert_allclose(both.scale_differences_[0], 0, atol=1e-12)
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=600)
+    rising = rng.normal(size=(600, 1)) * np.array([[0.5], [1.0], [3.0]])[y] + 10 * y[:, None]
+    plain = RelativeGMM(3, **options).fit(rising)
+    both = RelativeGMM(3, order="both", **options).fit(rising)
+    assert_allclose(both.lower_bound_, plain.lower_bound_, atol=1e-7)
+    assert_allclose(both.means_, plain.means_, atol=1e-3)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("solver", ["ecm", "em"])
+def test_a_wide_clearance_ends_at_the_clearance(solver, order):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, 300), rng.normal(6, 1.1, 300)])[:, np.newaxis]
+    mixture = RelativeGMM(
+        2, order=order, solver=solver, clearance=0.7, tol=1e-9, max_iter=500, random_state=0
+    ).fit(X)
+    assert_allclose(mixture.scale_differences_, [0.7])
+    assert mixture.scale_differences_[0] >= 0.7
+    assert_bound_never_falls(mixture.set_params(reg_covar=0).fit(X))
+
+
+def test_warm_start_goes_on_and_takes_a_new_clearance():
+    X, _ = wide()
+    for order in ORDERS:
+        options = dict(order=order, random_state=0, tol=0)
+        whole = RelativeGMM(3, max_iter=9, **options).fit(X)
+        parts = RelativeGMM(3, max_iter=5, warm_start=True, **options).fit(X)
+        parts.set_params(max_iter=4).fit(X)
+        assert_allclose(parts.means_, whole.means_, rtol=1e-10)
+        assert_allclose(parts.covariances_, whole.covariances_, rtol=1e-10)
+        parts.set_params(clearance=1.5, max_iter=1).fit(X)
+        assert_in_order(parts, 1.5)
+        assert (np.diff(widths(parts)) >= 1.5).all()
+
+
+def test_a_stream_stays_in_order():
+    X, _ = wide(3000)
+    for order, clearance in product(ORDERS, [0.0, 0.3]):
+        mixture = RelativeGMM(3, order=order, clearance=clearance, random_state=0)
+        for start in range(0, 3000, 500):
+            mixture.partial_fit(X[start : start + 500])
+            assert_in_order(mixture, clearance)
+
+
+def test_sorting_takes_everything_along():
+    weights, means = np.array([0.2, 0.3, 0.5]), np.array([[3.0, 0.0], [-1.0, 1.0], [1.0, 2.0]])
+    variances = np.array([[4.0, 1.0], [9.0, 2.0], [1.0, 3.0]])
+    mixture = RelativeGMM.from_parameters(
+        weights, means, variances, covariance_type="diag", order="scales"
+    )
+    order = [2, 0, 1]
+    assert_array_equal(mixture.means_, means[order])
+    assert_allclose(mixture.weights_, weights[order])
+    assert_array_equal(mixture.covariances_, variances[order])
+    assert_allclose(mixture.scale_differences_, [1, 1])
+    assert_array_equal(mixture.predict(means), [1, 2, 0])
+
+
+def test_what_is_given_belongs_to_the_means_given():
+    X, _ = blobs(spread=8.0, d=1)
+    given = RelativeGMM(
+        3,
+        order="scales",
+        covariance_type="spherical",
+        means_init=[[8.0], [16.0], [0.0]],
+        weights_init=[0.6, 0.3, 0.1],
+        precisions_init=[1.0, 2.0, 4.0],
+        max_iter=0,
+    ).fit(X)
+    assert_allclose(given.means_.ravel(), [0, 16, 8])
+    assert_allclose(given.weights_, [0.1, 0.3, 0.6])
+    assert_allclose(given.precisions_, [4, 2, 1])
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("covariance_type", FREE)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_fitted_mixtures_answer(order, covariance_type, dtype):
+    X, _ = blobs(dtype=dtype)
+    mixture = RelativeGMM(
+        3, order=order, covariance_type=covariance_type, clearance=0.1, random_state=0
+    ).fit(X)
+    assert_finite(mixture, X)
+    assert_in_order(mixture, 0.1)
+    again = pickle.loads(pickle.dumps(mixture))
+    assert_array_equal(again.predict_proba(X), mixture.predict_proba(X))
+    assert not hasattr(clone(mixture), "scale_differences_")
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("case", sorted(degenerate()))
+def test_degenerate_data_is_fitted(case, solver):
+    X = degenerate()[case]
+    for order, covariance_type in product(ORDERS, FREE):
+        mixture = RelativeGMM(
+            3,
+            order=order,
+            solver=solver,
+            covariance_type=covariance_type,
+            random_state=0,
+            max_iter=8,
+        ).fit(X)
+        assert_finite(mixture, X)
+        assert_in_order(mixture)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("prior", [1.0, -5.0])
+@pytest.mark.parametrize("posterior", [dict(entmax_alpha=2.0), dict(temperature=0)], ids=str)
+def test_order_holds_where_components_leave(order, prior, posterior):
+    X, weights = overlapping(200, 3, 2, 0)
+    mixture = RelativeGMM(
+        8,
+        order=order,
+        clearance=0.1,
+        covariance_type="diag",
+        weight_concentration_prior=prior,
+        init_params=np.arange(200) % 8,
+        tol=0,
+        **posterior,
+    )
+    for max_iter in [0, 5, 40]:
+        mixture.set_params(max_iter=max_iter).fit(X, sample_weight=weights)
+        assert_finite(mixture, X)
+        assert_in_order(mixture, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (dict(order="sizes"), "order"),
+        (dict(order="scales", covariance_type="tied"), "covariances are tied"),
+        (dict(order="both", free_parameters=("weights", "means")), "covariances are fixed"),
+        (dict(order="both", coordinates="absolute"), "absolute coordinates reach all"),
+        (dict(order="scales", clearance=100.0), "too wide"),
+    ],
+)
+def test_bad_parameters_are_refused(options, message):
+    X = np.random.default_rng(0).normal(size=(10, 2))
+    with pytest.raises(ValueError, match=message):
+        RelativeGMM(**options).fit(X)
