@@ -121,6 +121,15 @@ ERRATA = [
         "tests/reproduction/test_errata.py::test_components_overlap_only_if_all_is_equal",
     ),
     Erratum(
+        ("P3.scales",),
+        "Section 3.1, the reparametrization",
+        "Theta = {mu_1, mu_2, sigma_1, sigma_2, pi_1} becomes Lambda = {mu_1, Delta_mu, sigma_1, "
+        "Delta_sigma, pi_1} with Delta_mu, Delta_sigma > 0.",
+        "Either of the two conditions can be had by numbering the components; both cannot, where "
+        "the component with the smaller mean is the wider. Lambda is then a smaller model.",
+        "tests/reproduction/test_errata.py::test_both_orders_leave_mixtures_out",
+    ),
+    Erratum(
         ("P4.tab1", "P4.tab2"),
         "Equations 7 to 12",
         "The gradient in mu_i is sum gamma kappa_i x_t, divided by the root of the Fisher "

@@ -89,6 +89,7 @@ PAPERS = {
         (
             Shown("Figure 1: averaged dynamics", ("P3.fig1",)),
             Shown("Figure 2: trajectories", ("P3.fig2",)),
+            Shown("Section 3.1: the coordinate of the standard deviations", ("P3.scales",)),
             Shown("Figures 3, 4 and 5: the idea", reason=ILLUSTRATION),
         ),
     ),

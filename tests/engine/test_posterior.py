@@ -59,6 +59,19 @@ def test_softmax_shares_are_tempered(temperature):
     assert_allclose(values, temperature * logsumexp(z, axis=1), rtol=1e-12)
 
 
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 4.0])
+def test_just_above_one_the_temperature_leaves_the_weights_alone(temperature):
+    """P2 eq. 13: q proportional to pi p^(1 / beta), and its free energy, the limit from above."""
+    log_p, pi, _ = problem()
+    z = np.log(pi) + log_p / temperature
+    shares = np.exp(z - logsumexp(z, axis=1, keepdims=True))
+    for excess in [1e-6, 1e-9, 1e-12]:
+        q, _, values = assign(FenchelYoungPosterior(1 + excess, temperature), log_p, pi)
+        assert_allclose(q, shares, rtol=0, atol=200 * excess + 1e-9)
+        energy = temperature * logsumexp(z, axis=1)
+        assert_allclose(values, energy, rtol=0, atol=200 * temperature * excess + 1e-8)
+
+
 @pytest.mark.parametrize("alpha", [1.0, 2.0])
 def test_temperature_zero_is_classification(alpha):
     log_p, pi, _ = problem()
