@@ -9,6 +9,7 @@ RECORDS = Path(__file__).parent / "records"
 MODULES = [
     "p0_negentropy",
     "p0_texts",
+    "p0_concentrations",
     "p1_mixtures",
     "p1_grammars",
     "p2_expectation",

@@ -36,7 +36,7 @@ PAPERS = {
             Shown("Figure 1: solutions of the equation", ("P0.fig1",)),
             Shown("Figure 2: errors of the closed forms; A.4: a third iteration", ("P0.fig2",)),
             Shown("Table 1: data sets", ("P0.tab1",)),
-            Shown("Figure 3: NMI over the number of clusters", ("P0.fig3",)),
+            Shown("Figure 3: NMI over the number of clusters", ("P0.fig3", "P0.prior")),
             Shown("Figure 4 and A.3: the equation's start value", ("P0.fig4",)),
             Shown("Figure 5: closed form and root finding", ("P0.fig5",)),
         ),
