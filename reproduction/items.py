@@ -17,6 +17,7 @@ MODULES = [
     "p2_documents",
     "p3_relative",
     "p4_tables",
+    "guide_figures",
 ]
 
 

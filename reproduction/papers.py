@@ -112,4 +112,12 @@ PAPERS = {
             ),
         ),
     ),
+    "guide": Paper(
+        "figures of the user guide that are no paper's",
+        ("../user_guide/background", "../user_guide/streams"),
+        (
+            Shown("Clusters among uniform rows", ("guide.background",)),
+            Shown("One pass over a stream", ("guide.streams",)),
+        ),
+    ),
 }

@@ -504,6 +504,7 @@ array-like, default='merging'
     def _sorted(self, means: Array, covariances: Array | None) -> Array:
         values = means[:, self.ordering_feature]
         if self.order == "scales":
+            assert covariances is not None
             values = self._covariance_type.along(covariances, len(means), self.ordering_feature)
         return np.argsort(values, kind="stable")
 

@@ -124,7 +124,7 @@ def test_components_overlap_only_if_all_is_equal(weight, means, deviations, regu
 
 
 def test_both_orders_leave_mixtures_out():
-    """A wide component on the left: no numbering has both orders, and a fit pays for having them."""
+    """A wide component on the left: no numbering has both orders, and a fit pays for them."""
     rng = np.random.default_rng(0)
     second = rng.integers(2, size=2000)
     X = rng.normal(5.0 * second, np.where(second, 0.5, 2.0))[:, np.newaxis]
