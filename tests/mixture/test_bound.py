@@ -16,7 +16,7 @@ POSTERIORS = [
     (1 + 1e-12, 1),
     (1, 0),
     (1, 0.5),
-    (1 + 1e-9, 3),  # equation 13, with the weights as they are
+    (1 + 1e-9, 0.5),  # equation 13, with the weights as they are
     (1.25, 1),
     (1.5, 0.3),
     (2, 1),

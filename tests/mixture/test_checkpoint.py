@@ -92,6 +92,7 @@ CASES = {
     "in order": (RelativeGMM, {"solver": "em"}),
     "in no order": (RelativeGMM, {"coordinates": "absolute", **KMEANS}),
     "by gradients": (RelativeGMM, {"solver": "gradient"}),
+    "by widths": (RelativeGMM, {"order": "both"}),
     "heavy tails": (StudentTMixture, KMEANS),
     "known tails": (StudentTMixture, {"degrees_of_freedom": [3.0, 4.0, 5.0, 6.0]}),
 }
