@@ -26,6 +26,7 @@ from .statistics import Statistics
 from .updates import alive_components
 
 _MAX_HALVINGS = 60  # to the last digit
+_MAX_STEPS = 2000  # halvings from the largest to the smallest float, and as many to digits
 _MOST = 1e100  # ratio of standard deviations whose square is a float
 
 
@@ -73,11 +74,11 @@ class ScaleObjective:
         if slope(here) < 0:
             high = here
             while slope(low) < 0:  # ends: the first term grows beyond all others
-                low /= 2
+                low, high = low / 2, low
         if slope(high) >= 0:  # but for rounding, all are at their best there
             first = high
         else:
-            first = brentq(slope, low, high, xtol=1e-300, rtol=1e-15)
+            first = brentq(slope, low, high, xtol=1e-300, rtol=1e-15, maxiter=_MAX_STEPS)
         value = self.value(scales)
         for _ in range(_MAX_HALVINGS):
             moved: Array = first + gaps

@@ -269,3 +269,17 @@ def test_a_component_is_moved_to_a_row_within_the_order(update, k):
         assert moved.means[k, 1] == 9
         assert np.isfinite(moved.log_det).all()
         assert (np.diff(update.order.scales(family.type, moved.covariances, 3)) >= 0.5).all()
+
+
+@pytest.mark.parametrize("share", [0.5, 1e-6, 1e-12])
+def test_a_root_is_found_over_many_orders_of_magnitude(share):
+    """Components on copies of one row, with almost no regularization, one of which widens."""
+    target = ScaleObjective(np.array([1 - share, share]), np.array([1e-150, 1.0]))
+    moved = target.moved_together(np.full(2, 1e-150))
+    assert_allclose(moved, np.sqrt(share), rtol=1e-12)
+
+
+@pytest.mark.parametrize("here", [1.0, 1e20, 3e141, 5e149])
+def test_a_root_far_below_is_found(here):
+    target = ScaleObjective(np.array([0.6]), np.array([0.82]))
+    assert_allclose(target.moved_together(np.array([here])), 0.82, rtol=1e-12)
