@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from sphinx.ext.autodoc.mock import _MockObject
+from threadpoolctl import threadpool_limits
 
 import skvmf
 
@@ -78,6 +79,7 @@ SITES = {
 intersphinx_mapping = {name: (site, str(GENERATED / f"{name}.inv")) for name, site in SITES.items()}
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+threadpool_limits(1)  # the gallery's fits are small: further threads would mostly wait
 # Scripts that need what is not installed are shown without being run.
 needs = {
     "torch": ["document_topics", "vae_digits"],

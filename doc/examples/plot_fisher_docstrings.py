@@ -47,7 +47,7 @@ else:
         sentences,
         vector_size=50,
         sg=1,
-        window=10,
+        window=5,
         min_count=2,
         epochs=5,
         workers=1,
@@ -81,7 +81,7 @@ n_labels = [2, 5, 10, 20, 40]
 accuracies = {name: [] for name in representations}
 for per_class in n_labels:
     found = {name: [] for name in representations}
-    for repeat in range(5):
+    for repeat in range(3):
         rng = np.random.default_rng(SEED + repeat)
         groups = [rng.permutation(np.flatnonzero(y == k)) for k in np.unique(y)]
         train = np.concatenate([group[:per_class] for group in groups])

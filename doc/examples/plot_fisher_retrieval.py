@@ -81,7 +81,7 @@ semantic = {
 # BM25 a share of 0.8; there Fisher vectors add as much as averages do, although alone the
 # averages are better.
 
-shares = np.linspace(0, 1, 11)
+shares = np.linspace(0, 1, 6)
 results = {
     name: [
         mean_average_precision(

@@ -8,7 +8,7 @@ the weights should empty the other three. A Dirichlet prior is too weak for it o
 hundred points, however small its parameter. The modified Dirichlet of Tu, "Modified Dirichlet
 distribution: allowing negative parameters to induce stronger sparsity", goes on below zero. This
 example draws its Figures 1 to 5, beside scikit-learn's
-:class:`~sklearn.mixture.BayesianGaussianMixture`. It takes about a minute.
+:class:`~sklearn.mixture.BayesianGaussianMixture`. It takes about twenty seconds.
 """
 
 import warnings
@@ -21,7 +21,7 @@ from sklearn.mixture import BayesianGaussianMixture
 
 from skvmf import SparseGaussianMixture
 
-N_RUNS = 15  # data sets of each size; 100 in the user guide
+N_RUNS = 8  # data sets of each size; 100 in the user guide
 warnings.simplefilter("ignore")  # a prior that leaves one component says so
 
 # %%
