@@ -21,8 +21,8 @@ SMALL = ("1,000,000 x 64, K=64", "blurred")
 FITS = ("von Mises-Fisher, dense", "von Mises-Fisher, sparse", "Gaussian")
 COVARIANCES = ("diag float64", "full float64", "tied float64", "spherical float64", "diag float32")
 SPREADS = {"touching clusters": 1.0, "far apart": 100.0}
-FASTER = "track_times_faster_than_scikit_learn"
-OVER_TWO = "track_{}_step_over_two_products"
+GAUSSIAN = "mixture.SparseGaussianMixtureStep.track_times_faster_than_scikit_learn"
+OVER_TWO = "mixture.VonMisesFisherMixtureStepRatios.track_{}_step_over_two_products"
 
 # File, class, method and parameters of benchmarks, by what is measured and in what unit.
 ROWS = [
@@ -31,12 +31,12 @@ ROWS = [
         "seconds",
         [
             (
-                "first fit of all, nothing compiled: dense rows",
-                "startup.FirstFitOfAll.track_seconds",
+                "first fit after installing, which compiles: dense rows",
+                "startup.CompileTime.track_seconds",
                 FITS[:1],
             ),
-            ("then sparse rows", "startup.FirstFitOfAll.track_seconds", FITS[1:2]),
-            ("then Gaussians", "startup.FirstFitOfAll.track_seconds", FITS[2:]),
+            ("then sparse rows", "startup.CompileTime.track_seconds", FITS[1:2]),
+            ("then Gaussians", "startup.CompileTime.track_seconds", FITS[2:]),
             (
                 "import, beside NumPy, Numba and scikit-learn",
                 "startup.ImportSkvmf.track_seconds",
@@ -48,7 +48,7 @@ ROWS = [
         "Gaussian step, 100,000 x 32, 32 components",
         "times as fast as scikit-learn",
         [
-            (f"{name}, {clusters}", f"mixture.GaussianStep.{FASTER}", (name, "soft", spread))
+            (f"{name}, {clusters}", GAUSSIAN, (name, "soft", spread))
             for name in COVARIANCES
             for clusters, spread in SPREADS.items()
         ],
@@ -57,7 +57,7 @@ ROWS = [
         "von Mises-Fisher step, 200,000 x 384, 100 components",
         "times its two matrix products",
         [
-            (f"{kind} memberships", f"mixture.DenseRatios.{OVER_TWO.format(kind)}", EMBEDDINGS)
+            (f"{kind} memberships", OVER_TWO.format(kind), EMBEDDINGS)
             for kind in ("soft", "sparse", "hard")
         ],
     ),
@@ -65,7 +65,7 @@ ROWS = [
         "von Mises-Fisher step, 1,000,000 x 64, 64 components",
         "times its two matrix products",
         [
-            ("soft memberships", f"mixture.DenseRatios.{OVER_TWO.format('soft')}", SMALL),
+            ("soft memberships", OVER_TWO.format("soft"), SMALL),
         ],
     ),
     (
@@ -74,7 +74,7 @@ ROWS = [
         [
             (
                 f"{kind} memberships, {dtype}",
-                "mixture.SparseStep.track_step_over_two_products",
+                "mixture.VonMisesFisherMixtureSparseStep.track_step_over_two_products",
                 (dtype, kind),
             )
             for kind, dtype in (("soft", "float64"), ("soft", "float32"), ("hard", "float64"))
@@ -97,7 +97,7 @@ ROWS = [
         "predictions, 1,000,000 x 64, 64 components",
         "times one matrix product",
         [
-            (f"``{method}``", "limits.Prediction.track_prediction_over_one_product", (method,))
+            (f"``{method}``", "limits.Predict.track_prediction_over_one_product", (method,))
             for method in ("predict", "predict_proba", "score_samples")
         ],
     ),
@@ -105,7 +105,7 @@ ROWS = [
         "sparse shares, 100,000 x 64",
         "times ``Z.copy()``",
         [
-            (name, "simplex.PublicEntmax.track_ratio_to_copy", ((100_000, 64), 3.0, alpha))
+            (name, "simplex.Entmax.track_ratio_to_copy", ((100_000, 64), 3.0, alpha))
             for name, alpha in (("1.5-entmax", 1.5), ("sparsemax", 2.0))
         ],
     ),
@@ -123,7 +123,7 @@ ROWS = [
         [
             (
                 f"Gaussian, {dtype}",
-                "fisher_vector.Bags.track_times_faster_than_scikit_image",
+                "fisher_vector.FisherVectorTransformerBags.track_times_faster_than_scikit_image",
                 (dtype, "Gaussian"),
             )
             for dtype in ("float64", "float32")
@@ -135,7 +135,7 @@ ROWS = [
         [
             (
                 f"{length} words, NumPy's {rival}",
-                "grammar.Rival.track_times_faster_than_numpy",
+                "grammar.DependencyModelBesideNumPy.track_times_faster_than_numpy",
                 (length, rival),
             )
             for length in (10, 40)
@@ -146,7 +146,7 @@ ROWS = [
         "two threads",
         "times as fast as one",
         [
-            (f"{rows}, one step", "limits.TwoThreads.track_times_faster_than_one", (rows,))
+            (f"{rows}, one step", "limits.Threads.track_times_faster_than_one", (rows,))
             for rows in ("embeddings", "texts", "Gaussian")
         ],
     ),

@@ -22,7 +22,7 @@ def fitted(X, max_iter=0):
     return VonMisesFisherMixture(50, max_iter=max_iter, **options).fit(X)
 
 
-class DaskStep:
+class DaskArrayStep:
     """An EM step on a local cluster of one worker beside one in memory; needs Dask."""
 
     timeout = 300

@@ -48,7 +48,7 @@ def ratio(numerator, denominator, n=5):
     return float(np.median(times[0][1:]) / np.median(times[1][1:]))
 
 
-class Counts:
+class FisherVectorTransformerCounts:
     """A corpus as counts over a table of vectors."""
 
     params = [["float64", "float32"], ["means", "tangent, power", "hard"]]
@@ -84,7 +84,7 @@ class Counts:
         self.transformer.transform(self.counts)
 
 
-class Bags:
+class FisherVectorTransformerBags:
     """Images as bags of descriptors, all gradients of a Gaussian mixture or the default."""
 
     params = [["float64", "float32"], ["von Mises-Fisher", "Gaussian"]]

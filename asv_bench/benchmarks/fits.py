@@ -117,7 +117,7 @@ PARTITIONS = {
 }
 
 
-class DirectionFits:
+class VonMisesFisherMixtureFit:
     """Von Mises-Fisher mixtures of embeddings, beside k-means."""
 
     params = (list(DIRECTIONS), [*MIXTURES, *PARTITIONS])
@@ -149,7 +149,7 @@ class DirectionFits:
         return truth - self.make().fit(self.X).lower_bound_
 
 
-class GaussianFits:
+class SparseGaussianMixtureFit:
     """Gaussian mixtures of blobs that overlap, beside scikit-learn's and k-means."""
 
     params = (list(BLOBS), ["full", "diag"], [*GAUSSIANS, *PARTITIONS])
@@ -181,7 +181,7 @@ class GaussianFits:
         return truth.lower_bound_ - self.make().fit(self.X).lower_bound_
 
 
-class StreamPass:
+class PartialFit:
     """One pass of `partial_fit` over embeddings in random order, beside MiniBatchKMeans."""
 
     params = (list(DIRECTIONS)[:1], ["VonMisesFisherMixture", "MiniBatchKMeans"])

@@ -54,7 +54,7 @@ def numpy_log_likelihoods(tags, root, stop, choose):
     return np.logaddexp.reduce(root[tags] + both, axis=1)
 
 
-class Rival:
+class DependencyModelBesideNumPy:
     """Log-likelihoods of sentences, beside charts of NumPy: of one, or of many of a length."""
 
     params = ([10, 40], ["one by one", "together"])
@@ -87,7 +87,7 @@ def seconds(call):
     return time.process_time() - start
 
 
-class Fit:
+class DependencyModelFit:
     """50 iterations on 555 sentences of at most 10 of 32 tags."""
 
     params = ["EM", "softmax-EM", "hard EM", "mean-field"]
@@ -109,7 +109,7 @@ class Fit:
         self.model.fit(self.X)
 
 
-class Length:
+class DependencyModelLength:
     """Sentences of one length: cubic time, quadratic memory."""
 
     params = [10, 20, 40, 80, 160]

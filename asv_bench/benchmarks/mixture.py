@@ -109,7 +109,7 @@ def lloyd_seconds(X, n_clusters):
     return (fit(12) - fit(2)) / 10
 
 
-class DenseStep:
+class VonMisesFisherMixtureStep:
     """Von Mises-Fisher EM on embeddings."""
 
     params = (list(DENSE), ["clear", "blurred"], list(POSTERIORS))
@@ -127,7 +127,7 @@ class DenseStep:
         self.step()
 
 
-class DenseRatios:
+class VonMisesFisherMixtureStepRatios:
     """The same beside its two matrix products, and hard EM beside scikit-learn's KMeans."""
 
     params = (list(DENSE), ["clear", "blurred"])
@@ -135,7 +135,7 @@ class DenseRatios:
     timeout = 900
 
     def seconds_of_step(self, rows, clusters, posterior):
-        task = DenseStep()
+        task = VonMisesFisherMixtureStep()
         task.setup(rows, clusters, posterior)
         return partial(seconds, task.step)
 
@@ -169,7 +169,7 @@ class DenseRatios:
         return ratio(step, partial(lloyd_seconds, X, len(centres)), n=3)
 
 
-class SparseStep:
+class VonMisesFisherMixtureSparseStep:
     """Von Mises-Fisher EM on texts: 18,803 x 28,571, 20 components, tied."""
 
     params = (["float64", "float32"], list(POSTERIORS))
@@ -204,7 +204,7 @@ class SparseStep:
         return ratio(partial(seconds, self.step), partial(seconds, products), n=15)
 
 
-class GaussianStep:
+class SparseGaussianMixtureStep:
     """Gaussian EM on 100,000 rows of 32 features, 32 components, from overlapping to far apart."""
 
     params = (
@@ -248,7 +248,7 @@ class GaussianStep:
         return ratio(partial(seconds, their_step), partial(seconds, self.step))
 
 
-class OrderedStep:
+class RelativeGMMStep:
     """Steps of Gaussians in order, beside EM without: 50,000 rows of 8 features, 16 components."""
 
     params = (["full", "diag"], ["ecm", "em", "gradient"])
@@ -277,7 +277,7 @@ class OrderedStep:
         return ratio(partial(seconds, self.step), partial(seconds, other))
 
 
-class Memory:
+class FitMemory:
     """Peaks of whole fits; what "data" has is not the fit's."""
 
     params = ([*DENSE, "texts"], ["data", "random", "kmeans"])

@@ -52,7 +52,7 @@ class PlainVAE:
             self.adam.step()
 
 
-class Epoch:
+class FenchelYoungVAEEpoch:
     """One epoch over 6400 images of 784 pixels, networks of 512 and 256 units."""
 
     params = [
@@ -83,7 +83,7 @@ class Epoch:
         self.model.partial_fit(self.X)
 
 
-class Maps:
+class TorchEntmax:
     """Maps and losses of a batch of 64 documents of 2000 words, forward and backward."""
 
     params = [1.0, 1.25, 1.5, 2.0, 3.0]
@@ -102,7 +102,7 @@ class Maps:
         self.loss(self.scores, self.target).backward()
 
 
-class Softmax:
+class TorchSoftmax:
     """Softmax in torch of the same batch, and sorting, which other algorithms begin with."""
 
     def setup(self):

@@ -14,7 +14,7 @@ from skvmf.distributions.simplex import entmax
 TABLES = Path(__file__).parents[2] / "tests" / "reference"
 
 
-class Posteriors:
+class EntmaxTile:
     """One tile of scores in cache, as the engine passes it."""
 
     params = ([(1024, 100, "float32"), (1024, 64, "float32"), (4096, 20, "float64")],)
@@ -52,7 +52,7 @@ class Posteriors:
         entmax_rows(self.scores, *self.rest, 2.0)
 
 
-class RowSums:
+class MomentSums:
     """Moments from labels and from packed shares."""
 
     params = ([64, 384],)
@@ -80,7 +80,7 @@ class RowSums:
         add_packed_rows(self.X, *self.packed, self.out)
 
 
-class PublicEntmax:
+class Entmax:
     """entmax of a table of scores, allocation included."""
 
     params = ([(100_000, 64), (100_000, 8), (10_000, 1000)], [3.0, 1.0], [1.0, 1.25, 1.5, 2.0])
@@ -107,7 +107,7 @@ class PublicEntmax:
         return ours / copies
 
 
-class Digits:
+class EntmaxDigits:
     """Largest absolute error of entmax."""
 
     params = ([1.05, 1.25, 1.5, 2.0, 3.0, 4.0],)
@@ -121,7 +121,7 @@ class Digits:
         return max(np.abs(entmax(table["z"][s], alpha) - table["p"][s]).max() for s in spans)
 
 
-class ModifiedDirichlet:
+class ModifiedDirichletMode:
     """The two ways to the mode."""
 
     params = (["rounds", "sorting"], [5, 1000])

@@ -28,7 +28,7 @@ X = np.random.default_rng(0).normal(size=(200, 5))
 """
 
 
-class Import:
+class ImportTime:
     """What skvmf adds to what it is built on."""
 
     number = 1
@@ -66,7 +66,7 @@ class FirstFit:
         return FITS[mixture], PREPARE.format(folder=repr(folder))
 
 
-class FirstFitOfAll:
+class CompileTime:
     """Seconds of processor time of the first fits with an empty cache, one after the other."""
 
     fits = ("von Mises-Fisher, dense", "von Mises-Fisher, sparse", "Gaussian")
