@@ -11,12 +11,14 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 import pytest
 from joblib import Parallel, cpu_count, delayed
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
+import skvmf
 from skvmf._engine import threads
 from skvmf._engine.threads import block_sum, workers
 
@@ -75,9 +77,9 @@ def test_blas_is_pinned_inside_and_restored_outside(before):
     assert_nobody_is_here()
 
 
-def test_every_use_in_the_package_can_be_left_twice(root):
+def test_every_use_in_the_package_can_be_left_twice():
     uses = []
-    for path in (root / "skvmf").rglob("*.py"):
+    for path in Path(skvmf.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             items = [ast.unparse(item) for item in getattr(node, "items", [])]
             for i, item in enumerate(items):
