@@ -1,11 +1,17 @@
-"""What is tested as the lowest versions is what pyproject.toml declares."""
+"""The lowest versions tested, and those of the recipe, are what pyproject.toml declares."""
 
+import re
 import tomllib
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
 from .conftest import ROOT
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / ".ci").exists(), reason="workflows and the recipe are not in the sdist"
+)
 
 
 def lowest(lines, operator):
@@ -32,3 +38,14 @@ def test_every_floor_is_tested():
 def test_a_job_of_ci_installs_them():
     jobs = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
     assert "pip install -c .ci/lowest.txt" in jobs
+
+
+def test_the_recipe_has_the_same_floors():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    recipe = (ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8")
+    run = recipe.partition("  run:\n")[2].partition("  run_constrained:")[0]
+    listed = [line.strip("- ") for line in run.splitlines()]
+    python, *packages = [line for line in listed if line]
+    assert lowest(packages, ">=") == lowest(project["dependencies"], ">=")
+    least = re.search(r'set python_min = "(.+)"', recipe).group(1)
+    assert python == "python >={{ python_min }}" and project["requires-python"] == f">={least}"
