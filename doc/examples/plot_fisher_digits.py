@@ -104,7 +104,7 @@ figure, axes = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
 for (name, values), color in zip(results.items(), ["0.5", "C0", "C1"], strict=True):
     axes.plot(sizes, values, color=color, marker="o", ms=4, label=name)
 axes.axhline(pixels, color="0.3", ls=":", lw=1)
-axes.annotate("pixels", (sizes[0], pixels), (0, -3), textcoords="offset points", va="top")
+axes.annotate("pixels", (sizes[0], pixels), (0, 3), textcoords="offset points", va="bottom")
 axes.set_xscale("log", base=2)
 axes.set_xticks(sizes, sizes)
 axes.set_xlabel("components")

@@ -53,7 +53,7 @@ for axis, coordinates in zip(axes, ("absolute", "relative"), strict=False):
     axis.set_title(f"{coordinates} coordinates")
     axis.set_aspect("equal", adjustable="datalim")
 for (coordinates, values), style in zip(eigenvalues.items(), ("-", "--"), strict=True):
-    for k, (size, colour) in enumerate([("smaller", "tab:orange"), ("larger", "tab:blue")]):
+    for k, (size, colour) in enumerate([("smaller", "C1"), ("larger", "C0")]):
         axes[2].loglog(sizes, values[:, k], style, color=colour, label=f"{size}, {coordinates}")
 axes[2].axvspan(sizes[0], 0.3, color="0.92", zorder=0)
 axes[2].set(xlabel="gap", title="eigenvalues of the Fisher information", xlim=sizes[[0, -1]])

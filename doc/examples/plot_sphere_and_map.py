@@ -55,7 +55,7 @@ names = [words[np.asarray(row).ravel().argsort()[::-1][:2]] for row in excess]
 # component is the typical angle of its rows to its direction. On the right t-SNE lays the texts out
 # on a plane; the colours come from the mixture, which has not seen this plane.
 
-COLORS = plt.get_cmap("tab20")([0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 1, 5, 9])
+COLORS = np.array([f"C{k % 10}" for k in range(13)])
 TILT = np.radians(20)
 
 

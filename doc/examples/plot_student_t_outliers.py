@@ -86,5 +86,5 @@ print(f"\ndegrees of freedom of the Student-t components: {tails}")
 for name, row in errors.items():
     axes[2].plot(100 * shares, row, marker="o", markersize=4, label=name)
 axes[2].set(xlabel="outliers in 100 rows", ylabel="worst distance of a mean", title="Errors")
-axes[2].legend(frameon=False, loc=(0.13, 0.4))
+axes[2].legend(frameon=False, loc=(0.12, 0.4), fontsize="small")
 plt.show()

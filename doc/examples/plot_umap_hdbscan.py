@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import umap
 import wordllama
+from matplotlib.colors import to_rgba_array
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.preprocessing import normalize
 
@@ -73,10 +74,10 @@ for name, own in labels.items():
 # %%
 # On UMAP's plane
 # ---------------
-# UMAP draws embeddings well, whatever has clustered them. Colours are clusters, and grey rows are
-# left out.
+# UMAP draws embeddings well, whatever has clustered them. Colours are clusters, eight colours in
+# turn, and grey rows are left out.
 
-COLORS = plt.get_cmap("tab20")([i for i in range(20) if i not in (14, 15)])  # without greys
+COLORS = to_rgba_array([f"C{k}" for k in range(8)])  # the last two of the cycle are greys
 places = reduced(2)
 limits = np.percentile(places, [1, 99], axis=0) + [[-1], [1]]  # some rows are very far away
 figure, axes = plt.subplots(1, 3, figsize=(12, 4.4), layout="constrained")

@@ -290,7 +290,8 @@ class DirectionsDisplay:
         points = pixels * 72 / self.figure_.dpi
         for i, k in enumerate(self._active):
             name = self._name(int(k))
-            size = min(1.7 * radii[i] * points / max(0.6 * len(name), 1.2), 14)
+            longest = max(map(len, name.split("\n")))
+            size = min(1.7 * radii[i] * points / max(0.6 * longest, 1.2), 14)
             if size >= 3.5:
                 options = {"fontsize": size} | self._text_options
                 self.texts_.append(self.ax_.text(*self.positions_[i], name, **options))

@@ -76,6 +76,17 @@ def test_discs_on_a_map_have_the_weights_and_hold_their_rows():
     assert_allclose(display.scatter_.get_facecolors()[:, :3], colours[:, :3])
 
 
+def test_names_on_a_map_are_sized_by_their_longest_line():
+    mixture, X = fitted(6, K=5)
+    sizes = [
+        [text.get_fontsize() for text in display.texts_]
+        for name in ["green tea", "green tea\nand ice"]
+        for display in [DirectionsDisplay.from_estimator(mixture, X, names=[name] * 5)]
+    ]
+    assert len(sizes[0]) == 5
+    assert_allclose(*sizes)
+
+
 def test_near_components_are_near_on_the_map():
     angles = np.radians([0, 20, 180])
     directions = np.column_stack([np.cos(angles), np.sin(angles), 0 * angles, 0 * angles])
