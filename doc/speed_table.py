@@ -27,7 +27,7 @@ def speed_table():
         for name, key in group["lines"].items():
             figure = record["figures"][key]
             if figure is not None:
-                benchmark = key.partition(" ")[0]
+                benchmark = key.partition(" ")[0].rpartition(".")[0]  # without the method
                 lines += [
                     f"   * - {group['what']}: {name}",
                     f"     - {figure:g} {group['unit']}",

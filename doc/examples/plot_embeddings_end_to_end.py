@@ -12,6 +12,8 @@ The model here is `wordllama <https://github.com/dleemiller/WordLlama>`__, whose
 scikit-learn, which every installation has.
 """
 
+# sphinx_gallery_thumbnail_number = 2
+
 # %%
 # Texts become rows
 # -----------------
