@@ -79,7 +79,9 @@ SITES = {
 intersphinx_mapping = {name: (site, str(GENERATED / f"{name}.inv")) for name, site in SITES.items()}
 
 os.environ.setdefault("MPLBACKEND", "Agg")
-threadpool_limits(1)  # the gallery's fits are small: further threads would mostly wait
+# The gallery's fits are small: further threads would mostly wait. torch is imported later.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+threadpool_limits(1)
 # Scripts that need what is not installed are shown without being run.
 needs = {
     "torch": ["document_topics", "vae_digits"],
