@@ -112,6 +112,7 @@ PARAMETERS = {
         "validation_fraction": None,
         "refit": True,
         "random_state": None,
+        "verbose": 0,
     },
     DependencyModelWithValence: {
         "inference": "map",
