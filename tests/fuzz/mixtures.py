@@ -165,8 +165,12 @@ def components_are_what_they_are_called(subject):
 
 
 def bound_slack(mixture, X, bounds):
-    """Return the rounding of bounds; float32 scores are rounded by the concentrations' size."""
+    """Return the rounding of bounds; float32 scores are rounded by the concentrations' size.
+
+    Values are those of scores divided by the temperature, times the temperature.
+    """
     slack = ROUNDING[X.dtype.name] * max(1, np.abs(bounds).max())
+    slack = max(slack, np.finfo(X.dtype).eps * mixture.temperature)
     if X.dtype == np.float32 and isinstance(mixture, skvmf.VonMisesFisherMixture):
         slack += 6e-8 * min(mixture.concentrations_.max(), 16_000)
     return slack
