@@ -18,6 +18,7 @@ MODULES = [
     "p3_relative",
     "p4_tables",
     "guide_figures",
+    "guide_components",
 ]
 
 

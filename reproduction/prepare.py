@@ -107,6 +107,9 @@ CHECKSUMS = {
     "mnist-t10k-images-idx3-ubyte.gz": (
         "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"
     ),
+    "mnist-train-labels-idx1-ubyte.gz": (
+        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"
+    ),
 }
 
 
