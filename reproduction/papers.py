@@ -114,10 +114,16 @@ PAPERS = {
     ),
     "guide": Paper(
         "figures of the user guide that are no paper's",
-        ("../user_guide/background", "../user_guide/streams"),
+        (
+            "../user_guide/background",
+            "../user_guide/number_of_components",
+            "../user_guide/streams",
+        ),
         (
             Shown("Clusters among uniform rows", ("guide.background",)),
+            Shown("The number of components", ("guide.components",)),
             Shown("One pass over a stream", ("guide.streams",)),
+            Shown("One pass beside whole fits", ("guide.passes",)),
         ),
     ),
 }
