@@ -36,7 +36,10 @@ def _flat(values: Array, shape: tuple[int, ...]) -> Array:
     """Return a 1-D array that every kernel accepts: one compiled signature for all."""
     if values.shape != shape:
         values = np.broadcast_to(values, shape)
-    return np.require(values, np.float64, ["C", "A", "W", "E"]).reshape(-1)
+    flat = np.require(values, np.float64, ["C", "A", "E"])
+    if not (flat.flags.owndata and flat.flags.writeable):  # NumPy 1 warns if asked of lent ones
+        flat = flat.copy()
+    return flat.reshape(-1)
 
 
 def checked_dims(dim: ArrayLike) -> NDArray[np.int64]:

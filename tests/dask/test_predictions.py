@@ -15,6 +15,9 @@ from skvmf import FisherVectorTransformer, SparseGaussianMixture, VonMisesFisher
 
 from .data import blobs, chunked, counts
 
+# Clients of other tests may be there.
+pytestmark = pytest.mark.filterwarnings("ignore:Running on a single-machine scheduler")
+
 METHODS = ["predict", "predict_proba", "score_samples", "responsibilities", "divergence"]
 LENGTHS = [700, 0, 1, 1299]
 
