@@ -39,6 +39,11 @@ class Background:
         """Return the uniform distribution between two corners (2, d)."""
         return cls(-float(np.log(bounds[1] - bounds[0]).sum()), bounds)
 
+    @classmethod
+    def around(cls, rows: RowSource, reg_covar: float, scale: float) -> "Background":
+        """Return the uniform distribution in the box around rows of a mean variance `scale`."""
+        return cls.in_box(bounding_box(rows, max(reg_covar, 1e-12 * scale)))
+
     def draw(self, size: int, dim: int, rng: np.random.RandomState) -> Array:
         """Draw rows (size, dim)."""
         if self.bounds is None:

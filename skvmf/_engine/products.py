@@ -24,9 +24,9 @@ def tall_dot(X: Array, matrix: Array, product: Array) -> None:
 
     How the rows are cut depends on the shapes alone.
     """
-    n = len(X)
-    n_tiles = -(-n // max(1, tile_rows(matrix.size, n)))
-    size = -(-n // max(1, n_tiles)) or 1
+    n = max(len(X), 1)  # no rows are one tile
+    n_tiles = -(-n // tile_rows(matrix.size, n))
+    size = -(-n // n_tiles)
     for start in range(0, n, size):
         np.dot(X[start : start + size], matrix, out=product[start : start + size])
 

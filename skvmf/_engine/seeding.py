@@ -92,6 +92,12 @@ class Start:
     bound: float
     background: float | None = None
 
+    def partition(self, family: Family, rows: RowSource) -> tuple[Statistics, Any]:
+        """Return what `partition_statistics` does of rows shared out by these components."""
+        centres = self.family.centres(self.params.components)
+        share = share_by(self.family, self.params, self.background)
+        return partition_statistics(family, rows, centres, share)
+
 
 @dataclass(frozen=True)
 class Waves:

@@ -4,17 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from .background import Background, bounding_box, with_share
+from .background import Background, with_share
 from .chunks import Array
 from .contracts import RowSource
 from .em import OnIteration, ignore
 from .firm import Balls, FirmGaussian
 from .gaussian import Gaussian
 from .gaussian_products import GaussianComponents
-from .initialization import partition_statistics
 from .joining import Joining
 from .merging import BallMerging, DirectionMerging, Merging
-from .seeding import Seeding, Start, Waves, plain_step, share_by
+from .seeding import Seeding, Start, Waves, plain_step
 from .statistics import Params, Statistics
 from .student_t import StudentT
 from .trimming import rows_in_company
@@ -186,18 +185,38 @@ class TrimmedSeeding(BallSeeding):
         background: float | None = None,
     ) -> Start:
         """Return components beside a background that has the rows too far from all of them."""
-        kept, row_weights = rows_in_company(self._gaussian, rows), rows.sampling_weights()
-        near = rows.subset(kept, row_weights[kept], 4 * n_components)
-        scale = near.mean_variance()
-        if len(kept) == rows.n_rows or scale == 0:  # the others are equal
-            return super().start(rows, n_components, rng, watch, background)
-        family = replace(self._gaussian, scale=scale)
-        start = BallSeeding(family).start(near, n_components, rng, watch, background)
+        near = self._near(rows, n_components)
+        return self._start_near(near, n_components, rng, watch, background)
+
+    def _near(self, rows: RowSource, n_components: int) -> tuple[RowSource, BallSeeding, float]:
+        """Return the rows to look at, what starts there, and the share of those left out."""
+        weights = rows.sampling_weights()
+        far = weights > 0
+        far[rows_in_company(self._gaussian, rows)] = False
+        if far.any():
+            kept = np.flatnonzero(~far & (weights > 0))
+            near = rows.subset(kept, weights[kept], 4 * n_components)
+            scale = near.mean_variance()
+            if scale > 0:  # else the others are equal
+                balls = BallSeeding(replace(self._gaussian, scale=scale))
+                return near, balls, float(weights[far].sum() / weights.sum())
+        return rows, BallSeeding(self._gaussian), 0.0
+
+    def _start_near(
+        self,
+        near: tuple[RowSource, BallSeeding, float],
+        n_components: int,
+        rng: np.random.Generator,
+        watch: OnIteration,
+        background: float | None,
+    ) -> Start:
+        rows, balls, share = near
+        start = balls.start(rows, n_components, rng, watch, background)
+        if share == 0:
+            return start
         components, weights = start.params.components, start.params.weights
-        share = 1 - row_weights[kept].sum() / row_weights.sum()
         if background is None:
-            peaks = components.log_det - 0.5 * family.dim * np.log(2 * np.pi)
-            background = float(peaks.min()) - 0.5 * (family.dim + BEYOND)
+            background = float(self.peaks(components).min()) - 0.5 * (self.family.dim + BEYOND)
         else:
             share = max(share, weights[-1])
             weights = weights[:-1] / (weights[:-1].sum() or 1.0)
@@ -232,20 +251,17 @@ class HeavySeeding(TrimmedSeeding):
         """Return the better of two starts for the sample, or the one beside a background."""
         if background is not None:
             return super().start(rows, n_components, rng, watch, background)
-        least = max(self._gaussian.reg_covar, 1e-12 * self._gaussian.scale)
-        box = Background.in_box(bounding_box(rows, least))
+        near = self._near(rows, n_components)
+        box = Background.around(rows, self._gaussian.reg_covar, self._gaussian.scale)
         starts = [
-            super(HeavySeeding, self).start(rows, n_components, rng, watch, beside)
+            self._start_near(near, n_components, rng, watch, beside)
             for beside in (None, box.log_density)
         ]
         return max((self._judged(start, rows) for start in starts), key=lambda start: start.bound)
 
     def _judged(self, start: Start, rows: RowSource) -> Start:
         """Return a start with the bound of the family's first components on the sample."""
-        family, components = start.family, start.params.components
-        share = share_by(family, start.params, start.background)
-        centres = family.centres(components)
-        stats, about = partition_statistics(self._heavy, rows, centres, share)
+        stats, about = start.partition(self._heavy, rows)
         if not stats.counts.any():  # the background has every row
             return replace(start, bound=-np.inf)
         first = self._heavy.initial(stats, about)

@@ -241,7 +241,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         """
         encoder = self._encoder()
         refuse_texts(X)
-        if not is_lazy(X) and are_arrays(X):
+        if are_arrays(X):
             return self._transform_arrays(X, encoder)
         if self.embeddings_ is None:
             raise ValueError(

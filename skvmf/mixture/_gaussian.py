@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.background import Background, bounding_box
+from .._engine.background import Background
 from .._engine.chunks import Array
 from .._engine.contracts import RowSource
 from .._engine.covariances import COVARIANCE_TYPES, CovarianceType
@@ -80,8 +80,7 @@ class BaseEllipticalMixture(BaseMixture):
         return self._family(2)
 
     def _background(self, rows: RowSource, family: Any) -> Background:
-        least = max(float(self.reg_covar), 1e-12 * family.scale)
-        return Background.in_box(bounding_box(rows, least))
+        return Background.around(rows, float(self.reg_covar), family.scale)
 
     def _initialization(
         self, rows: RowSource, family: Any, background: Background | None

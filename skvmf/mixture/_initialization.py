@@ -12,7 +12,7 @@ from .._engine.background import FIRST_SHARE, with_share
 from .._engine.chunks import Array, Chunk
 from .._engine.contracts import Family, RowSource
 from .._engine.em import OnIteration, ignore
-from .._engine.seeding import Seeding, share_by
+from .._engine.seeding import Seeding
 from .._engine.shares import Shares
 from .._engine.statistics import Params, Statistics
 from ..distributions._arguments import checked_array
@@ -163,9 +163,7 @@ class Initialization:
             for seed in seeds
         ]
         best = max(starts, key=lambda start: start.bound)
-        centres = best.family.centres(best.params.components)
-        share = share_by(best.family, best.params, best.background)
-        return engine.partition_statistics(family, rows, centres, share)
+        return best.partition(family, rows)
 
 
 def checked_weights(weights: Any, n_components: int, name: str) -> Array:

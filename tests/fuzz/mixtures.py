@@ -180,9 +180,9 @@ def the_bound_never_falls(subject):
     mixture = subject.mixture
     if getattr(mixture, "reg_covar", 0) > 0 or has_moved(mixture):
         return
-    if mixture.background and mixture.background_weight_ == 0:
-        if np.min(mixture._weight_prior().alpha) < 1:
-            return  # it took more than all rows, so the background left: bounds of two models
+    background_left = mixture.background and mixture.background_weight_ == 0
+    if background_left and np.min(mixture._weight_prior().alpha) < 1:
+        return  # the prior took more than all rows: bounds are of two models
     bounds = np.array(mixture.lower_bounds_)
     falls, slack = -np.diff(bounds), bound_slack(mixture, subject.X, bounds)
     assert (falls <= slack).all(), f"falls by {falls.max()} at {bounds[np.argmax(falls)]}"
