@@ -9,9 +9,9 @@ def shifted_scores(scores, slopes, offsets):
     return np.asarray(slopes, float)[:, None] * np.asarray(scores, float) + offsets
 
 
-def softmax(z):
-    """Softmax of one vector, with the kernels' cut: nothing below exp(-60) of the largest."""
-    powers = np.where(z - z.max() > -60, np.exp(z - z.max()), 0.0)
+def softmax(z, floor=-60):
+    """Softmax of one vector, with the kernels' cut: nothing below exp(floor) of the largest."""
+    powers = np.where(z - z.max() > floor, np.exp(z - z.max()), 0.0)
     return powers / powers.sum()
 
 

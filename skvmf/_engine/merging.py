@@ -179,19 +179,34 @@ def merge(parts: Merging, n_parts: int, rest: Rest | None = None) -> Array:
     Where there is a rest a part that is no more than chance is given up to it instead.
     """
     M = len(parts.counts)
-    alive = np.ones(M, dtype=bool)
+    alive, stale = np.ones(M, dtype=bool), np.zeros(M, dtype=bool)
     best, nearest = np.full(M, np.inf), np.zeros(M, dtype=np.intp)
 
     def look(i: int) -> Array:
         excess = np.where(alive, parts.excess(i), np.inf)
         excess[i] = np.inf
         nearest[i] = excess.argmin()
-        best[i] = excess[nearest[i]]
+        best[i], stale[i] = excess[nearest[i]], False
         return excess
+
+    def cheapest() -> int:
+        """Return the part whose union with its nearest loses least.
+
+        A part whose nearest is gone may lose more than is noted, never less.
+        """
+        i = int(best.argmin())
+        while stale[i]:
+            look(i)
+            i = int(best.argmin())
+        return i
+
+    def remove(i: int) -> None:
+        alive[i], best[i] = False, np.inf
+        stale[alive & (nearest == i)] = True
 
     def given_up() -> int | None:
         """Return a part that the rest has as well, once no two are one cut by chance."""
-        if rest is None or best.min() < 0:
+        if rest is None or best[cheapest()] < 0:
             return None
         excess = np.where(alive, parts.excess_in(rest), np.inf)
         i = int(excess.argmin())
@@ -203,19 +218,15 @@ def merge(parts: Merging, n_parts: int, rest: Rest | None = None) -> Array:
         lost = given_up()
         if rest is not None and lost is not None:
             rest.count += float(parts.counts[lost])
-            alive[lost], best[lost] = False, np.inf
-            for k in np.flatnonzero(alive & (nearest == lost)):
-                look(int(k))
+            remove(lost)
             continue
-        i = int(best.argmin())
+        i = cheapest()
         j = int(nearest[i])
         parts.join(i, j)
-        alive[j], best[j] = False, np.inf
-        stale = alive & ((nearest == i) | (nearest == j))
+        stale[alive & (nearest == i)] = True
+        remove(j)
         excess = look(i)
         closer = alive & (excess < best)
-        closer[i] = stale[i] = False
-        best[closer], nearest[closer] = excess[closer], i
-        for k in np.flatnonzero(stale & ~closer):
-            look(int(k))
+        closer[i] = False
+        best[closer], nearest[closer], stale[closer] = excess[closer], i, False
     return np.flatnonzero(alive)

@@ -13,11 +13,12 @@ from .gaussian import Gaussian
 from .gaussian_products import GaussianComponents
 from .joining import Joining
 from .merging import BallMerging, DirectionMerging, Merging
-from .seeding import Seeding, Start, Waves, plain_step
+from .seeding import Seeding, Start, plain_step
 from .statistics import Params, Statistics
 from .student_t import StudentT
 from .trimming import rows_in_company
 from .vonmises_fisher import DirectionalComponents, VonMisesFisher
+from .waves import Waves, start_by_waves
 
 FACTOR = 2  # times as many balls as asked for take a shape of their own
 FIRST = 2  # times as many as those begin
@@ -38,7 +39,8 @@ class DirectionSeeding(Seeding):
         self.family: VonMisesFisher = family.kmeans()
 
     def at(self, points: Array, like: DirectionalComponents | None = None) -> DirectionalComponents:
-        """Return components in the directions of unit points (M, d)."""
+        """Return components in the directions of points (M, d)."""
+        points = points / np.linalg.norm(points, axis=1, keepdims=True)
         length = np.array([0.5]) if like is None else like.lengths[:1]
         complement = np.array([0.5]) if like is None else like.complements[:1]
         return self.family.components(np.ascontiguousarray(points.T), length, complement)
@@ -77,6 +79,17 @@ class DirectionSeeding(Seeding):
         directions[0, norms == 0] = 1.0
         length = np.array([min(norms.sum() / counts.sum(), 1.0)])
         return self.family.components(np.ascontiguousarray(directions), length, 1 - length)
+
+    def start(
+        self,
+        rows: RowSource,
+        n_components: int,
+        rng: np.random.Generator,
+        watch: OnIteration = ignore,
+        background: float | None = None,
+    ) -> Start:
+        """Return components of one concentration."""
+        return start_by_waves(self, rows, n_components, rng, watch, background)
 
 
 class BallSeeding(Seeding):
@@ -146,7 +159,7 @@ class BallSeeding(Seeding):
         """
         many, firm = FACTOR * n_components, self._firm
         if background is not None or firm is None or not firm.affordable(rows.n_rows, many):
-            return super().start(rows, n_components, rng, watch, background)
+            return start_by_waves(self, rows, n_components, rng, watch, background)
         stopped = False
 
         def first(n_waves: int, bounds: list[float], params: Params) -> bool:

@@ -1,6 +1,7 @@
 """What passes between a family and a posterior: scores one way, shares the other."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -50,24 +51,26 @@ class DenseShares:
 
     resp: Array
 
+    @cached_property
+    def n_positive(self) -> int:
+        """How many shares are not zero."""
+        n, K = self.resp.shape
+        n_rows = max(1, _AT_ONCE // K)
+        parts = (self.resp[start : start + n_rows] for start in range(0, n, n_rows))
+        return sum(int(np.count_nonzero(part != 0)) for part in parts)
+
     def denser_than(self, fraction: float) -> bool:
         """Whether more than a fraction of the shares is not zero; one in each row is not."""
         if self.resp.shape[1] * fraction < 1:
             return True
-        n, K = self.resp.shape
-        n_rows = max(1, _AT_ONCE // K)
-        parts = (self.resp[start : start + n_rows] for start in range(0, n, n_rows))
-        positive = sum(np.count_nonzero(part != 0) for part in parts)
-        return bool(positive > fraction * self.resp.size)
+        return self.n_positive > fraction * self.resp.size
 
     def packed(self) -> "PackedShares":
         """Return the non-zeros of each row."""
-        n, K = self.resp.shape
-        shares = PackedShares(
-            np.empty(n, dtype=np.int32), np.empty((n, K), dtype=np.int32), np.empty_like(self.resp)
-        )
-        pack_rows(self.resp, shares.sizes, shares.columns, shares.values)
-        return shares
+        ends, m = np.empty(len(self.resp), dtype=np.int64), self.n_positive
+        columns, values = np.empty(m + 1, dtype=np.int32), np.empty(m + 1, self.resp.dtype)
+        pack_rows(self.resp, ends, columns, values)
+        return PackedShares(ends, columns[:m], values[:m])
 
     def of_first(self, n_components: int) -> "DenseShares":
         """Leave out the components from a number on."""
@@ -85,8 +88,7 @@ class HardShares:
 
     def packed(self) -> "PackedShares":
         """Return the same as one non-zero a row."""
-        ones = np.ones(len(self.labels), dtype=np.int32)
-        return PackedShares(ones, self.labels[:, None], self.factors[:, None])
+        return PackedShares(np.arange(1, len(self.labels) + 1), self.labels, self.factors)
 
     def of_first(self, n_components: int) -> "HardShares":
         """Leave out the components from a number on: their rows go to the first for nothing."""
@@ -99,9 +101,9 @@ class HardShares:
 
 @dataclass(frozen=True)
 class PackedShares:
-    """Non-zero shares: in row n the first ``sizes[n]`` of `columns` and `values`, (n, m)."""
+    """Non-zero shares, row after row: those of row n end before ``ends[n]``."""
 
-    sizes: Array
+    ends: Array
     columns: Array
     values: Array
 

@@ -431,12 +431,15 @@ def _dense_sums(chunk: DenseChunk, shares: Shares, K: int) -> Array:
         sums = chunk.spare.empty("sums", (X.shape[1], K))
         sums[:] = np.dot(X.T, shares.resp)
         return sums
-    sums = np.zeros((K, chunk.X.shape[1]))
+    sums = chunk.spare.empty("sums", (chunk.X.shape[1], K)).T
+    if not sums.flags.c_contiguous:  # a component's sums are added to at once
+        sums = np.empty(sums.shape)
+    sums[:] = 0
     if isinstance(shares, HardShares):
         row_kernels.add_labelled_rows(chunk.X, shares.labels, shares.factors, sums)
     else:
         packed = shares.packed()
-        row_kernels.add_packed_rows(chunk.X, packed.sizes, packed.columns, packed.values, sums)
+        row_kernels.add_packed_rows(chunk.X, packed.ends, packed.columns, packed.values, sums)
     return sums.T
 
 
@@ -450,6 +453,6 @@ def _sparse_sums(chunk: SparseChunk, shares: Shares, K: int) -> Array:
     sums[:] = 0
     packed = shares.packed()
     sparse_kernels.csr_scatter(
-        chunk.indptr, chunk.indices, chunk.data, packed.sizes, packed.columns, packed.values, sums
+        chunk.indptr, chunk.indices, chunk.data, packed.ends, packed.columns, packed.values, sums
     )
     return sums

@@ -16,31 +16,34 @@ def add_labelled_rows(X, labels, factors, out):
 
 
 @row_kernel
-def pack_rows(resp, sizes, columns, packed):
-    """Write the non-zeros of each row of resp (n, K) to the left end of its row in the outputs.
+def pack_rows(resp, ends, columns, packed):
+    """Write the non-zeros of the rows of resp (n, K) one behind the other.
 
     Parameters
     ----------
     resp : (n, K) float32 or float64
-    sizes : (n,) int32, the number of non-zeros
-    columns : (n, K) int32, their columns, ascending; beyond sizes[n] there is scrap
-    packed : (n, K) of resp's dtype, their values; beyond sizes[n] there is scrap
+    ends : (n,) int64, where the non-zeros of each row end
+    columns : (m + 1,) int32 for m non-zeros, their columns, ascending in a row; the last is scrap
+    packed : (m + 1,) of resp's dtype, their values; the last is scrap
     """
+    size = np.uintp(0)
     for n in range(resp.shape[0]):
-        row, column, value, size = resp[n], columns[n], packed[n], np.uintp(0)
+        row = resp[n]
         for k in range(resp.shape[1]):
-            column[size] = k
-            value[size] = row[k]
+            columns[size] = k
+            packed[size] = row[k]
             size += np.uintp(row[k] != 0)
-        sizes[n] = size
+        ends[n] = size
 
 
 @row_kernel
-def add_packed_rows(X, sizes, columns, packed, out):
+def add_packed_rows(X, ends, columns, packed, out):
     """out[k] += value * X[n] for every packed non-zero; X is (n, d), out (K, d) float64."""
+    start = np.int64(0)
     for n in range(X.shape[0]):
         row = X[n]
-        for j in range(sizes[n]):
-            total, factor = out[columns[n, j]], np.float64(packed[n, j])
+        for m in range(start, ends[n]):
+            total, factor = out[columns[m]], np.float64(packed[m])
             for i in range(row.shape[0]):
                 total[i] += factor * np.float64(row[i])
+        start = ends[n]

@@ -12,7 +12,8 @@ import numpy as np
 from ._jit import by_precision, row_kernel
 
 BLOCK = 16  # rows; a multiple of 4
-FLOOR = -60.0  # below exp(FLOOR) of its row's largest a share is exactly 0
+FLOOR = -60.0  # below exp(FLOOR) of its row's largest a float64 share is exactly 0
+FLOOR_32 = np.float32(-36.0)  # of float32 ones: no sum of them, in float64 even, would show it
 
 # exp(t) = 2^n exp(r), n = round(t / log 2), r = t - n log 2 in two parts. Adding MAGIC, 1.5 times
 # 2^(mantissa bits), rounds to an integer and leaves it in the low bits; shifted into the exponent
@@ -21,7 +22,7 @@ LOG2_E = 1.4426950408889634
 MAGIC_32, MAGIC_64 = np.float32(12582912.0), 6755399441055744.0
 LOG2_HIGH_32, LOG2_LOW_32 = np.float32(0.693145751953125), np.float32(1.42860682030941723e-6)
 LOG2_HIGH_64, LOG2_LOW_64 = 0.69314718036912382, 1.9082149292705877e-10
-INVERSE_LOG2_32, ONE_32, FLOOR_32 = np.float32(LOG2_E), np.float32(1.0), np.float32(FLOOR)
+INVERSE_LOG2_32, ONE_32 = np.float32(LOG2_E), np.float32(1.0)
 SIGN_32, REST_32, LEAST_32 = np.int32(31), np.int32(2**31 - 1), np.int32(-(2**31))
 SIGN_64, REST_64, LEAST_64 = np.int64(63), np.int64(2**63 - 1), np.int64(-(2**63))
 LIMIT_32, LIMIT_64 = np.finfo(np.float32).max, np.finfo(np.float64).max
@@ -45,7 +46,7 @@ def _is_single(one):
 
 @row_kernel
 def _exp32(x):
-    """exp(x) of a float32 x <= 0, and 0 from FLOOR down."""
+    """exp(x) of a float32 x <= 0, and 0 from FLOOR_32 down."""
     x = x if x > FLOOR_32 else FLOOR_32
     shifted = x * INVERSE_LOG2_32 + MAGIC_32
     n = shifted - MAGIC_32
@@ -175,8 +176,8 @@ def softmax_rows(scores, slopes, offsets, weights, scales, counts, values):
 
     With z = slopes[n] * scores[n] + offsets and q = softmax(z), on exit scores[n] is
     weights[n] * scales[n] * q, counts has gained weights[n] * q, and values[n] is
-    log(sum(exp(z))). A share below exp(FLOOR) of its row's largest is exactly 0 and no
-    subnormal leaves. A row whose z are all -inf gets zeros and the value -inf.
+    log(sum(exp(z))). A share below exp(FLOOR), or exp(FLOOR_32), of its row's largest is exactly
+    0 and no subnormal leaves. A row whose z are all -inf gets zeros and the value -inf.
 
     Parameters
     ----------

@@ -103,14 +103,16 @@ def columns_dot(col_ptr, rows, values, resp, out):
 
 
 @row_kernel
-def csr_scatter(indptr, indices, data, sizes, columns, packed, out):
+def csr_scatter(indptr, indices, data, ends, columns, packed, out):
     """Out += X.T @ resp for packed rows of responsibilities; out is (d, K) float64."""
-    for n in range(np.uintp(sizes.shape[0])):
-        for m in range(sizes[n]):
-            k = columns[n, m]
-            share = np.float64(packed[n, m])
+    start = np.int64(0)
+    for n in range(np.uintp(ends.shape[0])):
+        for m in range(start, ends[n]):
+            k = columns[m]
+            share = np.float64(packed[m])
             for j in range(indptr[n], indptr[n + 1]):
                 out[indices[j], k] += share * data[j]
+        start = ends[n]
 
 
 @kernel

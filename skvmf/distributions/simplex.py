@@ -53,8 +53,8 @@ def entmax(scores: ArrayLike, alpha: float, axis: int = -1) -> Array:
     -----
     With c = alpha - 1, p_i = (1 + c (z_i - max(z) - T))_+^(1/c). T is found exactly for
     alpha = 1.5 and 2, and by Newton's method else; the absolute error of p is below 1e-15. The
-    softmax is exactly zero below exp(-60) of its largest entry. For alpha below 1, which
-    equation 8 of [1]_ allows, the bracket is always positive.
+    softmax is exactly zero below exp(-60) of its largest entry, below exp(-36) in float32. For
+    alpha below 1, which equation 8 of [1]_ allows, the bracket is always positive.
 
     References
     ----------

@@ -14,11 +14,11 @@ from skvmf._engine.mixture import MixtureModel
 from skvmf._engine.posterior import FenchelYoungPosterior
 from skvmf._engine.priors import ModifiedDirichlet
 from skvmf._engine.rows import make_rows
-from skvmf._engine.seeding import Waves
 from skvmf._engine.seedings import BallSeeding, DirectionSeeding
 from skvmf._engine.statistics import Params
 from skvmf._engine.updates import MapWeights
 from skvmf._engine.vonmises_fisher import VonMisesFisher
+from skvmf._engine.waves import Waves
 from skvmf.mixture import _initialization
 
 K, D = 20, 16
