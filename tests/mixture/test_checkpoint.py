@@ -76,7 +76,7 @@ def assert_same_bits(first, second):
 
 CASES = {
     "directions": (VonMisesFisherMixture, {}),
-    "directions, tied": (VonMisesFisherMixture, {"concentration_type": "tied"}),
+    "directions, tied": (VonMisesFisherMixture, {"concentration_type": "tied", **KMEANS}),
     "directions, k-means": (VonMisesFisherMixture, KMEANS),
     "directions, background": (VonMisesFisherMixture, {"background": True}),
     "directions, hard": (VonMisesFisherMixture, {"temperature": 0.0, **KMEANS}),
