@@ -31,8 +31,8 @@ class Expansions(NamedTuple):
 
     `gap` is A (a + S)/kappa - 1 in t; `tail` the part of the log-partition that is not
     elementary, in t; `excess` is kappa (1 - r^2)/(2 a r) - 1 in tau; `inverse_tail` the part of
-    the negative entropy that is not elementary, in tau. For a >= 32 the two tails are divided
-    by 1 - t and 1 - tau, and their constants of integration are zero.
+    the negative entropy that is not elementary, in tau, with its constant of integration. For
+    a >= 32 the two tails are divided by 1 - t and 1 - tau, and their constants are zero.
     """
 
     gap: np.ndarray
@@ -40,7 +40,6 @@ class Expansions(NamedTuple):
     constant: float
     excess: np.ndarray
     inverse_tail: np.ndarray
-    inverse_constant: float
 
 
 @lru_cache(maxsize=256)
@@ -56,17 +55,17 @@ def expansions(dim: int) -> Expansions:
     inverse_tail = a * _summed(series.inverse_integrals, 2 * a, largest_tau)
     if small:
         constant = gammaln(a + 0.5) + (a - 0.5) * np.log(2) - 0.5 * np.log(2 * np.pi)
-        inverse_constant = -a + a * np.log(2 * a) - constant - 0.5 * np.log(2)
+        inverse_tail = _trimmed(inverse_tail, largest_tau)
+        inverse_tail[0] += -a + a * np.log(2 * a) - constant - 0.5 * np.log(2)
     else:
         tail, constant = _over_one_minus(tail), 0.0
-        inverse_tail, inverse_constant = _over_one_minus(inverse_tail), 0.0
+        inverse_tail = _trimmed(_over_one_minus(inverse_tail), largest_tau)
     return Expansions(
         _trimmed(gap, largest_t),
         _trimmed(tail, largest_t),
         float(constant),
         _trimmed(excess, largest_tau),
-        _trimmed(inverse_tail, largest_tau),
-        float(inverse_constant),
+        inverse_tail,
     )
 
 

@@ -12,6 +12,7 @@ from .._kernels import negentropy_newton as natural
 from .._kernels import vonmises_fisher as exact
 from .._kernels.vonmises_fisher_tables import expansions
 from ._vonmises_fisher_arguments import Array, by_dimension, checked_lengths
+from ._vonmises_fisher_cells import inverse_cells
 from ._vonmises_fisher_maps import log_partition, log_partition_deficit
 
 _NONE_GIVEN = np.empty(0)
@@ -90,8 +91,8 @@ def negentropy(
     method : str, default="exact"
         How:
 
-        - "exact": uniform expansions, without iteration for d >= 65; relative error below
-          1e-14 for every dimension.
+        - "exact": uniform expansions; for d < 65 and small concentrations polynomials,
+          fitted once for a dimension. No iteration; relative error below 1e-14 everywhere.
         - "ode": the paper's differential equation, solved once for a dimension and kept;
           relative error below 1e-12, 1e-9 for order 2.
         - "rational": the paper's first refinement; relative error about 0.17/d^2. Closed
@@ -143,8 +144,7 @@ def negentropy(
 
 def _exact(d: int, out: Array, r: Array, q: Array = _NONE_GIVEN, *, order: int) -> None:
     table = expansions(d)
-    constant = table.inverse_constant
-    exact.negentropy(r, q, d, table.excess, table.inverse_tail, constant, order, out)
+    exact.negentropy(r, q, d, table.excess, table.inverse_tail, inverse_cells(d), order, out)
 
 
 def _ode(d: int, out: Array, r: Array, q: Array = _NONE_GIVEN, *, order: int) -> None:

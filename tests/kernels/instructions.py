@@ -158,11 +158,12 @@ def gaussian_calls():
 def scalar_calls():
     from skvmf._kernels import vonmises_fisher as vmf
     from skvmf._kernels.vonmises_fisher_tables import expansions
+    from skvmf.distributions._vonmises_fisher_cells import inverse_cells
 
     made = {}
     for d in (3, 300):
         table, r, out = expansions(d), np.linspace(0.01, 0.99, 200), np.empty(200)
-        kappa, tables = d * r, (table.excess, table.inverse_tail, table.inverse_constant)
+        kappa, tables = d * r, (table.excess, table.inverse_tail, inverse_cells(d))
 
         def inverse(d=d, r=r, tables=tables, out=out):
             vmf.negentropy(r, np.empty(0), d, *tables, 1, out)

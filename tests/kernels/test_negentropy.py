@@ -11,6 +11,7 @@ from skvmf._kernels import negentropy as kernels
 from skvmf._kernels import negentropy_newton as natural
 from skvmf._kernels import vonmises_fisher as exact
 from skvmf._kernels.vonmises_fisher_tables import expansions
+from skvmf.distributions._vonmises_fisher_cells import inverse_cells
 
 
 @numba.njit
@@ -59,8 +60,8 @@ def newton(r, dim, order, q=NONE_GIVEN):
 def truth(r, dim, order, q=NONE_GIVEN):
     """The exact kernel, which has its own tests."""
     table, out = expansions(dim), np.empty(len(r))
-    constant = table.inverse_constant
-    exact.negentropy(r, q, dim, table.excess, table.inverse_tail, constant, order, out)
+    cells = inverse_cells(dim)
+    exact.negentropy(r, q, dim, table.excess, table.inverse_tail, cells, order, out)
     return out
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from skvmf._kernels import vonmises_fisher as kernels
 from skvmf._kernels import vonmises_fisher_tables as tables
+from skvmf.distributions._vonmises_fisher_cells import inverse_cells
 
 TABLE = dict(np.load(Path(__file__).parents[1] / "reference" / "vmf_table.npz"))
 NONE_GIVEN = np.empty(0)
@@ -28,8 +29,8 @@ def mean_resultant_length(kappa, dim, complement=False):
 
 def negentropy(r, dim, order, q=NONE_GIVEN):
     table, out = tables.expansions(dim), np.empty(len(r))
-    constant = table.inverse_constant
-    kernels.negentropy(r, q, dim, table.excess, table.inverse_tail, constant, order, out)
+    cells = inverse_cells(dim)
+    kernels.negentropy(r, q, dim, table.excess, table.inverse_tail, cells, order, out)
     return out
 
 
@@ -131,6 +132,15 @@ class TestSeams:
         assert seam(negentropy(r, dim, order)) < 1e-14
 
     @pytest.mark.parametrize("order", [0, 1, 2])
+    @pytest.mark.parametrize("dim", [2, 3, 7, 20, 50, 64])
+    @pytest.mark.parametrize("y", [1.25, 1.75, 2.0, 3.5, 12.0, 40.0])
+    def test_cells(self, dim, order, y):
+        """Where one polynomial gives way to the next, y = (1 + r^2)/(1 - r^2)."""
+        q = 2 / (y + 1) / (1 + np.sqrt((y - 1) / (y + 1)))
+        q = q * (1 + np.array([4e-16, -4e-16]))
+        assert seam(negentropy(1 - q, dim, order, q)) < 1e-14
+
+    @pytest.mark.parametrize("order", [0, 1, 2])
     @pytest.mark.parametrize("dim", [2, 20, 65, 1000, 10**7])
     def test_logarithms(self, dim, order):
         assert seam(negentropy(beside(np.sqrt(0.5)), dim, order)) < 1e-14
@@ -163,6 +173,20 @@ class TestZero:
         assert mean_resultant_length(tiny, dim) == pytest.approx(tiny / dim, rel=1e-15)
         assert negentropy(tiny, dim, 1) == pytest.approx(tiny * dim, rel=1e-15)
         assert log_partition(tiny, dim, deficit=True) == pytest.approx(tiny, rel=1e-15)
+
+    @pytest.mark.parametrize("dim", [2, 3, 20, 64, 65])
+    def test_square(self, dim):
+        """psi is d r^2/2, also where 1 - r^2 rounds to one or to what is just below."""
+        r = np.geomspace(1e-140, 1e-9, 2001)
+        for q in (NONE_GIVEN, 1 - r):
+            assert negentropy(r, dim, 0, q) == pytest.approx(dim / 2 * r * r, rel=1e-14)
+
+    @pytest.mark.parametrize("dim", [2, 3, 20, 64, 65])
+    def test_complement_that_is_too_large_by_rounding(self, dim):
+        """1 - r^2 may then come out above one."""
+        r, q = np.array([1e-15, 1e-13]), np.ones(2)
+        assert negentropy(r, dim, 1, q) == pytest.approx(dim * r, rel=1e-12)
+        assert negentropy(r, dim, 2, q) == pytest.approx(dim, rel=1e-12)
 
 
 def fractions(rows):
@@ -248,7 +272,7 @@ class TestPolynomials:
 
     def test_large_dimensions_need_no_constants(self):
         for dim in (65, 10**4):
-            assert tables.expansions(dim).constant == tables.expansions(dim).inverse_constant == 0
+            assert tables.expansions(dim).constant == 0
 
     def test_large_dimensions_need_few_terms(self):
         assert [len(tables.expansions(d).gap) for d in (100, 10**4, 10**7)] == [30, 12, 6]
