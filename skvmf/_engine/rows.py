@@ -2,7 +2,8 @@
 
 Blocks depend on the shape of the data alone, so that sums do not depend on the number of
 threads. Rows are read block by block, and there they are scaled to unit length or widened: the
-data is not copied. One pass over them, the first, finds all that has to be known before.
+data is not copied. One pass over them, the first, finds all that has to be known before; where
+each block is read once, as predictions do, a block is measured just before.
 """
 
 from abc import abstractmethod
@@ -66,6 +67,9 @@ class Rows(RowSource):
         What was found in the rows before; None lets them be read, and refuses nan and infinity.
     spare : Spare or None
         Arrays to be filled again that other rows have left.
+    ahead : bool
+        Whether all blocks are measured at once; else each as it is first read, while the
+        processor has it at hand.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class Rows(RowSource):
         start: int = 0,
         measures: Measures | None = None,
         spare: Spare | None = None,
+        ahead: bool = True,
     ) -> None:
         self._spare = Spare() if spare is None else spare
         self.n_rows, self.n_features = X.shape
@@ -86,18 +91,34 @@ class Rows(RowSource):
         starts = range(0, self.n_rows, size)
         self._spans = [slice(start, min(start + size, self.n_rows)) for start in starts]
         self._first_block = start // size
-        self.measures = self._measured(unit) if measures is None else measures
+        self._unmeasured = set(range(len(self._spans))) if measures is None else set()
+        if measures is None:
+            scales = np.ones(self.n_rows) if unit else None
+            measures = Measures(scales, np.zeros(len(self._spans)), set())
+        self._measures = measures
+        if ahead:
+            self._measure_all()
 
-    def _measured(self, unit: bool) -> Measures:
-        scales = np.ones(self.n_rows) if unit else None
-        measures = Measures(scales, np.zeros(len(self._spans)), set())
+    @property
+    def measures(self) -> Measures:
+        """What the first pass finds; blocks that have not been read are read now."""
+        self._measure_all()
+        return self._measures
 
+    def _measure_all(self) -> None:
         def measure(i: int) -> int:
-            self._measure(i, measures)
+            self._measures_of(i)
             return 0
 
-        block_sum(measure, range(len(self._spans)))
-        return measures
+        if self._unmeasured:
+            block_sum(measure, sorted(self._unmeasured))
+
+    def _measures_of(self, i: int) -> Measures:
+        """Return measures that are known for block i."""
+        if i in self._unmeasured:
+            self._measure(i, self._measures)
+            self._unmeasured.discard(i)
+        return self._measures
 
     @property
     def largest(self) -> float:
@@ -123,6 +144,7 @@ class Rows(RowSource):
 
     def sum_weights(self, function: Callable[[int, Array], Part]) -> BlockSum[Part]:
         """Return the sum of ``function(start, weights)``, to be joined with others."""
+        self._measure_all()
 
         def of_block(i: int) -> Part:
             weights, _ = self._weights_and_scales(i)
@@ -175,7 +197,7 @@ class Rows(RowSource):
         """Build block i."""
 
     def _weights_and_scales(self, i: int) -> tuple[Array, Array | None]:
-        span, scales = self._spans[i], self.measures.scales
+        span, scales = self._spans[i], self._measures_of(i).scales
         n = span.stop - span.start
         weights = np.ones(n) if self._weights is None else self._weights[span]
         if scales is None:
@@ -226,7 +248,7 @@ class DenseRows(Rows):
     def _chunk(self, i: int) -> DenseChunk:
         X = self._read(self._spans[i])
         weights, scales = self._weights_and_scales(i)
-        if i in self.measures.unsafe:
+        if i in self._measures_of(i).unsafe:
             X = np.array(X)
             if scales is None:
                 X *= np.minimum(1, FAR / np.maximum(np.abs(X).max(axis=1, keepdims=True), FAR))
@@ -249,11 +271,11 @@ class SparseRows(Rows):
         start: int = 0,
         measures: Measures | None = None,
         spare: Spare | None = None,
+        ahead: bool = True,
         columns: bool = False,
     ) -> None:
-        super().__init__(
-            X, weights, unit=unit, size=size, start=start, measures=measures, spare=spare
-        )
+        shared: dict[str, Any] = {"measures": measures, "spare": spare, "ahead": ahead}
+        super().__init__(X, weights, unit=unit, size=size, start=start, **shared)
         if columns and measures is None:
             self.measures.columns = [self._by_columns(i) for i in range(len(self._spans))]
 
@@ -304,7 +326,7 @@ class SparseRows(Rows):
     def _safe(self, i: int) -> tuple[Array, Array, Array, bool]:
         """Return a block's arrays, and whether rows were scaled as they are extreme."""
         indptr, indices, data = self._read(self._spans[i])
-        extreme = i in self.measures.unsafe
+        extreme = i in self._measures_of(i).unsafe
         if extreme:
             used = slice(indptr[0], indptr[-1])
             indptr, indices, data = indptr - indptr[0], indices[used], data[used].copy()
@@ -317,7 +339,7 @@ class SparseRows(Rows):
         if extreme:
             assert scales is not None
             scales = (scales != 0).astype(np.float64)
-        columns = self.measures.columns
+        columns = self._measures.columns
         return SparseChunk(
             indptr,
             indices,
@@ -351,7 +373,13 @@ def block_rows(n_rows: int, n_features: int, *, is_sparse: bool, width: int = 1)
 
 
 def make_rows(
-    X: Any, weights: Array | None, *, unit: bool, width: int = 1, columns: bool = False
+    X: Any,
+    weights: Array | None,
+    *,
+    unit: bool,
+    width: int = 1,
+    columns: bool = False,
+    ahead: bool = True,
 ) -> Rows:
     """Wrap dense or CSR data; `columns` keeps a copy by columns of what is sparse."""
     is_sparse = sparse.issparse(X)
@@ -360,8 +388,8 @@ def make_rows(
         weights = of_ordinary_size(weights, float(weights.max()))
     if is_sparse:
         X = canonical(X)
-        return SparseRows(X, weights, unit=unit, size=size, columns=columns)
-    return DenseRows(X, weights, unit=unit, size=size)
+        return SparseRows(X, weights, unit=unit, size=size, columns=columns, ahead=ahead)
+    return DenseRows(X, weights, unit=unit, size=size, ahead=ahead)
 
 
 def canonical(X: Any) -> sparse.csr_array:

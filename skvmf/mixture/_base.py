@@ -506,12 +506,13 @@ class BaseMixture(
 
     def _make_rows(self, X: Any, weights: Array | None, *, moments: bool = False) -> RowSource:
         columns = moments and self._posterior().temperature > 0
-        width = int(self.n_components)
+        width = int(self.n_components)  # without moments each block is read once
         if is_lazy(X):
             from ._dask import make_lazy_rows
 
             return make_lazy_rows(X, weights, unit=self._unit_rows, width=width, columns=columns)
-        return make_rows(X, weights, unit=self._unit_rows, width=width, columns=columns)
+        where: dict[str, Any] = {"columns": columns, "ahead": moments}
+        return make_rows(X, weights, unit=self._unit_rows, width=width, **where)
 
     def _labelled(self, fitted: FittedMixture, X: Any, rows: RowSource) -> tuple[Any, Any]:
         """Return the labels of the fit's rows and the shares of their components."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from skvmf._engine.rows import DenseRows, make_rows
 from skvmf._engine.sums import BlockSum
@@ -61,6 +62,45 @@ def test_blocks_depend_on_the_shape_alone_and_cover_it():
         spans = rows._spans
         assert spans[0].start == 0 and spans[-1].stop == n
         assert all(a.stop == b.start for a, b in zip(spans[:-1], spans[1:], strict=True))
+
+
+class TestMeasuredAsRead:
+    """Where each block is read once, it is measured then, and not in a pass of its own."""
+
+    @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+    @pytest.mark.parametrize("unit", [False, True])
+    def test_blocks_are_those_measured_ahead(self, form, unit):
+        X = data(20_000, 5)
+        X[3], X[9_000], X[19_000] = 0, 1e-200 * X[9_000], 1e200 * X[19_000]
+        ahead, later = (make_rows(form(X), None, unit=unit, ahead=a) for a in (True, False))
+        for one, other in zip(seen(ahead), seen(later), strict=True):
+            assert_array_equal(one, other)
+        assert later.largest == ahead.largest and later.total_weight == ahead.total_weight
+
+    def test_each_block_is_measured_just_before_it_is_used(self, monkeypatch):
+        rows = make_rows(data(70_000, 2), None, unit=True, ahead=False)
+        done, measure = [], rows._measure
+        monkeypatch.setattr(rows, "_measure", lambda i, m: (done.append(i), measure(i, m)))
+        with threadpool_limits(1):
+            rows.for_each(lambda chunk, span: done.append(span))
+            rows.for_each(lambda chunk, span: done.append(span))
+        once = [step for pair in enumerate(rows._spans) for step in pair]
+        assert len(rows._spans) > 1 and done == once + rows._spans
+
+    def test_what_is_asked_of_all_rows_measures_the_rest(self):
+        X = data(20_000, 2)
+        rows = make_rows(X, None, unit=True, ahead=False)
+        assert rows.total_weight == X.any(axis=1).sum()
+        rows = make_rows(X, None, unit=True, ahead=False)
+        assert_array_equal(rows.sampling_weights(), X.any(axis=1))
+
+    @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+    def test_nan_is_refused_when_it_is_read(self, form):
+        X = data(20_000, 2)
+        X[12_345] = np.nan
+        rows = make_rows(form(X), None, unit=True, ahead=False)
+        with pytest.raises(ValueError, match="12345"):
+            rows.for_each(lambda chunk, span: None)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
