@@ -254,6 +254,10 @@ class Posterior(ABC):
         `scores` is used up.
         """
 
+    def values(self, scores: Scores, weights: Array) -> Array:
+        """Return each row's value alone, (n,), as `assign` does; `scores` may be used up."""
+        return self.assign(scores, weights, np.ones(len(scores.products)))[2]
+
     @abstractmethod
     def label(
         self, scores: Scores, weights: Array, row_weights: Array

@@ -141,11 +141,12 @@ class FittedMixture:
         log_densities = np.empty(rows.n_rows, dtype=rows.dtype)
         least = max(LEAST, float(np.finfo(rows.dtype).min))
 
-        def write(shares: Shares, values: Array, chunk: Chunk, span: slice) -> None:
+        def write(chunk: Chunk, span: slice) -> None:
+            values = _DENSITY.values(self.scores(chunk), self.params.weights)
             values = np.where(chunk.has_direction, values, self.family.blank_log_density)
             log_densities[span] = np.maximum(values, least)
 
-        self.share(rows, _DENSITY, write)
+        rows.for_each(write)
         return log_densities
 
     def log_likelihood(self, rows: RowSource) -> tuple[float, float]:

@@ -71,8 +71,7 @@ class MixtureModel:
 
     def evaluate(self, params: Params, chunk: Chunk) -> Array:
         """Return the sum of the rows' values and of their weights."""
-        scores = self.scores(params, chunk)
-        _, _, values = self.posterior.assign(scores, params.weights, chunk.weights)
+        values = self.posterior.values(self.scores(params, chunk), params.weights)
         total = _weighted_sum(chunk.weights, np.maximum(values, LEAST))
         return np.array([total, chunk.weights.sum()])
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._kernels.entmax import entmax_rows
-from .._kernels.simplex import argmax_rows, softmax_rows
+from .._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows
 from .chunks import Array
 from .contracts import Posterior
 from .shares import DenseShares, HardShares, Scores, Shares
@@ -56,6 +56,17 @@ class FenchelYoungPosterior(Posterior):
         values += shift
         values *= self.temperature
         return DenseShares(scores.products), counts, values
+
+    def values(self, scores: Scores, weights: Array) -> Array:
+        """Return each row's value alone, (n,); of softmax shares without the shares."""
+        if self.tsallis or self.temperature == 0:
+            return super().values(scores, weights)
+        values = np.empty(len(scores.products))
+        slopes, offsets, shift = self._arguments(scores, weights)
+        log_sum_rows(scores.products, slopes, offsets, values)
+        values += shift
+        values *= self.temperature
+        return values
 
     def label(
         self, scores: Scores, weights: Array, row_weights: Array

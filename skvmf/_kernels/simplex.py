@@ -171,6 +171,19 @@ def _scale_rows(e, factors, scores):
 
 
 @row_kernel
+def _work(scores):
+    """Return work space for a block of rows: z, e, lanes and tops, padding as it has to be."""
+    width = 16 if _is_single(scores.dtype.type(1.0)) else 8
+    P = (scores.shape[1] + width - 1) // width * width
+    z, e = np.empty((BLOCK, P), scores.dtype), np.empty((BLOCK, P), scores.dtype)
+    lanes, tops = np.empty((BLOCK, P + width), scores.dtype), np.empty(BLOCK, scores.dtype)
+    for k in range(P):
+        for i in range(BLOCK):
+            z[i, k], e[i, k], lanes[i, k] = -np.inf, 0, 0
+    return z, e, lanes, tops
+
+
+@row_kernel
 def softmax_rows(scores, slopes, offsets, weights, scales, counts, values):
     """Turn scores into weighted and scaled softmax responsibilities, in place.
 
@@ -188,19 +201,11 @@ def softmax_rows(scores, slopes, offsets, weights, scales, counts, values):
     values : (n,) float64
     """
     N, K = scores.shape
-    width = 16 if _is_single(scores.dtype.type(1.0)) else 8
-    P = (K + width - 1) // width * width
-    z = np.empty((BLOCK, P), scores.dtype)
-    e = np.empty((BLOCK, P), scores.dtype)
-    lanes = np.empty((BLOCK, P + width), scores.dtype)
-    tops = np.empty(BLOCK, scores.dtype)
+    z, e, lanes, tops = _work(scores)
+    P = e.shape[1]
     shares = np.empty(BLOCK, scores.dtype)
     factors = np.empty(BLOCK, scores.dtype)
-    totals = np.empty(P)
-    for k in range(P):
-        totals[k] = 0
-        for i in range(BLOCK):
-            z[i, k], e[i, k], lanes[i, k] = -np.inf, 0, 0
+    totals = np.zeros(P)
     for start in range(0, N, BLOCK):
         rows = scores[start : start + BLOCK]
         size = rows.shape[0]
@@ -218,6 +223,23 @@ def softmax_rows(scores, slopes, offsets, weights, scales, counts, values):
         _scale_rows(e, factors, rows)
     for k in range(K):
         counts[k] += totals[k]
+
+
+@row_kernel
+def log_sum_rows(scores, slopes, offsets, values):
+    """Set values[n] to log(sum(exp(z))), z = slopes[n] * scores[n] + offsets, and nothing else.
+
+    The bits are those of `softmax_rows`, whose arguments these are.
+    """
+    z, e, lanes, tops = _work(scores)
+    for start in range(0, scores.shape[0], BLOCK):
+        rows = scores[start : start + BLOCK]
+        size = rows.shape[0]
+        _shift_rows(rows, slopes[start : start + size], offsets, z, tops)
+        _exp_rows(z, tops[:size], e, lanes)
+        for i in range(size):
+            total = _lane_sum(lanes[i, e.shape[1] :])
+            values[start + i] = tops[i] + math.log(total) if total > 0 else -np.inf
 
 
 @row_kernel

@@ -96,6 +96,19 @@ def test_a_pruned_component_gets_nothing(alpha, temperature):
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("temperature", [0, 0.3, 1.0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_values_alone_are_those_of_shares(alpha, temperature, dtype):
+    log_p, pi, rng = problem()
+    log_p[3] = -np.inf
+    slopes, bias = rng.uniform(0.5, 2, len(log_p)), 1e3 * rng.standard_normal(4)
+    posterior = FenchelYoungPosterior(alpha, temperature)
+    one, other = (Scores(log_p.astype(dtype), bias, slopes) for _ in range(2))
+    values = posterior.assign(one, pi, rng.uniform(0, 2, len(log_p)))[2]
+    assert_array_equal(posterior.values(other, pi), values)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5, 2.0])
 def test_labels_have_the_largest_share(alpha):
     log_p, pi, _ = problem(500)
     posterior = FenchelYoungPosterior(alpha, 1.0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skvmf._kernels.simplex import argmax_rows, softmax_rows
+from skvmf._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows
 
 from .. import oracles
 
@@ -144,6 +144,20 @@ def test_dead_components_and_impossible_rows(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("K", WIDTHS)
+@pytest.mark.parametrize("n", [1, 5, 16, 37])
+@pytest.mark.filterwarnings("ignore:overflow")  # without the compiler
+def test_values_alone_are_those_of_softmax(n, K, dtype):
+    given = problem(n, K, dtype)
+    given["scores"][n // 2] = -np.inf
+    given["slopes"][-1] = np.finfo(dtype).max
+    alone = {name: given[name] for name in ("scores", "slopes", "offsets", "values")}
+    result = run(log_sum_rows, alone)
+    np.testing.assert_array_equal(result["values"], run(softmax_rows, given)["values"])
+    np.testing.assert_array_equal(result["scores"], given["scores"])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_shares_below_the_floor_are_zero(dtype):
     floor = FLOORS[dtype]
     depths = np.array([0, floor - 0.5, floor, floor + 0.5, 88, 104, 800], dtype=dtype)
@@ -203,5 +217,5 @@ def test_labels_are_columns_even_of_nan(dtype):
 
 
 def test_two_specialisations_at_most():
-    for kernel in (softmax_rows, argmax_rows):
+    for kernel in (softmax_rows, log_sum_rows, argmax_rows):
         assert len(getattr(kernel, "signatures", [])) <= 2
