@@ -11,8 +11,11 @@ from contextlib import suppress
 from typing import Any
 
 import numba
+from llvmlite import ir
 from numba.core.caching import FunctionCache
-from numba.extending import overload
+from numba.extending import intrinsic, overload
+
+LINE = 64  # bytes that processors read at once
 
 _CACHE = os.environ.get("SKVMF_CACHE", "1") != "0"
 
@@ -76,6 +79,39 @@ def by_precision(single: Callable[..., Any], double: Callable[..., Any]) -> Call
             return part.py_func
 
     return choice
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _ask_for(_: Any, array: Any, index: Any) -> Any:
+    """Ask for the line of memory that an entry is in, numbered as if the array were flat."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        ask = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        where = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        # To read it (0), soon and more than once (3), as data (1).
+        builder.call(ask, [where, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return numba.void(array, numba.intp), generate
+
+
+def prefetch(rows: Any, n: Any) -> None:
+    """Ask for row n of a contiguous matrix, which will be read soon. No result depends on it.
+
+    Processors guess what comes next only where nothing else is done in between.
+    """
+
+
+@overload(prefetch)  # type: ignore[untyped-decorator]
+def _prefetch(rows: Any, n: Any) -> Any:
+    def lines(rows: Any, n: Any) -> None:  # Numba compares signatures
+        for k in range(0, rows.shape[1], LINE // rows.itemsize):
+            _ask_for(rows, n * rows.shape[1] + k)
+
+    return lines
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from ._jit import row_kernel
+from ._jit import prefetch, row_kernel
 
 BLOCK = 16  # rows
 FEW = 12  # candidates that are compared pair by pair
@@ -285,8 +285,10 @@ def _entmax_above_two(z, size, c, top, p):
 
 
 @row_kernel
-def _share_out(rows, alpha, p, T, work):
+def _share_out(rows, alpha, p, T, work, later):
     """Set the rows of p, one block at most, to entmax of those given, and find their T.
+
+    The rows of `later` are fetched meanwhile, from wherever they are, for the next call.
 
     Row n has its shares in its first sizes[n] columns. Without an entmax, for it holds nan or
     +inf, or nothing above -inf, it has none, and T is -1.
@@ -298,6 +300,8 @@ def _share_out(rows, alpha, p, T, work):
             p[n, k] = 0
     _mark(rows, rows.dtype.type(1 / (alpha - 1)), tops, marks)
     for n in range(rows.shape[0]):
+        if n < later.shape[0]:
+            prefetch(later, n)
         size = _pick(marks, rows, tops, n, columns, y)
         sizes[n] = size
         if size == 0:
@@ -335,7 +339,8 @@ def entmax(scores, alpha, p, T):
     work = _work(scores.shape[1])
     for start in range(0, scores.shape[0], BLOCK):
         stop = start + BLOCK
-        _share_out(scores[start:stop], alpha, p[start:stop], T[start:stop], work)
+        later = scores[stop : stop + BLOCK]
+        _share_out(scores[start:stop], alpha, p[start:stop], T[start:stop], work, later)
 
 
 @row_kernel
@@ -367,7 +372,7 @@ def entmax_rows(scores, slopes, offsets, weights, scales, counts, values, alpha)
             for k in range(rows.shape[1]):
                 value = slope * rows[i, k] + offsets[k]
                 z[i, k] = limit if value > limit else value  # slopes may overflow
-        _share_out(z[: rows.shape[0]], alpha, rows, T, work)
+        _share_out(z[: rows.shape[0]], alpha, rows, T, work, rows[:0])  # they are at hand
         for i in range(rows.shape[0]):
             weight, scale, mean = weights[start + i], scales[start + i], 0.0
             for j in range(sizes[i]):
