@@ -2,14 +2,20 @@
 
 import numpy as np
 
-from ._jit import row_kernel
+from ._jit import prefetch, row_kernel
+
+AHEAD = 4  # rows to fetch before they are used
+LONG = 1024  # bytes of a row, from which fetching it ahead pays
 
 
 @row_kernel
 def add_labelled_rows(X, labels, factors, out):
     """out[labels[n]] += factors[n] * X[n]; X is (n, d), out (K, d) float64."""
     d = X.shape[1]
+    last = X.shape[0] - AHEAD if d * X.itemsize >= LONG else 0
     for n in range(X.shape[0]):
+        if n < last:
+            prefetch(X, n + AHEAD)
         row, total, factor = X[n], out[labels[n]], factors[n]
         for j in range(d):
             total[j] += factor * np.float64(row[j])
@@ -40,7 +46,10 @@ def pack_rows(resp, ends, columns, packed):
 def add_packed_rows(X, ends, columns, packed, out):
     """out[k] += value * X[n] for every packed non-zero; X is (n, d), out (K, d) float64."""
     start = np.int64(0)
+    last = X.shape[0] - AHEAD if X.shape[1] * X.itemsize >= LONG else 0
     for n in range(X.shape[0]):
+        if n < last:
+            prefetch(X, n + AHEAD)
         row = X[n]
         for m in range(start, ends[n]):
             total, factor = out[columns[m]], np.float64(packed[m])
