@@ -6,7 +6,7 @@ from time import process_time
 import numpy as np
 
 from skvmf._kernels.entmax import entmax_rows
-from skvmf._kernels.rows import add_labelled_rows, add_packed_rows, pack_rows
+from skvmf._kernels.rows import add_labelled_rows, add_shared_rows, pack_rows
 from skvmf._kernels.simplex import argmax_rows, softmax_rows
 from skvmf.distributions import modified_dirichlet
 from skvmf.distributions.simplex import entmax
@@ -53,7 +53,7 @@ class EntmaxTile:
 
 
 class MomentSums:
-    """Moments from labels and from packed shares."""
+    """Moments from labels and from sparse shares."""
 
     params = ([64, 384],)
     param_names = ["d"]
@@ -64,10 +64,12 @@ class MomentSums:
         self.X = rng.standard_normal((n, d)).astype(np.float32)
         self.labels, self.ones = rng.integers(0, K, n).astype(np.int32), np.ones(n)
         self.resp = entmax((3 * rng.standard_normal((n, K))).astype(np.float32), 2.0)
-        self.packed = np.empty(n, np.int32), np.empty((n, K), np.int32), np.empty_like(self.resp)
+        room = np.count_nonzero(self.resp) + 1
+        columns, values = np.empty(room, np.int32), np.empty(room, np.float32)
+        self.packed = np.empty(n, np.int64), columns, values
         self.out = np.zeros((K, d))
         self.time_pack(d)
-        self.time_add_packed(d)
+        self.time_add_shared(d)
         self.time_add_labelled(d)
 
     def time_add_labelled(self, d):
@@ -76,8 +78,8 @@ class MomentSums:
     def time_pack(self, d):
         pack_rows(self.resp, *self.packed)
 
-    def time_add_packed(self, d):
-        add_packed_rows(self.X, *self.packed, self.out)
+    def time_add_shared(self, d):
+        add_shared_rows(self.X, self.resp, self.out)
 
 
 class Entmax:

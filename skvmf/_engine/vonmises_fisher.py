@@ -438,8 +438,7 @@ def _dense_sums(chunk: DenseChunk, shares: Shares, K: int) -> Array:
     if isinstance(shares, HardShares):
         row_kernels.add_labelled_rows(chunk.X, shares.labels, shares.factors, sums)
     else:
-        packed = shares.packed()
-        row_kernels.add_packed_rows(chunk.X, packed.ends, packed.columns, packed.values, sums)
+        row_kernels.add_shared_rows(chunk.X, shares.resp, sums)
     return sums.T
 
 

@@ -6,6 +6,7 @@ from ._jit import prefetch, row_kernel
 
 AHEAD = 4  # rows to fetch before they are used
 LONG = 1024  # bytes of a row, from which fetching it ahead pays
+NO_BITS, ONE_BIT = np.uint64(0), np.uint64(1)
 
 
 @row_kernel
@@ -43,16 +44,28 @@ def pack_rows(resp, ends, columns, packed):
 
 
 @row_kernel
-def add_packed_rows(X, ends, columns, packed, out):
-    """out[k] += value * X[n] for every packed non-zero; X is (n, d), out (K, d) float64."""
-    start = np.int64(0)
+def _marked(part):
+    """Return a word with bit k set where entry k, of 64 at most, is not zero."""
+    bits = NO_BITS
+    for k in range(part.shape[0]):
+        bits |= NO_BITS if part[k] == 0 else ONE_BIT << np.uint64(k)
+    return bits
+
+
+@row_kernel
+def add_shared_rows(X, resp, out):
+    """out[k] += resp[n, k] * X[n] wherever resp is not zero; X is (n, d), out (K, d) float64."""
     last = X.shape[0] - AHEAD if X.shape[1] * X.itemsize >= LONG else 0
     for n in range(X.shape[0]):
         if n < last:
             prefetch(X, n + AHEAD)
         row = X[n]
-        for m in range(start, ends[n]):
-            total, factor = out[columns[m]], np.float64(packed[m])
-            for i in range(row.shape[0]):
-                total[i] += factor * np.float64(row[i])
-        start = ends[n]
+        for start in range(0, resp.shape[1], 64):
+            bits = _marked(resp[n, start : start + 64])
+            while bits:  # each step clears one
+                bit = bits & (~bits + ONE_BIT)  # the lowest; its logarithm is a float's exponent
+                k = start + (np.float64(bit).view(np.int64) >> 52) - 1023
+                total, factor = out[k], np.float64(resp[n, k])
+                for i in range(row.shape[0]):
+                    total[i] += factor * np.float64(row[i])
+                bits ^= bit

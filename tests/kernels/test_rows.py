@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skvmf._kernels.rows import add_labelled_rows, add_packed_rows, pack_rows
+from skvmf._kernels.rows import add_labelled_rows, add_shared_rows, pack_rows
 
 from .. import oracles
 
@@ -37,11 +37,19 @@ def test_packed_rows(K, density, dtype):
     np.testing.assert_array_equal(ends, np.searchsorted(rows, np.arange(30), side="right"))
     np.testing.assert_array_equal(columns[:-1], where)
     np.testing.assert_array_equal(packed[:-1], resp[rows, where])
-    X = rng.standard_normal((30, 9)).astype(dtype)
-    out = rng.standard_normal((K, 9))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("K", [1, 6, 20, 63, 64, 65, 200])
+@pytest.mark.parametrize("density", [0.0, 0.2, 1.0])
+@pytest.mark.parametrize("d", [9, 300])
+def test_shared_rows(d, K, density, dtype):
+    rng = np.random.default_rng(1)
+    resp = (rng.uniform(0.1, 1, (30, K)) * (rng.uniform(size=(30, K)) < density)).astype(dtype)
+    X, out = rng.standard_normal((30, d)).astype(dtype), rng.standard_normal((K, d))
     expected = out.copy()
-    add_packed_rows(X, ends, columns[:-1], packed[:-1], out)
-    oracles.add_packed_rows(X, resp, expected)
+    add_shared_rows(X, resp, out)
+    oracles.add_shared_rows(X, resp, expected)
     np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-13)
 
 
