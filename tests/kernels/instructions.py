@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import types
+from functools import partial
 from pathlib import Path
 
 import numba
@@ -106,6 +107,7 @@ def row_calls():
         labels, name = np.empty(n, np.int32), np.dtype(dtype).name
         made[f"softmax_rows {name}"] = in_place(simplex.softmax_rows)
         made[f"argmax_rows {name}"] = in_place(simplex.argmax_rows, labels)
+        made[f"log_sum_rows {name}"] = partial(simplex.log_sum_rows, source, *rest[:2], np.empty(n))
         for alpha in (1.5, 2.0):
             made[f"entmax_rows {alpha} {name}"] = in_place(entmax.entmax_rows, alpha)
         X, sums = rng.standard_normal((n, 64)).astype(dtype), np.zeros((K, 64))
@@ -114,6 +116,8 @@ def row_calls():
             rows.add_labelled_rows(X, labels % 20, np.ones(n), sums)
 
         made[f"add_labelled_rows {name}"] = labelled
+        sparse = source * (source > 5)  # a share in twenty
+        made[f"add_shared_rows {name}"] = partial(rows.add_shared_rows, X, sparse, sums)
     return made
 
 
