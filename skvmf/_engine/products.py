@@ -1,8 +1,10 @@
 """Products of tall matrices, in tiles that BLAS multiplies where they are."""
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from .._kernels.rows import add_labelled_rows
 from .chunks import Array
@@ -11,6 +13,7 @@ from .shares import DenseShares, Shares
 SMALL = 10**6  # multiplications up to which OpenBLAS does not copy the factors first
 TILE = 512  # rows whose features stay in the processor's second cache
 FEW_ROWS = 128  # in a tile, from which calls cost less than copies
+COPYING = {"Haswell", "Zen"}  # for which OpenBLAS copies the factors of every product
 
 
 def tile_rows(size: int, most: int) -> int:
@@ -19,13 +22,20 @@ def tile_rows(size: int, most: int) -> int:
     return rows if FEW_ROWS <= rows < most else most
 
 
+@cache
+def always_copies() -> bool:
+    """Return whether BLAS treats small products as it does large ones."""
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+    return not COPYING.isdisjoint(getattr(library, "architecture", "") for library in libraries)
+
+
 def tall_dot(X: Array, matrix: Array, product: Array) -> None:
     """Fill `product` with X (n, d) times a matrix (d, K); up to twice as fast as in one piece.
 
-    How the rows are cut depends on the shapes alone.
+    How the rows are cut depends on the shapes, and on BLAS, alone.
     """
     n = max(len(X), 1)  # no rows are one tile
-    n_tiles = -(-n // tile_rows(matrix.size, n))
+    n_tiles = 1 if always_copies() else -(-n // tile_rows(matrix.size, n))
     size = -(-n // n_tiles)
     for start in range(0, n, size):
         np.dot(X[start : start + size], matrix, out=product[start : start + size])
