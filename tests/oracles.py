@@ -56,7 +56,7 @@ def entmax(z, alpha):
     return p, z.max() + p[on] @ y[on] - negentropy
 
 
-def add_shared_rows(X, resp, out):
+def add_shares(X, resp, out):
     """out += resp.T @ X."""
     out += resp.astype(float).T @ X.astype(float)
 

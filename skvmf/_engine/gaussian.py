@@ -4,13 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._kernels.gaussian import gap_norms
 from .chunks import Array, DenseChunk
 from .contracts import Family
 from .covariances import COVARIANCE_TYPES, CovarianceType
-from .gaussian_products import NEAR, GaussianComponents
+from .gaussian_products import NEAR, GaussianComponents, squared_distances
 from .gradients import GradientsType
-from .products import feature_product
 from .shares import Scores, Shares
 from .statistics import Statistics
 from .unions import EllipticalUnions
@@ -82,12 +80,7 @@ class Gaussian(Family):
 
     def distances(self, chunk: DenseChunk, centres: Array) -> Array:
         """Return squared distances in units of the data's variance, (n, m)."""
-        gaps = centres - centres[0]
-        matrix = np.vstack([-2 * gaps.T, np.ones(len(gaps)), np.einsum("md,md->m", gaps, gaps)])
-        distances = feature_product(gap_norms, chunk.X, centres[0], matrix)
-        np.maximum(distances, 0, out=distances)
-        distances /= self.scale
-        return distances
+        return squared_distances(chunk.X, centres, np.full(len(centres), 1 / self.scale))
 
     def scores(self, chunk: DenseChunk, components: GaussianComponents) -> Scores:
         """Return the log-densities of the rows of a block."""

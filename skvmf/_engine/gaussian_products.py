@@ -1,34 +1,29 @@
 """Scores and moments of Gaussian components: where each is exact, and how it is fast.
 
-Where the means lie within `NEAR` standard deviations of each other, products with features
-about one common origin are exact enough (they lose the square of that ratio, four digits of
-sixteen) and several times faster; elsewhere differences from each mean are taken. The choice
-depends on the parameters alone, so it is the same for every number of threads.
+Scores are taken by differences from each mean, which are exact at any offset. Where the means lie
+within `NEAR` standard deviations of each other, moments are sums of features about one common
+origin: exact enough (they lose the square of that ratio, four digits of sixteen) and faster;
+elsewhere they are of differences from each mean. The choice depends on the parameters alone, so it
+is the same for every number of threads.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from .._kernels.gaussian import (
-    difference_moments,
-    difference_scores,
-    gap_norms,
-    gap_products,
-    gap_squares,
-    single_scores,
-    white_scores,
-)
+from .._kernels import lanes as lane_kernels
+from .._kernels.gaussian import difference_moments, gap_norms, gap_products, gap_squares
+from .._kernels.lanes import FEATURES, ROWS
 from .chunks import Array
-from .products import FEW_ROWS, TILE, feature_product, feature_sums, tiles
+from .products import TILE, aligned, feature_sums, tiles
 from .shares import DenseShares, Shares, dense_resp
 
 NEAR = 100.0
 SINGLE_SPREAD = 16.0  # standard deviations up to which float32 rows are scored in float32
 SINGLE_DIM = 128  # up to as many features: errors grow with their number
 SINGLE = (1e-30, 1e30)  # sizes of what keeps its digits in float32
-WHITE = 2**16  # numbers to whiten at once, which stay in the processor's second cache
 PACK = 1 / 8  # density of shares below which visiting the positive ones alone is cheaper
 
 
@@ -102,44 +97,13 @@ def weighted_gaps(X: Array, shares: Shares, origins: Array) -> Iterator[tuple[in
 
 
 def full_scores(X: Array, components: GaussianComponents) -> Array:
-    """Return minus half the squared Mahalanobis distances, (n, K).
-
-    About a common origin rows are whitened for many components by one product, and white
-    means subtracted then: that loses no more than the spread, two digits.
-    """
-    if components.common_origin:
-        return _white_scores(X, components)
+    """Return minus half the squared Mahalanobis distances, (n, K)."""
     K, d = components.means.shape
-    squares = np.empty((K, len(X)))
-    gaps, white = np.empty((TILE, d)), np.empty((TILE, d))
-    for tile in tiles(len(X)):
-        n = tile.stop - tile.start
-        for k in range(K):
-            np.subtract(X[tile], components.means[k], out=gaps[:n])
-            np.dot(gaps[:n], components.cholesky[k], out=white[:n])
-            np.einsum("nd,nd->n", white[:n], white[:n], out=squares[k, tile])
-    squares *= -0.5
-    scores: Array = np.ascontiguousarray(squares.T)
-    return scores
-
-
-def _white_scores(X: Array, components: GaussianComponents) -> Array:
-    """Return minus half the squared distances, by products for several components at once."""
-    K, d = components.means.shape
-    origin, scores = components.origins[0], np.empty((len(X), K))
-    size = max(1, WHITE // d**2)
-    for first in range(0, K, size):
-        cholesky = components.cholesky[first : first + size]
-        centres = components.means[first : first + size] - origin
-        matrix = np.ascontiguousarray(cholesky.transpose(1, 2, 0)).reshape(d, -1)
-        shifts = np.ascontiguousarray(np.einsum("ki,kij->jk", centres, cholesky))
-        n_rows = max(FEW_ROWS, WHITE // matrix.shape[1])
-        white = np.empty((n_rows, matrix.shape[1]))
-        for tile in tiles(len(X), n_rows):
-            n = tile.stop - tile.start
-            np.dot(X[tile] - origin, matrix, out=white[:n])
-            white_scores(white[:n].reshape(n, d, -1), shifts, first, scores[tile])
-    return scores
+    out, roots = np.empty((len(X), K)), _roots(components.cholesky)
+    arguments = roots, _in_fours(components.means), np.full(K, -0.5)
+    work = _lanes(2 * roots.shape[1] + 4), _lanes(K)
+    lane_kernels.full_scores(X, np.zeros(d), *arguments, *work, out)
+    return out
 
 
 def full_moments(X: Array, shares: Shares, components: GaussianComponents) -> tuple[Array, Array]:
@@ -149,13 +113,14 @@ def full_moments(X: Array, shares: Shares, components: GaussianComponents) -> tu
     the means are far apart, each component takes its own rows.
     """
     K, d = components.means.shape
-    first, second = np.zeros((K, d)), np.zeros((K, d, d))
     if components.common_origin and isinstance(shares, DenseShares) and shares.denser_than(PACK):
-        size = d + d * (d + 1) // 2
-        both = feature_sums(gap_products, X, components.origins[0], shares, (K, size))
-        upper = np.triu_indices(d)
-        second[:, upper[0], upper[1]] = second[:, upper[1], upper[0]] = both[:, d:]
-        return both[:, :d], second
+        rows, columns = np.triu_indices(d)
+        places = np.empty((d, d), dtype=np.intp)
+        places[rows, columns] = places[columns, rows] = d + np.arange(len(rows))
+        size = K, d + len(rows)
+        both = feature_sums(gap_products, X, components.origins[0], shares, size)
+        return both[:, :d], both.take(places, axis=1)
+    first, second = np.zeros((K, d)), np.zeros((K, d, d))
     for k, gaps, weighted in weighted_gaps(X, shares, components.origins):
         first[k] += weighted.sum(axis=0)
         second[k] += np.dot(weighted.T, gaps)
@@ -164,17 +129,13 @@ def full_moments(X: Array, shares: Shares, components: GaussianComponents) -> tu
 
 def tied_scores(X: Array, components: GaussianComponents) -> Array:
     """Return minus half the squared Mahalanobis distances, (n, K)."""
-    origin = components.means.mean(axis=0)
-    white = np.dot(X - origin, components.cholesky)
-    centres = np.dot(components.means - origin, components.cholesky)
-    if components.common_origin:
-        halves, constants = np.full(len(centres), -0.5), np.einsum("kd,kd->k", centres, centres)
-        matrix = np.vstack([centres.T, halves, -0.5 * constants])
-        return feature_product(gap_norms, white, np.zeros_like(origin), matrix)
-    scores = np.empty((len(X), len(centres)))
-    columns = np.ascontiguousarray(centres.T)
-    difference_scores(white, columns, np.ones_like(columns), scores)
-    return scores
+    K, origin = len(components.means), components.means.mean(axis=0)
+    out, root = np.empty((len(X), K)), _roots(components.cholesky)
+    white_means = np.dot(components.means - origin, components.cholesky)
+    arguments = root, _in_fours(white_means), np.full(K, -0.5)
+    work = _lanes(2 * len(root)), _lanes(K)
+    lane_kernels.tied_scores(X, origin, *arguments, *work, out)
+    return out
 
 
 def tied_moments(X: Array, shares: Shares, components: GaussianComponents) -> tuple[Array, Array]:
@@ -195,20 +156,23 @@ def tied_moments(X: Array, shares: Shares, components: GaussianComponents) -> tu
 
 def diagonal_scores(X: Array, components: GaussianComponents) -> Array:
     """Return minus half the squared Mahalanobis distances, (n, K)."""
+    means, scales = components.means, components.cholesky
     if X.dtype == np.float32 and components.single_precision:
-        single = _single_scores(X, components)
-        if single is not None:
-            return single
-    if components.common_origin:
-        precisions = components.cholesky**2
-        centres = components.means - components.origins[0]
-        constants = np.einsum("kd,kd,kd->k", centres, centres, precisions)
-        matrix = np.vstack([(precisions * centres).T, -0.5 * precisions.T, -0.5 * constants])
-        return feature_product(gap_squares, X, components.origins[0], matrix)
-    scores = np.empty((len(X), len(components.means)))
-    columns = np.ascontiguousarray(components.means.T)
-    difference_scores(X, columns, np.ascontiguousarray(components.cholesky.T), scores)
-    return scores
+        origin = components.origins[0].astype(np.float32)
+        scores, finite = _diagonal_scores(X, origin, means - origin, scales)
+        if finite:
+            return scores
+    return _diagonal_scores(X, np.zeros(means.shape[1]), means, scales)[0]
+
+
+def _diagonal_scores(X: Array, origin: Array, means: Array, scales: Array) -> tuple[Array, bool]:
+    """Return scores of the type of the origin, and whether all are finite."""
+    K, dtype = len(means), origin.dtype
+    out, factors = np.empty((len(X), K), dtype), np.full(K, -0.5, dtype)
+    means, scales = (_in_fours(array.astype(dtype, copy=False)) for array in (means, scales))
+    work = _lanes(FEATURES, dtype), _lanes(K, dtype)
+    finite = lane_kernels.diagonal_scores(X, origin, means, scales, factors, *work, out)
+    return out, bool(finite)
 
 
 def diagonal_moments(
@@ -226,16 +190,15 @@ def diagonal_moments(
 
 def spherical_scores(X: Array, components: GaussianComponents) -> Array:
     """Return minus half the squared Mahalanobis distances, (n, K)."""
-    if components.common_origin:
-        precisions = components.cholesky**2
-        centres = components.means - components.origins[0]
-        constants = np.einsum("kd,kd->k", centres, centres) * precisions
-        matrix = np.vstack([(precisions[:, None] * centres).T, -0.5 * precisions, -0.5 * constants])
-        return feature_product(gap_norms, X, components.origins[0], matrix)
-    scores = np.empty((len(X), len(components.means)))
-    columns = np.ascontiguousarray(components.means.T)
-    difference_scores(X, columns, np.tile(components.cholesky, (len(columns), 1)), scores)
-    return scores
+    return squared_distances(X, components.means, -0.5 * components.cholesky**2)
+
+
+def squared_distances(X: Array, points: Array, factors: Array) -> Array:
+    """Return squared distances (n, m) of rows from points (m, d), times a factor for each."""
+    m, d = points.shape
+    out, work = np.empty((len(X), m)), (_lanes(FEATURES), _lanes(m))
+    lane_kernels.spherical_scores(X, np.zeros(d), _in_fours(points), factors, *work, out)
+    return out
 
 
 def spherical_moments(
@@ -251,10 +214,27 @@ def spherical_moments(
     return first, second.sum(axis=1)
 
 
-def _single_scores(X: Array, components: GaussianComponents) -> Array | None:
-    """Return the scores of float32 rows under diagonal covariances in float32, if they fit."""
-    origin = components.origins[0].astype(np.float32)
-    scales = components.cholesky.astype(np.float32)
-    shifts = ((components.means - origin) * scales).astype(np.float32)
-    scores = np.empty((len(X), len(scales)), dtype=np.float32)
-    return scores if single_scores(X, origin, scales, shifts, scores) else None
+def _lanes(n: int, dtype: npt.DTypeLike = np.float64) -> Array:
+    """Return n lanes to work in."""
+    lanes: Array = aligned(1, n * ROWS, dtype)[0]
+    return lanes
+
+
+def _in_fours(matrix: Array) -> Array:
+    """Return a matrix (n, d) with zeros up to a multiple of four columns."""
+    n, d = matrix.shape
+    padded = np.zeros((n, _fours(d)), matrix.dtype)
+    padded[:, :d] = matrix
+    return padded
+
+
+def _roots(cholesky: Array) -> Array:
+    """Return the lower triangular transposes (..., D, D) of upper triangular matrices."""
+    *shape, d = cholesky.shape[:-1]
+    roots = np.zeros((*shape, _fours(d), _fours(d)))
+    roots[..., :d, :d] = np.swapaxes(cholesky, -1, -2)
+    return roots
+
+
+def _fours(d: int) -> int:
+    return -(-d // 4) * 4

@@ -4,14 +4,16 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from .._kernels.rows import add_labelled_rows
+from .._kernels.rows import add_labelled_rows, add_dense_shares
 from .chunks import Array
 from .shares import DenseShares, Shares
 
 SMALL = 10**6  # multiplications up to which OpenBLAS does not copy the factors first
 TILE = 512  # rows whose features stay in the processor's second cache
+LINE = 64  # bytes of a line of the processor's cache
 FEW_ROWS = 128  # in a tile, from which calls cost less than copies
 COPYING = {"Haswell", "Zen"}  # for which OpenBLAS copies the factors of every product
 
@@ -46,36 +48,30 @@ def tiles(n: int, size: int = TILE) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def feature_product(features: Callable[..., None], X: Array, origin: Array, matrix: Array) -> Array:
-    """Return features of the rows about an origin times a matrix, by tiles.
+def aligned(n: int, size: int, dtype: npt.DTypeLike = np.float64) -> Array:
+    """Return zeros (n, size or a few more) whose rows begin with lines of the cache.
 
-    The last row of the matrix is added to all products. Those beyond the largest float are
-    infinite.
+    A vector that reaches into two lines takes twice as long to load.
     """
-    product = np.empty((len(X), matrix.shape[1]))
-    n_rows = tile_rows(matrix.size, TILE)
-    values = np.ones((n_rows, len(matrix)))
-    for tile in tiles(len(X), n_rows):
-        n = tile.stop - tile.start
-        features(X[tile], origin, values)
-        with np.errstate(over="ignore"):
-            np.dot(values[:n], matrix, out=product[tile])
-    return product
+    itemsize = np.dtype(dtype).itemsize
+    size = -(-size * itemsize // LINE) * LINE
+    memory = np.zeros(n * size + LINE, dtype=np.uint8)
+    start = -memory.ctypes.data % LINE
+    return memory[start : start + n * size].view(dtype).reshape(n, size // itemsize)
 
 
 def feature_sums(
     features: Callable[..., None], X: Array, origin: Array, shares: Shares, size: tuple[int, int]
 ) -> Array:
     """Return sums (K, n_features) of features of the rows about an origin, by share, by tiles."""
-    sums = np.zeros(size)
-    n_rows = tile_rows(size[0] * size[1], min(TILE, max(32, 2**16 // size[1])))
-    values = np.empty((n_rows, size[1]))
-    for tile in tiles(len(X), n_rows):
+    K, n_features = size
+    sums = aligned(K + K % 2, n_features)
+    values = aligned(min(TILE, max(FEW_ROWS, 2**16 // n_features)), n_features)
+    for tile in tiles(len(X), len(values)):
         n = tile.stop - tile.start
         features(X[tile], origin, values)
         if isinstance(shares, DenseShares):
-            sums += np.dot(shares.resp[tile].T, values[:n])
+            add_dense_shares(values[:n], shares.resp[tile], sums)
         else:
-            labels, factors = shares.labels[tile], shares.factors[tile]
-            add_labelled_rows(values[:n], labels, factors, sums)
-    return sums
+            add_labelled_rows(values[:n], shares.labels[tile], shares.factors[tile], sums)
+    return sums[:K, :n_features]

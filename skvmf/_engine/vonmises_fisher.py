@@ -438,7 +438,7 @@ def _dense_sums(chunk: DenseChunk, shares: Shares, K: int) -> Array:
     if isinstance(shares, HardShares):
         row_kernels.add_labelled_rows(chunk.X, shares.labels, shares.factors, sums)
     else:
-        row_kernels.add_shared_rows(chunk.X, shares.resp, sums)
+        row_kernels.add_sparse_shares(chunk.X, shares.resp, sums)
     return sums.T
 
 

@@ -8,6 +8,8 @@ AHEAD = 4  # rows to fetch before they are used
 LONG = 1024  # bytes of a row, from which fetching it ahead pays
 NO_BITS, ONE_BIT = np.uint64(0), np.uint64(1)
 
+WIDTH, HEIGHT = 128, 32  # of sums that stay in the processor's first cache
+
 
 @row_kernel
 def add_labelled_rows(X, labels, factors, out):
@@ -20,6 +22,35 @@ def add_labelled_rows(X, labels, factors, out):
         row, total, factor = X[n], out[labels[n]], factors[n]
         for j in range(d):
             total[j] += factor * np.float64(row[j])
+
+
+@row_kernel
+def add_dense_shares(X, resp, out):
+    """out[k] += sum_n resp[n, k] X[n], four rows and two components at a time.
+
+    X is (n, d), resp (n, K), and out (K, d), with a row more where K is odd, which is scrap. So
+    many sums at a time stay in the processor's first cache.
+    """
+    K = resp.shape[1]
+    for start in range(0, X.shape[1], WIDTH):
+        some = slice(start, start + WIDTH)
+        for first in range(0, K, HEIGHT):
+            for n in range(0, X.shape[0] - 3, 4):
+                x0, x1, x2, x3 = X[n, some], X[n + 1, some], X[n + 2, some], X[n + 3, some]
+                r0, r1, r2, r3 = resp[n], resp[n + 1], resp[n + 2], resp[n + 3]
+                for k in range(first, min(first + HEIGHT, K), 2):
+                    one, two, m = out[k, some], out[k + 1, some], min(k + 1, K - 1)
+                    a0, a1, a2, a3 = r0[k], r1[k], r2[k], r3[k]
+                    b0, b1, b2, b3 = r0[m], r1[m], r2[m], r3[m]
+                    for j in range(np.uintp(len(one))):
+                        y0, y1, y2, y3 = x0[j], x1[j], x2[j], x3[j]
+                        one[j] = (((one[j] + a0 * y0) + a1 * y1) + a2 * y2) + a3 * y3
+                        two[j] = (((two[j] + b0 * y0) + b1 * y1) + b2 * y2) + b3 * y3
+    for n in range(X.shape[0] - X.shape[0] % 4, X.shape[0]):
+        for k in range(K):
+            row, total, share = X[n], out[k], resp[n, k]
+            for j in range(X.shape[1]):
+                total[j] += share * row[j]
 
 
 @row_kernel
@@ -53,7 +84,7 @@ def _marked(part):
 
 
 @row_kernel
-def add_shared_rows(X, resp, out):
+def add_sparse_shares(X, resp, out):
     """out[k] += resp[n, k] * X[n] wherever resp is not zero; X is (n, d), out (K, d) float64."""
     last = X.shape[0] - AHEAD if X.shape[1] * X.itemsize >= LONG else 0
     for n in range(X.shape[0]):

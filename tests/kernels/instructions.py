@@ -117,7 +117,7 @@ def row_calls():
 
         made[f"add_labelled_rows {name}"] = labelled
         sparse = source * (source > 5)  # a share in twenty
-        made[f"add_shared_rows {name}"] = partial(rows.add_shared_rows, X, sparse, sums)
+        made[f"add_sparse_shares {name}"] = partial(rows.add_sparse_shares, X, sparse, sums)
     return made
 
 
@@ -141,21 +141,26 @@ def sparse_calls():
 
 
 def gaussian_calls():
-    from skvmf._kernels import gaussian
+    from skvmf._kernels import gaussian, lanes, rows
 
     rng = np.random.default_rng(0)
     n, d, K = 512, 16, 8
     X, origin, out = rng.standard_normal((n, d)), np.zeros(d), np.empty((n, d + d * (d + 1) // 2))
-    means, scales, scores = rng.standard_normal((d, K)), np.ones((d, K)), np.empty((n, K))
-    single = [
-        rng.standard_normal(shape).astype(np.float32) for shape in ((n, d), d, (K, d), (K, d))
-    ]
-    scores32 = np.empty((n, K), np.float32)
+    means, halves, scores = rng.standard_normal((K, d)), np.full(K, -0.5), np.zeros((n, K))
+    roots, totals = rng.standard_normal((K, d, d)), np.zeros(K * lanes.ROWS)
+    some, many = (np.zeros(m * lanes.ROWS) for m in (lanes.FEATURES, 2 * d + 4))
+    few = X, origin, means, halves, some, totals, scores
+    full = X, origin, roots, means, halves, many, totals, scores
+    scaled = X, origin, means, means, halves, some, totals, scores
+    single = [array.astype(np.float32) for array in scaled]
     return {
         "gap_squares": lambda: gaussian.gap_squares(X, origin, out),
         "gap_products": lambda: gaussian.gap_products(X, origin, out),
-        "difference_scores": lambda: gaussian.difference_scores(X, means, scales, scores),
-        "single_scores": lambda: gaussian.single_scores(*single, scores32),
+        "add_dense_shares": lambda: rows.add_dense_shares(out, scores, np.zeros((K, out.shape[1]))),
+        "spherical_scores": lambda: lanes.spherical_scores(*few),
+        "diagonal_scores": lambda: lanes.diagonal_scores(*scaled),
+        "diagonal_scores float32": lambda: lanes.diagonal_scores(*single),
+        "full_scores": lambda: lanes.full_scores(*full),
     }
 
 

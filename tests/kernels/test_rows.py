@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from skvmf._kernels.rows import add_labelled_rows, add_shared_rows, pack_rows
+from skvmf._kernels.rows import (
+    HEIGHT,
+    WIDTH,
+    add_dense_shares,
+    add_labelled_rows,
+    add_sparse_shares,
+    pack_rows,
+)
 
 from .. import oracles
 
@@ -25,6 +32,18 @@ def test_labelled_rows(d, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 4, 7, 60])
+@pytest.mark.parametrize(("d", "K"), [(1, 1), (9, 2), (WIDTH + 3, 5), (5, HEIGHT + 1), (8, 100)])
+def test_dense_shares(n, d, K, dtype):
+    rng = np.random.default_rng(0)
+    X, resp = rng.standard_normal((n, d)), rng.uniform(size=(n, K)).astype(dtype)
+    out = rng.standard_normal((K + K % 2, d))
+    expected = out[:K] + resp.astype(float).T @ X
+    add_dense_shares(X, resp, out)
+    np.testing.assert_allclose(out[:K], expected, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("K", [1, 6, 20])
 @pytest.mark.parametrize("density", [0.0, 0.2, 1.0])
 def test_packed_rows(K, density, dtype):
@@ -43,13 +62,13 @@ def test_packed_rows(K, density, dtype):
 @pytest.mark.parametrize("K", [1, 6, 20, 63, 64, 65, 200])
 @pytest.mark.parametrize("density", [0.0, 0.2, 1.0])
 @pytest.mark.parametrize("d", [9, 300])
-def test_shared_rows(d, K, density, dtype):
+def test_sparse_shares(d, K, density, dtype):
     rng = np.random.default_rng(1)
     resp = (rng.uniform(0.1, 1, (30, K)) * (rng.uniform(size=(30, K)) < density)).astype(dtype)
     X, out = rng.standard_normal((30, d)).astype(dtype), rng.standard_normal((K, d))
     expected = out.copy()
-    add_shared_rows(X, resp, out)
-    oracles.add_shared_rows(X, resp, expected)
+    add_sparse_shares(X, resp, out)
+    oracles.add_shares(X, resp, expected)
     np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-13)
 
 
