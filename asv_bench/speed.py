@@ -62,6 +62,14 @@ ROWS = [
         ],
     ),
     (
+        "von Mises-Fisher step, float16 rows, 200,000 x 384, 100 components",
+        "times as long as with float32 rows",
+        [
+            (where, "limits.HalfPrecision.track_step_over_float32", (rows,))
+            for where, rows in (("in memory", "array"), ("in a file", "file"))
+        ],
+    ),
+    (
         "von Mises-Fisher step, 1,000,000 x 64, 64 components",
         "times its two matrix products",
         [

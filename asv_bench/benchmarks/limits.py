@@ -24,7 +24,15 @@ from .mixture import (
     teardown,
 )
 
-__all__ = ["FitOfAFile", "ManyComponents", "Predict", "Threads", "setup", "teardown"]
+__all__ = [
+    "FitOfAFile",
+    "HalfPrecision",
+    "ManyComponents",
+    "Predict",
+    "Threads",
+    "setup",
+    "teardown",
+]
 
 
 @cache
@@ -100,6 +108,36 @@ class ManyComponents:
                 total = total + np.dot(shares.T, own) if posterior == "soft" else 0
 
         return ratio(partial(seconds, self.step), partial(seconds, products), n=3)
+
+
+class HalfPrecision:
+    """Von Mises-Fisher EM on float16 embeddings, 200,000 x 384, 100 components."""
+
+    params = ["array", "file"]
+    param_names = ["rows"]
+    timeout = 300
+
+    def setup(self, rows):
+        X, _, mixture = clusters(200_000, 384, 100)
+        half = X.astype(np.float16)
+        self.steps = [em_step(mixture, kept(part, rows)) for part in (half, X)]
+
+    def time_step(self, rows):
+        self.steps[0]()
+
+    def track_step_over_float32(self, rows):
+        half, single = (partial(seconds, step) for step in self.steps)
+        return ratio(half, single)
+
+
+def kept(X, rows):
+    """Return rows as they are or as a memory-mapped file."""
+    if rows == "array":
+        return X
+    mapped = np.memmap(f"{X.dtype}.bin", dtype=X.dtype, mode="w+", shape=X.shape)
+    mapped[:] = X
+    mapped.flush()
+    return np.memmap(mapped.filename, dtype=X.dtype, mode="r", shape=X.shape)
 
 
 class Threads:

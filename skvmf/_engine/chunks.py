@@ -70,6 +70,10 @@ class DenseChunk(_Block):
     start: int
     spare: Spare = field(default_factory=Spare)
 
+    def release(self) -> None:
+        """Say that the rows are needed no more: the array goes back where it was taken from."""
+        self.spare.give("rows", self.X)
+
     def row(self, n: int) -> Array:
         """Return one row as the family sees it, in float64."""
         row: Array = self.X[n].astype(np.float64)
@@ -98,6 +102,9 @@ class SparseChunk(_Block):
     start: int
     columns: Columns | None
     spare: Spare
+
+    def release(self) -> None:
+        """Say that the rows are needed no more; they are the data's own."""
 
     def row(self, n: int) -> Array:
         """Return one row as the family sees it, in float64."""

@@ -58,6 +58,8 @@ class MixtureModel:
         chunk.spare.give("products", scores.products)
         values = np.where(chunk.weights > 0, np.maximum(values, LEAST), np.inf)
         worst = int(np.argmin(values))
+        worst_row = chunk.row(worst)
+        chunk.release()
         return Statistics(
             value=_weighted_sum(chunk.weights, values),
             total=float(chunk.weights.sum()),
@@ -65,7 +67,7 @@ class MixtureModel:
             moments=moments,
             origins=self.family.origins(params.components),
             worst_value=float(values[worst]),
-            worst_row=chunk.row(worst),
+            worst_row=worst_row,
             spare=chunk.spare,
         )
 

@@ -17,6 +17,7 @@ from scipy import sparse
 
 from .._kernels import sparse as sparse_kernels
 from .._kernels import sphere as sphere_kernels
+from .._kernels.half import widen
 from .chunks import Array, Chunk, Columns, DenseChunk, Spare, SparseChunk
 from .contracts import RowSource
 from .soundness import check_structure, of_ordinary_size, read_as, refuse_non_finite
@@ -228,7 +229,12 @@ class DenseRows(Rows):
         return rows
 
     def _read(self, span: slice) -> Array:
-        return np.require(self._X[span], self.dtype, ["C", "A"])
+        X = self._X[span]
+        if X.dtype != np.float16:
+            return np.require(X, self.dtype, ["C", "A"])
+        X, wide = np.require(X, requirements=["C", "A"]), self._spare.empty("rows", X.shape, "f")
+        widen(X.view(np.int16).reshape(-1), wide.reshape(-1))
+        return wide
 
     def _measure(self, i: int, measures: Measures) -> None:
         span = self._spans[i]

@@ -196,6 +196,30 @@ def test_narrow_types_are_widened_as_they_are_read(stored, read, unit):
     assert_array_equal(rows.fold(lambda chunk: chunk.X.sum(axis=0)), X.astype(read).sum(axis=0))
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_half_precision_is_widened_into_arrays_that_are_filled_again(order):
+    X = np.random.default_rng(0).normal(size=(2**14, 3)).astype(np.float16, order=order)
+    places, expected = set(), X.astype(np.float32)
+
+    def look(chunk, span):
+        assert_array_equal(chunk.X, expected[span])
+        places.add(chunk.X.__array_interface__["data"][0])
+        chunk.release()
+
+    with threadpool_limits(1):
+        make_rows(X, None, unit=False, width=2**11).for_each(look)
+    assert len(places) == 1
+
+
+def test_arrays_of_the_data_are_not_filled_again():
+    X = np.random.default_rng(0).normal(size=(20_000, 3))
+    expected, rows = X.copy(), make_rows(X, None, unit=False, width=2**11)
+    for _ in range(2):
+        rows.for_each(lambda chunk, span: chunk.release())
+    assert not rows._spare._arrays.get("rows")
+    assert_array_equal(X, expected)
+
+
 @pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sparse.csr_array])
 @pytest.mark.parametrize("unit", [False, True])
 @pytest.mark.parametrize(("bad", "name"), [(np.nan, "NaN"), (-np.inf, "infinity")])
