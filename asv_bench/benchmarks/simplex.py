@@ -69,7 +69,7 @@ class MomentSums:
         self.packed = np.empty(n, np.int64), columns, values
         self.out = np.zeros((K, d))
         self.time_pack(d)
-        self.time_add_shared(d)
+        self.time_add_sparse_shares(d)
         self.time_add_labelled(d)
 
     def time_add_labelled(self, d):
@@ -78,7 +78,7 @@ class MomentSums:
     def time_pack(self, d):
         pack_rows(self.resp, *self.packed)
 
-    def time_add_shared(self, d):
+    def time_add_sparse_shares(self, d):
         add_sparse_shares(self.X, self.resp, self.out)
 
 

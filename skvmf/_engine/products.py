@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from .._kernels.rows import add_labelled_rows, add_dense_shares
+from .._kernels.rows import add_dense_shares, add_labelled_rows
 from .chunks import Array
 from .shares import DenseShares, Shares
 
