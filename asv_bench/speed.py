@@ -12,6 +12,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 RESULTS = Path(__file__).parents[1] / "doc" / "user_guide" / "speed.json"
@@ -197,8 +198,12 @@ def main(parts):
         for _, name, params in lines:
             named = key(name, params)
             if not parts or any(part in named for part in parts):
-                command = [sys.executable, __file__, "--one", name, json.dumps(params)]
-                done = subprocess.run(command, check=True, capture_output=True, text=True)
+                script = str(Path(__file__).resolve())
+                command = [sys.executable, script, "--one", name, json.dumps(params)]
+                with tempfile.TemporaryDirectory() as folder:  # some benchmarks write files
+                    done = subprocess.run(
+                        command, cwd=folder, check=True, capture_output=True, text=True
+                    )
                 figures[named] = json.loads(done.stdout.splitlines()[-1])
                 print(f"{named}: {figures[named]}", flush=True)
                 RESULTS.write_text(json.dumps(record(figures), indent=1) + "\n")
