@@ -129,8 +129,8 @@ class ScaleOrder:
     def resized(self, kind: CovarianceType, covariances: Array, moved: Array) -> Array:
         """Return covariances of the same shapes with other standard deviations."""
         scales = self.scales(kind, covariances, len(moved))
-        ratios = ((moved / scales) ** 2).reshape((-1,) + (1,) * (covariances.ndim - 1))
-        sized = kind.stretched(covariances * ratios, self.feature, moved**2)
+        ratios = (moved / scales).reshape((-1,) + (1,) * (covariances.ndim - 1))
+        sized = kind.stretched(covariances * ratios * ratios, self.feature, moved**2)
         return kind.replaced(covariances, moved != scales, by=sized)
 
     @staticmethod

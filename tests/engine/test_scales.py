@@ -283,3 +283,11 @@ def test_a_root_is_found_over_many_orders_of_magnitude(share):
 def test_a_root_far_below_is_found(here):
     target = ScaleObjective(np.array([0.6]), np.array([0.82]))
     assert_allclose(target.moved_together(np.array([here])), 0.82, rtol=1e-12)
+
+
+def test_widths_a_world_apart_come_into_order():
+    """The square of what one is stretched by is beyond the largest float; its variance is not."""
+    order, kind = ScaleOrder(0, 1.0), COVARIANCE_TYPES["spherical"]
+    moved = order.apart(kind, np.array([1e18, 1e-300]), 2)
+    assert np.isfinite(moved).all()
+    assert np.diff(order.scales(kind, moved, 2)) >= 1.0
