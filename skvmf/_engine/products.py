@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
+from .._kernels._jit import LINE
 from .._kernels.rows import add_dense_shares, add_labelled_rows
 from .chunks import Array
 from .shares import DenseShares, Shares
 
 SMALL = 10**6  # multiplications up to which OpenBLAS does not copy the factors first
 TILE = 512  # rows whose features stay in the processor's second cache
-LINE = 64  # bytes of a line of the processor's cache
 FEW_ROWS = 128  # in a tile, from which calls cost less than copies
 COPYING = {"Haswell", "Zen"}  # for which OpenBLAS copies the factors of every product
 

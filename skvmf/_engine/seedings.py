@@ -18,7 +18,7 @@ from .statistics import Params, Statistics
 from .student_t import StudentT
 from .trimming import rows_in_company
 from .vonmises_fisher import DirectionalComponents, VonMisesFisher
-from .waves import Waves, start_by_waves
+from .waves import Waves
 
 FACTOR = 2  # times as many balls as asked for take a shape of their own
 FIRST = 2  # times as many as those begin
@@ -89,7 +89,7 @@ class DirectionSeeding(Seeding):
         background: float | None = None,
     ) -> Start:
         """Return components of one concentration."""
-        return start_by_waves(self, rows, n_components, rng, watch, background)
+        return Waves(self, rows, n_components, background).start(rng, watch)
 
 
 class BallSeeding(Seeding):
@@ -159,7 +159,7 @@ class BallSeeding(Seeding):
         """
         many, firm = FACTOR * n_components, self._firm
         if background is not None or firm is None or not firm.affordable(rows.n_rows, many):
-            return start_by_waves(self, rows, n_components, rng, watch, background)
+            return Waves(self, rows, n_components, background).start(rng, watch)
         stopped = False
 
         def first(n_waves: int, bounds: list[float], params: Params) -> bool:

@@ -99,6 +99,11 @@ class Waves:
                 break
         return (params, bounds[-1]) if stop else self._settled(params, bounds[-1])
 
+    def start(self, rng: np.random.Generator, watch: OnIteration = ignore) -> Start:
+        """Return what the waves say of so many components."""
+        params, bound = self.run(rng, watch)
+        return Start(self.seeding.family, params, bound, self.background)
+
     @property
     def _n_drawable(self) -> int:
         return int(np.count_nonzero(self.rows.sampling_weights()))
@@ -348,16 +353,3 @@ def _squares(excess: Array) -> Array:
     positive = np.maximum(excess, 0)
     squares: Array = (positive / (positive.max() or 1.0)) ** 2
     return squares
-
-
-def start_by_waves(
-    seeding: Seeding,
-    rows: RowSource,
-    n_components: int,
-    rng: np.random.Generator,
-    watch: OnIteration = ignore,
-    background: float | None = None,
-) -> Start:
-    """Return what waves on a sample say of so many components."""
-    params, bound = Waves(seeding, rows, n_components, background).run(rng, watch)
-    return Start(seeding.family, params, bound, background)

@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba.core.caching import FunctionCache
 from numba.extending import intrinsic, overload
 
-LINE = 64  # bytes that processors read at once
+LINE = 64  # bytes of a line of the processor's cache
 
 _CACHE = os.environ.get("SKVMF_CACHE", "1") != "0"
 

@@ -7,7 +7,6 @@ from ._jit import prefetch, row_kernel
 AHEAD = 4  # rows to fetch before they are used
 LONG = 1024  # bytes of a row, from which fetching it ahead pays
 NO_BITS, ONE_BIT = np.uint64(0), np.uint64(1)
-
 WIDTH, HEIGHT = 128, 32  # of sums that stay in the processor's first cache
 
 
