@@ -61,7 +61,7 @@ class DenseChunk(_Block):
     """Some rows of a dense matrix.
 
     The family sees ``scales[:, None] * X``, or X where `scales` is None. `start` is the number
-    of the first row.
+    of the first row. `own` says that X is a copy, which may be filled again.
     """
 
     X: Array
@@ -69,10 +69,12 @@ class DenseChunk(_Block):
     scales: Array | None
     start: int
     spare: Spare = field(default_factory=Spare)
+    own: bool = False
 
     def release(self) -> None:
-        """Say that the rows are needed no more: the array goes back where it was taken from."""
-        self.spare.give("rows", self.X)
+        """Say that the rows are needed no more: a copy goes back where it was taken from."""
+        if self.own:
+            self.spare.give("rows", self.X)
 
     def row(self, n: int) -> Array:
         """Return one row as the family sees it, in float64."""

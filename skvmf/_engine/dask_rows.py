@@ -25,8 +25,10 @@ from .pieces import (
     Cut,
     Format,
     Summary,
+    Together,
     add,
     carry,
+    count_pieces,
     cut,
     head,
     measure,
@@ -42,6 +44,7 @@ Part = TypeVar("Part")
 
 ARITY = 8  # sums that one task adds
 FEW = 4  # tasks to which parameters go, and from which sums come, without a task between
+PIECES = 8  # of a task's sum on average: beyond, workers add them before the client gets them
 
 
 class DaskRows(RowSource):
@@ -74,6 +77,7 @@ class DaskRows(RowSource):
         self._groups = [
             _Group(self._tasks, cuts) for cuts in self._tasks.grouped(cut(X.chunks[0], size))
         ]
+        self._n_pieces = sum(count_pieces(own.cuts, size) for own in self._groups)
         self._measure()
 
     def _measure(self) -> None:
@@ -187,8 +191,8 @@ class DaskRows(RowSource):
         return token, self._tasks.call("parameters", token, 0, carry, what)
 
     def _total(self, sums: list[Any], token: str) -> Any:
-        level = 0
-        while len(sums) > FEW:
+        level, few = 0, FEW if self._n_pieces <= PIECES * len(sums) else 1
+        while len(sums) > few:
             level += 1
             starts = range(0, len(sums), ARITY)
             sums = [
@@ -265,7 +269,9 @@ class _Group:
             )
             for one in cuts
         ]
-        self.given = self.sources, weights, [length for _, length in places], local
+        lengths = [length for _, length in places]
+        self.sources = tasks.together(self.sources)
+        self.given = self.sources, weights, lengths, local
 
 
 class _Delayed:
@@ -283,6 +289,10 @@ class _Delayed:
     def head(self, chunk: int, n_rows: int) -> Any:
         """Return the head of a chunk."""
         return self.call("head", uuid4().hex, chunk, head, self.chunks[chunk], n_rows)
+
+    def together(self, sources: list[Any]) -> Any:
+        """Return sources as tasks are given them: each by itself."""
+        return sources
 
     def call(self, name: str, token: str, i: int, function: Callable[..., Any], *args: Any) -> Any:
         """Return a task."""
@@ -336,6 +346,11 @@ class _Futures:
     def head(self, chunk: int, n_rows: int) -> Any:
         """Return the head of a chunk."""
         return self.call("head", uuid4().hex, chunk, head, self.chunks[chunk], n_rows)
+
+    def together(self, sources: list[Any]) -> Any:
+        """Return sources as tasks are given them: as one, which costs the scheduler less."""
+        token = uuid4().hex
+        return self.call("chunks", token, 0, Together, sources)
 
     def call(self, name: str, token: str, i: int, function: Callable[..., Any], *args: Any) -> Any:
         """Begin a task."""

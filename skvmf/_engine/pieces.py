@@ -4,7 +4,7 @@ Chunks of any lengths stay as they are. A block that begins in one chunk and end
 borrows the head of that one, and is put together as it is read.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -16,6 +16,7 @@ from .chunks import Array, Spare
 from .rows import DenseRows, Measures, Rows, SparseRows, canonical
 from .soundness import of_ordinary_size
 from .sums import BlockSum
+from .threads import block_sum
 
 Piece: TypeAlias = tuple[int, int, int]  # a source's number, and the rows of it: start and stop
 
@@ -53,6 +54,15 @@ def cut(lengths: Sequence[int], size: int) -> list[Cut]:
     return cuts
 
 
+def count_pieces(cuts: list[Cut], size: int) -> int:
+    """Return of how many pieces the sum over some blocks is: many, where they are scattered."""
+    total: BlockSum[int] = BlockSum()
+    for one in cuts:
+        for start in range(0, one.n_rows, size):
+            total.add((one.start + start) // size, 0)
+    return len(total)
+
+
 @dataclass(frozen=True)
 class Format:
     """What all chunks have in common, and how their rows are seen."""
@@ -63,6 +73,16 @@ class Format:
     unit: bool
     size: int
     columns: bool
+
+
+class Together:
+    """Sources in one hand: a task's result that Dask does not count a second time."""
+
+    def __init__(self, sources: list[Any]) -> None:
+        self._sources = sources
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._sources)
 
 
 @dataclass
@@ -108,10 +128,6 @@ class Stack:
                 break
         return found
 
-    def __getitem__(self, span: slice) -> Array:
-        parts = [array[start:stop] for array, start, stop in self.within(span)]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
     def take(self, indices: Array) -> list[Any]:
         """Return some rows, whose numbers rise, in as many parts as they lie in."""
         parts, first = [], 0
@@ -130,6 +146,13 @@ class _Unread:
         self.shape, self.dtype = (n_rows, how.n_features), how.dtype
 
 
+class _StackedDenseRows(DenseRows):
+    """Dense rows in pieces."""
+
+    def _parts(self, span: slice) -> list[Array]:
+        return [array[start:stop] for array, start, stop in self._X.within(span)]
+
+
 class _StackedSparseRows(SparseRows):
     """CSR rows in pieces."""
 
@@ -143,7 +166,7 @@ class _StackedSparseRows(SparseRows):
 
 
 def measure(
-    sources: list[Any], weights: list[Any], lengths: list[int], cuts: list[Cut], how: Format
+    sources: Iterable[Any], weights: list[Any], lengths: list[int], cuts: list[Cut], how: Format
 ) -> State:
     """Look at all rows of some blocks once; return what later tasks need to know of them.
 
@@ -187,12 +210,12 @@ def carry(what: Carried) -> Carried:
     return what
 
 
-def sum_rows(what: Carried, sources: list[Any], state: State) -> BlockSum[Any]:
+def sum_rows(what: Carried, sources: Iterable[Any], state: State) -> BlockSum[Any]:
     """Sum a function of chunks over the blocks of some sources."""
-    total: BlockSum[Any] = BlockSum()
-    for rows in _rows(state, _taken(sources, state), what.largest_weight):
-        total.absorb(rows.sum(what.function))
-    return total
+    found = _rows(state, _taken(sources, state), what.largest_weight)
+    blocks = [(rows, i) for rows in found for i in range(len(rows.numbers))]
+    numbers = [number for rows in found for number in rows.numbers]
+    return block_sum(lambda block: what.function(block[0].chunk(block[1])), blocks, numbers)
 
 
 def sum_weights(what: Carried, state: State) -> BlockSum[Any]:
@@ -211,11 +234,11 @@ def add(sums: list[BlockSum[Any]]) -> BlockSum[Any]:
     return total
 
 
-def take(sources: list[Any], state: State, wanted: list[tuple[int, Array]]) -> Any:
+def take(sources: Iterable[Any], state: State, wanted: list[tuple[int, Array]]) -> Any:
     """Return some rows of some cuts as they are stored, those of each in order."""
-    sources, parts = _taken(sources, state), []
+    ready, parts = _taken(sources, state), []
     for i, indices in wanted:
-        parts += _stack(state, sources, i).take(indices)
+        parts += _stack(state, ready, i).take(indices)
     return sparse.vstack(parts, "csr") if state.format.is_sparse else np.concatenate(parts)
 
 
@@ -238,7 +261,7 @@ def _rows(state: State, sources: list[Any] | None, largest_weight: float) -> lis
         if how.is_sparse:
             kind: Callable[..., Rows] = partial(_StackedSparseRows, columns=how.columns)
         else:
-            kind = DenseRows
+            kind = _StackedDenseRows
         found.append(kind(X, weights, measures=measures, spare=spare, **where))
     return found
 
@@ -248,7 +271,7 @@ def _stack(state: State, sources: list[Any], i: int) -> Stack:
     return Stack(pieces, state.format.n_features)
 
 
-def _taken(sources: list[Any], state: State) -> list[Any]:
+def _taken(sources: Iterable[Any], state: State) -> list[Any]:
     """Return chunks as rows are read from them."""
     pairs = zip(sources, state.sound, strict=True)
     return [source if sound else _prepared(source, state.format) for source, sound in pairs]

@@ -91,7 +91,7 @@ class Rows(RowSource):
         self._X, self._weights, self._start = X, weights, start
         starts = range(0, self.n_rows, size)
         self._spans = [slice(start, min(start + size, self.n_rows)) for start in starts]
-        self._first_block = start // size
+        self.numbers = range(start // size, start // size + len(self._spans))
         self._unmeasured = set(range(len(self._spans))) if measures is None else set()
         if measures is None:
             scales = np.ones(self.n_rows) if unit else None
@@ -133,11 +133,7 @@ class Rows(RowSource):
 
     def fold(self, function: Callable[[Any], Part]) -> Part:
         """Add ``function(chunk)`` over the blocks."""
-        return self.sum(function).total()
-
-    def sum(self, function: Callable[[Any], Part]) -> BlockSum[Part]:
-        """Return the sum of ``function(chunk)`` over the blocks, to be joined with others."""
-        return self._sum(lambda i: function(self._chunk(i)))
+        return self._sum(lambda i: function(self.chunk(i))).total()
 
     def fold_weights(self, function: Callable[[int, Array], Part]) -> Part:
         """Add ``function(start, weights)`` over the blocks; rows are not read."""
@@ -154,13 +150,13 @@ class Rows(RowSource):
         return self._sum(of_block)
 
     def _sum(self, of_block: Callable[[int], Part]) -> BlockSum[Part]:
-        return block_sum(of_block, range(len(self._spans)), self._first_block)
+        return block_sum(of_block, range(len(self._spans)), self.numbers)
 
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
         """Call ``function(chunk, span)``, which writes the answer for the rows of `span`."""
 
         def write(i: int) -> int:
-            function(self._chunk(i), self._spans[i])
+            function(self.chunk(i), self._spans[i])
             return 0
 
         self._sum(write)
@@ -194,8 +190,8 @@ class Rows(RowSource):
         """Note what is found in block i."""
 
     @abstractmethod
-    def _chunk(self, i: int) -> Chunk:
-        """Build block i."""
+    def chunk(self, i: int) -> Chunk:
+        """Build block i of these; the data counts it as ``numbers[i]``."""
 
     def _weights_and_scales(self, i: int) -> tuple[Array, Array | None]:
         span, scales = self._spans[i], self._measures_of(i).scales
@@ -228,17 +224,27 @@ class DenseRows(Rows):
             rows[start : start + 1024] = self.take(indices[start : start + 1024])
         return rows
 
-    def _read(self, span: slice) -> Array:
-        X = self._X[span]
-        if X.dtype != np.float16:
-            return np.require(X, self.dtype, ["C", "A"])
-        X, wide = np.require(X, requirements=["C", "A"]), self._spare.empty("rows", X.shape, "f")
-        widen(X.view(np.int16).reshape(-1), wide.reshape(-1))
-        return wide
+    def _parts(self, span: slice) -> list[Array]:
+        """Return some rows as they are stored, in as many pieces as they lie in."""
+        return [self._X[span]]
+
+    def _read(self, span: slice) -> tuple[Array, bool]:
+        """Return some rows, and whether they are a copy, into pages that were used before."""
+        parts = self._parts(span)
+        if len(parts) == 1 and parts[0].dtype == self.dtype:
+            X = parts[0]
+            if X.flags.c_contiguous and X.flags.aligned:
+                return X, False
+        rows = self._spare.empty("rows", (span.stop - span.start, self.n_features), self.dtype)
+        start = 0
+        for part in parts:
+            _copy(part, rows[start : start + len(part)])
+            start += len(part)
+        return rows, True
 
     def _measure(self, i: int, measures: Measures) -> None:
         span = self._spans[i]
-        X = self._read(span)
+        X, own = self._read(span)
         if measures.scales is not None:
             scales = measures.scales[span]
             sphere_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
@@ -250,18 +256,30 @@ class DenseRows(Rows):
         if i in measures.unsafe:
             numbers = self._start + np.arange(span.start, span.stop)
             refuse_non_finite(X, np.broadcast_to(numbers[:, None], X.shape))
+        if own:
+            self._spare.give("rows", X)
 
-    def _chunk(self, i: int) -> DenseChunk:
-        X = self._read(self._spans[i])
+    def chunk(self, i: int) -> DenseChunk:
+        X, own = self._read(self._spans[i])
         weights, scales = self._weights_and_scales(i)
         if i in self._measures_of(i).unsafe:
-            X = np.array(X)
+            X = X if own else np.array(X)
+            own = True
             if scales is None:
                 X *= np.minimum(1, FAR / np.maximum(np.abs(X).max(axis=1, keepdims=True), FAR))
             else:
                 sphere_kernels.normalize_rows(X)
                 scales = (scales != 0).astype(np.float64)
-        return DenseChunk(X, weights, scales, self._start + self._spans[i].start, self._spare)
+        return DenseChunk(X, weights, scales, self._start + self._spans[i].start, self._spare, own)
+
+
+def _copy(rows: Array, to: Array) -> None:
+    """Copy rows of any type, in any order of memory."""
+    if rows.dtype == np.float16:
+        halves = np.require(rows, requirements=["C", "A"])
+        widen(halves.view(np.int16).reshape(-1), to.reshape(-1))
+    else:
+        to[...] = rows
 
 
 class SparseRows(Rows):
@@ -339,7 +357,7 @@ class SparseRows(Rows):
             sparse_kernels.csr_normalize(indptr, data)
         return indptr, indices, data, extreme
 
-    def _chunk(self, i: int) -> SparseChunk:
+    def chunk(self, i: int) -> SparseChunk:
         indptr, indices, data, extreme = self._safe(i)
         weights, scales = self._weights_and_scales(i)
         if extreme:

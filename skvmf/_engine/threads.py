@@ -9,7 +9,7 @@ import os
 import threading
 from _thread import start_new_thread
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -176,21 +176,22 @@ def workers() -> _User:
 
 
 def block_sum(
-    function: Callable[[Block], Part], blocks: Sequence[Block], first: int = 0
+    function: Callable[[Block], Part], blocks: Sequence[Block], numbers: Iterable[int] | None = None
 ) -> BlockSum[Part]:
-    """Sum ``function(block)`` over a run of blocks, which begins with the number `first`.
+    """Sum ``function(block)`` over blocks, whose numbers are counted from zero unless given.
 
     Parts add with ``+=``; a part that has been added to another is used up. Two parts more than
     there are threads, and as many as the sum keeps, are alive at a time at most. An exception in
     any part is raised here, when no part is being made any more. `function` does not fold itself.
     """
     total: BlockSum[Part] = BlockSum()
+    numbers = range(len(blocks)) if numbers is None else numbers
     with workers() as crew, crew:
         if crew.pool is None or len(blocks) == 1:
-            for number, block in enumerate(blocks, first):
+            for number, block in zip(numbers, blocks, strict=True):
                 total.add(number, function(block))
         else:
-            _add_by_threads(total, function, blocks, first, crew.pool)
+            _add_by_threads(total, function, blocks, iter(numbers), crew.pool)
     return total
 
 
@@ -198,19 +199,16 @@ def _add_by_threads(
     total: BlockSum[Part],
     function: Callable[[Block], Part],
     blocks: Sequence[Block],
-    first: int,
+    numbers: Iterator[int],
     pool: Pool,
 ) -> None:
     wanted = threading.Lock()  # held as long as the sum is waited for
     waiting: deque[Call[Part]] = deque()
-    number = first
 
     def take_first() -> None:
-        nonlocal number
         part = waiting[0].result()
         waiting.popleft()
-        total.add(number, part)
-        number += 1
+        total.add(next(numbers), part)
 
     try:
         with wanted:

@@ -1,15 +1,27 @@
 """Blocks that lie in pieces of chunks: none is lost, and none is read twice."""
 
 import pickle
+from threading import Barrier
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
-from skvmf._engine.pieces import Carried, Format, Stack, cut, measure, sum_rows, summary
+from skvmf._engine.pieces import (
+    Carried,
+    Cut,
+    Format,
+    Stack,
+    count_pieces,
+    cut,
+    measure,
+    sum_rows,
+    summary,
+)
 from skvmf._engine.rows import block_rows, make_rows
 
 
@@ -38,7 +50,8 @@ def test_a_stack_is_like_the_whole(lengths, data):
     start = data.draw(st.integers(0, n - 1))
     stop = data.draw(st.integers(start + 1, n))
     assert stack.shape == X.shape
-    assert_array_equal(stack[start:stop], X[start:stop])
+    parts = [array[a:b] for array, a, b in stack.within(slice(start, stop))]
+    assert_array_equal(np.concatenate(parts), X[start:stop])
     wanted = np.array(sorted(data.draw(st.sets(st.integers(0, n - 1), min_size=1))))
     assert_array_equal(np.concatenate(stack.take(wanted)), X[wanted])
 
@@ -77,6 +90,48 @@ def test_sums_over_pieces_are_those_of_the_whole(form):
         sums.append(sum_rows(Carried(told, 1.0), chunks, state))
     sums[0].join(sums[1])
     assert_array_equal(sums[0].total(), make_rows(X, None, unit=True, columns=True).fold(told))
+
+
+def test_sound_chunks_stay_as_they_are_beside_others_that_are_copied():
+    """Rows that lie at odd addresses are copied into pages that no sound chunk may become."""
+    rng = np.random.default_rng(0)
+    raw = np.empty(4096 * 24 + 1, np.uint8)
+    off = raw[1:].view(np.float64).reshape(4096, 3)
+    off[:] = rng.normal(size=off.shape)
+    chunks = [rng.normal(size=(4096, 3)), off, rng.normal(size=(4096, 3))]
+    before, lengths = [chunk.copy() for chunk in chunks], [4096] * 3
+    how = Format(3, np.dtype(float), False, False, 2048, False)
+    state = measure(chunks, [None] * 3, lengths, cut(lengths, 2048), how)
+    for _ in range(3):
+        total = sum_rows(Carried(released, 1.0), chunks, state).total()
+    assert_array_equal(chunks, before)
+    assert_allclose(total, np.sum(before, axis=(0, 1)))
+
+
+def released(chunk):
+    """The sum of the rows, which are given back."""
+    total = chunk.X.sum(axis=0)
+    chunk.release()
+    return total
+
+
+def test_threads_share_chunks_of_one_block():
+    """Each waits for the other."""
+    chunks, lengths, both = [np.ones((8, 3)), np.ones((8, 3))], [8, 8], Barrier(2)
+    how = Format(3, np.dtype(float), False, False, 8, False)
+    state = measure(chunks, [None] * 2, lengths, cut(lengths, 8), how)
+
+    def wait(chunk):
+        both.wait(timeout=30)
+        return chunk.X.sum()
+
+    with threadpool_limits(2):
+        assert sum_rows(Carried(wait, 1.0), chunks, state).total() == 48
+
+
+def test_pieces_are_few_where_blocks_follow_one_another():
+    assert count_pieces(cut([8 * 64], 8), 8) == 1
+    assert count_pieces([Cut(8 * i, ((0, 0, 8),)) for i in range(0, 64, 2)], 8) == 32
 
 
 def told(chunk):

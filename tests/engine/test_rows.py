@@ -7,7 +7,9 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from skvmf._engine.rows import DenseRows, make_rows
+from skvmf._engine.soundness import read_as
 from skvmf._engine.sums import BlockSum
+from skvmf._engine.threads import block_sum
 
 
 def seen(rows):
@@ -196,10 +198,32 @@ def test_narrow_types_are_widened_as_they_are_read(stored, read, unit):
     assert_array_equal(rows.fold(lambda chunk: chunk.X.sum(axis=0)), X.astype(read).sum(axis=0))
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_half_precision_is_widened_into_arrays_that_are_filled_again(order):
-    X = np.random.default_rng(0).normal(size=(2**14, 3)).astype(np.float16, order=order)
-    places, expected = set(), X.astype(np.float32)
+def off_by_a_byte(X):
+    """A copy that begins at an odd address, as arrays from a wire do."""
+    raw = np.empty(X.nbytes + 64, np.uint8)
+    start = 1 - raw.ctypes.data % 2
+    copy = raw[start : start + X.nbytes].view(X.dtype).reshape(X.shape)
+    copy[:] = X
+    assert not copy.flags.aligned
+    return copy
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        lambda X: X.astype(np.float16),
+        lambda X: X.astype(np.float16, order="F"),
+        lambda X: off_by_a_byte(X.astype(np.float16)),
+        lambda X: (9 * X).astype(np.int8),
+        np.asfortranarray,
+        off_by_a_byte,
+        lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    ],
+    ids=["half", "half by columns", "half off", "int8", "by columns", "off", "strided"],
+)
+def test_what_has_to_be_copied_goes_into_arrays_that_are_filled_again(stored):
+    X = stored(np.random.default_rng(0).normal(size=(2**14, 3)))
+    before, places, expected = X.copy(), set(), X.astype(read_as(X.dtype))
 
     def look(chunk, span):
         assert_array_equal(chunk.X, expected[span])
@@ -209,6 +233,7 @@ def test_half_precision_is_widened_into_arrays_that_are_filled_again(order):
     with threadpool_limits(1):
         make_rows(X, None, unit=False, width=2**11).for_each(look)
     assert len(places) == 1
+    assert_array_equal(X, before)
 
 
 def test_arrays_of_the_data_are_not_filled_again():
@@ -245,7 +270,8 @@ def test_a_part_of_the_rows_has_the_sums_that_the_whole_has_of_it():
         rows = DenseRows(
             X[part], weights[part], unit=True, size=size, start=part.start, measures=found
         )
-        total.join(rows.sum(told))
+        blocks = range(len(rows.numbers))
+        total.join(block_sum(lambda i, own=rows: told(own.chunk(i)), blocks, rows.numbers))
     assert_array_equal(total.total(), whole.fold(told))
 
 

@@ -20,7 +20,7 @@ def parts_of(n_blocks, seed=0):
 
 
 def run(parts, first, stop):
-    return block_sum(lambda i: parts[i].copy(), range(first, stop), first)
+    return block_sum(lambda i: parts[i].copy(), range(first, stop), range(first, stop))
 
 
 def bits(total):
