@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from scipy import linalg
+from scipy.linalg import lapack
 
 from . import gaussian_products as products
 from .chunks import Array
@@ -596,14 +596,11 @@ def _positive(counts: Array) -> Array:
 def _precision_cholesky(covariance: Array) -> Array:
     """Return U with inverse covariance U U', or nan where there is none."""
     d = len(covariance)
-    try:
-        lower = linalg.cholesky(covariance, lower=True, check_finite=False)
-    except linalg.LinAlgError:
-        return np.full((d, d), np.nan)
+    lower, failed = lapack.dpotrf(covariance, lower=True, clean=True)
     rounding = 4 * d * np.finfo(float).eps * np.diagonal(covariance)
-    if (np.diagonal(lower) ** 2 <= np.maximum(rounding, TINY)).any():
+    if failed or (np.diagonal(lower) ** 2 <= np.maximum(rounding, TINY)).any():
         return np.full((d, d), np.nan)
-    factor: Array = linalg.solve_triangular(lower, np.eye(d), lower=True, check_finite=False)
+    factor: Array = lapack.dtrtri(lower, lower=True)[0]
     return factor.T
 
 

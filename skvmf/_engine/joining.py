@@ -9,6 +9,7 @@ as that helps, in the spirit of split-and-merge EM (Ueda et al., Neural Computat
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -24,14 +25,18 @@ from .shares import dense_resp
 from .statistics import Params, Statistics
 from .threads import block_sum
 
-FIRST_STEPS, STEPS, LAST_STEPS = 4, 2, 5  # of EM before components are joined, between, after
+FIRST_STEPS, STEPS, LAST_STEPS = 2, 2, 3  # of EM before components are joined, between, after
 NEIGHBOURS = 4  # of each component that it may be joined with
 PART = 2  # of the components that are too many, one in so many is joined at a time
+AT_ONCE = 16  # all, where there are so many times as many components as are too many
+AGAIN = 3  # pairs whose costs were found a step ago are looked at again for each to be joined
 POWERS = 3  # of a scatter, that show its longest axis
 CUTS = 3  # times that components are cut again, at most
 ENOUGH = 1e-2  # gain of the bound below which they are not
 SMALL = 5e-4  # share below which a row has no say in what joining costs
 BLOCK = 64  # pairs that one thread takes
+
+Costs: TypeAlias = dict[tuple[int, ...], float]  # of unions, by the numbers of two components
 
 
 @dataclass
@@ -101,8 +106,10 @@ class Joining:
     def _reduced(self, params: Params) -> tuple[Params, float]:
         """Return what joining the components that are too many leaves, and its bound."""
         params, _ = self._climbed(params, FIRST_STEPS)
+        known: Costs = {}
         while len(params.weights) > self.n_components:
-            params, _ = self._climbed(self._joined(params), STEPS - 1)
+            params, known = self._joined(params, known)
+            params, _ = self._climbed(params, STEPS - 1)
         return self._climbed(params, LAST_STEPS)
 
     def _climbed(self, params: Params, n_steps: int) -> tuple[Params, float]:
@@ -147,19 +154,30 @@ class Joining:
 
     # Joining.
 
-    def _joined(self, params: Params) -> Params:
-        """Return what a step of EM makes of the components when the cheapest pairs are one."""
-        shared = self.rows.fold(partial(self._shared, params))
+    def _joined(self, params: Params, known: Costs) -> tuple[Params, Costs]:
+        """Return what a step of EM makes of the components when the cheapest pairs are one.
+
+        With the costs of pairs that are still there; `known` are such, from a step ago.
+        """
+        M = len(params.weights)
+        surplus = M - self.n_components
+        n_wanted = surplus if surplus * AT_ONCE <= self.n_components else -(-surplus // PART)
         pairs = self._pairs(params.components)
-        order = np.argsort(self._costs(params, pairs, shared), kind="stable")
-        surplus = len(params.weights) - self.n_components
-        free = np.ones(len(params.weights), dtype=bool)
+        costs = np.array([known.get((a, b), -np.inf) for a, b in pairs.tolist()])
+        again = np.argsort(costs, kind="stable")[: np.isneginf(costs).sum() + AGAIN * n_wanted]
+        shared = self.rows.fold(partial(self._shared, params))
+        costs[again] = self._costs(params, pairs[again], shared)
+        free = np.ones(M, dtype=bool)
         chosen: list[Array] = []
-        for pair in pairs[order]:
-            if len(chosen) * PART < surplus and free[pair].all():
+        for pair in pairs[np.argsort(costs, kind="stable")]:
+            if len(chosen) < n_wanted and free[pair].all():
                 free[pair] = False
                 chosen.append(pair)
-        return self._united(params, shared.stats, np.array(chosen))
+        united = np.array(chosen)
+        numbers = np.cumsum(~np.isin(np.arange(M), united[:, 1])) - 1  # of those that are left
+        same = free[pairs].all(axis=1)
+        left = map(tuple, numbers[pairs[same]].tolist())
+        return self._united(params, shared.stats, united), dict(zip(left, costs[same], strict=True))
 
     def _united(self, params: Params, stats: Statistics, pairs: Array) -> Params:
         """Maximize with the statistics of the second of each pair added to those of the first."""

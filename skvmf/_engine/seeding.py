@@ -16,9 +16,11 @@ from .merging import Merging
 from .mixture import MixtureModel
 from .posterior import FenchelYoungPosterior
 from .priors import ModifiedDirichlet
-from .shares import Shares
+from .shares import Shares, dense_resp
 from .statistics import Params, Statistics
 from .updates import FixedWeights
+
+TRACE = 1e-3  # of the largest share that components have of a row
 
 
 class Seeding(ABC):
@@ -78,6 +80,21 @@ class Start:
         centres = self.family.centres(self.params.components)
         share = share_by(self.family, self.params, self.background)
         return partition_statistics(family, rows, centres, share)
+
+    def own_rows(self, rows: RowSource) -> RowSource:
+        """Return the rows that components have more than a trace of, weighed by what they have.
+
+        All rows, where the background has every one.
+        """
+        K = len(self.params.weights) - (self.background is not None)
+        share = share_by(self.family, self.params, self.background)
+
+        def own_weights(chunk: Chunk) -> list[Array]:
+            return [dense_resp(share(chunk)[0], K).sum(axis=1)]
+
+        weights = np.concatenate(rows.fold(own_weights))
+        kept = np.flatnonzero(weights > TRACE * weights.max())
+        return rows.subset(kept, weights[kept], width=4 * K) if len(kept) else rows
 
 
 def plain_model(family: Family, background: float | None = None) -> MixtureModel:

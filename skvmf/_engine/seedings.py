@@ -22,6 +22,7 @@ from .waves import Waves
 
 FACTOR = 2  # times as many balls as asked for take a shape of their own
 FIRST = 2  # times as many as those begin
+BESIDE_STEPS = 3  # of EM beside a background, of components that started alone
 JUDGED_AFTER = 3  # steps of a family with heavy tails
 BEYOND = 200  # squared standard deviations, beside the number of features, of rows too far away
 
@@ -154,12 +155,13 @@ class BallSeeding(Seeding):
     ) -> Start:
         """Return components of their own shapes, where rows are enough, else balls.
 
-        Some more balls than are asked for take their shapes, and are joined. Joining knows
-        nothing of a background: beside one balls are left as they are.
+        Some more balls than are asked for take their shapes, and are joined.
         """
         many, firm = FACTOR * n_components, self._firm
-        if background is not None or firm is None or not firm.affordable(rows.n_rows, many):
+        if firm is None or not firm.affordable(rows.n_rows, many):
             return Waves(self, rows, n_components, background).start(rng, watch)
+        if background is not None:
+            return self._start_beside(background, firm, rows, n_components, rng, watch)
         stopped = False
 
         def first(n_waves: int, bounds: list[float], params: Params) -> bool:
@@ -174,6 +176,37 @@ class BallSeeding(Seeding):
         joining = Joining(firm, rows, n_components)
         params, bound = joining.run(joining.shaped(self.family, balls), rng, later)
         return Start(firm, params, bound)
+
+    def _start_beside(
+        self,
+        background: float,
+        firm: FirmGaussian,
+        rows: RowSource,
+        n_components: int,
+        rng: np.random.Generator,
+        watch: OnIteration,
+    ) -> Start:
+        """Return what starts alone among the rows that balls have beside it, or those balls."""
+        stopped = False
+
+        def first(n_waves: int, bounds: list[float], params: Params) -> bool:
+            nonlocal stopped
+            stopped = watch(n_waves, bounds, params)
+            return stopped
+
+        balls = Waves(self, rows, n_components, background).start(rng, first)
+        own, share = balls.own_rows(rows), balls.params.weights[-1]
+        if stopped or share == 1 or not firm.affordable(own.n_rows, FACTOR * n_components):
+            return balls
+        simple = Params.first(balls.params.weights[:-1] / (1 - share), balls.params.components)
+        shaped = Joining(firm, own, n_components).shaped(self.family, simple)
+        starts = []
+        for found in (shaped, self.start(own, n_components, rng, watch).params):
+            params = Params.first(with_share(found.weights, share), found.components)
+            for _ in range(BESIDE_STEPS):
+                params, bound = plain_step(firm, rows, params, background)
+            starts.append(Start(firm, params, bound, background))
+        return max(starts, key=lambda start: start.bound)
 
 
 class TrimmedSeeding(BallSeeding):

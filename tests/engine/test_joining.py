@@ -76,6 +76,22 @@ def test_a_union_costs_the_change_of_the_likelihood(kind, monkeypatch):
         assert_allclose(cost, -change, rtol=1e-4, atol=1e-8)
 
 
+@pytest.mark.parametrize("kind", TYPES)
+def test_costs_that_are_kept_are_those_of_the_same_components(kind):
+    X, _ = clusters(2000, 12)
+    task = joining_of(X, kind, n_components=8)
+    params = task._climbed(fitted(task, 16), 30)[0]  # a step moves them by little
+    pairs = task._pairs(params.components)
+    costs = task._costs(params, pairs, task.rows.fold(partial(task._shared, params)))
+    before = dict(zip(map(tuple, pairs.tolist()), costs, strict=True))
+    found, known = task._joined(params, {})
+    assert len(found.weights) == 12 and known
+    old, new = params.components.means, found.components.means
+    same = np.argmin(((new[:, None] - old) ** 2).sum(axis=2), axis=1)
+    for (a, b), cost in known.items():
+        assert cost == before[same[a], same[b]]
+
+
 @pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
 def test_a_union_has_the_moments_of_its_rows(kind):
     X, _ = clusters(200)

@@ -190,6 +190,22 @@ def test_many_clusters_are_found_among_uniform_rows(kind, share):
     )
 
 
+@pytest.mark.parametrize("seed", [2, 4])
+def test_long_clusters_are_found_among_uniform_rows(seed):
+    rng = np.random.default_rng(seed)
+    n, d, n_clusters = 6000, 6, 10
+    X, labels = np.empty((n, d)), rng.integers(n_clusters, size=n)
+    means = 2 * rng.normal(size=(n_clusters, d))
+    for k in range(n_clusters):
+        own, axes = labels == k, np.linalg.qr(rng.normal(size=(d, d)))[0]
+        scales = np.exp(rng.uniform(-1.5, 0.7, d))
+        X[own] = means[k] + rng.normal(size=(own.sum(), d)) * scales @ axes.T
+    X = np.vstack([X, rng.uniform(X.min(axis=0), X.max(axis=0), size=(n // 4, d))])
+    mixture = SparseGaussianMixture(n_clusters, background=True, random_state=0)
+    true = clone(mixture).set_params(means_init=means).fit(X)
+    assert mixture.fit(X).lower_bound_ > true.lower_bound_ - 0.01
+
+
 @pytest.mark.parametrize("mixture", MIXTURES)
 @pytest.mark.parametrize("init_params", ["kmeans", "k-means++", "random_from_data", "merging"])
 def test_every_start_goes_with_a_background(mixture, init_params):
