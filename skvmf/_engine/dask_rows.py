@@ -74,9 +74,8 @@ class DaskRows(RowSource):
         size = block_rows(self.n_rows, self.n_features, is_sparse=is_sparse, width=width)
         self._format = Format(self.n_features, X.dtype, is_sparse, unit, size, columns)
         self._tasks = _Futures.of(X, weights) or _Delayed(X, weights)
-        self._groups = [
-            _Group(self._tasks, cuts) for cuts in self._tasks.grouped(cut(X.chunks[0], size))
-        ]
+        groups = self._tasks.grouped(cut(X.chunks[0], size))
+        self._groups = [_Group(self._tasks, i, cuts) for i, cuts in enumerate(groups)]
         self._n_pieces = sum(count_pieces(own.cuts, size) for own in self._groups)
         self._measure()
 
@@ -246,19 +245,19 @@ class _Group:
     A source is a chunk, or the head of one that another group has.
     """
 
-    def __init__(self, tasks: Any, cuts: list[Cut]) -> None:
+    def __init__(self, tasks: Any, number: int, cuts: list[Cut]) -> None:
         self.cuts = cuts
         own = {one.pieces[0][0] for one in cuts}
         places: dict[tuple[int, int], int] = {}
-        self.sources: list[Any] = []
+        sources: list[Any] = []
         weights: list[Any] = []
 
         def place(chunk: int, stop: int) -> int:
             whole = chunk in own or stop == tasks.lengths[chunk]
             key = chunk, tasks.lengths[chunk] if whole else stop
             if key not in places:
-                places[key] = len(self.sources)
-                self.sources.append(tasks.chunks[chunk] if whole else tasks.head(chunk, stop))
+                places[key] = len(sources)
+                sources.append(tasks.chunks[chunk] if whole else tasks.head(chunk, stop))
                 weights.append(None if tasks.weights is None else tasks.weights[chunk])
             return places[key]
 
@@ -270,7 +269,7 @@ class _Group:
             for one in cuts
         ]
         lengths = [length for _, length in places]
-        self.sources = tasks.together(self.sources)
+        self.sources = tasks.together(number, sources)
         self.given = self.sources, weights, lengths, local
 
 
@@ -290,7 +289,7 @@ class _Delayed:
         """Return the head of a chunk."""
         return self.call("head", uuid4().hex, chunk, head, self.chunks[chunk], n_rows)
 
-    def together(self, sources: list[Any]) -> Any:
+    def together(self, i: int, sources: list[Any]) -> Any:
         """Return sources as tasks are given them: each by itself."""
         return sources
 
@@ -347,10 +346,9 @@ class _Futures:
         """Return the head of a chunk."""
         return self.call("head", uuid4().hex, chunk, head, self.chunks[chunk], n_rows)
 
-    def together(self, sources: list[Any]) -> Any:
+    def together(self, i: int, sources: list[Any]) -> Any:
         """Return sources as tasks are given them: as one, which costs the scheduler less."""
-        token = uuid4().hex
-        return self.call("chunks", token, 0, Together, sources)
+        return self.call("chunks", uuid4().hex, i, Together, sources)
 
     def call(self, name: str, token: str, i: int, function: Callable[..., Any], *args: Any) -> Any:
         """Begin a task."""
