@@ -103,6 +103,22 @@ def test_workers_that_hold_the_rows(name, n_workers, case, client):
     mine.assert_same(mine.fit(X, mine.weights))
 
 
+@pytest.mark.parametrize("name", ["vmf", "diag"])
+def test_workers_that_hold_every_other_block(name, case, client):
+    """Sums are then in many pieces, which workers add."""
+    import dask.array as da
+    from distributed import get_task_stream
+
+    mine, names = case(name, True), list(client.scheduler_info()["workers"])[:2]
+    parts = [chunked(mine.X[a : a + 4096], [len(mine.X[a : a + 4096])]) for a in range(0, N, 4096)]
+    held = [client.persist(part, workers=[names[i % 2]]) for i, part in enumerate(parts)]
+    with get_task_stream(client) as tasks:
+        mine.assert_same(mine.fit(client.persist(da.concatenate(held)), mine.weights))
+    keys = [str(task["key"]) for task in tasks.data]
+    assert sum("skvmf-chunks-" in key for key in keys) == 2
+    assert any("skvmf-add-1-" in key for key in keys)
+
+
 @pytest.mark.parametrize("kind", ["aligned", "ragged", "single rows"])
 @pytest.mark.parametrize("name", ["vmf float32 sparse", "vmf csr"])
 def test_workers_that_make_the_rows_each_time(name, kind, case, client):
