@@ -13,6 +13,7 @@ from .chunks import Array
 from .shares import DenseShares, Shares
 
 SMALL = 10**6  # multiplications up to which OpenBLAS does not copy the factors first
+LARGE = 2**15  # entries of a matrix, from which copies cost less than products that leave the cache
 TILE = 512  # rows whose features stay in the processor's second cache
 FEW_ROWS = 128  # in a tile, from which calls cost less than copies
 COPYING = {"Haswell", "Zen"}  # for which OpenBLAS copies the factors of every product
@@ -20,6 +21,8 @@ COPYING = {"Haswell", "Zen"}  # for which OpenBLAS copies the factors of every p
 
 def tile_rows(size: int, most: int) -> int:
     """Return how many rows, at most `most`, to multiply at once with a matrix of that size."""
+    if always_copies():
+        return min(TILE, most) if size >= LARGE else most
     rows = SMALL // size
     return rows if FEW_ROWS <= rows < most else most
 
@@ -37,7 +40,7 @@ def tall_dot(X: Array, matrix: Array, product: Array) -> None:
     How the rows are cut depends on the shapes, and on BLAS, alone.
     """
     n = max(len(X), 1)  # no rows are one tile
-    n_tiles = 1 if always_copies() else -(-n // tile_rows(matrix.size, n))
+    n_tiles = -(-n // tile_rows(matrix.size, n))
     size = -(-n // n_tiles)
     for start in range(0, n, size):
         np.dot(X[start : start + size], matrix, out=product[start : start + size])

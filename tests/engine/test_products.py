@@ -5,20 +5,19 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skvmf._engine import products
-from skvmf._engine.products import SMALL, tall_dot
+from skvmf._engine.products import SMALL, TILE, tall_dot
 
 
 @pytest.mark.parametrize("copies", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("d", "K"), [(1, 1), (50, 15), (70, 100), (100, 100)])
+@pytest.mark.parametrize(("d", "K"), [(1, 1), (50, 15), (70, 100), (100, 100), (80, 500)])
 def test_product_in_tiles_is_the_product(d, K, dtype, copies, monkeypatch):
     monkeypatch.setattr(products, "always_copies", lambda: copies)
     rng = np.random.default_rng(0)
     most = SMALL // (d * K)
     matrix = rng.normal(size=(d, K)).astype(dtype)
-    for n in sorted(
-        {1, 300} | ({most - 1, most, most + 1, 2 * most + 3} if most < 2000 else set())
-    ):
+    edges = {size + more for size in (most, TILE) if size < 2000 for more in (-1, 0, 1, size + 3)}
+    for n in sorted({1, 300} | edges):
         X = rng.normal(size=(n, d)).astype(dtype)
         product = np.full((n, K), np.nan, dtype)
         tall_dot(X, matrix, product)
