@@ -132,6 +132,13 @@ def test_packing_keeps_what_is_not_zero():
     assert not shares.denser_than(max(fraction, 1 / 9)) and shares.denser_than(1 / 10)
 
 
+@pytest.mark.parametrize("n", [1, 40, 5000])
+def test_some_rows_tell_whether_shares_are_dense(n):
+    drawn = np.random.default_rng(0).random((n, 400))
+    assert DenseShares(1.0 * (drawn < 0.25)).denser_than(1 / 8)
+    assert not DenseShares(1.0 * (drawn < 0.06)).denser_than(1 / 8)
+
+
 def test_value_of_weights_is_the_part_of_the_bound_that_they_move():
     log_p, pi, rng = problem()
     posterior = FenchelYoungPosterior(1.5, 0.7)
