@@ -157,7 +157,7 @@ class VonMisesFisher(Family):
     def scores(self, chunk: Chunk, components: DirectionalComponents) -> Scores:
         """Return the log-densities of the rows of a block."""
         kappa, bias = components.concentrations, components.log_normalizers
-        products = _products(chunk, components.directions, kappa, wide=components.in_float64)
+        products = _products(chunk, components)
         by_chords = components.by_chords
         if not by_chords.any():
             return Scores(products, bias, chunk.scales)
@@ -370,18 +370,19 @@ def _pooled_length(stats: Statistics) -> float:
     return min(float(lengths @ stats.counts / stats.counts.sum()), 1.0)
 
 
-def _products(chunk: Chunk, directions: Array, kappa: Array, *, wide: bool) -> Array:
-    """Return kappa m.x of the rows as they are stored, (n, K); in float64 where `wide`."""
+def _products(chunk: Chunk, components: DirectionalComponents) -> Array:
+    """Return kappa m.x of the rows as they are stored, (n, K)."""
+    directions, kappa = components.directions, components.concentrations
     if isinstance(chunk, SparseChunk):
-        products = _sparse_dot(chunk, directions, wide=wide)
+        products = _sparse_dot(chunk, directions, wide=components.in_float64)
         products *= kappa.astype(products.dtype)
         return products
-    dtype = np.float64 if wide else chunk.X.dtype
-    natural = chunk.spare.empty("natural", directions.shape, dtype)
-    np.multiply(directions, kappa, out=natural, casting="same_kind")
+    dtype = np.dtype(np.float64) if components.in_float64 else chunk.X.dtype
+    natural = chunk.spare.once(
+        f"natural {dtype}", components, lambda: (directions * kappa).astype(dtype)
+    )
     product = chunk.spare.empty("products", (len(chunk.X), len(kappa)), dtype)
     tall_dot(chunk.X.astype(dtype, copy=False), natural, product)
-    chunk.spare.give("natural", natural)
     return product
 
 
@@ -404,8 +405,11 @@ def _deficits(chunk: Chunk, shares: Shares, components: DirectionalComponents) -
     """
     assert chunk.scales is not None
     tight = np.flatnonzero(components.by_chords)
-    ones = np.ones(len(tight))
-    cosines = _products(chunk, components.directions[:, tight], ones, wide=True)
+    directions = components.directions[:, tight]
+    if isinstance(chunk, SparseChunk):
+        cosines = _sparse_dot(chunk, directions, wide=True)
+    else:
+        cosines = np.dot(chunk.X.astype(np.float64, copy=False), directions)
     gaps = _shortfalls(chunk, components, cosines * chunk.scales[:, None])
     gaps /= np.where(chunk.scales > 0, chunk.scales, 1.0)[:, None]
     if isinstance(shares, DenseShares):
@@ -429,7 +433,9 @@ def _dense_sums(chunk: DenseChunk, shares: Shares, K: int) -> Array:
     if isinstance(shares, DenseShares) and shares.denser_than(PACK_DENSE):
         X = chunk.X.astype(shares.resp.dtype, copy=False)
         sums = chunk.spare.empty("sums", (X.shape[1], K))
-        sums[:] = np.dot(X.T, shares.resp)
+        own = chunk.spare.empty("own sums", sums.shape, X.dtype)
+        sums[:] = np.dot(X.T, shares.resp, out=own)
+        chunk.spare.give("own sums", own)
         return sums
     sums = chunk.spare.empty("sums", (chunk.X.shape[1], K)).T
     if not sums.flags.c_contiguous:  # a component's sums are added to at once

@@ -74,3 +74,11 @@ def test_at_a_start_nothing_has_happened():
     assert not params.reseeded.any() and not params.on_floor.any()
     assert_array_equal(params.pruned().reseeded, [False, True])
     assert_array_equal(params.reseeded, [False, False])
+
+
+def test_what_all_blocks_need_is_made_once_for_its_owner():
+    spare, owner, other = Spare(), object(), object()
+    first = spare.once("natural", owner, lambda: np.zeros(2))
+    assert spare.once("natural", owner, lambda: np.ones(2)) is first
+    assert spare.once("other", owner, lambda: np.ones(2)) is not first
+    assert_array_equal(spare.once("natural", other, lambda: np.ones(2)), 1)
