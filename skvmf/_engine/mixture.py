@@ -56,12 +56,13 @@ class MixtureModel:
         own = shares.of_first(self._n_components(params))
         moments = self.family.moments(chunk, own, params.components, scores.kept)
         chunk.spare.give("products", scores.products)
-        values = np.where(chunk.weights > 0, np.maximum(values, LEAST), np.inf)
+        value = _weighted_sum(chunk.weights, np.maximum(values, LEAST, out=values))
+        values[chunk.weights == 0] = np.inf
         worst = int(np.argmin(values))
         worst_row = chunk.row(worst)
         chunk.release()
         return Statistics(
-            value=_weighted_sum(chunk.weights, values),
+            value=value,
             total=float(chunk.weights.sum()),
             counts=counts,
             moments=moments,

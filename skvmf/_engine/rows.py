@@ -195,11 +195,13 @@ class Rows(RowSource):
 
     def _weights_and_scales(self, i: int) -> tuple[Array, Array | None]:
         span, scales = self._spans[i], self._measures_of(i).scales
-        n = span.stop - span.start
-        weights = np.ones(n) if self._weights is None else self._weights[span]
         if scales is None:
-            return weights, None
-        return np.where(scales[span] == 0, 0.0, weights), scales[span]
+            ones = np.ones(span.stop - span.start)
+            return ones if self._weights is None else self._weights[span], None
+        weights = (scales[span] != 0).astype(np.float64)
+        if self._weights is not None:
+            weights *= self._weights[span]
+        return weights, scales[span]
 
     def _note(self, i: int, measures: Measures, scales: Array) -> None:
         """Note the scales of a block, those of extreme rows being -1."""
