@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ._jit import by_precision, row_kernel
+from ._jit import Array, by_precision, kept, row_kernel
 
 BLOCK = 16  # rows; a multiple of 4
 FLOOR = -60.0  # below exp(FLOOR) of its row's largest a float64 share is exactly 0
@@ -101,18 +101,18 @@ _exp, _largest = by_precision(_exp32, _exp64), by_precision(_largest32, _largest
 
 
 @row_kernel
-def _shift_rows(scores, slopes, offsets, z, tops):
-    """Set z = slopes * scores + offsets, and find the largest of each row.
+def _shift_rows(scores, start, size, slopes, offsets, z, tops):
+    """Set z = slopes * scores + offsets for `size` rows, and find the largest of each.
 
-    The work row z may be longer than the row: its padding is left alone. Where slopes
-    overflow, infinity is replaced by the largest number.
+    The work rows of z may be longer: their padding is left alone. Where slopes overflow,
+    infinity is replaced by the largest number.
     """
     limit = scores.dtype.type(LIMIT_32 if _is_single(scores.dtype.type(1.0)) else LIMIT_64)
-    for n in range(scores.shape[0]):
-        row, shifted, slope = scores[n], z[n], slopes[n]
+    for n in range(size):
+        row, shifted, slope = scores[start + n], z[n], slopes[start + n]
         for k in range(row.shape[0]):
             shifted[k] = slope * row[k] + offsets[k]
-    for n in range(scores.shape[0]):
+    for n in range(size):
         tops[n] = _largest(z[n])
         if tops[n] > limit:
             for k in range(z.shape[1]):
@@ -121,14 +121,14 @@ def _shift_rows(scores, slopes, offsets, z, tops):
 
 
 @row_kernel
-def _exp_rows(z, tops, e, lanes):
-    """Set e = exp(z - tops) and sum each row.
+def _exp_rows(z, size, tops, e, lanes):
+    """Set e = exp(z - tops) for `size` rows, and sum each.
 
     A plain sum is not vectorised, for that would change its order. Running sums in `lanes`, one
     vector apart, are: the order is theirs, on every machine.
     """
     width = 16 if _is_single(z.dtype.type(1.0)) else 8
-    for n in range(tops.shape[0]):
+    for n in range(size):
         row, powers, lane = z[n], e[n], lanes[n]
         top = tops[n] if tops[n] > -np.inf else z.dtype.type(0.0)
         for k in range(row.shape[0]):
@@ -159,32 +159,44 @@ def _count_rows(e, shares, counts):
 
 
 @row_kernel
-def _scale_rows(e, factors, scores):
-    """Set scores = factors * e, subnormal results flushed to zero."""
+def _scale_rows(e, factors, scores, start, size):
+    """Set scores = factors * e for `size` rows, subnormal results flushed to zero."""
     zero = scores.dtype.type(0.0)
     tiny = scores.dtype.type(TINY_32 if _is_single(scores.dtype.type(1.0)) else TINY_64)
-    for n in range(scores.shape[0]):
-        row, powers, factor = scores[n], e[n], factors[n]
+    for n in range(size):
+        row, powers, factor = scores[start + n], e[n], factors[n]
         for k in range(row.shape[0]):
             value = factor * powers[k]
             row[k] = value if value >= tiny else zero
 
 
-@row_kernel
-def _work(scores):
-    """Return work space for a block of rows: z, e, lanes and tops, padding as it has to be."""
-    width = 16 if _is_single(scores.dtype.type(1.0)) else 8
-    P = (scores.shape[1] + width - 1) // width * width
-    z, e = np.empty((BLOCK, P), scores.dtype), np.empty((BLOCK, P), scores.dtype)
-    lanes, tops = np.empty((BLOCK, P + width), scores.dtype), np.empty(BLOCK, scores.dtype)
-    for k in range(P):
-        for i in range(BLOCK):
-            z[i, k], e[i, k], lanes[i, k] = -np.inf, 0, 0
-    return z, e, lanes, tops
+def _work(scores: Array) -> tuple[Array, ...]:
+    """Return this thread's work space for a block of rows, padding as it has to be.
+
+    It is kept, as the next rows mostly are as long. Kernels leave the padding alone.
+    """
+    kind = scores.shape[1], scores.dtype
+    if getattr(kept, "softmax_kind", None) != kind:
+        K, dtype = kind
+        width = 64 // dtype.itemsize
+        P = -(-K // width) * width
+        z, lanes = np.full((BLOCK, P), -np.inf, dtype), np.zeros((BLOCK, P + width), dtype)
+        tops, factors = np.empty(BLOCK, dtype), np.empty((2, BLOCK), dtype)
+        kept.softmax_space = z, tops, np.zeros((BLOCK, P), dtype), lanes, factors, np.empty(P)
+        kept.softmax_kind = kind
+    work: tuple[Array, ...] = kept.softmax_space
+    return work
 
 
-@row_kernel
-def softmax_rows(scores, slopes, offsets, weights, scales, counts, values):
+def softmax_rows(
+    scores: Array,
+    slopes: Array,
+    offsets: Array,
+    weights: Array,
+    scales: Array,
+    counts: Array,
+    values: Array,
+) -> None:
     """Turn scores into weighted and scaled softmax responsibilities, in place.
 
     With z = slopes[n] * scores[n] + offsets and q = softmax(z), on exit scores[n] is
@@ -200,62 +212,75 @@ def softmax_rows(scores, slopes, offsets, weights, scales, counts, values):
     counts : (K,) float64, accumulated
     values : (n,) float64
     """
-    N, K = scores.shape
-    z, e, lanes, tops = _work(scores)
-    P = e.shape[1]
-    shares = np.empty(BLOCK, scores.dtype)
-    factors = np.empty(BLOCK, scores.dtype)
-    totals = np.zeros(P)
-    for start in range(0, N, BLOCK):
-        rows = scores[start : start + BLOCK]
-        size = rows.shape[0]
-        _shift_rows(rows, slopes[start : start + size], offsets, z, tops)
-        _exp_rows(z, tops[:size], e, lanes)
-        for i in range(size):
-            total = _lane_sum(lanes[i, P:])
-            share = weights[start + i] / total if total > 0 else 0.0
-            shares[i] = share
-            factors[i] = share * scales[start + i]
-            values[start + i] = tops[i] + math.log(total) if total > 0 else -np.inf
-        for i in range(size, BLOCK):
-            shares[i] = 0
-        _count_rows(e, shares, totals)
-        _scale_rows(e, factors, rows)
-    for k in range(K):
-        counts[k] += totals[k]
+    softmax_blocks(scores, slopes, offsets, weights, scales, counts, values, _work(scores))
 
 
 @row_kernel
-def log_sum_rows(scores, slopes, offsets, values):
+def softmax_blocks(scores, slopes, offsets, weights, scales, counts, values, work):
+    """Do what `softmax_rows` does, in its work space."""
+    z, tops, e, lanes, factors, totals = work
+    for k in range(totals.shape[0]):
+        totals[k] = 0
+    for start in range(0, scores.shape[0], BLOCK):
+        size = min(scores.shape[0] - start, BLOCK)
+        _shift_rows(scores, start, size, slopes, offsets, z, tops)
+        _exp_rows(z, size, tops, e, lanes)
+        for i in range(size):
+            total = _lane_sum(lanes[i, e.shape[1] :])
+            share = weights[start + i] / total if total > 0 else 0.0
+            factors[0, i] = share
+            factors[1, i] = share * scales[start + i]
+            values[start + i] = tops[i] + math.log(total) if total > 0 else -np.inf
+        for i in range(size, BLOCK):
+            factors[0, i] = 0
+        _count_rows(e, factors[0], totals)
+        _scale_rows(e, factors[1], scores, start, size)
+    for k in range(counts.shape[0]):
+        counts[k] += totals[k]
+
+
+def log_sum_rows(scores: Array, slopes: Array, offsets: Array, values: Array) -> None:
     """Set values[n] to log(sum(exp(z))), z = slopes[n] * scores[n] + offsets, and nothing else.
 
     The bits are those of `softmax_rows`, whose arguments these are.
     """
-    z, e, lanes, tops = _work(scores)
+    log_sum_blocks(scores, slopes, offsets, values, _work(scores))
+
+
+@row_kernel
+def log_sum_blocks(scores, slopes, offsets, values, work):
+    """Do what `log_sum_rows` does, in its work space."""
+    z, tops, e, lanes, _, _ = work
     for start in range(0, scores.shape[0], BLOCK):
-        rows = scores[start : start + BLOCK]
-        size = rows.shape[0]
-        _shift_rows(rows, slopes[start : start + size], offsets, z, tops)
-        _exp_rows(z, tops[:size], e, lanes)
+        size = min(scores.shape[0] - start, BLOCK)
+        _shift_rows(scores, start, size, slopes, offsets, z, tops)
+        _exp_rows(z, size, tops, e, lanes)
         for i in range(size):
             total = _lane_sum(lanes[i, e.shape[1] :])
             values[start + i] = tops[i] + math.log(total) if total > 0 else -np.inf
 
 
 @row_kernel
-def _first_rows(z, tops, labels):
-    """Find where each row of z first equals its largest; 0 where a nan does not even that."""
-    K = np.int32(z.shape[1])
-    for n in range(labels.shape[0]):
-        row, top, first = z[n], tops[n], K
-        for k in range(row.shape[0]):
-            found = np.int32(k) if row[k] == top else K
-            first = found if found < first else first
-        labels[n] = first if first < K else 0
+def _first(row, top):
+    """Find where a row first equals its largest; 0 where a nan does not even that."""
+    K = np.int32(row.shape[0])
+    first = K
+    for k in range(row.shape[0]):
+        found = np.int32(k) if row[k] == top else K
+        first = found if found < first else first
+    return first if first < K else 0
 
 
-@row_kernel
-def argmax_rows(scores, slopes, offsets, weights, scales, counts, values, labels):
+def argmax_rows(
+    scores: Array,
+    slopes: Array,
+    offsets: Array,
+    weights: Array,
+    scales: Array,
+    counts: Array,
+    values: Array,
+    labels: Array,
+) -> None:
     """Give each row to its largest component; the first on ties. Scores are left alone.
 
     With z = slopes[n] * scores[n] + offsets, on exit labels[n] is argmax(z), values[n] is
@@ -267,14 +292,19 @@ def argmax_rows(scores, slopes, offsets, weights, scales, counts, values, labels
         As for `softmax_rows`; `scales` is not used.
     labels : (n,) int32
     """
-    N, K = scores.shape
-    z = np.empty((BLOCK, K), scores.dtype)
-    tops = np.empty(BLOCK, scores.dtype)
-    for start in range(0, N, BLOCK):
-        rows = scores[start : start + BLOCK]
-        size = rows.shape[0]
-        _shift_rows(rows, slopes[start : start + size], offsets, z, tops)
-        _first_rows(z, tops[:size], labels[start : start + size])
+    work = np.empty((BLOCK, scores.shape[1]), scores.dtype), np.empty(BLOCK, scores.dtype)
+    argmax_blocks(scores, slopes, offsets, weights, counts, values, labels, work)
+
+
+@row_kernel
+def argmax_blocks(scores, slopes, offsets, weights, counts, values, labels, work):
+    """Do what `argmax_rows` does, in the work space z and tops."""
+    z, tops = work
+    for start in range(0, scores.shape[0], BLOCK):
+        size = min(scores.shape[0] - start, BLOCK)
+        _shift_rows(scores, start, size, slopes, offsets, z, tops)
         for i in range(size):
+            first = _first(z[i], tops[i])
+            labels[start + i] = first
             values[start + i] = tops[i]
-            counts[labels[start + i]] += weights[start + i]
+            counts[first] += weights[start + i]

@@ -1,5 +1,6 @@
 """The cache of compiled code: fresh after every edit, and never a reason to fail."""
 
+import gc
 import importlib
 import os
 import shutil
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numba
 import pytest
+from numba.core import event
 
 import skvmf
 
@@ -175,3 +177,39 @@ def test_nowhere_to_write(folder, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     assert call() == (10, 0)
     assert call() == (10, 0)
+
+
+def test_python_looks_for_no_garbage_while_a_kernel_is_compiled(folder):
+    seen = []
+
+    class Listener(event.Listener):
+        def on_start(self, _):
+            seen.append(gc.isenabled())
+
+        def on_end(self, _):
+            seen.append(gc.isenabled())
+
+    kernels = importlib.import_module("small.kernels")
+    with event.install_listener("numba:compile", Listener()):
+        kernels.scaled(5.0)
+        assert gc.isenabled()
+        gc.disable()
+        try:
+            kernels.scaled(5)
+            assert not gc.isenabled()
+        finally:
+            gc.enable()
+    assert len(seen) >= 4 and not any(seen)
+    with pytest.raises(numba.TypingError):
+        kernels.scaled("text")
+    assert gc.isenabled()
+
+
+def test_no_kernel_that_only_borrows_makes_arrays(folder):
+    """Without counts of who holds it, an array made there would never be given back."""
+    path = folder / "small" / "kernels.py"
+    path.write_text(KERNEL.replace("return FACTOR", "return np.empty(3)[0]"), encoding="utf-8")
+    path.write_text("import numpy as np\n" + path.read_text(encoding="utf-8"), encoding="utf-8")
+    kernels = importlib.import_module("small.kernels")
+    with pytest.raises(numba.core.errors.NumbaError, match="returning of array|NRT"):
+        kernels.scaled(5.0)

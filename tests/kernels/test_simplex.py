@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from skvmf._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows
+from skvmf._kernels.simplex import (
+    argmax_blocks,
+    argmax_rows,
+    log_sum_blocks,
+    log_sum_rows,
+    softmax_blocks,
+    softmax_rows,
+)
 
 from .. import oracles
 
@@ -219,3 +226,29 @@ def test_labels_are_columns_even_of_nan(dtype):
 def test_two_specialisations_at_most():
     for kernel in (softmax_rows, log_sum_rows, argmax_rows):
         assert len(getattr(kernel, "signatures", [])) <= 2
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_do_not_depend_on_those_before(dtype):
+    """A thread keeps its work space, and padding must be as good as new."""
+    given = problem(37, 20, dtype)
+    alone = run(softmax_rows, given)
+    for K in (3, 20, 65, 20):
+        large = problem(5, K, dtype) | {"scores": np.full((5, K), 1e30, dtype)}
+        run(softmax_rows, large)
+        labelled(large)
+        again = run(softmax_rows, given)
+        for name, value in alone.items():
+            np.testing.assert_array_equal(again[name], value)
+
+
+@pytest.mark.parametrize("compiled", [softmax_blocks, log_sum_blocks, argmax_blocks])
+def test_one_specialisation_a_precision(compiled):
+    """Work space has one layout, whatever the width: compiling is what a first fit waits for."""
+    given = [problem(5, K, dtype) for K in (1, 16, 20) for dtype in DTYPES]
+    for arguments in given:
+        run(softmax_rows, arguments)
+        labelled(arguments)
+        alone = {name: arguments[name] for name in ("scores", "slopes", "offsets", "values")}
+        run(log_sum_rows, alone)
+    assert len(getattr(compiled, "signatures", DTYPES)) <= len(DTYPES)
