@@ -340,14 +340,10 @@ class SparseRows(Rows):
 
     def _by_columns(self, i: int) -> Columns:
         indptr, indices, data, _ = self._safe(i)
-        n_entries = int(indptr[-1] - indptr[0])
-        columns = Columns(
-            np.empty(self.n_features + 1, dtype=np.int64),
-            np.empty(n_entries, dtype=np.uint16),
-            np.empty(n_entries, dtype=self.dtype),
-        )
-        sparse_kernels.csr_columns(indptr, indices, data, columns.ptr, columns.rows, columns.values)
-        return columns
+        used, shape = slice(indptr[0], indptr[-1]), (len(indptr) - 1, self.n_features)
+        block = sparse.csr_array((data[used], indices[used], indptr - indptr[0]), shape=shape)
+        found = block.tocsc()
+        return Columns(found.indptr.astype(np.int64), found.indices.astype(np.uint16), found.data)
 
     def _safe(self, i: int) -> tuple[Array, Array, Array, bool]:
         """Return a block's arrays, and whether rows were scaled as they are extreme."""

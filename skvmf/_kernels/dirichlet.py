@@ -11,33 +11,29 @@ Tu, "Modified Dirichlet distribution: allowing negative parameters to induce str
 sparsity", section 2.1.
 """
 
-from ._jit import kernel
+import numpy as np
+
+from ._jit import Array, kernel
 
 
-@kernel
-def mode_by_rounds(excess, floor, x):
+def mode_by_rounds(excess: Array, floor: float) -> Array:
     """Algorithm 1: share out in proportion to the excess; hold on the floor what falls below.
 
-    Entries of x are negative while they are free. The largest excess is never held: in exact
+    Returns the modes (m, n) of m vectors at once. The largest excess is never held: in exact
     arithmetic it cannot fall below the floor. A round that holds nothing more is the last.
     """
-    largest, n_held = 0, 0
-    for i in range(x.shape[0]):
-        largest = i if excess[i] > excess[largest] else largest
-        x[i] = floor if excess[i] <= 0 else -1.0
-        n_held += excess[i] <= 0
-    previous = -1
-    while n_held > previous:  # it rises, to n at most
-        previous, total = n_held, 0.0
-        for i in range(x.shape[0]):
-            total += excess[i] / excess[largest] if x[i] < 0 else 0.0
-        rest = (1 - floor * previous) / total
-        for i in range(x.shape[0]):
-            if x[i] < 0 and excess[i] / excess[largest] * rest < floor and i != largest:
-                x[i] = floor
-                n_held += 1
-    for i in range(x.shape[0]):
-        x[i] = excess[i] / excess[largest] * rest if x[i] < 0 else x[i]
+    largest = excess.argmax(axis=1)[:, None]
+    shares = np.maximum(excess, 0) / np.take_along_axis(excess, largest, axis=1)
+    held = excess <= 0
+    while True:  # each round but the last holds more
+        rest = 1 - floor * held.sum(axis=1, keepdims=True)
+        points = rest / np.where(held, 0, shares).sum(axis=1, keepdims=True) * shares
+        below = (points < floor) & ~held
+        np.put_along_axis(below, largest, False, axis=1)
+        if not below.any():
+            modes: Array = np.where(held, floor, points)
+            return modes
+        held |= below
 
 
 @kernel

@@ -2,27 +2,23 @@
 
 import numpy as np
 
-from ._jit import kernel, row_kernel
+from ._jit import Array, kernel, row_kernel
 
 SOUND, BAD_POINTERS, BAD_COLUMNS = 0, 1, 2
 
 
-@kernel
-def csr_fault(indptr, indices, n_values, n_columns):
-    """Find what other kernels would follow out of their arrays; one pass, at memory's speed.
+def csr_fault(indptr: Array, indices: Array, n_values: int, n_columns: int) -> int:
+    """Find what kernels would follow out of their arrays.
 
     Returns SOUND, BAD_POINTERS where `indptr` falls or leaves `indices` or the `n_values` of the
     data, or BAD_COLUMNS where a column number is not in [0, n_columns).
     """
-    falls = (indptr[0] < 0) | (indptr[-1] > indices.shape[0]) | (indptr[-1] > n_values)
-    for n in range(indptr.shape[0] - 1):
-        falls |= indptr[n + 1] < indptr[n]
-    if falls:
+    first, last = indptr[0], indptr[-1]
+    if first < 0 or last > min(len(indices), n_values) or (indptr[1:] < indptr[:-1]).any():
         return BAD_POINTERS
-    signs, last = np.int64(0), np.int64(n_columns) - 1
-    for j in range(np.uintp(indptr[0]), np.uintp(indptr[-1])):
-        signs |= indices[j] | (last - indices[j])  # negative where either is
-    return BAD_COLUMNS if signs < 0 else SOUND
+    used = indices[first:last]
+    sound = used.size == 0 or (used.min() >= 0 and used.max() < n_columns)
+    return SOUND if sound else BAD_COLUMNS
 
 
 @row_kernel
@@ -54,32 +50,9 @@ def csr_dot(indptr, indices, data, matrix, out):
             j += np.uintp(1)
 
 
-@kernel
-def csr_columns(indptr, indices, data, col_ptr, rows, values):
-    """Turn CSR rows into columns: col_ptr (d + 1,), rows and values (nnz,).
-
-    `rows` holds row numbers within the block.
-    """
-    col_ptr[:] = 0
-    first, last = indptr[0], indptr[-1]
-    for j in range(first, last):
-        col_ptr[indices[j] + 1] += 1
-    for c in range(col_ptr.shape[0] - 1):
-        col_ptr[c + 1] += col_ptr[c]
-    for n in range(indptr.shape[0] - 1):
-        for j in range(indptr[n], indptr[n + 1]):
-            c = indices[j]
-            rows[col_ptr[c]] = n
-            values[col_ptr[c]] = data[j]
-            col_ptr[c] += 1
-    for c in range(col_ptr.shape[0] - 1, 0, -1):  # each end is the next column's start
-        col_ptr[c] = col_ptr[c - 1]
-    col_ptr[0] = 0
-
-
 @row_kernel
 def columns_dot(col_ptr, rows, values, resp, out):
-    """Out = X.T @ resp from the columns of `csr_columns`; resp is (n, K), out (d, K) float64."""
+    """Out = X.T @ resp from the columns of X; resp is (n, K), out (d, K) float64."""
     K = np.uintp(resp.shape[1])
     for c in range(np.uintp(out.shape[0])):
         total = out[c]
@@ -115,22 +88,20 @@ def csr_scatter(indptr, indices, data, ends, columns, packed, out):
         start = ends[n]
 
 
-@kernel
-def csr_row_scales(indptr, data, low, high, out):
+def csr_row_scales(indptr: Array, data: Array, low: float, high: float, out: Array) -> None:
     """out[n] = 1 / ||x_n||; 0 for a zero row and -1 where the norm is outside [low, high]."""
-    for n in range(out.shape[0]):
-        squares = 0.0
-        for j in range(indptr[n], indptr[n + 1]):
-            value = np.float64(data[j])
-            squares += value * value
-        norm = np.sqrt(squares)
-        if low <= norm <= high:
-            out[n] = 1.0 / norm
-            continue
-        out[n] = 0.0
-        for j in range(indptr[n], indptr[n + 1]):
-            if data[j] != 0:
-                out[n] = -1.0
+    starts, filled = indptr[:-1] - indptr[0], indptr[:-1] < indptr[1:]
+    used, starts = data[indptr[0] : indptr[-1]], starts[filled]
+    norms, largest = np.zeros(len(out)), np.zeros(len(out))
+    if len(used):
+        with np.errstate(over="ignore", under="ignore"):
+            squares = np.square(used, dtype=np.float64)
+            norms[filled] = np.sqrt(np.add.reduceat(squares, starts))
+    safe = (low <= norms) & (norms <= high)
+    np.divide(1.0, norms, out=out, where=safe)
+    if not safe.all():
+        largest[filled] = np.maximum.reduceat(np.abs(used), starts) if len(used) else 0.0
+        out[~safe] = np.where(largest[~safe] != 0, -1.0, 0.0)
 
 
 @kernel

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ._jit import kernel, sum_kernel
+from ._jit import Array, sum_kernel
 
 
 @sum_kernel
@@ -23,19 +23,12 @@ def row_scales(X, low, high, out):
                 out[n] = -1.0
 
 
-@kernel
-def normalize_rows(X):
+def normalize_rows(X: Array) -> None:
     """Scale rows to unit length in place, in two steps that neither over- nor underflow."""
-    for n in range(X.shape[0]):
-        largest, squares = 0.0, 0.0
-        for j in range(X.shape[1]):
-            value = abs(np.float64(X[n, j]))
-            largest = value if value > largest else largest
-        if largest == 0.0:
-            continue
-        for j in range(X.shape[1]):
-            value = X[n, j] / largest
-            squares += value * value
-        norm = np.sqrt(squares)
-        for j in range(X.shape[1]):
-            X[n, j] = (X[n, j] / largest) / norm
+    largest = np.abs(X).max(axis=1, keepdims=True, initial=0.0).astype(np.float64)
+    largest[largest == 0] = 1.0
+    rows = X / largest
+    norms = np.sqrt(np.einsum("nd,nd->n", rows, rows))
+    norms[norms == 0] = 1.0
+    rows /= norms[:, None]
+    X[:] = rows

@@ -43,9 +43,9 @@ def modes(excess: Array, floor: float, *, by_sorting: bool = False) -> Array:
     largest = vectors.argmax(axis=-1)
     at_vertex = vectors.max(axis=-1) <= 0  # no unique mode, or on the border
     points[at_vertex, largest[at_vertex]] = 1 - (n - 1) * floor
+    if not by_sorting:
+        points[~at_vertex] = dirichlet.mode_by_rounds(vectors[~at_vertex], floor)
+        return x
     for i in np.flatnonzero(~at_vertex):
-        if by_sorting:
-            dirichlet.mode_by_sorting(vectors[i], np.argsort(vectors[i]), floor, points[i])
-        else:
-            dirichlet.mode_by_rounds(vectors[i], floor, points[i])
+        dirichlet.mode_by_sorting(vectors[i], np.argsort(vectors[i]), floor, points[i])
     return x

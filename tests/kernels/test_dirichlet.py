@@ -9,9 +9,7 @@ from .. import oracles
 
 
 def by_rounds(excess, floor):
-    x = np.empty(len(excess))
-    dirichlet.mode_by_rounds(excess, floor, x)
-    return x
+    return dirichlet.mode_by_rounds(np.asarray(excess)[None], floor)[0]
 
 
 def by_sorting(excess, floor):
@@ -29,6 +27,15 @@ def problems(n_problems=300):
         excess += rng.choice([0.0, 1.0]) * rng.uniform(0, 1, n)
         excess[rng.integers(n)] = rng.choice([1e-9, 1.0, 50.0])
         yield excess, rng.choice([1e-12, 1e-5, 1e-2, 0.3, 0.9, 0.999999]) / n
+
+
+def test_modes_of_many_vectors_are_those_of_each():
+    vectors = np.random.default_rng(0).choice([-3.0, 0.0, 0.1, 1.0, 20.0, 1e5], (200, 8))
+    vectors[:, 3] = 2.0
+    for floor in (0.0, 0.01, 0.1):
+        together = dirichlet.mode_by_rounds(vectors, floor)
+        alone = [by_rounds(vector, floor) for vector in vectors]
+        np.testing.assert_array_equal(together, alone)
 
 
 @pytest.mark.parametrize("mode", [by_rounds, by_sorting])

@@ -10,7 +10,6 @@ from skvmf._kernels.sparse import (
     BAD_POINTERS,
     SOUND,
     columns_dot,
-    csr_columns,
     csr_dot,
     csr_fault,
     csr_normalize,
@@ -28,10 +27,8 @@ def matrix(n=40, d=30, seed=0, dtype=np.float64, density=0.3):
 
 
 def by_columns(X, dtype=np.uint16):
-    ptr = np.empty(X.shape[1] + 1, dtype=np.int64)
-    rows, values = np.empty(X.nnz, dtype=dtype), np.empty(X.nnz, dtype=X.dtype)
-    csr_columns(X.indptr, X.indices, X.data, ptr, rows, values)
-    return ptr, rows, values
+    columns = X.tocsc()
+    return columns.indptr.astype(np.int64), columns.indices.astype(dtype), columns.data
 
 
 def fault(X, **parts):
@@ -96,16 +93,6 @@ def test_both_products(K, dtype, index):
     columns_dot(*by_columns(X), R, sums)
     assert_allclose(sums, X.toarray().T @ R, atol=50 * eps)
     assert_array_equal(sums[5], 0)
-
-
-def test_columns_are_those_of_the_block():
-    X = matrix()
-    part = X.indptr[10:31]
-    ptr, rows, values = (np.empty(31, np.int64), np.empty(part[-1] - part[0], np.int32), None)
-    values = np.empty(len(rows))
-    csr_columns(part, X.indices, X.data, ptr, rows, values)
-    found = sparse.csc_array((values, rows, ptr), shape=(20, 30))
-    assert_array_equal(found.toarray(), X.toarray()[10:30])
 
 
 def test_scatter_adds_packed_rows():
