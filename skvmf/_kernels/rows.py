@@ -30,26 +30,24 @@ def add_dense_shares(X, resp, out):
     X is (n, d), resp (n, K), and out (K, d), with a row more where K is odd, which is scrap. So
     many sums at a time stay in the processor's first cache.
     """
-    K = resp.shape[1]
-    for start in range(0, X.shape[1], WIDTH):
-        some = slice(start, start + WIDTH)
+    K, d, N = resp.shape[1], X.shape[1], X.shape[0]
+    for start in range(0, d, WIDTH):
+        low, high = np.uintp(start), np.uintp(min(start + WIDTH, d))
         for first in range(0, K, HEIGHT):
-            for n in range(0, X.shape[0] - 3, 4):
-                x0, x1, x2, x3 = X[n, some], X[n + 1, some], X[n + 2, some], X[n + 3, some]
-                r0, r1, r2, r3 = resp[n], resp[n + 1], resp[n + 2], resp[n + 3]
+            for n in range(0, N - 3, 4):
+                x0, x1, x2, x3 = X[n], X[n + 1], X[n + 2], X[n + 3]
                 for k in range(first, min(first + HEIGHT, K), 2):
-                    one, two, m = out[k, some], out[k + 1, some], min(k + 1, K - 1)
-                    a0, a1, a2, a3 = r0[k], r1[k], r2[k], r3[k]
-                    b0, b1, b2, b3 = r0[m], r1[m], r2[m], r3[m]
-                    for j in range(np.uintp(len(one))):
+                    one, two, m = out[k], out[k + 1], min(k + 1, K - 1)
+                    a0, a1, a2, a3 = resp[n, k], resp[n + 1, k], resp[n + 2, k], resp[n + 3, k]
+                    b0, b1, b2, b3 = resp[n, m], resp[n + 1, m], resp[n + 2, m], resp[n + 3, m]
+                    for j in range(low, high):
                         y0, y1, y2, y3 = x0[j], x1[j], x2[j], x3[j]
                         one[j] = (((one[j] + a0 * y0) + a1 * y1) + a2 * y2) + a3 * y3
                         two[j] = (((two[j] + b0 * y0) + b1 * y1) + b2 * y2) + b3 * y3
-    for n in range(X.shape[0] - X.shape[0] % 4, X.shape[0]):
+    for n in range(N - N % 4, N):
         for k in range(K):
-            row, total, share = X[n], out[k], resp[n, k]
-            for j in range(X.shape[1]):
-                total[j] += share * row[j]
+            for j in range(d):
+                out[k, j] += resp[n, k] * X[n, j]
 
 
 @row_kernel
