@@ -122,6 +122,8 @@ def row_calls():
 
 
 def sparse_calls():
+    from scipy.sparse import csr_array
+
     from skvmf._kernels import sparse
 
     rng = np.random.default_rng(0)
@@ -129,12 +131,10 @@ def sparse_calls():
     indptr = np.arange(0, n * size + 1, size, dtype=np.int32)
     indices = np.concatenate([np.sort(rng.permutation(d)[:size]) for _ in range(n)])
     indices, data = indices.astype(np.int32), rng.random(n * size)
-    columns = np.empty(d + 1, np.int64), np.empty(n * size, np.uint16), np.empty(n * size)
     matrix, product, sums = rng.random((d, K)), np.empty((n, K)), np.empty((d, K))
-    sparse.csr_columns(indptr, indices, data, *columns)
-    resp = rng.random((n, K))
+    found, resp = csr_array((data, indices, indptr), shape=(n, d)).tocsc(), rng.random((n, K))
+    columns = found.indptr.astype(np.int64), found.indices.astype(np.uint16), found.data
     return {
-        "csr_columns": lambda: sparse.csr_columns(indptr, indices, data, *columns),
         "csr_dot": lambda: sparse.csr_dot(indptr, indices, data, matrix, product),
         "columns_dot": lambda: sparse.columns_dot(*columns, resp, sums),
     }
