@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial.distance import pdist
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import cdist
 
 from .chunks import Array
 from .contracts import RowSource
@@ -35,7 +36,8 @@ def rows_in_company(family: Gaussian, rows: RowSource) -> Array:
     reach = FAR * np.quantile(np.linalg.norm(looked_at - middle, axis=1), 1 - AT_MOST)
     if len(looked_at) < 2 or reach == 0:
         return drawable
-    groups = fcluster(linkage(pdist(looked_at), "single"), reach, "distance")
+    near_by = csr_array(cdist(looked_at, looked_at) <= reach)
+    _, groups = connected_components(near_by, directed=False)
     alone = np.bincount(groups)[groups] <= max(1, FEW * len(looked_at))
     if not 0 < alone.mean() <= AT_MOST:
         return drawable
