@@ -16,7 +16,7 @@ from .._engine.chunks import Array
 from ..distributions._arguments import checked_array
 from ..mixture._hints import holds_texts
 
-BLOCK_BYTES = 2**22  # vectors of lists of arrays are put together by so much at a time
+BLOCK_BYTES = 2**21  # of lists of arrays put together at a time: memory is filled again, not fresh
 
 
 @dataclass(frozen=True)
