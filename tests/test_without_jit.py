@@ -3,6 +3,11 @@
 Kernels as plain Python are checked by NumPy as they run, and can be measured for coverage.
 """
 
+import sys
+from functools import wraps
+from inspect import isfunction
+
+import numba
 import numpy as np
 import pytest
 from scipy import sparse
@@ -20,6 +25,47 @@ from skvmf.grammar import DependencyModelWithValence
 POSTERIORS = [{}, {"temperature": 0}, {"entmax_alpha": 1.5}]
 LABELS = np.repeat([0, 1], 10)
 X = np.random.default_rng(0).normal(scale=0.2, size=(20, 3)) + 2 * np.eye(2, 3)[LABELS]
+
+
+def watched(kernel):
+    """Let a kernel tell where what it has written to overlaps another of its arguments."""
+
+    @wraps(kernel)
+    def call(*args, **options):
+        parts = [
+            part
+            for arg in (*args, *options.values())
+            for part in (arg if isinstance(arg, tuple) else (arg,))
+        ]
+        arrays = [part for part in parts if isinstance(part, np.ndarray)]
+        before = [array.copy() for array in arrays]
+        result = kernel(*args, **options)
+        for i, array in enumerate(arrays):
+            if not np.array_equal(array, before[i], equal_nan=array.dtype.kind == "f"):
+                others = arrays[:i] + arrays[i + 1 :]
+                assert not any(np.shares_memory(array, other) for other in others), kernel
+        return result
+
+    return call
+
+
+@pytest.fixture(autouse=True)
+def kernels_write_to_nothing_else(monkeypatch):
+    """Compiled, most kernels rely on it."""
+    if not numba.config.DISABLE_JIT:
+        return
+    for module in [one for name, one in sys.modules.items() if name.startswith("skvmf.")]:
+        for name, found in list(vars(module).items()):
+            home = getattr(found, "__module__", "")
+            if isfunction(found) and home.startswith("skvmf._kernels") and home[-4:] != "_jit":
+                monkeypatch.setattr(module, name, watched(found))
+
+
+def test_an_overlap_is_told():
+    X = np.arange(6.0)
+    watched(np.copyto)(X[:2], X[2:4])
+    with pytest.raises(AssertionError):
+        watched(np.copyto)(X[:3], X[2:5])
 
 
 def assert_finds_the_groups(mixture, rows):

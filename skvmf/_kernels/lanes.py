@@ -163,11 +163,11 @@ def tied_scores(X, origin, root, means, factors, lanes, totals, out):
 
     `root` (D, D) is L, lower triangular; `lanes` are 2 D lanes.
     """
-    white = lanes[len(root) * ROWS :]
+    rows, white = lanes[: len(root) * ROWS], lanes[len(root) * ROWS :]
     for start in range(0, X.shape[0], ROWS):
-        _turn(X, start, 0, X.shape[1], origin, lanes)
+        _turn(X, start, 0, X.shape[1], origin, rows)
         for j in range(0, root.shape[0], 4):
-            _whiten(lanes, root, j, white, np.uintp(j * ROWS))
+            _whiten(rows, root, j, white, np.uintp(j * ROWS))
         _clear(totals)
         for j in range(0, root.shape[0], FEATURES):
             stop = min(j + FEATURES, root.shape[0])
@@ -183,9 +183,9 @@ def full_scores(X, origin, roots, means, factors, lanes, totals, out):
     `roots` (K, D, D) are lower triangular; `lanes` are 2 D + 4 lanes.
     """
     size = means.shape[1] * ROWS
-    gaps, white = lanes[size : 2 * size], lanes[2 * size :]
+    rows, gaps, white = lanes[:size], lanes[size : 2 * size], lanes[2 * size :]
     for start in range(0, X.shape[0], ROWS):
-        _turn(X, start, 0, X.shape[1], origin, lanes)
+        _turn(X, start, 0, X.shape[1], origin, rows)
         for k in range(out.shape[1]):
-            _white_squares(lanes, means[k], roots[k], gaps, white, totals, k)
+            _white_squares(rows, means[k], roots[k], gaps, white, totals, k)
         _turn_back(totals, factors, out, start)
