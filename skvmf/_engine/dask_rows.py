@@ -25,7 +25,6 @@ from .pieces import (
     Cut,
     Format,
     Summary,
-    Together,
     add,
     carry,
     count_pieces,
@@ -74,8 +73,9 @@ class DaskRows(RowSource):
         size = block_rows(self.n_rows, self.n_features, is_sparse=is_sparse, width=width)
         self._format = Format(self.n_features, X.dtype, is_sparse, unit, size, columns)
         self._tasks = _Futures.of(X, weights) or _Delayed(X, weights)
-        groups = self._tasks.grouped(cut(X.chunks[0], size))
-        self._groups = [_Group(self._tasks, i, cuts) for i, cuts in enumerate(groups)]
+        self._groups = [
+            _Group(self._tasks, cuts) for cuts in self._tasks.grouped(cut(X.chunks[0], size))
+        ]
         self._n_pieces = sum(count_pieces(own.cuts, size) for own in self._groups)
         self._measure()
 
@@ -245,19 +245,19 @@ class _Group:
     A source is a chunk, or the head of one that another group has.
     """
 
-    def __init__(self, tasks: Any, number: int, cuts: list[Cut]) -> None:
+    def __init__(self, tasks: Any, cuts: list[Cut]) -> None:
         self.cuts = cuts
         own = {one.pieces[0][0] for one in cuts}
         places: dict[tuple[int, int], int] = {}
-        sources: list[Any] = []
+        self.sources: list[Any] = []
         weights: list[Any] = []
 
         def place(chunk: int, stop: int) -> int:
             whole = chunk in own or stop == tasks.lengths[chunk]
             key = chunk, tasks.lengths[chunk] if whole else stop
             if key not in places:
-                places[key] = len(sources)
-                sources.append(tasks.chunks[chunk] if whole else tasks.head(chunk, stop))
+                places[key] = len(self.sources)
+                self.sources.append(tasks.chunks[chunk] if whole else tasks.head(chunk, stop))
                 weights.append(None if tasks.weights is None else tasks.weights[chunk])
             return places[key]
 
@@ -268,9 +268,7 @@ class _Group:
             )
             for one in cuts
         ]
-        lengths = [length for _, length in places]
-        self.sources = tasks.together(number, sources)
-        self.given = self.sources, weights, lengths, local
+        self.given = self.sources, weights, [length for _, length in places], local
 
 
 class _Delayed:
@@ -288,10 +286,6 @@ class _Delayed:
     def head(self, chunk: int, n_rows: int) -> Any:
         """Return the head of a chunk."""
         return self.call("head", uuid4().hex, chunk, head, self.chunks[chunk], n_rows)
-
-    def together(self, i: int, sources: list[Any]) -> Any:
-        """Return sources as tasks are given them: each by itself."""
-        return sources
 
     def call(self, name: str, token: str, i: int, function: Callable[..., Any], *args: Any) -> Any:
         """Return a task."""
@@ -345,10 +339,6 @@ class _Futures:
     def head(self, chunk: int, n_rows: int) -> Any:
         """Return the head of a chunk."""
         return self.call("head", uuid4().hex, chunk, head, self.chunks[chunk], n_rows)
-
-    def together(self, i: int, sources: list[Any]) -> Any:
-        """Return sources as tasks are given them: as one, which costs the scheduler less."""
-        return self.call("chunks", uuid4().hex, i, Together, sources)
 
     def call(self, name: str, token: str, i: int, function: Callable[..., Any], *args: Any) -> Any:
         """Begin a task."""

@@ -4,7 +4,7 @@ Chunks of any lengths stay as they are. A block that begins in one chunk and end
 borrows the head of that one, and is put together as it is read.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -73,16 +73,6 @@ class Format:
     unit: bool
     size: int
     columns: bool
-
-
-class Together:
-    """Sources in one hand: a task's result that Dask does not count a second time."""
-
-    def __init__(self, sources: list[Any]) -> None:
-        self._sources = sources
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._sources)
 
 
 @dataclass
@@ -166,7 +156,7 @@ class _StackedSparseRows(SparseRows):
 
 
 def measure(
-    sources: Iterable[Any], weights: list[Any], lengths: list[int], cuts: list[Cut], how: Format
+    sources: list[Any], weights: list[Any], lengths: list[int], cuts: list[Cut], how: Format
 ) -> State:
     """Look at all rows of some blocks once; return what later tasks need to know of them.
 
@@ -210,7 +200,7 @@ def carry(what: Carried) -> Carried:
     return what
 
 
-def sum_rows(what: Carried, sources: Iterable[Any], state: State) -> BlockSum[Any]:
+def sum_rows(what: Carried, sources: list[Any], state: State) -> BlockSum[Any]:
     """Sum a function of chunks over the blocks of some sources."""
     found = _rows(state, _taken(sources, state), what.largest_weight)
     blocks = [(rows, i) for rows in found for i in range(len(rows.numbers))]
@@ -234,11 +224,11 @@ def add(sums: list[BlockSum[Any]]) -> BlockSum[Any]:
     return total
 
 
-def take(sources: Iterable[Any], state: State, wanted: list[tuple[int, Array]]) -> Any:
+def take(sources: list[Any], state: State, wanted: list[tuple[int, Array]]) -> Any:
     """Return some rows of some cuts as they are stored, those of each in order."""
-    ready, parts = _taken(sources, state), []
+    sources, parts = _taken(sources, state), []
     for i, indices in wanted:
-        parts += _stack(state, ready, i).take(indices)
+        parts += _stack(state, sources, i).take(indices)
     return sparse.vstack(parts, "csr") if state.format.is_sparse else np.concatenate(parts)
 
 
@@ -271,7 +261,7 @@ def _stack(state: State, sources: list[Any], i: int) -> Stack:
     return Stack(pieces, state.format.n_features)
 
 
-def _taken(sources: Iterable[Any], state: State) -> list[Any]:
+def _taken(sources: list[Any], state: State) -> list[Any]:
     """Return chunks as rows are read from them."""
     pairs = zip(sources, state.sound, strict=True)
     return [source if sound else _prepared(source, state.format) for source, sound in pairs]

@@ -115,7 +115,7 @@ def test_workers_that_hold_every_other_block(name, case, client):
     with get_task_stream(client) as tasks:
         mine.assert_same(mine.fit(client.persist(da.concatenate(held)), mine.weights))
     keys = [str(task["key"]) for task in tasks.data]
-    assert sum("skvmf-chunks-" in key for key in keys) == 2
+    assert sum("skvmf-measure-" in key for key in keys) == 2
     assert any("skvmf-add-1-" in key for key in keys)
 
 
