@@ -7,7 +7,7 @@ import numpy as np
 
 from skvmf._kernels.entmax import entmax_rows
 from skvmf._kernels.rows import add_labelled_rows, add_sparse_shares, pack_rows
-from skvmf._kernels.simplex import argmax_rows, softmax_rows
+from skvmf._kernels.simplex import argmax_rows, softmax_rows, work_space
 from skvmf.distributions import modified_dirichlet
 from skvmf.distributions.simplex import entmax
 
@@ -28,6 +28,8 @@ class EntmaxTile:
         slopes, offsets = np.ones(n, dtype=dtype), np.zeros(K, dtype=dtype)
         ones, counts, values = np.ones(n), np.zeros(K), np.empty(n)
         self.rest = (slopes, offsets, ones, ones, counts, values)
+        self.to_label = (slopes, offsets, ones, counts, values, self.labels)
+        self.work = work_space(self.scores)
         self.time_softmax(tile)
         self.time_argmax(tile)
         self.time_entmax_three_halves(tile)
@@ -38,10 +40,10 @@ class EntmaxTile:
 
     def time_softmax(self, tile):
         np.copyto(self.scores, self.source)
-        softmax_rows(self.scores, *self.rest)
+        softmax_rows(self.scores, *self.rest, self.work)
 
     def time_argmax(self, tile):
-        argmax_rows(self.source, *self.rest, self.labels)
+        argmax_rows(self.source, *self.to_label, self.work)
 
     def time_entmax_three_halves(self, tile):
         np.copyto(self.scores, self.source)

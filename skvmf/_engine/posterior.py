@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._kernels.entmax import entmax_rows
-from .._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows
+from .._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows, work_space
 from .chunks import Array
 from .contracts import Posterior
 from .shares import DenseShares, HardShares, Scores, Shares
@@ -52,7 +52,7 @@ class FenchelYoungPosterior(Posterior):
             entmax_rows(*arguments, float(self.alpha))
             shift -= self._conjugate(weights)
         else:
-            softmax_rows(*arguments)
+            softmax_rows(*arguments, work_space(scores.products))
         values += shift
         values *= self.temperature
         return DenseShares(scores.products), counts, values
@@ -61,9 +61,9 @@ class FenchelYoungPosterior(Posterior):
         """Return each row's value alone, (n,); of softmax shares without the shares."""
         if self.tsallis or self.temperature == 0:
             return super().values(scores, weights)
-        values = np.empty(len(scores.products))
+        products, values = scores.products, np.empty(len(scores.products))
         slopes, offsets, shift = self._arguments(scores, weights)
-        log_sum_rows(scores.products, slopes, offsets, values)
+        log_sum_rows(products, slopes, offsets, values, work_space(products))
         values += shift
         values *= self.temperature
         return values
@@ -76,8 +76,8 @@ class FenchelYoungPosterior(Posterior):
         labels = np.empty(n, dtype=np.int32)
         counts, values = np.zeros(len(weights)), np.empty(n)
         slopes, offsets, shift = self._arguments(scores, weights)
-        arguments = scores.products, slopes, offsets, row_weights, row_weights, counts, values
-        argmax_rows(*arguments, labels)
+        arguments = scores.products, slopes, offsets, row_weights, counts, values, labels
+        argmax_rows(*arguments, work_space(scores.products))
         values += shift
         return labels, counts, values
 

@@ -1,6 +1,6 @@
 """The components that starts are made of: directions of one concentration, and balls."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -93,6 +93,19 @@ class DirectionSeeding(Seeding):
         return Waves(self, rows, n_components, background).start(rng, watch)
 
 
+@dataclass
+class _Heard:
+    """What watches the first stage of a start, and remembers whether it asked to stop."""
+
+    watch: OnIteration
+    stopped: bool = False
+
+    def __call__(self, n_waves: int, bounds: list[float], params: Params) -> bool:
+        """Watch."""
+        self.stopped = self.watch(n_waves, bounds, params)
+        return self.stopped
+
+
 class BallSeeding(Seeding):
     """Spherical Gaussians, each of its own variance.
 
@@ -162,15 +175,14 @@ class BallSeeding(Seeding):
             return Waves(self, rows, n_components, background).start(rng, watch)
         if background is not None:
             return self._start_beside(background, firm, rows, n_components, rng, watch)
-        stopped = False
+        heard = _Heard(watch)
 
         def first(n_waves: int, bounds: list[float], params: Params) -> bool:
-            nonlocal stopped
-            stopped = watch(n_waves, bounds, params)
+            heard(n_waves, bounds, params)
             return True
 
         def later(n_cuts: int, bounds: list[float], params: Params) -> bool:
-            return watch(1 + n_cuts, bounds, params) or stopped
+            return watch(1 + n_cuts, bounds, params) or heard.stopped
 
         balls, _ = Waves(self, rows, many, first=FIRST).run(rng, first)
         joining = Joining(firm, rows, n_components)
@@ -187,16 +199,10 @@ class BallSeeding(Seeding):
         watch: OnIteration,
     ) -> Start:
         """Return what starts alone among the rows that balls have beside it, or those balls."""
-        stopped = False
-
-        def first(n_waves: int, bounds: list[float], params: Params) -> bool:
-            nonlocal stopped
-            stopped = watch(n_waves, bounds, params)
-            return stopped
-
-        balls = Waves(self, rows, n_components, background).start(rng, first)
+        heard = _Heard(watch)
+        balls = Waves(self, rows, n_components, background).start(rng, heard)
         own, share = balls.own_rows(rows), balls.params.weights[-1]
-        if stopped or share == 1 or not firm.affordable(own.n_rows, FACTOR * n_components):
+        if heard.stopped or share == 1 or not firm.affordable(own.n_rows, FACTOR * n_components):
             return balls
         simple = Params.first(balls.params.weights[:-1] / (1 - share), balls.params.components)
         shaped = Joining(firm, own, n_components).shaped(self.family, simple)

@@ -170,8 +170,8 @@ def _scale_rows(e, factors, scores, start, size):
             row[k] = value if value >= tiny else zero
 
 
-def _work(scores: Array) -> tuple[Array, ...]:
-    """Return this thread's work space for a block of rows, padding as it has to be.
+def work_space(scores: Array) -> tuple[Array, ...]:
+    """Return what kernels here need beside such scores: this thread's work space for a block.
 
     It is kept, as the next rows mostly are as long. Kernels leave the padding alone.
     """
@@ -188,15 +188,8 @@ def _work(scores: Array) -> tuple[Array, ...]:
     return work
 
 
-def softmax_rows(
-    scores: Array,
-    slopes: Array,
-    offsets: Array,
-    weights: Array,
-    scales: Array,
-    counts: Array,
-    values: Array,
-) -> None:
+@row_kernel
+def softmax_rows(scores, slopes, offsets, weights, scales, counts, values, work):
     """Turn scores into weighted and scaled softmax responsibilities, in place.
 
     With z = slopes[n] * scores[n] + offsets and q = softmax(z), on exit scores[n] is
@@ -211,13 +204,8 @@ def softmax_rows(
     weights, scales : (n,) float64, not negative
     counts : (K,) float64, accumulated
     values : (n,) float64
+    work : `work_space(scores)`
     """
-    softmax_blocks(scores, slopes, offsets, weights, scales, counts, values, _work(scores))
-
-
-@row_kernel
-def softmax_blocks(scores, slopes, offsets, weights, scales, counts, values, work):
-    """Do what `softmax_rows` does, in its work space."""
     z, tops, e, lanes, factors, totals = work
     for k in range(totals.shape[0]):
         totals[k] = 0
@@ -239,17 +227,12 @@ def softmax_blocks(scores, slopes, offsets, weights, scales, counts, values, wor
         counts[k] += totals[k]
 
 
-def log_sum_rows(scores: Array, slopes: Array, offsets: Array, values: Array) -> None:
+@row_kernel
+def log_sum_rows(scores, slopes, offsets, values, work):
     """Set values[n] to log(sum(exp(z))), z = slopes[n] * scores[n] + offsets, and nothing else.
 
     The bits are those of `softmax_rows`, whose arguments these are.
     """
-    log_sum_blocks(scores, slopes, offsets, values, _work(scores))
-
-
-@row_kernel
-def log_sum_blocks(scores, slopes, offsets, values, work):
-    """Do what `log_sum_rows` does, in its work space."""
     z, tops, e, lanes, _, _ = work
     for start in range(0, scores.shape[0], BLOCK):
         size = min(scores.shape[0] - start, BLOCK)
@@ -271,16 +254,8 @@ def _first(row, top):
     return first if first < K else 0
 
 
-def argmax_rows(
-    scores: Array,
-    slopes: Array,
-    offsets: Array,
-    weights: Array,
-    scales: Array,
-    counts: Array,
-    values: Array,
-    labels: Array,
-) -> None:
+@row_kernel
+def argmax_rows(scores, slopes, offsets, weights, counts, values, labels, work):
     """Give each row to its largest component; the first on ties. Scores are left alone.
 
     With z = slopes[n] * scores[n] + offsets, on exit labels[n] is argmax(z), values[n] is
@@ -288,23 +263,16 @@ def argmax_rows(
 
     Parameters
     ----------
-    scores, slopes, offsets, weights, scales, counts, values :
-        As for `softmax_rows`; `scales` is not used.
+    scores, slopes, offsets, weights, counts, values, work :
+        As for `softmax_rows`.
     labels : (n,) int32
     """
-    work = np.empty((BLOCK, scores.shape[1]), scores.dtype), np.empty(BLOCK, scores.dtype)
-    argmax_blocks(scores, slopes, offsets, weights, counts, values, labels, work)
-
-
-@row_kernel
-def argmax_blocks(scores, slopes, offsets, weights, counts, values, labels, work):
-    """Do what `argmax_rows` does, in the work space z and tops."""
-    z, tops = work
+    z, tops, _, _, _, _ = work
     for start in range(0, scores.shape[0], BLOCK):
         size = min(scores.shape[0] - start, BLOCK)
         _shift_rows(scores, start, size, slopes, offsets, z, tops)
         for i in range(size):
-            first = _first(z[i], tops[i])
+            first = _first(z[i, : scores.shape[1]], tops[i])
             labels[start + i] = first
             values[start + i] = tops[i]
             counts[first] += weights[start + i]

@@ -264,7 +264,8 @@ def _entmax_rows(rows: Array, alpha: float) -> Array:
     else:
         p, values, ones = rows.copy(), np.empty(n), np.ones(n)
         slopes, offsets = np.ones(n, dtype=rows.dtype), np.zeros(K, dtype=rows.dtype)
-        softmax_kernels.softmax_rows(p, slopes, offsets, ones, ones, np.zeros(K), values)
+        work = softmax_kernels.work_space(p)
+        softmax_kernels.softmax_rows(p, slopes, offsets, ones, ones, np.zeros(K), values, work)
         sound = (values > -np.inf) & (rows < np.inf).all(axis=1)
     if not sound.all():
         raise ValueError(

@@ -105,9 +105,11 @@ def row_calls():
             return call
 
         labels, name = np.empty(n, np.int32), np.dtype(dtype).name
-        made[f"softmax_rows {name}"] = in_place(simplex.softmax_rows)
-        made[f"argmax_rows {name}"] = in_place(simplex.argmax_rows, labels)
-        made[f"log_sum_rows {name}"] = partial(simplex.log_sum_rows, source, *rest[:2], np.empty(n))
+        work, alone = simplex.work_space(source), (source, *rest[:2], np.empty(n))
+        to_label = source, *rest[:3], np.zeros(K), np.empty(n), labels
+        made[f"softmax_rows {name}"] = in_place(simplex.softmax_rows, work)
+        made[f"argmax_rows {name}"] = partial(simplex.argmax_rows, *to_label, work)
+        made[f"log_sum_rows {name}"] = partial(simplex.log_sum_rows, *alone, work)
         for alpha in (1.5, 2.0):
             made[f"entmax_rows {alpha} {name}"] = in_place(entmax.entmax_rows, alpha)
         X, sums = rng.standard_normal((n, 64)).astype(dtype), np.zeros((K, 64))
