@@ -9,6 +9,7 @@ is the same for every number of threads.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from .._kernels import lanes as lane_kernels
 from .._kernels.gaussian import difference_moments, gap_norms, gap_products, gap_squares
 from .._kernels.lanes import FEATURES, ROWS
 from .chunks import Array
-from .products import TILE, aligned, feature_sums, tiles
+from .products import TILE, feature_sums, tiles, work_rows
 from .shares import DenseShares, Shares, dense_resp
 
 NEAR = 100.0
@@ -56,6 +57,33 @@ class GaussianComponents:
         low, high = SINGLE
         scales = (self.cholesky > low) & (self.cholesky < high)
         return bool(scales.all() and (np.abs(self.origins[0]) < high).all())
+
+    @cached_property
+    def for_full(self) -> tuple[Array, ...]:
+        """Roots and means, as the scores of full covariances take them."""
+        return _roots(self.cholesky), _in_fours(self.means)
+
+    @cached_property
+    def for_tied(self) -> tuple[Array, ...]:
+        """An origin, the root, and whitened means about that origin."""
+        origin = self.means.mean(axis=0)
+        white = np.dot(self.means - origin, self.cholesky)
+        return origin, _roots(self.cholesky), _in_fours(white)
+
+    @cached_property
+    def for_diagonal(self) -> tuple[Array, ...]:
+        """An origin, means about it, and inverse standard deviations."""
+        origin = np.zeros(self.means.shape[1])
+        return origin, _in_fours(self.means), _in_fours(self.cholesky)
+
+    @cached_property
+    def for_diagonal_in_single(self) -> tuple[Array, ...] | None:
+        """The same in float32, where that is exact enough for rows in float32."""
+        if not self.single_precision:
+            return None
+        origin = self.origins[0].astype(np.float32)
+        both = self.means - origin, self.cholesky
+        return origin, *(_in_fours(array.astype(np.float32)) for array in both)
 
 
 def component_rows(
@@ -99,10 +127,9 @@ def weighted_gaps(X: Array, shares: Shares, origins: Array) -> Iterator[tuple[in
 def full_scores(X: Array, components: GaussianComponents) -> Array:
     """Return minus half the squared Mahalanobis distances, (n, K)."""
     K, d = components.means.shape
-    out, roots = np.empty((len(X), K)), _roots(components.cholesky)
-    arguments = roots, _in_fours(components.means), np.full(K, -0.5)
-    work = _lanes(2 * roots.shape[1] + 4), _lanes(K)
-    lane_kernels.full_scores(X, np.zeros(d), *arguments, *work, out)
+    out, (roots, means) = np.empty((len(X), K)), components.for_full
+    work = _lanes("rows", 2 * roots.shape[1] + 4), _lanes("totals", K)
+    lane_kernels.full_scores(X, np.zeros(d), roots, means, np.full(K, -0.5), *work, out)
     return out
 
 
@@ -114,12 +141,9 @@ def full_moments(X: Array, shares: Shares, components: GaussianComponents) -> tu
     """
     K, d = components.means.shape
     if components.common_origin and isinstance(shares, DenseShares) and shares.denser_than(PACK):
-        rows, columns = np.triu_indices(d)
-        places = np.empty((d, d), dtype=np.intp)
-        places[rows, columns] = places[columns, rows] = d + np.arange(len(rows))
-        size = K, d + len(rows)
+        size = K, d + d * (d + 1) // 2
         both = feature_sums(gap_products, X, components.origins[0], shares, size)
-        return both[:, :d], both.take(places, axis=1)
+        return both[:, :d], both[:, d:].take(_places(d), axis=1)
     first, second = np.zeros((K, d)), np.zeros((K, d, d))
     for k, gaps, weighted in weighted_gaps(X, shares, components.origins):
         first[k] += weighted.sum(axis=0)
@@ -127,14 +151,21 @@ def full_moments(X: Array, shares: Shares, components: GaussianComponents) -> tu
     return first, second
 
 
+@lru_cache(maxsize=1)
+def _places(d: int) -> Array:
+    """Return where the product of features i and j is among those of pairs, (d, d)."""
+    rows, columns = np.triu_indices(d)
+    places = np.empty((d, d), dtype=np.intp)
+    places[rows, columns] = places[columns, rows] = np.arange(len(rows))
+    return places
+
+
 def tied_scores(X: Array, components: GaussianComponents) -> Array:
     """Return minus half the squared Mahalanobis distances, (n, K)."""
-    K, origin = len(components.means), components.means.mean(axis=0)
-    out, root = np.empty((len(X), K)), _roots(components.cholesky)
-    white_means = np.dot(components.means - origin, components.cholesky)
-    arguments = root, _in_fours(white_means), np.full(K, -0.5)
-    work = _lanes(2 * len(root)), _lanes(K)
-    lane_kernels.tied_scores(X, origin, *arguments, *work, out)
+    K = len(components.means)
+    out, (origin, root, means) = np.empty((len(X), K)), components.for_tied
+    work = _lanes("rows", 2 * len(root)), _lanes("totals", K)
+    lane_kernels.tied_scores(X, origin, root, means, np.full(K, -0.5), *work, out)
     return out
 
 
@@ -156,21 +187,18 @@ def tied_moments(X: Array, shares: Shares, components: GaussianComponents) -> tu
 
 def diagonal_scores(X: Array, components: GaussianComponents) -> Array:
     """Return minus half the squared Mahalanobis distances, (n, K)."""
-    means, scales = components.means, components.cholesky
-    if X.dtype == np.float32 and components.single_precision:
-        origin = components.origins[0].astype(np.float32)
-        scores, finite = _diagonal_scores(X, origin, means - origin, scales)
+    if X.dtype == np.float32 and components.for_diagonal_in_single is not None:
+        scores, finite = _diagonal_scores(X, *components.for_diagonal_in_single)
         if finite:
             return scores
-    return _diagonal_scores(X, np.zeros(means.shape[1]), means, scales)[0]
+    return _diagonal_scores(X, *components.for_diagonal)[0]
 
 
 def _diagonal_scores(X: Array, origin: Array, means: Array, scales: Array) -> tuple[Array, bool]:
     """Return scores of the type of the origin, and whether all are finite."""
     K, dtype = len(means), origin.dtype
     out, factors = np.empty((len(X), K), dtype), np.full(K, -0.5, dtype)
-    means, scales = (_in_fours(array.astype(dtype, copy=False)) for array in (means, scales))
-    work = _lanes(FEATURES, dtype), _lanes(K, dtype)
+    work = _lanes("rows", FEATURES, dtype), _lanes("totals", K, dtype)
     finite = lane_kernels.diagonal_scores(X, origin, means, scales, factors, *work, out)
     return out, bool(finite)
 
@@ -196,7 +224,7 @@ def spherical_scores(X: Array, components: GaussianComponents) -> Array:
 def squared_distances(X: Array, points: Array, factors: Array) -> Array:
     """Return squared distances (n, m) of rows from points (m, d), times a factor for each."""
     m, d = points.shape
-    out, work = np.empty((len(X), m)), (_lanes(FEATURES), _lanes(m))
+    out, work = np.empty((len(X), m)), (_lanes("rows", FEATURES), _lanes("totals", m))
     lane_kernels.spherical_scores(X, np.zeros(d), _in_fours(points), factors, *work, out)
     return out
 
@@ -214,9 +242,9 @@ def spherical_moments(
     return first, second.sum(axis=1)
 
 
-def _lanes(n: int, dtype: npt.DTypeLike = np.float64) -> Array:
+def _lanes(use: str, n: int, dtype: npt.DTypeLike = np.float64) -> Array:
     """Return n lanes to work in."""
-    lanes: Array = aligned(1, n * ROWS, dtype)[0]
+    lanes: Array = work_rows(use, 1, n * ROWS, dtype)[0]
     return lanes
 
 

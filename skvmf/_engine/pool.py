@@ -8,7 +8,8 @@ wrong moment, they are held for ever.
 
 from _thread import start_new_thread
 from collections.abc import Callable
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any, Generic, TypeVar
 
@@ -35,6 +36,19 @@ class Call(Generic[Result]):
                     self._error = error
         self._done.release()
 
+    def make_here(self) -> None:
+        """Make the call in the thread that waits for it, where a Ctrl-C is raised at once."""
+        try:
+            self._result = self._function()
+        except Exception as error:
+            self._error = error
+        self._done.release()
+
+    @property
+    def has_result(self) -> bool:
+        """Whether the call was made, and raised nothing."""
+        return not self._done.locked() and self._error is None
+
     def result(self) -> Result:
         """Wait for the result, or raise what the call raised. To be asked for once."""
         with self._done:
@@ -52,24 +66,30 @@ class Call(Generic[Result]):
 
 
 class Pool:
-    """A number of threads, which start with the first call."""
+    """A number of threads, the caller's among them; the others start with the first call.
+
+    Calls wait in a queue of the caller's, who makes some itself rather than wait: a thread more
+    than there are cores would take turns with the others, and each turn is milliseconds long.
+    """
 
     def __init__(self, n_threads: int, prepare: Callable[[], None]) -> None:
         self.n_threads = n_threads
         self._prepare = prepare
-        self._calls: SimpleQueue[Call[Any] | None] = SimpleQueue()
+        self._queues: SimpleQueue[SimpleQueue[Call[Any]] | None] = SimpleQueue()
         self._started = False
 
-    def submit(self, call: Call[Any]) -> None:
-        self._calls.put(call)
+    def submit(self, call: Call[Any], queue: SimpleQueue[Call[Any]]) -> None:
+        """Let a thread make the next call of a queue, to whose end this one goes."""
+        queue.put(call)
+        self._queues.put(queue)
         if not self._started:
-            for _ in range(self.n_threads):
+            for _ in range(self.n_threads - 1):
                 start_new_thread(self._work, ())
             self._started = True  # after the fact: rather too many threads than none
 
     def close(self) -> None:
         """Let the threads end when they have made all calls."""
-        self._calls.put(None)
+        self._queues.put(None)
 
     def _work(self) -> None:
         self._prepare()
@@ -77,9 +97,10 @@ class Pool:
             pass
 
     def _work_once(self) -> bool:
-        call = self._calls.get()
-        if call is None:
-            self._calls.put(None)  # for the next thread
+        queue = self._queues.get()
+        if queue is None:
+            self._queues.put(None)  # for the next thread
             return False
-        call.make()
+        with suppress(Empty):  # the caller has taken a call out
+            queue.get_nowait().make()
         return True

@@ -99,8 +99,11 @@ class FenchelYoungPosterior(Posterior):
         temperature, dtype = self.temperature or 1.0, scores.products.dtype
         offsets = self._prior_scores(weights) + scores.bias / temperature
         shift = float(offsets.max())  # float32 offsets keep their differences
-        slopes = np.ones(len(scores.products)) if scores.slopes is None else scores.slopes
-        return (slopes / temperature).astype(dtype), (offsets - shift).astype(dtype), shift
+        if scores.slopes is None:
+            slopes = np.full(len(scores.products), 1 / temperature, dtype)
+        else:
+            slopes = (scores.slopes / temperature).astype(dtype)
+        return slopes, (offsets - shift).astype(dtype), shift
 
     def _prior_scores(self, weights: Array) -> Array:
         """Return eta: the weights as scores; -inf for a pruned component."""

@@ -2,19 +2,21 @@
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from .._kernels._jit import LINE
+from .._kernels._jit import LINE, kept
 from .._kernels.rows import add_dense_shares, add_labelled_rows
 from .chunks import Array
 from .shares import DenseShares, Shares
 
 SMALL = 10**6  # multiplications up to which OpenBLAS does not copy the factors first
 LARGE = 2**15  # entries of a matrix, from which copies cost less than products that leave the cache
-TILE = 512  # rows whose features stay in the processor's second cache
+TILE = 512  # rows that are taken at once
+FEATURES = 2**16  # of a tile of rows, which stay in the processor's second cache
 FEW_ROWS = 128  # in a tile, from which calls cost less than copies
 COPYING = {"Haswell", "Zen"}  # for which OpenBLAS copies the factors of every product
 
@@ -63,13 +65,23 @@ def aligned(n: int, size: int, dtype: npt.DTypeLike = np.float64) -> Array:
     return memory[start : start + n * size].view(dtype).reshape(n, size // itemsize)
 
 
+def work_rows(use: str, n: int, size: int, dtype: npt.DTypeLike = np.float64) -> Array:
+    """Return rows as `aligned` makes them, to work in: this thread's, which it keeps."""
+    shape = n, size, np.dtype(dtype)
+    found: tuple[tuple[int, int, np.dtype[Any]], Array] | None = getattr(kept, use, None)
+    if found is None or found[0] != shape:
+        found = shape, aligned(*shape)
+        setattr(kept, use, found)
+    return found[1]
+
+
 def feature_sums(
     features: Callable[..., None], X: Array, origin: Array, shares: Shares, size: tuple[int, int]
 ) -> Array:
     """Return sums (K, n_features) of features of the rows about an origin, by share, by tiles."""
     K, n_features = size
     sums = aligned(K + K % 2, n_features)
-    values = aligned(min(TILE, max(FEW_ROWS, 2**16 // n_features)), n_features)
+    values = work_rows("features", max(FEW_ROWS, FEATURES // n_features), n_features)
     for tile in tiles(len(X), len(values)):
         n = tile.stop - tile.start
         features(X[tile], origin, values)

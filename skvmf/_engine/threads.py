@@ -8,9 +8,9 @@ blocks uses every core. How many threads there are is what BLAS is allowed at th
 import os
 import threading
 from _thread import start_new_thread
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -45,8 +45,8 @@ class _Workers:
     """The process's one pin on BLAS and the pool that goes with it.
 
     A limit of BLAS is the whole process's: the last user restores what the first one found, and
-    all share the pool, so overlapping fits do not oversubscribe. A few libraries keep a limit
-    for each thread instead, and there every user restores its own.
+    all share the pool, so overlapping fits bring no thread but their own. A few libraries keep
+    a limit for each thread instead, and there every user restores its own.
 
     A Ctrl-C may come between any two lines of the main thread. So what is to be undone is
     written down before it is done, and leaving can begin again wherever it was cut off.
@@ -191,7 +191,7 @@ def block_sum(
             for number, block in zip(numbers, blocks, strict=True):
                 total.add(number, function(block))
         else:
-            _add_by_threads(total, function, blocks, iter(numbers), crew.pool)
+            _add_by_threads(total, function, blocks, numbers, crew.pool)
     return total
 
 
@@ -199,26 +199,36 @@ def _add_by_threads(
     total: BlockSum[Part],
     function: Callable[[Block], Part],
     blocks: Sequence[Block],
-    numbers: Iterator[int],
+    numbers: Iterable[int],
     pool: Pool,
 ) -> None:
     wanted = threading.Lock()  # held as long as the sum is waited for
-    waiting: deque[Call[Part]] = deque()
+    todo: SimpleQueue[Call[Part]] = SimpleQueue()
+    waiting: dict[Call[Part], int] = {}  # numbers of the calls that are not added yet, in order
 
-    def take_first() -> None:
-        part = waiting[0].result()
-        waiting.popleft()
-        total.add(next(numbers), part)
+    def add(call: Call[Part]) -> None:
+        total.add(waiting[call], call.result())
+        del waiting[call]
+
+    def add_some() -> None:
+        first = next(iter(waiting))  # of several errors the first is raised
+        try:
+            todo.get_nowait().make_here()
+        except Empty:  # all have begun
+            add(first)
+        for call in [call for call in waiting if call.has_result]:
+            add(call)
 
     try:
         with wanted:
-            for block in blocks:
-                waiting.append(Call(partial(function, block), wanted))
-                pool.submit(waiting[-1])
-                if len(waiting) > pool.n_threads:
-                    take_first()
+            for number, block in zip(numbers, blocks, strict=True):
+                call = Call(partial(function, block), wanted)
+                waiting[call] = number
+                pool.submit(call, todo)
+                while len(waiting) > pool.n_threads:
+                    add_some()
             while waiting:
-                take_first()
+                add_some()
     finally:
         for call in waiting:
             call.give_up()

@@ -276,9 +276,11 @@ class Work:
     def __call__(self, block):
         if self.closed:
             self.late.append(block)
-        self.inside.add(block)
-        time.sleep(1e-5)  # let the others in
-        self.inside.remove(block)
+        try:
+            self.inside.add(block)
+            time.sleep(1e-5)  # let the others in
+        finally:
+            self.inside.discard(block)
         return block
 
 
@@ -297,6 +299,20 @@ def test_an_exception_in_a_block_is_raised_when_no_block_runs(before):
     assert blas_threads() == before
     assert_nobody_is_here()
     assert not work.late
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+def test_of_several_errors_that_of_the_first_block_is_raised(n_threads):
+    def fail(block):
+        time.sleep(0.02 if block == 3 else 0)
+        if block >= 3:
+            raise RuntimeError(f"block {block}")
+        return block
+
+    with threadpool_limits(n_threads, user_api="blas"):
+        for _ in range(5):
+            with pytest.raises(RuntimeError, match="block 3"):
+                total(fail, range(20))
 
 
 class Part:
@@ -329,21 +345,34 @@ def test_few_parts_are_alive_at_a_time(n_threads):
 
 
 @pytest.mark.parametrize("n_threads", [2, 4])
-def test_few_blocks_begin_before_the_first_is_done(n_threads):
-    begun = []
+@pytest.mark.parametrize("slow", [0, 1, 20])
+def test_few_parts_are_alive_while_one_is_waited_for(n_threads, slow):
+    Part.alive = Part.most = 0
 
     def work(block):
-        begun.append(block)
-        if block == 0:
-            while len(begun) < n_threads + 1:
-                time.sleep(1e-3)
-            time.sleep(0.05)  # for more to begin, if they can
-            begun.append("first done")
-        return block
+        if block == slow:
+            time.sleep(0.2)
+        return Part()
 
     with threadpool_limits(n_threads, user_api="blas"):
-        assert total(work, range(40)) == sum(range(40))
-    assert set(begun[: begun.index("first done")]) == set(range(n_threads + 1))
+        total(work, range(60))
+    kept = 2 * int(np.log2(60))  # before the one and behind
+    assert 2 <= Part.most <= n_threads + 2 + kept
+
+
+def test_the_calling_thread_works_too():
+    def work(block):
+        time.sleep(1e-3)
+        return {threading.get_ident()}
+
+    class Found(set):
+        def __iadd__(self, other):
+            return Found(self | other)
+
+    with threadpool_limits(2, user_api="blas"):
+        found = total(lambda block: Found(work(block)), range(40))
+    assert threading.get_ident() in found
+    assert len(found) == 2
 
 
 class OwnLimits:
