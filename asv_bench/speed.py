@@ -25,6 +25,20 @@ SPREADS = {"touching clusters": 1.0, "far apart": 100.0}
 GAUSSIAN = "mixture.SparseGaussianMixtureStep.track_times_faster_than_scikit_learn"
 OVER_TWO = "mixture.VonMisesFisherMixtureStepRatios.track_{}_step_over_two_products"
 
+SHARED = (
+    *(f"embeddings, {posterior}" for posterior in ("soft", "sparse", "hard")),
+    "embeddings of 64",
+    "1,000 components",
+    "texts, float64",
+    "texts, float32",
+    *(f"Gaussian, {kind}" for kind in COVARIANCES),
+    "predict",
+    "predict_proba",
+    "score_samples",
+    "Fisher vectors",
+    "sentences",
+)
+
 # File, class, method and parameters of benchmarks, by what is measured and in what unit.
 ROWS = [
     (
@@ -151,13 +165,16 @@ ROWS = [
             for rival in ("one by one", "together")
         ],
     ),
-    (
-        "two threads",
-        "times as fast as one",
-        [
-            (f"{rows}, one step", "limits.Threads.track_times_faster_than_one", (rows,))
-            for rows in ("embeddings", "texts", "Gaussian")
-        ],
+    *(
+        (
+            what,
+            unit,
+            [(work, f"limits.Threads.{method}", (work,)) for work in SHARED],
+        )
+        for what, unit, method in (
+            ("two threads", "times as fast as one", "track_times_faster_than_one"),
+            ("two threads", "times as fast as two processes", "track_over_two_processes"),
+        )
     ),
 ]
 

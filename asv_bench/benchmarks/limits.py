@@ -4,15 +4,23 @@ Processor time of one thread but where threads are what is measured; ratios of t
 """
 
 import os
+import subprocess
+import sys
 import threading
 import time
+import warnings
+from contextlib import ExitStack
 from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from skvmf import VonMisesFisherMixture
+from skvmf._engine.threads import workers
 
+from .fisher_vector import FisherVectorTransformerCounts
+from .grammar import DependencyModelLength
 from .mixture import (
     SparseGaussianMixtureStep,
     VonMisesFisherMixtureSparseStep,
@@ -140,35 +148,84 @@ def kept(X, rows):
     return np.memmap(mapped.filename, dtype=X.dtype, mode="r", shape=X.shape)
 
 
+def parallel_work():
+    """Return what threads share, by name: a task, its parameters, and the call to be timed."""
+    embedded, dense = VonMisesFisherMixtureStep, "200,000 x 384, K=100"
+    gaussian, text = SparseGaussianMixtureStep, VonMisesFisherMixtureSparseStep
+    kinds = "full float64", "tied float64", "diag float64", "spherical float64", "diag float32"
+    return {
+        "embeddings, soft": (embedded, (dense, "blurred", "soft"), "time_step"),
+        "embeddings, sparse": (embedded, (dense, "blurred", "sparse"), "time_step"),
+        "embeddings, hard": (embedded, (dense, "blurred", "hard"), "time_step"),
+        "embeddings of 64": (embedded, ("1,000,000 x 64, K=64", "blurred", "soft"), "time_step"),
+        "1,000 components": (ManyComponents, (1000, "soft"), "time_step"),
+        "texts, float64": (text, ("float64", "soft"), "time_step"),
+        "texts, float32": (text, ("float32", "soft"), "time_step"),
+        **{f"Gaussian, {kind}": (gaussian, (kind, "soft", 1.0), "time_step") for kind in kinds},
+        "predict": (Predict, ("predict",), "time_prediction"),
+        "predict_proba": (Predict, ("predict_proba",), "time_prediction"),
+        "score_samples": (Predict, ("score_samples",), "time_prediction"),
+        "Fisher vectors": (FisherVectorTransformerCounts, ("float64", "means"), "time_transform"),
+        "sentences": (DependencyModelLength, (40,), "time_score"),
+    }
+
+
+def call_of(work):
+    """Return the call that is timed."""
+    task, arguments, call = parallel_work()[work]
+    task = task()
+    task.setup(*arguments)
+    return partial(getattr(task, call), *arguments)
+
+
+def by_clock(call, n_threads, n_calls=1):
+    """Return seconds a call, in the middle of a fit."""
+    with threadpool_limits(n_threads), workers() as crew, crew:
+        call()
+        start = time.perf_counter()
+        for _ in range(n_calls):
+            call()
+        return (time.perf_counter() - start) / n_calls
+
+
 class Threads:
-    """How many times as fast two threads are as one, by the clock."""
+    """Two threads beside one, and beside two processes of one thread each, by the clock."""
 
-    params = ["embeddings", "texts", "Gaussian"]
-    param_names = ["rows"]
-    timeout = 300
+    params = list(parallel_work())
+    param_names = ["work"]
+    timeout = 600
 
-    def setup(self, rows):
+    def setup(self, work):
         if (os.cpu_count() or 1) < 2:
             raise NotImplementedError("there is one core")
-        task, arguments = {
-            "embeddings": (
-                VonMisesFisherMixtureStep(),
-                ("200,000 x 384, K=100", "blurred", "soft"),
-            ),
-            "texts": (VonMisesFisherMixtureSparseStep(), ("float64", "soft")),
-            "Gaussian": (SparseGaussianMixtureStep(), ("full float64", "soft", 1.0)),
-        }[rows]
-        task.setup(*arguments)
-        self.step = task.step
+        self.call = call_of(work)
+        self.n_calls = 1 + int(0.2 / by_clock(self.call, 1))
 
-    def track_times_faster_than_one(self, rows):
-        def by_clock(n_threads):
-            with threadpool_limits(n_threads):
-                start = time.perf_counter()
-                self.step()
-                return time.perf_counter() - start
+    def track_times_faster_than_one(self, work):
+        times = [partial(by_clock, self.call, n_threads, self.n_calls) for n_threads in (1, 2)]
+        return ratio(*times, n=9)
 
-        return ratio(partial(by_clock, 1), partial(by_clock, 2))
+    def track_over_two_processes(self, work):
+        """Times as much work a second as two processes do, which is what the machine can do."""
+        command = [sys.executable, "-m", __name__, work]
+        folder = str(Path(__file__).parents[__name__.count(".")])
+        env = os.environ | {"PYTHONPATH": os.pathsep.join([folder, *sys.path])}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        with ExitStack() as stack:
+            pair = [subprocess.Popen(command, env=env, **pipes) for _ in range(2)]
+            for process in pair:
+                stack.enter_context(process)
+
+            def processes():
+                for process in pair:
+                    print(self.n_calls, file=process.stdin, flush=True)
+                return np.mean([float(process.stdout.readline()) for process in pair]) / 2
+
+            processes()
+            figure = ratio(processes, partial(by_clock, self.call, 2, self.n_calls), n=9)
+            for process in pair:
+                process.stdin.close()
+        return figure
 
 
 class FitOfAFile:
@@ -213,3 +270,10 @@ def own_memory():
     with open("/proc/self/status") as status:
         line = next(line for line in status if line.startswith("RssAnon"))
     return int(line.split()[1]) / 1024
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    call = call_of(sys.argv[1])
+    for line in sys.stdin:
+        print(by_clock(call, 1, int(line)), flush=True)
