@@ -17,7 +17,7 @@ from .gradients import DiagonalGradients, GradientsType
 from .shares import Shares
 
 TINY = float(np.finfo(np.float64).tiny)  # variance below which floats lose their digits
-MAX_PAIRS_DIM = 64  # features beyond which all products of pairs no longer stay in the cache
+MAX_PAIRS_DIM = 256  # features beyond which products of pairs are no faster than BLAS
 
 
 class CovarianceType(ABC):

@@ -17,7 +17,9 @@ SMALL = 10**6  # multiplications up to which OpenBLAS does not copy the factors 
 LARGE = 2**15  # entries of a matrix, from which copies cost less than products that leave the cache
 TILE = 512  # rows that are taken at once
 FEATURES = 2**16  # of a tile of rows, which stay in the processor's second cache
+MOST_FEATURES = 2**19  # of a tile, which stay in the third
 FEW_ROWS = 128  # in a tile, from which calls cost less than copies
+KEPT = 2**24  # bytes, up to which a thread keeps what it works in
 COPYING = {"Haswell", "Zen"}  # for which OpenBLAS copies the factors of every product
 
 
@@ -66,13 +68,21 @@ def aligned(n: int, size: int, dtype: npt.DTypeLike = np.float64) -> Array:
 
 
 def work_rows(use: str, n: int, size: int, dtype: npt.DTypeLike = np.float64) -> Array:
-    """Return rows as `aligned` makes them, to work in: this thread's, which it keeps."""
+    """Return rows as `aligned` makes them, to work in; this thread keeps them, unless large."""
     shape = n, size, np.dtype(dtype)
     found: tuple[tuple[int, int, np.dtype[Any]], Array] | None = getattr(kept, use, None)
-    if found is None or found[0] != shape:
-        found = shape, aligned(*shape)
-        setattr(kept, use, found)
-    return found[1]
+    if found is not None and found[0] == shape:
+        return found[1]
+    rows = aligned(*shape)
+    if rows.nbytes <= KEPT:
+        setattr(kept, use, (shape, rows))
+    return rows
+
+
+def feature_rows(n_features: int) -> int:
+    """Return how many rows' features to take at once: a multiple of four, as they are summed."""
+    n_rows = min(max(FEW_ROWS, FEATURES // n_features), MOST_FEATURES // n_features)
+    return max(4, n_rows // 4 * 4)
 
 
 def feature_sums(
@@ -81,7 +91,7 @@ def feature_sums(
     """Return sums (K, n_features) of features of the rows about an origin, by share, by tiles."""
     K, n_features = size
     sums = aligned(K + K % 2, n_features)
-    values = work_rows("features", max(FEW_ROWS, FEATURES // n_features), n_features)
+    values = work_rows("features", feature_rows(n_features), n_features)
     for tile in tiles(len(X), len(values)):
         n = tile.stop - tile.start
         features(X[tile], origin, values)

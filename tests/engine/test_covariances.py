@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import block_diag
 from scipy.stats import multivariate_normal
 
-from skvmf._engine.covariances import COVARIANCE_TYPES
+from skvmf._engine.covariances import COVARIANCE_TYPES, MAX_PAIRS_DIM
 from skvmf._engine.gaussian import Gaussian
 from skvmf._engine.shares import DenseShares, HardShares
 
@@ -220,10 +220,10 @@ def test_moments_are_sums_over_rows(kind, apart, packed):
         assert_allclose(moment, expected, rtol=1e-10, atol=1e-9 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("dim", [1, 64, 65])
+@pytest.mark.parametrize("dim", [1, 64, 130, MAX_PAIRS_DIM, MAX_PAIRS_DIM + 1])
 def test_full_moments_do_not_depend_on_the_number_of_features(dim):
     rng = np.random.default_rng(3)
-    X, resp = rng.normal(size=(40, dim)), rng.dirichlet(np.ones(2), size=40)
+    X, resp = rng.normal(size=(150, dim)), rng.dirichlet(np.ones(2), size=150)
     shape = Gaussian(dim, "full").components(np.zeros((2, dim)), np.array([np.eye(dim)] * 2))
     first, second = COVARIANCE_TYPES["full"].moments(X, DenseShares(resp.copy()), shape)
     assert_allclose(first, resp.T @ X, atol=1e-12)

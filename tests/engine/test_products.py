@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skvmf._engine import products
-from skvmf._engine.products import SMALL, TILE, tall_dot
+from skvmf._engine.products import MOST_FEATURES, SMALL, TILE, feature_rows, tall_dot
 
 
 @pytest.mark.parametrize("copies", [False, True])
@@ -27,3 +27,10 @@ def test_product_in_tiles_is_the_product(d, K, dtype, copies, monkeypatch):
 
 def test_a_product_without_rows():
     tall_dot(np.empty((0, 50)), np.ones((50, 15)), np.empty((0, 15)))
+
+
+@pytest.mark.parametrize("n_features", [1, 33, 64, 560, 10_000, 10**6])
+def test_features_of_rows_taken_at_once_stay_in_the_cache(n_features):
+    n_rows = feature_rows(n_features)
+    assert n_rows % 4 == 0  # rows that are left over are summed one by one
+    assert 4 <= n_rows <= max(4, MOST_FEATURES / n_features)
