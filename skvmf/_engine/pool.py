@@ -62,7 +62,7 @@ class Call(Generic[Result]):
     def give_up(self) -> None:
         """Wait until the call has come to its end if it has begun; it is wanted no more."""
         with self._made:
-            pass
+            self._error = None  # as above
 
 
 class Pool:

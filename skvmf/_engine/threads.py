@@ -210,11 +210,16 @@ def _add_by_threads(
         total.add(waiting[call], call.result())
         del waiting[call]
 
-    def add_some() -> None:
-        first = next(iter(waiting))  # of several errors the first is raised
+    def all_begun() -> bool:
         try:
             todo.get_nowait().make_here()
-        except Empty:  # all have begun
+        except Empty:
+            return True
+        return False
+
+    def add_some() -> None:
+        first = next(iter(waiting))  # of several errors the first is raised
+        if all_begun():
             add(first)
         for call in [call for call in waiting if call.has_result]:
             add(call)

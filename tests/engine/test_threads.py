@@ -5,12 +5,14 @@ start of every function and after every call of a built-in, and what it raises i
 """
 
 import ast
+import gc
 import os
 import sys
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
@@ -158,6 +160,13 @@ class PendingLimit:
 
     def __exit__(self, *exc):
         self.context.__exit__(*exc)
+
+
+def wait_until(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(1e-3)
 
 
 def done(person, function, *args):
@@ -313,6 +322,35 @@ def test_of_several_errors_that_of_the_first_block_is_raised(n_threads):
         for _ in range(5):
             with pytest.raises(RuntimeError, match="block 3"):
                 total(fail, range(20))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+def test_an_error_is_raised_as_the_block_raised_it(n_threads):
+    def fail(block):
+        raise ValueError("a bad row")
+
+    with threadpool_limits(n_threads, user_api="blas"):
+        for _ in range(5):
+            with pytest.raises(ValueError, match="a bad row") as caught:
+                total(fail, range(6))
+            assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+def test_errors_of_several_blocks_keep_no_block_alive(n_threads):
+    def fail(block):
+        raise ValueError("a bad row")
+
+    blocks = [threading.Event() for _ in range(6)]
+    alive = [weakref.ref(block) for block in blocks]
+    gc.disable()
+    try:
+        with threadpool_limits(n_threads, user_api="blas"), suppress(ValueError):
+            total(fail, blocks)
+        del blocks
+        wait_until(lambda: not any(block() for block in alive))  # threads come to the end of theirs
+    finally:
+        gc.enable()
 
 
 class Part:
