@@ -76,16 +76,16 @@ class Pool:
         self.n_threads = n_threads
         self._prepare = prepare
         self._queues: SimpleQueue[SimpleQueue[Call[Any]] | None] = SimpleQueue()
-        self._started = False
+        self._started = Lock()  # held from the first call on
 
     def submit(self, call: Call[Any], queue: SimpleQueue[Call[Any]]) -> None:
         """Let a thread make the next call of a queue, to whose end this one goes."""
         queue.put(call)
         self._queues.put(queue)
-        if not self._started:
+        if self._started.acquire(blocking=False):
+            # Cut off from here on, there are too few threads, and callers make more calls.
             for _ in range(self.n_threads - 1):
                 start_new_thread(self._work, ())
-            self._started = True  # after the fact: rather too many threads than none
 
     def close(self) -> None:
         """Let the threads end when they have made all calls."""

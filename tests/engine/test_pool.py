@@ -4,6 +4,8 @@ import gc
 import threading
 import time
 import weakref
+from _thread import start_new_thread
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
@@ -133,3 +135,23 @@ def test_closing_lets_every_thread_end(wanted, todo):
     while alive() is not None and time.monotonic() < deadline:
         time.sleep(1e-3)
     assert alive() is None  # a thread holds what it works for
+
+
+def test_callers_that_begin_at_once_start_no_thread_too_many(monkeypatch):
+    started, meet = [], threading.Barrier(4, timeout=30)
+
+    def start(function, arguments):
+        started.append(start_new_thread(function, arguments))
+        time.sleep(0.01)  # let the other callers in
+
+    def submit():
+        meet.wait()
+        pool.submit(Call(lambda: None, threading.Lock()), SimpleQueue())
+
+    monkeypatch.setattr("skvmf._engine.pool.start_new_thread", start)
+    pool = Pool(3, prepare=lambda: None)
+    with ThreadPoolExecutor(4) as callers:
+        for caller in [callers.submit(submit) for _ in range(4)]:
+            caller.result()
+    pool.close()
+    assert len(started) == 2
