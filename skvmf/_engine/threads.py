@@ -210,16 +210,17 @@ def _add_by_threads(
         total.add(waiting[call], call.result())
         del waiting[call]
 
-    def all_begun() -> bool:
+    def made_one() -> bool:
         try:
-            todo.get_nowait().make_here()
+            call = todo.get_nowait()
         except Empty:
-            return True
-        return False
+            return False
+        call.make_here()
+        return True
 
     def add_some() -> None:
         first = next(iter(waiting))  # of several errors the first is raised
-        if all_begun():
+        if not made_one():  # all have begun
             add(first)
         for call in [call for call in waiting if call.has_result]:
             add(call)
