@@ -155,8 +155,8 @@ class CovarianceType(ABC):
         """Return the covariances of moments per unit of count."""
 
     @abstractmethod
-    def regularized(self, covariances: Array, reg: float) -> Array:
-        """Add a number to the diagonals."""
+    def regularized(self, covariances: Array, reg: float | Array) -> Array:
+        """Add a number to the diagonals, or one to each entry of them."""
 
     @abstractmethod
     def scatter(self, counts: Array, gaps: Array) -> Array:
@@ -218,8 +218,8 @@ class _Square(CovarianceType):
         stretched[..., feature, feature] = variances
         return stretched
 
-    def regularized(self, covariances: Array, reg: float) -> Array:
-        """Add a number to the diagonals."""
+    def regularized(self, covariances: Array, reg: float | Array) -> Array:
+        """Add a number to the diagonals, or one to each entry of them."""
         regularized = np.array(covariances)
         np.einsum("...dd->...d", regularized)[...] += reg
         return regularized
@@ -436,7 +436,7 @@ class _Axes(CovarianceType):
         """Return precisions_cholesky_; nan where a variance is not positive."""
         return _inverse_root(covariances)
 
-    def regularized(self, covariances: Array, reg: float) -> Array:
+    def regularized(self, covariances: Array, reg: float | Array) -> Array:
         """Add a number to the variances."""
         regularized: Array = covariances + reg
         return regularized

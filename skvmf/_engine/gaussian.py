@@ -134,6 +134,11 @@ class Gaussian(Family):
         covariances = self.type.replaced(covariances, empty, by=components.covariances)
         fresh = self.components(means, covariances)
         broken = np.isnan(fresh.log_det)
+        if broken.any() and self.reg_covar > 0:  # then by rounding alone
+            firm = self.type.regularized(covariances, 8 * self.dim * self._rounding(stats))
+            covariances = self.type.replaced(covariances, broken, by=firm)
+            fresh = self.components(means, covariances)
+            broken = np.isnan(fresh.log_det)
         if not broken.any():
             return fresh, broken
         if broken[~empty].all():
@@ -227,9 +232,12 @@ class Gaussian(Family):
         second = kind.per_count(stats.moments[1], stats.counts)
         estimate = kind.estimate(stats.counts, first, second)
         covariances = kind.regularized(estimate, self.reg_covar)
-        rounding = _EPS * kind.variances(kind.scatter(stats.counts, first))
         negligible = np.maximum(1e-6 * kind.variances(covariances), 1e-12 * kind.variances(old))
-        return kind.with_fallback(covariances, rounding > negligible, old)
+        return kind.with_fallback(covariances, self._rounding(stats) > negligible, old)
+
+    def _rounding(self, stats: Statistics) -> Array:
+        """Return what moments about points that are not the means lose of variances."""
+        return _EPS * self.type.variances(self.type.scatter(stats.counts, _first(stats)))
 
 
 def _first(stats: Statistics) -> Array:

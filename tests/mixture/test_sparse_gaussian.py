@@ -404,3 +404,16 @@ def test_rows_where_no_component_has_a_density_are_shared_out_by_weight(
     np.testing.assert_array_equal(mixture.responsibilities(X).toarray(), resp)
     np.testing.assert_array_equal(mixture.predict(X), [0, 1, 2, 1, 1, 1])
     assert np.isfinite(mixture.score_samples(X)).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_that_are_one_point_keep_their_component(seed):
+    """Far from the common origin of moments rounding makes their covariance indefinite."""
+    rng = np.random.default_rng(seed)
+    scales = rng.choice([1e-3, 1.0, 1e4], size=60)
+    X = rng.standard_normal((428, 60)) * scales
+    X[:142] = X[0]
+    mixture = SparseGaussianMixture(4, random_state=0, max_iter=20).fit(X)
+    labels = mixture.predict(X)
+    assert len(set(labels[:142])) == 1
+    assert 142 <= np.sum(labels == labels[0]) <= 142 + 4
