@@ -25,6 +25,7 @@ SPREADS = {"touching clusters": 1.0, "far apart": 100.0}
 GAUSSIAN = "mixture.SparseGaussianMixtureStep.track_times_faster_than_scikit_learn"
 OVER_TWO = "mixture.VonMisesFisherMixtureStepRatios.track_{}_step_over_two_products"
 
+# What threads share, by the names of `limits.Threads`.
 SHARED = (
     *(f"embeddings, {posterior}" for posterior in ("soft", "sparse", "hard")),
     "embeddings of 64",
@@ -166,14 +167,10 @@ ROWS = [
         ],
     ),
     *(
-        (
-            what,
-            unit,
-            [(work, f"limits.Threads.{method}", (work,)) for work in SHARED],
-        )
-        for what, unit, method in (
-            ("two threads", "times as fast as one", "track_times_faster_than_one"),
-            ("two threads", "times as fast as two processes", "track_over_two_processes"),
+        ("two threads", unit, [(work, f"limits.Threads.{method}", (work,)) for work in SHARED])
+        for unit, method in (
+            ("times as fast as one", "track_times_faster_than_one"),
+            ("times as fast as two processes", "track_over_two_processes"),
         )
     ),
 ]
