@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from skvmf._engine import threads
+from skvmf._engine.parallel import map_reduce as threads
 
 settings.register_profile("skvmf", deadline=None)  # the first call of a kernel compiles it
 settings.load_profile("skvmf")

@@ -22,7 +22,7 @@ FLOORS = [
 ]
 FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
 AT_HOME = {"matplotlib": {"plotting"}, "torch": {"neural"}, "dask": set(), "distributed": set()}
-LAZY = {"_engine/dask_rows.py", "mixture/_dask.py"}  # imported where a Dask array is given
+LAZY = {"_engine/data/dask_rows.py", "mixture/_dask.py"}  # imported where a Dask array is given
 STRANGERS = {"feature_extraction", "inspection", "plotting"}  # they read what estimators show
 MAX_KERNEL_ARGUMENTS = 8
 
@@ -253,7 +253,7 @@ def test_tables_are_plain_python(path):
     [
         (
             upward_imports,
-            "_engine/em.py",
+            "_engine/em/loop.py",
             "from ..mixture import X",
             "from ..distributions import x",
         ),
@@ -265,8 +265,8 @@ def test_tables_are_plain_python(path):
             "import skvmf._sklearn",
         ),
         (upward_imports, "_sklearn.py", "from ._kernels import x", "from sklearn import x"),
-        (compilers, "_engine/em.py", "import numba", "import numpy"),
-        (compilers, "_engine/em.py", "@nb.njit\ndef f(): pass", "@kernel\ndef f(): pass"),
+        (compilers, "_engine/em/loop.py", "import numba", "import numpy"),
+        (compilers, "_engine/em/loop.py", "@nb.njit\ndef f(): pass", "@kernel\ndef f(): pass"),
         (
             early_optional_imports,
             "mixture/_a.py",

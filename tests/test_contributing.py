@@ -14,14 +14,14 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from skvmf import VonMisesFisherMixture
-from skvmf._engine import contracts
-from skvmf._engine.em import run_em
-from skvmf._engine.mixture import MixtureModel
-from skvmf._engine.posterior import FenchelYoungPosterior
-from skvmf._engine.priors import ModifiedDirichlet
-from skvmf._engine.rows import make_rows
-from skvmf._engine.statistics import Params
-from skvmf._engine.updates import MapWeights
+from skvmf._engine.contracts.model_parts import model_parts as contracts
+from skvmf._engine.contracts.statistics import Params
+from skvmf._engine.data.rows import make_rows
+from skvmf._engine.em.loop import run_em
+from skvmf._engine.em.mixture_model import MixtureModel
+from skvmf._engine.posteriors.fenchel_young import FenchelYoungPosterior
+from skvmf._engine.weights.modified_dirichlet import ModifiedDirichlet
+from skvmf._engine.weights.updates import MapWeights
 from skvmf.mixture._initialization import Initialization
 
 from .conftest import ROOT

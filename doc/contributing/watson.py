@@ -6,8 +6,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln
 
-from skvmf._engine.contracts import Family
-from skvmf._engine.shares import Scores, dense_resp
+from skvmf._engine.contracts.model_parts import Family
+from skvmf._engine.contracts.responsibilities import Scores, dense_resp
 from skvmf.distributions.vonmises_fisher import log_sphere_area
 
 MODERATE, LARGEST = 10.0, 1e6  # concentrations: where fits start, and of rows all on one axis

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .._engine.chunks import Array
-from .._engine.gradients import Gradients, VectorShares
-from .._engine.threads import block_sum
-from .._engine.vectors import VectorModel
+from .._engine.contracts.gradients import Gradients, VectorShares
+from .._engine.data.blocks import Array
+from .._engine.em.fisher_scores import VectorModel
+from .._engine.parallel.map_reduce import block_sum
 from .._kernels.fisher import STEP, pad_bags
 from ._bags import Bags
 

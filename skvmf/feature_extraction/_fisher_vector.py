@@ -13,9 +13,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.chunks import Array
-from .._engine.soundness import check_structure
-from .._engine.threads import workers
+from .._engine.data.blocks import Array
+from .._engine.data.validation import check_structure
+from .._engine.parallel.map_reduce import workers
 from .._publish import all_or_nothing
 from .._sklearn import BaseEstimator, Interval, StrOptions, fit_context, validate_data
 from .._version import stamp, unstamp

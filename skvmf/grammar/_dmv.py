@@ -11,11 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.chunks import Array
-from .._engine.dependency import Arrays, DependencyModel, Estimate, Sentences, each
-from .._engine.em import EMResult, run_em
-from .._engine.progress import Progress
-from .._engine.threads import workers
+from .._engine.data.blocks import Array
+from .._engine.em.loop import EMResult, run_em
+from .._engine.em.progress import Progress
+from .._engine.parallel.map_reduce import workers
 from .._sklearn import (
     BaseEstimator,
     CallbackSupportMixin,
@@ -27,6 +26,7 @@ from .._sklearn import (
 from .._version import stamp, unstamp
 from .._warnings import warn
 from ._learning import make_estimate, rules_of_trees, start_rules
+from ._model import Arrays, DependencyModel, Estimate, Sentences, each
 from ._rules import check_rules, draw_trees, log, with_average_tag
 from ._sentences import check_tag_set, check_tags, check_trees, flatten, number_tags, tag_array
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._engine.chunks import Array
-from .._engine.dependency import (
+from .._engine.data.blocks import Array
+from .._engine.em.loop import EMResult
+from ._model import (
     Arrays,
     DependencyModel,
     Estimate,
@@ -22,7 +23,6 @@ from .._engine.dependency import (
     empty_counts,
     log_weight,
 )
-from .._engine.em import EMResult
 from ._rules import check_rules
 
 _SMOOTHING = 0.1  # added to the harmonic counts: no rule starts at zero

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from .._engine.chunks import Array
-from .._engine.dependency import Arrays, each
+from .._engine.data.blocks import Array
 from ..distributions._arguments import checked_array
+from ._model import Arrays, each
 
 _TRIES = 100  # per sentence asked for, before a grammar is said not to end
 

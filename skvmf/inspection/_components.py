@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.chunks import Array
+from .._engine.data.blocks import Array
 from ..distributions import vonmises_fisher as vmf
-from ..distributions._vonmises_fisher_affinities import log_affinities as vonmises_fisher_affinities
+from ..distributions.vonmises_fisher._affinities import log_affinities as vonmises_fisher_affinities
 
 
 @dataclass(frozen=True)

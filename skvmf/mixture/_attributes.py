@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._engine.background import Background
-from .._engine.fitted import FittedMixture
-from .._engine.statistics import Params, Statistics
+from .._engine.contracts.statistics import Params, Statistics
+from .._engine.em.fitted import FittedMixture
+from .._engine.families.background import Background
 from .._version import stamp, unstamp
 
 

@@ -12,21 +12,21 @@ from scipy.special import entr
 from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from .._engine.background import Background
-from .._engine.chunks import Array
-from .._engine.contracts import Family, RowSource
-from .._engine.em import EMResult
-from .._engine.fitted import FittedMixture
-from .._engine.mixture import MixtureModel
-from .._engine.posterior import FenchelYoungPosterior
-from .._engine.priors import ModifiedDirichlet
-from .._engine.progress import Progress
-from .._engine.rows import make_rows
-from .._engine.seeding import Seeding
-from .._engine.soundness import READABLE
-from .._engine.statistics import Params, Statistics
-from .._engine.threads import workers
-from .._engine.updates import MapWeights
+from .._engine.contracts.model_parts import Family, RowSource
+from .._engine.contracts.statistics import Params, Statistics
+from .._engine.data.blocks import Array
+from .._engine.data.rows import make_rows
+from .._engine.data.validation import READABLE
+from .._engine.em.fitted import FittedMixture
+from .._engine.em.loop import EMResult
+from .._engine.em.mixture_model import MixtureModel
+from .._engine.em.progress import Progress
+from .._engine.families.background import Background
+from .._engine.initialization.base import Seeding
+from .._engine.parallel.map_reduce import workers
+from .._engine.posteriors.fenchel_young import FenchelYoungPosterior
+from .._engine.weights.modified_dirichlet import ModifiedDirichlet
+from .._engine.weights.updates import MapWeights
 from .._publish import all_or_nothing
 from .._sklearn import (
     BaseEstimator,

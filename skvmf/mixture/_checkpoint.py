@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .._engine.checkpoint import load, n_bytes, save
-from .._engine.contracts import Family, RowSource
-from .._engine.em import EMResult, Reached
-from .._engine.statistics import Params, Statistics
+from .._engine.contracts.model_parts import Family, RowSource
+from .._engine.contracts.statistics import Params, Statistics
+from .._engine.em.checkpoint_file import load, n_bytes, save
+from .._engine.em.loop import EMResult, Reached
 from .._version import __version__
 from ._attributes import as_dict
 

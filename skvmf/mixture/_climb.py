@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._engine.background import Background
-from .._engine.contracts import Family, RowSource
-from .._engine.em import EMResult, run_em
-from .._engine.fitted import FittedMixture
-from .._engine.initialization import KMEANS_MAX_ITER
-from .._engine.priors import ModifiedDirichlet
-from .._engine.progress import Progress
-from .._engine.statistics import Params
+from .._engine.contracts.model_parts import Family, RowSource
+from .._engine.contracts.statistics import Params
+from .._engine.em.fitted import FittedMixture
+from .._engine.em.loop import EMResult, run_em
+from .._engine.em.progress import Progress
+from .._engine.families.background import Background
+from .._engine.initialization.partitions import KMEANS_MAX_ITER
+from .._engine.weights.modified_dirichlet import ModifiedDirichlet
 from .._warnings import warn
 from ._checkpoint import Checkpoint, Place
 from ._initialization import Initialization

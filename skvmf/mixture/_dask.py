@@ -12,9 +12,9 @@ from scipy import sparse
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.dask_rows import DaskRows
-from .._engine.fitted import FittedMixture
-from .._engine.soundness import READABLE, read_as
+from .._engine.data.dask_rows import DaskRows
+from .._engine.data.validation import READABLE, read_as
+from .._engine.em.fitted import FittedMixture
 from .._sklearn import check_sample_weight, validate_data
 
 

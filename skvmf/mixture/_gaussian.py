@@ -8,16 +8,16 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.background import Background
-from .._engine.chunks import Array
-from .._engine.contracts import RowSource
-from .._engine.covariances import COVARIANCE_TYPES, CovarianceType
-from .._engine.fitted import FittedMixture
-from .._engine.gaussian import Gaussian
-from .._engine.gaussian_products import GaussianComponents
-from .._engine.rows import FAR
-from .._engine.seedings import BallSeeding, TrimmedSeeding
-from .._engine.statistics import Params
+from .._engine.contracts.model_parts import RowSource
+from .._engine.contracts.statistics import Params
+from .._engine.data.blocks import Array
+from .._engine.data.rows import FAR
+from .._engine.em.fitted import FittedMixture
+from .._engine.families.background import Background
+from .._engine.families.covariance import COVARIANCE_TYPES, CovarianceType
+from .._engine.families.gaussian import Gaussian
+from .._engine.families.gaussian_products import GaussianComponents
+from .._engine.initialization.proposals import BallSeeding, TrimmedSeeding
 from .._sklearn import Interval, StrOptions
 from ..distributions._arguments import checked_array
 from ._base import BaseMixture

@@ -7,14 +7,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._engine import initialization as engine
-from .._engine.background import FIRST_SHARE, with_share
-from .._engine.chunks import Array, Chunk
-from .._engine.contracts import Family, RowSource
-from .._engine.em import OnIteration, ignore
-from .._engine.seeding import Seeding
-from .._engine.shares import Shares
-from .._engine.statistics import Params, Statistics
+from .._engine.contracts.model_parts import Family, RowSource
+from .._engine.contracts.responsibilities import Shares
+from .._engine.contracts.statistics import Params, Statistics
+from .._engine.data.blocks import Array, Chunk
+from .._engine.em.loop import OnIteration, ignore
+from .._engine.families.background import FIRST_SHARE, with_share
+from .._engine.initialization import partitions as engine
+from .._engine.initialization.base import Seeding
 from ..distributions._arguments import checked_array
 
 # Numbers in a product of the sample from which single precision saves more than a second kind of

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from .._engine.chunks import Array
-from .._engine.em import EMResult, OnIteration
-from .._engine.progress import Attributes, Finish, Progress
+from .._engine.data.blocks import Array
+from .._engine.em.loop import EMResult, OnIteration
+from .._engine.em.progress import Attributes, Finish, Progress
 
 
 class PathRecorder:

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from .._engine.contracts import RowSource
-from .._engine.fitted import FittedMixture
-from .._engine.online import step
-from .._engine.priors import ModifiedDirichlet
-from .._engine.progress import Progress
-from .._engine.statistics import Statistics
+from .._engine.contracts.model_parts import RowSource
+from .._engine.contracts.statistics import Statistics
+from .._engine.em.fitted import FittedMixture
+from .._engine.em.online import step
+from .._engine.em.progress import Progress
+from .._engine.weights.modified_dirichlet import ModifiedDirichlet
 from ._checkpoint import Checkpoint
 from ._climb import Climb
 

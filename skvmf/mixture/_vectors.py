@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.chunks import Array
-from .._engine.contracts import Family, RowSource
-from .._engine.vectors import VectorModel
+from .._engine.contracts.model_parts import Family, RowSource
+from .._engine.data.blocks import Array
+from .._engine.em.fisher_scores import VectorModel
 from ._predictions import MixturePredictions
 
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.background import Background
-from .._engine.chunks import Array, Chunk
-from .._engine.contracts import RowSource
-from .._engine.fitted import FittedMixture
-from .._engine.seedings import DirectionSeeding
-from .._engine.vonmises_fisher import DirectionalComponents, VonMisesFisher
+from .._engine.contracts.model_parts import RowSource
+from .._engine.data.blocks import Array, Chunk
+from .._engine.em.fitted import FittedMixture
+from .._engine.families.background import Background
+from .._engine.families.vonmises_fisher import DirectionalComponents, VonMisesFisher
+from .._engine.initialization.proposals import DirectionSeeding
 from .._sklearn import Interval, StrOptions
 from .._warnings import warn
 from ..distributions import vonmises_fisher as vmf

@@ -4,7 +4,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.chunks import Array
+from .._engine.data.blocks import Array
 from .._sklearn import available_if
 from ..mixture._base import BaseMixture
 

@@ -11,16 +11,16 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.chunks import Array
-from .._engine.fitted import FittedMixture
-from .._engine.threads import workers
+from .._engine.data.blocks import Array
+from .._engine.em.fitted import FittedMixture
+from .._engine.parallel.map_reduce import workers
 from .._publish import all_or_nothing
 from .._sklearn import BaseEstimator, Interval, StrOptions, fit_context, safe_indexing
 from .._version import stamp, unstamp
 from ..mixture._base import BaseMixture
-from ..mixture._descent import Descent, refined
 from ._best import BestPredictions, refitted
 from ._criteria import CRITERIA, slope_criterion
+from ._merge_path import Descent, refined
 from ._tree import make_linkage, parts_of_leaves
 
 Step: TypeAlias = tuple[FittedMixture, Array, dict[str, float]]  # fit, nodes, measures

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from .._engine.chunks import Array
+from .._engine.data.blocks import Array
 
 
 def get_axes(ax: Any, projection: str | None = None) -> Any:

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from .._engine.chunks import Array
+from .._engine.data.blocks import Array
 from ..distributions import vonmises_fisher as vmf
-from ..distributions._vonmises_fisher_affinities import log_affinities
+from ..distributions.vonmises_fisher._affinities import log_affinities
 from ._axes import get_axes, row_colours
 from ._layout import disc_offsets, map_positions
 

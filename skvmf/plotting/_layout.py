@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._engine.chunks import Array
+from .._engine.data.blocks import Array
 
 _ROUNDS = 500  # of pushing discs apart, at most
 

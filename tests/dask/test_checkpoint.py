@@ -13,7 +13,7 @@ distributed = pytest.importorskip("distributed", reason="needs Dask: pip install
 import dask
 
 from skvmf import VonMisesFisherMixture
-from skvmf._engine.dask_rows import DaskRows
+from skvmf._engine.data.dask_rows import DaskRows
 from skvmf.mixture import _checkpoint
 
 from .conftest import start

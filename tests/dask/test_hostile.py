@@ -183,7 +183,7 @@ def test_workers_that_die_of_what_they_read(client):
 
 
 def test_an_interrupt_leaves_the_earlier_fit(client, monkeypatch):
-    from skvmf._engine.dask_rows import DaskRows
+    from skvmf._engine.data.dask_rows import DaskRows
 
     original, folds = DaskRows.fold, []
 

@@ -162,7 +162,7 @@ class TestMethods:
             assert (vmf.concentration(r, 5, method=method) == expected).all()
 
     def test_ode_is_solved_once(self):
-        from skvmf.distributions._vonmises_fisher_negentropy import _trajectory
+        from skvmf.distributions.vonmises_fisher._negentropy import _trajectory
 
         vmf.concentration(0.3, 11, method="ode")
         before = _trajectory.cache_info()

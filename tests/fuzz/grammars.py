@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from skvmf._engine import dependency
 from skvmf.grammar import DependencyModelWithValence
+from skvmf.grammar import _model as dependency
 
 from .runs import Refused, refusing
 from .subjects import assert_finite, assert_same

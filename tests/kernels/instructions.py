@@ -143,7 +143,8 @@ def sparse_calls():
 
 
 def gaussian_calls():
-    from skvmf._kernels import gaussian, lanes, rows
+    from skvmf._kernels import gaussian, rows
+    from skvmf._kernels import gaussian_scores as lanes
 
     rng = np.random.default_rng(0)
     n, d, K = 512, 16, 8
@@ -169,7 +170,7 @@ def gaussian_calls():
 def scalar_calls():
     from skvmf._kernels import vonmises_fisher as vmf
     from skvmf._kernels.vonmises_fisher_tables import expansions
-    from skvmf.distributions._vonmises_fisher_cells import inverse_cells
+    from skvmf.distributions.vonmises_fisher._cells import inverse_cells
 
     made = {}
     for d in (3, 300):

@@ -9,7 +9,7 @@ import pytest
 
 from skvmf._kernels import vonmises_fisher as kernels
 from skvmf._kernels import vonmises_fisher_tables as tables
-from skvmf.distributions._vonmises_fisher_cells import inverse_cells
+from skvmf.distributions.vonmises_fisher._cells import inverse_cells
 
 TABLE = dict(np.load(Path(__file__).parents[1] / "reference" / "vmf_table.npz"))
 NONE_GIVEN = np.empty(0)

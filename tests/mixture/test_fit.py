@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf._engine import em
+from skvmf._engine.em.loop import loop as em
 
 MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM, StudentTMixture]
 PLANE = MIXTURES[1:]
@@ -105,7 +105,7 @@ def test_labels_and_means_are_published_together(estimator, monkeypatch):
     def interrupt(self, rows, posterior):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skvmf._engine.fitted.FittedMixture.labels_and_shares", interrupt)
+    monkeypatch.setattr("skvmf._engine.em.fitted.FittedMixture.labels_and_shares", interrupt)
     with pytest.raises(KeyboardInterrupt):
         mixture.fit(X[:120])
     assert mixture.means_ is means and mixture.labels_ is labels
@@ -478,7 +478,7 @@ def test_equal_rows_under_the_least_regularizer(solver, covariance_type):
 @pytest.mark.parametrize("weight", [0.5, 0.0])
 def test_a_concentrated_component_is_scored_alone(weight, monkeypatch):
     """By chords is slow, so only the rows that are near its direction are taken so."""
-    from skvmf._engine import vonmises_fisher
+    from skvmf._engine.families import vonmises_fisher
 
     taken = []
     kernel = vonmises_fisher.chord_kernels.shortfalls

@@ -1,0 +1,125 @@
+"""What passes between a family and a posterior: scores one way, shares the other."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..._kernels.rows import pack_rows
+from ..data.blocks import Array
+
+_AT_ONCE = 2**16  # shares to compare with 0; to count booleans is ten times as fast as floats
+_SAMPLED = 32  # one row in so many tells whether shares are dense
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Log-densities as matrix products leave them: slopes[:, None] * products + bias.
+
+    Parameters
+    ----------
+    products : ndarray of shape (n, K)
+        float32 or float64; a posterior works in it, so it is used up.
+    bias : ndarray of shape (K,)
+        What each component adds.
+    slopes : ndarray of shape (n,) or None
+        What each row multiplies by; None is one, and what every family without row scales has.
+    kept : object or None
+        What the family's moments ask for again, such as distances; no posterior looks at it.
+    """
+
+    products: Array
+    bias: Array
+    slopes: Array | None = None
+    kept: Any = None
+
+    def log_density(self) -> Array:
+        """Return the log-density of each row under each component, (n, K)."""
+        products = self.products if self.slopes is None else self.products * self.slopes[:, None]
+        return products + self.bias
+
+    def with_component(self, log_density: float) -> "Scores":
+        """Add a last component that has the same log-density everywhere."""
+        blank = np.zeros((len(self.products), 1), dtype=self.products.dtype)
+        bias = np.append(self.bias, log_density)
+        return replace(self, products=np.hstack([self.products, blank]), bias=bias)
+
+
+@dataclass(frozen=True)
+class DenseShares:
+    """Each component's share of each row times the row's factor, (n, K)."""
+
+    resp: Array
+
+    @cached_property
+    def n_positive(self) -> int:
+        """How many shares are not zero."""
+        n, K = self.resp.shape
+        n_rows = max(1, _AT_ONCE // K)
+        parts = (self.resp[start : start + n_rows] for start in range(0, n, n_rows))
+        return sum(int(np.count_nonzero(part != 0)) for part in parts)
+
+    def denser_than(self, fraction: float) -> bool:
+        """Whether more than a fraction of the shares is not zero, as some of the rows tell.
+
+        One share in each row is not more.
+        """
+        if self.resp.shape[1] * fraction < 1:
+            return True
+        some = self.resp[::_SAMPLED]
+        return bool(np.count_nonzero(some != 0) > fraction * some.size)
+
+    def packed(self) -> "PackedShares":
+        """Return the non-zeros of each row."""
+        ends, m = np.empty(len(self.resp), dtype=np.int64), self.n_positive
+        columns, values = np.empty(m + 1, dtype=np.int32), np.empty(m + 1, self.resp.dtype)
+        pack_rows(self.resp, ends, columns, values)
+        return PackedShares(ends, columns[:m], values[:m])
+
+    def of_first(self, n_components: int) -> "DenseShares":
+        """Leave out the components from a number on."""
+        if n_components == self.resp.shape[1]:
+            return self
+        return DenseShares(np.ascontiguousarray(self.resp[:, :n_components]))
+
+
+@dataclass(frozen=True)
+class HardShares:
+    """The one component that has each row, (n,) int32, and the row's factor, (n,)."""
+
+    labels: Array
+    factors: Array
+
+    def packed(self) -> "PackedShares":
+        """Return the same as one non-zero a row."""
+        return PackedShares(np.arange(1, len(self.labels) + 1), self.labels, self.factors)
+
+    def of_first(self, n_components: int) -> "HardShares":
+        """Leave out the components from a number on: their rows go to the first for nothing."""
+        lost = self.labels >= n_components
+        if not lost.any():
+            return self
+        labels = np.where(lost, 0, self.labels).astype(np.int32)
+        return HardShares(labels, np.where(lost, 0.0, self.factors))
+
+
+@dataclass(frozen=True)
+class PackedShares:
+    """Non-zero shares, row after row: those of row n end before ``ends[n]``."""
+
+    ends: Array
+    columns: Array
+    values: Array
+
+
+Shares: TypeAlias = DenseShares | HardShares
+
+
+def dense_resp(shares: Shares, n_components: int) -> Array:
+    """Return the shares as an (n, K) array."""
+    if isinstance(shares, DenseShares):
+        return shares.resp
+    resp = np.zeros((len(shares.labels), n_components))
+    np.put_along_axis(resp, shares.labels[:, None], shares.factors[:, None], axis=1)
+    return resp

@@ -1,0 +1,384 @@
+"""Rows of a Dask array: the same blocks and sums as of an array in memory, made by its workers.
+
+Chunks stay where they are, in memory, on disk or not yet computed. A task sums over all blocks
+that begin in some chunks, and what it returns is joined along the tree of blocks, so that bits
+depend neither on chunks nor on workers. What is kept beside the rows are their scales, 8 bytes a
+row, and of CSR a copy by columns.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import dask
+import numpy as np
+from dask.core import flatten
+from scipy import sparse
+
+from ..._kernels import sphere as sphere_kernels
+from ..contracts.model_parts import RowSource
+from .blocks import Array
+from .dask_tasks import (
+    Carried,
+    Cut,
+    Format,
+    Summary,
+    add,
+    carry,
+    count_pieces,
+    cut,
+    head,
+    measure,
+    sum_rows,
+    sum_weights,
+    summary,
+    take,
+)
+from .rows import block_rows, make_rows
+from .validation import read_as
+
+Part = TypeVar("Part")
+
+ARITY = 8  # sums that one task adds
+FEW = 4  # tasks to which parameters go, and from which sums come, without a task between
+PIECES = 8  # of a task's sum on average: beyond, workers add them before the client gets them
+
+
+class DaskRows(RowSource):
+    """Weighted rows of a Dask array.
+
+    Parameters
+    ----------
+    X : dask.array.Array of shape (n_samples, n_features)
+        Of known chunks, one along the features; of dense blocks, or of CSR ones by its meta.
+    weights : dask.array.Array of shape (n_samples,) or None
+        Their weights, in the same chunks.
+    unit : bool
+        Whether the family sees rows of unit length.
+    width : int
+        How many numbers a row brings along in a step beside its features.
+    columns : bool
+        Whether to keep a copy of CSR blocks by columns.
+    """
+
+    def __init__(
+        self, X: Any, weights: Any, *, unit: bool, width: int = 1, columns: bool = False
+    ) -> None:
+        self.n_rows, self.n_features = map(int, X.shape)
+        is_sparse = sparse.issparse(X._meta)
+        wide = is_sparse and X.dtype.char not in "fd"
+        self.dtype = np.dtype(np.float64) if wide else read_as(X.dtype)
+        size = block_rows(self.n_rows, self.n_features, is_sparse=is_sparse, width=width)
+        self._format = Format(self.n_features, X.dtype, is_sparse, unit, size, columns)
+        self._tasks = _Futures.of(X, weights) or _Delayed(X, weights)
+        self._groups = [
+            _Group(self._tasks, cuts) for cuts in self._tasks.grouped(cut(X.chunks[0], size))
+        ]
+        self._n_pieces = sum(count_pieces(own.cuts, size) for own in self._groups)
+        self._measure()
+
+    def _measure(self) -> None:
+        """Let all rows be read once, and keep what is found where they are."""
+        call, token = self._tasks.call, uuid4().hex
+        states = [
+            call("measure", token, i, measure, *own.given, self._format)
+            for i, own in enumerate(self._groups)
+        ]
+        self._states = self._tasks.kept(states)
+        found = self._results(
+            [call("summary", token, i, summary, state) for i, state in enumerate(self._states)]
+        )
+        self._found = Summary(
+            max(one.largest for one in found),
+            min(one.least_weight for one in found),
+            max(one.largest_weight for one in found),
+        )
+
+    @property
+    def largest(self) -> float:
+        """The largest magnitude of a value; 0 where the family sees rows of unit length."""
+        return self._found.largest
+
+    @property
+    def weight_range(self) -> tuple[float, float]:
+        """The least and the largest weight as it was given."""
+        return self._found.least_weight, self._found.largest_weight
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Sum of the weights of the rows that count."""
+        return super().total_weight
+
+    @cached_property
+    def _first_row(self) -> int:
+        return super().first_row()
+
+    def first_row(self) -> int:
+        """Return the number of the first row that counts."""
+        return self._first_row
+
+    def fold(self, function: Callable[[Any], Part]) -> Part:
+        """Add ``function(chunk)`` over the blocks."""
+        groups = enumerate(zip(self._groups, self._states, strict=True))
+        token, what = self._carried(function)
+        name = _name(function)
+        sums = [
+            self._tasks.call(name, token, i, sum_rows, what, own.sources, state)
+            for i, (own, state) in groups
+        ]
+        total: Part = self._total(sums, token)
+        return total
+
+    def fold_weights(self, function: Callable[[int, Array], Part]) -> Part:
+        """Add ``function(start, weights)`` over the blocks; rows are not read."""
+        token, what = self._carried(function)
+        name = _name(function)
+        sums = [
+            self._tasks.call(name, token, i, sum_weights, what, state)
+            for i, state in enumerate(self._states)
+        ]
+        total: Part = self._total(sums, token)
+        return total
+
+    def for_each(self, function: Callable[[Any, slice], None]) -> None:
+        """Raise a TypeError: workers cannot write to an array of the client's."""
+        raise TypeError(
+            "This needs an array in memory, and got a Dask array: give a sample of its rows, or "
+            "X.compute() where they fit into memory."
+        )
+
+    def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> RowSource:
+        """Return some rows with other weights as rows in the client's memory."""
+        rows = make_rows(self._taken(indices), None, unit=self._format.unit, width=width)
+        return rows.subset(np.arange(len(indices)), weights, width, single)
+
+    def take(self, indices: Array) -> Array:
+        """Return some rows as the family sees them, dense float64."""
+        found = self._taken(indices)
+        found = found.toarray() if self._format.is_sparse else found
+        rows = np.ascontiguousarray(found, dtype=np.float64)
+        if self._format.unit:
+            sphere_kernels.normalize_rows(rows)
+        return rows
+
+    def _taken(self, indices: Array) -> Any:
+        """Return some rows as they are stored."""
+        numbers, places = np.unique(indices, return_inverse=True)
+        parts, found = [], []
+        token = uuid4().hex
+        for i, (own, state) in enumerate(zip(self._groups, self._states, strict=True)):
+            wanted = [
+                (k, numbers[(numbers >= part.start) & (numbers < part.start + part.n_rows)])
+                for k, part in enumerate(own.cuts)
+            ]
+            wanted = [(k, rows) for k, rows in wanted if len(rows)]
+            if wanted:
+                found += [rows for _, rows in wanted]
+                local = [(k, rows - own.cuts[k].start) for k, rows in wanted]
+                parts.append(self._tasks.call("take", token, i, take, own.sources, state, local))
+        results = self._results(parts)
+        rows = sparse.vstack(results, "csr") if self._format.is_sparse else np.concatenate(results)
+        return rows[np.argsort(np.concatenate(found))[places]]
+
+    def _carried(self, function: Callable[..., Any]) -> tuple[str, Any]:
+        """Return a token for the tasks of a sum, and its function: for many, as a task's result."""
+        token, what = uuid4().hex, Carried(function, self._found.largest_weight)
+        if len(self._groups) <= FEW:
+            return token, what
+        return token, self._tasks.call("parameters", token, 0, carry, what)
+
+    def _total(self, sums: list[Any], token: str) -> Any:
+        level, few = 0, FEW if self._n_pieces <= PIECES * len(sums) else 1
+        while len(sums) > few:
+            level += 1
+            starts = range(0, len(sums), ARITY)
+            sums = [
+                self._tasks.call(f"add-{level}", token, i, add, sums[i : i + ARITY]) for i in starts
+            ]
+        return add(self._results(sums)).total()  # a copy: what came may be read-only, or shared
+
+    def _results(self, tasks: list[Any]) -> list[Any]:
+        try:
+            return self._tasks.results(tasks)
+        except Exception as error:
+            if type(error).__name__ != "KilledWorker":
+                raise
+            raise RuntimeError(f"{self._what_died(error)}") from error
+
+    def _what_died(self, error: Any) -> str:
+        """Say which rows workers died of: those of a task, or of a chunk that X is made of."""
+        task = error.args[0] if error.args else ""
+        number = str(task).rpartition("-")[2]
+        where, start, stop = "some rows of X", 0, 0
+        if isinstance(task, tuple) and len(task) == 3 and task[1] < len(self._tasks.lengths):
+            start = sum(self._tasks.lengths[: task[1]])
+            stop = start + self._tasks.lengths[task[1]]
+        elif number.isdigit() and int(number) < len(self._groups):
+            cuts = self._groups[int(number)].cuts
+            start, stop = cuts[0].start, cuts[-1].start + cuts[-1].n_rows
+        if start < stop:
+            where = f"rows {start} to {stop - 1} of X"
+        return (
+            f"Workers that read {where} died again and again, most likely of too little memory: "
+            "give them more, or X smaller chunks (X.rechunk), or let fewer threads share a worker."
+        )
+
+
+def _quiet() -> Any:
+    """Keep Dask from warning of the parameters of many components, which it finds large."""
+    loaded = "distributed" in sys.modules  # else it would miss its own settings
+    threshold = {"distributed.admin.large-graph-warning-threshold": "1GB"}
+    return dask.config.set(threshold if loaded else {})
+
+
+def _name(function: Any) -> str:
+    """Return what the dashboard calls a sum."""
+    name: str = getattr(getattr(function, "func", function), "__name__", "sum")
+    return name.strip("_").replace("_", "-")
+
+
+class _Group:
+    """Some cuts that one task reads, with the sources that it needs for that.
+
+    A source is a chunk, or the head of one that another group has.
+    """
+
+    def __init__(self, tasks: Any, cuts: list[Cut]) -> None:
+        self.cuts = cuts
+        own = {one.pieces[0][0] for one in cuts}
+        places: dict[tuple[int, int], int] = {}
+        self.sources: list[Any] = []
+        weights: list[Any] = []
+
+        def place(chunk: int, stop: int) -> int:
+            whole = chunk in own or stop == tasks.lengths[chunk]
+            key = chunk, tasks.lengths[chunk] if whole else stop
+            if key not in places:
+                places[key] = len(self.sources)
+                self.sources.append(tasks.chunks[chunk] if whole else tasks.head(chunk, stop))
+                weights.append(None if tasks.weights is None else tasks.weights[chunk])
+            return places[key]
+
+        local = [
+            Cut(
+                one.start,
+                tuple((place(chunk, stop), start, stop) for chunk, start, stop in one.pieces),
+            )
+            for one in cuts
+        ]
+        self.given = self.sources, weights, [length for _, length in places], local
+
+
+class _Delayed:
+    """Tasks for whichever scheduler is current: threads, one thread, or a cluster's."""
+
+    def __init__(self, X: Any, weights: Any) -> None:
+        self.lengths = list(map(int, X.chunks[0]))
+        self.chunks = X.to_delayed().ravel().tolist()
+        self.weights = None if weights is None else weights.to_delayed().ravel().tolist()
+
+    def grouped(self, cuts: list[Cut]) -> list[list[Cut]]:
+        """Return the cuts that go together: each alone."""
+        return [[one] for one in cuts]
+
+    def head(self, chunk: int, n_rows: int) -> Any:
+        """Return the head of a chunk."""
+        return self.call("head", uuid4().hex, chunk, head, self.chunks[chunk], n_rows)
+
+    def call(self, name: str, token: str, i: int, function: Callable[..., Any], *args: Any) -> Any:
+        """Return a task."""
+        task = dask.delayed(function, pure=False, traverse=False)
+        return task(*args, dask_key_name=f"skvmf-{name}-{token}-{i}")
+
+    def kept(self, tasks: list[Any]) -> list[Any]:
+        """Let tasks be done, and their results stay where they are."""
+        with _quiet():
+            return list(dask.persist(*tasks))
+
+    def results(self, tasks: list[Any]) -> list[Any]:
+        """Return what tasks return."""
+        with _quiet():
+            return list(dask.compute(*tasks, optimize_graph=False))
+
+
+class _Futures:
+    """Tasks for a cluster that holds the chunks: one a thread takes all that its worker has."""
+
+    def __init__(self, client: Any, X: Any, chunks: list[Any], weights: list[Any] | None) -> None:
+        self.lengths = list(map(int, X.chunks[0]))
+        self.chunks, self.weights, self._client = chunks, weights, client
+
+    @classmethod
+    def of(cls, X: Any, weights: Any) -> "_Futures | None":
+        """Return tasks for the cluster that holds all chunks, where one does."""
+        chunks = _held(X)
+        if chunks is None:
+            return None
+        client = chunks[0].client
+        own = None if weights is None else _held(client.persist(weights))
+        _wait(chunks)
+        return cls(client, X, chunks, own)
+
+    def grouped(self, cuts: list[Cut]) -> list[list[Cut]]:
+        """Return the cuts that go together: those of a worker, for each of its threads."""
+        where = self._client.who_has(self.chunks)
+        n_threads = self._client.nthreads()
+        of_worker: dict[str, list[Cut]] = {}
+        for one in cuts:
+            holders = where.get(self.chunks[one.pieces[0][0]].key) or [""]
+            of_worker.setdefault(min(holders), []).append(one)
+        groups = []
+        for worker, own in sorted(of_worker.items()):
+            n = min(n_threads.get(worker, 1), len(own))
+            edges = [round(i * len(own) / n) for i in range(n + 1)]
+            groups += [own[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        return groups
+
+    def head(self, chunk: int, n_rows: int) -> Any:
+        """Return the head of a chunk."""
+        return self.call("head", uuid4().hex, chunk, head, self.chunks[chunk], n_rows)
+
+    def call(self, name: str, token: str, i: int, function: Callable[..., Any], *args: Any) -> Any:
+        """Begin a task."""
+        with _quiet():
+            return self._client.submit(function, *args, key=f"skvmf-{name}-{token}-{i}", pure=False)
+
+    def kept(self, tasks: list[Any]) -> list[Any]:
+        """Return tasks, whose results stay where they are as long as these are there."""
+        return tasks
+
+    def results(self, tasks: list[Any]) -> list[Any]:
+        """Return what tasks return, or raise what the first that failed has raised."""
+        return list(self._client.gather(tasks))
+
+
+def _held(X: Any) -> list[Any] | None:
+    """Return the futures that are an array's chunks, in order, where a cluster holds them all."""
+    graph = X.__dask_graph__()
+    found = []
+    for key in flatten(X.__dask_keys__()):
+        future = graph.get(key)
+        future = getattr(future, "value", future)  # of a node that is data
+        if not hasattr(future, "client"):
+            return None
+        found.append(future)
+    return found
+
+
+def _wait(chunks: list[Any]) -> None:
+    """Wait until chunks are there; refuse those of a client that is gone."""
+    from distributed import wait
+
+    client = chunks[0].client
+    lost = client.status != "running" or any(one.status in ("cancelled", "lost") for one in chunks)
+    if lost:
+        raise RuntimeError(
+            "X was persisted by a client that is closed or has lost it: its rows are gone. Make X "
+            "again, and persist it with a client that lives as long as the fit."
+        )
+    wait(chunks)
+    for one in chunks:
+        if one.status == "error":
+            one.result()

@@ -1,0 +1,301 @@
+"""Blocks of rows that lie in pieces: what a worker does with the chunks that it is given.
+
+Chunks of any lengths stay as they are. A block that begins in one chunk and ends in another
+borrows the head of that one, and is put together as it is read.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from ..parallel.map_reduce import block_sum
+from ..parallel.tree_sum import BlockSum
+from .blocks import Array, Spare
+from .rows import DenseRows, Measures, Rows, SparseRows, canonical
+from .validation import of_ordinary_size
+
+Piece: TypeAlias = tuple[int, int, int]  # a source's number, and the rows of it: start and stop
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Whole blocks that begin in one chunk: the rows from `start` on, as pieces of chunks."""
+
+    start: int
+    pieces: tuple[Piece, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return sum(stop - start for _, start, stop in self.pieces)
+
+
+def cut(lengths: Sequence[int], size: int) -> list[Cut]:
+    """Return the blocks of `size` rows that begin in each chunk, where any do."""
+    ends = np.cumsum(lengths).tolist()
+    starts = [end - length for end, length in zip(ends, lengths, strict=True)]
+    cuts = []
+    for number in range(len(lengths)):
+        row = first = -(-starts[number] // size) * size
+        stop = min(-(-ends[number] // size) * size, ends[-1])
+        pieces, lender = [], number
+        while row < stop:
+            upto = min(stop, ends[lender])
+            if row < upto:
+                pieces.append((lender, row - starts[lender], upto - starts[lender]))
+                row = upto
+            lender += 1
+        if pieces:
+            cuts.append(Cut(first, tuple(pieces)))
+    return cuts
+
+
+def count_pieces(cuts: list[Cut], size: int) -> int:
+    """Return of how many pieces the sum over some blocks is: many, where they are scattered."""
+    total: BlockSum[int] = BlockSum()
+    for one in cuts:
+        for start in range(0, one.n_rows, size):
+            total.add((one.start + start) // size, 0)
+    return len(total)
+
+
+@dataclass(frozen=True)
+class Format:
+    """What all chunks have in common, and how their rows are seen."""
+
+    n_features: int
+    dtype: np.dtype[Any]
+    is_sparse: bool
+    unit: bool
+    size: int
+    columns: bool
+
+
+@dataclass
+class State:
+    """What a task keeps of the blocks that it was given: weights and measures, no rows.
+
+    `sound` says of each source whether it may be taken as it is.
+    """
+
+    format: Format
+    cuts: list[Cut]
+    weights: list[Array | None]
+    measures: list[Measures]
+    sound: list[bool]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is told of a state: the largest value, and the range of the weights."""
+
+    largest: float
+    least_weight: float
+    largest_weight: float
+
+
+class Stack:
+    """Pieces of arrays as one: what `Rows` asks of an array, without a copy of it."""
+
+    def __init__(self, pieces: list[tuple[Any, int, int]], n_features: int) -> None:
+        self._pieces = pieces
+        self._ends = np.cumsum([stop - start for _, start, stop in pieces])
+        self.shape = (int(self._ends[-1]), n_features)
+        self.dtype = pieces[0][0].dtype
+
+    def within(self, span: slice) -> list[tuple[Any, int, int]]:
+        """Return the arrays that hold some rows, and which of theirs those are."""
+        found = []
+        first = int(np.searchsorted(self._ends, span.start, side="right"))
+        for (array, start, stop), end in zip(self._pieces[first:], self._ends[first:], strict=True):
+            offset = stop - int(end)  # from numbers here to the array's own
+            found.append((array, max(span.start + offset, start), min(span.stop + offset, stop)))
+            if end >= span.stop:
+                break
+        return found
+
+    def take(self, indices: Array) -> list[Any]:
+        """Return some rows, whose numbers rise, in as many parts as they lie in."""
+        parts, first = [], 0
+        for (array, start, _), end in zip(self._pieces, self._ends.tolist(), strict=True):
+            own = indices[(indices >= first) & (indices < end)]
+            if len(own):
+                parts.append(array[own - first + start])
+            first = end
+        return parts
+
+
+class _Unread:
+    """The shape and the type of rows that are not there."""
+
+    def __init__(self, n_rows: int, how: Format) -> None:
+        self.shape, self.dtype = (n_rows, how.n_features), how.dtype
+
+
+class _StackedDenseRows(DenseRows):
+    """Dense rows in pieces."""
+
+    def _parts(self, span: slice) -> list[Array]:
+        return [array[start:stop] for array, start, stop in self._X.within(span)]
+
+
+class _StackedSparseRows(SparseRows):
+    """CSR rows in pieces."""
+
+    def _read(self, span: slice) -> tuple[Array, Array, Array]:
+        parts = self._X.within(span)
+        if len(parts) == 1:
+            X, start, stop = parts[0]
+            return X.indptr[start : stop + 1], X.indices, X.data
+        whole = sparse.vstack([X[start:stop] for X, start, stop in parts], "csr")
+        return whole.indptr, whole.indices, whole.data
+
+
+def measure(
+    sources: list[Any], weights: list[Any], lengths: list[int], cuts: list[Cut], how: Format
+) -> State:
+    """Look at all rows of some blocks once; return what later tasks need to know of them.
+
+    Sources have so many rows as `lengths` says, or are refused.
+    """
+    for source, length in zip(sources, lengths, strict=True):
+        _check(source, length, how)
+    ready = [_prepared(source, how) for source in sources]
+    sound = [mine is theirs for mine, theirs in zip(ready, sources, strict=True)]
+    state = State(how, cuts, [], [], sound)
+    for own in cuts:
+        parts = [weights[number] for number, *_ in own.pieces]
+        whole = None
+        if parts[0] is not None:
+            pieces = zip(parts, own.pieces, strict=True)
+            spans = [part[start:stop] for part, (_, start, stop) in pieces]
+            whole = spans[0] if len(spans) == 1 else np.concatenate(spans)
+            whole = whole.astype(np.float64, copy=False)
+        state.weights.append(whole)
+    state.measures = [rows.measures for rows in _rows(state, ready, 0.0)]
+    return state
+
+
+def summary(state: State) -> Summary:
+    """Return what the client has to know."""
+    largest = max(float(measures.largest.max()) for measures in state.measures)
+    weights = [own for own in state.weights if own is not None] or [np.ones(1)]
+    least = min(float(own.min()) for own in weights)
+    return Summary(largest, least, max(float(own.max()) for own in weights))
+
+
+class Carried:
+    """A function of chunks, or of starts and weights, as data; with the largest weight of all."""
+
+    def __init__(self, function: Callable[..., Any], largest_weight: float) -> None:
+        self.function, self.largest_weight = function, largest_weight
+
+
+def carry(what: Carried) -> Carried:
+    """Return what is given: a task of its own, so that parameters travel once."""
+    return what
+
+
+def sum_rows(what: Carried, sources: list[Any], state: State) -> BlockSum[Any]:
+    """Sum a function of chunks over the blocks of some sources."""
+    found = _rows(state, _taken(sources, state), what.largest_weight)
+    blocks = [(rows, i) for rows in found for i in range(len(rows.numbers))]
+    numbers = [number for rows in found for number in rows.numbers]
+    return block_sum(lambda block: what.function(block[0].chunk(block[1])), blocks, numbers)
+
+
+def sum_weights(what: Carried, state: State) -> BlockSum[Any]:
+    """Sum a function of starts and weights over some blocks; rows are not read."""
+    total: BlockSum[Any] = BlockSum()
+    for rows in _rows(state, None, what.largest_weight):
+        total.absorb(rows.sum_weights(what.function))
+    return total
+
+
+def add(sums: list[BlockSum[Any]]) -> BlockSum[Any]:
+    """Return the sum of sums, which stay as they are: a task may be run again."""
+    total: BlockSum[Any] = BlockSum()
+    for one in sums:
+        total.join(one)
+    return total
+
+
+def take(sources: list[Any], state: State, wanted: list[tuple[int, Array]]) -> Any:
+    """Return some rows of some cuts as they are stored, those of each in order."""
+    sources, parts = _taken(sources, state), []
+    for i, indices in wanted:
+        parts += _stack(state, sources, i).take(indices)
+    return sparse.vstack(parts, "csr") if state.format.is_sparse else np.concatenate(parts)
+
+
+def head(source: Any, n_rows: int) -> Any:
+    """Return the first rows of a chunk, without what they are a part of."""
+    return source[:n_rows].copy()
+
+
+def _rows(state: State, sources: list[Any] | None, largest_weight: float) -> list[Rows]:
+    """Return the rows of each cut, measured now if they have not been; without sources unread."""
+    how, spare = state.format, Spare()
+    found: list[Rows] = []
+    for i, own in enumerate(state.cuts):
+        weights = state.weights[i]
+        if weights is not None:
+            weights = of_ordinary_size(weights, largest_weight)
+        X: Any = _Unread(own.n_rows, how) if sources is None else _stack(state, sources, i)
+        measures = state.measures[i] if state.measures else None
+        where: dict[str, Any] = {"unit": how.unit, "size": how.size, "start": own.start}
+        if how.is_sparse:
+            kind: Callable[..., Rows] = partial(_StackedSparseRows, columns=how.columns)
+        else:
+            kind = _StackedDenseRows
+        found.append(kind(X, weights, measures=measures, spare=spare, **where))
+    return found
+
+
+def _stack(state: State, sources: list[Any], i: int) -> Stack:
+    pieces = [(sources[number], start, stop) for number, start, stop in state.cuts[i].pieces]
+    return Stack(pieces, state.format.n_features)
+
+
+def _taken(sources: list[Any], state: State) -> list[Any]:
+    """Return chunks as rows are read from them."""
+    pairs = zip(sources, state.sound, strict=True)
+    return [source if sound else _prepared(source, state.format) for source, sound in pairs]
+
+
+def _prepared(source: Any, how: Format) -> Any:
+    """Return a chunk as rows are read from it; the chunk itself where it will do."""
+    if not how.is_sparse:
+        return source
+    found = canonical(source)
+    if found.dtype.char not in "fd":
+        found = found.astype(np.float64)
+    parts = found.data, found.indices, found.indptr
+    if not all(part.flags.aligned for part in parts):  # as it came over a wire
+        parts = tuple(np.require(part, requirements=["A"]) for part in parts)
+        found = sparse.csr_array(parts, shape=found.shape)
+    same = source.format == "csr" and np.shares_memory(found.data, source.data)
+    return source if same and len(found.data) == len(source.data) else found
+
+
+def _check(source: Any, length: int, how: Format) -> None:
+    """Refuse a chunk that is not what the array's meta says."""
+    is_sparse = sparse.issparse(source)
+    kind = type(source).__name__
+    if is_sparse != how.is_sparse:
+        raise ValueError(
+            f"A chunk of X is a {kind}, and the array's meta says that chunks are "
+            f"{'sparse' if how.is_sparse else 'dense'}: build the array with the right meta, such "
+            "as meta=scipy.sparse.csr_array((0, 0))."
+        )
+    expected = (length, how.n_features)
+    if source.shape != expected or source.dtype != how.dtype:
+        raise ValueError(
+            f"A chunk of X has the shape {source.shape} and the type {source.dtype}, and the array "
+            f"says {expected} and {how.dtype}: build the array with the right meta and "
+            "chunks."
+        )

@@ -1,0 +1,431 @@
+"""Rows: dense or CSR data as fixed, weighted blocks, and sums over them.
+
+Blocks depend on the shape of the data alone, so that sums do not depend on the number of
+threads. Rows are read block by block, and there they are scaled to unit length or widened: the
+data is not copied. One pass over them, the first, finds all that has to be known before; where
+each block is read once, as predictions do, a block is measured just before.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from ..._kernels import sparse as sparse_kernels
+from ..._kernels import sphere as sphere_kernels
+from ..._kernels.half import widen
+from ..contracts.model_parts import RowSource
+from ..parallel.map_reduce import block_sum
+from ..parallel.tree_sum import BlockSum
+from .blocks import Array, Chunk, Columns, DenseChunk, Spare, SparseChunk
+from .validation import check_structure, of_ordinary_size, read_as, refuse_non_finite
+
+Part = TypeVar("Part")
+
+EVEN_BELOW = 16  # blocks
+
+# Inside these norms a product with unscaled rows can neither over- nor underflow.
+_SAFE_NORMS = {"f": (1e-12, 1e12), "d": (1e-100, 1e100)}
+FAR = 1e100  # beyond, rows of any length are moved in, so that their squares stay finite
+
+
+@dataclass
+class Measures:
+    """What the first pass over rows finds.
+
+    `scales` (n,) bring rows to unit length; None where they stay as they are. `largest` are the
+    largest magnitudes of the blocks, 0 where rows are scaled. The blocks in `unsafe` have lengths
+    or values that are none of ordinary size. `columns` are copies of CSR blocks by columns.
+    """
+
+    scales: Array | None
+    largest: Array
+    unsafe: set[int]
+    columns: list[Columns] | None = None
+
+
+class Rows(RowSource):
+    """Weighted rows of an array in fixed blocks.
+
+    Parameters
+    ----------
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Of one of the types in `READABLE`; CSR of float32 or float64.
+    weights : ndarray of shape (n_samples,) or None
+        Float64; None is one each.
+    unit : bool
+        Whether the family sees rows of unit length. Zero rows keep length zero, scale zero
+        and weight zero.
+    size : int
+        How many rows a block has.
+    start : int
+        The number of the first row in the data that the rows are a part of.
+    measures : Measures or None
+        What was found in the rows before; None lets them be read, and refuses nan and infinity.
+    spare : Spare or None
+        Arrays to be filled again that other rows have left.
+    ahead : bool
+        Whether all blocks are measured at once; else each as it is first read, while the
+        processor has it at hand.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        weights: Array | None,
+        *,
+        unit: bool,
+        size: int,
+        start: int = 0,
+        measures: Measures | None = None,
+        spare: Spare | None = None,
+        ahead: bool = True,
+    ) -> None:
+        self._spare = Spare() if spare is None else spare
+        self.n_rows, self.n_features = X.shape
+        self.dtype = read_as(X.dtype)
+        self._X, self._weights, self._start = X, weights, start
+        starts = range(0, self.n_rows, size)
+        self._spans = [slice(start, min(start + size, self.n_rows)) for start in starts]
+        self.numbers = range(start // size, start // size + len(self._spans))
+        self._unmeasured = set(range(len(self._spans))) if measures is None else set()
+        if measures is None:
+            scales = np.ones(self.n_rows) if unit else None
+            measures = Measures(scales, np.zeros(len(self._spans)), set())
+        self._measures = measures
+        if ahead:
+            self._measure_all()
+
+    @property
+    def measures(self) -> Measures:
+        """What the first pass finds; blocks that have not been read are read now."""
+        self._measure_all()
+        return self._measures
+
+    def _measure_all(self) -> None:
+        def measure(i: int) -> int:
+            self._measures_of(i)
+            return 0
+
+        if self._unmeasured:
+            block_sum(measure, sorted(self._unmeasured))
+
+    def _measures_of(self, i: int) -> Measures:
+        """Return measures that are known for block i."""
+        if i in self._unmeasured:
+            self._measure(i, self._measures)
+            self._unmeasured.discard(i)
+        return self._measures
+
+    @property
+    def largest(self) -> float:
+        """The largest magnitude of a value; 0 where the family sees rows of unit length."""
+        return float(self.measures.largest.max())
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Sum of the weights of the rows that count."""
+        return super().total_weight
+
+    def fold(self, function: Callable[[Any], Part]) -> Part:
+        """Add ``function(chunk)`` over the blocks."""
+        return self._sum(lambda i: function(self.chunk(i))).total()
+
+    def fold_weights(self, function: Callable[[int, Array], Part]) -> Part:
+        """Add ``function(start, weights)`` over the blocks; rows are not read."""
+        return self.sum_weights(function).total()
+
+    def sum_weights(self, function: Callable[[int, Array], Part]) -> BlockSum[Part]:
+        """Return the sum of ``function(start, weights)``, to be joined with others."""
+        self._measure_all()
+
+        def of_block(i: int) -> Part:
+            weights, _ = self._weights_and_scales(i)
+            return function(self._start + self._spans[i].start, weights)
+
+        return self._sum(of_block)
+
+    def _sum(self, of_block: Callable[[int], Part]) -> BlockSum[Part]:
+        return block_sum(of_block, range(len(self._spans)), self.numbers)
+
+    def for_each(self, function: Callable[[Any, slice], None]) -> None:
+        """Call ``function(chunk, span)``, which writes the answer for the rows of `span`."""
+
+        def write(i: int) -> int:
+            function(self.chunk(i), self._spans[i])
+            return 0
+
+        self._sum(write)
+
+    def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> "Rows":
+        """Return some rows with other weights as rows of their own, without a copy if all.
+
+        Unit rows may be had in single precision, which is a copy unless they are.
+        """
+        unit = self.measures.scales is not None
+        whole = len(indices) == self.n_rows  # in ascending order
+        if single and unit and self.dtype != np.float32:
+            rows = self._in_single(indices)
+        else:
+            rows = self._X if whole else self._X[indices]
+        own = None if (weights == weights[0]).all() else weights
+        return make_rows(rows, own, unit=unit, width=width, columns=True)
+
+    def sampling_weights(self) -> Array:
+        """Return the weight with which each row may be drawn: none for a zero row."""
+        scales = self.measures.scales
+        weights = np.ones(self.n_rows) if self._weights is None else self._weights
+        return weights if scales is None else np.where(scales == 0, 0.0, weights)
+
+    @abstractmethod
+    def _in_single(self, indices: Array) -> Any:
+        """Return some unit rows in single precision."""
+
+    @abstractmethod
+    def _measure(self, i: int, measures: Measures) -> None:
+        """Note what is found in block i."""
+
+    @abstractmethod
+    def chunk(self, i: int) -> Chunk:
+        """Build block i of these; the data counts it as ``numbers[i]``."""
+
+    def _weights_and_scales(self, i: int) -> tuple[Array, Array | None]:
+        span, scales = self._spans[i], self._measures_of(i).scales
+        if scales is None:
+            ones = np.ones(span.stop - span.start)
+            return ones if self._weights is None else self._weights[span], None
+        weights = (scales[span] != 0).astype(np.float64)
+        if self._weights is not None:
+            weights *= self._weights[span]
+        return weights, scales[span]
+
+    def _note(self, i: int, measures: Measures, scales: Array) -> None:
+        """Note the scales of a block, those of extreme rows being -1."""
+        if (scales < 0).any():
+            measures.unsafe.add(i)
+            scales[scales < 0] = 1.0
+
+
+class DenseRows(Rows):
+    """Rows of a dense array of any memory order; blocks are made contiguous one at a time."""
+
+    def take(self, indices: Array) -> Array:
+        """Return some rows as the family sees them, dense float64."""
+        rows = np.ascontiguousarray(self._X[indices], dtype=np.float64)
+        if self.measures.scales is not None:
+            sphere_kernels.normalize_rows(rows)
+        return rows
+
+    def _in_single(self, indices: Array) -> Array:
+        rows = np.empty((len(indices), self.n_features), dtype=np.float32)
+        for start in range(0, len(rows), 1024):  # whatever is in double precision is small
+            rows[start : start + 1024] = self.take(indices[start : start + 1024])
+        return rows
+
+    def _parts(self, span: slice) -> list[Array]:
+        """Return some rows as they are stored, in as many pieces as they lie in."""
+        return [self._X[span]]
+
+    def _read(self, span: slice) -> tuple[Array, bool]:
+        """Return some rows, and whether they are a copy, into pages that were used before."""
+        parts = self._parts(span)
+        if len(parts) == 1 and parts[0].dtype == self.dtype:
+            X = parts[0]
+            if X.flags.c_contiguous and X.flags.aligned:
+                return X, False
+        rows = self._spare.empty("rows", (span.stop - span.start, self.n_features), self.dtype)
+        start = 0
+        for part in parts:
+            _copy(part, rows[start : start + len(part)])
+            start += len(part)
+        return rows, True
+
+    def _measure(self, i: int, measures: Measures) -> None:
+        span = self._spans[i]
+        X, own = self._read(span)
+        if measures.scales is not None:
+            scales = measures.scales[span]
+            sphere_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
+            self._note(i, measures, scales)
+        else:
+            measures.largest[i] = largest = _largest(X)
+            if not largest <= FAR:
+                measures.unsafe.add(i)
+        if i in measures.unsafe:
+            numbers = self._start + np.arange(span.start, span.stop)
+            refuse_non_finite(X, np.broadcast_to(numbers[:, None], X.shape))
+        if own:
+            self._spare.give("rows", X)
+
+    def chunk(self, i: int) -> DenseChunk:
+        X, own = self._read(self._spans[i])
+        weights, scales = self._weights_and_scales(i)
+        if i in self._measures_of(i).unsafe:
+            X = X if own else np.array(X)
+            own = True
+            if scales is None:
+                X *= np.minimum(1, FAR / np.maximum(np.abs(X).max(axis=1, keepdims=True), FAR))
+            else:
+                sphere_kernels.normalize_rows(X)
+                scales = (scales != 0).astype(np.float64)
+        return DenseChunk(X, weights, scales, self._start + self._spans[i].start, self._spare, own)
+
+
+def _copy(rows: Array, to: Array) -> None:
+    """Copy rows of any type, in any order of memory."""
+    if rows.dtype == np.float16:
+        halves = np.require(rows, requirements=["C", "A"])
+        widen(halves.view(np.int16).reshape(-1), to.reshape(-1))
+    else:
+        to[...] = rows
+
+
+class SparseRows(Rows):
+    """Rows of a CSR matrix; `columns=True` keeps one copy by columns for the M-step."""
+
+    def __init__(
+        self,
+        X: Any,
+        weights: Array | None,
+        *,
+        unit: bool,
+        size: int,
+        start: int = 0,
+        measures: Measures | None = None,
+        spare: Spare | None = None,
+        ahead: bool = True,
+        columns: bool = False,
+    ) -> None:
+        shared: dict[str, Any] = {"measures": measures, "spare": spare, "ahead": ahead}
+        super().__init__(X, weights, unit=unit, size=size, start=start, **shared)
+        if columns and measures is None:
+            self.measures.columns = [self._by_columns(i) for i in range(len(self._spans))]
+
+    def take(self, indices: Array) -> Array:
+        """Return some rows as the family sees them, dense float64."""
+        rows = np.ascontiguousarray(self._X[indices].toarray(), dtype=np.float64)
+        if self.measures.scales is not None:
+            sphere_kernels.normalize_rows(rows)
+        return rows
+
+    def _in_single(self, indices: Array) -> sparse.csr_array:
+        rows = self._X[indices]
+        data = rows.data.astype(np.float64)
+        sparse_kernels.csr_normalize(rows.indptr, data)
+        parts = data.astype(np.float32), rows.indices, rows.indptr
+        return sparse.csr_array(parts, shape=rows.shape)
+
+    def _read(self, span: slice) -> tuple[Array, Array, Array]:
+        """Return pointers (n + 1,), column numbers and values; the pointers may begin anywhere."""
+        return self._X.indptr[span.start : span.stop + 1], self._X.indices, self._X.data
+
+    def _measure(self, i: int, measures: Measures) -> None:
+        span = self._spans[i]
+        indptr, _, data = self._read(span)
+        data = data[: indptr[-1]]
+        largest = _largest(data[indptr[0] :])
+        if not np.isfinite(largest):
+            numbers = np.repeat(np.arange(span.start, span.stop), np.diff(indptr))
+            refuse_non_finite(data[indptr[0] :], self._start + numbers)
+        if measures.scales is not None:
+            scales = measures.scales[span]
+            sparse_kernels.csr_row_scales(indptr, data, *_SAFE_NORMS[self.dtype.char], scales)
+            self._note(i, measures, scales)
+        else:
+            measures.largest[i] = largest
+
+    def _by_columns(self, i: int) -> Columns:
+        indptr, indices, data, _ = self._safe(i)
+        used, shape = slice(indptr[0], indptr[-1]), (len(indptr) - 1, self.n_features)
+        block = sparse.csr_array((data[used], indices[used], indptr - indptr[0]), shape=shape)
+        found = block.tocsc()
+        return Columns(found.indptr.astype(np.int64), found.indices.astype(np.uint16), found.data)
+
+    def _safe(self, i: int) -> tuple[Array, Array, Array, bool]:
+        """Return a block's arrays, and whether rows were scaled as they are extreme."""
+        indptr, indices, data = self._read(self._spans[i])
+        extreme = i in self._measures_of(i).unsafe
+        if extreme:
+            used = slice(indptr[0], indptr[-1])
+            indptr, indices, data = indptr - indptr[0], indices[used], data[used].copy()
+            sparse_kernels.csr_normalize(indptr, data)
+        return indptr, indices, data, extreme
+
+    def chunk(self, i: int) -> SparseChunk:
+        indptr, indices, data, extreme = self._safe(i)
+        weights, scales = self._weights_and_scales(i)
+        if extreme:
+            assert scales is not None
+            scales = (scales != 0).astype(np.float64)
+        columns = self._measures.columns
+        return SparseChunk(
+            indptr,
+            indices,
+            data,
+            self.n_features,
+            weights,
+            scales,
+            self._start + self._spans[i].start,
+            None if columns is None else columns[i],
+            self._spare,
+        )
+
+
+def block_rows(n_rows: int, n_features: int, *, is_sparse: bool, width: int = 1) -> int:
+    """Return the number of rows in a block.
+
+    It is a power of two: large pieces of the data that begin at such numbers hold whole blocks.
+    Below 16 blocks they are cut evenly instead, so that threads have equal work. `width` is how
+    many numbers a row brings along in a step beside its features, such as one a component: both
+    fit in some megabytes.
+    """
+    if is_sparse:
+        # Few blocks, as each brings a part of n_features x K to add; at most 2^16 rows, as row
+        # numbers are uint16.
+        most = max(256, min(16384, 2**23 // width))
+    else:
+        most = max(256, min(4096, 2**21 // max(int(n_features), width)))
+    size = 1 << (most.bit_length() - 1)
+    n_blocks = -(-n_rows // size)
+    return size if n_blocks >= EVEN_BELOW else -(-n_rows // n_blocks)
+
+
+def make_rows(
+    X: Any,
+    weights: Array | None,
+    *,
+    unit: bool,
+    width: int = 1,
+    columns: bool = False,
+    ahead: bool = True,
+) -> Rows:
+    """Wrap dense or CSR data; `columns` keeps a copy by columns of what is sparse."""
+    is_sparse = sparse.issparse(X)
+    size = block_rows(*X.shape, is_sparse=is_sparse, width=width)
+    if weights is not None:
+        weights = of_ordinary_size(weights, float(weights.max()))
+    if is_sparse:
+        X = canonical(X)
+        return SparseRows(X, weights, unit=unit, size=size, columns=columns, ahead=ahead)
+    return DenseRows(X, weights, unit=unit, size=size, ahead=ahead)
+
+
+def canonical(X: Any) -> sparse.csr_array:
+    """Return a sound CSR matrix with one entry a place, each row's in order."""
+    X = sparse.csr_array(X)
+    check_structure(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def _largest(values: Array) -> float:
+    """Return the largest magnitude, nan where there is one; 0 of nothing."""
+    if values.size == 0:
+        return 0.0
+    return max(abs(float(values.max())), abs(float(values.min())))

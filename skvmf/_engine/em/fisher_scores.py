@@ -1,0 +1,135 @@
+"""What Fisher vectors ask of a fitted mixture: gradients, and its shares of a table of vectors."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from ..contracts.gradients import Gradients, GradientsType, VectorShares
+from ..contracts.model_parts import Posterior, RowSource
+from ..contracts.responsibilities import DenseShares, dense_resp
+from ..data.blocks import Array, DenseChunk
+from .fitted import FittedMixture
+
+TABLE_BYTES = 2**23  # selected rows of a table are copied by so much at a time
+Index: TypeAlias = Array | slice
+PACK = 1 / 4  # of shares that are not zero, up to which visiting those alone is cheaper
+
+
+@dataclass(frozen=True)
+class VectorModel:
+    """A fitted mixture as bags of vectors see it.
+
+    Parameters
+    ----------
+    fitted : FittedMixture
+        Family and parameters; the family has gradients.
+    posterior : Posterior
+        How vectors are shared out.
+    as_rows : callable
+        Takes vectors (n, d) and returns a `RowSource`, or raises a ValueError.
+    """
+
+    fitted: FittedMixture
+    posterior: Posterior
+    as_rows: Callable[[Array], RowSource]
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The kinds of gradients, each with the name of one of its parameters."""
+        gradients: GradientsType = self.fitted.family.gradients
+        return gradients.names
+
+    def gradients(self, *, tangent: bool) -> Gradients:
+        """Return the gradients in the parameters, in directions along the sphere if `tangent`.
+
+        What the background has of vectors counts nothing: weights are those of the components
+        among themselves.
+        """
+        fitted, weights = self.fitted, self.fitted.weights
+        if fitted.background is not None:
+            weights = weights / max(weights.sum(), np.finfo(np.float64).tiny)
+        made: Gradients = fitted.family.gradients(
+            weights, fitted.params.components, tangent=tangent
+        )
+        return made
+
+    def share(self, table: Array, used: Array | None) -> VectorShares:
+        """Share out the rows of a table that are in `used`, booleans (None: all)."""
+        found = _Found(np.zeros((len(table), len(self.fitted.weights))), np.zeros(len(table)))
+        for numbers, part in _parts(table, used):
+            self._share_part(numbers, part, found)
+        if found.moved:
+            table = table.copy()
+            for mine, vectors in found.moved:
+                table[mine] = vectors
+        if not found.any_dense:
+            return VectorShares(found.packed(), table, found.scales)
+        for _, mine, resp in found.sparse:
+            found.dense[mine] = resp.toarray()
+        return VectorShares(found.dense, table, found.scales)
+
+    def _share_part(self, numbers: Array | None, part: Array, found: "_Found") -> None:
+        """Share out some rows, with their numbers in the table; None is all of it."""
+        fitted, K = self.fitted, self.fitted.n_components
+
+        def write(chunk: DenseChunk, span: slice) -> None:
+            mine = span if numbers is None else numbers[span]
+            shares, _, values = self.posterior.assign(
+                fitted.scores(chunk), fitted.params.weights, chunk.weights
+            )
+            shares = shares.of_first(K)
+            resp = dense_resp(shares, K)
+            resp[np.isneginf(values)] = fitted.weights  # no component has a say
+            if isinstance(shares, DenseShares) and shares.denser_than(PACK):
+                found.dense[mine] = resp
+                found.any_dense = True
+            else:
+                start = span.start if numbers is None else int(numbers[span.start])
+                found.sparse.append((start, mine, sparse.csr_array(resp)))
+            found.scales[mine] = 1.0 if chunk.scales is None else chunk.scales
+            if not np.may_share_memory(chunk.X, part):
+                found.moved.append((mine, chunk.X))
+
+        self.as_rows(part).for_each(write)
+
+
+@dataclass
+class _Found:
+    """Shares and scales of the rows of a table, as blocks of them are found.
+
+    `dense` costs nothing until the first block that is written there; `sparse` blocks come with
+    the number of their first row, and of all. Rows that the mixture sees elsewhere are `moved`.
+    """
+
+    dense: Array
+    scales: Array
+    any_dense: bool = False
+    sparse: list[tuple[int, Index, Any]] = field(default_factory=list)
+    moved: list[tuple[Index, Array]] = field(default_factory=list)
+
+    def packed(self) -> tuple[Array, Array, Array]:
+        """Return sparse shares as compressed rows over the whole table."""
+        V, K = self.dense.shape
+        sizes, blocks = np.zeros(V, dtype=np.intp), [sparse.csr_array((0, K))]
+        for _, mine, resp in sorted(self.sparse, key=lambda block: block[0]):
+            sizes[mine] = np.diff(resp.indptr)
+            blocks.append(resp)
+        resp = sparse.vstack(blocks, format="csr")
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        return starts, resp.indices.astype(np.intp), resp.data.astype(np.float64)
+
+
+def _parts(table: Array, used: Array | None) -> Iterator[tuple[Array | None, Array]]:
+    """Yield numbers of rows in `used`, a bounded number at a time, and the rows; None is all."""
+    if used is None or used.all():
+        if len(table):
+            yield None, table
+        return
+    numbers = np.flatnonzero(used)
+    size = max(1, TABLE_BYTES // (table.shape[1] * table.itemsize))
+    for start in range(0, len(numbers), size):
+        rows = numbers[start : start + size]
+        yield rows, table[rows]

@@ -1,0 +1,98 @@
+"""The loop: climb a model's lower bound on rows."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from ..parallel.map_reduce import workers
+
+
+class Model(Protocol):
+    """What the loop asks of a model: additive statistics, their bound, their maximizer.
+
+    `comparable` says whether a small change of the bound between two parameters means that
+    the loop is at its end: not where a component has been moved or pruned.
+    """
+
+    def expect(self, params: Any, chunk: Any) -> Any: ...  # noqa: D102
+    def lower_bound(self, stats: Any, params: Any) -> float: ...  # noqa: D102
+    def maximize(self, stats: Any, params: Any) -> Any: ...  # noqa: D102
+    def comparable(self, before: Any, after: Any) -> bool: ...  # noqa: D102
+
+
+class Foldable(Protocol):
+    """What the loop asks of data: to add a function's parts over its blocks."""
+
+    def fold(self, function: Callable[[Any], Any]) -> Any: ...  # noqa: D102
+
+
+OnIteration = Callable[[int, list[float], Any], bool]
+
+
+@dataclass(frozen=True)
+class EMResult:
+    """Where the loop stopped: `bounds[i]` is the lower bound of the parameters after i steps.
+
+    `stopped` says that the watcher asked for it, and `stats` are the statistics under the
+    parameters.
+    """
+
+    params: Any
+    bounds: list[float]
+    n_iter: int
+    converged: bool
+    stopped: bool = False
+    stats: Any = None
+
+
+@dataclass(frozen=True)
+class Reached:
+    """How far a run has come: enough for another to go on from, with the same bits.
+
+    `bounds` ends with that of `params`; `comparable` says whether the step to them leaves the
+    last two comparable.
+    """
+
+    params: Any
+    bounds: Sequence[float] = ()
+    comparable: bool = False
+
+
+def ignore(n_iter: int, bounds: list[float], params: Any) -> bool:
+    """Watch nothing and never stop."""
+    return False
+
+
+def run_em(
+    model: Model,
+    rows: Foldable,
+    params: Any,
+    *,
+    max_iter: int,
+    tol: float,
+    on_iteration: OnIteration = ignore,
+    keep: Callable[[Reached], None] | None = None,
+) -> EMResult:
+    """Climb the model's lower bound on rows, starting from params or from what a run reached.
+
+    Stops after `max_iter` steps, when a step changes the bound by at most `tol`, or when
+    ``on_iteration(n_iter, bounds, params)`` returns True. Before each of its calls ``keep`` is
+    told what was reached.
+    """
+    begun = params if isinstance(params, Reached) else Reached(params)
+    params, comparable = begun.params, begun.comparable
+    bounds = list(begun.bounds[:-1])  # the last is found again
+    with workers() as crew, crew:
+        for n_iter in range(len(bounds), max_iter + 1):
+            stats = rows.fold(partial(model.expect, params))
+            bounds.append(model.lower_bound(stats, params))
+            if keep is not None:
+                keep(Reached(params, bounds, comparable))
+            stop = on_iteration(n_iter, bounds, params)
+            converged = comparable and abs(bounds[-1] - bounds[-2]) <= tol
+            if converged or stop or n_iter == max_iter:
+                return EMResult(params, bounds, n_iter, converged, bool(stop), stats)
+            before, params = params, model.maximize(stats, params)
+            comparable = model.comparable(before, params)
+    raise ValueError(f"max_iter must be >= 0, got {max_iter}.")

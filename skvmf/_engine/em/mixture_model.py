@@ -1,0 +1,141 @@
+"""A mixture model: the answers put together, and when a component leaves."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..contracts.model_parts import Family, Posterior, Prior, Update, WeightUpdate, require
+from ..contracts.responsibilities import Scores
+from ..contracts.statistics import Params, Statistics
+from ..data.blocks import Array, Chunk
+from ..weights.updates import ClosedForm
+
+_LARGEST = float(np.finfo(np.float64).max)
+_RESTS = 1 + 1e-9  # times the floor, up to which a weight is on it
+LEAST = -1e270  # log-density below which rows are all as unlikely; sums of it are finite
+
+
+@dataclass(frozen=True)
+class MixtureModel:
+    """A named choice of answers: what the loop climbs.
+
+    Parameters
+    ----------
+    family, posterior, weight_prior, weight_update, update
+        The answers, each what its contract asks for.
+    background : float or None
+        The log-density, the same everywhere, of a last component that has a weight and no
+        parameters; None is no such component. Only this class knows about it.
+    """
+
+    family: Family
+    posterior: Posterior
+    weight_prior: Prior
+    weight_update: WeightUpdate
+    update: Update = ClosedForm()
+    background: float | None = None
+
+    def __post_init__(self) -> None:
+        require(self.family, Family, "family")
+        require(self.posterior, Posterior, "posterior")
+        require(self.weight_prior, Prior, "weight_prior")
+        require(self.weight_update, WeightUpdate, "weight_update")
+        require(self.update, Update, "update")
+
+    def scores(self, params: Params, chunk: Chunk) -> Scores:
+        """Return the log-densities of a block, the background's last."""
+        scores = self.family.scores(chunk, params.components)
+        return scores if self.background is None else scores.with_component(self.background)
+
+    def expect(self, params: Params, chunk: Chunk) -> Statistics:
+        """Share out the rows of a block and sum what the maximization needs."""
+        scores = self.scores(params, chunk)
+        shares, counts, values = self.posterior.assign(
+            scores, params.weights, chunk.weights, chunk.scales
+        )
+        own = shares.of_first(self._n_components(params))
+        moments = self.family.moments(chunk, own, params.components, scores.kept)
+        chunk.spare.give("products", scores.products)
+        value = _weighted_sum(chunk.weights, np.maximum(values, LEAST, out=values))
+        values[chunk.weights == 0] = np.inf
+        worst = int(np.argmin(values))
+        worst_row = chunk.row(worst)
+        chunk.release()
+        return Statistics(
+            value=value,
+            total=float(chunk.weights.sum()),
+            counts=counts,
+            moments=moments,
+            origins=self.family.origins(params.components),
+            worst_value=float(values[worst]),
+            worst_row=worst_row,
+            spare=chunk.spare,
+        )
+
+    def evaluate(self, params: Params, chunk: Chunk) -> Array:
+        """Return the sum of the rows' values and of their weights."""
+        values = self.posterior.values(self.scores(params, chunk), params.weights)
+        total = _weighted_sum(chunk.weights, np.maximum(values, LEAST))
+        return np.array([total, chunk.weights.sum()])
+
+    def lower_bound(self, stats: Statistics, params: Params) -> float:
+        """Return the penalised value of the parameters per unit of sample weight.
+
+        It is finite, by as much as a prior outweighs the rows.
+        """
+        log_prior = self.weight_prior.log_density(params.weights)
+        log_prior += self.family.log_prior(params.components)
+        return min(max((stats.value + log_prior) / stats.total, -_LARGEST), _LARGEST)
+
+    def comparable(self, before: Params, after: Params) -> bool:
+        """Whether the step from before to after moved, re-seeded or pruned no component."""
+        same_weights = np.array_equal(before.weights > 0, after.weights > 0)
+        return same_weights and np.array_equal(before.reseeded, after.reseeded)
+
+    def maximize(self, stats: Statistics, params: Params) -> Params:
+        """Return better parameters.
+
+        An empty component is re-seeded at the least likely row, once in a fit, then pruned.
+        A broken one is pruned, and so is one whose weight stays on the floor of the weight
+        prior for two steps while it has fewer rows than a component or the prior asks for,
+        unless all weights are on the floor, where nothing is said by being there.
+        """
+        K = self._n_components(params)
+        own = stats.of_first(K)
+        components, broken = params.components, np.zeros(K, dtype=bool)
+        if own.counts.any():  # else the background has every row
+            components, broken = self.update(self.family, own, params.components)
+        empty = stats.counts <= 10 * np.finfo(np.float64).eps * stats.total
+        counts = np.where(empty, 0.0, stats.counts)
+        counts[:K][broken] = 0
+        reseeded = params.reseeded.copy()
+        reseeded[:K] |= broken
+        for k in np.flatnonzero(empty[:K] & ~reseeded[:K])[:1]:  # one worst row, one component
+            alive = counts[:K] > 0
+            components = self.update.reseed(self.family, components, alive, k, stats.worst_row)
+            counts[k] = stats.total / len(counts)
+            reseeded[k] = True
+        weights = self._new_weights(counts, params)
+        floor = self.weight_prior.floor * _RESTS
+        on_floor = (weights <= floor) & (weights.max() > floor)
+        needed = np.maximum(self.family.min_rows, 1 - self.weight_prior.alpha)
+        leaves = on_floor & params.on_floor & (stats.counts < needed) & (counts > 0)
+        leaves[K:] = False
+        if leaves.any():
+            counts[leaves] = 0
+            weights = self._new_weights(counts, params)
+        return Params(weights, components, reseeded | leaves, on_floor)
+
+    def _n_components(self, params: Params) -> int:
+        return len(params.weights) - (self.background is not None)
+
+    def _new_weights(self, counts: Array, params: Params) -> Array:
+        return self.weight_update(self.posterior, self.weight_prior, counts, params.weights)
+
+
+def _weighted_sum(weights: Array, values: Array) -> float:
+    """Return weights @ values, where a row without weight counts nothing, whatever its value."""
+    if (weights > 0).all():
+        return float(weights @ values)
+    counted = weights > 0
+    return float(weights[counted] @ values[counted])

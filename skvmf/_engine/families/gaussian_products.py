@@ -1,0 +1,268 @@
+"""Scores and moments of Gaussian components: where each is exact, and how it is fast.
+
+Scores are taken by differences from each mean, which are exact at any offset. Where the means lie
+within `NEAR` standard deviations of each other, moments are sums of features about one common
+origin: exact enough (they lose the square of that ratio, four digits of sixteen) and faster;
+elsewhere they are of differences from each mean. The choice depends on the parameters alone, so it
+is the same for every number of threads.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from ..._kernels import gaussian_scores as lane_kernels
+from ..._kernels.gaussian import difference_moments, gap_norms, gap_products, gap_squares
+from ..._kernels.gaussian_scores import FEATURES, ROWS
+from ..contracts.responsibilities import DenseShares, Shares, dense_resp
+from ..data.blocks import Array
+from .linalg import TILE, feature_sums, tiles, work_rows
+
+NEAR = 100.0
+SINGLE_SPREAD = 16.0  # standard deviations up to which float32 rows are scored in float32
+SINGLE_DIM = 128  # up to as many features: errors grow with their number
+SINGLE = (1e-30, 1e30)  # sizes of what keeps its digits in float32
+PACK = 1 / 8  # density of shares below which visiting the positive ones alone is cheaper
+
+
+@dataclass(frozen=True)
+class GaussianComponents:
+    """K Gaussian components, and what scoring needs, derived once a step.
+
+    `cholesky` is scikit-learn's precisions_cholesky_: upper triangular U with precision U U'.
+    Moments are taken about `origins` (K, d): one common point where `common_origin`, else the
+    means. `spread` is the largest distance of a mean from that point in standard deviations.
+    """
+
+    means: Array
+    covariances: Array
+    cholesky: Array
+    log_det: Array
+    origins: Array
+    spread: float
+
+    @property
+    def common_origin(self) -> bool:
+        """Whether features about one common origin are exact enough."""
+        return self.spread < NEAR
+
+    @property
+    def single_precision(self) -> bool:
+        """Whether differences taken in float32 are exact enough for rows in float32."""
+        if self.means.shape[1] > SINGLE_DIM or not self.spread < SINGLE_SPREAD:
+            return False
+        low, high = SINGLE
+        scales = (self.cholesky > low) & (self.cholesky < high)
+        return bool(scales.all() and (np.abs(self.origins[0]) < high).all())
+
+    @cached_property
+    def for_full(self) -> tuple[Array, ...]:
+        """Roots and means, as the scores of full covariances take them."""
+        return _roots(self.cholesky), _in_fours(self.means)
+
+    @cached_property
+    def for_tied(self) -> tuple[Array, ...]:
+        """An origin, the root, and whitened means about that origin."""
+        origin = self.means.mean(axis=0)
+        white = np.dot(self.means - origin, self.cholesky)
+        return origin, _roots(self.cholesky), _in_fours(white)
+
+    @cached_property
+    def for_diagonal(self) -> tuple[Array, ...]:
+        """An origin, means about it, and inverse standard deviations."""
+        origin = np.zeros(self.means.shape[1])
+        return origin, _in_fours(self.means), _in_fours(self.cholesky)
+
+    @cached_property
+    def for_diagonal_in_single(self) -> tuple[Array, ...] | None:
+        """The same in float32, where that is exact enough for rows in float32."""
+        if not self.single_precision:
+            return None
+        origin = self.origins[0].astype(np.float32)
+        both = self.means - origin, self.cholesky
+        return origin, *(_in_fours(array.astype(np.float32)) for array in both)
+
+
+def component_rows(
+    shares: Shares, n_components: int, tile: slice
+) -> Iterator[tuple[int, Array | slice, Array]]:
+    """Yield each component with the rows of the tile that it shares in, and their shares.
+
+    Rows without a share are left out where that saves half the work: sparse posteriors make
+    this step cheaper.
+    """
+    if isinstance(shares, DenseShares):
+        for k, share in enumerate(np.ascontiguousarray(shares.resp[tile].T)):
+            rows = np.flatnonzero(share)
+            if 2 * len(rows) > len(share):
+                yield k, slice(None), share
+            elif len(rows):
+                yield k, rows, share[rows]
+        return
+    labels, factors = shares.labels[tile], shares.factors[tile]
+    order = np.argsort(labels, kind="stable")
+    ends = np.cumsum(np.bincount(labels, minlength=n_components))
+    for k in range(n_components):
+        rows = order[ends[k - 1] if k else 0 : ends[k]]
+        if len(rows):
+            yield k, rows, factors[rows]
+
+
+def weighted_gaps(X: Array, shares: Shares, origins: Array) -> Iterator[tuple[int, Array, Array]]:
+    """Yield component, differences from its origin, and the same times its shares, by tiles."""
+    K, d = origins.shape
+    gaps, weighted = np.empty((TILE, d)), np.empty((TILE, d))
+    for tile in tiles(len(X)):
+        rows_of_tile = X[tile]
+        for k, rows, share in component_rows(shares, K, tile):
+            n = len(share)
+            np.subtract(rows_of_tile[rows], origins[k], out=gaps[:n])
+            np.multiply(gaps[:n], share[:, None], out=weighted[:n])
+            yield k, gaps[:n], weighted[:n]
+
+
+def full_scores(X: Array, components: GaussianComponents) -> Array:
+    """Return minus half the squared Mahalanobis distances, (n, K)."""
+    K, d = components.means.shape
+    out, (roots, means) = np.empty((len(X), K)), components.for_full
+    work = _lanes("rows", 2 * roots.shape[1] + 4), _lanes("totals", K)
+    lane_kernels.full_scores(X, np.zeros(d), roots, means, np.full(K, -0.5), *work, out)
+    return out
+
+
+def full_moments(X: Array, shares: Shares, components: GaussianComponents) -> tuple[Array, Array]:
+    """Return first (K, d) and second (K, d, d) moments about the origins.
+
+    Products of pairs are made once for all components; where most shares are zero, or
+    the means are far apart, each component takes its own rows.
+    """
+    K, d = components.means.shape
+    if components.common_origin and isinstance(shares, DenseShares) and shares.denser_than(PACK):
+        size = K, d + d * (d + 1) // 2
+        both = feature_sums(gap_products, X, components.origins[0], shares, size)
+        return both[:, :d], both[:, d:].take(_places(d), axis=1)
+    first, second = np.zeros((K, d)), np.zeros((K, d, d))
+    for k, gaps, weighted in weighted_gaps(X, shares, components.origins):
+        first[k] += weighted.sum(axis=0)
+        second[k] += np.dot(weighted.T, gaps)
+    return first, second
+
+
+@lru_cache(maxsize=1)
+def _places(d: int) -> Array:
+    """Return where the product of features i and j is among those of pairs, (d, d)."""
+    rows, columns = np.triu_indices(d)
+    places = np.empty((d, d), dtype=np.intp)
+    places[rows, columns] = places[columns, rows] = np.arange(len(rows))
+    return places
+
+
+def tied_scores(X: Array, components: GaussianComponents) -> Array:
+    """Return minus half the squared Mahalanobis distances, (n, K)."""
+    K = len(components.means)
+    out, (origin, root, means) = np.empty((len(X), K)), components.for_tied
+    work = _lanes("rows", 2 * len(root)), _lanes("totals", K)
+    lane_kernels.tied_scores(X, origin, root, means, np.full(K, -0.5), *work, out)
+    return out
+
+
+def tied_moments(X: Array, shares: Shares, components: GaussianComponents) -> tuple[Array, Array]:
+    """Return first (K, d) moments and the sum (d, d) of the second about the origins."""
+    K, d = components.means.shape
+    if components.common_origin:
+        gaps = X - components.origins[0]
+        resp = dense_resp(shares, K)
+        first = np.dot(resp.T, gaps)
+        gaps *= np.sqrt(np.dot(resp, np.ones(K)))[:, None]
+        return first, np.dot(gaps.T, gaps)
+    first, second = np.zeros((K, d)), np.zeros((d, d))
+    for k, gaps, weighted in weighted_gaps(X, shares, components.origins):
+        first[k] += weighted.sum(axis=0)
+        second += np.dot(weighted.T, gaps)
+    return first, second
+
+
+def diagonal_scores(X: Array, components: GaussianComponents) -> Array:
+    """Return minus half the squared Mahalanobis distances, (n, K)."""
+    if X.dtype == np.float32 and components.for_diagonal_in_single is not None:
+        scores, finite = _diagonal_scores(X, *components.for_diagonal_in_single)
+        if finite:
+            return scores
+    return _diagonal_scores(X, *components.for_diagonal)[0]
+
+
+def _diagonal_scores(X: Array, origin: Array, means: Array, scales: Array) -> tuple[Array, bool]:
+    """Return scores of the type of the origin, and whether all are finite."""
+    K, dtype = len(means), origin.dtype
+    out, factors = np.empty((len(X), K), dtype), np.full(K, -0.5, dtype)
+    work = _lanes("rows", FEATURES, dtype), _lanes("totals", K, dtype)
+    finite = lane_kernels.diagonal_scores(X, origin, means, scales, factors, *work, out)
+    return out, bool(finite)
+
+
+def diagonal_moments(
+    X: Array, shares: Shares, components: GaussianComponents
+) -> tuple[Array, Array]:
+    """Return first and second moments (K, d) about the origins."""
+    K, d = components.means.shape
+    if components.common_origin:
+        both = feature_sums(gap_squares, X, components.origins[0], shares, (K, 2 * d))
+        return both[:, :d], both[:, d:]
+    first, second = np.zeros((K, d)), np.zeros((K, d))
+    difference_moments(X, components.origins, dense_resp(shares, K), first, second)
+    return first, second
+
+
+def spherical_scores(X: Array, components: GaussianComponents) -> Array:
+    """Return minus half the squared Mahalanobis distances, (n, K)."""
+    return squared_distances(X, components.means, -0.5 * components.cholesky**2)
+
+
+def squared_distances(X: Array, points: Array, factors: Array) -> Array:
+    """Return squared distances (n, m) of rows from points (m, d), times a factor for each."""
+    m, d = points.shape
+    out, work = np.empty((len(X), m)), (_lanes("rows", FEATURES), _lanes("totals", m))
+    lane_kernels.spherical_scores(X, np.zeros(d), _in_fours(points), factors, *work, out)
+    return out
+
+
+def spherical_moments(
+    X: Array, shares: Shares, components: GaussianComponents
+) -> tuple[Array, Array]:
+    """Return first moments (K, d) and summed second moments (K,) about the origins."""
+    K, d = components.means.shape
+    if components.common_origin:
+        both = feature_sums(gap_norms, X, components.origins[0], shares, (K, d + 1))
+        return both[:, :d], both[:, d]
+    first, second = np.zeros((K, d)), np.zeros((K, d))
+    difference_moments(X, components.origins, dense_resp(shares, K), first, second)
+    return first, second.sum(axis=1)
+
+
+def _lanes(use: str, n: int, dtype: npt.DTypeLike = np.float64) -> Array:
+    """Return n lanes to work in."""
+    lanes: Array = work_rows(use, 1, n * ROWS, dtype)[0]
+    return lanes
+
+
+def _in_fours(matrix: Array) -> Array:
+    """Return a matrix (n, d) with zeros up to a multiple of four columns."""
+    n, d = matrix.shape
+    padded = np.zeros((n, _fours(d)), matrix.dtype)
+    padded[:, :d] = matrix
+    return padded
+
+
+def _roots(cholesky: Array) -> Array:
+    """Return the lower triangular transposes (..., D, D) of upper triangular matrices."""
+    *shape, d = cholesky.shape[:-1]
+    roots = np.zeros((*shape, _fours(d), _fours(d)))
+    roots[..., :d, :d] = np.swapaxes(cholesky, -1, -2)
+    return roots
+
+
+def _fours(d: int) -> int:
+    return -(-d // 4) * 4

@@ -1,0 +1,277 @@
+"""The Student-t family: what a component with heavy tails is.
+
+A row of a Student-t component is a Gaussian row whose covariance is divided by a latent weight
+u of its own, drawn from a gamma distribution of mean one. Given the row, u is expected to be
+(nu + d) / (nu + D), with D the squared Mahalanobis distance: rows far away count less.
+
+References
+----------
+.. [1] Peel and McLachlan, "Robust mixture modelling using the t distribution", Statistics and
+   Computing 10, 2000.
+.. [2] Liu, Rubin and Wu, "Parameter expansion to accelerate EM: the PX-EM algorithm",
+   Biometrika 85, 1998.
+.. [3] Hasannasab, Hertrich, Laus and Steidl, "Alternatives to the EM algorithm for ML
+   estimation of location, scatter matrix, and degree of freedom of the Student t
+   distribution", Numerical Algorithms 87, 2021.
+"""
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.special import gammaln
+
+from ..._kernels.student_t import solve_dof, tail_scores, weigh_shares
+from ..contracts.model_parts import Family
+from ..contracts.responsibilities import DenseShares, Scores, Shares
+from ..contracts.statistics import Statistics
+from ..data.blocks import Array, DenseChunk
+from .covariance import CovarianceType
+from .gaussian import Gaussian
+from .gaussian_products import GaussianComponents
+from .merge_costs import EllipticalUnions
+
+KNOWN = (1e-3, 1e100)  # degrees of freedom that may be given; the last are a Gaussian's
+ESTIMATED = (0.1, 1e6)  # that are looked for
+FIRST = 4.0  # that an estimate begins with
+_MANY = 20.0  # halves of degrees of freedom from which a series is used
+
+
+@dataclass(frozen=True)
+class StudentTComponents(GaussianComponents):
+    """K Student-t components: `covariances` are their scale matrices.
+
+    `degrees_of_freedom` and `log_normalizers` are (K,); the latter is what a log-density has
+    beside that of a Gaussian at its mean.
+    """
+
+    degrees_of_freedom: Array
+    log_normalizers: Array
+
+
+@dataclass(frozen=True)
+class StudentT(Family):
+    """Student-t components, their degrees of freedom known or estimated.
+
+    Moments are those of a Gaussian with shares times latent weights, sum r u (x - c) and
+    sum r u (x - c)(x - c)', and beside them sum r u and sum r log u.
+
+    Parameters
+    ----------
+    dim : int
+        Number of features.
+    covariance_type : {'full', 'tied', 'diag', 'spherical'}
+        Name of the type of the scale matrices.
+    reg_covar : float
+        Added to their diagonals.
+    scale : float
+        Mean variance of the data's features.
+    degrees_of_freedom : float or ndarray of shape (K,)
+        Those of components that have none yet.
+    estimated : bool
+        Whether they are estimated.
+    tied : bool
+        Whether estimates are one for all components.
+    """
+
+    dim: int
+    covariance_type: str
+    reg_covar: float = 0.0
+    scale: float = 1.0
+    degrees_of_freedom: float | Array = FIRST
+    estimated: bool = True
+    tied: bool = False
+
+    @cached_property
+    def gaussian(self) -> Gaussian:
+        """The family of rows that are weighed already."""
+        return Gaussian(self.dim, self.covariance_type, self.reg_covar, scale=self.scale)
+
+    @property
+    def type(self) -> CovarianceType:
+        """What is particular to the type of the scale matrices."""
+        return self.gaussian.type
+
+    @property
+    def min_rows(self) -> int:
+        """As many as a Gaussian."""
+        return self.gaussian.min_rows
+
+    def components(
+        self, means: Array, covariances: Array, degrees_of_freedom: float | Array | None = None
+    ) -> StudentTComponents:
+        """Derive all arrays from means (K, d), scale matrices and degrees of freedom."""
+        dof = self.degrees_of_freedom if degrees_of_freedom is None else degrees_of_freedom
+        return self._with_tails(self.gaussian.components(means, covariances), dof)
+
+    def kmeans(self) -> Gaussian:
+        """Return the family of which hard EM with equal weights is k-means."""
+        return self.gaussian.kmeans()
+
+    def from_centres(self, centres: Array) -> StudentTComponents:
+        """Return components at centres (K, d) that weigh all rows alike, as Gaussian ones do."""
+        return self._with_tails(self.gaussian.from_centres(centres), KNOWN[1])
+
+    def centres(self, components: StudentTComponents) -> Array:
+        """Return the means, (K, d)."""
+        return components.means
+
+    def distances(self, chunk: DenseChunk, centres: Array) -> Array:
+        """Return squared distances in units of the data's variance, (n, m)."""
+        return self.gaussian.distances(chunk, centres)
+
+    def scores(self, chunk: DenseChunk, components: StudentTComponents) -> Scores:
+        """Return the log-densities of the rows of a block, and keep their latent weights."""
+        scores = self.gaussian.scores(chunk, components)
+        latent = np.empty(scores.products.shape)
+        tail_scores(scores.products, components.degrees_of_freedom, self.dim, latent)
+        return replace(scores, bias=scores.bias + components.log_normalizers, kept=latent)
+
+    def moments(
+        self,
+        chunk: DenseChunk,
+        shares: Shares,
+        components: StudentTComponents,
+        kept: Array | None = None,
+    ) -> tuple[Array, ...]:
+        """Return the moments of shares times latent weights, and sums of r u and of r log u."""
+        latent = self.scores(chunk, components).kept if kept is None else kept
+        weighed, sums, logs = _weighed(shares, latent)
+        return *self.gaussian.moments(chunk, weighed, components), sums, logs
+
+    def origins(self, components: StudentTComponents) -> Array:
+        """Return the points (K, d) that moments are about."""
+        return self.gaussian.origins(components)
+
+    def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
+        """Return the statistics about other points (K, d)."""
+        moved = self.gaussian.recenter(_of_weighed_rows(stats), origins)
+        return replace(stats, moments=moved.moments + stats.moments[2:], origins=origins)
+
+    def maximize(
+        self, stats: Statistics, components: StudentTComponents
+    ) -> tuple[StudentTComponents, Array]:
+        """Return better components, and which are broken.
+
+        With a = (nu + d) / 2 and b = (nu + D) / 2 a row's log-density has log Gamma(a) - a log b.
+        Since a log(a / b) - a is convex in (a, b) that is at least
+
+            log Gamma(a) - a log a + a + a log u - u b,
+
+        with equality at the old components, whose u this is (derived here; for the degrees of
+        freedom [3]_, MMF). What is maximized is this bound, with latent weights of any mean
+        [2]_: scatter is divided by sums of r u, not of r. An empty component keeps its
+        parameters, and so does a broken one.
+        """
+        shape, broken = self.gaussian.maximize(_of_weighed_rows(stats), components)
+        levels = self._latent_means(stats, components)
+        if self.type.shared:
+            excess = stats.moments[2].sum() / (levels @ stats.counts)
+            shape = self.gaussian.components(shape.means, shape.covariances * excess)
+        return self._with_tails(shape, self._freedom(stats, levels, components, broken)), broken
+
+    def reseed(self, components: StudentTComponents, k: int, row: Array) -> StudentTComponents:
+        """Move component k to a row, with the mean scale matrix of all."""
+        moved = self.gaussian.reseed(components, k, row)
+        return self._with_tails(moved, components.degrees_of_freedom)
+
+    def initial(
+        self, stats: Statistics, components: StudentTComponents, centres: Array | None = None
+    ) -> StudentTComponents:
+        """Make first components from a partition: its means and covariances, and first tails."""
+        shape = self.gaussian.initial(_of_weighed_rows(stats), components, centres)
+        return self._with_tails(shape, self.degrees_of_freedom)
+
+    def refreshed(self, fresh: Family) -> "StudentT":
+        """Return the family for a fit that goes on: there is nothing to take along."""
+        assert isinstance(fresh, StudentT)
+        self.gaussian.refreshed(fresh.gaussian)
+        return fresh
+
+    def unions(
+        self, stats: Statistics, components: StudentTComponents, alive: Array
+    ) -> EllipticalUnions:
+        """Return the components `alive`, by their scale matrices, ready to be joined."""
+        return self.gaussian.unions(stats, components, alive)
+
+    def adopted(self, components: StudentTComponents) -> StudentTComponents:
+        """Return components of another fit with degrees of freedom that are this family's."""
+        if not self.estimated:
+            return self._with_tails(components, self.degrees_of_freedom)
+        dof = np.clip(components.degrees_of_freedom, *ESTIMATED)
+        return self._with_tails(components, np.exp(np.log(dof).mean()) if self.tied else dof)
+
+    def _with_tails(self, shape: GaussianComponents, dof: float | Array) -> StudentTComponents:
+        own = {field.name: getattr(shape, field.name) for field in fields(GaussianComponents)}
+        dof = np.broadcast_to(dof, len(shape.means)).astype(np.float64)
+        return StudentTComponents(
+            **own, degrees_of_freedom=dof, log_normalizers=log_normalizers(dof, self.dim)
+        )
+
+    def _latent_means(self, stats: Statistics, components: StudentTComponents) -> Array:
+        """Return the means (K,) that latent weights are let have.
+
+        Where components share a scale matrix there is one, which weighs them by their degrees
+        of freedom.
+        """
+        counts, sums = stats.counts, stats.moments[2]
+        if self.type.shared:
+            dof = components.degrees_of_freedom / components.degrees_of_freedom.max()
+            return np.full(len(counts), (dof @ sums) / (dof @ counts))
+        means: Array = np.divide(sums, counts, out=np.ones_like(sums), where=counts > 0)
+        return means
+
+    def _freedom(
+        self, stats: Statistics, levels: Array, components: StudentTComponents, broken: Array
+    ) -> float | Array:
+        """Return the best degrees of freedom for latent weights of means `levels` (K,)."""
+        if not self.estimated:
+            return self.degrees_of_freedom
+        counts, (_, _, sums, logs) = stats.counts, stats.moments
+        alive = (sums > 0) & ~broken
+        counts, levels = np.where(alive, counts, 1.0), np.where(alive, levels, 1.0)
+        gaps = np.log(levels) + sums / counts / levels - 1 - logs / counts
+        if self.tied:
+            gaps = np.average(gaps[alive], weights=counts[alive], keepdims=True)
+        best = np.empty_like(gaps)
+        solve_dof(gaps, self.dim, *ESTIMATED, best)
+        return best if self.tied else np.where(alive, best, components.degrees_of_freedom)
+
+
+def log_normalizers(dof: Array, dim: int) -> Array:
+    """Return log Gamma((nu + d) / 2) - log Gamma(nu / 2) - d / 2 log(nu / 2), (K,).
+
+    As a sum over pairs of features, which loses nothing where this tends to 0 with many degrees
+    of freedom: Gamma(a + 1) = a Gamma(a).
+    """
+    halves = 0.5 * dof
+    steps = np.arange(dim // 2) + 0.5 * (dim % 2)
+    total = np.array([np.log1p(steps / half).sum() for half in halves])
+    if dim % 2 == 0:
+        return total
+    few, many = np.minimum(halves, _MANY), np.maximum(halves, _MANY)
+    direct = gammaln(few + 0.5) - gammaln(few) - 0.5 * np.log(few)
+    terms = [-1 / 8, 1 / 192, -1 / 640, 17 / 14336, -31 / 18432]
+    series = np.polynomial.polynomial.polyval(many**-2.0, terms) / many
+    return total + np.where(halves < _MANY, direct, series)
+
+
+def _of_weighed_rows(stats: Statistics) -> Statistics:
+    """Return the statistics of a Gaussian: counts and moments of shares times latent weights."""
+    return replace(stats, counts=stats.moments[2], moments=stats.moments[:2])
+
+
+def _weighed(shares: Shares, latent: Array) -> tuple[Shares, Array, Array]:
+    """Return shares times latent weights, and sums of r u and of r log u; uses up the latter."""
+    K = latent.shape[1]
+    if isinstance(shares, DenseShares):
+        sums, logs = np.zeros(K), np.zeros(K)
+        weigh_shares(shares.resp, latent, sums, logs)
+        return DenseShares(latent), sums, logs
+    own = np.take_along_axis(latent, shares.labels[:, None], axis=1)[:, 0]
+    weighed = shares.factors * own
+    return (
+        replace(shares, factors=weighed),
+        np.bincount(shares.labels, weights=weighed, minlength=K),
+        np.bincount(shares.labels, weights=shares.factors * np.log(own), minlength=K),
+    )

@@ -1,0 +1,463 @@
+"""The von Mises-Fisher family: what a component on the unit sphere is."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..._kernels import high_concentration as chord_kernels
+from ..._kernels import rows as row_kernels
+from ..._kernels import sparse as sparse_kernels
+from ...distributions import vonmises_fisher as vmf
+from ..contracts.gradients import GradientsType, VonMisesFisherGradients
+from ..contracts.model_parts import Family
+from ..contracts.responsibilities import DenseShares, HardShares, Scores, Shares
+from ..contracts.statistics import Statistics
+from ..data.blocks import Array, Chunk, DenseChunk, SparseChunk
+from .linalg import tall_dot
+from .merge_costs import DirectionUnions
+
+# Densities of shares below which visiting the positive ones alone is cheaper than a product.
+PACK_DENSE, PACK_SPARSE = 1 / 8, 1 / 32
+MAX_CONCENTRATION = 1e12  # of fitted and given components
+ROUNDING = 1e-6  # mean resultant length that is none: of float32 rows more may be rounding
+CHORD_CONCENTRATION = 4e5  # from which kappa times the rounding of a cosine is felt
+
+
+@dataclass(frozen=True)
+class DirectionalComponents:
+    """K von Mises-Fisher components, and the arrays derived from them once a step.
+
+    `directions` (d, K) are unit columns; `lengths` (K,) and `complements` (K,) are the mean
+    resultant length r and 1 - r; log p = kappa m.x + `log_normalizers` = `peaks` -
+    kappa (1 - m.x), where the peaks lose nothing to a large kappa. Float32 rows are scored
+    in float64 where `in_float64`. DirectionalComponents `by_chords` (K, boolean) are so
+    concentrated that 1 - m.x is taken from the chord between row and direction; `origins`
+    (K, d) are their directions, with nan for other components, or None where there are none.
+    """
+
+    directions: Array
+    lengths: Array
+    complements: Array
+    concentrations: Array
+    log_normalizers: Array
+    peaks: Array
+    in_float64: bool
+    by_chords: Array
+    origins: Array | None
+
+
+@dataclass(frozen=True)
+class VonMisesFisher(Family):
+    """Von Mises-Fisher components in mean or natural parameters.
+
+    Parameters
+    ----------
+    dim : int
+        Dimension of the ambient space, at least 2.
+    tied : bool
+        One concentration for all: the exact maximum likelihood for a shared kappa.
+    method : str
+        Route from mean resultant length to concentration and log-normalizer.
+    prior_strength, prior_length : float
+        The prior on kappa alone, p(kappa) ~ exp(n0 (r0 kappa - Phi(kappa))): n0 pseudo-rows
+        of resultant length r0 about each mean direction (derived here: the conjugate prior
+        with the direction marginalised out; log-concave in kappa).
+    """
+
+    dim: int
+    tied: bool = False
+    method: str = "exact"
+    prior_strength: float = 0.0
+    prior_length: float = 0.0
+
+    def components(
+        self, directions: Array, lengths: Array, complements: Array
+    ) -> DirectionalComponents:
+        """Derive all arrays from unit columns, mean resultant lengths r and 1 - r."""
+        complements = np.maximum(complements, max(1e-12, (self.dim - 1) * 5e-13))
+        lengths = np.minimum(lengths, 1 - complements)
+        kappa = vmf.concentration(lengths, self.dim, complement=complements, method=self.method)
+        kappa = np.broadcast_to(kappa, directions.shape[1]).copy()
+        if self.method in ("exact", "newton"):
+            log_partition = vmf.log_partition(kappa, self.dim)
+            deficit = vmf.log_partition_deficit(kappa, self.dim)
+        else:
+            psi = vmf.negentropy(lengths, self.dim, complement=complements, method=self.method)
+            log_partition, deficit = kappa * lengths - psi, kappa * complements + psi
+        log_area = vmf.log_sphere_area(self.dim)
+        largest, by_chords = kappa.max(), kappa > CHORD_CONCENTRATION
+        return DirectionalComponents(
+            np.ascontiguousarray(directions),
+            np.broadcast_to(lengths, kappa.shape).copy(),
+            np.broadcast_to(complements, kappa.shape).copy(),
+            kappa,
+            -log_partition - log_area,
+            deficit - log_area,
+            in_float64=bool(largest > min(16_000, 84 * (self.dim - 1))),
+            by_chords=by_chords,
+            origins=np.where(by_chords[:, None], directions.T, np.nan) if by_chords.any() else None,
+        )
+
+    def kmeans(self) -> "VonMisesFisher":
+        """Return the family of which hard EM with equal weights is spherical k-means."""
+        return replace(self, tied=True, method="exact", prior_strength=0.0)
+
+    def from_centres(self, centres: Array) -> DirectionalComponents:
+        """Return components of moderate concentration in the directions of `centres`."""
+        half = np.full(len(centres), 0.5)
+        return self.components(np.ascontiguousarray(centres.T), half, half)
+
+    def centres(self, components: DirectionalComponents) -> Array:
+        """Return the mean directions, (K, d)."""
+        return components.directions.T
+
+    def from_means(self, means: Array) -> DirectionalComponents:
+        """Derive the components from mean parameters (K, d) inside the unit ball."""
+        lengths = np.linalg.norm(means, axis=1)
+        directions = means.T / np.where(lengths > 0, lengths, 1.0)
+        directions[0, lengths == 0] = 1.0
+        return self.components(np.ascontiguousarray(directions), lengths, 1 - lengths)
+
+    def from_natural(self, directions: Array, concentrations: Array) -> DirectionalComponents:
+        """Derive the components from directions (K, d) of any length and kappa (K,)."""
+        if (concentrations > MAX_CONCENTRATION).any():
+            raise ValueError(
+                f"Concentrations should be at most {MAX_CONCENTRATION:g}, got "
+                f"{concentrations.max():g}."
+            )
+        units = directions / np.abs(directions).max(axis=1, keepdims=True)
+        units /= np.linalg.norm(units, axis=1, keepdims=True)
+        lengths = vmf.mean_resultant_length(concentrations, self.dim)
+        complements = vmf.mean_resultant_length(concentrations, self.dim, complement=True)
+        return self.components(np.ascontiguousarray(units.T), lengths, complements)
+
+    def refreshed(self, fresh: Family) -> "VonMisesFisher":
+        """Return a newly made family with this one's anchor."""
+        assert isinstance(fresh, VonMisesFisher)
+        if fresh.dim != self.dim:
+            raise ValueError(f"The fit to go on from has {self.dim} features, not {fresh.dim}.")
+        return replace(fresh, prior_length=self.prior_length)
+
+    @property
+    def min_rows(self) -> int:
+        """A direction and a concentration take two rows."""
+        return 2
+
+    @property
+    def blank_log_density(self) -> float:
+        """Log-density of a row without direction: the uniform one."""
+        return -float(vmf.log_sphere_area(self.dim))
+
+    @property
+    def gradients(self) -> GradientsType:
+        """Gradients in directions, concentrations and weights."""
+        return VonMisesFisherGradients
+
+    def scores(self, chunk: Chunk, components: DirectionalComponents) -> Scores:
+        """Return the log-densities of the rows of a block."""
+        kappa, bias = components.concentrations, components.log_normalizers
+        products = _products(chunk, components)
+        by_chords = components.by_chords
+        if not by_chords.any():
+            return Scores(products, bias, chunk.scales)
+        assert chunk.scales is not None
+        products *= chunk.scales[:, None]
+        tight = kappa[by_chords]
+        cosines = products[:, by_chords] / tight
+        products[:, by_chords] = -tight * _shortfalls(chunk, components, cosines)
+        return Scores(products, np.where(by_chords, components.peaks, bias))
+
+    def moments(
+        self, chunk: Chunk, shares: Shares, components: DirectionalComponents, kept: None = None
+    ) -> tuple[Array, ...]:
+        """Return the weighted sums of rows (d, K) and, for components by chords, of 1 - m.x."""
+        K = len(components.lengths)
+        sums = (
+            _dense_sums(chunk, shares, K)
+            if isinstance(chunk, DenseChunk)
+            else _sparse_sums(chunk, shares, K)
+        )
+        deficits = np.zeros(K)
+        if components.by_chords.any():
+            deficits[components.by_chords] = _deficits(chunk, shares, components)
+        return sums, deficits
+
+    def origins(self, components: DirectionalComponents) -> Array | None:
+        """Return the directions (K, d) that 1 - m.x is about, if it is summed at all."""
+        return components.origins
+
+    def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
+        """Return the statistics with sums of 1 - m.x about other directions (K, d)."""
+        sums, deficits = stats.moments
+        if origins is None:
+            return replace(stats, moments=(sums, np.zeros_like(deficits)), origins=None)
+        plain = stats.counts - np.einsum("dk,kd->k", sums, origins)
+        if stats.origins is not None:  # then the difference of two directions does not cancel
+            moved = deficits + np.einsum("dk,kd->k", sums, stats.origins - origins)
+            plain = np.where(np.isnan(moved), plain, moved)
+        return replace(stats, moments=(sums, np.nan_to_num(plain)), origins=origins)
+
+    def maximize(
+        self, stats: Statistics, components: DirectionalComponents
+    ) -> tuple[DirectionalComponents, Array]:
+        """Return the maximum a posteriori components, none of them broken.
+
+        An empty component keeps its parameters.
+        """
+        counts = stats.counts
+        full = counts > 0
+        directions, lengths = _unit_columns(stats.moments[0], counts)
+        directions[:, lengths == 0] = components.directions[:, lengths == 0]
+        complements = 1 - lengths
+        if stats.origins is not None:
+            tight = ~np.isnan(stats.origins[:, 0]) & full
+            lengths[tight], complements[tight] = _tight_lengths(
+                directions[:, tight] * lengths[tight],
+                stats.moments[1][tight] / counts[tight],
+                stats.origins[tight].T,
+            )
+        if self.tied:
+            lengths = np.atleast_1d(counts @ lengths / counts.sum())
+            complements = np.atleast_1d(counts @ complements / counts.sum())
+        lengths, complements = self._with_prior(lengths, complements, counts)
+        if not self.tied:
+            lengths = np.where(full, lengths, components.lengths)
+            complements = np.where(full, complements, components.complements)
+        return self.components(directions, lengths, complements), np.zeros_like(full)
+
+    def _with_prior(self, lengths: Array, complements: Array, counts: Array) -> tuple[Array, Array]:
+        """Return resultant lengths and complements of rows and the prior's pseudo-rows.
+
+        `counts` (K,) are those of all components; where there is one length for all it goes
+        with their sum, and has the pseudo-rows of all.
+        """
+        n_prior = self.prior_strength
+        if len(lengths) < len(counts):
+            n_prior, counts = n_prior * len(counts), np.atleast_1d(counts.sum())
+        denominator = np.where(counts + n_prior > 0, counts + n_prior, 1.0)
+        of_rows, of_prior = counts / denominator, n_prior / denominator
+        return (
+            of_rows * lengths + of_prior * self.prior_length,
+            of_rows * complements + of_prior * (1 - self.prior_length),
+        )
+
+    def reseed(
+        self, components: DirectionalComponents, k: int, row: Array
+    ) -> DirectionalComponents:
+        """Move component k to a row, with the mean of all resultant lengths."""
+        directions = components.directions.copy()
+        directions[:, k] = row / np.linalg.norm(row)  # float32 rows are of unit length nearly
+        if self.tied:
+            return self.components(directions, components.lengths[:1], components.complements[:1])
+        lengths, complements = components.lengths.copy(), components.complements.copy()
+        lengths[k], complements[k] = lengths.mean(), complements.mean()
+        return self.components(directions, lengths, complements)
+
+    def log_prior(self, components: DirectionalComponents) -> float:
+        """Return n0 sum of r0 kappa - Phi(kappa), less what it is at the prior's mode.
+
+        So it is 0 where all concentrations have the resultant length r0, and negative
+        elsewhere. A pruned component keeps its term. Near the mode the difference would be
+        rounding alone: there it is, but for higher orders, half of what the concentration
+        gains times what the resultant length gains.
+        """
+        if self.prior_strength == 0:
+            return 0.0
+        mode = self._prior_mode
+        gains = components.concentrations - mode.concentrations
+        longer = components.lengths - mode.lengths
+        if self.prior_length > 0.5:
+            longer = mode.complements - components.complements
+        losses = (1 - self.prior_length) * gains - (components.peaks - mode.peaks)
+        near = np.abs(gains) <= 1e-5 * mode.concentrations
+        return -self.prior_strength * float(np.where(near, 0.5 * gains * longer, losses).sum())
+
+    @cached_property
+    def _prior_mode(self) -> DirectionalComponents:
+        """A component of the prior's resultant length, in any direction."""
+        length = np.array([self.prior_length])
+        return self.components(np.eye(self.dim, 1), length, 1 - length)
+
+    def anchored(self, stats: Statistics) -> "VonMisesFisher":
+        """Centre the prior on the pooled resultant length of a first partition."""
+        return replace(self, prior_length=min(_pooled_length(stats), 1 - 1e-6))
+
+    def initial(
+        self, stats: Statistics, components: DirectionalComponents, centres: Array | None = None
+    ) -> DirectionalComponents:
+        """Make first components from a partition, all with its pooled concentration.
+
+        The prior counts, or the concentration of rows that are all but equal would be rounding.
+        `centres` (K, d) overrides the directions of the partition; a part that is empty, to be
+        re-seeded in the first step, gets some axis, and so does one whose rows cancel.
+        """
+        if centres is None:
+            means = _means(stats)
+            lengths = np.linalg.norm(means, axis=0)
+            lost = np.flatnonzero(lengths < ROUNDING)
+            means[:, lost], means[lost % self.dim, lost], lengths[lost] = 0.0, 1.0, 1.0
+            directions = np.ascontiguousarray(means / lengths)
+        else:
+            directions = np.ascontiguousarray(centres.T)
+        pooled = np.array([_pooled_length(stats)])
+        lengths, complements = self._with_prior(pooled, 1 - pooled, stats.counts)
+        if not self.tied:
+            K = len(stats.counts)
+            lengths, complements = np.repeat(lengths, K), np.repeat(complements, K)
+        return self.components(directions, lengths, complements)
+
+    def unions(
+        self, stats: Statistics, components: DirectionalComponents, alive: Array
+    ) -> DirectionUnions:
+        """Return the sums of the components `alive`, ready to be joined."""
+        counts = stats.counts[alive]
+        sums = np.ascontiguousarray(stats.moments[0].T[alive])
+        if self.tied:
+            return DirectionUnions(sums, counts, concentration=float(components.concentrations[0]))
+        return DirectionUnions(sums, counts, self.prior_strength, self.prior_length)
+
+    def distances(self, chunk: Chunk, centres: Array) -> Array:
+        """Return 1 - x.c for unit rows c of `centres`, never negative."""
+        assert chunk.scales is not None
+        if isinstance(chunk, DenseChunk):
+            cosines = np.dot(chunk.X, centres.T.astype(chunk.X.dtype))
+        else:
+            cosines = _sparse_dot(chunk, centres.T, wide=True)
+        distances: Array = np.maximum(1 - cosines * chunk.scales[:, None], 0)
+        return distances
+
+
+def _unit_columns(sums: Array, counts: Array) -> tuple[Array, Array]:
+    """Return columns (d, K) of unit length, and their lengths per unit of count.
+
+    Where nothing but rounding is left of a sum its length is 0. Sums are no longer than their
+    counts, which are divided out first where squares might overflow.
+    """
+    scale = counts.max()
+    if 1e-100 < scale < 1e100:
+        scale = 1.0
+    else:
+        sums = sums / scale
+    norms = np.sqrt(np.einsum("dk,dk->k", sums, sums))
+    lengths: Array = norms * scale / np.where(counts > 0, counts, 1.0)
+    lengths[lengths < 1e-150] = 0
+    return sums / np.where(lengths > 0, norms, 1.0), lengths
+
+
+def _tight_lengths(means: Array, deficits: Array, directions: Array) -> tuple[Array, Array]:
+    """Return r and 1 - r of mean parameters (d, m) about old directions (d, m).
+
+    With a the mean's component along the old direction, 1 - a is known directly, as
+    `deficits`, and 1 - r = (1 - a) - p.p / (r + a) for the perpendicular component p: nothing
+    cancels.
+    """
+    along = 1 - deficits
+    across = means - directions * np.einsum("dk,dk->k", means, directions)
+    squares = np.einsum("dk,dk->k", across, across)
+    lengths = np.hypot(along, np.sqrt(squares))
+    return lengths, deficits - squares / np.maximum(lengths + along, np.finfo(float).tiny)
+
+
+def _means(stats: Statistics) -> Array:
+    """Return the mean parameters (d, K); 0 for an empty component."""
+    means: Array = stats.moments[0] / np.where(stats.counts > 0, stats.counts, 1.0)
+    return means
+
+
+def _pooled_length(stats: Statistics) -> float:
+    lengths = np.linalg.norm(_means(stats), axis=0)
+    return min(float(lengths @ stats.counts / stats.counts.sum()), 1.0)
+
+
+def _products(chunk: Chunk, components: DirectionalComponents) -> Array:
+    """Return kappa m.x of the rows as they are stored, (n, K)."""
+    directions, kappa = components.directions, components.concentrations
+    if isinstance(chunk, SparseChunk):
+        products = _sparse_dot(chunk, directions, wide=components.in_float64)
+        products *= kappa.astype(products.dtype)
+        return products
+    dtype = np.dtype(np.float64) if components.in_float64 else chunk.X.dtype
+    natural = chunk.spare.once(
+        f"natural {dtype}", components, lambda: (directions * kappa).astype(dtype)
+    )
+    product = chunk.spare.empty("products", (len(chunk.X), len(kappa)), dtype)
+    tall_dot(chunk.X.astype(dtype, copy=False), natural, product)
+    return product
+
+
+def _shortfalls(chunk: Chunk, components: DirectionalComponents, cosines: Array) -> Array:
+    """Turn cosines (n, m) of rows with the directions by chords into 1 - m.x, in place."""
+    assert chunk.scales is not None
+    directions = np.ascontiguousarray(components.directions[:, components.by_chords].T)
+    if isinstance(chunk, SparseChunk):
+        arguments = chunk.indptr, chunk.indices, chunk.data
+        chord_kernels.csr_shortfalls(*arguments, chunk.scales, directions, cosines)
+    else:
+        chord_kernels.shortfalls(chunk.X, chunk.scales, directions, cosines)
+    return cosines
+
+
+def _deficits(chunk: Chunk, shares: Shares, components: DirectionalComponents) -> Array:
+    """Return sums of 1 - m.x (m,) by share, for the components by chords.
+
+    Shares carry the rows' scales; chords are of rows of unit length, and do not need them.
+    """
+    assert chunk.scales is not None
+    tight = np.flatnonzero(components.by_chords)
+    directions = components.directions[:, tight]
+    if isinstance(chunk, SparseChunk):
+        cosines = _sparse_dot(chunk, directions, wide=True)
+    else:
+        cosines = np.dot(chunk.X.astype(np.float64, copy=False), directions)
+    gaps = _shortfalls(chunk, components, cosines * chunk.scales[:, None])
+    gaps /= np.where(chunk.scales > 0, chunk.scales, 1.0)[:, None]
+    if isinstance(shares, DenseShares):
+        total: Array = np.einsum("nk,nk->k", shares.resp[:, tight], gaps)
+        return total
+    own = shares.labels[:, None] == tight
+    total = np.einsum("nk,nk,n->k", own, gaps, shares.factors)
+    return total
+
+
+def _sparse_dot(chunk: SparseChunk, matrix: Array, *, wide: bool) -> Array:
+    dtype = np.float64 if wide else chunk.data.dtype
+    shape = len(chunk.indptr) - 1, matrix.shape[1]
+    product = chunk.spare.empty("products", shape, dtype)
+    matrix = np.ascontiguousarray(matrix)
+    sparse_kernels.csr_dot(chunk.indptr, chunk.indices, chunk.data, matrix, product)
+    return product
+
+
+def _dense_sums(chunk: DenseChunk, shares: Shares, K: int) -> Array:
+    if isinstance(shares, DenseShares) and shares.denser_than(PACK_DENSE):
+        X = chunk.X.astype(shares.resp.dtype, copy=False)
+        sums = chunk.spare.empty("sums", (X.shape[1], K))
+        own = chunk.spare.empty("own sums", sums.shape, X.dtype)
+        sums[:] = np.dot(X.T, shares.resp, out=own)
+        chunk.spare.give("own sums", own)
+        return sums
+    sums = chunk.spare.empty("sums", (chunk.X.shape[1], K)).T
+    if not sums.flags.c_contiguous:  # a component's sums are added to at once
+        sums = np.empty(sums.shape)
+    sums[:] = 0
+    if isinstance(shares, HardShares):
+        row_kernels.add_labelled_rows(chunk.X, shares.labels, shares.factors, sums)
+    else:
+        row_kernels.add_sparse_shares(chunk.X, shares.resp, sums)
+    return sums.T
+
+
+def _sparse_sums(chunk: SparseChunk, shares: Shares, K: int) -> Array:
+    columns = chunk.columns
+    if isinstance(shares, DenseShares) and shares.denser_than(PACK_SPARSE) and columns is not None:
+        sums = chunk.spare.empty("sums", (chunk.n_features, K))
+        sparse_kernels.columns_dot(columns.ptr, columns.rows, columns.values, shares.resp, sums)
+        return sums
+    sums = chunk.spare.empty("sums", (chunk.n_features, K))
+    sums[:] = 0
+    packed = shares.packed()
+    sparse_kernels.csr_scatter(
+        chunk.indptr, chunk.indices, chunk.data, packed.ends, packed.columns, packed.values, sums
+    )
+    return sums

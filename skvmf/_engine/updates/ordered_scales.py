@@ -1,0 +1,253 @@
+"""Updates of Gaussian standard deviations that are in order along one feature.
+
+With responsibilities and means given, what of the bound depends on the standard deviations
+sigma along a feature is, per unit of weight, the sum of -n_k (log sigma_k + S_k / 2 sigma_k^2),
+where n_k are shares of the weight and S_k mean squared deviations. How the other features depend
+on this one, and what is then left of them, is at its best whatever sigma is (derived here).
+
+References
+----------
+Esser and Nielsen, "On the influence of enforcing model identifiability on learning dynamics
+of Gaussian mixture models", section 3.1: sigma_2 = sigma_1 + Delta_sigma.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from ..contracts.model_parts import Update
+from ..contracts.statistics import Statistics
+from ..data.blocks import Array
+from ..families.covariance import CovarianceType
+from ..families.gaussian import Gaussian
+from ..families.gaussian_products import GaussianComponents
+from ..weights.updates import alive_components
+from .coordinates import RelativeCoordinates
+
+_MAX_HALVINGS = 60  # to the last digit
+_MAX_STEPS = 2000  # halvings from the largest to the smallest float, and as many to digits
+_MOST = 1e100  # ratio of standard deviations whose square is a float
+
+
+@dataclass(frozen=True)
+class ScaleObjective:
+    """What depends on standard deviations (K,): -sum_k n_k (log sigma_k + S_k / 2 sigma_k^2).
+
+    Parameters
+    ----------
+    shares : ndarray of shape (K,)
+        Shares n_k of the weight.
+    best : ndarray of shape (K,)
+        The standard deviations that maximize it, the roots of S_k.
+    """
+
+    shares: Array
+    best: Array
+
+    def slopes(self, scales: Array) -> Array:
+        """Return the derivatives by each standard deviation."""
+        with np.errstate(over="ignore"):
+            ratios = np.minimum(self.best / scales, _MOST)
+            slopes: Array = self.shares * (ratios**2 - 1) / scales
+        return slopes
+
+    def value(self, scales: Array) -> float:
+        """Return the value, less than at the maximum."""
+        ratios = np.minimum(self.best / scales, _MOST)
+        return float(np.sum(self.shares * (np.log(ratios) + 0.5 * (1 - ratios**2))))
+
+    def part(self, some: slice) -> "ScaleObjective":
+        """Return what depends on some of the standard deviations."""
+        return ScaleObjective(self.shares[some], self.best[some])
+
+    def moved_together(self, scales: Array) -> Array:
+        """Return standard deviations, the least first, all moved by what is best, uphill."""
+        here, gaps = scales[0], scales - scales[0]
+
+        def slope(first: float) -> float:
+            return float(self.slopes(first + gaps).sum())
+
+        if slope(here) == 0:
+            return scales
+        low, high = here, max(here, np.max(self.best - gaps))
+        if slope(here) < 0:
+            high = here
+            while slope(low) < 0:  # ends: the first term grows beyond all others
+                low, high = low / 2, low
+        if slope(high) >= 0:  # but for rounding, all are at their best there
+            first = high
+        else:
+            first = brentq(slope, low, high, xtol=1e-300, rtol=1e-15, maxiter=_MAX_STEPS)
+        value = self.value(scales)
+        for _ in range(_MAX_HALVINGS):
+            moved: Array = first + gaps
+            if self.value(moved) >= value:
+                return moved
+            first = here + (first - here) / 2  # the root of another hill
+        return scales
+
+
+@dataclass(frozen=True)
+class ScaleOrder:
+    """Standard deviations along a feature in ascending order, with a clearance.
+
+    Parameters
+    ----------
+    feature : int
+        The feature.
+    clearance : float
+        The least gap from one to the next, at least 0.
+    """
+
+    feature: int
+    clearance: float = 0.0
+
+    @property
+    def coordinates(self) -> RelativeCoordinates:
+        """The coordinates of standard deviations as a column (K, 1)."""
+        return RelativeCoordinates(0, self.clearance)
+
+    def scales(self, kind: CovarianceType, covariances: Array, K: int) -> Array:
+        """Return the standard deviations (K,)."""
+        scales: Array = np.sqrt(kind.along(covariances, K, self.feature))
+        return scales
+
+    def apart(self, kind: CovarianceType, covariances: Array, K: int) -> Array:
+        """Return covariances whose components are wider or narrower, so that they are in order."""
+        scales = self.scales(kind, covariances, K)
+        moved = self._wide(self.coordinates.project(scales, np.ones(K)), scales)
+        moved = self.coordinates.keep_order(moved[:, None], np.ones(K, dtype=bool))[:, 0]
+        return self.resized(kind, covariances, moved)
+
+    def place(self, scales: Array, alive: Array, k: int) -> Array:
+        """Return standard deviations with that of k as it is, or as near as the order allows."""
+        placed = self.coordinates.place(scales[:, None], alive, k, scales[k : k + 1])[:, 0]
+        present = alive | (np.arange(len(alive)) == k)
+        return self.coordinates.keep_order(self._wide(placed, scales)[:, None], present)[:, 0]
+
+    def resized(self, kind: CovarianceType, covariances: Array, moved: Array) -> Array:
+        """Return covariances of the same shapes with other standard deviations."""
+        scales = self.scales(kind, covariances, len(moved))
+        ratios = (moved / scales).reshape((-1,) + (1,) * (covariances.ndim - 1))
+        sized = kind.stretched(covariances * ratios * ratios, self.feature, moved**2)
+        return kind.replaced(covariances, moved != scales, by=sized)
+
+    @staticmethod
+    def _wide(moved: Array, scales: Array) -> Array:
+        """Return all moved up where an order from the middle leaves the first no width."""
+        least: float = scales.min()
+        return moved + (least - moved.min()) if moved.min() < least / 2 else moved
+
+    def conditional(self, target: ScaleObjective, scales: Array) -> Array:
+        """Return the conditional maxima over the first, then over one gap after the other."""
+        moved = scales.copy()
+        for k in range(len(moved)):  # a gap moves all after it
+            some = slice(k, None)
+            fresh = target.part(some).moved_together(moved[some])
+            if k > 0:
+                short = moved[k - 1] + self.clearance - fresh[0]
+                fresh += max(short, 0.0)
+            moved[some] = fresh
+        return moved
+
+    def joint(self, target: ScaleObjective, scales: Array) -> Array:
+        """Return the best standard deviations in order, by pooling adjacent violators.
+
+        Without a clearance a pool has the weighted mean of its variances. With one, the sum
+        over a pool may have several hills, and conditional maxima are what is left where
+        another one than that of `scales` is lower.
+        """
+        firsts: list[float] = []
+        sizes: list[int] = []
+        for k in range(len(scales)):
+            firsts.append(float(target.best[k]))
+            sizes.append(1)
+            while len(sizes) > 1 and firsts[-1] < firsts[-2] + self.clearance * sizes[-2]:
+                sizes[-2:] = [sizes[-2] + sizes[-1]]
+                firsts[-2:] = [self._pooled(target.part(slice(k + 1 - sizes[-1], k + 1)))]
+        pools = zip(firsts, sizes, strict=True)
+        moved = np.concatenate([first + self.clearance * np.arange(size) for first, size in pools])
+        if target.value(moved) < target.value(scales):
+            return self.conditional(target, scales)
+        return moved
+
+    def _pooled(self, target: ScaleObjective) -> float:
+        """Return the least of standard deviations that are as near as they may be."""
+        squares = target.shares @ target.best**2 / target.shares.sum()
+        first = np.sqrt(squares) * np.ones(1)
+        if self.clearance == 0:
+            return float(first[0])
+        return float(target.moved_together(first + self.clearance * np.arange(len(target.best)))[0])
+
+
+@dataclass(frozen=True)
+class ScaleUpdate(Update):
+    """Means by an update of theirs, covariances about them; then standard deviations in order.
+
+    Components without rows do not count in the order: they lie between their neighbours.
+
+    Parameters
+    ----------
+    means : Update
+        What moves the means.
+    order : ScaleOrder
+        The order of the standard deviations.
+    joint : bool
+        Whether all are moved at once rather than one after the other.
+    """
+
+    means: Update
+    order: ScaleOrder
+    joint: bool = False
+
+    def __call__(
+        self, family: Gaussian, stats: Statistics, components: GaussianComponents
+    ) -> tuple[GaussianComponents, Array]:
+        """Return better components, and which are broken."""
+        fresh, broken = self.means(family, stats, components)
+        alive = alive_components(stats) & ~broken
+        kind, K = family.type, len(alive)
+        best = self.order.scales(kind, fresh.covariances, K)
+        here = self.order.scales(kind, components.covariances, K)
+        moved = best.copy()
+        if alive.any():
+            unit = np.ldexp(1.0, np.frexp(best[alive].max())[1])  # no power of them overflows
+            own = ScaleOrder(self.order.feature, self.order.clearance / unit)
+            target = ScaleObjective(stats.counts[alive] / stats.total, best[alive] / unit)
+            move = own.joint if self.joint else own.conditional
+            moved[alive] = unit * move(target, here[alive] / unit)
+        return self._with_scales(family, fresh, components, best, moved, alive), broken
+
+    def reseed(
+        self, family: Gaussian, components: GaussianComponents, alive: Array, k: int, row: Array
+    ) -> GaussianComponents:
+        """Move component k to a row, as wide as the order of those alive allows."""
+        fresh = self.means.reseed(family, components, alive, k, row)
+        scales = self.order.scales(family.type, fresh.covariances, len(alive))
+        placed = self.order.place(scales, alive, k)
+        return family.components(
+            fresh.means, self.order.resized(family.type, fresh.covariances, placed)
+        )
+
+    def _with_scales(
+        self,
+        family: Gaussian,
+        fresh: GaussianComponents,
+        before: GaussianComponents,
+        scales: Array,
+        moved: Array,
+        alive: Array,
+    ) -> GaussianComponents:
+        """Return components with other standard deviations, in order to the last digit."""
+        moved = self.order.coordinates.keep_order(moved[:, None], alive)[:, 0]
+        changed = moved != scales
+        if not changed.any():
+            return fresh
+        kind = family.type
+        stretched = kind.stretched(fresh.covariances, self.order.feature, moved**2)
+        covariances = kind.replaced(fresh.covariances, changed, by=stretched)
+        ordered = family.components(fresh.means, covariances)
+        if np.isnan(ordered.log_det).any():  # too thin for floats: the step waits
+            return family.components(fresh.means, before.covariances)
+        return ordered

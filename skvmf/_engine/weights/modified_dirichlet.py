@@ -1,0 +1,67 @@
+"""How proportions are chosen: the prior on the weights."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...distributions.modified_dirichlet._mode import checked_sizes, modes
+from ..contracts.model_parts import Prior
+from ..data.blocks import Array
+
+
+@dataclass(frozen=True)
+class ModifiedDirichlet(Prior):
+    """The modified Dirichlet on the weights; flat where alpha is 1 and the floor 0.
+
+    A weight of zero marks a pruned component: it has left the mixture, and counts in the
+    density as if it rested on the floor, so that pruning does not change what is compared.
+
+    Parameters
+    ----------
+    alpha : float or ndarray of shape (K,)
+        Any real parameters, up to 1e300 in size: beyond, log-densities overflow.
+    floor : float
+        The least weight of a component in the mixture; positive where an alpha is below 1.
+
+    References
+    ----------
+    Tu, "Modified Dirichlet distribution: allowing negative parameters to induce stronger
+    sparsity", section 2.
+    """
+
+    alpha: float | Array = 1.0
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        checked_sizes(np.asarray(self.alpha), "weight_concentration_prior")
+
+    @property
+    def flat(self) -> bool:
+        """Whether weights are simply proportions."""
+        return self.floor == 0 and bool(np.all(self.alpha == 1))
+
+    def log_density(self, weights: Array) -> float:
+        """Return the unnormalised log-density of the weights."""
+        if np.all(self.alpha == 1):
+            return 0.0
+        alive = (weights > 0) | (self.floor > 0)
+        held = np.where(alive, np.maximum(weights, self.floor), 1.0)
+        return float(np.sum((self.alpha - 1) * np.log(held)))
+
+    def lift(self, weights: Array) -> Array:
+        """Return the weights moved up to the floor where they lie below, pruned ones excepted."""
+        return ModifiedDirichlet(1.0, self.floor).mode(weights)
+
+    def mode(self, counts: Array) -> Array:
+        """Return the weights that maximize sum of counts * log weights + log-density.
+
+        A component without counts is pruned: its weight is zero.
+        """
+        if self.flat:
+            proportions: Array = counts / counts.sum()
+            return proportions
+        alive = counts > 0
+        alpha = np.broadcast_to(self.alpha, counts.shape)[alive]
+        weights = np.zeros(len(counts))
+        weights[alive] = modes(alpha - 1 + counts[alive], self.floor)
+        return weights

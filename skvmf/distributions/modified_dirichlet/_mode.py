@@ -1,0 +1,51 @@
+"""What the modified Dirichlet shares with the priors made of it: many modes, and limits."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._kernels import dirichlet
+
+Array = NDArray[np.float64]
+
+LARGEST = 1e300  # times the log of the smallest float, and summed, it is still a float
+
+
+def checked_sizes(alpha: Array, name: str) -> Array:
+    """Return parameters, or raise a ValueError that names them where densities overflow."""
+    if not np.all(np.abs(alpha) <= LARGEST):  # nor for nan
+        raise ValueError(f"{name} must be finite, and not above {LARGEST:g} in size.")
+    return alpha
+
+
+def modes(excess: Array, floor: float, *, by_sorting: bool = False) -> Array:
+    """Return the most probable point for each vector along the last axis.
+
+    Parameters
+    ----------
+    excess : ndarray of shape (..., n)
+        What the parameters exceed 1 by, alpha - 1 + counts: beside a 1 counts below 1e-16
+        would be lost.
+    floor : float
+        The least value of an entry, in [0, 1/n].
+    by_sorting : bool, default=False
+        Whether to use Algorithm 2 of Tu in place of Algorithm 1.
+
+    Returns
+    -------
+    ndarray of shape (..., n)
+        The modes. Where no excess is above 0 the first largest takes all but the floors.
+    """
+    n = excess.shape[-1]
+    if n * floor >= 1:
+        return np.full(excess.shape, 1 / n)
+    x = np.full(excess.shape, floor)
+    vectors, points = np.ascontiguousarray(excess).reshape(-1, n), x.reshape(-1, n)
+    largest = vectors.argmax(axis=-1)
+    at_vertex = vectors.max(axis=-1) <= 0  # no unique mode, or on the border
+    points[at_vertex, largest[at_vertex]] = 1 - (n - 1) * floor
+    if not by_sorting:
+        points[~at_vertex] = dirichlet.mode_by_rounds(vectors[~at_vertex], floor)
+        return x
+    for i in np.flatnonzero(~at_vertex):
+        dirichlet.mode_by_sorting(vectors[i], np.argsort(vectors[i]), floor, points[i])
+    return x

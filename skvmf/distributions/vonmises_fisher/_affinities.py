@@ -1,0 +1,26 @@
+"""How much von Mises-Fisher distributions overlap."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._maps import log_partition_deficit
+
+
+def log_affinities(directions: NDArray[Any], concentrations: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the logarithms (K, K) of the Bhattacharyya coefficients of all pairs.
+
+    Phi(R) - (Phi(kappa_i) + Phi(kappa_j)) / 2 for half the length R of the sum of the natural
+    parameters, written so that it does not cancel (derived here).
+    """
+    kappa, dim = concentrations, directions.shape[1]
+    gaps = [((directions - direction) ** 2).sum(axis=1) for direction in directions]
+    sums = kappa + kappa[:, np.newaxis]
+    shortfalls = kappa * kappa[:, np.newaxis] * np.array(gaps)
+    R = np.sqrt(np.maximum(sums**2 - shortfalls, 0)) / 2
+    own = log_partition_deficit(kappa, dim)
+    deficits = (own + own[:, np.newaxis]) / 2 - log_partition_deficit(R, dim)
+    totals = np.maximum(2 * R + sums, np.finfo(np.float64).tiny)
+    affinities: NDArray[np.float64] = np.minimum(deficits - 0.5 * shortfalls / totals, 0)
+    return affinities

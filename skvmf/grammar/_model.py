@@ -1,0 +1,259 @@
+"""The dependency model with valence as a model for the loop: sentences, rules, counts.
+
+A sentence brings another expectation to the loop that mixtures climb: the posterior is over
+projective trees instead of components, the multinomials of the grammar's rules take the place
+of the weights, and the same priors act on them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol, TypeVar
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from .._engine.data.blocks import Array
+from .._engine.parallel.map_reduce import block_sum
+from .._kernels import inside_outside as charts
+from ..distributions.modified_dirichlet._mode import modes
+
+Part = TypeVar("Part")
+Arrays = tuple[Array, Array, Array]  # root (T,), stop (T, 2, 2, 2), choose (T, 2, T)
+
+_BLOCK_COST = 100_000  # cubed sentence lengths: about a millisecond of inside-outside
+_HARD = 1e-12  # temperatures below are zero: scores divided by them are all rounding
+
+
+def empty_counts(n_tags: int) -> Arrays:
+    """Return zeros in the shapes of the rules."""
+    return np.zeros(n_tags), np.zeros((n_tags, 2, 2, 2)), np.zeros((n_tags, 2, n_tags))
+
+
+def each(function: Callable[..., Array], *rules: Arrays) -> Arrays:
+    """Apply a function to root, stop and choose in turn."""
+    root, stop, choose = (function(*parts) for parts in zip(*rules, strict=True))
+    return root, stop, choose
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Tag numbers, sentence i at ``tags[offsets[i]:offsets[i + 1]]``, none empty; int64."""
+
+    tags: Array
+    offsets: Array
+    n_tags: int
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def fold(self, function: Callable[["Sentences"], Part]) -> Part:
+        """Add ``function(block)`` over blocks of sentences."""
+        return block_sum(lambda span: function(self._take(*span)), self._spans).total()
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int]]:
+        """Cut into blocks of about equal work, by the lengths alone."""
+        cost = np.diff(self.offsets).astype(np.float64) ** 3 + 100
+        block = (np.cumsum(cost) - cost) // _BLOCK_COST
+        cuts = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(self)]
+        return list(zip(cuts[:-1], cuts[1:], strict=True))
+
+    def _take(self, start: int, stop: int) -> "Sentences":
+        offsets = self.offsets[start : stop + 1]
+        return Sentences(self.tags[offsets[0] : offsets[-1]], offsets - offsets[0], self.n_tags)
+
+    def tree_counts(self, heads: Array) -> Arrays:
+        """Count the rules that the given trees use."""
+        counts = empty_counts(self.n_tags)
+        charts.count_trees(self.tags, self.offsets, heads, counts)
+        return counts
+
+    def harmonic_counts(self, power: float) -> Arrays:
+        """Count the rules of a harmonic attachment: close words first."""
+        counts = empty_counts(self.n_tags)
+        charts.harmonic_counts(self.tags, self.offsets, power, counts)
+        return counts
+
+    def log_partitions(self, log_weights: Arrays) -> Array:
+        """Return the log of the total weight of each sentence's trees."""
+
+        def score(block: Sentences) -> list[Array]:
+            values = np.empty(len(block))
+            charts.inside(block.tags, block.offsets, log_weights, values)
+            return [values]
+
+        return np.concatenate(self.fold(score))
+
+    def best_trees(self, log_weights: Arrays) -> Array:
+        """Return the heads of each sentence's tree of largest weight, sentence after sentence."""
+
+        def parse(block: Sentences) -> list[Array]:
+            heads = np.empty_like(block.tags)
+            charts.best_trees(block.tags, block.offsets, log_weights, heads)
+            return [heads]
+
+        return np.concatenate(self.fold(parse))
+
+
+@dataclass
+class RuleCounts:
+    """What blocks of sentences add up to: bound, number of sentences, expected rule counts."""
+
+    value: float
+    total: float
+    counts: Arrays
+
+    def __iadd__(self, other: "RuleCounts") -> "RuleCounts":
+        self.value += other.value
+        self.total += other.total
+        for mine, theirs in zip(self.counts, other.counts, strict=True):
+            mine += theirs
+        return self
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A grammar: log-probabilities, the log-weights that expectations use, and the log-prior."""
+
+    log_prob: Arrays
+    log_weights: Arrays
+    log_prior: float
+
+
+def as_rules(probabilities: Arrays) -> Rules:
+    """Return given probabilities as rules, without a prior."""
+    with np.errstate(divide="ignore"):
+        log_prob = each(np.log, probabilities)
+    return Rules(log_prob, log_prob, 0.0)
+
+
+def log_weight(counts: Arrays, rules: Rules) -> float:
+    """Return the log-weight of counted rules; a rule not counted may have weight zero."""
+    pairs = zip(counts, rules.log_weights, strict=True)
+    return float(sum(count[count > 0] @ weight[count > 0] for count, weight in pairs))
+
+
+class Estimate(Protocol):
+    """How counts become rules."""
+
+    def start(self, counts: Arrays) -> Rules:
+        """Return the rules to start from, in proportion to the counts as far as allowed."""
+
+    def maximize(self, counts: Arrays, rules: Rules | None) -> Rules:
+        """Return the best rules for the counts, given the old ones if there are any."""
+
+
+@dataclass(frozen=True)
+class MaximumPosterior:
+    """One value for each rule, under a modified Dirichlet prior on every multinomial (P1).
+
+    `concentration` may be any real number, `floor` bounds every probability from below.
+    """
+
+    concentration: float
+    floor: float
+
+    def start(self, counts: Arrays) -> Rules:
+        """Return the probabilities proportional to the counts, but for the floor."""
+        return self._rules(each(lambda count: modes(count, self.floor), counts))
+
+    def maximize(self, counts: Arrays, rules: Rules | None) -> Rules:
+        """Return the posterior mode of every multinomial (P1, section 2.1)."""
+        old = each(np.zeros_like, counts) if rules is None else rules.log_prob
+        counts = each(self._lean, counts, old)
+        excess = self.concentration - 1
+        return self._rules(each(lambda count: modes(excess + count, self.floor), counts))
+
+    def _lean(self, counts: Array, old: Array) -> Array:
+        """Lean to the old values where nothing was counted and the mode is not unique."""
+        if self.concentration > 1:
+            return counts
+        uncounted = counts.sum(axis=-1, keepdims=True) == 0
+        weight = 1.0 if self.concentration == 1 else (1 - self.concentration) / 2
+        return np.where(uncounted, weight * np.exp(old), counts)
+
+    def _rules(self, probabilities: Arrays) -> Rules:
+        rules = as_rules(probabilities)
+        excess = self.concentration - 1
+        if excess == 0:  # where a probability may be zero
+            return rules
+        return replace(rules, log_prior=excess * sum(float(p.sum()) for p in rules.log_prob))
+
+
+@dataclass(frozen=True)
+class MeanField:
+    """A Dirichlet over every multinomial: variational Bayes (Kurihara and Sato, 2004)."""
+
+    concentration: float
+
+    def start(self, counts: Arrays) -> Rules:
+        """Return the posterior of the counts."""
+        return self.maximize(counts, None)
+
+    def maximize(self, counts: Arrays, rules: Rules | None) -> Rules:
+        """Return the Dirichlet posteriors: their means, and their weights exp E log theta."""
+        posterior = each(lambda count: self.concentration + count, counts)
+        totals = each(lambda c: c.sum(axis=-1, keepdims=True), posterior)
+        means = each(lambda c, total: np.log(c) - np.log(total), posterior, totals)
+        weights = each(lambda c, total: digamma(c) - digamma(total), posterior, totals)
+        return Rules(means, weights, -sum(map(self._divergence, counts)))
+
+    def _divergence(self, counts: Array) -> float:
+        """Return the Kullback-Leibler divergences of the posteriors from the prior."""
+        whole = _log_gamma_gap(counts.shape[-1] * self.concentration, counts.sum(axis=-1))
+        return float(_log_gamma_gap(self.concentration, counts).sum() - whole.sum())
+
+
+def _log_gamma_gap(a: float, c: Array) -> Array:
+    """Return c digamma(a + c) - log gamma(a + c) + log gamma(a), by how much a tangent is above.
+
+    Where `a` is large these are Stirling's series, of which the large terms cancel by hand.
+    """
+    z = a + c
+    if a < 30:
+        gap: Array = c * digamma(z) - (gammaln(z) - gammaln(a))
+        return gap
+    slope = 1 / (12 * z**2) - 1 / (120 * z**4) + 1 / (252 * z**6) - 1 / (240 * z**8)
+    rest = _stirling_rest(a) - _stirling_rest(z) - c * slope
+    return c - (a - 0.5) * np.log1p(c / a) - c / (2 * z) + rest
+
+
+def _stirling_rest(z: float | Array) -> Array:
+    """Return log gamma(z) - (z - 1/2) log z + z - log(2 pi) / 2 for z >= 30."""
+    return np.asarray(1 / (12 * z) - 1 / (360 * z**3) + 1 / (1260 * z**5) - 1 / (1680 * z**7))
+
+
+@dataclass(frozen=True)
+class DependencyModel:
+    """The grammar as the loop sees it.
+
+    The posterior over trees is proportional to weight^(1 / temperature): EM at 1, hard EM at
+    0, softmax-EM between, where the literature writes sigma = 1 - temperature (Tu and Honavar,
+    2012). The bound is the sum over sentences of E_q log weight + temperature * H(q), plus the
+    log-prior, per sentence.
+    """
+
+    estimate: Estimate
+    temperature: float
+
+    def expect(self, rules: Rules, sentences: Sentences) -> RuleCounts:
+        """Count the rules in the trees of a block of sentences, as the posterior has them."""
+        hard = self.temperature < _HARD
+        temperature = 1.0 if hard else self.temperature
+        weights = each(lambda log_weight: log_weight / temperature, rules.log_weights)
+        counts, values = empty_counts(sentences.n_tags), np.empty(len(sentences))
+        charts.inside_outside(sentences.tags, sentences.offsets, weights, hard, counts, values)
+        return RuleCounts(temperature * float(values.sum()), len(sentences), counts)
+
+    def lower_bound(self, stats: RuleCounts, rules: Rules) -> float:
+        """Return the bound of the rules that the counts were expected under, per sentence."""
+        return (stats.value + rules.log_prior) / stats.total
+
+    def comparable(self, before: Rules, after: Rules) -> bool:
+        """Whether a small change of the bound is the end: always, as rules only move."""
+        return True
+
+    def maximize(self, stats: RuleCounts, rules: Rules) -> Rules:
+        """Return the best rules for the expected counts."""
+        return self.estimate.maximize(stats.counts, rules)

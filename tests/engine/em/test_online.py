@@ -1,0 +1,84 @@
+"""Online EM: what is remembered of a stream."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skvmf._engine.contracts.statistics import Params, Statistics
+from skvmf._engine.data.rows import make_rows
+from skvmf._engine.em.mixture_model import MixtureModel
+from skvmf._engine.em.online import blended, step
+from skvmf._engine.families.gaussian import Gaussian
+from skvmf._engine.posteriors.fenchel_young import FenchelYoungPosterior
+from skvmf._engine.weights.modified_dirichlet import ModifiedDirichlet
+from skvmf._engine.weights.updates import MapWeights
+
+
+def statistics(total, *, worst_value=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    counts = rng.dirichlet(np.ones(3)) * total
+    moments = rng.normal(size=(3, 2)) * total, rng.normal(size=3) * total
+    row = rng.normal(size=2)
+    return Statistics(-1.0 * total, total, counts, moments, None, worst_value, row)
+
+
+def test_a_decay_of_one_is_plain_sums():
+    memory, batch = statistics(30.0, seed=1), statistics(12.5, seed=2)
+    both = blended(memory, batch, 1.0)
+    assert both.total == 42.5
+    assert_allclose(both.counts, memory.counts + batch.counts)
+    for mine, old, new in zip(both.moments, memory.moments, batch.moments, strict=True):
+        assert_allclose(mine, old + new)
+
+
+@pytest.mark.parametrize("decay", [0.3, 0.7, 1.0])
+def test_the_gain_is_a_power_of_the_share(decay):
+    memory, batch = statistics(70.0, seed=1), statistics(10.0, seed=2)
+    gain = (10.0 / 80.0) ** decay
+    found = blended(memory, batch, decay)
+    expected = (1 - gain) * memory.counts / 70.0 + gain * batch.counts / 10.0
+    assert_allclose(found.counts / found.total, expected)
+    assert_allclose(found.counts.sum(), found.total)
+
+
+def test_the_least_likely_row_is_the_batches():
+    memory, batch = statistics(7.0, worst_value=-1e9, seed=1), statistics(3.0, seed=2)
+    found = blended(memory, batch, 0.7)
+    assert found.worst_value == batch.worst_value
+    assert_array_equal(found.worst_row, batch.worst_row)
+
+
+def test_arguments_stay_as_they_were():
+    memory, batch = statistics(7.0, seed=1), statistics(3.0, seed=2)
+    blended(memory, batch, 0.7)
+    for found, made in [(memory, statistics(7.0, seed=1)), (batch, statistics(3.0, seed=2))]:
+        assert_array_equal(found.counts, made.counts)
+        assert_array_equal(found.moments[0], made.moments[0])
+
+
+def test_steps_are_those_of_the_formulas():
+    """Two components in one dimension, by hand, with moments about zero."""
+    rng = np.random.default_rng(0)
+    family = Gaussian(1, "spherical")
+    model = MixtureModel(family, FenchelYoungPosterior(), ModifiedDirichlet(), MapWeights())
+    weights, means, variances = np.array([0.4, 0.6]), np.array([-1.0, 2.0]), np.array([1.0, 2.0])
+    params, memory = Params.first(weights, family.components(means[:, None], variances)), None
+    remembered, seen = 0.0, 0.0
+    for size in (40, 10, 25):
+        x, w = rng.normal(size=size) * 3, rng.uniform(0.5, 2, size)
+        model, params, memory = step(
+            model, make_rows(x[:, None], w, unit=False), params, memory, 0.7
+        )
+        density = weights * np.exp(-0.5 * (x[:, None] - means) ** 2 / variances)
+        resp = density / np.sqrt(variances)
+        resp /= resp.sum(axis=1, keepdims=True)
+        batch = np.array([w @ resp, (w * x) @ resp, (w * x * x) @ resp]) / w.sum()
+        seen += w.sum()
+        gain = (w.sum() / seen) ** 0.7
+        remembered = (1 - gain) * remembered + gain * batch
+        weights, means = remembered[0], remembered[1] / remembered[0]
+        variances = remembered[2] / remembered[0] - means**2
+        assert_allclose(memory.total, seen)
+        assert_allclose(params.weights, weights)
+        assert_allclose(params.components.means[:, 0], means)
+        assert_allclose(params.components.covariances, variances)

@@ -1,0 +1,139 @@
+"""What unions lose is what the log-likelihood of the rows loses."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from skvmf._engine.contracts.model_parts import Family
+from skvmf._engine.families.covariance import COVARIANCE_TYPES
+from skvmf._engine.families.merge_costs import DirectionUnions, EllipticalUnions
+from skvmf._engine.initialization.agglomerate import chance_gain
+from skvmf.distributions import vonmises_fisher as vmf
+
+KINDS = ["full", "diag", "spherical"]
+
+
+def gaussian_parts(n=2000, d=3):
+    """Rows of three parts of unlike shapes."""
+    rng = np.random.default_rng(0)
+    shapes = rng.normal(size=(3, d, d)) + 2 * np.eye(d)
+    return [rng.normal(size=(n + 300 * k, d)) @ shapes[k] + 2 * k for k in range(3)]
+
+
+def covariance(X, kind):
+    full = np.cov(X.T, bias=True)
+    return {"full": full, "diag": np.diag(full), "spherical": np.trace(full) / len(full)}[kind]
+
+
+def log_likelihood(X, kind):
+    """The best that one Gaussian makes of rows."""
+    matrix = covariance(X, kind)
+    if kind != "full":
+        matrix = np.diag(np.broadcast_to(matrix, X.shape[1]))
+    return stats.multivariate_normal(X.mean(axis=0), matrix).logpdf(X).sum()
+
+
+def elliptical(parts, kind):
+    counts = np.array([len(X) for X in parts])
+    means = np.array([X.mean(axis=0) for X in parts])
+    covariances = np.array([covariance(X, kind) for X in parts])
+    return EllipticalUnions(counts, means, covariances, COVARIANCE_TYPES[kind])
+
+
+def losses(unions, i, dim):
+    return unions.excess(i) + chance_gain(unions.counts, unions.counts[i], dim)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gaussians_lose_log_likelihood(kind):
+    parts = gaussian_parts()
+    unions = elliptical(parts, kind)
+    unions._n_pseudo = 0.0
+    for i in range(3):
+        for j in range(3):
+            joint = log_likelihood(np.vstack([parts[i], parts[j]]), kind)
+            expected = log_likelihood(parts[i], kind) + log_likelihood(parts[j], kind) - joint
+            assert_allclose(losses(unions, i, 3)[j], expected, rtol=1e-9, atol=1e-7)
+
+
+def test_one_covariance_for_all_loses_half_the_squared_distance():
+    parts = gaussian_parts()
+    counts = np.array([len(X) for X in parts], dtype=float)
+    means = np.array([X.mean(axis=0) for X in parts])
+    precision = np.linalg.inv(covariance(parts[0], "full"))
+    upper = np.linalg.cholesky(precision[::-1, ::-1])[::-1, ::-1]
+    unions = EllipticalUnions.of_one_covariance(counts, means, upper)
+    gap = means[2] - means[0]
+    weight = counts[2] * counts[0] / (counts[2] + counts[0])
+    assert_allclose(losses(unions, 0, 3)[2], 0.5 * weight * gap @ precision @ gap, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_few_rows_in_a_plane_are_not_worth_the_whole_world(kind):
+    rng = np.random.default_rng(0)
+    flat = 1e-9 * rng.normal(size=(4, 3)) + [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]
+    few, many = elliptical([flat, rng.normal(size=(500, 3))], kind).counts, 500
+    loss = losses(elliptical([flat, rng.normal(size=(many, 3))], kind), 0, 3)[1]
+    assert few[0] == 4 and 0 <= loss < 40
+
+
+def directions(n=4000, d=5):
+    rng = np.random.default_rng(1)
+    centres = rng.normal(size=(3, d))
+    return [
+        vmf.rvs(centre / np.linalg.norm(centre), kappa, size=n, random_state=2)
+        for centre, kappa in zip(centres, [3.0, 30.0, 300.0], strict=True)
+    ]
+
+
+def best_directional(X):
+    mean = X.mean(axis=0)
+    length = np.linalg.norm(mean)
+    kappa = vmf.concentration(length, X.shape[1])
+    return vmf.logpdf(X, mean / length, kappa).sum()
+
+
+def test_directions_lose_log_likelihood():
+    parts = directions()
+    sums, counts = np.array([X.sum(axis=0) for X in parts]), np.array([len(X) for X in parts])
+    unions = DirectionUnions(sums, counts, 0.0, 0.0)
+    for i, j in [(0, 1), (1, 2), (2, 0)]:
+        joint = best_directional(np.vstack([parts[i], parts[j]]))
+        expected = best_directional(parts[i]) + best_directional(parts[j]) - joint
+        assert_allclose(losses(unions, i, 5)[j], expected, rtol=1e-7)
+
+
+def test_directions_of_one_concentration_lose_what_their_sums_lose():
+    parts = directions()
+    sums, counts = np.array([X.sum(axis=0) for X in parts]), np.array([len(X) for X in parts])
+    unions = DirectionUnions(sums, counts, concentration=9.0)
+    lengths, joint = np.linalg.norm(sums, axis=1), np.linalg.norm(sums[0] + sums[2])
+    assert_allclose(losses(unions, 0, 5)[2], 9 * (lengths[0] + lengths[2] - joint), rtol=1e-9)
+
+
+@pytest.mark.parametrize("make", ["directions", "one concentration", *KINDS, "tied"])
+def test_joined_parts_are_those_of_their_rows_together(make):
+    parts = gaussian_parts() if make in ("tied", *KINDS) else directions()
+    together = [np.vstack([parts[0], parts[1]]), parts[2]]
+
+    def unions(parts):
+        sums, counts = np.array([X.sum(axis=0) for X in parts]), np.array([len(X) for X in parts])
+        if make == "directions":
+            return DirectionUnions(sums, counts, 4.0, 0.5)
+        if make == "one concentration":
+            return DirectionUnions(sums, counts, concentration=9.0)
+        if make == "tied":
+            return EllipticalUnions.of_one_covariance(counts, sums / counts[:, None], np.eye(3))
+        return elliptical(parts, make)
+
+    joined, expected = unions(parts), unions(together)
+    joined.join(0, 1)
+    if make in KINDS:
+        joined._shape = expected._shape  # pooled over other parts
+    assert_allclose(joined.excess(0)[2], expected.excess(0)[1], rtol=1e-9)
+
+
+def test_a_family_without_a_measure_says_so():
+    with pytest.raises(ValueError, match="components cannot be merged: the family has no `unions`"):
+        Family.unions(object(), None, None, None)

@@ -1,0 +1,286 @@
+"""Waves of seeds, merged, find what is there; samples are drawn by weight."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
+
+from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf._engine.contracts.statistics import Params
+from skvmf._engine.data.rows import make_rows
+from skvmf._engine.em.mixture_model import MixtureModel
+from skvmf._engine.families.gaussian import Gaussian
+from skvmf._engine.families.vonmises_fisher import VonMisesFisher
+from skvmf._engine.initialization.overseeding import Waves
+from skvmf._engine.initialization.proposals import BallSeeding, DirectionSeeding
+from skvmf._engine.posteriors.fenchel_young import FenchelYoungPosterior
+from skvmf._engine.weights.modified_dirichlet import ModifiedDirichlet
+from skvmf._engine.weights.updates import MapWeights
+from skvmf.mixture import _initialization
+
+K, D = 20, 16
+
+
+def clusters(n=4000, seed=0, concentration=5.0, spread=0.35):
+    rng = np.random.default_rng(seed)
+    means = rng.normal(size=(K, D))
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+    labels = rng.choice(K, size=n, p=rng.dirichlet(np.full(K, concentration)))
+    return means[labels] + spread * rng.normal(size=(n, D)) / 2, labels
+
+
+def run(X, seed=0, weights=None, n_components=K, unit=True):
+    rows = make_rows(X, weights, unit=unit, columns=True)
+    if unit:
+        seeding = DirectionSeeding(VonMisesFisher(X.shape[1]))
+    else:
+        seeding = BallSeeding(Gaussian(X.shape[1], "full", scale=rows.mean_variance() or 1.0))
+    params, bound = Waves(seeding, rows, n_components).run(np.random.default_rng(seed))
+    return seeding, params, bound
+
+
+@pytest.mark.parametrize("unit", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_clusters_are_found_one_by_one(unit, seed):
+    X, labels = clusters(seed=seed)
+    seeding, params, bound = run(X, seed, unit=unit)
+    assert len(params.weights) == K
+    assert_allclose(np.sort(params.weights), np.sort(np.bincount(labels) / 4000), atol=0.01)
+
+
+@pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_default_fit_reaches_the_oracle(mixture, dtype):
+    X, labels = clusters()
+    X = X.astype(dtype)
+    options = {} if mixture is VonMisesFisherMixture else {"covariance_type": "spherical"}
+    options |= {"weight_concentration_prior": 1.0}
+    oracle = mixture(K, init_params=labels, **options).fit(X)
+    for seed in range(3):
+        found = mixture(K, random_state=seed, **options).fit(X)
+        assert found.lower_bound_ > oracle.lower_bound_ - 0.01
+        assert adjusted_rand_score(labels, found.labels_) > 0.98
+
+
+def test_very_unequal_clusters_are_kept_apart():
+    """Without what a cut gains by chance, large clusters would be cut and small ones joined."""
+    X, labels = clusters(20_000, concentration=0.5)
+    found = VonMisesFisherMixture(K, random_state=0).fit(X)
+    assert adjusted_rand_score(labels, found.labels_) > 0.98
+
+
+def test_sparse_rows_start_where_dense_ones_do():
+    X, _ = clusters(1000)
+    X[np.abs(X) < 0.1] = 0
+    _, dense, bound = run(X)
+    _, compressed, other = run(sparse.csr_array(X))
+    assert_allclose(other, bound, rtol=1e-10)
+    assert_allclose(compressed.weights, dense.weights, rtol=1e-6)
+
+
+@pytest.mark.parametrize("unit", [True, False])
+@pytest.mark.parametrize("n_components", [1, 2, 3, 29, 30])
+def test_few_rows_for_many_components(unit, n_components):
+    X, _ = clusters(30)
+    for data in (X, np.repeat(X[:15], 2, axis=0), np.repeat(X[:1], 30, axis=0)):
+        _, params, bound = run(data, n_components=n_components, unit=unit)
+        assert len(params.weights) == n_components
+        assert_allclose(params.weights.sum(), 1)
+        assert np.isfinite(bound)
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.01])
+def test_a_row_alone_is_dropped_before_merging_and_two_are_not(weight, monkeypatch):
+    """Five rows that lie alone, and two that lie together, beside two clusters."""
+    X = 8 * np.eye(D)[[0] * 100 + [1] * 100 + [2, 2, 3, 4, 5, 6, 7]]
+    X += 0.1 * np.random.default_rng(1).normal(size=X.shape)
+    kept_counts, merging = set(), DirectionSeeding.merging
+
+    def noted(self, stats, kept, components):
+        kept_counts.update(stats.counts[kept] / weight)
+        return merging(self, stats, kept, components)
+
+    monkeypatch.setattr(DirectionSeeding, "merging", noted)
+    run(X, weights=np.full(len(X), weight), n_components=2)
+    assert 1.001 < min(kept_counts) < 2.001
+
+
+@pytest.mark.parametrize("unit", [True, False])
+def test_rows_without_weight_are_never_seeds(unit):
+    X, _ = clusters(500)
+    far = np.vstack([X, 1e6 * np.ones((20, D))])
+    weights = np.append(np.ones(500), np.zeros(20))
+    _, params, bound = run(far, weights=weights, unit=unit)
+    _, plain, other = run(X, unit=unit)
+    assert_allclose(bound, other, atol=0.2)
+
+
+def test_rows_farther_than_squares_reach_are_seeds_too():
+    """1e160 times worse explained than the others, and of next to no weight."""
+    X = 1e-30 * np.random.default_rng(0).normal(size=(60, 3))
+    X[-1], weights = 1e50, np.append(np.ones(59), 1e-250)
+    _, params, bound = run(X, weights=weights, n_components=3, unit=False)
+    assert len(params.weights) == 3
+    assert np.isfinite(bound)
+
+
+def test_a_callback_stops_the_waves():
+    X, _ = clusters()
+    seen = []
+
+    def watch(n_iter, bounds, params):
+        seen.append((n_iter, len(bounds)))
+        return n_iter == 1
+
+    rows = make_rows(X, None, unit=True)
+    waves = Waves(DirectionSeeding(VonMisesFisher(D)), rows, K)
+    waves.run(np.random.default_rng(0), watch)
+    assert seen == [(0, 1), (1, 2)]
+
+
+def test_bounds_of_the_waves_never_fall():
+    X, _ = clusters(spread=0.8)
+    seen = []
+
+    def watch(n_iter, bounds, params):
+        seen[:] = bounds
+        return False
+
+    rows = make_rows(X, None, unit=True)
+    Waves(DirectionSeeding(VonMisesFisher(D)), rows, K).run(np.random.default_rng(1), watch)
+    assert len(seen) > 1 and (np.diff(seen) >= 0).all()
+
+
+@pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture])
+def test_starts_compete_on_the_sample(mixture, monkeypatch):
+    X, _ = clusters(spread=1.0)
+    runs = []
+    plain = Waves.run
+
+    def spy(self, rng, watch=None):
+        found = plain(self, rng)
+        runs.append(found[1])
+        return found
+
+    monkeypatch.setattr(Waves, "run", spy)
+    mixture(K, n_init=4, init_size=1000, random_state=0, max_iter=1, tol=1e9).fit(X)
+    assert len(runs) == 4
+
+
+# Samples.
+
+
+def drawn(n, size, weights, seed, form=np.asarray):
+    rows = make_rows(form(np.ones((n, 2))), weights, unit=False)
+    return rows.draw(size, seed)
+
+
+def test_a_draw_is_without_repetition_and_in_order():
+    rows, weights = drawn(10_000, 500, None, 3)
+    assert len(rows) == 500 and (np.diff(rows) > 0).all()
+    assert_allclose(weights, 1)
+    again, _ = drawn(10_000, 500, None, 3)
+    assert_array_equal(rows, again)
+    other, _ = drawn(10_000, 500, None, 4)
+    assert not np.array_equal(rows, other)
+
+
+@pytest.mark.parametrize("size", [100, 1000])
+def test_all_rows_are_drawn_where_there_are_no_more(size):
+    weights = np.arange(100.0) % 5
+    rows, own = drawn(100, size, weights, 0)
+    assert_array_equal(rows, np.flatnonzero(weights))
+    assert_allclose(own / own[0], weights[rows] / weights[rows[0]])
+
+
+def test_sums_over_a_draw_estimate_sums_over_all():
+    rng = np.random.default_rng(0)
+    weights = rng.exponential(size=2000) ** 2
+    values = rng.normal(size=2000) + weights
+    truth = weights @ values / weights.sum()
+    found = []
+    for seed in range(300):
+        rows, own = drawn(2000, 200, weights, seed)
+        found.append(own @ values[rows] / own.sum())
+    error = np.std(found) / np.sqrt(len(found))
+    assert abs(np.mean(found) - truth) < 4 * error + 0.01 * abs(truth)
+
+
+def test_heavy_rows_are_drawn_more_often():
+    weights = np.where(np.arange(5000) < 2500, 1.0, 3.0)
+    heavy = [np.mean(drawn(5000, 100, weights, seed)[0] >= 2500) for seed in range(50)]
+    assert_allclose(np.mean(heavy), 0.75, atol=0.02)
+
+
+@pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM])
+def test_a_fit_has_as_many_components_as_asked_for(mixture):
+    for X in (np.ones((30, 3)), np.repeat(np.eye(3)[:2], 15, axis=0)):
+        fitted = mixture(3, random_state=0, tol=1.0).fit(X)
+        assert fitted.weights_.shape == (3,) and fitted.means_.shape == (3, 3)
+        assert fitted.predict_proba(X).shape == (30, 3)
+
+
+def test_sums_of_one_width_are_not_taken_for_another():
+    """A start has four times the components on the same sparse rows, whose sums are kept."""
+    X = sparse.random(3000, 30, density=0.2, random_state=0, format="csr")
+    rows = make_rows(X, None, unit=True, width=2**15, columns=True)  # several blocks
+    assert len(rows._spans) > 5
+    family, widths = VonMisesFisher(30), (8, 3, 5)
+    for K in widths:
+        params = Params.first(np.full(K, 1 / K), family.from_centres(rows.take(np.arange(K))))
+        model = MixtureModel(family, FenchelYoungPosterior(), ModifiedDirichlet(), MapWeights())
+        stats = rows.fold(partial(model.expect, params))
+        assert stats.moments[0].shape == (30, K)
+
+
+@pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture])
+def test_a_start_is_shown_before_its_first_wave_is_done(mixture, monkeypatch, capsys):
+    def interrupted(self, rng, watch=None):
+        assert capsys.readouterr().out == "Merging 0\n"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Waves, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        mixture(K, verbose=1).fit(clusters(1000)[0])
+
+
+@pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture])
+def test_each_start_on_the_sample_is_shown_once(mixture, capsys):
+    mixture(4, n_init=3, random_state=0, verbose=1, max_iter=1, tol=1e9).fit(clusters(1000)[0])
+    assert capsys.readouterr().out.count("Merging 0\n") == 3
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_large_samples_of_directions_start_in_single_precision(kind, monkeypatch):
+    """With the same fit in the end, and rows that single precision could not hold before."""
+    X, labels = clusters(1000)
+    X[np.abs(X) < 0.1] = 0
+    X[:300] *= 1e-80
+    X[300:600] *= 1e80
+    X[-1] = 0
+    expected = VonMisesFisherMixture(K, random_state=0).fit(kind(X))
+    seen, start = [], DirectionSeeding.start
+
+    def noted(self, rows, *args):
+        seen.append(rows.dtype)
+        return start(self, rows, *args)
+
+    monkeypatch.setattr(DirectionSeeding, "start", noted)
+    monkeypatch.setattr(_initialization, "LARGE", 1)
+    fit = VonMisesFisherMixture(K, random_state=0).fit(kind(X))
+    assert seen == [np.float32]
+    assert_allclose(fit.lower_bound_, expected.lower_bound_, rtol=1e-6)
+    assert adjusted_rand_score(fit.labels_, expected.labels_) == 1
+
+
+@pytest.mark.parametrize("gap", [1e-2, 3e-4])
+def test_directions_at_the_edge_of_single_precision_are_told_apart(gap, monkeypatch):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(2, size=400)
+    X = 1 + gap * (np.eye(3)[labels] + 0.1 * rng.normal(size=(400, 3)))
+    monkeypatch.setattr(_initialization, "LARGE", 1)
+    fit = VonMisesFisherMixture(2, random_state=0).fit(X)
+    assert adjusted_rand_score(labels, fit.labels_) == 1

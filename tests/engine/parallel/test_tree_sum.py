@@ -1,0 +1,93 @@
+"""Sums of blocks: the same bits however the blocks are grouped, and whoever adds them when."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
+
+from skvmf._engine.contracts.statistics import Statistics
+from skvmf._engine.parallel.map_reduce import block_sum
+from skvmf._engine.parallel.tree_sum import BlockSum
+
+
+def parts_of(n_blocks, seed=0):
+    """Parts whose sum depends on the order in which they are added."""
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n_blocks, 3)) * 10.0 ** rng.integers(-8, 8, size=(n_blocks, 1))
+
+
+def run(parts, first, stop):
+    return block_sum(lambda i: parts[i].copy(), range(first, stop), range(first, stop))
+
+
+def bits(total):
+    return total.tobytes()
+
+
+@given(st.integers(1, 70), st.data())
+@settings(max_examples=100, deadline=None)
+def test_bits_depend_on_the_blocks_alone(n_blocks, data):
+    """Cut into runs anywhere, put together in any order and tree."""
+    parts = parts_of(n_blocks)
+    cuts = data.draw(st.sets(st.integers(0, n_blocks)), label="cuts") | {0, n_blocks}
+    edges = sorted(cuts)
+    sums = [run(parts, a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    while len(sums) > 1:
+        i, j = data.draw(
+            st.lists(st.integers(0, len(sums) - 1), min_size=2, max_size=2, unique=True)
+        )
+        sums[i].join(sums[j])
+        del sums[j]
+    assert bits(sums[0].total()) == bits(run(parts, 0, n_blocks).total())
+
+
+def test_single_blocks_may_come_in_any_order():
+    parts, rng = parts_of(200), np.random.default_rng(1)
+    expected = bits(run(parts, 0, 200).total())
+    for _ in range(5):
+        total = BlockSum()
+        for i in rng.permutation(200):
+            total.add(int(i), parts[i].copy())
+        assert bits(total.total()) == expected
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 4])
+def test_threads_do_not_matter(n_threads):
+    parts = parts_of(333)
+    with threadpool_limits(n_threads, user_api="blas"):
+        found = bits(run(parts, 0, 333).total())
+    total = BlockSum()
+    for i, part in enumerate(parts):
+        total.add(i, part.copy())
+    assert found == bits(total.total())
+
+
+def test_the_sum_is_right_to_rounding():
+    parts = np.random.default_rng(0).random((777, 2))
+    np.testing.assert_allclose(run(parts, 0, 777).total(), parts.sum(axis=0), rtol=1e-13)
+
+
+def test_joining_leaves_the_other_as_it_was():
+    """So that a worker may make the same sum again from the same parts."""
+    parts = parts_of(21)
+    left, right = run(parts, 0, 13), run(parts, 13, 21)
+    before = bits(run(parts, 13, 21).total())
+    left.join(right)
+    left.total()
+    assert bits(right.total()) == before
+
+
+def test_few_pieces_are_kept_of_blocks_in_order():
+    total, most = BlockSum(), 0
+    for i in range(1000):
+        total.add(i, np.ones(1))
+        most = max(most, len(total._pieces))
+    assert most <= 10
+
+
+def test_spare_arrays_stay_at_home():
+    stats = Statistics(0.0, 1.0, np.ones(2), (np.ones((2, 2)),), None, 0.0, np.ones(2), [])
+    assert pickle.loads(pickle.dumps(stats)).spare is None

@@ -1,0 +1,118 @@
+"""Gaussian scores with rows side by side, against NumPy."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skvmf._kernels.gaussian_scores import (
+    FEATURES,
+    ROWS,
+    diagonal_scores,
+    full_scores,
+    spherical_scores,
+    tied_scores,
+)
+
+SHAPES = [
+    (1, 1, 1),
+    (5, 3, 9),
+    (ROWS - 1, 4, 8),
+    (ROWS, 5, 2),
+    (ROWS + 1, 8, 17),
+    (2 * ROWS + 15, FEATURES + 1, 3),
+    (40, 2 * FEATURES + 2, 10),
+]
+
+
+def lanes(n, dtype=float):
+    """Return what kernels work in, with numbers that must not come out."""
+    return np.full(n * ROWS, np.nan, dtype)
+
+
+def fours(array, axes=1):
+    missing = -array.shape[-1] % 4
+    return np.pad(array, [(0, 0)] * (array.ndim - axes) + [(0, missing)] * axes)
+
+
+@pytest.fixture(params=SHAPES, ids=str)
+def task(request):
+    """Rows, origin, means and factors, far from zero."""
+    n, d, K = request.param
+    rng = np.random.default_rng(n + d + K)
+    origin = rng.normal(1e6, 1, size=d)
+    X, means = rng.normal(1e6, 1, size=(n, d)), rng.normal(size=(K, d))
+    return X, origin, means, rng.uniform(-1, 1, size=K), np.full((n, K), np.nan)
+
+
+def roots(K, d):
+    return np.tril(np.random.default_rng(0).normal(size=(K, d, d)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_diagonal_scores_are_scaled_squared_distances(task, dtype):
+    X, origin, means, factors, out = task
+    X, scales = X.astype(dtype), np.random.default_rng(1).uniform(0.5, 2, size=means.shape)
+    work = lanes(FEATURES), lanes(len(means))
+    assert diagonal_scores(X, origin, fours(means), fours(scales), factors, *work, out)
+    gaps = (X.astype(float)[:, None] - origin - means) * scales
+    assert_allclose(out, factors * (gaps**2).sum(axis=2), rtol=1e-13)
+
+
+def test_diagonal_scores_in_single_precision_are_right_for_the_numbers_given(task):
+    X, origin, means, factors, out = (array.astype(np.float32) for array in task)
+    scales = np.random.default_rng(1).uniform(0.5, 2, size=means.shape).astype(np.float32)
+    work = lanes(FEATURES, np.float32), lanes(len(means), np.float32)
+    assert diagonal_scores(X, origin, fours(means), fours(scales), factors, *work, out)
+    gaps = (X.astype(float)[:, None] - origin - means) * scales
+    assert_allclose(out, factors * (gaps**2).sum(axis=2), rtol=2e-5)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")  # without the compiler
+def test_diagonal_scores_say_whether_they_overflow():
+    ones, halves = np.ones((1, 4), np.float32), np.array([-0.5], np.float32)
+    work = lanes(FEATURES, np.float32), lanes(1, np.float32)
+    origin, out = np.array([-3e38], np.float32), np.empty((2, 1), np.float32)
+    arguments = origin, ones, ones, halves, *work, out
+    assert not diagonal_scores(np.array([[3e38], [1]], np.float32), *arguments)
+    assert diagonal_scores(np.array([[-3e38], [-3e38]], np.float32), *arguments)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_spherical_scores_are_squared_distances(task, dtype):
+    X, origin, means, factors, out = task
+    X = X.astype(dtype)
+    work = lanes(FEATURES), lanes(len(means))
+    spherical_scores(X, origin, fours(means), factors, *work, out)
+    gaps = X.astype(float)[:, None] - origin - means
+    assert_allclose(out, factors * (gaps**2).sum(axis=2), rtol=1e-13)
+
+
+def test_tied_scores_are_squared_distances_of_white_rows(task):
+    X, origin, means, factors, out = task
+    root = roots(1, len(origin))[0]
+    D = len(fours(origin))
+    work = lanes(2 * D), lanes(len(means))
+    tied_scores(X, origin, fours(root, 2), fours(means), factors, *work, out)
+    gaps = ((X - origin) @ root.T)[:, None] - means
+    assert_allclose(out, factors * (gaps**2).sum(axis=2), rtol=1e-11)
+
+
+def test_full_scores_are_squared_lengths_of_white_differences(task):
+    X, origin, means, factors, out = task
+    own = roots(*means.shape)
+    D = len(fours(origin))
+    work = lanes(2 * D + 4), lanes(len(means))
+    full_scores(X, origin, fours(own, 2), fours(means), factors, *work, out)
+    white = np.einsum("kij,nkj->nki", own, X[:, None] - origin - means)
+    assert_allclose(out, factors * (white**2).sum(axis=2), rtol=1e-12)
+
+
+def test_rows_beside_a_row_do_not_touch_it():
+    """Whatever stands in the lanes that are left over."""
+    X, out = np.random.default_rng(0).normal(size=(ROWS + 3, 2)), np.empty((ROWS + 3, 1))
+    work = lanes(FEATURES), lanes(1)
+    arguments = np.zeros(2), np.zeros((1, 4)), np.array([-0.5]), *work
+    spherical_scores(X, *arguments, out)
+    last = np.empty((3, 1))
+    spherical_scores(X[ROWS:].copy(), *arguments, last)
+    assert_array_equal(last, out[ROWS:])
