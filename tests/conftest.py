@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from skvmf._engine.parallel import map_reduce as threads
+from skvmf._engine.parallel import blas
 
 settings.register_profile("skvmf", deadline=None)  # the first call of a kernel compiles it
 settings.load_profile("skvmf")
@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[1]
 def nobody_stays():
     """See that a test leaves no fit counted and no lock held, for which others would wait."""
     yield
-    assert not threads._workers._users
-    assert repr(threads._workers._lock).startswith("<unlocked")
+    assert not blas._workers._users
+    assert repr(blas._workers._lock).startswith("<unlocked")
 
 
 @pytest.fixture(scope="session")

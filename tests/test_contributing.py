@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from skvmf import VonMisesFisherMixture
-from skvmf._engine.contracts.model_parts import model_parts as contracts
+from skvmf._engine.contracts import model_parts as contracts
 from skvmf._engine.contracts.statistics import Params
 from skvmf._engine.data.rows import make_rows
 from skvmf._engine.em.loop import run_em

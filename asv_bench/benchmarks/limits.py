@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from skvmf import VonMisesFisherMixture
-from skvmf._engine.parallel.map_reduce import workers
+from skvmf._engine.parallel.blas import workers
 
 from .fisher_vector import FisherVectorTransformerCounts
 from .grammar import DependencyModelLength

@@ -1,17 +1,15 @@
 """Samples whose truth is known."""
 
 from numbers import Integral
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils import shuffle as shuffle_together
 
+from .._typing import Array
 from ..distributions import vonmises_fisher
 from ..distributions._arguments import checked_array
-
-Array = NDArray[Any]
 
 
 def make_vonmises_fisher_blobs(

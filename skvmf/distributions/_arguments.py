@@ -3,10 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-Array = NDArray[Any]
+from .._typing import Array
 
 
 def checked_array(values: Any, name: str) -> Array:

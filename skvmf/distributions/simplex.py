@@ -9,7 +9,7 @@ alpha < 1 they fall as a power of the gap in scores, more slowly than those of s
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from .._kernels import entmax as entmax_kernels
@@ -18,7 +18,7 @@ from ._arguments import checked_array, checked_positive
 
 __all__ = ["entmax", "fenchel_young_loss", "fenchel_young_posterior", "tsallis_negentropy"]
 
-Array = NDArray[np.floating[Any]]
+from .._typing import Array
 
 
 def entmax(scores: ArrayLike, alpha: float, axis: int = -1) -> Array:
@@ -275,7 +275,7 @@ def _entmax_rows(rows: Array, alpha: float) -> Array:
     return p
 
 
-def _entmax_below_one(rows: Array, c: float) -> tuple[Array, NDArray[np.bool_]]:
+def _entmax_below_one(rows: Array, c: float) -> tuple[Array, Array]:
     """Return entmax of rows for -1 < c = alpha - 1 < 0, and which rows have one.
 
     Newton on sum(p)^c, which is concave and rises with T: from T = 0 it never overshoots.

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .._engine.data.blocks import Array
+from .._typing import Array
 from ..distributions._arguments import checked_array
 from ..mixture._hints import holds_texts
 

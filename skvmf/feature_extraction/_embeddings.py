@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
-from .._engine.data.blocks import Array
+from .._typing import Array
 from ..distributions._arguments import checked_array
 
 _NO_TABLE = (

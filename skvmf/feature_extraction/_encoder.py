@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from .._engine.contracts.gradients import Gradients, VectorShares
-from .._engine.data.blocks import Array
 from .._engine.em.fisher_scores import VectorModel
 from .._engine.parallel.map_reduce import block_sum
 from .._kernels.fisher import STEP, pad_bags
+from .._typing import Array
 from ._bags import Bags
 
 BLOCK_BYTES = 2**20  # of features in one block of documents, which stays in the cache

@@ -13,11 +13,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.data.blocks import Array
 from .._engine.data.validation import check_structure
-from .._engine.parallel.map_reduce import workers
+from .._engine.parallel.blas import workers
 from .._publish import all_or_nothing
 from .._sklearn import BaseEstimator, Interval, StrOptions, fit_context, validate_data
+from .._typing import Array
 from .._version import stamp, unstamp
 from ..mixture import VonMisesFisherMixture
 from ..mixture._chunkwise import is_lazy

@@ -11,10 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.data.blocks import Array
 from .._engine.em.loop import EMResult, run_em
 from .._engine.em.progress import Progress
-from .._engine.parallel.map_reduce import workers
+from .._engine.parallel.blas import workers
 from .._sklearn import (
     BaseEstimator,
     CallbackSupportMixin,
@@ -23,6 +22,7 @@ from .._sklearn import (
     fit_context,
     with_callbacks,
 )
+from .._typing import Array
 from .._version import stamp, unstamp
 from .._warnings import warn
 from ._learning import make_estimate, rules_of_trees, start_rules

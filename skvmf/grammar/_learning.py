@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._engine.data.blocks import Array
 from .._engine.em.loop import EMResult
+from .._typing import Array
 from ._model import (
     Arrays,
     DependencyModel,

@@ -13,9 +13,9 @@ from typing import Protocol, TypeVar
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from .._engine.data.blocks import Array
 from .._engine.parallel.map_reduce import block_sum
 from .._kernels import inside_outside as charts
+from .._typing import Array
 from ..distributions.modified_dirichlet._mode import modes
 
 Part = TypeVar("Part")

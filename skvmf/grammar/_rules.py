@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from .._engine.data.blocks import Array
+from .._typing import Array
 from ..distributions._arguments import checked_array
 from ._model import Arrays, each
 

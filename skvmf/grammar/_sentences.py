@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.data.blocks import Array
+from .._typing import Array
 
 
 def flatten(X: Any, name: str = "X") -> tuple[list[Any], Array]:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.data.blocks import Array
+from .._typing import Array
 from ..distributions import vonmises_fisher as vmf
 from ..distributions.vonmises_fisher._affinities import log_affinities as vonmises_fisher_affinities
 

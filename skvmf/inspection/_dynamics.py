@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn.utils import Bunch
 
-from .._engine.data.blocks import Array
 from .._engine.updates.coordinates import AbsoluteCoordinates, RelativeCoordinates
+from .._typing import Array
 from ._components import GaussianComponents, read_components
 
 _REACH = 12  # standard deviations, beyond which densities are below 1e-31

@@ -8,8 +8,8 @@ from scipy.linalg import block_diag
 from scipy.special import logsumexp
 from sklearn.utils import Bunch, check_random_state
 
-from .._engine.data.blocks import Array
 from .._engine.updates.coordinates import RelativeCoordinates, pull_back_information
+from .._typing import Array
 from ._components import Components, GaussianComponents, log_joint, read_components, scores
 
 _MAX_NODES = 2**18  # of the quadrature; beyond, components are too unlike

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from .._engine.data.blocks import Array
+from .._typing import Array
 from ._components import (
     Components,
     DirectionalComponents,

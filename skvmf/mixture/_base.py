@@ -12,9 +12,9 @@ from scipy.special import entr
 from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from .._engine.contracts.model_parts import Family, RowSource
+from .._engine.contracts.model_parts import Family
 from .._engine.contracts.statistics import Params, Statistics
-from .._engine.data.blocks import Array
+from .._engine.data.base import RowSource
 from .._engine.data.rows import make_rows
 from .._engine.data.validation import READABLE
 from .._engine.em.fitted import FittedMixture
@@ -23,7 +23,7 @@ from .._engine.em.mixture_model import MixtureModel
 from .._engine.em.progress import Progress
 from .._engine.families.background import Background
 from .._engine.initialization.base import Seeding
-from .._engine.parallel.map_reduce import workers
+from .._engine.parallel.blas import workers
 from .._engine.posteriors.fenchel_young import FenchelYoungPosterior
 from .._engine.weights.modified_dirichlet import ModifiedDirichlet
 from .._engine.weights.updates import MapWeights
@@ -37,6 +37,7 @@ from .._sklearn import (
     validate_data,
     with_callbacks,
 )
+from .._typing import Array
 from .._warnings import warn
 from ..distributions._arguments import checked_array
 from ._attributes import FittedAttributes

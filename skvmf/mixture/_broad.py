@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._engine.data.blocks import Array
+from .._typing import Array
 
 # Measured: on texts and embeddings the broad component has 2.5 to 6 times the average weight, more
 # than twice that of the next, and .15 to .35 of the others' concentration. Among clusters that are

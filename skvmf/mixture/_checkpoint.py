@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .._engine.contracts.model_parts import Family, RowSource
+from .._engine.contracts.model_parts import Family
 from .._engine.contracts.statistics import Params, Statistics
+from .._engine.data.base import RowSource
 from .._engine.em.checkpoint_file import load, n_bytes, save
 from .._engine.em.loop import EMResult, Reached
 from .._version import __version__

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._engine.contracts.model_parts import Family, RowSource
+from .._engine.contracts.model_parts import Family
 from .._engine.contracts.statistics import Params
+from .._engine.data.base import RowSource
 from .._engine.em.fitted import FittedMixture
 from .._engine.em.loop import EMResult, run_em
 from .._engine.em.progress import Progress
 from .._engine.families.background import Background
-from .._engine.initialization.partitions import KMEANS_MAX_ITER
+from .._engine.initialization.kmeans import KMEANS_MAX_ITER
 from .._engine.weights.modified_dirichlet import ModifiedDirichlet
 from .._warnings import warn
 from ._checkpoint import Checkpoint, Place

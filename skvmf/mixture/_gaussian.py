@@ -8,9 +8,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.contracts.model_parts import RowSource
 from .._engine.contracts.statistics import Params
-from .._engine.data.blocks import Array
+from .._engine.data.base import RowSource
 from .._engine.data.rows import FAR
 from .._engine.em.fitted import FittedMixture
 from .._engine.families.background import Background
@@ -19,6 +18,7 @@ from .._engine.families.gaussian import Gaussian
 from .._engine.families.gaussian_products import GaussianComponents
 from .._engine.initialization.proposals import BallSeeding, TrimmedSeeding
 from .._sklearn import Interval, StrOptions
+from .._typing import Array
 from ..distributions._arguments import checked_array
 from ._base import BaseMixture
 from ._initialization import Initialization, checked_means

@@ -7,14 +7,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._engine.contracts.model_parts import Family, RowSource
+from .._engine.contracts.model_parts import Family
 from .._engine.contracts.responsibilities import Shares
 from .._engine.contracts.statistics import Params, Statistics
-from .._engine.data.blocks import Array, Chunk
+from .._engine.data.base import RowSource
+from .._engine.data.blocks import Chunk
 from .._engine.em.loop import OnIteration, ignore
 from .._engine.families.background import FIRST_SHARE, with_share
-from .._engine.initialization import partitions as engine
+from .._engine.initialization import kmeans, partitions
 from .._engine.initialization.base import Seeding
+from .._typing import Array
 from ..distributions._arguments import checked_array
 
 # Numbers in a product of the sample from which single precision saves more than a second kind of
@@ -108,12 +110,12 @@ class Initialization:
     ) -> tuple[tuple[Statistics, Any], Array | None]:
         """Return the statistics of a partition, and centres where those are kept."""
         K = self.n_components
-        anywhere = np.tile(engine.first_row(rows), (K, 1))
+        anywhere = np.tile(partitions.first_row(rows), (K, 1))
         if self.means is not None:
-            return engine.nearest_partition(family, rows, self.means, about=anywhere), self.means
+            return kmeans.nearest_partition(family, rows, self.means, about=anywhere), self.means
         if self.partition == "random_from_data":
-            centres = engine.random_rows(rows, K, rng)
-            return engine.nearest_partition(family, rows, centres), centres
+            centres = partitions.random_rows(rows, K, rng)
+            return kmeans.nearest_partition(family, rows, centres), centres
         if self.merges:
             assert self.seeding is not None
             return self._merged_partition(self.seeding, family, rows, rng, watch), None
@@ -121,22 +123,22 @@ class Initialization:
             return self._nearest_partition(family, rows, rng, watch), None
         share = self.partition
         if isinstance(share, str):
-            share = partial(engine.share_randomly, engine.draw_seed(rng), K)
-        return engine.partition_statistics(family, rows, anywhere, share), None
+            share = partial(partitions.share_randomly, partitions.draw_seed(rng), K)
+        return partitions.partition_statistics(family, rows, anywhere, share), None
 
     def _nearest_partition(
         self, family: Family, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
     ) -> tuple[Statistics, Any]:
         """Return the partition of all rows by the nearest k-means centre of a sample."""
-        n_steps = 0 if self.partition == "k-means++" else engine.KMEANS_MAX_ITER
+        n_steps = 0 if self.partition == "k-means++" else kmeans.KMEANS_MAX_ITER
         many = rows.n_rows > max(self.init_size, self.n_components)
-        seed = engine.draw_seed(rng) if many else 0  # no other: all are drawn
+        seed = partitions.draw_seed(rng) if many else 0  # no other: all are drawn
         sample = self._sample(rows, seed, self.n_components)
-        centres = engine.kmeans_plusplus(family, sample, self.n_components, rng)
-        _, found = engine.nearest_partition(
+        centres = kmeans.kmeans_plusplus(family, sample, self.n_components, rng)
+        _, found = kmeans.nearest_partition(
             family, sample, centres, max_iter=n_steps, on_iteration=watch
         )
-        return engine.nearest_partition(family, rows, family.centres(found))
+        return kmeans.nearest_partition(family, rows, family.centres(found))
 
     def _sample(self, rows: RowSource, seed: int, width: int, single: bool = False) -> RowSource:
         """Draw some rows by weight; a row brings `width` numbers along in a step."""
@@ -154,7 +156,7 @@ class Initialization:
         """Return the soft partition of all rows by the best of some starts on a sample."""
         n_rows, M = min(rows.n_rows, self.init_size), 4 * self.n_components
         single = n_rows * rows.n_features * M >= LARGE
-        sample = self._sample(rows, engine.draw_seed(rng), M, single)
+        sample = self._sample(rows, partitions.draw_seed(rng), M, single)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
         starts = [
             seeding.start(
@@ -223,11 +225,11 @@ def checked_partition(
     shape, least = (rows.n_rows, n_components), -int(background)
     labels = given.shape == shape[:1] and np.isin(given, np.arange(least, n_components)).all()
     if labels and rows.fold_weights(partial(_weight_of, given >= 0)).any():
-        return partial(engine.share_labels, given.astype(np.int32), n_components)
+        return partial(partitions.share_labels, given.astype(np.int32), n_components)
     if given.shape == shape and np.isfinite(given).all() and (given >= 0).all() and given.any():
         resp = (given / given.max()).astype(rows.dtype)
         if rows.fold_weights(partial(_weight_of, resp)).any():
-            return partial(engine.share_responsibilities, resp)
+            return partial(partitions.share_responsibilities, resp)
     values = f" and values from {given.min()} to {given.max()}" if given.size else ""
     raise ValueError(
         f"init_params as an array should hold labels from {least} to {n_components - 1} of "

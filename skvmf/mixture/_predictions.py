@@ -8,10 +8,10 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.contracts.model_parts import RowSource
-from .._engine.data.blocks import Array
+from .._engine.data.base import RowSource
 from .._engine.em.fitted import FittedMixture
 from .._engine.posteriors.fenchel_young import FenchelYoungPosterior
+from .._typing import Array
 from ._chunkwise import checked_row_weights, chunkwise
 
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from .._engine.data.blocks import Array
 from .._engine.em.loop import EMResult, OnIteration
 from .._engine.em.progress import Attributes, Finish, Progress
+from .._typing import Array
 
 
 class PathRecorder:

@@ -10,21 +10,23 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.contracts.model_parts import Family, RowSource, Update
+from .._engine.contracts.model_parts import Family, Update
 from .._engine.contracts.statistics import Params, Statistics
-from .._engine.data.blocks import Array
+from .._engine.data.base import RowSource
 from .._engine.em.fitted import FittedMixture
 from .._engine.em.loop import EMResult
 from .._engine.em.mixture_model import MixtureModel
 from .._engine.em.progress import Progress
 from .._engine.families.background import Background, extent_of
 from .._engine.families.gaussian import Gaussian
+from .._engine.updates.closed_form import ClosedForm
 from .._engine.updates.coordinates import AbsoluteCoordinates, RelativeCoordinates
 from .._engine.updates.ordered_means import GradientStep, RelativeECM, RelativeEM
 from .._engine.updates.ordered_scales import ScaleOrder, ScaleUpdate
 from .._engine.weights.modified_dirichlet import ModifiedDirichlet
-from .._engine.weights.updates import ClosedForm, FixedWeights, MapWeights
+from .._engine.weights.updates import FixedWeights, MapWeights
 from .._sklearn import Interval, StrOptions
+from .._typing import Array
 from ._gaussian import BaseGaussianMixture
 from ._initialization import Initialization
 from ._progress import PathRecorder

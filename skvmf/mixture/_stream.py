@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from .._engine.contracts.model_parts import RowSource
 from .._engine.contracts.statistics import Statistics
+from .._engine.data.base import RowSource
 from .._engine.em.fitted import FittedMixture
 from .._engine.em.online import step
 from .._engine.em.progress import Progress

@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.data.blocks import Array
 from .._engine.em.fitted import FittedMixture
 from .._engine.families.student_t import FIRST, KNOWN, StudentT, StudentTComponents
 from .._engine.initialization.proposals import HeavySeeding
 from .._sklearn import StrOptions
+from .._typing import Array
 from ..distributions._arguments import checked_array
 from ._gaussian import BaseEllipticalMixture, refuse_singular
 

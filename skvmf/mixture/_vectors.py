@@ -5,9 +5,10 @@ from typing import ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.contracts.model_parts import Family, RowSource
-from .._engine.data.blocks import Array
+from .._engine.contracts.model_parts import Family
+from .._engine.data.base import RowSource
 from .._engine.em.fisher_scores import VectorModel
+from .._typing import Array
 from ._predictions import MixturePredictions
 
 

@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.contracts.model_parts import RowSource
-from .._engine.data.blocks import Array, Chunk
+from .._engine.data.base import RowSource
+from .._engine.data.blocks import Chunk
 from .._engine.em.fitted import FittedMixture
 from .._engine.families.background import Background
-from .._engine.families.vonmises_fisher import DirectionalComponents, VonMisesFisher
+from .._engine.families.vonmises_fisher import VonMisesFisher
+from .._engine.families.vonmises_fisher_products import DirectionalComponents
 from .._engine.initialization.proposals import DirectionSeeding
 from .._sklearn import Interval, StrOptions
+from .._typing import Array
 from .._warnings import warn
 from ..distributions import vonmises_fisher as vmf
 from ..distributions._arguments import checked_array

@@ -4,8 +4,8 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.data.blocks import Array
 from .._sklearn import available_if
+from .._typing import Array
 from ..mixture._base import BaseMixture
 
 

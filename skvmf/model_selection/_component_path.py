@@ -11,11 +11,11 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.data.blocks import Array
 from .._engine.em.fitted import FittedMixture
-from .._engine.parallel.map_reduce import workers
+from .._engine.parallel.blas import workers
 from .._publish import all_or_nothing
 from .._sklearn import BaseEstimator, Interval, StrOptions, fit_context, safe_indexing
+from .._typing import Array
 from .._version import stamp, unstamp
 from ..mixture._base import BaseMixture
 from ._best import BestPredictions, refitted

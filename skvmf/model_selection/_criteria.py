@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .._engine.data.blocks import Array
+from .._typing import Array
 
 CRITERIA = frozenset({"slope", "bic", "icl", "held_out"})
 

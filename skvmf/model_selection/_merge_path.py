@@ -10,14 +10,15 @@ from sklearn.base import clone
 
 from .._engine.contracts.responsibilities import DenseShares, Shares, dense_resp
 from .._engine.contracts.statistics import Params, Statistics
-from .._engine.data.blocks import Array, Chunk
+from .._engine.data.blocks import Chunk
 from .._engine.em.fitted import FittedMixture
 from .._engine.em.loop import run_em
 from .._engine.em.mixture_model import MixtureModel
-from .._engine.initialization.agglomerate import chance_gain
+from .._engine.families.merge_costs import chance_gain
 from .._engine.initialization.partitions import partition_statistics
-from .._engine.parallel.map_reduce import workers
+from .._engine.parallel.blas import workers
 from .._sklearn import check_sample_weight
+from .._typing import Array
 from ..mixture._base import BaseMixture
 from ..mixture._initialization import Initialization
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list
 
-from .._engine.data.blocks import Array
+from .._typing import Array
 
 _RISE = 1e-12  # by which a distance is above the one before, relatively
 

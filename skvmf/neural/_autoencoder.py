@@ -9,20 +9,19 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from .._sklearn import BaseEstimator, CallbackSupportMixin, Interval, fit_context, with_callbacks
+from .._typing import Array
 from .._version import stamp, unstamp
 from ._beta_gaussian import BetaGaussian
 from ._networks import Loss, VariationalNetwork
 from ._progress import Progress
 from ._training import Training, mean_free_energy, seeded
 
-Array = NDArray[Any]
 # Outside training; of many features as many rows as take 32 MiB in float32.
 ROWS_AT_ONCE, NUMBERS_AT_ONCE = 1024, 2**23
 

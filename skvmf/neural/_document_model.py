@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 from torch import Tensor
 
 from .._sklearn import Interval, StrOptions, validate_data
-from ._autoencoder import Array, Autoencoder, as_array, check_count
+from .._typing import Array
+from ._autoencoder import Autoencoder, as_array, check_count
 from ._entmax import entmax
 from ._losses import EntmaxLoss
 from ._networks import Loss, VariationalNetwork

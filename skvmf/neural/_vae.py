@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from .._sklearn import Interval, StrOptions, validate_data
-from ._autoencoder import Array, Autoencoder
+from .._typing import Array
+from ._autoencoder import Autoencoder
 from ._entmax import binary_entmax
 from ._losses import BinaryEntmaxLoss
 from ._networks import Loss, VariationalNetwork

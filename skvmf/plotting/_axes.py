@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from .._engine.data.blocks import Array
+from .._typing import Array
 
 
 def get_axes(ax: Any, projection: str | None = None) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.cluster.hierarchy import dendrogram
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.data.blocks import Array
+from .._typing import Array
 from ._axes import get_axes
 
 _COLOURS = [f"C{i}" for i in range(10) if i != 7]  # C7 is grey, and so is what is above them

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from .._engine.data.blocks import Array
+from .._typing import Array
 from ..distributions import vonmises_fisher as vmf
 from ..distributions.vonmises_fisher._affinities import log_affinities
 from ._axes import get_axes, row_colours

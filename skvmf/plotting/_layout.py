@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._engine.data.blocks import Array
+from .._typing import Array
 
 _ROUNDS = 500  # of pushing discs apart, at most
 

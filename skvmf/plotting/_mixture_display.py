@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from .._engine.data.blocks import Array
+from .._typing import Array
 from ._axes import feature_names, get_axes, row_colours
 
 

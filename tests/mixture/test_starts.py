@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf._engine.initialization.partitions import partitions as initialization
+from skvmf._engine.initialization import kmeans
 
 MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM, StudentTMixture]
 GAUSSIANS = MIXTURES[1:3]
@@ -48,7 +48,7 @@ def no_work(monkeypatch):
     def work(*arguments):
         raise AssertionError("a start began before what is given was checked")
 
-    monkeypatch.setattr(initialization, "kmeans_plusplus", work)
+    monkeypatch.setattr(kmeans, "kmeans_plusplus", work)
 
 
 @pytest.mark.parametrize("estimator", MIXTURES)

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..._kernels.rows import pack_rows
-from ..data.blocks import Array
+from ..._typing import Array
 
 _AT_ONCE = 2**16  # shares to compare with 0; to count booleans is ten times as fast as floats
 _SAMPLED = 32  # one row in so many tells whether shares are dense

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..data.blocks import Array, Spare
+from ..._typing import Array
+from ..data.buffers import Spare
 
 
 @dataclass(frozen=True)

@@ -1,48 +1,12 @@
 """A block of rows as a family sees it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-Array: TypeAlias = npt.NDArray[Any]
-
-MOST = 16  # arrays that are kept for one use
-
-
-class Spare:
-    """Arrays that nobody needs any more, to be filled again, and what all blocks need.
-
-    Fresh pages cost as much as some sums do. Arrays are kept by what they were used for, where
-    somebody has asked for such, and dropped where another shape or type is asked for.
-    """
-
-    def __init__(self) -> None:
-        self._arrays: dict[str, list[Array]] = {}
-        self._made: dict[str, tuple[Any, Array]] = {}
-
-    def empty(self, use: str, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Array:
-        """Return an array with anything in it."""
-        try:
-            array = self._arrays.setdefault(use, []).pop()
-        except IndexError:
-            return np.empty(shape, dtype)
-        return array if array.shape == shape and array.dtype == dtype else np.empty(shape, dtype)
-
-    def give(self, use: str, array: Array) -> None:
-        """Take an array back."""
-        kept = self._arrays.get(use)
-        if kept is not None and len(kept) < MOST:
-            kept.append(array)
-
-    def once(self, use: str, owner: Any, make: Callable[[], Array]) -> Array:
-        """Return what was made of the same owner, which does not change, or else make it."""
-        made = self._made.get(use)
-        if made is None or made[0] is not owner:
-            made = self._made[use] = owner, make()
-        return made[1]
+from ..._typing import Array
+from .buffers import Spare
 
 
 class _Block:

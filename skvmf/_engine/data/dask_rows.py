@@ -18,8 +18,8 @@ from dask.core import flatten
 from scipy import sparse
 
 from ..._kernels import sphere as sphere_kernels
-from ..contracts.model_parts import RowSource
-from .blocks import Array
+from ..._typing import Array
+from .base import RowSource
 from .dask_tasks import (
     Carried,
     Cut,

@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
+from ..._typing import Array
 from ..parallel.map_reduce import block_sum
 from ..parallel.tree_sum import BlockSum
-from .blocks import Array, Spare
+from .buffers import Spare
 from .rows import DenseRows, Measures, Rows, SparseRows, canonical
 from .validation import of_ordinary_size
 

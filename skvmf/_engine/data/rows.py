@@ -18,10 +18,12 @@ from scipy import sparse
 from ..._kernels import sparse as sparse_kernels
 from ..._kernels import sphere as sphere_kernels
 from ..._kernels.half import widen
-from ..contracts.model_parts import RowSource
+from ..._typing import Array
 from ..parallel.map_reduce import block_sum
 from ..parallel.tree_sum import BlockSum
-from .blocks import Array, Chunk, Columns, DenseChunk, Spare, SparseChunk
+from .base import RowSource
+from .blocks import Chunk, Columns, DenseChunk, SparseChunk
+from .buffers import Spare
 from .validation import check_structure, of_ordinary_size, read_as, refuse_non_finite
 
 Part = TypeVar("Part")

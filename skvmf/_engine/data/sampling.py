@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .blocks import Array
+from ..._typing import Array
 
 
 class Reservoir:

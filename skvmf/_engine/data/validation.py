@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._kernels import sparse as sparse_kernels
-from .blocks import Array
+from ..._typing import Array
 
 _WIDE = [np.float64, np.int64, np.uint64, np.int32, np.uint32]
 _NARROW = [np.float32, np.float16, np.int16, np.uint16, np.int8, np.uint8]

@@ -7,10 +7,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
+from ..._typing import Array
 from ..contracts.gradients import Gradients, GradientsType, VectorShares
-from ..contracts.model_parts import Posterior, RowSource
+from ..contracts.model_parts import Posterior
 from ..contracts.responsibilities import DenseShares, dense_resp
-from ..data.blocks import Array, DenseChunk
+from ..data.base import RowSource
+from ..data.blocks import DenseChunk
 from .fitted import FittedMixture
 
 TABLE_BYTES = 2**23  # selected rows of a table are copied by so much at a time

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..contracts.model_parts import Posterior, RowSource
+from ..._typing import Array
+from ..contracts.model_parts import Posterior
 from ..contracts.responsibilities import Scores, Shares, dense_resp
 from ..contracts.statistics import Params
-from ..data.blocks import Array, Chunk
+from ..data.base import RowSource
+from ..data.blocks import Chunk
 from ..families.background import FIRST_SHARE, Background, with_share
 from ..posteriors.fenchel_young import FenchelYoungPosterior
 from ..weights.modified_dirichlet import ModifiedDirichlet

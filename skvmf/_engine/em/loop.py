@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from ..parallel.map_reduce import workers
+from ..parallel.blas import workers
 
 
 class Model(Protocol):

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._typing import Array
 from ..contracts.model_parts import Family, Posterior, Prior, Update, WeightUpdate, require
 from ..contracts.responsibilities import Scores
 from ..contracts.statistics import Params, Statistics
-from ..data.blocks import Array, Chunk
-from ..weights.updates import ClosedForm
+from ..data.blocks import Chunk
+from ..updates.closed_form import ClosedForm
 
 _LARGEST = float(np.finfo(np.float64).max)
 _RESTS = 1 + 1e-9  # times the floor, up to which a weight is on it

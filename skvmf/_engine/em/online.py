@@ -11,9 +11,10 @@ from functools import partial
 
 import numpy as np
 
-from ..contracts.model_parts import Family, RowSource
+from ..._typing import Array
+from ..contracts.model_parts import Family
 from ..contracts.statistics import Params, Statistics
-from ..data.blocks import Array
+from ..data.base import RowSource
 from .mixture_model import MixtureModel
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..._typing import Array
 from ...distributions import vonmises_fisher as vmf
-from ..contracts.model_parts import RowSource
-from ..data.blocks import Array, DenseChunk
+from ..data.base import RowSource
+from ..data.blocks import DenseChunk
 
 FIRST_SHARE = 0.1  # of the rows, before any has been seen
 

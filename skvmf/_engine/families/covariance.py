@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-from ..contracts.gradients import DiagonalGradients, GradientsType
+from ..._typing import Array
+from ..contracts.gradients import GradientsType
 from ..contracts.responsibilities import Shares
-from ..data.blocks import Array
 from . import gaussian_products as products
+from .gaussian_gradients import DiagonalGradients
 from .gaussian_products import GaussianComponents
 
 TINY = float(np.finfo(np.float64).tiny)  # variance below which floats lose their digits

@@ -4,11 +4,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..._typing import Array
 from ..contracts.gradients import GradientsType
 from ..contracts.model_parts import Family
 from ..contracts.responsibilities import Scores, Shares
 from ..contracts.statistics import Statistics
-from ..data.blocks import Array, DenseChunk
+from ..data.blocks import DenseChunk
 from .covariance import COVARIANCE_TYPES, CovarianceType
 from .gaussian_products import NEAR, GaussianComponents, squared_distances
 from .merge_costs import EllipticalUnions

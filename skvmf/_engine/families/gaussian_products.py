@@ -17,8 +17,8 @@ import numpy.typing as npt
 from ..._kernels import gaussian_scores as lane_kernels
 from ..._kernels.gaussian import difference_moments, gap_norms, gap_products, gap_squares
 from ..._kernels.gaussian_scores import FEATURES, ROWS
+from ..._typing import Array
 from ..contracts.responsibilities import DenseShares, Shares, dense_resp
-from ..data.blocks import Array
 from .linalg import TILE, feature_sums, tiles, work_rows
 
 NEAR = 100.0

@@ -10,8 +10,8 @@ from threadpoolctl import ThreadpoolController
 
 from ..._kernels._jit import LINE, kept
 from ..._kernels.rows import add_dense_shares, add_labelled_rows
+from ..._typing import Array
 from ..contracts.responsibilities import DenseShares, Shares
-from ..data.blocks import Array
 
 SMALL = 10**6  # multiplications up to which OpenBLAS does not copy the factors first
 LARGE = 2**15  # entries of a matrix, from which copies cost less than products that leave the cache

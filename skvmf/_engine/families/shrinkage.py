@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._typing import Array
 from ..contracts.statistics import Statistics
-from ..data.blocks import Array
 from .gaussian import Gaussian
 from .gaussian_products import GaussianComponents
 

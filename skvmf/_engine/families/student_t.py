@@ -22,10 +22,11 @@ import numpy as np
 from scipy.special import gammaln
 
 from ..._kernels.student_t import solve_dof, tail_scores, weigh_shares
+from ..._typing import Array
 from ..contracts.model_parts import Family
 from ..contracts.responsibilities import DenseShares, Scores, Shares
 from ..contracts.statistics import Statistics
-from ..data.blocks import Array, DenseChunk
+from ..data.blocks import DenseChunk
 from .covariance import CovarianceType
 from .gaussian import Gaussian
 from .gaussian_products import GaussianComponents

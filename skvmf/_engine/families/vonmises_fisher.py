@@ -5,46 +5,28 @@ from functools import cached_property
 
 import numpy as np
 
-from ..._kernels import high_concentration as chord_kernels
-from ..._kernels import rows as row_kernels
-from ..._kernels import sparse as sparse_kernels
+from ..._typing import Array
 from ...distributions import vonmises_fisher as vmf
-from ..contracts.gradients import GradientsType, VonMisesFisherGradients
+from ..contracts.gradients import GradientsType
 from ..contracts.model_parts import Family
-from ..contracts.responsibilities import DenseShares, HardShares, Scores, Shares
+from ..contracts.responsibilities import Scores, Shares
 from ..contracts.statistics import Statistics
-from ..data.blocks import Array, Chunk, DenseChunk, SparseChunk
-from .linalg import tall_dot
+from ..data.blocks import Chunk, DenseChunk
 from .merge_costs import DirectionUnions
+from .vonmises_fisher_gradients import VonMisesFisherGradients
+from .vonmises_fisher_products import (
+    CHORD_CONCENTRATION,
+    DirectionalComponents,
+    cosine_deficits,
+    cosine_products,
+    dense_row_sums,
+    score_shortfalls,
+    sparse_dot,
+    sparse_row_sums,
+)
 
-# Densities of shares below which visiting the positive ones alone is cheaper than a product.
-PACK_DENSE, PACK_SPARSE = 1 / 8, 1 / 32
 MAX_CONCENTRATION = 1e12  # of fitted and given components
 ROUNDING = 1e-6  # mean resultant length that is none: of float32 rows more may be rounding
-CHORD_CONCENTRATION = 4e5  # from which kappa times the rounding of a cosine is felt
-
-
-@dataclass(frozen=True)
-class DirectionalComponents:
-    """K von Mises-Fisher components, and the arrays derived from them once a step.
-
-    `directions` (d, K) are unit columns; `lengths` (K,) and `complements` (K,) are the mean
-    resultant length r and 1 - r; log p = kappa m.x + `log_normalizers` = `peaks` -
-    kappa (1 - m.x), where the peaks lose nothing to a large kappa. Float32 rows are scored
-    in float64 where `in_float64`. DirectionalComponents `by_chords` (K, boolean) are so
-    concentrated that 1 - m.x is taken from the chord between row and direction; `origins`
-    (K, d) are their directions, with nan for other components, or None where there are none.
-    """
-
-    directions: Array
-    lengths: Array
-    complements: Array
-    concentrations: Array
-    log_normalizers: Array
-    peaks: Array
-    in_float64: bool
-    by_chords: Array
-    origins: Array | None
 
 
 @dataclass(frozen=True)
@@ -157,7 +139,7 @@ class VonMisesFisher(Family):
     def scores(self, chunk: Chunk, components: DirectionalComponents) -> Scores:
         """Return the log-densities of the rows of a block."""
         kappa, bias = components.concentrations, components.log_normalizers
-        products = _products(chunk, components)
+        products = cosine_products(chunk, components)
         by_chords = components.by_chords
         if not by_chords.any():
             return Scores(products, bias, chunk.scales)
@@ -165,7 +147,7 @@ class VonMisesFisher(Family):
         products *= chunk.scales[:, None]
         tight = kappa[by_chords]
         cosines = products[:, by_chords] / tight
-        products[:, by_chords] = -tight * _shortfalls(chunk, components, cosines)
+        products[:, by_chords] = -tight * score_shortfalls(chunk, components, cosines)
         return Scores(products, np.where(by_chords, components.peaks, bias))
 
     def moments(
@@ -174,13 +156,13 @@ class VonMisesFisher(Family):
         """Return the weighted sums of rows (d, K) and, for components by chords, of 1 - m.x."""
         K = len(components.lengths)
         sums = (
-            _dense_sums(chunk, shares, K)
+            dense_row_sums(chunk, shares, K)
             if isinstance(chunk, DenseChunk)
-            else _sparse_sums(chunk, shares, K)
+            else sparse_row_sums(chunk, shares, K)
         )
         deficits = np.zeros(K)
         if components.by_chords.any():
-            deficits[components.by_chords] = _deficits(chunk, shares, components)
+            deficits[components.by_chords] = cosine_deficits(chunk, shares, components)
         return sums, deficits
 
     def origins(self, components: DirectionalComponents) -> Array | None:
@@ -323,7 +305,7 @@ class VonMisesFisher(Family):
         if isinstance(chunk, DenseChunk):
             cosines = np.dot(chunk.X, centres.T.astype(chunk.X.dtype))
         else:
-            cosines = _sparse_dot(chunk, centres.T, wide=True)
+            cosines = sparse_dot(chunk, centres.T, wide=True)
         distances: Array = np.maximum(1 - cosines * chunk.scales[:, None], 0)
         return distances
 
@@ -368,96 +350,3 @@ def _means(stats: Statistics) -> Array:
 def _pooled_length(stats: Statistics) -> float:
     lengths = np.linalg.norm(_means(stats), axis=0)
     return min(float(lengths @ stats.counts / stats.counts.sum()), 1.0)
-
-
-def _products(chunk: Chunk, components: DirectionalComponents) -> Array:
-    """Return kappa m.x of the rows as they are stored, (n, K)."""
-    directions, kappa = components.directions, components.concentrations
-    if isinstance(chunk, SparseChunk):
-        products = _sparse_dot(chunk, directions, wide=components.in_float64)
-        products *= kappa.astype(products.dtype)
-        return products
-    dtype = np.dtype(np.float64) if components.in_float64 else chunk.X.dtype
-    natural = chunk.spare.once(
-        f"natural {dtype}", components, lambda: (directions * kappa).astype(dtype)
-    )
-    product = chunk.spare.empty("products", (len(chunk.X), len(kappa)), dtype)
-    tall_dot(chunk.X.astype(dtype, copy=False), natural, product)
-    return product
-
-
-def _shortfalls(chunk: Chunk, components: DirectionalComponents, cosines: Array) -> Array:
-    """Turn cosines (n, m) of rows with the directions by chords into 1 - m.x, in place."""
-    assert chunk.scales is not None
-    directions = np.ascontiguousarray(components.directions[:, components.by_chords].T)
-    if isinstance(chunk, SparseChunk):
-        arguments = chunk.indptr, chunk.indices, chunk.data
-        chord_kernels.csr_shortfalls(*arguments, chunk.scales, directions, cosines)
-    else:
-        chord_kernels.shortfalls(chunk.X, chunk.scales, directions, cosines)
-    return cosines
-
-
-def _deficits(chunk: Chunk, shares: Shares, components: DirectionalComponents) -> Array:
-    """Return sums of 1 - m.x (m,) by share, for the components by chords.
-
-    Shares carry the rows' scales; chords are of rows of unit length, and do not need them.
-    """
-    assert chunk.scales is not None
-    tight = np.flatnonzero(components.by_chords)
-    directions = components.directions[:, tight]
-    if isinstance(chunk, SparseChunk):
-        cosines = _sparse_dot(chunk, directions, wide=True)
-    else:
-        cosines = np.dot(chunk.X.astype(np.float64, copy=False), directions)
-    gaps = _shortfalls(chunk, components, cosines * chunk.scales[:, None])
-    gaps /= np.where(chunk.scales > 0, chunk.scales, 1.0)[:, None]
-    if isinstance(shares, DenseShares):
-        total: Array = np.einsum("nk,nk->k", shares.resp[:, tight], gaps)
-        return total
-    own = shares.labels[:, None] == tight
-    total = np.einsum("nk,nk,n->k", own, gaps, shares.factors)
-    return total
-
-
-def _sparse_dot(chunk: SparseChunk, matrix: Array, *, wide: bool) -> Array:
-    dtype = np.float64 if wide else chunk.data.dtype
-    shape = len(chunk.indptr) - 1, matrix.shape[1]
-    product = chunk.spare.empty("products", shape, dtype)
-    matrix = np.ascontiguousarray(matrix)
-    sparse_kernels.csr_dot(chunk.indptr, chunk.indices, chunk.data, matrix, product)
-    return product
-
-
-def _dense_sums(chunk: DenseChunk, shares: Shares, K: int) -> Array:
-    if isinstance(shares, DenseShares) and shares.denser_than(PACK_DENSE):
-        X = chunk.X.astype(shares.resp.dtype, copy=False)
-        sums = chunk.spare.empty("sums", (X.shape[1], K))
-        own = chunk.spare.empty("own sums", sums.shape, X.dtype)
-        sums[:] = np.dot(X.T, shares.resp, out=own)
-        chunk.spare.give("own sums", own)
-        return sums
-    sums = chunk.spare.empty("sums", (chunk.X.shape[1], K)).T
-    if not sums.flags.c_contiguous:  # a component's sums are added to at once
-        sums = np.empty(sums.shape)
-    sums[:] = 0
-    if isinstance(shares, HardShares):
-        row_kernels.add_labelled_rows(chunk.X, shares.labels, shares.factors, sums)
-    else:
-        row_kernels.add_sparse_shares(chunk.X, shares.resp, sums)
-    return sums.T
-
-
-def _sparse_sums(chunk: SparseChunk, shares: Shares, K: int) -> Array:
-    columns = chunk.columns
-    if isinstance(shares, DenseShares) and shares.denser_than(PACK_SPARSE) and columns is not None:
-        sums = chunk.spare.empty("sums", (chunk.n_features, K))
-        sparse_kernels.columns_dot(columns.ptr, columns.rows, columns.values, shares.resp, sums)
-        return sums
-    sums = chunk.spare.empty("sums", (chunk.n_features, K))
-    sums[:] = 0
-    packed = shares.packed()
-    sparse_kernels.csr_scatter(
-        chunk.indptr, chunk.indices, chunk.data, packed.ends, packed.columns, packed.values, sums
-    )
-    return sums

@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from ..contracts.model_parts import Family, RowSource
+from ..._typing import Array
+from ..contracts.model_parts import Family
 from ..contracts.responsibilities import Shares, dense_resp
 from ..contracts.statistics import Params, Statistics
-from ..data.blocks import Array, Chunk
+from ..data.base import RowSource
+from ..data.blocks import Chunk
 from ..em.loop import OnIteration, ignore
 from ..em.mixture_model import MixtureModel
+from ..families.merge_costs import Merging
 from ..posteriors.fenchel_young import FenchelYoungPosterior
 from ..weights.modified_dirichlet import ModifiedDirichlet
 from ..weights.updates import FixedWeights
-from .agglomerate import Merging
 from .partitions import partition_statistics
 
 TRACE = 1e-3  # of the largest share that components have of a row

@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ..contracts.model_parts import RowSource
+from ..._typing import Array
 from ..contracts.statistics import Params, Statistics
-from ..data.blocks import Array, Chunk
+from ..data.base import RowSource
+from ..data.blocks import Chunk
 from ..em.loop import OnIteration, ignore
 from ..families.background import FIRST_SHARE, with_share
+from ..families.merge_costs import GRAM_PARTS, Merging, Rest
 from ..posteriors.fenchel_young import FenchelYoungPosterior
-from .agglomerate import GRAM_PARTS, Merging, Rest, merge
+from .agglomerate import merge
 from .base import Seeding, Start, plain_model, plain_step
 from .partitions import partition_statistics, share_labels
 

@@ -5,58 +5,16 @@ hard EM of the engine itself, so a start has the same bits for every number of t
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..contracts.model_parts import Family, RowSource
+from ..._typing import Array
+from ..contracts.model_parts import Family
 from ..contracts.responsibilities import DenseShares, HardShares, Shares
-from ..contracts.statistics import Params, Statistics
-from ..data.blocks import Array, Chunk
-from ..em.loop import OnIteration, ignore, run_em
-from ..em.mixture_model import MixtureModel
-from ..posteriors.fenchel_young import FenchelYoungPosterior
-from ..weights.modified_dirichlet import ModifiedDirichlet
-from ..weights.updates import FixedWeights
-
-KMEANS_MAX_ITER = 30
-_LARGEST = float(np.finfo(np.float32).max)
-
-
-def nearest_partition(
-    family: Family,
-    rows: RowSource,
-    centres: Array,
-    *,
-    max_iter: int = 0,
-    about: Array | None = None,
-    on_iteration: OnIteration = ignore,
-) -> tuple[Statistics, Any]:
-    """Sum the moments of the rows by nearest centre (K, d), after some steps of k-means.
-
-    Moments are about the centres found, or about other points (K, d). Also returns components
-    there.
-    """
-    n_components = len(centres)
-    twin = family.kmeans()
-    posterior = FenchelYoungPosterior(temperature=0)
-    weights = np.full(n_components, 1 / n_components)
-    components = twin.from_centres(centres)
-    if max_iter > 0:
-        model = MixtureModel(twin, posterior, ModifiedDirichlet(), FixedWeights())
-        params = Params.first(weights, components)
-        components = run_em(
-            model, rows, params, max_iter=max_iter, tol=1e-4, on_iteration=on_iteration
-        ).params.components
-
-    def share(chunk: Chunk) -> tuple[Shares, Array]:
-        scores = twin.scores(chunk, components)
-        shares, counts, _ = posterior.assign(scores, weights, chunk.weights, chunk.scales)
-        return shares, counts
-
-    about = twin.centres(components) if about is None else about
-    return partition_statistics(family, rows, about, share)
+from ..contracts.statistics import Statistics
+from ..data.base import RowSource
+from ..data.blocks import Chunk
 
 
 def partition_statistics(
@@ -133,48 +91,3 @@ def random_rows(rows: RowSource, n_components: int, rng: np.random.RandomState) 
         if len(distinct) >= n_components:
             break
     return rows.take(np.resize(np.array(distinct + repeated), n_components))
-
-
-def kmeans_plusplus(
-    family: Family, rows: RowSource, n_components: int, rng: np.random.RandomState
-) -> Array:
-    """Draw K rows (K, d) far from each other, each the best of 2 + log K candidates.
-
-    Candidates are drawn in proportion to weight times k-means loss, as in scikit-learn.
-    """
-    weights = rows.sampling_weights()
-    n_trials = 2 + int(np.log(n_components))
-    closest = np.full(rows.n_rows, np.inf, dtype=np.float32)
-    centres = np.empty((n_components, rows.n_features))
-    centres[0] = rows.take(_draw(weights, None, 1, rng))[0]
-
-    def losses(candidates: Array, chunk: Chunk) -> Array:
-        loss = np.minimum(family.distances(chunk, candidates), _LARGEST)
-        loss[chunk.weights == 0] = 0
-        return loss
-
-    def potentials(candidates: Array, chunk: Chunk) -> Array:
-        own = closest[chunk.start : chunk.start + len(chunk.weights)]
-        total: Array = chunk.weights @ np.minimum(losses(candidates, chunk), own[:, None])
-        return total
-
-    def move_closer(centre: Array, chunk: Chunk, span: slice) -> None:
-        closest[span] = np.minimum(closest[span], losses(centre, chunk)[:, 0])
-
-    for k in range(1, n_components):
-        rows.for_each(partial(move_closer, centres[k - 1 : k]))
-        candidates = rows.take(_draw(weights, closest, n_trials, rng))
-        totals = rows.fold(partial(potentials, candidates))
-        centres[k] = candidates[int(np.argmin(totals))]
-    return centres
-
-
-def _draw(weights: Array, loss: Array | None, size: int, rng: np.random.RandomState) -> Array:
-    """Draw row numbers in proportion to weights times loss, or weights where all is lost."""
-    cumulative = weights.astype(np.float64)
-    if loss is not None and (loss[weights > 0] > 0).any():
-        cumulative *= loss
-    np.cumsum(cumulative, out=cumulative)
-    drawn = rng.uniform(size=size) * cumulative[-1]
-    rows: Array = np.searchsorted(cumulative, drawn, side="right")
-    return np.minimum(rows, len(weights) - 1)

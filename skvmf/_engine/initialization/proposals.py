@@ -4,17 +4,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..contracts.model_parts import RowSource
+from ..._typing import Array
 from ..contracts.statistics import Params, Statistics
-from ..data.blocks import Array
+from ..data.base import RowSource
 from ..em.loop import OnIteration, ignore
 from ..families.background import Background, with_share
 from ..families.gaussian import Gaussian
 from ..families.gaussian_products import GaussianComponents
+from ..families.merge_costs import BallMerging, DirectionMerging, Merging
 from ..families.shrinkage import Balls, FirmGaussian
 from ..families.student_t import StudentT
-from ..families.vonmises_fisher import DirectionalComponents, VonMisesFisher
-from .agglomerate import BallMerging, DirectionMerging, Merging
+from ..families.vonmises_fisher import VonMisesFisher
+from ..families.vonmises_fisher_products import DirectionalComponents
 from .base import Seeding, Start, plain_step
 from .overseeding import Waves
 from .split_and_merge import Joining

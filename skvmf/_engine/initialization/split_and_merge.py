@@ -1,10 +1,10 @@
 """Gaussians of their own shapes on a sample: twice too many, joined where that costs least.
 
-Balls (`skvmf._engine.initialization.base`) find where clusters are, but cover a long one with several and
-let a wide one swallow its neighbours. With covariances of their own, kept sound by pseudo-rows,
-the exact change of the mixture's likelihood says which two to make one; shares are soft, so a
-cut gains next to nothing by chance. Then all are cut at random rows and joined again, as long
-as that helps, in the spirit of split-and-merge EM (Ueda et al., Neural Computation 12, 2000).
+Balls (`skvmf._engine.initialization.base`) find where clusters are, but cover a long one with
+several and let a wide one swallow its neighbours. With covariances of their own, kept sound by
+pseudo-rows, the exact change of the mixture's likelihood says which two to make one; shares are
+soft, so a cut gains next to nothing by chance. Then all are cut at random rows and joined again, as
+long as that helps, in the spirit of split-and-merge EM (Ueda et al., Neural Computation 12, 2000).
 """
 
 from dataclasses import dataclass, replace
@@ -14,10 +14,12 @@ from typing import TypeAlias
 import numpy as np
 from scipy import sparse
 
-from ..contracts.model_parts import Family, RowSource
+from ..._typing import Array
+from ..contracts.model_parts import Family
 from ..contracts.responsibilities import dense_resp
 from ..contracts.statistics import Params, Statistics
-from ..data.blocks import Array, DenseChunk
+from ..data.base import RowSource
+from ..data.blocks import DenseChunk
 from ..em.loop import OnIteration, ignore
 from ..families.gaussian_products import GaussianComponents
 from ..families.shrinkage import FirmGaussian

@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
-from ..contracts.model_parts import RowSource
-from ..data.blocks import Array
+from ..._typing import Array
+from ..data.base import RowSource
 from ..families.gaussian import Gaussian
 from ..families.linalg import tiles
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from ..._kernels.entmax import entmax_rows
 from ..._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows, work_space
+from ..._typing import Array
 from ..contracts.model_parts import Posterior
 from ..contracts.responsibilities import DenseShares, HardShares, Scores, Shares
-from ..data.blocks import Array
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from ..data.blocks import Array
+from ..._typing import Array
 
 
 class Coordinates(Protocol):

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._typing import Array
 from ..contracts.model_parts import Update
 from ..contracts.statistics import Statistics
-from ..data.blocks import Array
 from ..families.gaussian import Gaussian
 from ..families.gaussian_products import GaussianComponents
-from ..weights.updates import alive_components
+from .closed_form import alive_components
 from .coordinates import Coordinates, RelativeCoordinates
 
 MAX_HALVINGS = 1100  # from the largest to the smallest float

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import brentq
 
+from ..._typing import Array
 from ..contracts.model_parts import Update
 from ..contracts.statistics import Statistics
-from ..data.blocks import Array
 from ..families.covariance import CovarianceType
 from ..families.gaussian import Gaussian
 from ..families.gaussian_products import GaussianComponents
-from ..weights.updates import alive_components
+from .closed_form import alive_components
 from .coordinates import RelativeCoordinates
 
 _MAX_HALVINGS = 60  # to the last digit

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..._typing import Array
 from ...distributions.modified_dirichlet._mode import checked_sizes, modes
 from ..contracts.model_parts import Prior
-from ..data.blocks import Array
 
 
 @dataclass(frozen=True)

@@ -1,32 +1,11 @@
-"""How statistics move parameters."""
+"""How the responsibilities of components become mixture weights."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ..contracts.model_parts import Family, Posterior, Prior, Update, WeightUpdate
-from ..contracts.statistics import Statistics
-from ..data.blocks import Array
-
-
-def alive_components(stats: Statistics) -> Array:
-    """Return which components (K,) have rows, beyond what rounding leaves."""
-    alive: Array = stats.counts > 10 * np.finfo(np.float64).eps * stats.counts.sum()
-    return alive
-
-
-@dataclass(frozen=True)
-class ClosedForm(Update):
-    """Components that maximize the penalised expected log-likelihood: EM."""
-
-    def __call__(self, family: Family, stats: Statistics, components: Any) -> tuple[Any, Array]:
-        """Return the family's maximum, and which components are broken."""
-        return family.maximize(stats, components)
-
-    def reseed(self, family: Family, components: Any, alive: Array, k: int, row: Array) -> Any:
-        """Move component k to a row."""
-        return family.reseed(components, k, row)
+from ..._typing import Array
+from ..contracts.model_parts import Posterior, Prior, WeightUpdate
 
 
 @dataclass(frozen=True)

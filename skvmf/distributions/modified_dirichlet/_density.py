@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln, logit, logsumexp, xlogy
 
+from ..._typing import Array
 from .._arguments import checked_array, checked_number
 from .._random import RandomState, checked_generator, checked_size
 from ._integrals import draws, log_integral
-from ._mode import Array, checked_sizes, modes
+from ._mode import checked_sizes, modes
 
 __all__ = ["log_kernel", "log_normalizer", "logpdf", "mean", "mode", "posterior", "rvs"]
 

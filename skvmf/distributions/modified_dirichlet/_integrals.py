@@ -14,7 +14,7 @@ from numpy.polynomial import chebyshev, legendre
 from scipy.interpolate import CubicSpline
 from scipy.special import logit, logsumexp
 
-from ._mode import Array
+from ..._typing import Array
 
 _NODES, _NODE_WEIGHTS = legendre.leggauss(12)
 _TO_SERIES = np.linalg.inv(legendre.legvander(_NODES, len(_NODES) - 1))

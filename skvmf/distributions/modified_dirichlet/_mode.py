@@ -1,11 +1,9 @@
 """What the modified Dirichlet shares with the priors made of it: many modes, and limits."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._kernels import dirichlet
-
-Array = NDArray[np.float64]
+from ..._typing import Array
 
 LARGEST = 1e300  # times the log of the smallest float, and summed, it is still a float
 

@@ -1,14 +1,12 @@
 """How much von Mises-Fisher distributions overlap."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from ..._typing import Array
 from ._maps import log_partition_deficit
 
 
-def log_affinities(directions: NDArray[Any], concentrations: NDArray[Any]) -> NDArray[np.float64]:
+def log_affinities(directions: Array, concentrations: Array) -> Array:
     """Return the logarithms (K, K) of the Bhattacharyya coefficients of all pairs.
 
     Phi(R) - (Phi(kappa_i) + Phi(kappa_j)) / 2 for half the length R of the sum of the natural
@@ -22,5 +20,5 @@ def log_affinities(directions: NDArray[Any], concentrations: NDArray[Any]) -> ND
     own = log_partition_deficit(kappa, dim)
     deficits = (own + own[:, np.newaxis]) / 2 - log_partition_deficit(R, dim)
     totals = np.maximum(2 * R + sums, np.finfo(np.float64).tiny)
-    affinities: NDArray[np.float64] = np.minimum(deficits - 0.5 * shortfalls / totals, 0)
+    affinities: Array = np.minimum(deficits - 0.5 * shortfalls / totals, 0)
     return affinities

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from ..._typing import Array
 
 _LARGEST = 1e150  # its square is still finite
 _LARGEST_DIM = 10**15  # floats tell integers apart up to ten times as much
@@ -42,7 +42,7 @@ def _flat(values: Array, shape: tuple[int, ...]) -> Array:
     return flat.reshape(-1)
 
 
-def checked_dims(dim: ArrayLike) -> NDArray[np.int64]:
+def checked_dims(dim: ArrayLike) -> Array:
     dims = np.asarray(dim)
     if dims.dtype.kind in "iu":
         whole = dims.astype(np.int64, copy=False)

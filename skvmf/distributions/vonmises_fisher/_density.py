@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arguments import Array, checked_kappa
+from ..._typing import Array
+from ._arguments import checked_kappa
 from ._maps import log_partition_deficit, log_sphere_area, mean_resultant_length
 from ._negentropy import concentration, negentropy
 

@@ -8,7 +8,8 @@ from scipy.special import gammaln
 
 from ..._kernels import vonmises_fisher as exact
 from ..._kernels.vonmises_fisher_tables import expansions
-from ._arguments import Array, by_dimension, checked_dims, checked_kappa
+from ..._typing import Array
+from ._arguments import by_dimension, checked_dims, checked_kappa
 
 
 def log_sphere_area(dim: ArrayLike) -> Any:

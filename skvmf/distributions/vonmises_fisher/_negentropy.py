@@ -11,7 +11,8 @@ from ..._kernels import negentropy as routes
 from ..._kernels import negentropy_newton as natural
 from ..._kernels import vonmises_fisher as exact
 from ..._kernels.vonmises_fisher_tables import expansions
-from ._arguments import Array, by_dimension, checked_lengths
+from ..._typing import Array
+from ._arguments import by_dimension, checked_lengths
 from ._cells import inverse_cells
 from ._maps import log_partition, log_partition_deficit
 

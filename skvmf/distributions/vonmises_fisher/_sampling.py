@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._kernels import sampling
+from ..._typing import Array
 from .._random import RandomState, checked_generator, checked_size
-from ._arguments import Array
 from ._density import parameters, unit_rows
 from ._negentropy import concentration
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ._arguments import Array
+from ..._typing import Array
 from ._density import split
 from ._negentropy import concentration, negentropy
 

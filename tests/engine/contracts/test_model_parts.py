@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
-from skvmf._engine.contracts.model_parts import model_parts as contracts
+from skvmf._engine.contracts import model_parts as contracts
 from skvmf._engine.contracts.responsibilities import DenseShares
 from skvmf._engine.contracts.statistics import Params, Statistics
 from skvmf._engine.data.rows import make_rows

@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skvmf._engine.contracts.statistics import Params, Statistics
-from skvmf._engine.data.blocks import MOST, Spare
+from skvmf._engine.data.blocks import MOST
+from skvmf._engine.data.buffers import Spare
 
 
 def part(value, worst, spare=None):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from skvmf._engine.em import checkpoint_file as checkpoint
 from skvmf._engine.em.checkpoint_file import load, n_bytes, save
-from skvmf._engine.em.loop import checkpoint_file as checkpoint
 
 TREE = {
     "numbers": [1, 2.5, 1e-300, float("inf"), 0.1 + 0.2, np.float64(1 / 3), np.int64(7)],

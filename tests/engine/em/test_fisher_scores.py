@@ -8,10 +8,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import normalize
 
 from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
-from skvmf._engine.contracts.gradients import Block, DiagonalGradients, VonMisesFisherGradients
+from skvmf._engine.contracts.gradients import Block
 from skvmf._engine.em.fisher_scores import TABLE_BYTES
 from skvmf._engine.families.gaussian import Gaussian
+from skvmf._engine.families.gaussian_gradients import DiagonalGradients
 from skvmf._engine.families.vonmises_fisher import VonMisesFisher
+from skvmf._engine.families.vonmises_fisher_gradients import VonMisesFisherGradients
 
 V, K, D = 40, 4, 3
 WEIGHTS = np.array([0.1, 0.2, 0.3, 0.4])

@@ -7,8 +7,7 @@ from scipy import stats
 
 from skvmf._engine.contracts.model_parts import Family
 from skvmf._engine.families.covariance import COVARIANCE_TYPES
-from skvmf._engine.families.merge_costs import DirectionUnions, EllipticalUnions
-from skvmf._engine.initialization.agglomerate import chance_gain
+from skvmf._engine.families.merge_costs import DirectionUnions, EllipticalUnions, chance_gain
 from skvmf.distributions import vonmises_fisher as vmf
 
 KINDS = ["full", "diag", "spherical"]

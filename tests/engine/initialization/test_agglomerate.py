@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skvmf._engine.initialization.agglomerate import (
-    BallMerging,
-    DirectionMerging,
-    Rest,
-    chance_gain,
-    merge,
-)
-from skvmf._engine.initialization.partitions import agglomerate as merging
+from skvmf._engine.families.merge_costs import BallMerging, DirectionMerging, Rest, chance_gain
+from skvmf._engine.initialization import agglomerate as merging
+from skvmf._engine.initialization.agglomerate import merge
 
 M, D = 12, 3
 

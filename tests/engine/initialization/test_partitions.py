@@ -12,7 +12,8 @@ from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf._engine.data.rows import make_rows
 from skvmf._engine.families.gaussian import Gaussian
 from skvmf._engine.families.vonmises_fisher import VonMisesFisher
-from skvmf._engine.initialization.partitions import partitions as starts
+from skvmf._engine.initialization import kmeans
+from skvmf._engine.initialization import partitions as starts
 
 
 def plane(n=300, centers=4, weights=None):
@@ -24,7 +25,7 @@ def plane(n=300, centers=4, weights=None):
 @pytest.mark.parametrize("seed", range(5))
 def test_seeds_of_separated_clusters_are_one_of_each(seed):
     X, y, rows, family = plane()
-    centres = starts.kmeans_plusplus(family, rows, 4, np.random.RandomState(seed))
+    centres = kmeans.kmeans_plusplus(family, rows, 4, np.random.RandomState(seed))
     nearest = ((X[:, None] - centres) ** 2).sum(axis=2).argmin(axis=0)
     assert_array_equal(X[nearest], centres)
     assert sorted(y[nearest]) == [0, 1, 2, 3]
@@ -38,7 +39,7 @@ def test_rows_without_weight_are_never_drawn():
     for seed in range(20):
         rng = np.random.RandomState(seed)
         for centres in [
-            starts.kmeans_plusplus(family, rows, 6, rng),
+            kmeans.kmeans_plusplus(family, rows, 6, rng),
             starts.random_rows(rows, 6, rng),
         ]:
             assert all((X[:20] == centre).all(axis=1).any() for centre in centres)
@@ -58,7 +59,7 @@ def test_kmeans_is_that_of_scikit_learn():
     rows = make_rows(X, None, unit=False)
     family = Gaussian(3, "full", scale=rows.mean_variance())
     seeds = X[:5]
-    stats, about = starts.nearest_partition(family, rows, seeds, max_iter=300)
+    stats, about = kmeans.nearest_partition(family, rows, seeds, max_iter=300)
     theirs = KMeans(5, init=seeds, n_init=1, tol=1e-4, max_iter=300).fit(X)
     means = about.origins + stats.moments[0] / stats.counts[:, None]
     gap = np.abs(means - theirs.cluster_centers_).max()
@@ -70,7 +71,7 @@ def test_spherical_kmeans_ends_in_a_fixed_point():
     X = normalize(np.random.default_rng(0).normal(size=(400, 4)))
     rows = make_rows(X, None, unit=True)
     family = VonMisesFisher(4)
-    stats, _ = starts.nearest_partition(family, rows, X[:3], max_iter=500)
+    stats, _ = kmeans.nearest_partition(family, rows, X[:3], max_iter=500)
     directions = normalize(stats.moments[0].T)
     labels = (X @ directions.T).argmax(axis=1)
     disagree = np.abs(np.bincount(labels, minlength=3) - stats.counts).sum()
@@ -97,13 +98,13 @@ def test_partitions_given_either_way_agree():
 def test_kmeans_starts_on_a_sample_where_rows_are_many(mixture, partition, monkeypatch):
     X, y = make_blobs(3000, 4, centers=5, cluster_std=0.2, random_state=3)
     seen = []
-    plain = starts.kmeans_plusplus
+    plain = kmeans.kmeans_plusplus
 
     def spy(family, rows, *others):
         seen.append(rows.n_rows)
         return plain(family, rows, *others)
 
-    monkeypatch.setattr(starts, "kmeans_plusplus", spy)
+    monkeypatch.setattr(kmeans, "kmeans_plusplus", spy)
     for init_size in (200, 3000, None, 1):
         fitted = mixture(
             5, init_params=partition, init_size=init_size, max_iter=0, random_state=0

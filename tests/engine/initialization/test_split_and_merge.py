@@ -16,12 +16,12 @@ from skvmf._engine.data.rows import make_rows
 from skvmf._engine.families.covariance import COVARIANCE_TYPES
 from skvmf._engine.families.gaussian import Gaussian
 from skvmf._engine.families.shrinkage import FirmGaussian
+from skvmf._engine.initialization import split_and_merge as joining
 from skvmf._engine.initialization.base import share_by
 from skvmf._engine.initialization.partitions import partition_statistics, share_responsibilities
-from skvmf._engine.initialization.partitions import split_and_merge as joining
 from skvmf._engine.initialization.proposals import BallSeeding
 from skvmf._engine.initialization.split_and_merge import Joining
-from skvmf._engine.parallel.map_reduce import workers
+from skvmf._engine.parallel.blas import workers
 
 TYPES = list(COVARIANCE_TYPES)
 

@@ -21,8 +21,9 @@ from joblib import Parallel, cpu_count, delayed
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import skvmf
-from skvmf._engine.parallel import map_reduce as threads
-from skvmf._engine.parallel.map_reduce import block_sum, workers
+from skvmf._engine.parallel import blas
+from skvmf._engine.parallel.blas import workers
+from skvmf._engine.parallel.map_reduce import block_sum
 
 BLAS = ThreadpoolController().select(user_api="blas").lib_controllers
 
@@ -51,9 +52,9 @@ def before():
 
 
 def assert_nobody_is_here():
-    assert not threads._workers._users
-    assert threads._workers._pool is None
-    assert not vars(threads._workers._here)
+    assert not blas._workers._users
+    assert blas._workers._pool is None
+    assert not vars(blas._workers._here)
     assert elsewhere(threads_of_a_fold) == max(blas_threads(), default=os.cpu_count())
 
 
@@ -240,7 +241,7 @@ class TestInterrupts:
 
     def test_at_the_first_use_of_the_process(self, before, profile, monkeypatch):
         for at in range(1, 10_000, 20):
-            monkeypatch.setattr(threads, "_workers", threads._Workers())
+            monkeypatch.setattr(blas, "_workers", blas._Workers())
             came = interrupted(self.enter_and_leave, at)
             assert blas_threads() == before, at
             assert_nobody_is_here()
@@ -255,7 +256,7 @@ class TestInterrupts:
                 if not interrupted(self.enter_and_leave, at):
                     break
                 assert set(blas_threads()) == {1}, at
-                assert threads._workers._users == {crew}
+                assert blas._workers._users == {crew}
             other.submit(crew.__exit__).result(60)
         assert at > 20
         assert blas_threads() == before
@@ -430,8 +431,8 @@ class OwnLimits:
 def test_limits_of_each_thread_are_restored_in_each_thread(monkeypatch):
     library = OwnLimits()
     library.set_num_threads(3)
-    monkeypatch.setattr(threads, "_workers", threads._Workers())
-    threads._workers._libraries = [library]
+    monkeypatch.setattr(blas, "_workers", blas._Workers())
+    blas._workers._libraries = [library]
 
     def limits(block):
         return [library.num_threads]

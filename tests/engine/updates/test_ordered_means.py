@@ -13,9 +13,9 @@ from skvmf._engine.contracts.responsibilities import DenseShares
 from skvmf._engine.contracts.statistics import Statistics
 from skvmf._engine.data.blocks import DenseChunk
 from skvmf._engine.families.gaussian import Gaussian
+from skvmf._engine.updates.closed_form import ClosedForm
 from skvmf._engine.updates.coordinates import AbsoluteCoordinates, RelativeCoordinates
 from skvmf._engine.updates.ordered_means import GradientStep, RelativeECM, RelativeEM, objective
-from skvmf._engine.weights.updates import ClosedForm
 
 TYPES = ["full", "tied", "diag", "spherical"]
 

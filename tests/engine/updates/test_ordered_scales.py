@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize, minimize_scalar
 
 from skvmf._engine.families.covariance import COVARIANCE_TYPES
+from skvmf._engine.updates.closed_form import ClosedForm
 from skvmf._engine.updates.coordinates import RelativeCoordinates
 from skvmf._engine.updates.ordered_means import RelativeECM, RelativeEM
 from skvmf._engine.updates.ordered_scales import ScaleObjective, ScaleOrder, ScaleUpdate
-from skvmf._engine.weights.updates import ClosedForm
 
 from ..test_relative import problem, statistics
 

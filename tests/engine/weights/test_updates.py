@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skvmf._engine.posteriors.fenchel_young import FenchelYoungPosterior
+from skvmf._engine.updates.closed_form import ClosedForm
 from skvmf._engine.weights.modified_dirichlet import ModifiedDirichlet
-from skvmf._engine.weights.updates import ClosedForm, FixedWeights, MapWeights
+from skvmf._engine.weights.updates import FixedWeights, MapWeights
 
 SOFTMAX = FenchelYoungPosterior()
 TSALLIS = FenchelYoungPosterior(2.0, 1.0)

@@ -1,0 +1,107 @@
+"""Where rows come from: what a fit asks of its data."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..._typing import Array
+from ..data.sampling import first_row, reservoir
+from .blocks import DenseChunk
+
+Part = TypeVar("Part")
+
+
+class RowSource(ABC):
+    """Where rows come from: fixed weighted blocks, and sums over them.
+
+    Blocks depend on the data's shape alone, and how they are added on their numbers alone
+    (`skvmf._engine.parallel.tree_sum`): a sum has the same bits whoever reads the blocks.
+    """
+
+    n_rows: int
+    n_features: int
+    dtype: np.dtype[Any]
+    """What rows are stored in, float32 or float64."""
+
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """The largest magnitude of a value; 0 where the family sees rows of unit length."""
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights of the rows that count."""
+        return self.fold_weights(_sum)
+
+    @abstractmethod
+    def fold(self, function: Callable[[Any], Part]) -> Part:
+        """Add ``function(chunk)`` over the blocks with ``+=``."""
+
+    @abstractmethod
+    def fold_weights(self, function: Callable[[int, Array], Part]) -> Part:
+        """Add ``function(start, weights)`` over the blocks; rows are not read.
+
+        `start` is the number of the first row, and rows that the family cannot see, zero rows
+        on the sphere, weigh nothing.
+        """
+
+    @abstractmethod
+    def for_each(self, function: Callable[[Any, slice], None]) -> None:
+        """Call ``function(chunk, span)``, which writes the answer for the rows of `span`."""
+
+    def sampling_weights(self) -> Array:
+        """Return the weight (n_rows,) with which each row may be drawn: none for a zero row.
+
+        For rows in memory, such as a sample.
+        """
+        raise NotImplementedError
+
+    def first_row(self) -> int:
+        """Return the number of the first row that counts."""
+        return int(self.fold_weights(first_row).number)
+
+    def mean_variance(self) -> float:
+        """Return the weighted variance of the features, averaged over them, of dense rows."""
+        pivot = self.take(np.array([self.first_row()]))[0]  # offsets do not cancel about a row
+        first, second = self.fold(partial(_sums_about, pivot)) / self.total_weight
+        return float(np.mean(np.maximum(second - first**2, 0)))
+
+    def draw(self, size: int, seed: int) -> tuple[Array, Array]:
+        """Draw rows by weight without putting back; return their numbers, and weights for them.
+
+        The draw depends on the seed and the blocks alone, not on who reads them. Weights make
+        sums over the rows drawn estimate sums over all, and add up to as many rows as those
+        with equal weights would be worth.
+        """
+        return self.fold_weights(partial(reservoir, size + 1, seed)).sample()
+
+    def draw_in_order(self, size: int, seed: int) -> Array:
+        """Return the numbers of rows drawn one after the other by weight, without putting back."""
+        return self.fold_weights(partial(reservoir, size, seed)).in_order()
+
+    @abstractmethod
+    def subset(
+        self, indices: Array, weights: Array, width: int, single: bool = False
+    ) -> "RowSource":
+        """Return some rows with other weights as a source of their own.
+
+        Unit rows may be had in single precision.
+        """
+
+    @abstractmethod
+    def take(self, indices: Array) -> Array:
+        """Return some rows as the family sees them, dense float64."""
+
+
+def _sum(start: int, weights: Array) -> float:
+    return float(weights.sum())
+
+
+def _sums_about(pivot: Array, chunk: DenseChunk) -> Array:
+    """Return the sums of a block's weighted gaps to a row, and of their squares, (2, d)."""
+    gaps = chunk.X - pivot
+    weighted = gaps * chunk.weights[:, None]
+    return np.vstack([weighted.sum(axis=0), np.einsum("nd,nd->d", weighted, gaps)])

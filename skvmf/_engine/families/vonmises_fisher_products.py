@@ -1,0 +1,136 @@
+"""Matrix products of von Mises-Fisher components: cosines of rows, and sums of rows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..._kernels import high_concentration as chord_kernels
+from ..._kernels import rows as row_kernels
+from ..._kernels import sparse as sparse_kernels
+from ..._typing import Array
+from ..contracts.responsibilities import DenseShares, HardShares, Shares
+from ..data.blocks import Chunk, DenseChunk, SparseChunk
+from .linalg import tall_dot
+
+# Share of positive responsibilities below which visiting those alone is cheaper than a product.
+PACK_DENSE, PACK_SPARSE = 1 / 8, 1 / 32
+CHORD_CONCENTRATION = 4e5  # from which kappa times the rounding of a cosine is felt
+
+
+@dataclass(frozen=True)
+class DirectionalComponents:
+    """K von Mises-Fisher components, and the arrays derived from them once a step.
+
+    `directions` (d, K) are unit columns; `lengths` (K,) and `complements` (K,) are the mean
+    resultant length r and 1 - r; log p = kappa m.x + `log_normalizers` = `peaks` -
+    kappa (1 - m.x), where the peaks lose nothing to a large kappa. Float32 rows are scored
+    in float64 where `in_float64`. Components `by_chords` (K, boolean) are so
+    concentrated that 1 - m.x is taken from the chord between row and direction; `origins`
+    (K, d) are their directions, with nan for other components, or None where there are none.
+    """
+
+    directions: Array
+    lengths: Array
+    complements: Array
+    concentrations: Array
+    log_normalizers: Array
+    peaks: Array
+    in_float64: bool
+    by_chords: Array
+    origins: Array | None
+
+
+def cosine_products(chunk: Chunk, components: DirectionalComponents) -> Array:
+    """Return kappa m.x of the rows as they are stored, (n, K)."""
+    directions, kappa = components.directions, components.concentrations
+    if isinstance(chunk, SparseChunk):
+        products = sparse_dot(chunk, directions, wide=components.in_float64)
+        products *= kappa.astype(products.dtype)
+        return products
+    dtype = np.dtype(np.float64) if components.in_float64 else chunk.X.dtype
+    natural = chunk.spare.once(
+        f"natural {dtype}", components, lambda: (directions * kappa).astype(dtype)
+    )
+    product = chunk.spare.empty("products", (len(chunk.X), len(kappa)), dtype)
+    tall_dot(chunk.X.astype(dtype, copy=False), natural, product)
+    return product
+
+
+def score_shortfalls(chunk: Chunk, components: DirectionalComponents, cosines: Array) -> Array:
+    """Turn cosines (n, m) of rows with the directions by chords into 1 - m.x, in place."""
+    assert chunk.scales is not None
+    directions = np.ascontiguousarray(components.directions[:, components.by_chords].T)
+    if isinstance(chunk, SparseChunk):
+        arguments = chunk.indptr, chunk.indices, chunk.data
+        chord_kernels.csr_shortfalls(*arguments, chunk.scales, directions, cosines)
+    else:
+        chord_kernels.shortfalls(chunk.X, chunk.scales, directions, cosines)
+    return cosines
+
+
+def cosine_deficits(chunk: Chunk, shares: Shares, components: DirectionalComponents) -> Array:
+    """Return sums of 1 - m.x (m,) by share, for the components by chords.
+
+    Shares carry the rows' scales; chords are of rows of unit length, and do not need them.
+    """
+    assert chunk.scales is not None
+    tight = np.flatnonzero(components.by_chords)
+    directions = components.directions[:, tight]
+    if isinstance(chunk, SparseChunk):
+        cosines = sparse_dot(chunk, directions, wide=True)
+    else:
+        cosines = np.dot(chunk.X.astype(np.float64, copy=False), directions)
+    gaps = score_shortfalls(chunk, components, cosines * chunk.scales[:, None])
+    gaps /= np.where(chunk.scales > 0, chunk.scales, 1.0)[:, None]
+    if isinstance(shares, DenseShares):
+        total: Array = np.einsum("nk,nk->k", shares.resp[:, tight], gaps)
+        return total
+    own = shares.labels[:, None] == tight
+    total = np.einsum("nk,nk,n->k", own, gaps, shares.factors)
+    return total
+
+
+def sparse_dot(chunk: SparseChunk, matrix: Array, *, wide: bool) -> Array:
+    """Return the products of sparse rows with a matrix (d, K), in float64 if `wide`."""
+    dtype = np.float64 if wide else chunk.data.dtype
+    shape = len(chunk.indptr) - 1, matrix.shape[1]
+    product = chunk.spare.empty("products", shape, dtype)
+    matrix = np.ascontiguousarray(matrix)
+    sparse_kernels.csr_dot(chunk.indptr, chunk.indices, chunk.data, matrix, product)
+    return product
+
+
+def dense_row_sums(chunk: DenseChunk, shares: Shares, K: int) -> Array:
+    """Return the sums (d, K) of dense rows times their responsibilities."""
+    if isinstance(shares, DenseShares) and shares.denser_than(PACK_DENSE):
+        X = chunk.X.astype(shares.resp.dtype, copy=False)
+        sums = chunk.spare.empty("sums", (X.shape[1], K))
+        own = chunk.spare.empty("own sums", sums.shape, X.dtype)
+        sums[:] = np.dot(X.T, shares.resp, out=own)
+        chunk.spare.give("own sums", own)
+        return sums
+    sums = chunk.spare.empty("sums", (chunk.X.shape[1], K)).T
+    if not sums.flags.c_contiguous:  # a component's sums are added to at once
+        sums = np.empty(sums.shape)
+    sums[:] = 0
+    if isinstance(shares, HardShares):
+        row_kernels.add_labelled_rows(chunk.X, shares.labels, shares.factors, sums)
+    else:
+        row_kernels.add_sparse_shares(chunk.X, shares.resp, sums)
+    return sums.T
+
+
+def sparse_row_sums(chunk: SparseChunk, shares: Shares, K: int) -> Array:
+    """Return the sums (d, K) of sparse rows times their responsibilities."""
+    columns = chunk.columns
+    if isinstance(shares, DenseShares) and shares.denser_than(PACK_SPARSE) and columns is not None:
+        sums = chunk.spare.empty("sums", (chunk.n_features, K))
+        sparse_kernels.columns_dot(columns.ptr, columns.rows, columns.values, shares.resp, sums)
+        return sums
+    sums = chunk.spare.empty("sums", (chunk.n_features, K))
+    sums[:] = 0
+    packed = shares.packed()
+    sparse_kernels.csr_scatter(
+        chunk.indptr, chunk.indices, chunk.data, packed.ends, packed.columns, packed.values, sums
+    )
+    return sums
