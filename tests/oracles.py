@@ -42,15 +42,15 @@ def entmax(z, alpha):
     c = alpha - 1
     y = z - z.max()
 
-    def shares(T):
+    def responsibilities(T):
         b = np.maximum(1 + c * (y - T), 0.0)
         with np.errstate(divide="ignore"):
             return np.exp(np.log(b) / c)
 
     low, high = 0.0, 1 / c
     while low < (middle := 0.5 * (low + high)) < high:
-        low, high = (middle, high) if shares(middle).sum() >= 1 else (low, middle)
-    p = shares(low) / shares(low).sum()
+        low, high = (middle, high) if responsibilities(middle).sum() >= 1 else (low, middle)
+    p = responsibilities(low) / responsibilities(low).sum()
     on = p > 0
     negentropy = np.sum(p[on] * np.expm1(c * np.log(p[on]))) / (alpha * c)
     return p, z.max() + p[on] @ y[on] - negentropy

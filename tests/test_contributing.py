@@ -79,8 +79,8 @@ def test_watson_densities_integrate_to_one(built, dim):
 
     def density(t, kappa):
         row = float(mp.cos(t)) * np.eye(dim)[0] + float(mp.sin(t)) * np.eye(dim)[1]
-        chunk = SimpleNamespace(X=row[None], scales=np.ones(1))
-        scores = family.scores(chunk, family.components(axis, np.array([kappa])))
+        block = SimpleNamespace(X=row[None], scales=np.ones(1))
+        scores = family.scores(block, family.components(axis, np.array([kappa])))
         ring = 2 * mp.pi ** (mp.mpf(dim - 1) / 2) / mp.gamma(mp.mpf(dim - 1) / 2)
         return mp.exp(scores.log_density()[0, 0]) * ring * mp.sin(t) ** (dim - 2)
 
@@ -101,7 +101,7 @@ def test_watson_moments_are_scatter_matrices_of_unit_rows(built, dtype, hard):
     posterior = FenchelYoungPosterior(temperature=0.0 if hard else 1.0)
     model = MixtureModel(family, posterior, ModifiedDirichlet(), MapWeights())
     params = Params.first(np.full(2, 0.5), components)
-    stats = rows.fold(lambda chunk: model.expect(params, chunk))
+    stats = rows.map_reduce(lambda block: model.expect(params, block))
     units = X.astype(float) / np.maximum(np.linalg.norm(X.astype(float), axis=1), 1e-300)[:, None]
     densities = np.exp(components.concentrations * (units @ components.axes.T) ** 2)
     densities *= np.exp(components.log_normalizers)
@@ -122,12 +122,12 @@ def test_no_axis_and_concentration_are_better_than_those_fitted(built):
     mixture = built.WatsonMixture(1).fit(X)
     rng = np.random.default_rng(0)
     family = mixture._fitted.family
-    chunk = SimpleNamespace(X=X, scales=np.ones(len(X)))
+    block = SimpleNamespace(X=X, scales=np.ones(len(X)))
     for _ in range(200):
         axis = mixture.axes_ + 0.1 * rng.normal(size=3)
         kappa = mixture.concentrations_ * np.exp(0.3 * rng.normal())
         other = family.components(axis / np.linalg.norm(axis), kappa)
-        assert family.scores(chunk, other).log_density().mean() < mixture.lower_bound_
+        assert family.scores(block, other).log_density().mean() < mixture.lower_bound_
 
 
 @pytest.mark.parametrize("posterior", POSTERIORS)

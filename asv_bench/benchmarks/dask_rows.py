@@ -56,7 +56,7 @@ class DaskArrayStep:
         """Time what an iteration costs beside its work."""
         if not hasattr(self, "rows"):
             self.rows = self.mixture._make_rows(self.X, None)
-        self.rows.fold_weights(lambda start, weights: 0.0)
+        self.rows.map_reduce_weights(lambda start, weights: 0.0)
 
 
 def track_passes_of_a_fit():

@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from skvmf import VonMisesFisherMixture
-from skvmf._engine.parallel.blas import workers
+from skvmf._engine.parallel.blas import limited_blas
 
 from .fisher_vector import FisherVectorTransformerCounts
 from .grammar import DependencyModelLength
@@ -112,8 +112,8 @@ class ManyComponents:
             total = 0
             for start in range(0, len(self.X), 4096):
                 own = self.X[start : start + 4096]
-                shares = np.dot(own, columns, out=resp[: len(own)])
-                total = total + np.dot(shares.T, own) if posterior == "soft" else 0
+                responsibilities = np.dot(own, columns, out=resp[: len(own)])
+                total = total + np.dot(responsibilities.T, own) if posterior == "soft" else 0
 
         return ratio(partial(seconds, self.step), partial(seconds, products), n=3)
 
@@ -180,7 +180,7 @@ def call_of(work):
 
 def by_clock(call, n_threads, n_calls=1):
     """Return seconds a call, in the middle of a fit."""
-    with threadpool_limits(n_threads), workers() as crew, crew:
+    with threadpool_limits(n_threads), limited_blas() as limit, limit:
         call()
         start = time.perf_counter()
         for _ in range(n_calls):

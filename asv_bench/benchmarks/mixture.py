@@ -81,7 +81,7 @@ def em_step(mixture, X):
     model, params = mixture._model(fitted.family, mixture._weight_prior()), fitted.params
 
     def step():
-        return model.maximize(rows.fold(partial(model.expect, params)), params)
+        return model.maximize(rows.map_reduce(partial(model.expect, params)), params)
 
     step()  # compile
     return step
@@ -156,9 +156,9 @@ class VonMisesFisherMixtureStepRatios:
         def products():
             total = 0
             for start in range(0, len(X), 4096):  # faster than all at once
-                own, shares = X[start : start + 4096], resp[start : start + 4096]
-                np.dot(own, columns, out=shares)
-                total += np.dot(shares.T, own)
+                own, responsibilities = X[start : start + 4096], resp[start : start + 4096]
+                np.dot(own, columns, out=responsibilities)
+                total += np.dot(responsibilities.T, own)
 
         step = self.seconds_of_step(rows, clusters, posterior)
         return ratio(step, partial(seconds, products))

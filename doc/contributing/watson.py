@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 from scipy.special import gammaln
 
 from skvmf._engine.contracts.model_parts import Family
-from skvmf._engine.contracts.responsibilities import Scores, dense_resp
+from skvmf._engine.contracts.responsibilities import Scores, as_dense
 from skvmf.distributions.vonmises_fisher import log_sphere_area
 
 MODERATE, LARGEST = 10.0, 1e6  # concentrations: where fits start, and of rows all on one axis
@@ -50,9 +50,9 @@ def concentration(square, dim):
     return min(root, LARGEST)
 
 
-def unit_rows(chunk):
+def unit_rows(block):
     """Return the rows of a block at unit length."""
-    return chunk.X * chunk.scales[:, None]
+    return block.X * block.scales[:, None]
 
 
 @dataclass(frozen=True)
@@ -77,19 +77,19 @@ class Watson(Family):
         log_m = np.array([log_kummer(kappa, self.dim)[0] for kappa in concentrations])
         return WatsonComponents(axes, concentrations, -log_m - log_sphere_area(self.dim))
 
-    def scores(self, chunk, components):
-        cosines = unit_rows(chunk) @ components.axes.T
+    def scores(self, block, components):
+        cosines = unit_rows(block) @ components.axes.T
         return Scores(components.concentrations * cosines**2, components.log_normalizers)
 
     @property
-    def blank_log_density(self):
+    def zero_row_log_density(self):
         return -float(log_sphere_area(self.dim))
 
     # A step of EM.
 
-    def moments(self, chunk, shares, components, kept=None):
-        resp, units = dense_resp(shares, len(components.axes)), unit_rows(chunk)
-        return (np.stack([(chunk.X * own[:, None]).T @ units for own in resp.T]),)
+    def moments(self, block, responsibilities, components, kept=None):
+        resp, units = as_dense(responsibilities, len(components.axes)), unit_rows(block)
+        return (np.stack([(block.X * own[:, None]).T @ units for own in resp.T]),)
 
     def maximize(self, stats, components):
         full = stats.counts > 0
@@ -127,8 +127,8 @@ class Watson(Family):
     def centres(self, components):
         return components.axes
 
-    def distances(self, chunk, centres):
-        return np.maximum(1 - (unit_rows(chunk) @ centres.T) ** 2, 0)
+    def distances(self, block, centres):
+        return np.maximum(1 - (unit_rows(block) @ centres.T) ** 2, 0)
 
     def initial(self, stats, components, centres=None):
         axes, squares = self._leading_axes(stats)

@@ -37,7 +37,7 @@ def times(n_tasks, lazy, n_times=3):
     found = []
     for _ in range(n_times):
         start = time.perf_counter()
-        total = rows.fold_weights(one)
+        total = rows.map_reduce_weights(one)
         found.append(time.perf_counter() - start)
         assert total[0] == n_tasks
     return found

@@ -1,1 +1,1 @@
-"""Floor 2: the EM loop and its four answers; NumPy in, NumPy out."""
+"""Expectation maximization and its parts, on arrays and without scikit-learn."""

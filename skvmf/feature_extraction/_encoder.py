@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._engine.contracts.gradients import Gradients, VectorShares
+from .._engine.contracts.gradients import Gradients, VectorResponsibilities
 from .._engine.em.fisher_scores import VectorModel
-from .._engine.parallel.map_reduce import block_sum
+from .._engine.parallel.map_reduce import map_reduce
 from .._kernels.fisher import STEP, pad_bags
 from .._typing import Array
 from ._bags import Bags
@@ -66,20 +66,22 @@ class Encoder:
 
     def encode(self, bags: Bags, out: Array) -> None:
         """Write the Fisher vectors of bags to the rows of `out`, float32 or float64."""
-        shares = self.model.share(bags.table, bags.used)
+        responsibilities = self.model.share(bags.table, bags.used)
         size = max(1, BLOCK_BYTES // (8 * self.n_features))
         spans = [slice(i, min(i + size, len(bags))) for i in range(0, len(bags), size)]
 
         def write(span: slice) -> int:
-            self._write(bags, shares, span, out[span])
+            self._write(bags, responsibilities, span, out[span])
             return 0
 
         if spans:
-            block_sum(write, spans)
+            map_reduce(write, spans)
 
-    def _write(self, bags: Bags, shares: VectorShares, span: slice, out: Array) -> None:
+    def _write(
+        self, bags: Bags, responsibilities: VectorResponsibilities, span: slice, out: Array
+    ) -> None:
         """Write the Fisher vectors of a span of bags to all of `out`."""
-        found, sizes, row_factors = self._statistics(bags, shares, span)
+        found, sizes, row_factors = self._statistics(bags, responsibilities, span)
         with np.errstate(over="ignore", invalid="ignore"):  # of rows that are written once more
             start = 0
             for statistic, factor in zip(found, self.factors, strict=True):
@@ -103,7 +105,7 @@ class Encoder:
             out[unsafe] = self._by_logarithms(parts, row_factors[unsafe], out.dtype)
 
     def _statistics(
-        self, bags: Bags, shares: VectorShares, span: slice
+        self, bags: Bags, responsibilities: VectorResponsibilities, span: slice
     ) -> tuple[list[Array], Array, Array]:
         """Return the statistics of each kind, bags' sizes, and what else multiplies the rows."""
         indptr = bags.indptr[span.start : span.stop + 1]
@@ -112,7 +114,9 @@ class Encoder:
         np.cumsum(-(-np.diff(indptr) // STEP) * STEP, out=ptr[1:])
         words, amounts, largest = np.empty(ptr[-1], np.intp), np.empty(ptr[-1]), np.empty(n)
         pad_bags(indptr, bags.indices, bags.data, ptr, words, amounts, largest)
-        found, sizes = self.gradients.statistics((ptr, words, amounts), shares, self.kinds)
+        found, sizes = self.gradients.statistics(
+            (ptr, words, amounts), responsibilities, self.kinds
+        )
         row_factors = largest  # as counts are relative to the bag's largest
         if self.normalization == "fisher":  # the information of a bag is that of its vectors
             row_factors = np.sqrt(largest) / np.sqrt(np.where(sizes > 0, sizes, 1.0))

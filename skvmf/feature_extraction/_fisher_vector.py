@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.data.validation import check_structure
-from .._engine.parallel.blas import workers
+from .._engine.parallel.blas import limited_blas
 from .._publish import all_or_nothing
 from .._sklearn import BaseEstimator, Interval, StrOptions, fit_context, validate_data
 from .._typing import Array
@@ -254,7 +254,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         X = self._counts(X, self.embeddings_, reset=False)
         bags = Bags.from_counts(X, self.embeddings_, self._present)
         features = np.empty((len(bags), encoder.n_features), dtype=X.dtype)
-        with workers() as crew, crew:
+        with limited_blas() as limit, limit:
             encoder.encode(bags, features)
         return features
 
@@ -374,7 +374,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         """Return the Fisher vectors of arrays of vectors, put together block by block."""
         bags = BagList(X, self.mixture_.n_features_in_)
         features = np.empty((len(bags), encoder.n_features), dtype=bags.dtype)
-        with workers() as crew, crew:
+        with limited_blas() as limit, limit:
             for span, block in bags.blocks():
                 try:
                     encoder.encode(block, features[span])

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._engine.em.loop import EMResult, run_em
 from .._engine.em.progress import Progress
-from .._engine.parallel.blas import workers
+from .._engine.parallel.blas import limited_blas
 from .._sklearn import (
     BaseEstimator,
     CallbackSupportMixin,
@@ -296,7 +296,7 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         tags, sentences = self._learn_tags(X)
         heads = None if y is None else check_trees(y, sentences.offsets)
         model = DependencyModel(self._estimate(len(tags)), self.temperature)
-        with workers() as crew, crew:
+        with limited_blas() as limit, limit:
             with Progress(self, {"X": X, "y": y}, max_stages=1) as progress:
                 if heads is None:
                     result = self._climb(model, sentences, tags, progress)

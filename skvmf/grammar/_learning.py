@@ -72,7 +72,7 @@ def start_rules(
     else:
         given = check_rules(*init, n_tags=sentences.n_tags)
     if isinstance(model.estimate, MeanField):  # a posterior is made from counts
-        given = sentences.fold(partial(model.expect, as_rules(given))).counts
+        given = sentences.map_reduce(partial(model.expect, as_rules(given))).counts
     rules = model.estimate.start(given)
     impossible = np.flatnonzero(np.isinf(sentences.log_partitions(rules.log_weights)))
     if len(impossible):

@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from .._engine.parallel.map_reduce import block_sum
+from .._engine.parallel.map_reduce import map_reduce
 from .._kernels import inside_outside as charts
 from .._typing import Array
 from ..distributions.modified_dirichlet._mode import modes
@@ -47,9 +47,9 @@ class Sentences:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def fold(self, function: Callable[["Sentences"], Part]) -> Part:
+    def map_reduce(self, function: Callable[["Sentences"], Part]) -> Part:
         """Add ``function(block)`` over blocks of sentences."""
-        return block_sum(lambda span: function(self._take(*span)), self._spans).total()
+        return map_reduce(lambda span: function(self._take(*span)), self._spans).total()
 
     @cached_property
     def _spans(self) -> list[tuple[int, int]]:
@@ -83,7 +83,7 @@ class Sentences:
             charts.inside(block.tags, block.offsets, log_weights, values)
             return [values]
 
-        return np.concatenate(self.fold(score))
+        return np.concatenate(self.map_reduce(score))
 
     def best_trees(self, log_weights: Arrays) -> Array:
         """Return the heads of each sentence's tree of largest weight, sentence after sentence."""
@@ -93,7 +93,7 @@ class Sentences:
             charts.best_trees(block.tags, block.offsets, log_weights, heads)
             return [heads]
 
-        return np.concatenate(self.fold(parse))
+        return np.concatenate(self.map_reduce(parse))
 
 
 @dataclass

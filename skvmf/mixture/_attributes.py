@@ -47,7 +47,7 @@ class FittedAttributes:
         own = {name: _read_only(value) for name, value in self._attributes(fitted).items()}
         own["weight_seen_"] = 0.0 if memory is None else float(memory.total)
         if memory is not None:
-            memory = replace(memory, spare=None)
+            memory = replace(memory, buffers=None)
         published = vars(self) | own | others | {"_fitted": fitted, "_memory": memory}
         object.__setattr__(self, "__dict__", published)
 

@@ -22,8 +22,8 @@ from .._engine.em.loop import EMResult
 from .._engine.em.mixture_model import MixtureModel
 from .._engine.em.progress import Progress
 from .._engine.families.background import Background
-from .._engine.initialization.base import Seeding
-from .._engine.parallel.blas import workers
+from .._engine.initialization.base import Proposal
+from .._engine.parallel.blas import limited_blas
 from .._engine.posteriors.fenchel_young import FenchelYoungPosterior
 from .._engine.weights.modified_dirichlet import ModifiedDirichlet
 from .._engine.weights.updates import MapWeights
@@ -43,7 +43,7 @@ from ..distributions._arguments import checked_array
 from ._attributes import FittedAttributes
 from ._checkpoint import Checkpoint
 from ._chunkwise import checked_row_weights, is_lazy
-from ._climb import Climb
+from ._climb import MultiStart
 from ._hints import ArgumentHints, refuse_texts
 from ._initialization import (
     Initialization,
@@ -142,7 +142,7 @@ class BaseMixture(
             If the data or a parameter cannot be used; the message says why.
         """
         data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        with all_or_nothing(self), workers() as crew, crew:
+        with all_or_nothing(self), limited_blas() as limit, limit:
             warm = self._is_warm()
             X = self._validated(X, reset=not warm)
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
@@ -154,22 +154,22 @@ class BaseMixture(
             with Progress(self, data, 3 * self.n_init) as progress:
                 recorder = self._recorder(progress)
                 checkpoint = Checkpoint(self, rows, self._fitted.params if warm else None)
-                climb = Climb(self, rows, prior, recorder, background, checkpoint)
+                climb = MultiStart(self, rows, prior, recorder, background, checkpoint)
                 if given is None:
                     fitted, result = climb.from_params(*self._warm_start(family))
                 else:
                     fitted, result = climb.best(given, family)
-                labels, shares = self._labelled(fitted, X, rows)
+                labels, responsibilities = self._labelled(fitted, X, rows)
                 found = replace(fitted, params=result.params)
                 self._publish(
                     fitted,
-                    self._in_order(found, result.stats)[1],
+                    self._sorted(found, result.stats)[1],
                     labels_=labels,
-                    probabilities_=shares,
+                    probabilities_=responsibilities,
                     n_steps_=0,
                     **self._result_attributes(result, recorder),
                 )
-        self._look_over(fitted)
+        self._warn_if_degenerate(fitted)
         if not result.converged and not result.stopped and self.max_iter > 0:
             best = "The fit" if warm else f"The best of {self.n_init} starts"
             warn(
@@ -218,7 +218,7 @@ class BaseMixture(
         .. [1] Cappé and Moulines, "On-line expectation-maximization algorithm for latent data
            models", Journal of the Royal Statistical Society B 71, 2009.
         """
-        with all_or_nothing(self), workers() as crew, crew:
+        with all_or_nothing(self), limited_blas() as limit, limit:
             memory, goes_on = getattr(self, "_memory", None), hasattr(self, "_fitted")
             X = self._validated(X, reset=not goes_on)
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
@@ -227,12 +227,14 @@ class BaseMixture(
                 self._check_rows(rows)
             batch = Batch(self, rows, memory)
             fitted = self._fitted if goes_on else batch.begin()
-            fitted, memory = self._in_order(*batch.step(fitted))
-            labels, shares = self._labelled(fitted, X, rows)
+            fitted, memory = self._sorted(*batch.step(fitted))
+            labels, responsibilities = self._labelled(fitted, X, rows)
             n_steps = getattr(self, "n_steps_", 0) + 1
             for name in self._of_whole_fits & set(vars(self)):
                 delattr(self, name)
-            self._publish(fitted, memory, labels_=labels, probabilities_=shares, n_steps_=n_steps)
+            self._publish(
+                fitted, memory, labels_=labels, probabilities_=responsibilities, n_steps_=n_steps
+            )
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
@@ -331,7 +333,7 @@ class BaseMixture(
             "lower_bound_": result.bounds[-1],
         }
 
-    def _look_over(self, fitted: FittedMixture) -> None:
+    def _warn_if_degenerate(self, fitted: FittedMixture) -> None:
         """Warn of a fit that is not what a user wants."""
         if self.temperature <= 1 or self.background:
             return
@@ -346,15 +348,15 @@ class BaseMixture(
 
     def _finished(self, fitted: FittedMixture) -> FittedMixture:
         """Return the fit as it is published."""
-        return self._in_order(fitted, None)[0]
+        return self._sorted(fitted, None)[0]
 
-    def _in_order(
+    def _sorted(
         self, fitted: FittedMixture, memory: Statistics | None
     ) -> tuple[FittedMixture, Statistics | None]:
         """Return a fit and its statistics with components in the order that is published."""
         return fitted, memory
 
-    def _adopted(self, family: Any, components: Any) -> Any:
+    def _converted(self, family: Any, components: Any) -> Any:
         """Return components of another fit as they may be today."""
         return components
 
@@ -433,7 +435,7 @@ class BaseMixture(
                 f"n_components is {self.n_components}. Set warm_start=False to start afresh."
             )
         family = fitted.family.refreshed(family)
-        components = self._adopted(family, fitted.params.components)
+        components = self._converted(family, fitted.params.components)
         weights = fitted.weights_with(bool(self.background))
         return family, Params.first(weights, components).pruned()
 
@@ -472,14 +474,14 @@ class BaseMixture(
         size = max(_ROWS_A_COMPONENT * self.n_components, _LEAST_SAMPLE) * (1 + self.background)
         return int(self.init_size or size)
 
-    def _seeding(self, family: Any) -> Seeding | None:
+    def _seeding(self, family: Any) -> Proposal | None:
         """Return what a start by merging needs of the family; None is k-means instead."""
         return None
 
     def _checked_means_init(self, rows: RowSource) -> Array:
         return checked_means(self.means_init, "means_init", (self.n_components, rows.n_features))
 
-    def _adjusted(self, given: Initialization, family: Any, params: Params) -> Params:
+    def _constrained(self, given: Initialization, family: Any, params: Params) -> Params:
         """Return first parameters as the user and the estimator's constraints want them."""
         return params
 

@@ -16,7 +16,7 @@ from .._engine.contracts.model_parts import Family
 from .._engine.contracts.statistics import Params, Statistics
 from .._engine.data.base import RowSource
 from .._engine.em.checkpoint_file import load, n_bytes, save
-from .._engine.em.loop import EMResult, Reached
+from .._engine.em.loop import EMResult, EMState
 from .._version import __version__
 from ._attributes import as_dict
 
@@ -26,7 +26,7 @@ _SPEED, _LATENCY = 1e8, 0.02  # bytes a second and seconds that the first write 
 
 
 @dataclass(frozen=True)
-class Place:
+class StartState:
     """Where in a fit a run of EM is.
 
     Parameters
@@ -80,7 +80,7 @@ class Checkpoint:
                 "can be written to."
             )
 
-    def place(self, rng: np.random.RandomState) -> Place | None:
+    def place(self, rng: np.random.RandomState) -> StartState | None:
         """Return where the fit goes on, None for the beginning; sets the generator, too."""
         tree = self._tree
         if tree is None:
@@ -93,25 +93,25 @@ class Checkpoint:
         best = tree["best"]
         if best is not None:
             best = self._family(best["family"]), self._result(best)
-        return Place(tree["index"], tree["flat"], rng, best)
+        return StartState(tree["index"], tree["flat"], rng, best)
 
-    def reached(self, place: Place) -> tuple[Family, Reached] | None:
+    def reached(self, place: StartState) -> tuple[Family, EMState] | None:
         """Return from where the run at a place goes on, once; None for its beginning."""
         tree = self._tree
         if tree is None or (place.index, place.flat) != (tree["index"], tree["flat"]):
             return None
         bounds = tree["bounds"].tolist()
-        run = Reached(self._params(tree["params"]), bounds, tree["comparable"])
+        run = EMState(self._params(tree["params"]), bounds, tree["comparable"])
         return self._family(tree["family"]), run
 
-    def keeper(self, family: Family, place: Place) -> Callable[[Reached], None]:
+    def keeper(self, family: Family, place: StartState) -> Callable[[EMState], None]:
         """Return what is told how far the run at a place is, and writes when it is time to."""
         if self._path is None:
             return lambda run: None
         expected, self._tree = self._tree, None
         path, first = self._path, True
 
-        def keep(run: Reached) -> None:
+        def keep(run: EMState) -> None:
             nonlocal first
             if first and expected is not None:
                 _refuse_other_data(path, expected["bounds"][-1], run.bounds[-1])
@@ -134,7 +134,7 @@ class Checkpoint:
         after = perf_counter()
         self._due = after + _SHARE * (after - now)
 
-    def _described(self, family: Family, place: Place, run: Reached) -> dict[str, Any]:
+    def _described(self, family: Family, place: StartState, run: EMState) -> dict[str, Any]:
         best = None
         if place.best is not None:
             result = place.best[1]
@@ -145,7 +145,7 @@ class Checkpoint:
                 "n_iter": result.n_iter,
                 "converged": bool(result.converged),
                 "stopped": bool(result.stopped),
-                "stats": as_dict(result.stats) | {"spare": None},
+                "stats": as_dict(result.stats) | {"buffers": None},
             }
         return {
             "header": self._header,

@@ -16,11 +16,11 @@ from .._engine.families.background import Background
 from .._engine.initialization.kmeans import KMEANS_MAX_ITER
 from .._engine.weights.modified_dirichlet import ModifiedDirichlet
 from .._warnings import warn
-from ._checkpoint import Checkpoint, Place
+from ._checkpoint import Checkpoint, StartState
 from ._initialization import Initialization
 
 
-class Climb:
+class MultiStart:
     """Runs the loop from every start of a fit.
 
     Parameters
@@ -58,7 +58,7 @@ class Climb:
     def best(self, given: Initialization, family: Family) -> tuple[FittedMixture, EMResult]:
         """Return the fit with the largest bound, the first of equals."""
         rng = check_random_state(self._estimator.random_state)
-        place = self._checkpoint.place(rng) or Place(0, True, rng)
+        place = self._checkpoint.place(rng) or StartState(0, True, rng)
         for i in range(place.index, given.n_starts):
             place = replace(place, index=i, flat=place.flat or i > place.index)
             reached = self._checkpoint.reached(place)
@@ -77,10 +77,12 @@ class Climb:
 
     def from_params(self, family: Family, params: Params) -> tuple[FittedMixture, EMResult]:
         """Return the fit that EM reaches from some parameters."""
-        result = self._climbed(family, params, Place())
+        result = self._climbed(family, params, StartState())
         return self._fitted(family, result.params), result
 
-    def _start(self, given: Initialization, family: Family, place: Place) -> tuple[Family, Params]:
+    def _start(
+        self, given: Initialization, family: Family, place: StartState
+    ) -> tuple[Family, Params]:
         """Return what a start begins with."""
         title = "Merging" if given.partition == "merging" else "k-means"
         watch, finish = self._progress.task(
@@ -91,14 +93,14 @@ class Climb:
         finish()
         if place.best is not None:  # one anchor for all starts, so that bounds can be compared
             own = place.best[0].refreshed(own)
-        return own, self._estimator._adjusted(given, own, params)
+        return own, self._estimator._constrained(given, own, params)
 
-    def _climbed(self, family: Family, params: Params, place: Place) -> EMResult:
+    def _climbed(self, family: Family, params: Params, place: StartState) -> EMResult:
         """Return what EM reaches from parameters lifted to the floor of the prior."""
         params = replace(params, weights=self._prior.lift(params.weights))
         return self._run(family, params, self._prior, f"Start {place.index}", place)
 
-    def _after_flat_start(self, family: Family, params: Params, place: Place) -> Params:
+    def _after_flat_start(self, family: Family, params: Params, place: StartState) -> Params:
         """Run EM under a flat prior first, where the prior would take weight away."""
         estimator, prior = self._estimator, self._prior
         if np.all(prior.alpha >= 1) or estimator.max_iter == 0:
@@ -128,7 +130,7 @@ class Climb:
         params: Params,
         prior: ModifiedDirichlet,
         title: str,
-        place: Place,
+        place: StartState,
     ) -> EMResult:
         estimator = self._estimator
         reached = self._checkpoint.reached(place)

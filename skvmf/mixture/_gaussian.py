@@ -16,7 +16,7 @@ from .._engine.families.background import Background
 from .._engine.families.covariance import COVARIANCE_TYPES, CovarianceType
 from .._engine.families.gaussian import Gaussian
 from .._engine.families.gaussian_products import GaussianComponents
-from .._engine.initialization.proposals import BallSeeding, TrimmedSeeding
+from .._engine.initialization.proposals import SphericalProposal, TrimmedProposal
 from .._sklearn import Interval, StrOptions
 from .._typing import Array
 from ..distributions._arguments import checked_array
@@ -88,15 +88,15 @@ class BaseEllipticalMixture(BaseMixture):
         given = super()._initialization(rows, family, background)
         return replace(given, covariances=self._first_covariances(rows.n_features))
 
-    def _seeding(self, family: Any) -> BallSeeding:
-        return TrimmedSeeding(family) if self.background else BallSeeding(family)
+    def _seeding(self, family: Any) -> SphericalProposal:
+        return TrimmedProposal(family) if self.background else SphericalProposal(family)
 
     def _checked_means_init(self, rows: RowSource) -> Array:
         means = super()._checked_means_init(rows)
         refuse_overflow(np.abs(means).max(), "means_init holds")
         return means
 
-    def _adjusted(self, given: Initialization, family: Any, params: Params) -> Params:
+    def _constrained(self, given: Initialization, family: Any, params: Params) -> Params:
         if given.covariances is None:
             return params
         components = family.components(params.components.means, given.covariances)

@@ -8,14 +8,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .._engine.contracts.model_parts import Family
-from .._engine.contracts.responsibilities import Shares
+from .._engine.contracts.responsibilities import Responsibilities
 from .._engine.contracts.statistics import Params, Statistics
 from .._engine.data.base import RowSource
-from .._engine.data.blocks import Chunk
+from .._engine.data.blocks import Block
 from .._engine.em.loop import OnIteration, ignore
 from .._engine.families.background import FIRST_SHARE, with_share
 from .._engine.initialization import kmeans, partitions
-from .._engine.initialization.base import Seeding
+from .._engine.initialization.base import Proposal
 from .._typing import Array
 from ..distributions._arguments import checked_array
 
@@ -23,7 +23,7 @@ from ..distributions._arguments import checked_array
 # compiled code costs once.
 LARGE = 10**10
 
-ShareOut: TypeAlias = Callable[[Chunk], tuple[Shares, Array]]
+ShareOut: TypeAlias = Callable[[Block], tuple[Responsibilities, Array]]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Initialization:
     weights: Array | None = None
     means: Array | None = None
     covariances: Array | None = None
-    seeding: Seeding | None = None
+    seeding: Proposal | None = None
     n_init: int = 1
     init_size: int = 1
     background: float | None = None
@@ -147,7 +147,7 @@ class Initialization:
 
     def _merged_partition(
         self,
-        seeding: Seeding,
+        seeding: Proposal,
         family: Family,
         rows: RowSource,
         rng: np.random.RandomState,
@@ -207,9 +207,9 @@ def checked_means(means: Any, name: str, shape: tuple[int, int] | None = None) -
     return checked
 
 
-def _weight_of(shares: Array, start: int, weights: Array) -> Array:
+def _weight_of(responsibilities: Array, start: int, weights: Array) -> Array:
     """Return the weight of a block's rows in shares of all rows."""
-    weight: Array = np.asarray(weights @ shares[start : start + len(weights)])
+    weight: Array = np.asarray(weights @ responsibilities[start : start + len(weights)])
     return weight
 
 
@@ -224,11 +224,11 @@ def checked_partition(
     given = checked_array(given, "init_params")
     shape, least = (rows.n_rows, n_components), -int(background)
     labels = given.shape == shape[:1] and np.isin(given, np.arange(least, n_components)).all()
-    if labels and rows.fold_weights(partial(_weight_of, given >= 0)).any():
+    if labels and rows.map_reduce_weights(partial(_weight_of, given >= 0)).any():
         return partial(partitions.share_labels, given.astype(np.int32), n_components)
     if given.shape == shape and np.isfinite(given).all() and (given >= 0).all() and given.any():
         resp = (given / given.max()).astype(rows.dtype)
-        if rows.fold_weights(partial(_weight_of, resp)).any():
+        if rows.map_reduce_weights(partial(_weight_of, resp)).any():
             return partial(partitions.share_responsibilities, resp)
     values = f" and values from {given.min()} to {given.max()}" if given.size else ""
     raise ValueError(

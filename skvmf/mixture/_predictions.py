@@ -123,7 +123,7 @@ class MixturePredictions:
             Mean log-density.
         """
         total, weight = self._fitted.log_likelihood(self._new_rows(X, sample_weight))
-        return total / weight if weight > 0 else self._fitted.family.blank_log_density
+        return total / weight if weight > 0 else self._fitted.family.zero_row_log_density
 
     def aic(self, X: Any) -> float:
         """Return the Akaike information criterion on X; the lower the better.

@@ -388,7 +388,7 @@ array-like, default='merging'
         super()._check_rows(rows)
         if self.clearance == 0:
             return
-        extent = rows.fold(partial(extent_of, [int(self.ordering_feature)]))
+        extent = rows.map_reduce(partial(extent_of, [int(self.ordering_feature)]))
         lowest, highest = float(extent.low[0]), float(extent.high[0])
         needed = (self.n_components - 1) * self.clearance
         if needed > highest - lowest:
@@ -444,14 +444,14 @@ array-like, default='merging'
         means, covariances = given.means, given.covariances
         order = np.arange(self.n_components)
         if covariances is not None or self.order != "scales":
-            order = self._sorted(means, covariances)
+            order = self._argsort(means, covariances)
         means = self._apart(means[order], rows.mean_variance())
         weights = None if given.weights is None else given.weights[order]
         if covariances is not None:
             covariances = self._covariance_type.select(covariances, order)
         return replace(given, means=means, weights=weights, covariances=covariances)
 
-    def _adjusted(self, given: Initialization, family: Any, params: Params) -> Params:
+    def _constrained(self, given: Initialization, family: Any, params: Params) -> Params:
         order = self._order(params.components)
         means = self._apart(params.components.means[order], family.scale)
         if given.covariances is not None:
@@ -501,9 +501,9 @@ array-like, default='merging'
 
     def _order(self, components: Any) -> Array:
         """Return what sorts components by their mean, or their standard deviation."""
-        return self._sorted(components.means, components.covariances)
+        return self._argsort(components.means, components.covariances)
 
-    def _sorted(self, means: Array, covariances: Array | None) -> Array:
+    def _argsort(self, means: Array, covariances: Array | None) -> Array:
         values = means[:, self.ordering_feature]
         if self.order == "scales":
             assert covariances is not None
@@ -512,7 +512,7 @@ array-like, default='merging'
 
     # What a fit leaves.
 
-    def _in_order(
+    def _sorted(
         self, fitted: FittedMixture, memory: Statistics | None
     ) -> tuple[FittedMixture, Statistics | None]:
         """Return both with components in ascending order along the ordering feature."""

@@ -12,7 +12,7 @@ from .._engine.em.online import step
 from .._engine.em.progress import Progress
 from .._engine.weights.modified_dirichlet import ModifiedDirichlet
 from ._checkpoint import Checkpoint
-from ._climb import Climb
+from ._climb import MultiStart
 
 
 class Batch:
@@ -46,7 +46,7 @@ class Batch:
         still = type(estimator)(**own | {name: changed[name] for name in changed if name in own})
         with Progress(still, {}, 0) as progress:
             flat, nowhere = ModifiedDirichlet(), Checkpoint(still, rows, None)
-            climb = Climb(still, rows, flat, progress, background, nowhere)
+            climb = MultiStart(still, rows, flat, progress, background, nowhere)
             return climb.best(given, family)[0]
 
     def step(self, fitted: FittedMixture) -> tuple[FittedMixture, Statistics | None]:
@@ -56,7 +56,7 @@ class Batch:
             return fitted, self._memory
         estimator, before = self._estimator, fitted.params
         family = fitted.family.refreshed(self._family)
-        params = replace(before, components=estimator._adopted(family, before.components))
+        params = replace(before, components=estimator._converted(family, before.components))
         model = replace(
             estimator._model(family, self._prior()), background=fitted.background_log_density
         )

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from .._engine.em.fitted import FittedMixture
 from .._engine.families.student_t import FIRST, KNOWN, StudentT, StudentTComponents
-from .._engine.initialization.proposals import HeavySeeding
+from .._engine.initialization.proposals import HeavyTailedProposal
 from .._sklearn import StrOptions
 from .._typing import Array
 from ..distributions._arguments import checked_array
@@ -348,8 +348,8 @@ array-like, default='merging'
         checked: Array = known
         return checked
 
-    def _seeding(self, family: StudentT) -> HeavySeeding:
-        return HeavySeeding(family)
+    def _seeding(self, family: StudentT) -> HeavyTailedProposal:
+        return HeavyTailedProposal(family)
 
     def _first_covariances(self, d: int) -> Array | None:
         """Return `scale_matrices_init`."""
@@ -361,7 +361,7 @@ array-like, default='merging'
         refuse_singular(self._family(d).components(origin, matrices), name)
         return matrices
 
-    def _adopted(self, family: Any, components: Any) -> Any:
+    def _converted(self, family: Any, components: Any) -> Any:
         """Return components with tails as they may be today."""
         adopted: StudentTComponents = family.adopted(components)
         return adopted

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.data.base import RowSource
-from .._engine.data.blocks import Chunk
+from .._engine.data.blocks import Block
 from .._engine.em.fitted import FittedMixture
 from .._engine.families.background import Background
 from .._engine.families.vonmises_fisher import VonMisesFisher
 from .._engine.families.vonmises_fisher_products import DirectionalComponents
-from .._engine.initialization.proposals import DirectionSeeding
+from .._engine.initialization.proposals import DirectionalProposal
 from .._sklearn import Interval, StrOptions
 from .._typing import Array
 from .._warnings import warn
@@ -375,10 +375,10 @@ array-like, default='merging'
         log_area = vmf.log_sphere_area(rows.n_features)
         divergence = np.empty((rows.n_rows, fitted.n_components), dtype=rows.dtype)
 
-        def write(chunk: Chunk, span: slice) -> None:
-            scores = fitted.family.scores(chunk, fitted.params.components)
+        def write(block: Block, span: slice) -> None:
+            scores = fitted.family.scores(block, fitted.params.components)
             own = -(scores.log_density() + log_area)
-            own[~chunk.has_direction] = 0
+            own[~block.has_direction] = 0
             divergence[span] = own
 
         rows.for_each(write)
@@ -429,8 +429,8 @@ array-like, default='merging'
     def _background(self, rows: RowSource, family: Any) -> Background:
         return Background.on_sphere(rows.n_features)
 
-    def _seeding(self, family: Any) -> DirectionSeeding:
-        return DirectionSeeding(family)
+    def _seeding(self, family: Any) -> DirectionalProposal:
+        return DirectionalProposal(family)
 
     def _checked_means_init(self, rows: RowSource) -> Array:
         means = super()._checked_means_init(rows)
@@ -441,9 +441,9 @@ array-like, default='merging'
         directions: Array = means / np.linalg.norm(means, axis=1, keepdims=True)
         return directions
 
-    def _look_over(self, fitted: FittedMixture) -> None:
+    def _warn_if_degenerate(self, fitted: FittedMixture) -> None:
         """Warn, too, where free concentrations let one broad component swallow most rows."""
-        super()._look_over(fitted)
+        super()._warn_if_degenerate(fitted)
         if fitted.family.tied or fitted.family.dim <= _OWN_FEATURES:
             return
         found = broad_component(fitted.weights, fitted.params.components.concentrations)

@@ -12,7 +12,7 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.em.fitted import FittedMixture
-from .._engine.parallel.blas import workers
+from .._engine.parallel.blas import limited_blas
 from .._publish import all_or_nothing
 from .._sklearn import BaseEstimator, Interval, StrOptions, fit_context, safe_indexing
 from .._typing import Array
@@ -20,7 +20,7 @@ from .._version import stamp, unstamp
 from ..mixture._base import BaseMixture
 from ._best import BestPredictions, refitted
 from ._criteria import CRITERIA, slope_criterion
-from ._merge_path import Descent, refined
+from ._merge_path import MergePath, refined
 from ._tree import make_linkage, parts_of_leaves
 
 Step: TypeAlias = tuple[FittedMixture, Array, dict[str, float]]  # fit, nodes, measures
@@ -194,11 +194,11 @@ class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
         """
         first = self._first()
         X, sample_weight = indexable(X, sample_weight)
-        with all_or_nothing(self), workers() as crew, crew:
+        with all_or_nothing(self), limited_blas() as limit, limit:
             seen, weights, held_out = self._split(X, sample_weight)
             self._check_size(seen)
             first.fit(seen, sample_weight=weights)
-            descent = Descent(first, seen, weights)
+            descent = MergePath(first, seen, weights)
             steps = self._walk(descent, held_out)
             self._choose(steps)
             fitted, self.best_nodes_, _ = steps[self.best_index_]
@@ -309,7 +309,7 @@ class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
                 f"fitted to, n_samples = {n_rows}: lower it."
             )
 
-    def _walk(self, descent: Descent, held_out: Any) -> list[Step]:
+    def _walk(self, descent: MergePath, held_out: Any) -> list[Step]:
         """Go down the path; return its steps by rising size."""
         steps, began = [], perf_counter()
         descent.to(int(self.max_components))

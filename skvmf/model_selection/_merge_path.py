@@ -8,15 +8,15 @@ import numpy as np
 from scipy.special import entr
 from sklearn.base import clone
 
-from .._engine.contracts.responsibilities import DenseShares, Shares, dense_resp
+from .._engine.contracts.responsibilities import DenseResponsibilities, Responsibilities, as_dense
 from .._engine.contracts.statistics import Params, Statistics
-from .._engine.data.blocks import Chunk
+from .._engine.data.blocks import Block
 from .._engine.em.fitted import FittedMixture
 from .._engine.em.loop import run_em
 from .._engine.em.mixture_model import MixtureModel
 from .._engine.families.merge_costs import chance_gain
 from .._engine.initialization.partitions import partition_statistics
-from .._engine.parallel.blas import workers
+from .._engine.parallel.blas import limited_blas
 from .._sklearn import check_sample_weight
 from .._typing import Array
 from ..mixture._base import BaseMixture
@@ -25,7 +25,7 @@ from ..mixture._initialization import Initialization
 _STEPS = 3  # of EM after components have been joined
 
 
-class Descent:
+class MergePath:
     """Mixtures of fewer and fewer components, each from the one before.
 
     Parameters
@@ -88,7 +88,7 @@ class Descent:
         Those that have left the mixture are joined first, and a mixture is left by none: where
         some leave in the fit, it is one of fewer components.
         """
-        with workers() as crew, crew:
+        with limited_blas() as limit, limit:
             while len(self.nodes) > n_components or self.n_active < len(self.nodes):
                 n_components = min(n_components, self.n_active)
                 stats = self._statistics()
@@ -103,9 +103,11 @@ class Descent:
         """Return the weighted entropy of the rows' shares."""
         entropies = np.empty(self._rows.n_rows)
 
-        def write(shares: Shares, values: Array, chunk: Chunk, span: slice) -> None:
-            resp = dense_resp(shares, len(self.nodes)).astype(np.float64)
-            entropies[span] = chunk.weights * entr(resp).sum(axis=1)
+        def write(
+            responsibilities: Responsibilities, values: Array, block: Block, span: slice
+        ) -> None:
+            resp = as_dense(responsibilities, len(self.nodes)).astype(np.float64)
+            entropies[span] = block.weights * entr(resp).sum(axis=1)
 
         self.fitted.share(self._rows, self.mixture._posterior(), write)
         return float(entropies.sum())
@@ -113,7 +115,7 @@ class Descent:
     def _statistics(self) -> Statistics:
         fitted = self.fitted
         model = _model(self.mixture, fitted)
-        stats: Statistics = self._rows.fold(partial(model.expect, fitted.params))
+        stats: Statistics = self._rows.map_reduce(partial(model.expect, fitted.params))
         return stats
 
     # Which components become one.
@@ -195,7 +197,7 @@ class Descent:
         weights = np.append((1 - beside.sum()) * stats.counts / stats.counts.sum(), beside)
         params = Params.first(weights, components).pruned()
         self._keep_order(mixture, params)
-        return family, mixture._adjusted(Initialization(K, share), family, params)
+        return family, mixture._constrained(Initialization(K, share), family, params)
 
     def _share_in_groups(self, group: Array) -> Any:
         """Return what shares a block out among the groups of this moment's components."""
@@ -205,14 +207,14 @@ class Descent:
         members = np.zeros((len(group), K))
         members[np.arange(len(group)), group] = 1
 
-        def share(chunk: Chunk) -> tuple[Shares, Array]:
-            scores = model.scores(fitted.params, chunk)
-            shares, counts, _ = posterior.assign(
-                scores, fitted.params.weights, chunk.weights, chunk.scales
+        def share(block: Block) -> tuple[Responsibilities, Array]:
+            scores = model.scores(fitted.params, block)
+            responsibilities, counts, _ = posterior.assign(
+                scores, fitted.params.weights, block.weights, block.scales
             )
-            resp = dense_resp(shares.of_first(len(group)), len(group))
+            resp = as_dense(responsibilities.first_components(len(group)), len(group))
             joined = np.ascontiguousarray(resp @ members.astype(resp.dtype))
-            return DenseShares(joined), counts[: len(group)] @ members
+            return DenseResponsibilities(joined), counts[: len(group)] @ members
 
         return share
 

@@ -62,9 +62,9 @@ def test_a_killed_client_goes_on(kind, client, tmp_path):
 
 def test_a_fit_goes_on_after_its_workers_died(monkeypatch, tmp_path):
     """A chunk kills whoever reads it from the third iteration on; the next fit has a sound one."""
-    original, folds, flag = DaskRows.fold, [], tmp_path / "deadly"
+    original, folds, flag = DaskRows.map_reduce, [], tmp_path / "deadly"
 
-    def fold(self, function):
+    def map_reduce(self, function):
         folds.append(getattr(getattr(function, "func", None), "__name__", ""))
         if folds.count("expect") == 3:
             flag.touch()
@@ -77,7 +77,7 @@ def test_a_fit_goes_on_after_its_workers_died(monkeypatch, tmp_path):
             os._exit(1)
         return block
 
-    monkeypatch.setattr(DaskRows, "fold", fold)
+    monkeypatch.setattr(DaskRows, "map_reduce", map_reduce)
     monkeypatch.setattr(_checkpoint, "_SHARE", 0)
     sound = chunked(blobs(50_000), LENGTHS)
     config = {"distributed.scheduler.allowed-failures": 1}

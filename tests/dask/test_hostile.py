@@ -185,15 +185,15 @@ def test_workers_that_die_of_what_they_read(client):
 def test_an_interrupt_leaves_the_earlier_fit(client, monkeypatch):
     from skvmf._engine.data.dask_rows import DaskRows
 
-    original, folds = DaskRows.fold, []
+    original, folds = DaskRows.map_reduce, []
 
-    def fold(self, function):
+    def map_reduce(self, function):
         folds.append(function)
         if len(folds) == 3:
             raise KeyboardInterrupt
         return original(self, function)
 
-    monkeypatch.setattr(DaskRows, "fold", fold)
+    monkeypatch.setattr(DaskRows, "map_reduce", map_reduce)
     refused(chunked(blobs(N), [20_000] * 3).persist(), None, KeyboardInterrupt)
     assert len(folds) == 3
 

@@ -134,9 +134,9 @@ def test_a_killed_worker_changes_no_bit(persisted, case, monkeypatch):
     from distributed import Client
 
     mine, folds = case("vmf", True), []
-    original = DaskRows.fold
+    original = DaskRows.map_reduce
 
-    def fold(self, function):
+    def map_reduce(self, function):
         folds.append(function)
         name = getattr(getattr(function, "func", None), "__name__", "")
         if name == "expect" and len(killed) < 4:
@@ -147,7 +147,7 @@ def test_a_killed_worker_changes_no_bit(persisted, case, monkeypatch):
         return original(self, function)
 
     killed = []
-    monkeypatch.setattr(DaskRows, "fold", fold)
+    monkeypatch.setattr(DaskRows, "map_reduce", map_reduce)
     patient = dask.config.set({"distributed.scheduler.allowed-failures": 10})  # of one task
     with patient, start(2) as cluster, Client(cluster) as client:
         X = chunked(mine.X, lengths_of("ragged", N))

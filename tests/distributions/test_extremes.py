@@ -95,8 +95,8 @@ def test_fits(weights, power):
     mu, kappa = vmf.fit(x, weights)
     assert np.linalg.norm(mu) == pytest.approx(1, rel=1e-14)
     assert 0 < kappa < np.inf
-    shares = np.array(weights) / max(weights)
-    twin = vmf.fit(x, shares)
+    responsibilities = np.array(weights) / max(weights)
+    twin = vmf.fit(x, responsibilities)
     assert kappa == pytest.approx(twin[1], rel=1e-12)
 
 

@@ -261,9 +261,11 @@ def test_a_posterior_minimizes_the_free_energy(alpha, temperature, rng):
     q = fenchel_young_posterior(losses, weights, alpha, temperature)
     eta = np.log(weights) if alpha == 1 else (weights ** (alpha - 1) - 1) / (alpha - 1)
 
-    def energy(shares):
-        price = fenchel_young_loss(np.broadcast_to(eta, shares.shape), shares, alpha)
-        return (shares * losses).sum(axis=1) + temperature * price
+    def energy(responsibilities):
+        price = fenchel_young_loss(
+            np.broadcast_to(eta, responsibilities.shape), responsibilities, alpha
+        )
+        return (responsibilities * losses).sum(axis=1) + temperature * price
 
     for other in rng.dirichlet(np.ones(4), size=(200, 5)):
         assert (energy(q) <= energy(other) + 1e-12).all()

@@ -197,8 +197,12 @@ def test_gaussian_blocks_are_those_of_the_literature():
 def scikit_image(mixture, X):
     """What skimage.feature.fisher_vector computes, by its own sums of squares."""
     weights, means, variances = mixture.weights_, mixture.means_, mixture.covariances_
-    shares = mixture.predict_proba(X)
-    each, first, second = shares.mean(axis=0), shares.T @ X / len(X), shares.T @ X**2 / len(X)
+    responsibilities = mixture.predict_proba(X)
+    each, first, second = (
+        responsibilities.mean(axis=0),
+        responsibilities.T @ X / len(X),
+        responsibilities.T @ X**2 / len(X),
+    )
     d_weights = (each - weights) / np.sqrt(weights)
     d_means = (first - each[:, None] * means) / np.sqrt(weights[:, None] * variances)
     squares = second - 2 * first * means + each[:, None] * means**2

@@ -56,7 +56,7 @@ def test_the_posterior_is_the_tempered_one(temperature, n):
     rng = np.random.default_rng(n)
     sentences, rules = make_sentences(rng, [n]), make_rules(rng)
     model = DependencyModel(MaximumPosterior(1.0, 0.0), temperature)
-    stats = sentences.fold(lambda block: model.expect(rules, block))
+    stats = sentences.map_reduce(lambda block: model.expect(rules, block))
     value, counts = expected(sentences.tags, rules, temperature)
     assert stats.value == pytest.approx(value, rel=1e-13)
     assert stats.total == 1
@@ -82,7 +82,7 @@ def test_blocks_cover_every_sentence_and_follow_from_the_lengths():
     lengths = rng.integers(1, 40, size=500)
     sentences, others = make_sentences(rng, lengths), make_sentences(rng, lengths)
     assert sentences._spans == others._spans and len(sentences._spans) > 20
-    blocks = sentences.fold(lambda block: [block])
+    blocks = sentences.map_reduce(lambda block: [block])
     np.testing.assert_array_equal(np.concatenate([block.tags for block in blocks]), sentences.tags)
     np.testing.assert_array_equal(np.concatenate([np.diff(b.offsets) for b in blocks]), lengths)
     work = np.array([np.sum(np.diff(block.offsets) ** 3.0) for block in blocks])
@@ -93,7 +93,7 @@ def test_what_blocks_expect_adds_up():
     rng = np.random.default_rng(7)
     sentences, rules = make_sentences(rng, rng.integers(1, 25, size=120)), make_rules(rng)
     model = DependencyModel(MaximumPosterior(1.0, 0.0), 0.7)
-    whole = sentences.fold(lambda block: model.expect(rules, block))
+    whole = sentences.map_reduce(lambda block: model.expect(rules, block))
     parts = [model.expect(rules, sentences._take(i, i + 1)) for i in range(len(sentences))]
     assert len(sentences._spans) > 3
     assert whole.total == 120

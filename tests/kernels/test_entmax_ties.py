@@ -109,8 +109,8 @@ def test_every_neighbour_is_told_from_the_next(alpha):
     p, _ = ends(share_out, z[None], alpha)
     on = p[0] > 0
     last = z[on].min()
-    shares = (c * (z[on] - last) + p[0, z == last] ** c) ** (1 / c)
-    np.testing.assert_allclose(p[0, on], shares, rtol=1e-14)
+    responsibilities = (c * (z[on] - last) + p[0, z == last] ** c) ** (1 / c)
+    np.testing.assert_allclose(p[0, on], responsibilities, rtol=1e-14)
     assert p[0].sum() == pytest.approx(1, abs=1e-14)
     for other in z[~on]:  # they would have a share if those above it left something
         assert np.sum((c * (z[z > other] - other)) ** (1 / c)) > 1 - 1e-14

@@ -98,9 +98,9 @@ def test_direction_sums_are_products(K, d, dtype):
     bags, resp, packed, table, scales = problem(K, d, dtype)
     n = len(bags[0]) - 1
     C = unpad(bags)
-    for kernel, shares in [(direction_sums, resp), (packed_direction_sums, packed)]:
+    for kernel, responsibilities in [(direction_sums, resp), (packed_direction_sums, packed)]:
         counts, sums = np.full((n, K), np.nan), np.full((n, K, d), np.nan)
-        kernel(bags, shares, table, scales, counts, sums)
+        kernel(bags, responsibilities, table, scales, counts, sums)
         assert_allclose(counts, C @ resp, rtol=1e-13, atol=1e-15)
         expected = np.einsum("nv,vk,v,vd->nkd", C, resp, scales, table.astype(float))
         assert_allclose(sums, expected, rtol=1e-12, atol=1e-14)
@@ -126,10 +126,10 @@ def test_moment_sums_are_about_the_means(K, d, dtype):
     C = unpad(bags)
     means = np.random.default_rng(1).normal(size=(K, d))
     gaps = table.astype(float)[:, None] - means
-    for kernel, shares in [(moment_sums, resp), (packed_moment_sums, packed)]:
+    for kernel, responsibilities in [(moment_sums, resp), (packed_moment_sums, packed)]:
         counts = np.full((n, K), np.nan)
         first, second = np.full((n, K, d), np.nan), np.full((n, K, d), np.nan)
-        kernel(bags, shares, table, means, counts, first, second)
+        kernel(bags, responsibilities, table, means, counts, first, second)
         assert_allclose(counts, C @ resp, rtol=1e-13, atol=1e-15)
         for moment, power in [(first, 1), (second, 2)]:
             expected = np.einsum("nv,vk,vkd->nkd", C, resp, gaps**power)

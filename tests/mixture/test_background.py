@@ -96,10 +96,10 @@ def test_shares_and_labels_agree(mixture, posterior):
     others = 1 - resp.sum(axis=1)
     assert resp.shape == (len(X), K) and resp.min() >= 0 and others.min() >= -1e-12
     assert_allclose(fit.weights_.sum() + fit.background_weight_, 1)
-    shares = np.column_stack([resp, others])
+    responsibilities = np.column_stack([resp, others])
     labels = np.where(fit.labels_ < 0, K, fit.labels_)
-    own = np.take_along_axis(shares, labels[:, None], axis=1)[:, 0]
-    assert_allclose(own, shares.max(axis=1), atol=1e-9)
+    own = np.take_along_axis(responsibilities, labels[:, None], axis=1)[:, 0]
+    assert_allclose(own, responsibilities.max(axis=1), atol=1e-9)
     assert_array_equal(fit.predict(X), fit.labels_)
     assert_array_equal(fit.responsibilities(X).toarray(), resp)
     assert_allclose(fit.probabilities_, np.where(fit.labels_ < 0, 0, own), atol=1e-12)
@@ -400,10 +400,10 @@ def test_what_cannot_be_is_refused():
 def test_fisher_vectors_are_of_the_components(gradients):
     """Outliers count nothing: a bag is what components have of it."""
     X, labels = data()
-    shares = {"background_weight": 0.5, "background_bounds": [[-9.0] * 3, [9.0] * 3]}
+    responsibilities = {"background_weight": 0.5, "background_bounds": [[-9.0] * 3, [9.0] * 3]}
     covariances = np.full((K, 3), 0.25)
     with_it = SparseGaussianMixture.from_parameters(
-        [0.1, 0.2, 0.2], CENTRES, covariances, covariance_type="diag", **shares
+        [0.1, 0.2, 0.2], CENTRES, covariances, covariance_type="diag", **responsibilities
     )
     alone = SparseGaussianMixture.from_parameters(
         [0.2, 0.4, 0.4], CENTRES, covariances, covariance_type="diag"

@@ -21,16 +21,20 @@ def entmax(z, alpha):
     c = alpha - 1
     x = [c * value for value in z]
 
-    def shares(gaps, least):
+    def responsibilities(gaps, least):
         return [(gap + least**c) ** (1 / c) for gap in gaps if gap >= 0]
 
-    last = min(one for one in x if mp.fsum(shares([other - one for other in x], mp.mpf(0))) < 1)
+    last = min(
+        one for one in x if mp.fsum(responsibilities([other - one for other in x], mp.mpf(0))) < 1
+    )
     gaps = [value - last for value in x]
     low, high = mp.mpf(0), mp.mpf(1)
     while high - low > high * mp.mpf(10) ** -25:
         middle = (low + high) / 2 if low else high / 4
-        low, high = (middle, high) if mp.fsum(shares(gaps, middle)) <= 1 else (low, middle)
-    kept = iter(shares(gaps, high))
+        low, high = (
+            (middle, high) if mp.fsum(responsibilities(gaps, middle)) <= 1 else (low, middle)
+        )
+    kept = iter(responsibilities(gaps, high))
     p = [next(kept) if gap >= 0 else mp.mpf(0) for gap in gaps]
     negentropy = (mp.fsum(value**alpha for value in p) - 1) / (alpha * c)
     return p, mp.fdot(p, z) - negentropy

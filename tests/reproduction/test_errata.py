@@ -77,11 +77,11 @@ def test_a_constant_in_the_scores_changes_no_share(alpha):
     weights, log_density = np.array([0.2, 0.5, 0.3]), np.array([-1.0, -1.5, -1.2])
     printed = weights ** (alpha - 1) / (alpha - 1)
     ours = (weights ** (alpha - 1) - 1) / (alpha - 1)
-    shares = entmax(ours + log_density, alpha)
-    np.testing.assert_allclose(entmax(printed + log_density, alpha), shares, atol=1e-10)
+    responsibilities = entmax(ours + log_density, alpha)
+    np.testing.assert_allclose(entmax(printed + log_density, alpha), responsibilities, atol=1e-10)
     if alpha < 1.01:  # the limit, which the printed scores do not have
         posterior = weights * np.exp(log_density)
-        np.testing.assert_allclose(shares, posterior / posterior.sum(), atol=1e-4)
+        np.testing.assert_allclose(responsibilities, posterior / posterior.sum(), atol=1e-4)
 
 
 def test_the_printed_reference_mean_is_no_maximum():
@@ -110,14 +110,14 @@ def test_the_printed_reference_mean_is_no_maximum():
 def test_components_overlap_only_if_all_is_equal(weight, means, deviations, regular):
     """The Fisher information of weight, means and deviations, by quadrature."""
     x, dx = np.linspace(-20, 20, 20_001, retstep=True)
-    shares, scores = np.array([weight, 1 - weight]), []
+    responsibilities, scores = np.array([weight, 1 - weight]), []
     z = (x - np.array(means)[:, np.newaxis]) / np.array(deviations)[:, np.newaxis]
     parts = np.exp(-z * z / 2) / np.array(deviations)[:, np.newaxis] / np.sqrt(2 * np.pi)
-    density = shares @ parts
+    density = responsibilities @ parts
     scores.append(parts[0] - parts[1])
     for k in range(2):
-        scores.append(shares[k] * parts[k] * z[k] / deviations[k])
-        scores.append(shares[k] * parts[k] * (z[k] ** 2 - 1) / deviations[k])
+        scores.append(responsibilities[k] * parts[k] * z[k] / deviations[k])
+        scores.append(responsibilities[k] * parts[k] * (z[k] ** 2 - 1) / deviations[k])
     scores = np.array(scores)
     least = np.linalg.eigvalsh((scores / density) @ scores.T * dx)[0]
     assert least > 1e-4 if regular else abs(least) < 1e-9

@@ -20,7 +20,7 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
-class VectorShares:
+class VectorResponsibilities:
     """Each component's share of each vector of a table, as the kernels take it.
 
     `resp` is (V, K), or compressed rows where most shares are zero; a vector that is left out
@@ -38,7 +38,7 @@ class VectorShares:
 
 
 @dataclass(frozen=True)
-class Block:
+class ParameterBlock:
     """Slope and variance of a statistic, each (K,) or (K, d)."""
 
     slope: Array
@@ -69,7 +69,7 @@ class Gradients(ABC):
     names: ClassVar[dict[str, str]]
     """The kinds of parameters, each with the name of one of them."""
 
-    blocks: dict[str, Block]
+    blocks: dict[str, ParameterBlock]
     """Slopes and variances of the statistics of each kind."""
 
     @abstractmethod
@@ -77,7 +77,7 @@ class Gradients(ABC):
 
     @abstractmethod
     def statistics(
-        self, bags: Bags, shares: VectorShares, kinds: Sequence[str]
+        self, bags: Bags, responsibilities: VectorResponsibilities, kinds: Sequence[str]
     ) -> tuple[dict[str, Array], Array]:
         """Return the statistics of each kind, (n, K, d) or (n, K), and the bags' sizes (n,)."""
 

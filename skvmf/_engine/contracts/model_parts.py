@@ -15,7 +15,7 @@ import numpy as np
 
 from ..._typing import Array
 from .gradients import GradientsType
-from .responsibilities import Scores, Shares
+from .responsibilities import Responsibilities, Scores
 from .statistics import Statistics
 
 
@@ -33,12 +33,12 @@ class Family(ABC):
     # A step of EM.
 
     @abstractmethod
-    def scores(self, chunk: Any, components: Any) -> Scores:
+    def scores(self, block: Any, components: Any) -> Scores:
         """Return the log-density of each row of a block under each component."""
 
     @abstractmethod
     def moments(
-        self, chunk: Any, shares: Shares, components: Any, kept: Any = None
+        self, block: Any, responsibilities: Responsibilities, components: Any, kept: Any = None
     ) -> tuple[Array, ...]:
         """Return what the shares of a block add to the moments, about `origins(components)`.
 
@@ -93,7 +93,7 @@ class Family(ABC):
         """Return where the components are, (K, d)."""
 
     @abstractmethod
-    def distances(self, chunk: Any, centres: Array) -> Array:
+    def distances(self, block: Any, centres: Array) -> Array:
         """Return the k-means loss of each row at each of m centres, (n, m), finite."""
 
     @abstractmethod
@@ -129,7 +129,7 @@ class Family(ABC):
     # What else a mixture says.
 
     @property
-    def blank_log_density(self) -> float:
+    def zero_row_log_density(self) -> float:
         """Return the log-density of a row without direction; families of other rows have none."""
         return float("nan")
 
@@ -148,7 +148,7 @@ class Posterior(ABC):
     @abstractmethod
     def assign(
         self, scores: Scores, weights: Array, row_weights: Array, row_scales: Array | None = None
-    ) -> tuple[Shares, Array, Array]:
+    ) -> tuple[Responsibilities, Array, Array]:
         """Return shares, the weighted counts (K,), and each row's value (n,).
 
         The value of a row is the most that <q, log p> less the price of its shares q can be.

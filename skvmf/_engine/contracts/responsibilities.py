@@ -47,7 +47,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class DenseShares:
+class DenseResponsibilities:
     """Each component's share of each row times the row's factor, (n, K)."""
 
     resp: Array
@@ -70,42 +70,42 @@ class DenseShares:
         some = self.resp[::_SAMPLED]
         return bool(np.count_nonzero(some != 0) > fraction * some.size)
 
-    def packed(self) -> "PackedShares":
+    def packed(self) -> "SparseResponsibilities":
         """Return the non-zeros of each row."""
         ends, m = np.empty(len(self.resp), dtype=np.int64), self.n_positive
         columns, values = np.empty(m + 1, dtype=np.int32), np.empty(m + 1, self.resp.dtype)
         pack_rows(self.resp, ends, columns, values)
-        return PackedShares(ends, columns[:m], values[:m])
+        return SparseResponsibilities(ends, columns[:m], values[:m])
 
-    def of_first(self, n_components: int) -> "DenseShares":
+    def first_components(self, n_components: int) -> "DenseResponsibilities":
         """Leave out the components from a number on."""
         if n_components == self.resp.shape[1]:
             return self
-        return DenseShares(np.ascontiguousarray(self.resp[:, :n_components]))
+        return DenseResponsibilities(np.ascontiguousarray(self.resp[:, :n_components]))
 
 
 @dataclass(frozen=True)
-class HardShares:
+class HardResponsibilities:
     """The one component that has each row, (n,) int32, and the row's factor, (n,)."""
 
     labels: Array
     factors: Array
 
-    def packed(self) -> "PackedShares":
+    def packed(self) -> "SparseResponsibilities":
         """Return the same as one non-zero a row."""
-        return PackedShares(np.arange(1, len(self.labels) + 1), self.labels, self.factors)
+        return SparseResponsibilities(np.arange(1, len(self.labels) + 1), self.labels, self.factors)
 
-    def of_first(self, n_components: int) -> "HardShares":
+    def first_components(self, n_components: int) -> "HardResponsibilities":
         """Leave out the components from a number on: their rows go to the first for nothing."""
         lost = self.labels >= n_components
         if not lost.any():
             return self
         labels = np.where(lost, 0, self.labels).astype(np.int32)
-        return HardShares(labels, np.where(lost, 0.0, self.factors))
+        return HardResponsibilities(labels, np.where(lost, 0.0, self.factors))
 
 
 @dataclass(frozen=True)
-class PackedShares:
+class SparseResponsibilities:
     """Non-zero shares, row after row: those of row n end before ``ends[n]``."""
 
     ends: Array
@@ -113,13 +113,15 @@ class PackedShares:
     values: Array
 
 
-Shares: TypeAlias = DenseShares | HardShares
+Responsibilities: TypeAlias = DenseResponsibilities | HardResponsibilities
 
 
-def dense_resp(shares: Shares, n_components: int) -> Array:
+def as_dense(responsibilities: Responsibilities, n_components: int) -> Array:
     """Return the shares as an (n, K) array."""
-    if isinstance(shares, DenseShares):
-        return shares.resp
-    resp = np.zeros((len(shares.labels), n_components))
-    np.put_along_axis(resp, shares.labels[:, None], shares.factors[:, None], axis=1)
+    if isinstance(responsibilities, DenseResponsibilities):
+        return responsibilities.resp
+    resp = np.zeros((len(responsibilities.labels), n_components))
+    np.put_along_axis(
+        resp, responsibilities.labels[:, None], responsibilities.factors[:, None], axis=1
+    )
     return resp

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..._typing import Array
-from ..data.buffers import Spare
+from ..data.buffers import BufferPool
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Statistics:
     origins: Array | None
     worst_value: float
     worst_row: Array
-    spare: Spare | None = None
+    buffers: BufferPool | None = None
 
     def __iadd__(self, other: "Statistics") -> "Statistics":
         self.value += other.value
@@ -61,12 +61,12 @@ class Statistics:
             mine += theirs
         if other.worst_value < self.worst_value:
             self.worst_value, self.worst_row = other.worst_value, other.worst_row
-        if other.spare is not None:
-            other.spare.give("sums", other.moments[0])
+        if other.buffers is not None:
+            other.buffers.give("sums", other.moments[0])
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"spare": None}  # is of use only where the blocks are
+        return vars(self) | {"buffers": None}  # is of use only where the blocks are
 
     def scaled(self, factor: float) -> "Statistics":
         """Return the statistics of the same rows with their weights multiplied."""
@@ -76,10 +76,10 @@ class Statistics:
             total=factor * self.total,
             counts=factor * self.counts,
             moments=tuple(factor * moment for moment in self.moments),
-            spare=None,
+            buffers=None,
         )
 
-    def of_first(self, n_components: int) -> "Statistics":
+    def first_components(self, n_components: int) -> "Statistics":
         """Leave out the counts of what has a weight and is no component of the family."""
         if n_components == len(self.counts):
             return self

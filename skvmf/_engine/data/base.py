@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._typing import Array
 from ..data.sampling import first_row, reservoir
-from .blocks import DenseChunk
+from .blocks import DenseBlock
 
 Part = TypeVar("Part")
 
@@ -34,14 +34,14 @@ class RowSource(ABC):
     @property
     def total_weight(self) -> float:
         """Sum of the weights of the rows that count."""
-        return self.fold_weights(_sum)
+        return self.map_reduce_weights(_sum)
 
     @abstractmethod
-    def fold(self, function: Callable[[Any], Part]) -> Part:
+    def map_reduce(self, function: Callable[[Any], Part]) -> Part:
         """Add ``function(chunk)`` over the blocks with ``+=``."""
 
     @abstractmethod
-    def fold_weights(self, function: Callable[[int, Array], Part]) -> Part:
+    def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
         """Add ``function(start, weights)`` over the blocks; rows are not read.
 
         `start` is the number of the first row, and rows that the family cannot see, zero rows
@@ -61,12 +61,12 @@ class RowSource(ABC):
 
     def first_row(self) -> int:
         """Return the number of the first row that counts."""
-        return int(self.fold_weights(first_row).number)
+        return int(self.map_reduce_weights(first_row).number)
 
     def mean_variance(self) -> float:
         """Return the weighted variance of the features, averaged over them, of dense rows."""
         pivot = self.take(np.array([self.first_row()]))[0]  # offsets do not cancel about a row
-        first, second = self.fold(partial(_sums_about, pivot)) / self.total_weight
+        first, second = self.map_reduce(partial(_sums_about, pivot)) / self.total_weight
         return float(np.mean(np.maximum(second - first**2, 0)))
 
     def draw(self, size: int, seed: int) -> tuple[Array, Array]:
@@ -76,11 +76,11 @@ class RowSource(ABC):
         sums over the rows drawn estimate sums over all, and add up to as many rows as those
         with equal weights would be worth.
         """
-        return self.fold_weights(partial(reservoir, size + 1, seed)).sample()
+        return self.map_reduce_weights(partial(reservoir, size + 1, seed)).sample()
 
     def draw_in_order(self, size: int, seed: int) -> Array:
         """Return the numbers of rows drawn one after the other by weight, without putting back."""
-        return self.fold_weights(partial(reservoir, size, seed)).in_order()
+        return self.map_reduce_weights(partial(reservoir, size, seed)).in_order()
 
     @abstractmethod
     def subset(
@@ -100,8 +100,8 @@ def _sum(start: int, weights: Array) -> float:
     return float(weights.sum())
 
 
-def _sums_about(pivot: Array, chunk: DenseChunk) -> Array:
+def _sums_about(pivot: Array, block: DenseBlock) -> Array:
     """Return the sums of a block's weighted gaps to a row, and of their squares, (2, d)."""
-    gaps = chunk.X - pivot
-    weighted = gaps * chunk.weights[:, None]
+    gaps = block.X - pivot
+    weighted = gaps * block.weights[:, None]
     return np.vstack([weighted.sum(axis=0), np.einsum("nd,nd->d", weighted, gaps)])

@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..._typing import Array
-from .buffers import Spare
+from .buffers import BufferPool
 
 
 class _Block:
@@ -30,7 +30,7 @@ class _Block:
 
 
 @dataclass(frozen=True)
-class DenseChunk(_Block):
+class DenseBlock(_Block):
     """Some rows of a dense matrix.
 
     The family sees ``scales[:, None] * X``, or X where `scales` is None. `start` is the number
@@ -41,13 +41,13 @@ class DenseChunk(_Block):
     weights: Array
     scales: Array | None
     start: int
-    spare: Spare = field(default_factory=Spare)
+    buffers: BufferPool = field(default_factory=BufferPool)
     own: bool = False
 
     def release(self) -> None:
         """Say that the rows are needed no more: a copy goes back where it was taken from."""
         if self.own:
-            self.spare.give("rows", self.X)
+            self.buffers.give("rows", self.X)
 
     def row(self, n: int) -> Array:
         """Return one row as the family sees it, in float64."""
@@ -65,7 +65,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class SparseChunk(_Block):
+class SparseBlock(_Block):
     """Some rows of a CSR matrix, and where a fit needs them, their columns."""
 
     indptr: Array
@@ -76,7 +76,7 @@ class SparseChunk(_Block):
     scales: Array | None
     start: int
     columns: Columns | None
-    spare: Spare
+    buffers: BufferPool
 
     def release(self) -> None:
         """Say that the rows are needed no more; they are the data's own."""
@@ -89,4 +89,4 @@ class SparseChunk(_Block):
         return dense if self.scales is None else dense * self.scales[n]
 
 
-Chunk: TypeAlias = DenseChunk | SparseChunk
+Block: TypeAlias = DenseBlock | SparseBlock

@@ -11,7 +11,7 @@ from ..._typing import Array
 MOST = 16  # arrays that are kept for one use
 
 
-class Spare:
+class BufferPool:
     """Arrays that nobody needs any more, to be filled again, and what all blocks need.
 
     Fresh pages cost as much as some sums do. Arrays are kept by what they were used for, where

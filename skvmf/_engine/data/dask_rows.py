@@ -119,7 +119,7 @@ class DaskRows(RowSource):
         """Return the number of the first row that counts."""
         return self._first_row
 
-    def fold(self, function: Callable[[Any], Part]) -> Part:
+    def map_reduce(self, function: Callable[[Any], Part]) -> Part:
         """Add ``function(chunk)`` over the blocks."""
         groups = enumerate(zip(self._groups, self._states, strict=True))
         token, what = self._carried(function)
@@ -131,7 +131,7 @@ class DaskRows(RowSource):
         total: Part = self._total(sums, token)
         return total
 
-    def fold_weights(self, function: Callable[[int, Array], Part]) -> Part:
+    def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
         """Add ``function(start, weights)`` over the blocks; rows are not read."""
         token, what = self._carried(function)
         name = _name(function)

@@ -13,9 +13,9 @@ import numpy as np
 from scipy import sparse
 
 from ..._typing import Array
-from ..parallel.map_reduce import block_sum
+from ..parallel.map_reduce import map_reduce
 from ..parallel.tree_sum import BlockSum
-from .buffers import Spare
+from .buffers import BufferPool
 from .rows import DenseRows, Measures, Rows, SparseRows, canonical
 from .validation import of_ordinary_size
 
@@ -206,7 +206,7 @@ def sum_rows(what: Carried, sources: list[Any], state: State) -> BlockSum[Any]:
     found = _rows(state, _taken(sources, state), what.largest_weight)
     blocks = [(rows, i) for rows in found for i in range(len(rows.numbers))]
     numbers = [number for rows in found for number in rows.numbers]
-    return block_sum(lambda block: what.function(block[0].chunk(block[1])), blocks, numbers)
+    return map_reduce(lambda block: what.function(block[0].block(block[1])), blocks, numbers)
 
 
 def sum_weights(what: Carried, state: State) -> BlockSum[Any]:
@@ -240,7 +240,7 @@ def head(source: Any, n_rows: int) -> Any:
 
 def _rows(state: State, sources: list[Any] | None, largest_weight: float) -> list[Rows]:
     """Return the rows of each cut, measured now if they have not been; without sources unread."""
-    how, spare = state.format, Spare()
+    how, buffers = state.format, BufferPool()
     found: list[Rows] = []
     for i, own in enumerate(state.cuts):
         weights = state.weights[i]
@@ -253,7 +253,7 @@ def _rows(state: State, sources: list[Any] | None, largest_weight: float) -> lis
             kind: Callable[..., Rows] = partial(_StackedSparseRows, columns=how.columns)
         else:
             kind = _StackedDenseRows
-        found.append(kind(X, weights, measures=measures, spare=spare, **where))
+        found.append(kind(X, weights, measures=measures, buffers=buffers, **where))
     return found
 
 

@@ -19,11 +19,11 @@ from ..._kernels import sparse as sparse_kernels
 from ..._kernels import sphere as sphere_kernels
 from ..._kernels.half import widen
 from ..._typing import Array
-from ..parallel.map_reduce import block_sum
+from ..parallel.map_reduce import map_reduce
 from ..parallel.tree_sum import BlockSum
 from .base import RowSource
-from .blocks import Chunk, Columns, DenseChunk, SparseChunk
-from .buffers import Spare
+from .blocks import Block, Columns, DenseBlock, SparseBlock
+from .buffers import BufferPool
 from .validation import check_structure, of_ordinary_size, read_as, refuse_non_finite
 
 Part = TypeVar("Part")
@@ -84,10 +84,10 @@ class Rows(RowSource):
         size: int,
         start: int = 0,
         measures: Measures | None = None,
-        spare: Spare | None = None,
+        buffers: BufferPool | None = None,
         ahead: bool = True,
     ) -> None:
-        self._spare = Spare() if spare is None else spare
+        self._spare = BufferPool() if buffers is None else buffers
         self.n_rows, self.n_features = X.shape
         self.dtype = read_as(X.dtype)
         self._X, self._weights, self._start = X, weights, start
@@ -114,7 +114,7 @@ class Rows(RowSource):
             return 0
 
         if self._unmeasured:
-            block_sum(measure, sorted(self._unmeasured))
+            map_reduce(measure, sorted(self._unmeasured))
 
     def _measures_of(self, i: int) -> Measures:
         """Return measures that are known for block i."""
@@ -133,11 +133,11 @@ class Rows(RowSource):
         """Sum of the weights of the rows that count."""
         return super().total_weight
 
-    def fold(self, function: Callable[[Any], Part]) -> Part:
+    def map_reduce(self, function: Callable[[Any], Part]) -> Part:
         """Add ``function(chunk)`` over the blocks."""
-        return self._sum(lambda i: function(self.chunk(i))).total()
+        return self._sum(lambda i: function(self.block(i))).total()
 
-    def fold_weights(self, function: Callable[[int, Array], Part]) -> Part:
+    def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
         """Add ``function(start, weights)`` over the blocks; rows are not read."""
         return self.sum_weights(function).total()
 
@@ -152,13 +152,13 @@ class Rows(RowSource):
         return self._sum(of_block)
 
     def _sum(self, of_block: Callable[[int], Part]) -> BlockSum[Part]:
-        return block_sum(of_block, range(len(self._spans)), self.numbers)
+        return map_reduce(of_block, range(len(self._spans)), self.numbers)
 
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
         """Call ``function(chunk, span)``, which writes the answer for the rows of `span`."""
 
         def write(i: int) -> int:
-            function(self.chunk(i), self._spans[i])
+            function(self.block(i), self._spans[i])
             return 0
 
         self._sum(write)
@@ -192,7 +192,7 @@ class Rows(RowSource):
         """Note what is found in block i."""
 
     @abstractmethod
-    def chunk(self, i: int) -> Chunk:
+    def block(self, i: int) -> Block:
         """Build block i of these; the data counts it as ``numbers[i]``."""
 
     def _weights_and_scales(self, i: int) -> tuple[Array, Array | None]:
@@ -263,7 +263,7 @@ class DenseRows(Rows):
         if own:
             self._spare.give("rows", X)
 
-    def chunk(self, i: int) -> DenseChunk:
+    def block(self, i: int) -> DenseBlock:
         X, own = self._read(self._spans[i])
         weights, scales = self._weights_and_scales(i)
         if i in self._measures_of(i).unsafe:
@@ -274,7 +274,7 @@ class DenseRows(Rows):
             else:
                 sphere_kernels.normalize_rows(X)
                 scales = (scales != 0).astype(np.float64)
-        return DenseChunk(X, weights, scales, self._start + self._spans[i].start, self._spare, own)
+        return DenseBlock(X, weights, scales, self._start + self._spans[i].start, self._spare, own)
 
 
 def _copy(rows: Array, to: Array) -> None:
@@ -298,11 +298,11 @@ class SparseRows(Rows):
         size: int,
         start: int = 0,
         measures: Measures | None = None,
-        spare: Spare | None = None,
+        buffers: BufferPool | None = None,
         ahead: bool = True,
         columns: bool = False,
     ) -> None:
-        shared: dict[str, Any] = {"measures": measures, "spare": spare, "ahead": ahead}
+        shared: dict[str, Any] = {"measures": measures, "buffers": buffers, "ahead": ahead}
         super().__init__(X, weights, unit=unit, size=size, start=start, **shared)
         if columns and measures is None:
             self.measures.columns = [self._by_columns(i) for i in range(len(self._spans))]
@@ -357,14 +357,14 @@ class SparseRows(Rows):
             sparse_kernels.csr_normalize(indptr, data)
         return indptr, indices, data, extreme
 
-    def chunk(self, i: int) -> SparseChunk:
+    def block(self, i: int) -> SparseBlock:
         indptr, indices, data, extreme = self._safe(i)
         weights, scales = self._weights_and_scales(i)
         if extreme:
             assert scales is not None
             scales = (scales != 0).astype(np.float64)
         columns = self._measures.columns
-        return SparseChunk(
+        return SparseBlock(
             indptr,
             indices,
             data,

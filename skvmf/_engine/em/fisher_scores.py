@@ -8,11 +8,11 @@ import numpy as np
 from scipy import sparse
 
 from ..._typing import Array
-from ..contracts.gradients import Gradients, GradientsType, VectorShares
+from ..contracts.gradients import Gradients, GradientsType, VectorResponsibilities
 from ..contracts.model_parts import Posterior
-from ..contracts.responsibilities import DenseShares, dense_resp
+from ..contracts.responsibilities import DenseResponsibilities, as_dense
 from ..data.base import RowSource
-from ..data.blocks import DenseChunk
+from ..data.blocks import DenseBlock
 from .fitted import FittedMixture
 
 TABLE_BYTES = 2**23  # selected rows of a table are copied by so much at a time
@@ -58,7 +58,7 @@ class VectorModel:
         )
         return made
 
-    def share(self, table: Array, used: Array | None) -> VectorShares:
+    def share(self, table: Array, used: Array | None) -> VectorResponsibilities:
         """Share out the rows of a table that are in `used`, booleans (None: all)."""
         found = _Found(np.zeros((len(table), len(self.fitted.weights))), np.zeros(len(table)))
         for numbers, part in _parts(table, used):
@@ -68,32 +68,34 @@ class VectorModel:
             for mine, vectors in found.moved:
                 table[mine] = vectors
         if not found.any_dense:
-            return VectorShares(found.packed(), table, found.scales)
+            return VectorResponsibilities(found.packed(), table, found.scales)
         for _, mine, resp in found.sparse:
             found.dense[mine] = resp.toarray()
-        return VectorShares(found.dense, table, found.scales)
+        return VectorResponsibilities(found.dense, table, found.scales)
 
     def _share_part(self, numbers: Array | None, part: Array, found: "_Found") -> None:
         """Share out some rows, with their numbers in the table; None is all of it."""
         fitted, K = self.fitted, self.fitted.n_components
 
-        def write(chunk: DenseChunk, span: slice) -> None:
+        def write(block: DenseBlock, span: slice) -> None:
             mine = span if numbers is None else numbers[span]
-            shares, _, values = self.posterior.assign(
-                fitted.scores(chunk), fitted.params.weights, chunk.weights
+            responsibilities, _, values = self.posterior.assign(
+                fitted.scores(block), fitted.params.weights, block.weights
             )
-            shares = shares.of_first(K)
-            resp = dense_resp(shares, K)
+            responsibilities = responsibilities.first_components(K)
+            resp = as_dense(responsibilities, K)
             resp[np.isneginf(values)] = fitted.weights  # no component has a say
-            if isinstance(shares, DenseShares) and shares.denser_than(PACK):
+            if isinstance(responsibilities, DenseResponsibilities) and responsibilities.denser_than(
+                PACK
+            ):
                 found.dense[mine] = resp
                 found.any_dense = True
             else:
                 start = span.start if numbers is None else int(numbers[span.start])
                 found.sparse.append((start, mine, sparse.csr_array(resp)))
-            found.scales[mine] = 1.0 if chunk.scales is None else chunk.scales
-            if not np.may_share_memory(chunk.X, part):
-                found.moved.append((mine, chunk.X))
+            found.scales[mine] = 1.0 if block.scales is None else block.scales
+            if not np.may_share_memory(block.X, part):
+                found.moved.append((mine, block.X))
 
         self.as_rows(part).for_each(write)
 

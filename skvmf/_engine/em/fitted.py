@@ -9,10 +9,10 @@ import numpy as np
 
 from ..._typing import Array
 from ..contracts.model_parts import Posterior
-from ..contracts.responsibilities import Scores, Shares, dense_resp
+from ..contracts.responsibilities import Responsibilities, Scores, as_dense
 from ..contracts.statistics import Params
 from ..data.base import RowSource
-from ..data.blocks import Chunk
+from ..data.blocks import Block
 from ..families.background import FIRST_SHARE, Background, with_share
 from ..posteriors.fenchel_young import FenchelYoungPosterior
 from ..weights.modified_dirichlet import ModifiedDirichlet
@@ -63,17 +63,19 @@ class FittedMixture:
         self,
         rows: RowSource,
         posterior: Posterior,
-        write: Callable[[Shares, Array, Chunk, slice], None],
+        write: Callable[[Responsibilities, Array, Block, slice], None],
     ) -> None:
         """Call ``write(shares, values, chunk, span)`` with the shares and values of each block.
 
         Shares of a row, and what the background has of it, add up to one, whatever its weight.
         """
 
-        def work(chunk: Chunk, span: slice) -> None:
-            ones = np.ones(len(chunk.weights))
-            shares, _, values = posterior.assign(self.scores(chunk), self.params.weights, ones)
-            write(shares.of_first(self.n_components), values, chunk, span)
+        def work(block: Block, span: slice) -> None:
+            ones = np.ones(len(block.weights))
+            responsibilities, _, values = posterior.assign(
+                self.scores(block), self.params.weights, ones
+            )
+            write(responsibilities.first_components(self.n_components), values, block, span)
 
         rows.for_each(work)
 
@@ -86,9 +88,11 @@ class FittedMixture:
         shared out by weight.
         """
 
-        def give(shares: Shares, values: Array, chunk: Chunk, span: slice) -> None:
-            resp = dense_resp(shares, self.n_components).astype(rows.dtype, copy=False)
-            resp[~chunk.has_direction | np.isneginf(values)] = self.weights
+        def give(
+            responsibilities: Responsibilities, values: Array, block: Block, span: slice
+        ) -> None:
+            resp = as_dense(responsibilities, self.n_components).astype(rows.dtype, copy=False)
+            resp[~block.has_direction | np.isneginf(values)] = self.weights
             write(resp, span)
 
         self.share(rows, posterior, give)
@@ -101,8 +105,8 @@ class FittedMixture:
         """
         labels = np.empty(rows.n_rows, dtype=np.int64)
 
-        def write(chunk: Chunk, span: slice) -> None:
-            labels[span], _ = self._label(self.scores(chunk), chunk.has_direction, posterior)
+        def write(block: Block, span: slice) -> None:
+            labels[span], _ = self._label(self.scores(block), block.has_direction, posterior)
 
         rows.for_each(write)
         return labels
@@ -115,11 +119,11 @@ class FittedMixture:
         labels = np.empty(rows.n_rows, dtype=np.int64)
         largest = np.empty(rows.n_rows, dtype=rows.dtype)
 
-        def write(chunk: Chunk, span: slice) -> None:
-            scores, ones = self.scores(chunk), np.ones(len(chunk.weights))
-            own, lost = self._label(scores, chunk.has_direction, posterior)
-            shares, *_ = posterior.assign(scores, self.params.weights, ones)
-            resp = dense_resp(shares, len(self.params.weights))
+        def write(block: Block, span: slice) -> None:
+            scores, ones = self.scores(block), np.ones(len(block.weights))
+            own, lost = self._label(scores, block.has_direction, posterior)
+            responsibilities, *_ = posterior.assign(scores, self.params.weights, ones)
+            resp = as_dense(responsibilities, len(self.params.weights))
             labels[span], largest[span] = own, resp[np.arange(len(own)), own]
             largest[span][lost] = self.weights.max()
             largest[span][own == -1] = 0
@@ -143,9 +147,9 @@ class FittedMixture:
         log_densities = np.empty(rows.n_rows, dtype=rows.dtype)
         least = max(LEAST, float(np.finfo(rows.dtype).min))
 
-        def write(chunk: Chunk, span: slice) -> None:
-            values = _DENSITY.values(self.scores(chunk), self.params.weights)
-            values = np.where(chunk.has_direction, values, self.family.blank_log_density)
+        def write(block: Block, span: slice) -> None:
+            values = _DENSITY.values(self.scores(block), self.params.weights)
+            values = np.where(block.has_direction, values, self.family.zero_row_log_density)
             log_densities[span] = np.maximum(values, least)
 
         rows.for_each(write)
@@ -161,13 +165,13 @@ class FittedMixture:
             background=self.background_log_density,
         )
         with np.errstate(over="ignore"):
-            total, weight = rows.fold(partial(model.evaluate, self.params))
+            total, weight = rows.map_reduce(partial(model.evaluate, self.params))
         return float(total), float(weight)
 
-    def scores(self, chunk: Chunk) -> Scores:
+    def scores(self, block: Block) -> Scores:
         """Return the log-densities of a block, the background's last."""
         with np.errstate(over="ignore"):  # of rows far away: the log-density is -inf
-            scores: Scores = self.family.scores(chunk, self.params.components)
+            scores: Scores = self.family.scores(block, self.params.components)
         log_density = self.background_log_density
         return scores if log_density is None else scores.with_component(log_density)
 

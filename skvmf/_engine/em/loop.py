@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from ..parallel.blas import workers
+from ..parallel.blas import limited_blas
 
 
 class Model(Protocol):
@@ -15,7 +15,7 @@ class Model(Protocol):
     the loop is at its end: not where a component has been moved or pruned.
     """
 
-    def expect(self, params: Any, chunk: Any) -> Any: ...  # noqa: D102
+    def expect(self, params: Any, block: Any) -> Any: ...  # noqa: D102
     def lower_bound(self, stats: Any, params: Any) -> float: ...  # noqa: D102
     def maximize(self, stats: Any, params: Any) -> Any: ...  # noqa: D102
     def comparable(self, before: Any, after: Any) -> bool: ...  # noqa: D102
@@ -24,7 +24,7 @@ class Model(Protocol):
 class Foldable(Protocol):
     """What the loop asks of data: to add a function's parts over its blocks."""
 
-    def fold(self, function: Callable[[Any], Any]) -> Any: ...  # noqa: D102
+    def map_reduce(self, function: Callable[[Any], Any]) -> Any: ...  # noqa: D102
 
 
 OnIteration = Callable[[int, list[float], Any], bool]
@@ -47,7 +47,7 @@ class EMResult:
 
 
 @dataclass(frozen=True)
-class Reached:
+class EMState:
     """How far a run has come: enough for another to go on from, with the same bits.
 
     `bounds` ends with that of `params`; `comparable` says whether the step to them leaves the
@@ -72,7 +72,7 @@ def run_em(
     max_iter: int,
     tol: float,
     on_iteration: OnIteration = ignore,
-    keep: Callable[[Reached], None] | None = None,
+    keep: Callable[[EMState], None] | None = None,
 ) -> EMResult:
     """Climb the model's lower bound on rows, starting from params or from what a run reached.
 
@@ -80,15 +80,15 @@ def run_em(
     ``on_iteration(n_iter, bounds, params)`` returns True. Before each of its calls ``keep`` is
     told what was reached.
     """
-    begun = params if isinstance(params, Reached) else Reached(params)
+    begun = params if isinstance(params, EMState) else EMState(params)
     params, comparable = begun.params, begun.comparable
     bounds = list(begun.bounds[:-1])  # the last is found again
-    with workers() as crew, crew:
+    with limited_blas() as limit, limit:
         for n_iter in range(len(bounds), max_iter + 1):
-            stats = rows.fold(partial(model.expect, params))
+            stats = rows.map_reduce(partial(model.expect, params))
             bounds.append(model.lower_bound(stats, params))
             if keep is not None:
-                keep(Reached(params, bounds, comparable))
+                keep(EMState(params, bounds, comparable))
             stop = on_iteration(n_iter, bounds, params)
             converged = comparable and abs(bounds[-1] - bounds[-2]) <= tol
             if converged or stop or n_iter == max_iter:

@@ -8,7 +8,7 @@ from ..._typing import Array
 from ..contracts.model_parts import Family, Posterior, Prior, Update, WeightUpdate, require
 from ..contracts.responsibilities import Scores
 from ..contracts.statistics import Params, Statistics
-from ..data.blocks import Chunk
+from ..data.blocks import Block
 from ..updates.closed_form import ClosedForm
 
 _LARGEST = float(np.finfo(np.float64).max)
@@ -43,41 +43,41 @@ class MixtureModel:
         require(self.weight_update, WeightUpdate, "weight_update")
         require(self.update, Update, "update")
 
-    def scores(self, params: Params, chunk: Chunk) -> Scores:
+    def scores(self, params: Params, block: Block) -> Scores:
         """Return the log-densities of a block, the background's last."""
-        scores = self.family.scores(chunk, params.components)
+        scores = self.family.scores(block, params.components)
         return scores if self.background is None else scores.with_component(self.background)
 
-    def expect(self, params: Params, chunk: Chunk) -> Statistics:
+    def expect(self, params: Params, block: Block) -> Statistics:
         """Share out the rows of a block and sum what the maximization needs."""
-        scores = self.scores(params, chunk)
-        shares, counts, values = self.posterior.assign(
-            scores, params.weights, chunk.weights, chunk.scales
+        scores = self.scores(params, block)
+        responsibilities, counts, values = self.posterior.assign(
+            scores, params.weights, block.weights, block.scales
         )
-        own = shares.of_first(self._n_components(params))
-        moments = self.family.moments(chunk, own, params.components, scores.kept)
-        chunk.spare.give("products", scores.products)
-        value = _weighted_sum(chunk.weights, np.maximum(values, LEAST, out=values))
-        values[chunk.weights == 0] = np.inf
+        own = responsibilities.first_components(self._n_components(params))
+        moments = self.family.moments(block, own, params.components, scores.kept)
+        block.buffers.give("products", scores.products)
+        value = _weighted_sum(block.weights, np.maximum(values, LEAST, out=values))
+        values[block.weights == 0] = np.inf
         worst = int(np.argmin(values))
-        worst_row = chunk.row(worst)
-        chunk.release()
+        worst_row = block.row(worst)
+        block.release()
         return Statistics(
             value=value,
-            total=float(chunk.weights.sum()),
+            total=float(block.weights.sum()),
             counts=counts,
             moments=moments,
             origins=self.family.origins(params.components),
             worst_value=float(values[worst]),
             worst_row=worst_row,
-            spare=chunk.spare,
+            buffers=block.buffers,
         )
 
-    def evaluate(self, params: Params, chunk: Chunk) -> Array:
+    def evaluate(self, params: Params, block: Block) -> Array:
         """Return the sum of the rows' values and of their weights."""
-        values = self.posterior.values(self.scores(params, chunk), params.weights)
-        total = _weighted_sum(chunk.weights, np.maximum(values, LEAST))
-        return np.array([total, chunk.weights.sum()])
+        values = self.posterior.values(self.scores(params, block), params.weights)
+        total = _weighted_sum(block.weights, np.maximum(values, LEAST))
+        return np.array([total, block.weights.sum()])
 
     def lower_bound(self, stats: Statistics, params: Params) -> float:
         """Return the penalised value of the parameters per unit of sample weight.
@@ -102,7 +102,7 @@ class MixtureModel:
         unless all weights are on the floor, where nothing is said by being there.
         """
         K = self._n_components(params)
-        own = stats.of_first(K)
+        own = stats.first_components(K)
         components, broken = params.components, np.zeros(K, dtype=bool)
         if own.counts.any():  # else the background has every row
             components, broken = self.update(self.family, own, params.components)

@@ -27,16 +27,16 @@ def step(
     seen, or None where there were none. A prior on components that is centred on a partition
     is centred on what is remembered.
     """
-    stats = rows.fold(partial(model.expect, params))
+    stats = rows.map_reduce(partial(model.expect, params))
     n_components = len(params.weights) - (model.background is not None)
     if memory is not None:
         about = model.family.origins(params.components)
         memory = _recentred(model.family, memory, n_components, about)
         stats = blended(memory, stats, decay)
-    own = stats.of_first(n_components)
+    own = stats.first_components(n_components)
     if own.counts.any():  # else the background has every row
         model = replace(model, family=model.family.anchored(own))
-    return model, model.maximize(stats, params), replace(stats, spare=None)
+    return model, model.maximize(stats, params), replace(stats, buffers=None)
 
 
 def blended(memory: Statistics, batch: Statistics, decay: float) -> Statistics:
@@ -57,5 +57,5 @@ def _recentred(
     family: Family, memory: Statistics, n_components: int, about: Array | None
 ) -> Statistics:
     """Return the memory with moments about other points; a background has counts alone."""
-    moved = family.recenter(memory.of_first(n_components), about)
+    moved = family.recenter(memory.first_components(n_components), about)
     return replace(moved, counts=memory.counts)

@@ -9,7 +9,7 @@ import numpy as np
 from ..._typing import Array
 from ...distributions import vonmises_fisher as vmf
 from ..data.base import RowSource
-from ..data.blocks import DenseChunk
+from ..data.blocks import DenseBlock
 
 FIRST_SHARE = 0.1  # of the rows, before any has been seen
 
@@ -65,9 +65,9 @@ class Extent:
         return Extent(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
 
-def extent_of(features: Any, chunk: DenseChunk) -> Extent:
+def extent_of(features: Any, block: DenseBlock) -> Extent:
     """Return the extent of a block's rows that count along some features."""
-    X = chunk.X[chunk.weights > 0][:, features].astype(np.float64)
+    X = block.X[block.weights > 0][:, features].astype(np.float64)
     return Extent(X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf))
 
 
@@ -77,7 +77,7 @@ def bounding_box(rows: RowSource, least_variance: float) -> Array:
     Along no feature is it narrower than a uniform distribution of the least variance is, so
     that constant features leave it a volume.
     """
-    extent = rows.fold(partial(extent_of, slice(None)))
+    extent = rows.map_reduce(partial(extent_of, slice(None)))
     low, high = extent.low, extent.high
     largest = np.maximum(np.abs(low), np.abs(high))
     narrowest = np.maximum(np.sqrt(12 * least_variance), 16 * np.spacing(largest))

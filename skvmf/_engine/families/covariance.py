@@ -12,7 +12,7 @@ from scipy.linalg import lapack
 
 from ..._typing import Array
 from ..contracts.gradients import GradientsType
-from ..contracts.responsibilities import Shares
+from ..contracts.responsibilities import Responsibilities
 from . import gaussian_products as products
 from .gaussian_gradients import DiagonalGradients
 from .gaussian_products import GaussianComponents
@@ -143,7 +143,7 @@ class CovarianceType(ABC):
 
     @abstractmethod
     def moments(
-        self, X: Array, shares: Shares, components: GaussianComponents
+        self, X: Array, responsibilities: Responsibilities, components: GaussianComponents
     ) -> tuple[Array, Array]:
         """Return first and second moments about the origins."""
 
@@ -276,10 +276,10 @@ class Full(_Square):
         return products.full_scores(X, components)
 
     def moments(
-        self, X: Array, shares: Shares, components: GaussianComponents
+        self, X: Array, responsibilities: Responsibilities, components: GaussianComponents
     ) -> tuple[Array, Array]:
         """Return first (K, d) and second (K, d, d) moments about the origins."""
-        return products.full_moments(X, shares, components)
+        return products.full_moments(X, responsibilities, components)
 
     def per_count(self, second: Array, counts: Array) -> Array:
         """Divide each matrix by its count."""
@@ -305,8 +305,10 @@ class Full(_Square):
 
     def of_data(self, counts: Array, means: Array, covariances: Array) -> Array:
         """Return the covariance of all rows, K times."""
-        shares = counts / counts.sum()
-        pooled = np.einsum("k,kde->de", shares, covariances) + _between(shares, means)
+        responsibilities = counts / counts.sum()
+        pooled = np.einsum("k,kde->de", responsibilities, covariances) + _between(
+            responsibilities, means
+        )
         return np.tile(pooled, (len(means), 1, 1))
 
 
@@ -368,10 +370,10 @@ class Tied(_Square):
         return products.tied_scores(X, components)
 
     def moments(
-        self, X: Array, shares: Shares, components: GaussianComponents
+        self, X: Array, responsibilities: Responsibilities, components: GaussianComponents
     ) -> tuple[Array, Array]:
         """Return first (K, d) moments and the sum (d, d) of the second about the origins."""
-        return products.tied_moments(X, shares, components)
+        return products.tied_moments(X, responsibilities, components)
 
     def per_count(self, second: Array, counts: Array) -> Array:
         """Divide the sum by the sum of the counts."""
@@ -380,8 +382,8 @@ class Tied(_Square):
 
     def estimate(self, counts: Array, first: Array, second: Array) -> Array:
         """Return the pooled covariance of moments per unit of count."""
-        shares = counts / counts.sum()
-        covariance: Array = second - np.dot((first * shares[:, None]).T, first)
+        responsibilities = counts / counts.sum()
+        covariance: Array = second - np.dot((first * responsibilities[:, None]).T, first)
         return covariance
 
     def scatter(self, counts: Array, gaps: Array) -> Array:
@@ -481,10 +483,10 @@ class Diagonal(_Axes):
         return products.diagonal_scores(X, components)
 
     def moments(
-        self, X: Array, shares: Shares, components: GaussianComponents
+        self, X: Array, responsibilities: Responsibilities, components: GaussianComponents
     ) -> tuple[Array, Array]:
         """Return first and second moments (K, d) about the origins."""
-        return products.diagonal_moments(X, shares, components)
+        return products.diagonal_moments(X, responsibilities, components)
 
     def per_count(self, second: Array, counts: Array) -> Array:
         """Divide each row by its count."""
@@ -507,8 +509,8 @@ class Diagonal(_Axes):
 
     def of_data(self, counts: Array, means: Array, covariances: Array) -> Array:
         """Return the variances of all rows, K times."""
-        shares = counts / counts.sum()
-        pooled = shares @ covariances + np.diagonal(_between(shares, means))
+        responsibilities = counts / counts.sum()
+        pooled = responsibilities @ covariances + np.diagonal(_between(responsibilities, means))
         return np.tile(pooled, (len(means), 1))
 
 
@@ -551,10 +553,10 @@ class Spherical(_Axes):
         return products.spherical_scores(X, components)
 
     def moments(
-        self, X: Array, shares: Shares, components: GaussianComponents
+        self, X: Array, responsibilities: Responsibilities, components: GaussianComponents
     ) -> tuple[Array, Array]:
         """Return first moments (K, d) and summed second moments (K,) about the origins."""
-        return products.spherical_moments(X, shares, components)
+        return products.spherical_moments(X, responsibilities, components)
 
     def per_count(self, second: Array, counts: Array) -> Array:
         """Divide each sum by its count."""
@@ -580,8 +582,11 @@ class Spherical(_Axes):
 
     def of_data(self, counts: Array, means: Array, covariances: Array) -> Array:
         """Return the mean variance of all rows, K times."""
-        shares = counts / counts.sum()
-        pooled = shares @ covariances + np.trace(_between(shares, means)) / means.shape[1]
+        responsibilities = counts / counts.sum()
+        pooled = (
+            responsibilities @ covariances
+            + np.trace(_between(responsibilities, means)) / means.shape[1]
+        )
         return np.full(len(means), pooled)
 
 
@@ -605,10 +610,10 @@ def _precision_cholesky(covariance: Array) -> Array:
     return factor.T
 
 
-def _between(shares: Array, means: Array) -> Array:
+def _between(responsibilities: Array, means: Array) -> Array:
     """Return the covariance (d, d) of the means."""
-    gaps = means - shares @ means
-    between: Array = np.dot((gaps * shares[:, None]).T, gaps)
+    gaps = means - responsibilities @ means
+    between: Array = np.dot((gaps * responsibilities[:, None]).T, gaps)
     return between
 
 

@@ -7,9 +7,9 @@ import numpy as np
 from ..._typing import Array
 from ..contracts.gradients import GradientsType
 from ..contracts.model_parts import Family
-from ..contracts.responsibilities import Scores, Shares
+from ..contracts.responsibilities import Responsibilities, Scores
 from ..contracts.statistics import Statistics
-from ..data.blocks import DenseChunk
+from ..data.blocks import DenseBlock
 from .covariance import COVARIANCE_TYPES, CovarianceType
 from .gaussian_products import NEAR, GaussianComponents, squared_distances
 from .merge_costs import EllipticalUnions
@@ -79,20 +79,24 @@ class Gaussian(Family):
         """Return the means, (K, d)."""
         return components.means
 
-    def distances(self, chunk: DenseChunk, centres: Array) -> Array:
+    def distances(self, block: DenseBlock, centres: Array) -> Array:
         """Return squared distances in units of the data's variance, (n, m)."""
-        return squared_distances(chunk.X, centres, np.full(len(centres), 1 / self.scale))
+        return squared_distances(block.X, centres, np.full(len(centres), 1 / self.scale))
 
-    def scores(self, chunk: DenseChunk, components: GaussianComponents) -> Scores:
+    def scores(self, block: DenseBlock, components: GaussianComponents) -> Scores:
         """Return the log-densities of the rows of a block."""
-        products = self.type.scores(chunk.X, components)
+        products = self.type.scores(block.X, components)
         return Scores(products, components.log_det - 0.5 * self.dim * np.log(2 * np.pi))
 
     def moments(
-        self, chunk: DenseChunk, shares: Shares, components: GaussianComponents, kept: None = None
+        self,
+        block: DenseBlock,
+        responsibilities: Responsibilities,
+        components: GaussianComponents,
+        kept: None = None,
     ) -> tuple[Array, ...]:
         """Return first and second moments about the components' origins."""
-        return self.type.moments(chunk.X, shares, components)
+        return self.type.moments(block.X, responsibilities, components)
 
     def origins(self, components: GaussianComponents) -> Array:
         """Return the points (K, d) that moments are about."""

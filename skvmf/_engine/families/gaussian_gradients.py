@@ -6,7 +6,13 @@ import numpy as np
 
 from ..._kernels import fisher as kernels
 from ..._typing import Array
-from ..contracts.gradients import Bags, Block, Gradients, VectorShares, repeat_columns
+from ..contracts.gradients import (
+    Bags,
+    Gradients,
+    ParameterBlock,
+    VectorResponsibilities,
+    repeat_columns,
+)
 from .gaussian_products import GaussianComponents
 
 
@@ -30,19 +36,19 @@ class DiagonalGradients(Gradients):
         K, d = self._variances.shape
         _, each = repeat_columns(weights, weights, d)
         self.blocks = {
-            "means": Block(1 / np.sqrt(self._variances), each),
-            "variances": Block(0.5 / self._variances, 2 * each),
-            "weights": Block(np.ones(K), weights),
+            "means": ParameterBlock(1 / np.sqrt(self._variances), each),
+            "variances": ParameterBlock(0.5 / self._variances, 2 * each),
+            "weights": ParameterBlock(np.ones(K), weights),
         }
 
     def statistics(
-        self, bags: Bags, shares: VectorShares, kinds: Sequence[str]
+        self, bags: Bags, responsibilities: VectorResponsibilities, kinds: Sequence[str]
     ) -> tuple[dict[str, Array], Array]:
         """Return the statistics of each kind, (n, K, d) or (n, K), and the bags' sizes (n,)."""
         n, (K, d) = len(bags[0]) - 1, self._means.shape
         counts, first, second = np.empty((n, K)), np.empty((n, K, d)), np.empty((n, K, d))
-        add = kernels.packed_moment_sums if shares.packed else kernels.moment_sums
-        add(bags, shares.resp, shares.table, self._means, counts, first, second)
+        add = kernels.packed_moment_sums if responsibilities.packed else kernels.moment_sums
+        add(bags, responsibilities.resp, responsibilities.table, self._means, counts, first, second)
         sizes = counts.sum(axis=1)
         first /= np.sqrt(self._variances)
         found = {"means": first}

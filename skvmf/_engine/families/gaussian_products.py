@@ -18,7 +18,7 @@ from ..._kernels import gaussian_scores as lane_kernels
 from ..._kernels.gaussian import difference_moments, gap_norms, gap_products, gap_squares
 from ..._kernels.gaussian_scores import FEATURES, ROWS
 from ..._typing import Array
-from ..contracts.responsibilities import DenseShares, Shares, dense_resp
+from ..contracts.responsibilities import DenseResponsibilities, Responsibilities, as_dense
 from .linalg import TILE, feature_sums, tiles, work_rows
 
 NEAR = 100.0
@@ -87,22 +87,22 @@ class GaussianComponents:
 
 
 def component_rows(
-    shares: Shares, n_components: int, tile: slice
+    responsibilities: Responsibilities, n_components: int, tile: slice
 ) -> Iterator[tuple[int, Array | slice, Array]]:
     """Yield each component with the rows of the tile that it shares in, and their shares.
 
     Rows without a share are left out where that saves half the work: sparse posteriors make
     this step cheaper.
     """
-    if isinstance(shares, DenseShares):
-        for k, share in enumerate(np.ascontiguousarray(shares.resp[tile].T)):
+    if isinstance(responsibilities, DenseResponsibilities):
+        for k, share in enumerate(np.ascontiguousarray(responsibilities.resp[tile].T)):
             rows = np.flatnonzero(share)
             if 2 * len(rows) > len(share):
                 yield k, slice(None), share
             elif len(rows):
                 yield k, rows, share[rows]
         return
-    labels, factors = shares.labels[tile], shares.factors[tile]
+    labels, factors = responsibilities.labels[tile], responsibilities.factors[tile]
     order = np.argsort(labels, kind="stable")
     ends = np.cumsum(np.bincount(labels, minlength=n_components))
     for k in range(n_components):
@@ -111,13 +111,15 @@ def component_rows(
             yield k, rows, factors[rows]
 
 
-def weighted_gaps(X: Array, shares: Shares, origins: Array) -> Iterator[tuple[int, Array, Array]]:
+def weighted_gaps(
+    X: Array, responsibilities: Responsibilities, origins: Array
+) -> Iterator[tuple[int, Array, Array]]:
     """Yield component, differences from its origin, and the same times its shares, by tiles."""
     K, d = origins.shape
     gaps, weighted = np.empty((TILE, d)), np.empty((TILE, d))
     for tile in tiles(len(X)):
         rows_of_tile = X[tile]
-        for k, rows, share in component_rows(shares, K, tile):
+        for k, rows, share in component_rows(responsibilities, K, tile):
             n = len(share)
             np.subtract(rows_of_tile[rows], origins[k], out=gaps[:n])
             np.multiply(gaps[:n], share[:, None], out=weighted[:n])
@@ -133,19 +135,25 @@ def full_scores(X: Array, components: GaussianComponents) -> Array:
     return out
 
 
-def full_moments(X: Array, shares: Shares, components: GaussianComponents) -> tuple[Array, Array]:
+def full_moments(
+    X: Array, responsibilities: Responsibilities, components: GaussianComponents
+) -> tuple[Array, Array]:
     """Return first (K, d) and second (K, d, d) moments about the origins.
 
     Products of pairs are made once for all components; where most shares are zero, or
     the means are far apart, each component takes its own rows.
     """
     K, d = components.means.shape
-    if components.common_origin and isinstance(shares, DenseShares) and shares.denser_than(PACK):
+    if (
+        components.common_origin
+        and isinstance(responsibilities, DenseResponsibilities)
+        and responsibilities.denser_than(PACK)
+    ):
         size = K, d + d * (d + 1) // 2
-        both = feature_sums(gap_products, X, components.origins[0], shares, size)
+        both = feature_sums(gap_products, X, components.origins[0], responsibilities, size)
         return both[:, :d], both[:, d:].take(_places(d), axis=1)
     first, second = np.zeros((K, d)), np.zeros((K, d, d))
-    for k, gaps, weighted in weighted_gaps(X, shares, components.origins):
+    for k, gaps, weighted in weighted_gaps(X, responsibilities, components.origins):
         first[k] += weighted.sum(axis=0)
         second[k] += np.dot(weighted.T, gaps)
     return first, second
@@ -169,17 +177,19 @@ def tied_scores(X: Array, components: GaussianComponents) -> Array:
     return out
 
 
-def tied_moments(X: Array, shares: Shares, components: GaussianComponents) -> tuple[Array, Array]:
+def tied_moments(
+    X: Array, responsibilities: Responsibilities, components: GaussianComponents
+) -> tuple[Array, Array]:
     """Return first (K, d) moments and the sum (d, d) of the second about the origins."""
     K, d = components.means.shape
     if components.common_origin:
         gaps = X - components.origins[0]
-        resp = dense_resp(shares, K)
+        resp = as_dense(responsibilities, K)
         first = np.dot(resp.T, gaps)
         gaps *= np.sqrt(np.dot(resp, np.ones(K)))[:, None]
         return first, np.dot(gaps.T, gaps)
     first, second = np.zeros((K, d)), np.zeros((d, d))
-    for k, gaps, weighted in weighted_gaps(X, shares, components.origins):
+    for k, gaps, weighted in weighted_gaps(X, responsibilities, components.origins):
         first[k] += weighted.sum(axis=0)
         second += np.dot(weighted.T, gaps)
     return first, second
@@ -204,15 +214,15 @@ def _diagonal_scores(X: Array, origin: Array, means: Array, scales: Array) -> tu
 
 
 def diagonal_moments(
-    X: Array, shares: Shares, components: GaussianComponents
+    X: Array, responsibilities: Responsibilities, components: GaussianComponents
 ) -> tuple[Array, Array]:
     """Return first and second moments (K, d) about the origins."""
     K, d = components.means.shape
     if components.common_origin:
-        both = feature_sums(gap_squares, X, components.origins[0], shares, (K, 2 * d))
+        both = feature_sums(gap_squares, X, components.origins[0], responsibilities, (K, 2 * d))
         return both[:, :d], both[:, d:]
     first, second = np.zeros((K, d)), np.zeros((K, d))
-    difference_moments(X, components.origins, dense_resp(shares, K), first, second)
+    difference_moments(X, components.origins, as_dense(responsibilities, K), first, second)
     return first, second
 
 
@@ -230,15 +240,15 @@ def squared_distances(X: Array, points: Array, factors: Array) -> Array:
 
 
 def spherical_moments(
-    X: Array, shares: Shares, components: GaussianComponents
+    X: Array, responsibilities: Responsibilities, components: GaussianComponents
 ) -> tuple[Array, Array]:
     """Return first moments (K, d) and summed second moments (K,) about the origins."""
     K, d = components.means.shape
     if components.common_origin:
-        both = feature_sums(gap_norms, X, components.origins[0], shares, (K, d + 1))
+        both = feature_sums(gap_norms, X, components.origins[0], responsibilities, (K, d + 1))
         return both[:, :d], both[:, d]
     first, second = np.zeros((K, d)), np.zeros((K, d))
-    difference_moments(X, components.origins, dense_resp(shares, K), first, second)
+    difference_moments(X, components.origins, as_dense(responsibilities, K), first, second)
     return first, second.sum(axis=1)
 
 

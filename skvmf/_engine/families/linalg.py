@@ -11,7 +11,7 @@ from threadpoolctl import ThreadpoolController
 from ..._kernels._jit import LINE, kept
 from ..._kernels.rows import add_dense_shares, add_labelled_rows
 from ..._typing import Array
-from ..contracts.responsibilities import DenseShares, Shares
+from ..contracts.responsibilities import DenseResponsibilities, Responsibilities
 
 SMALL = 10**6  # multiplications up to which OpenBLAS does not copy the factors first
 LARGE = 2**15  # entries of a matrix, from which copies cost less than products that leave the cache
@@ -86,7 +86,11 @@ def feature_rows(n_features: int) -> int:
 
 
 def feature_sums(
-    features: Callable[..., None], X: Array, origin: Array, shares: Shares, size: tuple[int, int]
+    features: Callable[..., None],
+    X: Array,
+    origin: Array,
+    responsibilities: Responsibilities,
+    size: tuple[int, int],
 ) -> Array:
     """Return sums (K, n_features) of features of the rows about an origin, by share, by tiles."""
     K, n_features = size
@@ -95,8 +99,10 @@ def feature_sums(
     for tile in tiles(len(X), len(values)):
         n = tile.stop - tile.start
         features(X[tile], origin, values)
-        if isinstance(shares, DenseShares):
-            add_dense_shares(values[:n], shares.resp[tile], sums)
+        if isinstance(responsibilities, DenseResponsibilities):
+            add_dense_shares(values[:n], responsibilities.resp[tile], sums)
         else:
-            add_labelled_rows(values[:n], shares.labels[tile], shares.factors[tile], sums)
+            add_labelled_rows(
+                values[:n], responsibilities.labels[tile], responsibilities.factors[tile], sums
+            )
     return sums[:K, :n_features]

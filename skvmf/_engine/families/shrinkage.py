@@ -13,7 +13,7 @@ LEAST_ROWS = 8  # of a component that takes a shape of its own
 
 
 @dataclass(frozen=True)
-class Balls(Gaussian):
+class ShrunkSpherical(Gaussian):
     """Spherical Gaussians whose variances have some pseudo-rows of the pooled variance."""
 
     n_pseudo: float = 0.0
@@ -38,13 +38,13 @@ class Balls(Gaussian):
 
 
 @dataclass(frozen=True)
-class FirmGaussian(Gaussian):
+class ShrunkGaussian(Gaussian):
     """Gaussians of any shape with some pseudo-rows, of the pooled shape and of their own size."""
 
     n_pseudo: float = 0.0
 
     @classmethod
-    def of(cls, family: Gaussian) -> "FirmGaussian":
+    def of(cls, family: Gaussian) -> "ShrunkGaussian":
         """Return the family with the pseudo-rows that its type of covariance asks for."""
         n_pseudo = family.type.pseudo_rows(family.dim)
         return cls(

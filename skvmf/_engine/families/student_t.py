@@ -24,9 +24,9 @@ from scipy.special import gammaln
 from ..._kernels.student_t import solve_dof, tail_scores, weigh_shares
 from ..._typing import Array
 from ..contracts.model_parts import Family
-from ..contracts.responsibilities import DenseShares, Scores, Shares
+from ..contracts.responsibilities import DenseResponsibilities, Responsibilities, Scores
 from ..contracts.statistics import Statistics
-from ..data.blocks import DenseChunk
+from ..data.blocks import DenseBlock
 from .covariance import CovarianceType
 from .gaussian import Gaussian
 from .gaussian_products import GaussianComponents
@@ -117,28 +117,28 @@ class StudentT(Family):
         """Return the means, (K, d)."""
         return components.means
 
-    def distances(self, chunk: DenseChunk, centres: Array) -> Array:
+    def distances(self, block: DenseBlock, centres: Array) -> Array:
         """Return squared distances in units of the data's variance, (n, m)."""
-        return self.gaussian.distances(chunk, centres)
+        return self.gaussian.distances(block, centres)
 
-    def scores(self, chunk: DenseChunk, components: StudentTComponents) -> Scores:
+    def scores(self, block: DenseBlock, components: StudentTComponents) -> Scores:
         """Return the log-densities of the rows of a block, and keep their latent weights."""
-        scores = self.gaussian.scores(chunk, components)
+        scores = self.gaussian.scores(block, components)
         latent = np.empty(scores.products.shape)
         tail_scores(scores.products, components.degrees_of_freedom, self.dim, latent)
         return replace(scores, bias=scores.bias + components.log_normalizers, kept=latent)
 
     def moments(
         self,
-        chunk: DenseChunk,
-        shares: Shares,
+        block: DenseBlock,
+        responsibilities: Responsibilities,
         components: StudentTComponents,
         kept: Array | None = None,
     ) -> tuple[Array, ...]:
         """Return the moments of shares times latent weights, and sums of r u and of r log u."""
-        latent = self.scores(chunk, components).kept if kept is None else kept
-        weighed, sums, logs = _weighed(shares, latent)
-        return *self.gaussian.moments(chunk, weighed, components), sums, logs
+        latent = self.scores(block, components).kept if kept is None else kept
+        weighed, sums, logs = _weighed(responsibilities, latent)
+        return *self.gaussian.moments(block, weighed, components), sums, logs
 
     def origins(self, components: StudentTComponents) -> Array:
         """Return the points (K, d) that moments are about."""
@@ -262,17 +262,21 @@ def _of_weighed_rows(stats: Statistics) -> Statistics:
     return replace(stats, counts=stats.moments[2], moments=stats.moments[:2])
 
 
-def _weighed(shares: Shares, latent: Array) -> tuple[Shares, Array, Array]:
+def _weighed(
+    responsibilities: Responsibilities, latent: Array
+) -> tuple[Responsibilities, Array, Array]:
     """Return shares times latent weights, and sums of r u and of r log u; uses up the latter."""
     K = latent.shape[1]
-    if isinstance(shares, DenseShares):
+    if isinstance(responsibilities, DenseResponsibilities):
         sums, logs = np.zeros(K), np.zeros(K)
-        weigh_shares(shares.resp, latent, sums, logs)
-        return DenseShares(latent), sums, logs
-    own = np.take_along_axis(latent, shares.labels[:, None], axis=1)[:, 0]
-    weighed = shares.factors * own
+        weigh_shares(responsibilities.resp, latent, sums, logs)
+        return DenseResponsibilities(latent), sums, logs
+    own = np.take_along_axis(latent, responsibilities.labels[:, None], axis=1)[:, 0]
+    weighed = responsibilities.factors * own
     return (
-        replace(shares, factors=weighed),
-        np.bincount(shares.labels, weights=weighed, minlength=K),
-        np.bincount(shares.labels, weights=shares.factors * np.log(own), minlength=K),
+        replace(responsibilities, factors=weighed),
+        np.bincount(responsibilities.labels, weights=weighed, minlength=K),
+        np.bincount(
+            responsibilities.labels, weights=responsibilities.factors * np.log(own), minlength=K
+        ),
     )

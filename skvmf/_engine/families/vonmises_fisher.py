@@ -9,9 +9,9 @@ from ..._typing import Array
 from ...distributions import vonmises_fisher as vmf
 from ..contracts.gradients import GradientsType
 from ..contracts.model_parts import Family
-from ..contracts.responsibilities import Scores, Shares
+from ..contracts.responsibilities import Responsibilities, Scores
 from ..contracts.statistics import Statistics
-from ..data.blocks import Chunk, DenseChunk
+from ..data.blocks import Block, DenseBlock
 from .merge_costs import DirectionUnions
 from .vonmises_fisher_gradients import VonMisesFisherGradients
 from .vonmises_fisher_products import (
@@ -127,7 +127,7 @@ class VonMisesFisher(Family):
         return 2
 
     @property
-    def blank_log_density(self) -> float:
+    def zero_row_log_density(self) -> float:
         """Log-density of a row without direction: the uniform one."""
         return -float(vmf.log_sphere_area(self.dim))
 
@@ -136,33 +136,37 @@ class VonMisesFisher(Family):
         """Gradients in directions, concentrations and weights."""
         return VonMisesFisherGradients
 
-    def scores(self, chunk: Chunk, components: DirectionalComponents) -> Scores:
+    def scores(self, block: Block, components: DirectionalComponents) -> Scores:
         """Return the log-densities of the rows of a block."""
         kappa, bias = components.concentrations, components.log_normalizers
-        products = cosine_products(chunk, components)
+        products = cosine_products(block, components)
         by_chords = components.by_chords
         if not by_chords.any():
-            return Scores(products, bias, chunk.scales)
-        assert chunk.scales is not None
-        products *= chunk.scales[:, None]
+            return Scores(products, bias, block.scales)
+        assert block.scales is not None
+        products *= block.scales[:, None]
         tight = kappa[by_chords]
         cosines = products[:, by_chords] / tight
-        products[:, by_chords] = -tight * score_shortfalls(chunk, components, cosines)
+        products[:, by_chords] = -tight * score_shortfalls(block, components, cosines)
         return Scores(products, np.where(by_chords, components.peaks, bias))
 
     def moments(
-        self, chunk: Chunk, shares: Shares, components: DirectionalComponents, kept: None = None
+        self,
+        block: Block,
+        responsibilities: Responsibilities,
+        components: DirectionalComponents,
+        kept: None = None,
     ) -> tuple[Array, ...]:
         """Return the weighted sums of rows (d, K) and, for components by chords, of 1 - m.x."""
         K = len(components.lengths)
         sums = (
-            dense_row_sums(chunk, shares, K)
-            if isinstance(chunk, DenseChunk)
-            else sparse_row_sums(chunk, shares, K)
+            dense_row_sums(block, responsibilities, K)
+            if isinstance(block, DenseBlock)
+            else sparse_row_sums(block, responsibilities, K)
         )
         deficits = np.zeros(K)
         if components.by_chords.any():
-            deficits[components.by_chords] = cosine_deficits(chunk, shares, components)
+            deficits[components.by_chords] = cosine_deficits(block, responsibilities, components)
         return sums, deficits
 
     def origins(self, components: DirectionalComponents) -> Array | None:
@@ -299,14 +303,14 @@ class VonMisesFisher(Family):
             return DirectionUnions(sums, counts, concentration=float(components.concentrations[0]))
         return DirectionUnions(sums, counts, self.prior_strength, self.prior_length)
 
-    def distances(self, chunk: Chunk, centres: Array) -> Array:
+    def distances(self, block: Block, centres: Array) -> Array:
         """Return 1 - x.c for unit rows c of `centres`, never negative."""
-        assert chunk.scales is not None
-        if isinstance(chunk, DenseChunk):
-            cosines = np.dot(chunk.X, centres.T.astype(chunk.X.dtype))
+        assert block.scales is not None
+        if isinstance(block, DenseBlock):
+            cosines = np.dot(block.X, centres.T.astype(block.X.dtype))
         else:
-            cosines = sparse_dot(chunk, centres.T, wide=True)
-        distances: Array = np.maximum(1 - cosines * chunk.scales[:, None], 0)
+            cosines = sparse_dot(block, centres.T, wide=True)
+        distances: Array = np.maximum(1 - cosines * block.scales[:, None], 0)
         return distances
 
 

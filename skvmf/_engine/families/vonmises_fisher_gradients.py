@@ -7,7 +7,13 @@ import numpy as np
 from ..._kernels import fisher as kernels
 from ..._typing import Array
 from ...distributions import vonmises_fisher as vmf
-from ..contracts.gradients import Bags, Block, Gradients, VectorShares, repeat_columns
+from ..contracts.gradients import (
+    Bags,
+    Gradients,
+    ParameterBlock,
+    VectorResponsibilities,
+    repeat_columns,
+)
 from .vonmises_fisher_products import DirectionalComponents
 
 
@@ -33,19 +39,26 @@ class VonMisesFisherGradients(Gradients):
         self._lengths = lengths
         spread = across if tangent else np.full(K, 1 / d)
         self.blocks = {
-            "means": Block(*repeat_columns(kappa, weights * spread, d)),
-            "concentrations": Block(np.ones(K), weights * along),
-            "weights": Block(np.ones(K), weights),
+            "means": ParameterBlock(*repeat_columns(kappa, weights * spread, d)),
+            "concentrations": ParameterBlock(np.ones(K), weights * along),
+            "weights": ParameterBlock(np.ones(K), weights),
         }
 
     def statistics(
-        self, bags: Bags, shares: VectorShares, kinds: Sequence[str]
+        self, bags: Bags, responsibilities: VectorResponsibilities, kinds: Sequence[str]
     ) -> tuple[dict[str, Array], Array]:
         """Return the statistics of each kind, (n, K, d) or (n, K), and the bags' sizes (n,)."""
         n, (K, d) = len(bags[0]) - 1, self._directions.shape
         counts, sums = np.empty((n, K)), np.empty((n, K, d))
-        add = kernels.packed_direction_sums if shares.packed else kernels.direction_sums
-        add(bags, shares.resp, shares.table, shares.scales, counts, sums)
+        add = kernels.packed_direction_sums if responsibilities.packed else kernels.direction_sums
+        add(
+            bags,
+            responsibilities.resp,
+            responsibilities.table,
+            responsibilities.scales,
+            counts,
+            sums,
+        )
         sizes = counts.sum(axis=1)
         found = {"means": sums}
         if "concentrations" in kinds or self._tangent:

@@ -8,8 +8,12 @@ from ..._kernels import high_concentration as chord_kernels
 from ..._kernels import rows as row_kernels
 from ..._kernels import sparse as sparse_kernels
 from ..._typing import Array
-from ..contracts.responsibilities import DenseShares, HardShares, Shares
-from ..data.blocks import Chunk, DenseChunk, SparseChunk
+from ..contracts.responsibilities import (
+    DenseResponsibilities,
+    HardResponsibilities,
+    Responsibilities,
+)
+from ..data.blocks import Block, DenseBlock, SparseBlock
 from .linalg import tall_dot
 
 # Share of positive responsibilities below which visiting those alone is cheaper than a product.
@@ -40,97 +44,109 @@ class DirectionalComponents:
     origins: Array | None
 
 
-def cosine_products(chunk: Chunk, components: DirectionalComponents) -> Array:
+def cosine_products(block: Block, components: DirectionalComponents) -> Array:
     """Return kappa m.x of the rows as they are stored, (n, K)."""
     directions, kappa = components.directions, components.concentrations
-    if isinstance(chunk, SparseChunk):
-        products = sparse_dot(chunk, directions, wide=components.in_float64)
+    if isinstance(block, SparseBlock):
+        products = sparse_dot(block, directions, wide=components.in_float64)
         products *= kappa.astype(products.dtype)
         return products
-    dtype = np.dtype(np.float64) if components.in_float64 else chunk.X.dtype
-    natural = chunk.spare.once(
+    dtype = np.dtype(np.float64) if components.in_float64 else block.X.dtype
+    natural = block.buffers.once(
         f"natural {dtype}", components, lambda: (directions * kappa).astype(dtype)
     )
-    product = chunk.spare.empty("products", (len(chunk.X), len(kappa)), dtype)
-    tall_dot(chunk.X.astype(dtype, copy=False), natural, product)
+    product = block.buffers.empty("products", (len(block.X), len(kappa)), dtype)
+    tall_dot(block.X.astype(dtype, copy=False), natural, product)
     return product
 
 
-def score_shortfalls(chunk: Chunk, components: DirectionalComponents, cosines: Array) -> Array:
+def score_shortfalls(block: Block, components: DirectionalComponents, cosines: Array) -> Array:
     """Turn cosines (n, m) of rows with the directions by chords into 1 - m.x, in place."""
-    assert chunk.scales is not None
+    assert block.scales is not None
     directions = np.ascontiguousarray(components.directions[:, components.by_chords].T)
-    if isinstance(chunk, SparseChunk):
-        arguments = chunk.indptr, chunk.indices, chunk.data
-        chord_kernels.csr_shortfalls(*arguments, chunk.scales, directions, cosines)
+    if isinstance(block, SparseBlock):
+        arguments = block.indptr, block.indices, block.data
+        chord_kernels.csr_shortfalls(*arguments, block.scales, directions, cosines)
     else:
-        chord_kernels.shortfalls(chunk.X, chunk.scales, directions, cosines)
+        chord_kernels.shortfalls(block.X, block.scales, directions, cosines)
     return cosines
 
 
-def cosine_deficits(chunk: Chunk, shares: Shares, components: DirectionalComponents) -> Array:
+def cosine_deficits(
+    block: Block, responsibilities: Responsibilities, components: DirectionalComponents
+) -> Array:
     """Return sums of 1 - m.x (m,) by share, for the components by chords.
 
     Shares carry the rows' scales; chords are of rows of unit length, and do not need them.
     """
-    assert chunk.scales is not None
+    assert block.scales is not None
     tight = np.flatnonzero(components.by_chords)
     directions = components.directions[:, tight]
-    if isinstance(chunk, SparseChunk):
-        cosines = sparse_dot(chunk, directions, wide=True)
+    if isinstance(block, SparseBlock):
+        cosines = sparse_dot(block, directions, wide=True)
     else:
-        cosines = np.dot(chunk.X.astype(np.float64, copy=False), directions)
-    gaps = score_shortfalls(chunk, components, cosines * chunk.scales[:, None])
-    gaps /= np.where(chunk.scales > 0, chunk.scales, 1.0)[:, None]
-    if isinstance(shares, DenseShares):
-        total: Array = np.einsum("nk,nk->k", shares.resp[:, tight], gaps)
+        cosines = np.dot(block.X.astype(np.float64, copy=False), directions)
+    gaps = score_shortfalls(block, components, cosines * block.scales[:, None])
+    gaps /= np.where(block.scales > 0, block.scales, 1.0)[:, None]
+    if isinstance(responsibilities, DenseResponsibilities):
+        total: Array = np.einsum("nk,nk->k", responsibilities.resp[:, tight], gaps)
         return total
-    own = shares.labels[:, None] == tight
-    total = np.einsum("nk,nk,n->k", own, gaps, shares.factors)
+    own = responsibilities.labels[:, None] == tight
+    total = np.einsum("nk,nk,n->k", own, gaps, responsibilities.factors)
     return total
 
 
-def sparse_dot(chunk: SparseChunk, matrix: Array, *, wide: bool) -> Array:
+def sparse_dot(block: SparseBlock, matrix: Array, *, wide: bool) -> Array:
     """Return the products of sparse rows with a matrix (d, K), in float64 if `wide`."""
-    dtype = np.float64 if wide else chunk.data.dtype
-    shape = len(chunk.indptr) - 1, matrix.shape[1]
-    product = chunk.spare.empty("products", shape, dtype)
+    dtype = np.float64 if wide else block.data.dtype
+    shape = len(block.indptr) - 1, matrix.shape[1]
+    product = block.buffers.empty("products", shape, dtype)
     matrix = np.ascontiguousarray(matrix)
-    sparse_kernels.csr_dot(chunk.indptr, chunk.indices, chunk.data, matrix, product)
+    sparse_kernels.csr_dot(block.indptr, block.indices, block.data, matrix, product)
     return product
 
 
-def dense_row_sums(chunk: DenseChunk, shares: Shares, K: int) -> Array:
+def dense_row_sums(block: DenseBlock, responsibilities: Responsibilities, K: int) -> Array:
     """Return the sums (d, K) of dense rows times their responsibilities."""
-    if isinstance(shares, DenseShares) and shares.denser_than(PACK_DENSE):
-        X = chunk.X.astype(shares.resp.dtype, copy=False)
-        sums = chunk.spare.empty("sums", (X.shape[1], K))
-        own = chunk.spare.empty("own sums", sums.shape, X.dtype)
-        sums[:] = np.dot(X.T, shares.resp, out=own)
-        chunk.spare.give("own sums", own)
+    if isinstance(responsibilities, DenseResponsibilities) and responsibilities.denser_than(
+        PACK_DENSE
+    ):
+        X = block.X.astype(responsibilities.resp.dtype, copy=False)
+        sums = block.buffers.empty("sums", (X.shape[1], K))
+        own = block.buffers.empty("own sums", sums.shape, X.dtype)
+        sums[:] = np.dot(X.T, responsibilities.resp, out=own)
+        block.buffers.give("own sums", own)
         return sums
-    sums = chunk.spare.empty("sums", (chunk.X.shape[1], K)).T
+    sums = block.buffers.empty("sums", (block.X.shape[1], K)).T
     if not sums.flags.c_contiguous:  # a component's sums are added to at once
         sums = np.empty(sums.shape)
     sums[:] = 0
-    if isinstance(shares, HardShares):
-        row_kernels.add_labelled_rows(chunk.X, shares.labels, shares.factors, sums)
+    if isinstance(responsibilities, HardResponsibilities):
+        row_kernels.add_labelled_rows(
+            block.X, responsibilities.labels, responsibilities.factors, sums
+        )
     else:
-        row_kernels.add_sparse_shares(chunk.X, shares.resp, sums)
+        row_kernels.add_sparse_shares(block.X, responsibilities.resp, sums)
     return sums.T
 
 
-def sparse_row_sums(chunk: SparseChunk, shares: Shares, K: int) -> Array:
+def sparse_row_sums(block: SparseBlock, responsibilities: Responsibilities, K: int) -> Array:
     """Return the sums (d, K) of sparse rows times their responsibilities."""
-    columns = chunk.columns
-    if isinstance(shares, DenseShares) and shares.denser_than(PACK_SPARSE) and columns is not None:
-        sums = chunk.spare.empty("sums", (chunk.n_features, K))
-        sparse_kernels.columns_dot(columns.ptr, columns.rows, columns.values, shares.resp, sums)
+    columns = block.columns
+    if (
+        isinstance(responsibilities, DenseResponsibilities)
+        and responsibilities.denser_than(PACK_SPARSE)
+        and columns is not None
+    ):
+        sums = block.buffers.empty("sums", (block.n_features, K))
+        sparse_kernels.columns_dot(
+            columns.ptr, columns.rows, columns.values, responsibilities.resp, sums
+        )
         return sums
-    sums = chunk.spare.empty("sums", (chunk.n_features, K))
+    sums = block.buffers.empty("sums", (block.n_features, K))
     sums[:] = 0
-    packed = shares.packed()
+    packed = responsibilities.packed()
     sparse_kernels.csr_scatter(
-        chunk.indptr, chunk.indices, chunk.data, packed.ends, packed.columns, packed.values, sums
+        block.indptr, block.indices, block.data, packed.ends, packed.columns, packed.values, sums
     )
     return sums

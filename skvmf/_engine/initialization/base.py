@@ -10,10 +10,10 @@ import numpy as np
 
 from ..._typing import Array
 from ..contracts.model_parts import Family
-from ..contracts.responsibilities import Shares, dense_resp
+from ..contracts.responsibilities import Responsibilities, as_dense
 from ..contracts.statistics import Params, Statistics
 from ..data.base import RowSource
-from ..data.blocks import Chunk
+from ..data.blocks import Block
 from ..em.loop import OnIteration, ignore
 from ..em.mixture_model import MixtureModel
 from ..families.merge_costs import Merging
@@ -25,7 +25,7 @@ from .partitions import partition_statistics
 TRACE = 1e-3  # of the largest share that components have of a row
 
 
-class Seeding(ABC):
+class Proposal(ABC):
     """What a family brings to the start: simpler components, and how they merge.
 
     `family` is that of the components: with few parameters each, so that a few rows will do.
@@ -91,10 +91,10 @@ class Start:
         K = len(self.params.weights) - (self.background is not None)
         share = share_by(self.family, self.params, self.background)
 
-        def own_weights(chunk: Chunk) -> list[Array]:
-            return [dense_resp(share(chunk)[0], K).sum(axis=1)]
+        def own_weights(block: Block) -> list[Array]:
+            return [as_dense(share(block)[0], K).sum(axis=1)]
 
-        weights = np.concatenate(rows.fold(own_weights))
+        weights = np.concatenate(rows.map_reduce(own_weights))
         kept = np.flatnonzero(weights > TRACE * weights.max())
         return rows.subset(kept, weights[kept], width=4 * K) if len(kept) else rows
 
@@ -111,8 +111,8 @@ def plain_step(
 ) -> tuple[Params, float]:
     """Return parameters after a step of EM, and the bound of those before."""
     model = plain_model(family, background)
-    stats = rows.fold(partial(model.expect, params))
-    own = stats.of_first(len(params.weights) - (background is not None))
+    stats = rows.map_reduce(partial(model.expect, params))
+    own = stats.first_components(len(params.weights) - (background is not None))
     components = params.components
     if own.counts.any():  # else the background has every row
         components, _ = family.maximize(own, components)
@@ -122,16 +122,16 @@ def plain_step(
 
 def share_by(
     family: Family, params: Params, background: float | None = None
-) -> Callable[[Chunk], tuple[Shares, Array]]:
+) -> Callable[[Block], tuple[Responsibilities, Array]]:
     """Return what shares out a block among components by some parameters."""
     model = plain_model(family, background)
     K = len(params.weights) - (background is not None)
 
-    def share(chunk: Chunk) -> tuple[Shares, Array]:
-        scores = model.scores(params, chunk)
-        shares, counts, _ = model.posterior.assign(
-            scores, params.weights, chunk.weights, chunk.scales
+    def share(block: Block) -> tuple[Responsibilities, Array]:
+        scores = model.scores(params, block)
+        responsibilities, counts, _ = model.posterior.assign(
+            scores, params.weights, block.weights, block.scales
         )
-        return shares.of_first(K), counts[:K]
+        return responsibilities.first_components(K), counts[:K]
 
     return share

@@ -7,10 +7,10 @@ import numpy as np
 
 from ..._typing import Array
 from ..contracts.model_parts import Family
-from ..contracts.responsibilities import Shares
+from ..contracts.responsibilities import Responsibilities
 from ..contracts.statistics import Params, Statistics
 from ..data.base import RowSource
-from ..data.blocks import Chunk
+from ..data.blocks import Block
 from ..em.loop import OnIteration, ignore, run_em
 from ..em.mixture_model import MixtureModel
 from ..posteriors.fenchel_young import FenchelYoungPosterior
@@ -50,10 +50,10 @@ def nearest_partition(
             model, rows, params, max_iter=max_iter, tol=1e-4, on_iteration=on_iteration
         ).params.components
 
-    def share(chunk: Chunk) -> tuple[Shares, Array]:
-        scores = twin.scores(chunk, components)
-        shares, counts, _ = posterior.assign(scores, weights, chunk.weights, chunk.scales)
-        return shares, counts
+    def share(block: Block) -> tuple[Responsibilities, Array]:
+        scores = twin.scores(block, components)
+        responsibilities, counts, _ = posterior.assign(scores, weights, block.weights, block.scales)
+        return responsibilities, counts
 
     about = twin.centres(components) if about is None else about
     return partition_statistics(family, rows, about, share)
@@ -72,23 +72,23 @@ def kmeans_plusplus(
     centres = np.empty((n_components, rows.n_features))
     centres[0] = rows.take(_draw(weights, None, 1, rng))[0]
 
-    def losses(candidates: Array, chunk: Chunk) -> Array:
-        loss = np.minimum(family.distances(chunk, candidates), _LARGEST)
-        loss[chunk.weights == 0] = 0
+    def losses(candidates: Array, block: Block) -> Array:
+        loss = np.minimum(family.distances(block, candidates), _LARGEST)
+        loss[block.weights == 0] = 0
         return loss
 
-    def potentials(candidates: Array, chunk: Chunk) -> Array:
-        own = closest[chunk.start : chunk.start + len(chunk.weights)]
-        total: Array = chunk.weights @ np.minimum(losses(candidates, chunk), own[:, None])
+    def potentials(candidates: Array, block: Block) -> Array:
+        own = closest[block.start : block.start + len(block.weights)]
+        total: Array = block.weights @ np.minimum(losses(candidates, block), own[:, None])
         return total
 
-    def move_closer(centre: Array, chunk: Chunk, span: slice) -> None:
-        closest[span] = np.minimum(closest[span], losses(centre, chunk)[:, 0])
+    def move_closer(centre: Array, block: Block, span: slice) -> None:
+        closest[span] = np.minimum(closest[span], losses(centre, block)[:, 0])
 
     for k in range(1, n_components):
         rows.for_each(partial(move_closer, centres[k - 1 : k]))
         candidates = rows.take(_draw(weights, closest, n_trials, rng))
-        totals = rows.fold(partial(potentials, candidates))
+        totals = rows.map_reduce(partial(potentials, candidates))
         centres[k] = candidates[int(np.argmin(totals))]
     return centres
 

@@ -18,13 +18,13 @@ import numpy as np
 from ..._typing import Array
 from ..contracts.statistics import Params, Statistics
 from ..data.base import RowSource
-from ..data.blocks import Chunk
+from ..data.blocks import Block
 from ..em.loop import OnIteration, ignore
 from ..families.background import FIRST_SHARE, with_share
 from ..families.merge_costs import GRAM_PARTS, Merging, Rest
 from ..posteriors.fenchel_young import FenchelYoungPosterior
 from .agglomerate import merge
-from .base import Seeding, Start, plain_model, plain_step
+from .base import Proposal, Start, plain_model, plain_step
 from .partitions import partition_statistics, share_labels
 
 FIRST = 4  # times as many components as asked for begin
@@ -54,7 +54,7 @@ class _Nearest:
 
 
 @dataclass(frozen=True)
-class Waves:
+class Overseeding:
     """Seeds, merges and further waves on a sample.
 
     Parameters
@@ -71,7 +71,7 @@ class Waves:
         Times as many begin.
     """
 
-    seeding: Seeding
+    seeding: Proposal
     rows: RowSource
     n_components: int
     background: float | None = None
@@ -118,7 +118,7 @@ class Waves:
         params = few._grown(few.rows, few._sized(points), np.ones(len(points)))
         return self._climbed(few._merged(params, few._nearest(params).labels))
 
-    def _among_few(self, rng: np.random.Generator) -> "Waves":
+    def _among_few(self, rng: np.random.Generator) -> "Overseeding":
         """Return the same on as many rows as tell the first components."""
         drawable = np.flatnonzero(self.rows.sampling_weights())
         size = max(FEW * self.n_components, LEAST)
@@ -126,7 +126,7 @@ class Waves:
             return self
         return self._at(np.sort(rng.choice(drawable, size, replace=False)), self._n_first())
 
-    def _at(self, indices: Array, width: int) -> "Waves":
+    def _at(self, indices: Array, width: int) -> "Overseeding":
         """Return the same on some of the rows, each with `width` numbers beside it in a step."""
         weights = self.rows.sampling_weights()[indices]
         return replace(self, rows=self.rows.subset(indices, weights, width))
@@ -205,10 +205,12 @@ class Waves:
             params = self._beside(old, seeds, counts, share)
             background = self.background if step > 0 else None
             params = params if step > 0 else self._alone(params)
-            stats = rows.fold(partial(plain_model(self.seeding.family, background).expect, params))
+            stats = rows.map_reduce(
+                partial(plain_model(self.seeding.family, background).expect, params)
+            )
             if background is not None:
                 share = stats.counts[-1] / self.rows.total_weight
-            stats = stats.of_first(n_old + len(counts))
+            stats = stats.first_components(n_old + len(counts))
             kept = n_old + self._more_than_a_row(stats.counts[n_old:], self.n_components - n_old)
             if old is not None and len(kept) == 0:
                 return old
@@ -311,9 +313,9 @@ class Waves:
         with np.errstate(divide="ignore"):
             offsets = np.log(params.weights) + peaks
 
-        def write(chunk: Chunk, span: slice) -> None:
-            own = model.scores(params, chunk)
-            labels[span], _, scores[span] = posterior.label(own, params.weights, chunk.weights)
+        def write(block: Block, span: slice) -> None:
+            own = model.scores(params, block)
+            labels[span], _, scores[span] = posterior.label(own, params.weights, block.weights)
             shortfalls[span] = offsets[labels[span]] - scores[span]
             labels[span][labels[span] == K] = -1
 

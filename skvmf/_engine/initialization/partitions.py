@@ -11,17 +11,21 @@ import numpy as np
 
 from ..._typing import Array
 from ..contracts.model_parts import Family
-from ..contracts.responsibilities import DenseShares, HardShares, Shares
+from ..contracts.responsibilities import (
+    DenseResponsibilities,
+    HardResponsibilities,
+    Responsibilities,
+)
 from ..contracts.statistics import Statistics
 from ..data.base import RowSource
-from ..data.blocks import Chunk
+from ..data.blocks import Block
 
 
 def partition_statistics(
     family: Family,
     rows: RowSource,
     centres: Array,
-    share: Callable[[Chunk], tuple[Shares, Array]],
+    share: Callable[[Block], tuple[Responsibilities, Array]],
 ) -> tuple[Statistics, Any]:
     """Sum the moments of a given partition; `share(chunk)` returns shares and counts.
 
@@ -30,30 +34,30 @@ def partition_statistics(
     components = family.from_centres(centres)
     origins = family.origins(components)
 
-    def expect(chunk: Chunk) -> Statistics:
-        shares, counts = share(chunk)
-        moments = family.moments(chunk, shares, components)
-        total = float(chunk.weights.sum())
+    def expect(block: Block) -> Statistics:
+        responsibilities, counts = share(block)
+        moments = family.moments(block, responsibilities, components)
+        total = float(block.weights.sum())
         return Statistics(0.0, total, counts, moments, origins, 0.0, np.empty(0))
 
-    return rows.fold(expect), components
+    return rows.map_reduce(expect), components
 
 
-def share_labels(labels: Array, n_components: int, chunk: Chunk) -> tuple[Shares, Array]:
+def share_labels(labels: Array, n_components: int, block: Block) -> tuple[Responsibilities, Array]:
     """Share a block out by the labels (n_samples,) of all rows; -1 is no component."""
-    own = labels[chunk.start : chunk.start + len(chunk.weights)]
-    counts = np.bincount(own + 1, weights=chunk.weights, minlength=n_components + 1)[1:]
+    own = labels[block.start : block.start + len(block.weights)]
+    counts = np.bincount(own + 1, weights=block.weights, minlength=n_components + 1)[1:]
     others = own < 0
     if others.any():
-        own, factors = np.where(others, 0, own), np.where(others, 0.0, chunk.factors)
-        return HardShares(own, factors), counts
-    return HardShares(own, chunk.factors), counts
+        own, factors = np.where(others, 0, own), np.where(others, 0.0, block.factors)
+        return HardResponsibilities(own, factors), counts
+    return HardResponsibilities(own, block.factors), counts
 
 
-def share_responsibilities(resp: Array, chunk: Chunk) -> tuple[Shares, Array]:
+def share_responsibilities(resp: Array, block: Block) -> tuple[Responsibilities, Array]:
     """Share a block out by the responsibilities (n_samples, K) of all rows."""
-    own = resp[chunk.start : chunk.start + len(chunk.weights)]
-    return DenseShares(own * chunk.factors[:, None]), chunk.weights @ own
+    own = resp[block.start : block.start + len(block.weights)]
+    return DenseResponsibilities(own * block.factors[:, None]), block.weights @ own
 
 
 def draw_seed(rng: np.random.RandomState) -> int:
@@ -61,12 +65,12 @@ def draw_seed(rng: np.random.RandomState) -> int:
     return int(rng.randint(2**31 - 1))
 
 
-def share_randomly(seed: int, n_components: int, chunk: Chunk) -> tuple[Shares, Array]:
+def share_randomly(seed: int, n_components: int, block: Block) -> tuple[Responsibilities, Array]:
     """Share a block out at random, by its first row's number and a seed."""
-    rng = np.random.default_rng((seed, chunk.start))
-    labels = rng.integers(n_components, size=len(chunk.weights), dtype=np.int32)
-    counts = np.bincount(labels, weights=chunk.weights, minlength=n_components)
-    return HardShares(labels, chunk.factors), counts
+    rng = np.random.default_rng((seed, block.start))
+    labels = rng.integers(n_components, size=len(block.weights), dtype=np.int32)
+    counts = np.bincount(labels, weights=block.weights, minlength=n_components)
+    return HardResponsibilities(labels, block.factors), counts
 
 
 def first_row(rows: RowSource) -> Array:

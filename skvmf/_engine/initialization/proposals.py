@@ -12,13 +12,13 @@ from ..families.background import Background, with_share
 from ..families.gaussian import Gaussian
 from ..families.gaussian_products import GaussianComponents
 from ..families.merge_costs import BallMerging, DirectionMerging, Merging
-from ..families.shrinkage import Balls, FirmGaussian
+from ..families.shrinkage import ShrunkGaussian, ShrunkSpherical
 from ..families.student_t import StudentT
 from ..families.vonmises_fisher import VonMisesFisher
 from ..families.vonmises_fisher_products import DirectionalComponents
-from .base import Seeding, Start, plain_step
-from .overseeding import Waves
-from .split_and_merge import Joining
+from .base import Proposal, Start, plain_step
+from .overseeding import Overseeding
+from .split_and_merge import SplitAndMerge
 from .trimming import rows_in_company
 
 FACTOR = 2  # times as many balls as asked for take a shape of their own
@@ -28,7 +28,7 @@ JUDGED_AFTER = 3  # steps of a family with heavy tails
 BEYOND = 200  # squared standard deviations, beside the number of features, of rows too far away
 
 
-class DirectionSeeding(Seeding):
+class DirectionalProposal(Proposal):
     """Von Mises-Fisher components of one concentration.
 
     Parameters
@@ -91,7 +91,7 @@ class DirectionSeeding(Seeding):
         background: float | None = None,
     ) -> Start:
         """Return components of one concentration."""
-        return Waves(self, rows, n_components, background).start(rng, watch)
+        return Overseeding(self, rows, n_components, background).start(rng, watch)
 
 
 @dataclass
@@ -107,7 +107,7 @@ class _Heard:
         return self.stopped
 
 
-class BallSeeding(Seeding):
+class SphericalProposal(Proposal):
     """Spherical Gaussians, each of its own variance.
 
     Parameters
@@ -118,8 +118,10 @@ class BallSeeding(Seeding):
 
     def __init__(self, family: Gaussian) -> None:
         n_pseudo = 1 + 8 / family.dim
-        self._firm = None if family.fixed else FirmGaussian.of(family)
-        self.family: Balls = Balls(family.dim, "spherical", scale=family.scale, n_pseudo=n_pseudo)
+        self._firm = None if family.fixed else ShrunkGaussian.of(family)
+        self.family: ShrunkSpherical = ShrunkSpherical(
+            family.dim, "spherical", scale=family.scale, n_pseudo=n_pseudo
+        )
 
     def at(self, points: Array, like: GaussianComponents | None = None) -> GaussianComponents:
         """Return components at points (M, d), of the median variance of others."""
@@ -173,7 +175,7 @@ class BallSeeding(Seeding):
         """
         many, firm = FACTOR * n_components, self._firm
         if firm is None or not firm.affordable(rows.n_rows, many):
-            return Waves(self, rows, n_components, background).start(rng, watch)
+            return Overseeding(self, rows, n_components, background).start(rng, watch)
         if background is not None:
             return self._start_beside(background, firm, rows, n_components, rng, watch)
         heard = _Heard(watch)
@@ -185,15 +187,15 @@ class BallSeeding(Seeding):
         def later(n_cuts: int, bounds: list[float], params: Params) -> bool:
             return watch(1 + n_cuts, bounds, params) or heard.stopped
 
-        balls, _ = Waves(self, rows, many, first=FIRST).run(rng, first)
-        joining = Joining(firm, rows, n_components)
+        balls, _ = Overseeding(self, rows, many, first=FIRST).run(rng, first)
+        joining = SplitAndMerge(firm, rows, n_components)
         params, bound = joining.run(joining.shaped(self.family, balls), rng, later)
         return Start(firm, params, bound)
 
     def _start_beside(
         self,
         background: float,
-        firm: FirmGaussian,
+        firm: ShrunkGaussian,
         rows: RowSource,
         n_components: int,
         rng: np.random.Generator,
@@ -201,12 +203,12 @@ class BallSeeding(Seeding):
     ) -> Start:
         """Return what starts alone among the rows that balls have beside it, or those balls."""
         heard = _Heard(watch)
-        balls = Waves(self, rows, n_components, background).start(rng, heard)
+        balls = Overseeding(self, rows, n_components, background).start(rng, heard)
         own, share = balls.own_rows(rows), balls.params.weights[-1]
         if heard.stopped or share == 1 or not firm.affordable(own.n_rows, FACTOR * n_components):
             return balls
         simple = Params.first(balls.params.weights[:-1] / (1 - share), balls.params.components)
-        shaped = Joining(firm, own, n_components).shaped(self.family, simple)
+        shaped = SplitAndMerge(firm, own, n_components).shaped(self.family, simple)
         starts = []
         for found in (shaped, self.start(own, n_components, rng, watch).params):
             params = Params.first(with_share(found.weights, share), found.components)
@@ -216,7 +218,7 @@ class BallSeeding(Seeding):
         return max(starts, key=lambda start: start.bound)
 
 
-class TrimmedSeeding(BallSeeding):
+class TrimmedProposal(SphericalProposal):
     """Spherical Gaussians among rows that are not far from all others, beside a background.
 
     Parameters
@@ -241,7 +243,9 @@ class TrimmedSeeding(BallSeeding):
         near = self._near(rows, n_components)
         return self._start_near(near, n_components, rng, watch, background)
 
-    def _near(self, rows: RowSource, n_components: int) -> tuple[RowSource, BallSeeding, float]:
+    def _near(
+        self, rows: RowSource, n_components: int
+    ) -> tuple[RowSource, SphericalProposal, float]:
         """Return the rows to look at, what starts there, and the share of those left out."""
         weights = rows.sampling_weights()
         far = weights > 0
@@ -251,13 +255,13 @@ class TrimmedSeeding(BallSeeding):
             near = rows.subset(kept, weights[kept], 4 * n_components)
             scale = near.mean_variance()
             if scale > 0:  # else the others are equal
-                balls = BallSeeding(replace(self._gaussian, scale=scale))
+                balls = SphericalProposal(replace(self._gaussian, scale=scale))
                 return near, balls, float(weights[far].sum() / weights.sum())
-        return rows, BallSeeding(self._gaussian), 0.0
+        return rows, SphericalProposal(self._gaussian), 0.0
 
     def _start_near(
         self,
-        near: tuple[RowSource, BallSeeding, float],
+        near: tuple[RowSource, SphericalProposal, float],
         n_components: int,
         rng: np.random.Generator,
         watch: OnIteration,
@@ -277,7 +281,7 @@ class TrimmedSeeding(BallSeeding):
         return Start(start.family, params, start.bound, background)
 
 
-class HeavySeeding(TrimmedSeeding):
+class HeavyTailedProposal(TrimmedProposal):
     """Spherical Gaussians that serve a family with heavy tails, which needs no background.
 
     Rows between clusters are nothing unlikely to it. Beside a background the start finds

@@ -16,14 +16,14 @@ from scipy import sparse
 
 from ..._typing import Array
 from ..contracts.model_parts import Family
-from ..contracts.responsibilities import dense_resp
+from ..contracts.responsibilities import as_dense
 from ..contracts.statistics import Params, Statistics
 from ..data.base import RowSource
-from ..data.blocks import DenseChunk
+from ..data.blocks import DenseBlock
 from ..em.loop import OnIteration, ignore
 from ..families.gaussian_products import GaussianComponents
-from ..families.shrinkage import FirmGaussian
-from ..parallel.map_reduce import block_sum
+from ..families.shrinkage import ShrunkGaussian
+from ..parallel.map_reduce import map_reduce
 from .base import plain_model, plain_step, share_by
 from .partitions import partition_statistics
 
@@ -46,25 +46,25 @@ class _Shared:
     """What blocks of rows say: statistics, and the larger shares, values and weights of rows."""
 
     stats: Statistics
-    shares: list[sparse.csr_array]
+    responsibilities: list[sparse.csr_array]
     values: list[Array]
     weights: list[Array]
 
     def __iadd__(self, other: "_Shared") -> "_Shared":
         self.stats += other.stats
-        self.shares += other.shares
+        self.responsibilities += other.responsibilities
         self.values += other.values
         self.weights += other.weights
         return self
 
 
 @dataclass(frozen=True)
-class Joining:
+class SplitAndMerge:
     """Components of their own shapes on a sample, joined until there are as many as asked for.
 
     Parameters
     ----------
-    family : FirmGaussian
+    family : ShrunkGaussian
         The components.
     rows : RowSource
         The sample.
@@ -72,7 +72,7 @@ class Joining:
         How many components are to be left.
     """
 
-    family: FirmGaussian
+    family: ShrunkGaussian
     rows: RowSource
     n_components: int
 
@@ -136,21 +136,21 @@ class Joining:
         axes = rng.standard_normal(params.components.means.shape)
         for _ in range(POWERS):
             axes /= _lengths(axes)[:, None]
-            sums = self.rows.fold(partial(self._along, params, axes))
+            sums = self.rows.map_reduce(partial(self._along, params, axes))
             variances = _lengths(sums) / np.where(counts > 0, counts, 1.0)
             axes = np.where(variances[:, None] > 0, sums, axes)
         axes /= _lengths(axes)[:, None]
         half: Array = 0.8 * np.sqrt(variances)[:, None] * axes  # E|z| of a normal z
         return half
 
-    def _along(self, params: Params, axes: Array, chunk: DenseChunk) -> Array:
+    def _along(self, params: Params, axes: Array, block: DenseBlock) -> Array:
         """Return the scatter (K, d, d) of each component times its axis."""
         means = params.components.means
         centre = means.mean(axis=0)
-        shares, counts = share_by(self.family, params)(chunk)
-        gaps, offsets = chunk.X - centre, means - centre
+        responsibilities, counts = share_by(self.family, params)(block)
+        gaps, offsets = block.X - centre, means - centre
         along = gaps @ axes.T - np.einsum("kd,kd->k", offsets, axes)
-        along *= dense_resp(shares, len(counts))
+        along *= as_dense(responsibilities, len(counts))
         sums: Array = along.T @ gaps - along.sum(axis=0)[:, None] * offsets
         return sums
 
@@ -167,7 +167,7 @@ class Joining:
         pairs = self._pairs(params.components)
         costs = np.array([known.get((a, b), -np.inf) for a, b in pairs.tolist()])
         again = np.argsort(costs, kind="stable")[: np.isneginf(costs).sum() + AGAIN * n_wanted]
-        shared = self.rows.fold(partial(self._shared, params))
+        shared = self.rows.map_reduce(partial(self._shared, params))
         costs[again] = self._costs(params, pairs[again], shared)
         free = np.ones(M, dtype=bool)
         chosen: list[Array] = []
@@ -210,15 +210,15 @@ class Joining:
             found |= {(min(i, j), max(i, j)) for j in near.tolist()}
         return np.array(sorted(found))
 
-    def _shared(self, params: Params, chunk: DenseChunk) -> _Shared:
+    def _shared(self, params: Params, block: DenseBlock) -> _Shared:
         model, components = plain_model(self.family), params.components
-        shares, counts, values = model.posterior.assign(
-            model.scores(params, chunk), params.weights, chunk.weights
+        responsibilities, counts, values = model.posterior.assign(
+            model.scores(params, block), params.weights, block.weights
         )
-        weights, moments = chunk.weights, self.family.moments(chunk, shares, components)
+        weights, moments = block.weights, self.family.moments(block, responsibilities, components)
         origins = self.family.origins(components)
         stats = Statistics(0.0, weights.sum(), counts, moments, origins, 0.0, np.empty(0))
-        own = dense_resp(shares, len(counts)) / np.where(weights > 0, weights, 1.0)[:, None]
+        own = as_dense(responsibilities, len(counts)) / np.where(weights > 0, weights, 1.0)[:, None]
         large = sparse.csr_array(np.where(own > SMALL, own, 0.0))
         return _Shared(stats, [large], [values], [weights])
 
@@ -227,29 +227,34 @@ class Joining:
 
         Where a and b become one, the density p of a row becomes p - p_a - p_b + p_ab.
         """
-        shares = sparse.csc_array(sparse.vstack(shared.shares))
+        responsibilities = sparse.csc_array(sparse.vstack(shared.responsibilities))
         values, weights = np.concatenate(shared.values), np.concatenate(shared.weights)
 
         def cost(a: int, b: int) -> float:
-            spans = [slice(shares.indptr[k], shares.indptr[k + 1]) for k in (a, b)]
+            spans = [
+                slice(responsibilities.indptr[k], responsibilities.indptr[k + 1]) for k in (a, b)
+            ]
             rows, of_row = np.unique(
-                np.concatenate([shares.indices[span] for span in spans]), return_inverse=True
+                np.concatenate([responsibilities.indices[span] for span in spans]),
+                return_inverse=True,
             )
             weight, union = self._union(params, a, b)
             if len(rows) == 0 or weight == 0:
                 return 0.0
-            lost = np.bincount(of_row, np.concatenate([shares.data[span] for span in spans]))
-            chunk = DenseChunk(self.rows.take(rows), weights[rows], None, 0)
-            scores = self.family.scores(chunk, union).log_density()[:, 0]
+            lost = np.bincount(
+                of_row, np.concatenate([responsibilities.data[span] for span in spans])
+            )
+            block = DenseBlock(self.rows.take(rows), weights[rows], None, 0)
+            scores = self.family.scores(block, union).log_density()[:, 0]
             both = np.exp(np.minimum(np.log(weight) + scores - values[rows], 50))
             left = np.maximum(np.maximum(1 - lost, 0) + both, 1e-300)
-            return -float(chunk.weights @ np.log(left))
+            return -float(block.weights @ np.log(left))
 
         def costs(block: Array) -> list[float]:
             return [cost(int(a), int(b)) for a, b in block]
 
         blocks = [pairs[i : i + BLOCK] for i in range(0, len(pairs), BLOCK)]
-        return np.array(block_sum(costs, blocks).total())
+        return np.array(map_reduce(costs, blocks).total())
 
     def _union(self, params: Params, a: int, b: int) -> tuple[float, GaussianComponents]:
         """Return weight and shape of one component with the mean and covariance of two."""

@@ -43,9 +43,9 @@ def rows_in_company(family: Gaussian, rows: RowSource) -> Array:
         return drawable
     company, near = looked_at[~alone], np.zeros(rows.n_rows, dtype=bool)
 
-    def write(chunk: Any, span: slice) -> None:
-        for tile in tiles(len(chunk.X)):
-            squares = family.distances(replace(chunk, X=chunk.X[tile]), company) * family.scale
+    def write(block: Any, span: slice) -> None:
+        for tile in tiles(len(block.X)):
+            squares = family.distances(replace(block, X=block.X[tile]), company) * family.scale
             near[span][tile] = squares.min(axis=1) <= reach**2
 
     rows.for_each(write)

@@ -158,11 +158,11 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def workers() -> _User:
+def limited_blas() -> _User:
     """Hold BLAS at one thread and lend the pool; None where one thread is allowed.
 
-    Write ``with workers() as crew, crew:``. A Ctrl-C can keep a `with` from leaving if it comes
-    just as the `with` ends; the second one leaves then. Entering is cheap inside another
-    `workers()`, so a fit holds it once around its loop.
+    Write ``with limited_blas() as limit, limit:``. A Ctrl-C that comes just as a `with` ends can
+    keep it from leaving; the second one leaves then. Entering is cheap inside another
+    `limited_blas()`, so a fit holds it once around its loop.
     """
     return _User()

@@ -11,16 +11,16 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
-from .blas import workers
+from .blas import limited_blas
 from .thread_pool import Call, Pool
 from .tree_sum import BlockSum
 
-Block = TypeVar("Block")
+Item = TypeVar("Item")
 Part = TypeVar("Part")
 
 
-def block_sum(
-    function: Callable[[Block], Part], blocks: Sequence[Block], numbers: Iterable[int] | None = None
+def map_reduce(
+    function: Callable[[Item], Part], blocks: Sequence[Item], numbers: Iterable[int] | None = None
 ) -> BlockSum[Part]:
     """Sum ``function(block)`` over blocks, whose numbers are counted from zero unless given.
 
@@ -30,19 +30,19 @@ def block_sum(
     """
     total: BlockSum[Part] = BlockSum()
     numbers = range(len(blocks)) if numbers is None else numbers
-    with workers() as crew, crew:
-        if crew.pool is None or len(blocks) == 1:
+    with limited_blas() as limit, limit:
+        if limit.pool is None or len(blocks) == 1:
             for number, block in zip(numbers, blocks, strict=True):
                 total.add(number, function(block))
         else:
-            _add_by_threads(total, function, blocks, numbers, crew.pool)
+            _add_by_threads(total, function, blocks, numbers, limit.pool)
     return total
 
 
 def _add_by_threads(
     total: BlockSum[Part],
-    function: Callable[[Block], Part],
-    blocks: Sequence[Block],
+    function: Callable[[Item], Part],
+    blocks: Sequence[Item],
     numbers: Iterable[int],
     pool: Pool,
 ) -> None:

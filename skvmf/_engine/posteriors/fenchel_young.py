@@ -8,7 +8,12 @@ from ..._kernels.entmax import entmax_rows
 from ..._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows, work_space
 from ..._typing import Array
 from ..contracts.model_parts import Posterior
-from ..contracts.responsibilities import DenseShares, HardShares, Scores, Shares
+from ..contracts.responsibilities import (
+    DenseResponsibilities,
+    HardResponsibilities,
+    Responsibilities,
+    Scores,
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class FenchelYoungPosterior(Posterior):
 
     def assign(
         self, scores: Scores, weights: Array, row_weights: Array, row_scales: Array | None = None
-    ) -> tuple[Shares, Array, Array]:
+    ) -> tuple[Responsibilities, Array, Array]:
         """Turn scores into shares, in place.
 
         Returns the shares, the weighted counts (K,) and each row's value (n,): the most that
@@ -43,7 +48,7 @@ class FenchelYoungPosterior(Posterior):
         if self.temperature == 0:
             labels, counts, values = self.label(scores, weights, row_weights)
             factors = row_weights if row_scales is None else row_weights * row_scales
-            return HardShares(labels, factors), counts, values
+            return HardResponsibilities(labels, factors), counts, values
         counts, values = np.zeros(len(weights)), np.empty(len(scores.products))
         slopes, offsets, shift = self._arguments(scores, weights)
         row_scales = np.ones(len(row_weights)) if row_scales is None else row_scales
@@ -55,7 +60,7 @@ class FenchelYoungPosterior(Posterior):
             softmax_rows(*arguments, work_space(scores.products))
         values += shift
         values *= self.temperature
-        return DenseShares(scores.products), counts, values
+        return DenseResponsibilities(scores.products), counts, values
 
     def values(self, scores: Scores, weights: Array) -> Array:
         """Return each row's value alone, (n,); of softmax shares without the shares."""

@@ -56,8 +56,8 @@ class MeanObjective:
 def objective(family: Gaussian, stats: Statistics, components: GaussianComponents) -> MeanObjective:
     """Return the objective of the means for the covariances of the components."""
     precisions = family.type.each_precision(components.cholesky, *components.means.shape)
-    shares = (stats.counts / stats.total).reshape((-1,) + (1,) * (precisions.ndim - 1))
-    return MeanObjective(family.sample_means(stats, components), shares * precisions)
+    responsibilities = (stats.counts / stats.total).reshape((-1,) + (1,) * (precisions.ndim - 1))
+    return MeanObjective(family.sample_means(stats, components), responsibilities * precisions)
 
 
 @dataclass(frozen=True)

@@ -42,24 +42,24 @@ class ScaleObjective:
         The standard deviations that maximize it, the roots of S_k.
     """
 
-    shares: Array
+    responsibilities: Array
     best: Array
 
     def slopes(self, scales: Array) -> Array:
         """Return the derivatives by each standard deviation."""
         with np.errstate(over="ignore"):
             ratios = np.minimum(self.best / scales, _MOST)
-            slopes: Array = self.shares * (ratios**2 - 1) / scales
+            slopes: Array = self.responsibilities * (ratios**2 - 1) / scales
         return slopes
 
     def value(self, scales: Array) -> float:
         """Return the value, less than at the maximum."""
         ratios = np.minimum(self.best / scales, _MOST)
-        return float(np.sum(self.shares * (np.log(ratios) + 0.5 * (1 - ratios**2))))
+        return float(np.sum(self.responsibilities * (np.log(ratios) + 0.5 * (1 - ratios**2))))
 
     def part(self, some: slice) -> "ScaleObjective":
         """Return what depends on some of the standard deviations."""
-        return ScaleObjective(self.shares[some], self.best[some])
+        return ScaleObjective(self.responsibilities[some], self.best[some])
 
     def moved_together(self, scales: Array) -> Array:
         """Return standard deviations, the least first, all moved by what is best, uphill."""
@@ -174,7 +174,7 @@ class ScaleOrder:
 
     def _pooled(self, target: ScaleObjective) -> float:
         """Return the least of standard deviations that are as near as they may be."""
-        squares = target.shares @ target.best**2 / target.shares.sum()
+        squares = target.responsibilities @ target.best**2 / target.responsibilities.sum()
         first = np.sqrt(squares) * np.ones(1)
         if self.clearance == 0:
             return float(first[0])

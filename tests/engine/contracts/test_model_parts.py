@@ -9,8 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
 from skvmf._engine.contracts import model_parts as contracts
-from skvmf._engine.contracts.responsibilities import DenseShares
+from skvmf._engine.contracts.responsibilities import DenseResponsibilities
 from skvmf._engine.contracts.statistics import Params, Statistics
+from skvmf._engine.data.base import RowSource
 from skvmf._engine.data.rows import make_rows
 from skvmf._engine.em.loop import run_em
 from skvmf._engine.em.mixture_model import MixtureModel
@@ -27,7 +28,7 @@ PARTS = [
     contracts.Prior,
     contracts.WeightUpdate,
     contracts.Update,
-    contracts.RowSource,
+    RowSource,
 ]
 
 
@@ -94,9 +95,9 @@ def test_statistics_move_from_one_origin_to_another(case):
     resp = np.random.default_rng(1).dirichlet([1, 1], size=60)
 
     def statistics(about):
-        chunk = rows.fold(lambda chunk: chunk)
-        shares = DenseShares(resp * chunk.factors[:, None])
-        moments, origins = family.moments(chunk, shares, about), family.origins(about)
+        block = rows.map_reduce(lambda block: block)
+        responsibilities = DenseResponsibilities(resp * block.factors[:, None])
+        moments, origins = family.moments(block, responsibilities, about), family.origins(about)
         return Statistics(0.0, 60.0, resp.sum(axis=0), moments, origins, 0.0, np.zeros(3))
 
     here = statistics(components)
@@ -127,7 +128,7 @@ def test_a_family_leaves_what_it_is_given_as_it_is(case):
     rows = make_rows(X, None, unit=isinstance(family, VonMisesFisher))
     params = Params.first(np.full(2, 0.5), components)
     whole = model(family=family)
-    stats = rows.fold(partial(whole.expect, params))
+    stats = rows.map_reduce(partial(whole.expect, params))
     before = [moment.copy() for moment in stats.moments], stats.counts.copy()
     first = family.maximize(stats, components)[0]
     assert all(map(np.array_equal, stats.moments, before[0]))
@@ -141,7 +142,7 @@ def test_statistics_of_heavier_rows_are_scaled():
     weights = np.random.default_rng(1).uniform(1, 2, size=50)
     params = Params.first(np.full(2, 0.5), Gaussian(2, "full").from_centres(X[:2]))
     plain, heavy = (
-        make_rows(X, factor * weights, unit=False).fold(partial(model().expect, params))
+        make_rows(X, factor * weights, unit=False).map_reduce(partial(model().expect, params))
         for factor in (1.0, 3.0)
     )
     scaled = plain.scaled(3.0)
@@ -165,8 +166,8 @@ def test_a_background_takes_the_rows_that_no_component_explains(temperature):
     posterior = FenchelYoungPosterior(temperature=temperature)
     with_background = model(family=family, posterior=posterior, background=log_density)
     params = Params.first(np.array([0.5, 0.5]), family.from_centres(np.zeros((1, 2))))
-    stats = rows.fold(partial(with_background.expect, params))
-    own = family.scores(rows.fold(lambda chunk: chunk), params.components).log_density()
+    stats = rows.map_reduce(partial(with_background.expect, params))
+    own = family.scores(rows.map_reduce(lambda block: block), params.components).log_density()
     joint = np.column_stack([own, np.full(400, log_density)]) + np.log(0.5)
     value = joint.max(axis=1) if temperature == 0 else logsumexp(joint, axis=1)
     assert_allclose(stats.value, value.sum(), rtol=1e-12)

@@ -5,14 +5,13 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skvmf._engine.contracts.statistics import Params, Statistics
-from skvmf._engine.data.blocks import MOST
-from skvmf._engine.data.buffers import Spare
+from skvmf._engine.data.buffers import MOST, BufferPool
 
 
-def part(value, worst, spare=None):
+def part(value, worst, buffers=None):
     moments = (np.full((2, 3), value), np.full(2, value))
     row = np.full(3, value)
-    return Statistics(value, 2 * value, row[:2].copy(), moments, None, worst, row, spare)
+    return Statistics(value, 2 * value, row[:2].copy(), moments, None, worst, row, buffers)
 
 
 def test_statistics_add():
@@ -34,39 +33,39 @@ def test_the_first_of_equally_unlikely_rows_is_the_worst():
 
 
 def test_sums_that_have_been_added_are_free_to_be_filled_again():
-    spare = Spare()
-    total, other = part(1.0, 0.0, spare), part(2.0, 0.0, spare)
-    assert spare.empty("sums", (2, 3)).shape == (2, 3)  # so such are wanted
+    buffers = BufferPool()
+    total, other = part(1.0, 0.0, buffers), part(2.0, 0.0, buffers)
+    assert buffers.empty("sums", (2, 3)).shape == (2, 3)  # so such are wanted
     total += other
-    assert spare.empty("sums", (2, 3)) is other.moments[0]
+    assert buffers.empty("sums", (2, 3)) is other.moments[0]
 
 
 def test_arrays_are_kept_for_those_who_ask_for_such():
-    spare, array = Spare(), np.zeros((2, 3))
-    spare.give("sums", array)
-    assert spare.empty("sums", (2, 3)) is not array  # nobody had asked before
-    spare.give("sums", array)
-    assert spare.empty("products", (2, 3)) is not array
-    assert spare.empty("sums", (2, 3)) is array
+    buffers, array = BufferPool(), np.zeros((2, 3))
+    buffers.give("sums", array)
+    assert buffers.empty("sums", (2, 3)) is not array  # nobody had asked before
+    buffers.give("sums", array)
+    assert buffers.empty("products", (2, 3)) is not array
+    assert buffers.empty("sums", (2, 3)) is array
 
 
 @pytest.mark.parametrize(("shape", "dtype"), [((3, 2), np.float64), ((2, 3), np.float32)])
 def test_arrays_of_another_shape_or_type_are_dropped(shape, dtype):
-    spare, array = Spare(), np.zeros((2, 3))
-    spare.empty("sums", (2, 3))
-    spare.give("sums", array)
-    other = spare.empty("sums", shape, dtype)
+    buffers, array = BufferPool(), np.zeros((2, 3))
+    buffers.empty("sums", (2, 3))
+    buffers.give("sums", array)
+    other = buffers.empty("sums", shape, dtype)
     assert other.shape == shape and other.dtype == dtype
-    assert spare.empty("sums", (2, 3)) is not array
+    assert buffers.empty("sums", (2, 3)) is not array
 
 
 def test_few_arrays_are_kept():
-    spare = Spare()
-    spare.empty("sums", (1,))
+    buffers = BufferPool()
+    buffers.empty("sums", (1,))
     given = [np.zeros(1) for _ in range(2 * MOST)]
     for array in given:
-        spare.give("sums", array)
-    got = [spare.empty("sums", (1,)) for _ in given]
+        buffers.give("sums", array)
+    got = [buffers.empty("sums", (1,)) for _ in given]
     assert sum(any(one is other for other in given) for one in got) == MOST
 
 
@@ -78,8 +77,8 @@ def test_at_a_start_nothing_has_happened():
 
 
 def test_what_all_blocks_need_is_made_once_for_its_owner():
-    spare, owner, other = Spare(), object(), object()
-    first = spare.once("natural", owner, lambda: np.zeros(2))
-    assert spare.once("natural", owner, lambda: np.ones(2)) is first
-    assert spare.once("other", owner, lambda: np.ones(2)) is not first
-    assert_array_equal(spare.once("natural", other, lambda: np.ones(2)), 1)
+    buffers, owner, other = BufferPool(), object(), object()
+    first = buffers.once("natural", owner, lambda: np.zeros(2))
+    assert buffers.once("natural", owner, lambda: np.ones(2)) is first
+    assert buffers.once("other", owner, lambda: np.ones(2)) is not first
+    assert_array_equal(buffers.once("natural", other, lambda: np.ones(2)), 1)

@@ -89,7 +89,9 @@ def test_sums_over_pieces_are_those_of_the_whole(form):
         assert summary(state).largest_weight == 1
         sums.append(sum_rows(Carried(told, 1.0), chunks, state))
     sums[0].join(sums[1])
-    assert_array_equal(sums[0].total(), make_rows(X, None, unit=True, columns=True).fold(told))
+    assert_array_equal(
+        sums[0].total(), make_rows(X, None, unit=True, columns=True).map_reduce(told)
+    )
 
 
 def test_sound_chunks_stay_as_they_are_beside_others_that_are_copied():

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from skvmf._engine.data.rows import DenseRows, make_rows
 from skvmf._engine.data.validation import read_as
-from skvmf._engine.parallel.map_reduce import block_sum
+from skvmf._engine.parallel.map_reduce import map_reduce
 from skvmf._engine.parallel.tree_sum import BlockSum
 
 
@@ -16,10 +16,10 @@ def seen(rows):
     """Rebuild the whole matrix and the weights as the family sees them."""
     X, weights = np.empty((rows.n_rows, rows.n_features)), np.empty(rows.n_rows)
 
-    def write(chunk, span):
-        weights[span] = chunk.weights
+    def write(block, span):
+        weights[span] = block.weights
         for n in range(span.stop - span.start):
-            X[span.start + n] = chunk.row(n)
+            X[span.start + n] = block.row(n)
 
     rows.for_each(write)
     return X, weights
@@ -84,8 +84,8 @@ class TestMeasuredAsRead:
         done, measure = [], rows._measure
         monkeypatch.setattr(rows, "_measure", lambda i, m: (done.append(i), measure(i, m)))
         with threadpool_limits(1):
-            rows.for_each(lambda chunk, span: done.append(span))
-            rows.for_each(lambda chunk, span: done.append(span))
+            rows.for_each(lambda block, span: done.append(span))
+            rows.for_each(lambda block, span: done.append(span))
         once = [step for pair in enumerate(rows._spans) for step in pair]
         assert len(rows._spans) > 1 and done == once + rows._spans
 
@@ -102,7 +102,7 @@ class TestMeasuredAsRead:
         X[12_345] = np.nan
         rows = make_rows(form(X), None, unit=True, ahead=False)
         with pytest.raises(ValueError, match="12345"):
-            rows.for_each(lambda chunk, span: None)
+            rows.for_each(lambda block, span: None)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
@@ -195,7 +195,9 @@ def test_narrow_types_are_widened_as_they_are_read(stored, read, unit):
     assert rows.dtype == read
     assert np.shares_memory(rows._X, X)
     assert_array_equal(seen(rows)[0], seen(wide)[0])
-    assert_array_equal(rows.fold(lambda chunk: chunk.X.sum(axis=0)), X.astype(read).sum(axis=0))
+    assert_array_equal(
+        rows.map_reduce(lambda block: block.X.sum(axis=0)), X.astype(read).sum(axis=0)
+    )
 
 
 def off_by_a_byte(X):
@@ -225,10 +227,10 @@ def test_what_has_to_be_copied_goes_into_arrays_that_are_filled_again(stored):
     X = stored(np.random.default_rng(0).normal(size=(2**14, 3)))
     before, places, expected = X.copy(), set(), X.astype(read_as(X.dtype))
 
-    def look(chunk, span):
-        assert_array_equal(chunk.X, expected[span])
-        places.add(chunk.X.__array_interface__["data"][0])
-        chunk.release()
+    def look(block, span):
+        assert_array_equal(block.X, expected[span])
+        places.add(block.X.__array_interface__["data"][0])
+        block.release()
 
     with threadpool_limits(1):
         make_rows(X, None, unit=False, width=2**11).for_each(look)
@@ -240,7 +242,7 @@ def test_arrays_of_the_data_are_not_filled_again():
     X = np.random.default_rng(0).normal(size=(20_000, 3))
     expected, rows = X.copy(), make_rows(X, None, unit=False, width=2**11)
     for _ in range(2):
-        rows.for_each(lambda chunk, span: chunk.release())
+        rows.for_each(lambda block, span: block.release())
     assert not rows._spare._arrays.get("rows")
     assert_array_equal(X, expected)
 
@@ -271,13 +273,13 @@ def test_a_part_of_the_rows_has_the_sums_that_the_whole_has_of_it():
             X[part], weights[part], unit=True, size=size, start=part.start, measures=found
         )
         blocks = range(len(rows.numbers))
-        total.join(block_sum(lambda i, own=rows: told(own.chunk(i)), blocks, rows.numbers))
-    assert_array_equal(total.total(), whole.fold(told))
+        total.join(map_reduce(lambda i, own=rows: told(own.block(i)), blocks, rows.numbers))
+    assert_array_equal(total.total(), whole.map_reduce(told))
 
 
-def told(chunk):
+def told(block):
     """Sums that depend on rows, weights, scales and the number of the first row."""
-    return np.append(chunk.factors @ chunk.X, [chunk.weights.sum(), chunk.start])
+    return np.append(block.factors @ block.X, [block.weights.sum(), block.start])
 
 
 def test_mean_variance_and_draws_are_of_the_rows_that_count():

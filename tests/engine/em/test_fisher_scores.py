@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import normalize
 
 from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
-from skvmf._engine.contracts.gradients import Block
+from skvmf._engine.contracts.gradients import ParameterBlock
 from skvmf._engine.em.fisher_scores import TABLE_BYTES
 from skvmf._engine.families.gaussian import Gaussian
 from skvmf._engine.families.gaussian_gradients import DiagonalGradients
@@ -36,11 +36,11 @@ def table(dtype=np.float64):
     return np.random.default_rng(1).normal(size=(V, D)).astype(dtype)
 
 
-def dense(shares):
+def dense(responsibilities):
     """Shares as a matrix (V, K)."""
-    if not shares.packed:
-        return shares.resp
-    starts, components, values = shares.resp
+    if not responsibilities.packed:
+        return responsibilities.resp
+    starts, components, values = responsibilities.resp
     return sparse.csr_array((values, components, starts), shape=(V, K)).toarray()
 
 
@@ -54,15 +54,17 @@ USED = np.arange(V) % 3 > 0
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_shares_are_what_the_mixture_predicts(family, options, used, dtype):
     own, X = mixture(family, **options), table(dtype)
-    shares = own.__vector_model__().share(X, used)
+    responsibilities = own.__vector_model__().share(X, used)
     expected = own.predict_proba(X)
     if used is not None:
         expected = expected * used[:, None]
-    assert_allclose(dense(shares), expected, atol=1e-6 if dtype == np.float32 else 1e-14)
-    assert shares.table is X
+    assert_allclose(dense(responsibilities), expected, atol=1e-6 if dtype == np.float32 else 1e-14)
+    assert responsibilities.table is X
     on = np.ones(V, dtype=bool) if used is None else used
     lengths = np.linalg.norm(X, axis=1) if family == "vmf" else np.ones(V)
-    assert_allclose(shares.scales, on / lengths, rtol=1e-6 if dtype == np.float32 else 1e-14)
+    assert_allclose(
+        responsibilities.scales, on / lengths, rtol=1e-6 if dtype == np.float32 else 1e-14
+    )
 
 
 def test_shares_are_packed_where_few_are_not_zero():
@@ -78,13 +80,13 @@ def test_tables_longer_than_a_block_are_shared_out_in_parts(options):
     X = np.resize(table(), (n, D))
     used = np.ones(n, dtype=bool)
     used[::7] = False
-    shares = mixture("gaussian", **options).__vector_model__().share(X, used)
+    responsibilities = mixture("gaussian", **options).__vector_model__().share(X, used)
     alone = dense(mixture("gaussian", **options).__vector_model__().share(X[:V], None))
-    if shares.packed:
-        starts, components, values = shares.resp
+    if responsibilities.packed:
+        starts, components, values = responsibilities.resp
         found = sparse.csr_array((values, components, starts), shape=(n, K)).toarray()
     else:
-        found = shares.resp
+        found = responsibilities.resp
     assert_allclose(found, np.resize(alone, (n, K)) * used[:, None], atol=1e-14)
 
 
@@ -96,10 +98,12 @@ def test_some_blocks_with_zeros_and_some_without_make_one_table():
         np.ones((4, 3)),
         **GAUSSIAN,
     )
-    shares = own.__vector_model__().share(X, None)
-    assert not shares.packed
-    assert_allclose(shares.resp, own.predict_proba(X), atol=1e-14)
-    assert (shares.resp[-1] == 0).sum() == 3  # so the last block alone would have been packed
+    responsibilities = own.__vector_model__().share(X, None)
+    assert not responsibilities.packed
+    assert_allclose(responsibilities.resp, own.predict_proba(X), atol=1e-14)
+    assert (
+        responsibilities.resp[-1] == 0
+    ).sum() == 3  # so the last block alone would have been packed
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -108,10 +112,10 @@ def test_extreme_vectors_are_brought_into_range_in_a_copy(family, size):
     X = table()
     X[5] *= size
     given = X.copy()
-    shares = mixture(family).__vector_model__().share(X, None)
+    responsibilities = mixture(family).__vector_model__().share(X, None)
     assert_array_equal(X, given)
-    assert_allclose(dense(shares).sum(axis=1), 1)
-    moved = shares.table * shares.scales[:, None]
+    assert_allclose(dense(responsibilities).sum(axis=1), 1)
+    moved = responsibilities.table * responsibilities.scales[:, None]
     assert np.isfinite(moved).all()
     assert np.abs(moved).max() <= 1e100
     rest = np.delete(X, 5, axis=0)
@@ -125,8 +129,8 @@ def test_what_no_component_has_a_say_about_is_shared_out_by_weight():
     X = table()
     X[7] = 1e90
     for options in [{}, {"temperature": 0.0}]:
-        shares = own.set_params(**options).__vector_model__().share(X, None)
-        assert_allclose(dense(shares)[7], WEIGHTS)
+        responsibilities = own.set_params(**options).__vector_model__().share(X, None)
+        assert_allclose(dense(responsibilities)[7], WEIGHTS)
 
 
 def test_vectors_that_the_mixture_was_not_fitted_on_are_refused():
@@ -174,7 +178,7 @@ def test_a_family_has_no_gradients_unless_it_says_so():
 
 
 def test_factors_are_finite():
-    block = Block(np.array([1.0, 1e-300, 1e300]), np.array([0.0, 1e-300, 1e-320]))
+    block = ParameterBlock(np.array([1.0, 1e-300, 1e300]), np.array([0.0, 1e-300, 1e-320]))
     for normalization in (None, "fisher", "paper"):
         assert np.isfinite(block.factor(normalization)).all()
     assert block.factor("fisher")[0] == block.factor("paper")[0] == 0

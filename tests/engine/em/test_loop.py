@@ -8,7 +8,7 @@ from skvmf._engine.em.loop import run_em
 class Halving:
     """Parameters are the distance to the maximum; rows are not needed."""
 
-    def expect(self, params, chunk):
+    def expect(self, params, block):
         return params
 
     def lower_bound(self, stats, params):
@@ -24,7 +24,7 @@ class Halving:
 
 
 class NoRows:
-    def fold(self, function):
+    def map_reduce(self, function):
         return function(None)
 
 

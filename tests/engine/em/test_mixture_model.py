@@ -56,21 +56,21 @@ def test_statistics_are_those_of_the_responsibilities():
     values = logsumexp(joint(X), axis=1)
     resp = np.exp(joint(X) - values[:, None]) * weights[:, None]
     rows = make_rows(X, weights, unit=False)
-    stats = rows.fold(lambda chunk: model().expect(start(), chunk))
+    stats = rows.map_reduce(lambda block: model().expect(start(), block))
     assert_allclose(stats.value, weights @ values, rtol=1e-12)
     assert_allclose(stats.total, weights.sum(), rtol=1e-12)
     assert_allclose(stats.counts, resp.sum(axis=0), rtol=1e-12)
     worst = np.argmin(np.where(weights > 0, values, np.inf))
     assert_allclose(stats.worst_value, values[worst])
     assert_array_equal(stats.worst_row, X[worst])
-    total = rows.fold(lambda chunk: model().evaluate(start(), chunk))
+    total = rows.map_reduce(lambda block: model().evaluate(start(), block))
     assert_allclose(total, [stats.value, stats.total], rtol=1e-14)
 
 
 def test_the_bound_is_penalised_and_per_unit_of_weight():
     _, rows = some_rows()
     prior = ModifiedDirichlet(-2.0, 1e-3)
-    stats = rows.fold(lambda chunk: model().expect(start(), chunk))
+    stats = rows.map_reduce(lambda block: model().expect(start(), block))
     expected = (stats.value - 3 * np.log(WEIGHTS).sum()) / 50
     assert_allclose(model(prior).lower_bound(stats, start()), expected, rtol=1e-14)
 
@@ -233,19 +233,19 @@ def test_what_scores_keep_comes_back_with_the_shares(background):
     """Whatever the posterior makes of the scores, and with or without a background."""
 
     class Keeping(Gaussian):
-        def scores(self, chunk, components):
-            return replace(super().scores(chunk, components), kept=chunk.X.copy())
+        def scores(self, block, components):
+            return replace(super().scores(block, components), kept=block.X.copy())
 
-        def moments(self, chunk, shares, components, kept=None):
-            assert_array_equal(kept, chunk.X)
-            return super().moments(chunk, shares, components)
+        def moments(self, block, responsibilities, components, kept=None):
+            assert_array_equal(kept, block.X)
+            return super().moments(block, responsibilities, components)
 
     _, rows = some_rows()
     weights = WEIGHTS if background is None else np.append(0.5 * WEIGHTS, 0.5)
     plain = replace(model(), background=background)
     keeping = replace(plain, family=Keeping(2, "spherical"))
     params = start(weights=weights)
-    expected = rows.fold(lambda chunk: plain.expect(params, chunk))
-    found = rows.fold(lambda chunk: keeping.expect(params, chunk))
+    expected = rows.map_reduce(lambda block: plain.expect(params, block))
+    found = rows.map_reduce(lambda block: keeping.expect(params, block))
     assert_array_equal(found.moments[1], expected.moments[1])
     assert found.value == expected.value

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import block_diag
 from scipy.stats import multivariate_normal
 
-from skvmf._engine.contracts.responsibilities import DenseShares, HardShares
+from skvmf._engine.contracts.responsibilities import DenseResponsibilities, HardResponsibilities
 from skvmf._engine.families.covariance import COVARIANCE_TYPES, MAX_PAIRS_DIM
 from skvmf._engine.families.gaussian import Gaussian
 
@@ -59,9 +59,9 @@ def some_shares(packed, rng):
     """Return shares, and the same as an array (N, K)."""
     if packed:
         labels, factors = rng.integers(K, size=N).astype(np.int32), rng.random(N)
-        return HardShares(labels, factors), np.eye(K)[labels] * factors[:, None]
+        return HardResponsibilities(labels, factors), np.eye(K)[labels] * factors[:, None]
     resp = rng.dirichlet(np.ones(K), size=N) * rng.random((N, 1))
-    return DenseShares(resp.copy()), resp
+    return DenseResponsibilities(resp.copy()), resp
 
 
 def sums(X, resp, shape, kind):
@@ -214,8 +214,8 @@ def test_float32_rows_of_any_size_have_finite_scores():
 @pytest.mark.parametrize("packed", [False, True], ids=["dense", "packed"])
 def test_moments_are_sums_over_rows(kind, apart, packed):
     X, shape, rng = problem(kind, apart)
-    shares, resp = some_shares(packed, rng)
-    found = COVARIANCE_TYPES[kind].moments(X, shares, shape)
+    responsibilities, resp = some_shares(packed, rng)
+    found = COVARIANCE_TYPES[kind].moments(X, responsibilities, shape)
     for moment, expected in zip(found, sums(X, resp, shape, kind)[1:], strict=True):
         assert_allclose(moment, expected, rtol=1e-10, atol=1e-9 * np.abs(expected).max())
 
@@ -225,7 +225,7 @@ def test_full_moments_do_not_depend_on_the_number_of_features(dim):
     rng = np.random.default_rng(3)
     X, resp = rng.normal(size=(150, dim)), rng.dirichlet(np.ones(2), size=150)
     shape = Gaussian(dim, "full").components(np.zeros((2, dim)), np.array([np.eye(dim)] * 2))
-    first, second = COVARIANCE_TYPES["full"].moments(X, DenseShares(resp.copy()), shape)
+    first, second = COVARIANCE_TYPES["full"].moments(X, DenseResponsibilities(resp.copy()), shape)
     assert_allclose(first, resp.T @ X, atol=1e-12)
     assert_allclose(second, np.einsum("nk,nd,ne->kde", resp, X, X), atol=1e-11)
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal
 
-from skvmf._engine.contracts.responsibilities import DenseShares
+from skvmf._engine.contracts.responsibilities import DenseResponsibilities
 from skvmf._engine.contracts.statistics import Statistics
 from skvmf._engine.data.rows import make_rows
 from skvmf._engine.families.gaussian import Gaussian
@@ -27,11 +27,11 @@ def matrix(kind, covariances, k):
 
 def whole(X, weights=None):
     """Return all rows as one block."""
-    return make_rows(X, weights, unit=False).fold(lambda chunk: chunk)
+    return make_rows(X, weights, unit=False).map_reduce(lambda block: block)
 
 
 def statistics(family, components, X, resp):
-    moments = family.moments(whole(X), DenseShares(resp.copy()), components)
+    moments = family.moments(whole(X), DenseResponsibilities(resp.copy()), components)
     counts, origins = resp.sum(axis=0), family.origins(components)
     return Statistics(0.0, float(resp.sum()), counts, moments, origins, 0.0, X[0])
 

@@ -10,7 +10,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 from scipy.stats import multivariate_normal, multivariate_t
 
-from skvmf._engine.contracts.responsibilities import DenseShares, HardShares
+from skvmf._engine.contracts.responsibilities import DenseResponsibilities, HardResponsibilities
 from skvmf._engine.contracts.statistics import Statistics
 from skvmf._engine.data.rows import make_rows
 from skvmf._engine.families.gaussian import Gaussian
@@ -35,7 +35,7 @@ def matrices(kind, scales):
 
 def whole(X):
     """Return all rows as one block."""
-    return make_rows(X, None, unit=False).fold(lambda chunk: chunk)
+    return make_rows(X, None, unit=False).map_reduce(lambda block: block)
 
 
 def some_rows(n=60):
@@ -46,7 +46,7 @@ def some_rows(n=60):
 
 
 def statistics(family, components, X, resp):
-    moments = family.moments(whole(X), DenseShares(resp.copy()), components)
+    moments = family.moments(whole(X), DenseResponsibilities(resp.copy()), components)
     counts, origins = resp.sum(axis=0), family.origins(components)
     return Statistics(0.0, float(resp.sum()), counts, moments, origins, 0.0, X[0])
 
@@ -100,7 +100,7 @@ def test_the_limit_is_a_gaussian(kind):
         assert_allclose(densities[:, k], multivariate_normal(MEANS[k], shape).logpdf(X), rtol=1e-13)
     twin = Gaussian(2, kind)
     plain = twin.components(MEANS, SCALES[kind])
-    moments = twin.moments(whole(X), DenseShares(resp), plain)
+    moments = twin.moments(whole(X), DenseResponsibilities(resp), plain)
     stats = statistics(family, components, X, resp)
     for ours, theirs in zip(stats.moments, moments, strict=False):
         assert_array_equal(ours, theirs)
@@ -129,12 +129,12 @@ def test_moments_are_of_shares_times_latent_weights(kind, hard):
     family, (X, resp) = StudentT(2, kind), some_rows()
     components = family.components(MEANS, SCALES[kind], DOF)
     u = latent_weights(X, kind, components)
-    shares = DenseShares(resp.copy())
+    responsibilities = DenseResponsibilities(resp.copy())
     if hard:
         labels, factors = (np.arange(60) % 2).astype(np.int32), resp[:, 0].copy()
-        shares = HardShares(labels, factors)
+        responsibilities = HardResponsibilities(labels, factors)
         resp = factors[:, None] * (labels[:, None] == [0, 1])
-    first, second, sums, logs = family.moments(whole(X), shares, components)
+    first, second, sums, logs = family.moments(whole(X), responsibilities, components)
     gaps = X[:, None] - components.origins
     assert_allclose(first, np.einsum("nk,nkd->kd", resp * u, gaps), rtol=1e-11)
     scatter = np.einsum("nk,nkd,nke->kde", resp * u, gaps, gaps)
@@ -152,8 +152,8 @@ def test_latent_weights_are_those_that_scores_kept():
     family, (X, resp) = StudentT(2, "full"), some_rows()
     components = family.components(MEANS, SCALES["full"], DOF)
     kept = family.scores(whole(X), components).kept
-    again = family.moments(whole(X), DenseShares(resp.copy()), components, kept)
-    afresh = family.moments(whole(X), DenseShares(resp.copy()), components)
+    again = family.moments(whole(X), DenseResponsibilities(resp.copy()), components, kept)
+    afresh = family.moments(whole(X), DenseResponsibilities(resp.copy()), components)
     for a, b in zip(again, afresh, strict=True):
         assert_array_equal(a, b)
 

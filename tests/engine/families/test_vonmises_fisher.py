@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.stats import vonmises_fisher
 
-from skvmf._engine.contracts.responsibilities import DenseShares, HardShares
+from skvmf._engine.contracts.responsibilities import DenseResponsibilities, HardResponsibilities
 from skvmf._engine.contracts.statistics import Statistics
 from skvmf._engine.data.rows import make_rows
 from skvmf._engine.families.vonmises_fisher import MAX_CONCENTRATION, VonMisesFisher
@@ -32,7 +32,7 @@ def some_rows(spread=1.0, dtype=np.float64):
 
 def whole(X, weights=None):
     """Return all rows as one block."""
-    return make_rows(X, weights, unit=True, columns=True).fold(lambda chunk: chunk)
+    return make_rows(X, weights, unit=True, columns=True).map_reduce(lambda block: block)
 
 
 def some_components(family, kappa=(0.5, 5.0, 200.0)):
@@ -40,19 +40,19 @@ def some_components(family, kappa=(0.5, 5.0, 200.0)):
     return family.from_natural(directions, np.asarray(kappa))
 
 
-def some_shares(chunk, packed, seed=2):
+def some_shares(block, packed, seed=2):
     """Return shares that carry the scales of the rows, and what they are without, (N, K)."""
-    rng, scales = np.random.default_rng(seed), chunk.scales
+    rng, scales = np.random.default_rng(seed), block.scales
     if packed:
         labels = rng.integers(K, size=N).astype(np.int32)
-        return HardShares(labels, scales), np.eye(K)[labels]
+        return HardResponsibilities(labels, scales), np.eye(K)[labels]
     resp = rng.dirichlet(np.full(K, 0.05), size=N)
-    return DenseShares(resp * scales[:, None]), resp
+    return DenseResponsibilities(resp * scales[:, None]), resp
 
 
-def statistics(family, components, chunk, packed=False):
-    shares, resp = some_shares(chunk, packed)
-    moments = family.moments(chunk, shares, components)
+def statistics(family, components, block, packed=False):
+    responsibilities, resp = some_shares(block, packed)
+    moments = family.moments(block, responsibilities, components)
     counts, origins = resp.sum(axis=0), family.origins(components)
     return Statistics(0.0, resp.sum(), counts, moments, origins, 0.0, np.zeros(D)), resp
 
@@ -114,14 +114,14 @@ def test_few_and_many_shares_have_the_same_sums():
     resp[0, 5] = 0.25
     many = family.from_natural(np.ones((100, D)), np.ones(100))
     for as_format in (np.asarray, sparse.csr_array):
-        chunk = whole(as_format(X))
-        shares = DenseShares(resp * chunk.scales[:, None])
-        assert not shares.denser_than(1 / 32)
-        found = family.moments(chunk, shares, many)[0]
+        block = whole(as_format(X))
+        responsibilities = DenseResponsibilities(resp * block.scales[:, None])
+        assert not responsibilities.denser_than(1 / 32)
+        found = family.moments(block, responsibilities, many)[0]
         assert_allclose(found, unit(X).T @ resp, atol=1e-14)
-        dense = DenseShares(np.full((N, K), 0.5) * chunk.scales[:, None])
+        dense = DenseResponsibilities(np.full((N, K), 0.5) * block.scales[:, None])
         assert_allclose(
-            family.moments(chunk, dense, components)[0].T, [0.5 * unit(X).sum(axis=0)] * K
+            family.moments(block, dense, components)[0].T, [0.5 * unit(X).sum(axis=0)] * K
         )
 
 
@@ -176,8 +176,8 @@ def test_without_a_prior_the_size_of_the_weights_does_not_matter(scale):
 def test_the_maximum_without_a_prior_is_scipys_fit():
     X, family = unit(some_rows(0.3)), VonMisesFisher(D)
     components = family.from_natural(np.eye(1, D), np.ones(1))
-    chunk = whole(X)
-    moments = family.moments(chunk, DenseShares(chunk.scales[:, None].copy()), components)
+    block = whole(X)
+    moments = family.moments(block, DenseResponsibilities(block.scales[:, None].copy()), components)
     origins = family.origins(components)
     stats = Statistics(0.0, N, np.array([float(N)]), moments, origins, 0.0, X[0])
     fresh, _ = family.maximize(stats, components)
@@ -195,8 +195,8 @@ def test_the_concentration_of_tight_rows_keeps_its_digits(spread):
     family = VonMisesFisher(D)
     components = family.from_natural(X[:1], np.array([1e8]))
     assert components.by_chords.all()
-    chunk = whole(X)
-    moments = family.moments(chunk, DenseShares(chunk.scales[:, None].copy()), components)
+    block = whole(X)
+    moments = family.moments(block, DenseResponsibilities(block.scales[:, None].copy()), components)
     origins = family.origins(components)
     stats = Statistics(0.0, N, np.array([float(N)]), moments, origins, 0.0, X[0])
     fresh, _ = family.maximize(stats, components)
@@ -206,9 +206,11 @@ def test_the_concentration_of_tight_rows_keeps_its_digits(spread):
 @pytest.mark.parametrize("strength", [0.0, 2.0])
 def test_an_empty_component_keeps_its_parameters(strength):
     family = VonMisesFisher(D, prior_strength=strength, prior_length=0.5)
-    components, chunk = some_components(family), whole(some_rows())
-    shares = DenseShares(np.eye(K)[np.zeros(N, dtype=int)] * chunk.scales[:, None])
-    moments = family.moments(chunk, shares, components)
+    components, block = some_components(family), whole(some_rows())
+    responsibilities = DenseResponsibilities(
+        np.eye(K)[np.zeros(N, dtype=int)] * block.scales[:, None]
+    )
+    moments = family.moments(block, responsibilities, components)
     stats = Statistics(0.0, N, np.array([N, 0.0, 0.0]), moments, None, 0.0, np.zeros(D))
     fresh, broken = family.maximize(stats, components)
     assert not broken.any()
@@ -383,4 +385,4 @@ def test_a_fit_goes_on_with_its_anchor():
 
 def test_small_answers():
     assert VonMisesFisher(D).min_rows == 2
-    assert_allclose(VonMisesFisher(3).blank_log_density, -np.log(4 * np.pi))
+    assert_allclose(VonMisesFisher(3).zero_row_log_density, -np.log(4 * np.pi))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from skvmf._engine.families import merge_costs
 from skvmf._engine.families.merge_costs import BallMerging, DirectionMerging, Rest, chance_gain
-from skvmf._engine.initialization import agglomerate as merging
 from skvmf._engine.initialization.agglomerate import merge
 
 M, D = 12, 3
@@ -61,7 +61,7 @@ def test_balls_lose_the_likelihood_of_their_own_variances():
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("gram", [0, 100])
 def test_each_union_is_the_cheapest(make, seed, gram, monkeypatch):
-    monkeypatch.setattr(merging, "GRAM_PARTS", gram)
+    monkeypatch.setattr(merge_costs, "GRAM_PARTS", gram)
     fast, slow = make(seed), make(seed)
     alive = list(range(M))
     while len(alive) > 4:

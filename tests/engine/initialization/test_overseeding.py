@@ -14,8 +14,8 @@ from skvmf._engine.data.rows import make_rows
 from skvmf._engine.em.mixture_model import MixtureModel
 from skvmf._engine.families.gaussian import Gaussian
 from skvmf._engine.families.vonmises_fisher import VonMisesFisher
-from skvmf._engine.initialization.overseeding import Waves
-from skvmf._engine.initialization.proposals import BallSeeding, DirectionSeeding
+from skvmf._engine.initialization.overseeding import Overseeding
+from skvmf._engine.initialization.proposals import DirectionalProposal, SphericalProposal
 from skvmf._engine.posteriors.fenchel_young import FenchelYoungPosterior
 from skvmf._engine.weights.modified_dirichlet import ModifiedDirichlet
 from skvmf._engine.weights.updates import MapWeights
@@ -35,10 +35,10 @@ def clusters(n=4000, seed=0, concentration=5.0, spread=0.35):
 def run(X, seed=0, weights=None, n_components=K, unit=True):
     rows = make_rows(X, weights, unit=unit, columns=True)
     if unit:
-        seeding = DirectionSeeding(VonMisesFisher(X.shape[1]))
+        seeding = DirectionalProposal(VonMisesFisher(X.shape[1]))
     else:
-        seeding = BallSeeding(Gaussian(X.shape[1], "full", scale=rows.mean_variance() or 1.0))
-    params, bound = Waves(seeding, rows, n_components).run(np.random.default_rng(seed))
+        seeding = SphericalProposal(Gaussian(X.shape[1], "full", scale=rows.mean_variance() or 1.0))
+    params, bound = Overseeding(seeding, rows, n_components).run(np.random.default_rng(seed))
     return seeding, params, bound
 
 
@@ -97,13 +97,13 @@ def test_a_row_alone_is_dropped_before_merging_and_two_are_not(weight, monkeypat
     """Five rows that lie alone, and two that lie together, beside two clusters."""
     X = 8 * np.eye(D)[[0] * 100 + [1] * 100 + [2, 2, 3, 4, 5, 6, 7]]
     X += 0.1 * np.random.default_rng(1).normal(size=X.shape)
-    kept_counts, merging = set(), DirectionSeeding.merging
+    kept_counts, merging = set(), DirectionalProposal.merging
 
     def noted(self, stats, kept, components):
         kept_counts.update(stats.counts[kept] / weight)
         return merging(self, stats, kept, components)
 
-    monkeypatch.setattr(DirectionSeeding, "merging", noted)
+    monkeypatch.setattr(DirectionalProposal, "merging", noted)
     run(X, weights=np.full(len(X), weight), n_components=2)
     assert 1.001 < min(kept_counts) < 2.001
 
@@ -136,7 +136,7 @@ def test_a_callback_stops_the_waves():
         return n_iter == 1
 
     rows = make_rows(X, None, unit=True)
-    waves = Waves(DirectionSeeding(VonMisesFisher(D)), rows, K)
+    waves = Overseeding(DirectionalProposal(VonMisesFisher(D)), rows, K)
     waves.run(np.random.default_rng(0), watch)
     assert seen == [(0, 1), (1, 2)]
 
@@ -150,7 +150,9 @@ def test_bounds_of_the_waves_never_fall():
         return False
 
     rows = make_rows(X, None, unit=True)
-    Waves(DirectionSeeding(VonMisesFisher(D)), rows, K).run(np.random.default_rng(1), watch)
+    Overseeding(DirectionalProposal(VonMisesFisher(D)), rows, K).run(
+        np.random.default_rng(1), watch
+    )
     assert len(seen) > 1 and (np.diff(seen) >= 0).all()
 
 
@@ -158,14 +160,14 @@ def test_bounds_of_the_waves_never_fall():
 def test_starts_compete_on_the_sample(mixture, monkeypatch):
     X, _ = clusters(spread=1.0)
     runs = []
-    plain = Waves.run
+    plain = Overseeding.run
 
     def spy(self, rng, watch=None):
         found = plain(self, rng)
         runs.append(found[1])
         return found
 
-    monkeypatch.setattr(Waves, "run", spy)
+    monkeypatch.setattr(Overseeding, "run", spy)
     mixture(K, n_init=4, init_size=1000, random_state=0, max_iter=1, tol=1e9).fit(X)
     assert len(runs) == 4
 
@@ -232,7 +234,7 @@ def test_sums_of_one_width_are_not_taken_for_another():
     for K in widths:
         params = Params.first(np.full(K, 1 / K), family.from_centres(rows.take(np.arange(K))))
         model = MixtureModel(family, FenchelYoungPosterior(), ModifiedDirichlet(), MapWeights())
-        stats = rows.fold(partial(model.expect, params))
+        stats = rows.map_reduce(partial(model.expect, params))
         assert stats.moments[0].shape == (30, K)
 
 
@@ -242,7 +244,7 @@ def test_a_start_is_shown_before_its_first_wave_is_done(mixture, monkeypatch, ca
         assert capsys.readouterr().out == "Merging 0\n"
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Waves, "run", interrupted)
+    monkeypatch.setattr(Overseeding, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         mixture(K, verbose=1).fit(clusters(1000)[0])
 
@@ -262,13 +264,13 @@ def test_large_samples_of_directions_start_in_single_precision(kind, monkeypatch
     X[300:600] *= 1e80
     X[-1] = 0
     expected = VonMisesFisherMixture(K, random_state=0).fit(kind(X))
-    seen, start = [], DirectionSeeding.start
+    seen, start = [], DirectionalProposal.start
 
     def noted(self, rows, *args):
         seen.append(rows.dtype)
         return start(self, rows, *args)
 
-    monkeypatch.setattr(DirectionSeeding, "start", noted)
+    monkeypatch.setattr(DirectionalProposal, "start", noted)
     monkeypatch.setattr(_initialization, "LARGE", 1)
     fit = VonMisesFisherMixture(K, random_state=0).fit(kind(X))
     assert seen == [np.float32]

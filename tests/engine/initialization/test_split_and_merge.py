@@ -11,17 +11,17 @@ from threadpoolctl import threadpool_limits
 
 from skvmf import SparseGaussianMixture
 from skvmf._engine.contracts.statistics import Params
-from skvmf._engine.data.blocks import DenseChunk
+from skvmf._engine.data.blocks import DenseBlock
 from skvmf._engine.data.rows import make_rows
 from skvmf._engine.families.covariance import COVARIANCE_TYPES
 from skvmf._engine.families.gaussian import Gaussian
-from skvmf._engine.families.shrinkage import FirmGaussian
+from skvmf._engine.families.shrinkage import ShrunkGaussian
 from skvmf._engine.initialization import split_and_merge as joining
 from skvmf._engine.initialization.base import share_by
 from skvmf._engine.initialization.partitions import partition_statistics, share_responsibilities
-from skvmf._engine.initialization.proposals import BallSeeding
-from skvmf._engine.initialization.split_and_merge import Joining
-from skvmf._engine.parallel.blas import workers
+from skvmf._engine.initialization.proposals import SphericalProposal
+from skvmf._engine.initialization.split_and_merge import SplitAndMerge
+from skvmf._engine.parallel.blas import limited_blas
 
 TYPES = list(COVARIANCE_TYPES)
 
@@ -41,7 +41,7 @@ def clusters(n=3000, K=6, d=3, seed=0, sizes=(0.3, 2.0), spread=4.0):
 def joining_of(X, kind, n_components=3, weights=None, reg_covar=1e-6):
     rows = make_rows(X, weights, unit=False, columns=True)
     family = Gaussian(X.shape[1], kind, reg_covar, scale=rows.mean_variance() or 1.0)
-    return Joining(FirmGaussian.of(family), rows, n_components)
+    return SplitAndMerge(ShrunkGaussian.of(family), rows, n_components)
 
 
 def fitted(task, M, seed=0):
@@ -53,8 +53,8 @@ def fitted(task, M, seed=0):
 
 
 def log_joint(task, params, X):
-    chunk = DenseChunk(X, np.ones(len(X)), None, 0)
-    return task.family.scores(chunk, params.components).log_density() + np.log(params.weights)
+    block = DenseBlock(X, np.ones(len(X)), None, 0)
+    return task.family.scores(block, params.components).log_density() + np.log(params.weights)
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -65,7 +65,7 @@ def test_a_union_costs_the_change_of_the_likelihood(kind, monkeypatch):
     task = joining_of(X, kind, weights=weights)
     params = fitted(task, 6)
     pairs = task._pairs(params.components)
-    costs = task._costs(params, pairs, task.rows.fold(partial(task._shared, params)))
+    costs = task._costs(params, pairs, task.rows.map_reduce(partial(task._shared, params)))
     before = log_joint(task, params, X)
     for (a, b), cost in zip(pairs, costs, strict=True):
         weight, union = task._union(params, a, b)
@@ -82,7 +82,7 @@ def test_costs_that_are_kept_are_those_of_the_same_components(kind):
     task = joining_of(X, kind, n_components=8)
     params = task._climbed(fitted(task, 16), 30)[0]  # a step moves them by little
     pairs = task._pairs(params.components)
-    costs = task._costs(params, pairs, task.rows.fold(partial(task._shared, params)))
+    costs = task._costs(params, pairs, task.rows.map_reduce(partial(task._shared, params)))
     before = dict(zip(map(tuple, pairs.tolist()), costs, strict=True))
     found, known = task._joined(params, {})
     assert len(found.weights) == 12 and known
@@ -121,7 +121,7 @@ def test_joined_components_are_those_of_added_shares(kind):
     X, _ = clusters(400)
     task = joining_of(X, kind)
     params = fitted(task, 5)
-    stats = task.rows.fold(partial(task._shared, params)).stats
+    stats = task.rows.map_reduce(partial(task._shared, params)).stats
     found = task._united(params, stats, np.array([[0, 3], [1, 2]]))
     resp = np.exp(log_joint(task, params, X))
     resp /= resp.sum(axis=1, keepdims=True)
@@ -168,9 +168,9 @@ def test_pseudo_rows_give_way_to_rows_and_keep_few_sound(kind):
     labels[:2], X[2:40], labels[2:40] = 3, X[2], 4  # two rows, and many copies of one
     task = joining_of(np.column_stack([X, np.ones(len(X))]), kind)
     plain = replace(Gaussian(4, kind, 1e-6), scale=task.family.scale)
-    shares = partial(share_responsibilities, np.eye(6)[labels])
+    responsibilities = partial(share_responsibilities, np.eye(6)[labels])
     stats, about = partition_statistics(
-        task.family, task.rows, task.rows.take(np.arange(6)), shares
+        task.family, task.rows, task.rows.take(np.arange(6)), responsibilities
     )
     found, broken = task.family.maximize(stats, about)
     assert not broken.any() and np.isfinite(found.log_det).all()
@@ -192,8 +192,8 @@ def start(X, kind, n_components, weights=None, watch=None):
     rows = make_rows(X, weights, unit=False)
     family = Gaussian(X.shape[1], kind, 1e-6, scale=rows.mean_variance() or 1.0)
     rng = np.random.default_rng(0)
-    with workers() as crew, crew:
-        return BallSeeding(family).start(rows, n_components, rng, watch or (lambda *_: False))
+    with limited_blas() as limit, limit:
+        return SphericalProposal(family).start(rows, n_components, rng, watch or (lambda *_: False))
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -260,10 +260,10 @@ def test_cuts_find_what_the_balls_have_missed(monkeypatch):
     X, labels = clusters(4000, 8, sizes=(0.3, 0.3), spread=6.0)
     task = joining_of(X, "full", 8)
     halves = np.eye(8)[labels // 2]
-    shares = partial(share_responsibilities, halves)
-    stats, about = partition_statistics(task.family, task.rows, X[:8], shares)
+    responsibilities = partial(share_responsibilities, halves)
+    stats, about = partition_statistics(task.family, task.rows, X[:8], responsibilities)
     components, _ = task.family.maximize(stats, about)
     poor = Params.first(stats.counts / len(X), components)
     found, _ = task.run(poor, np.random.default_rng(0))
-    own = share_by(task.family, found)(DenseChunk(X, np.ones(len(X)), None, 0))[1]
+    own = share_by(task.family, found)(DenseBlock(X, np.ones(len(X)), None, 0))[1]
     assert_allclose(np.sort(own), np.sort(np.bincount(labels)), atol=20)

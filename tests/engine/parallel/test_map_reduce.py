@@ -22,14 +22,14 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import skvmf
 from skvmf._engine.parallel import blas
-from skvmf._engine.parallel.blas import workers
-from skvmf._engine.parallel.map_reduce import block_sum
+from skvmf._engine.parallel.blas import limited_blas
+from skvmf._engine.parallel.map_reduce import map_reduce
 
 BLAS = ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 def total(function, blocks):
-    return block_sum(function, blocks).total()
+    return map_reduce(function, blocks).total()
 
 
 def blas_threads():
@@ -59,8 +59,8 @@ def assert_nobody_is_here():
 
 
 def threads_of_a_fold():
-    with workers() as crew, crew:
-        return 1 if crew.pool is None else crew.pool.n_threads
+    with limited_blas() as limit, limit:
+        return 1 if limit.pool is None else limit.pool.n_threads
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 4])
@@ -70,11 +70,11 @@ def test_lists_are_joined_in_order(n_threads):
 
 
 def test_blas_is_pinned_inside_and_restored_outside(before):
-    with workers() as crew, crew:
+    with limited_blas() as limit, limit:
         assert set(blas_threads()) == {1}
-        with workers() as inner, inner:
+        with limited_blas() as inner, inner:
             assert set(blas_threads()) == {1}
-            assert inner.pool is crew.pool
+            assert inner.pool is limit.pool
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
     assert_nobody_is_here()
@@ -86,9 +86,9 @@ def test_every_use_in_the_package_can_be_left_twice():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             items = [ast.unparse(item) for item in getattr(node, "items", [])]
             for i, item in enumerate(items):
-                if item.startswith("workers()"):
+                if item.startswith("limited_blas()"):
                     uses.append(path.name)
-                    assert items[i:] == ["workers() as crew", "crew"], path
+                    assert items[i:] == ["limited_blas() as limit", "limit"], path
     assert len(uses) >= 5
 
 
@@ -124,7 +124,7 @@ class TestOrders:
     def test_all_leave_the_limit_as_it_was(self, before, people, names, main):
         here = dict(zip("ABC", people if main else people[1:], strict=False))
         for order in interleavings(names * 2):
-            contexts = {name: workers() for name in names}
+            contexts = {name: limited_blas() for name in names}
             self.play(order, here, contexts, lambda inside: before)
 
     @pytest.mark.parametrize("folding", [True, False])
@@ -133,7 +133,7 @@ class TestOrders:
         here = dict(zip("ABL", people[1:], strict=True)) | ({main: None} if main else {})
         for order in interleavings("AABBL"):
             limit = PendingLimit(3)
-            contexts = {"A": workers(), "B": workers(), "L": limit}
+            contexts = {"A": limited_blas(), "B": limited_blas(), "L": limit}
             self.play(
                 ("L", *order),
                 here,
@@ -143,7 +143,7 @@ class TestOrders:
             )
 
     def test_a_limit_set_and_lifted_meanwhile_changes_nothing(self, before):
-        with workers() as crew, crew:
+        with limited_blas() as limit, limit:
             with threadpool_limits(3, user_api="blas"):
                 assert total(lambda block: blas_threads(), range(1)) == [1 for _ in before]
         assert blas_threads() == before
@@ -228,7 +228,7 @@ class TestInterrupts:
         sys.setprofile(earlier)
 
     def enter_and_leave(self):
-        with workers() as crew, crew:
+        with limited_blas() as limit, limit:
             pass
 
     def test_between_entering_and_leaving(self, before, profile):
@@ -251,13 +251,13 @@ class TestInterrupts:
 
     def test_while_another_thread_stays(self, before, profile):
         with ThreadPoolExecutor(1) as other:
-            crew = other.submit(lambda: workers().__enter__()).result(60)
+            limit = other.submit(lambda: limited_blas().__enter__()).result(60)
             for at in range(1, 10_000):
                 if not interrupted(self.enter_and_leave, at):
                     break
                 assert set(blas_threads()) == {1}, at
-                assert blas._workers._users == {crew}
-            other.submit(crew.__exit__).result(60)
+                assert blas._workers._users == {limit}
+            other.submit(limit.__exit__).result(60)
         assert at > 20
         assert blas_threads() == before
         assert_nobody_is_here()
@@ -265,7 +265,7 @@ class TestInterrupts:
     def test_in_a_fold(self, before, profile):
         for at in range(1, 10_000, 3):
             work = Work()
-            with workers() as crew, crew:
+            with limited_blas() as limit, limit:
                 came = interrupted(lambda work=work: total(work, range(12)), at)
                 work.closed = True
                 assert not work.inside, at
@@ -438,11 +438,11 @@ def test_limits_of_each_thread_are_restored_in_each_thread(monkeypatch):
         return [library.num_threads]
 
     with ThreadPoolExecutor(1) as other:
-        with workers() as crew, crew:
+        with limited_blas() as limit, limit:
             assert library.num_threads == 1
-            assert crew.pool.n_threads == 3
+            assert limit.pool.n_threads == 3
             assert total(limits, range(9)) == [1] * 9
-            user = other.submit(lambda: workers().__enter__()).result(60)
+            user = other.submit(lambda: limited_blas().__enter__()).result(60)
             assert other.submit(limits, 0).result(60) == [1]
         assert library.num_threads == 3
         assert other.submit(limits, 0).result(60) == [1]
@@ -455,7 +455,7 @@ def test_overlapping_folds_share_the_workers(before):
     sums = {}
 
     def work(name):
-        with workers() as crew, crew:
+        with limited_blas() as limit, limit:
             meet.wait()
             sums[name] = total(lambda block: np.full(3, block), range(100)).sum()
             meet.wait()
@@ -486,7 +486,7 @@ class TestForks:
         assert self.exit_status(before) == 0
 
     def test_in_the_middle_of_a_fit(self, before):
-        with workers() as crew, crew:
+        with limited_blas() as limit, limit:
             total(lambda block: block, range(10))
             assert self.exit_status(before) == 0
             assert set(blas_threads()) == {1}

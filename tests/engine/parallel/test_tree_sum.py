@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from skvmf._engine.contracts.statistics import Statistics
-from skvmf._engine.parallel.map_reduce import block_sum
+from skvmf._engine.parallel.map_reduce import map_reduce
 from skvmf._engine.parallel.tree_sum import BlockSum
 
 
@@ -20,7 +20,7 @@ def parts_of(n_blocks, seed=0):
 
 
 def run(parts, first, stop):
-    return block_sum(lambda i: parts[i].copy(), range(first, stop), range(first, stop))
+    return map_reduce(lambda i: parts[i].copy(), range(first, stop), range(first, stop))
 
 
 def bits(total):
@@ -90,4 +90,4 @@ def test_few_pieces_are_kept_of_blocks_in_order():
 
 def test_spare_arrays_stay_at_home():
     stats = Statistics(0.0, 1.0, np.ones(2), (np.ones((2, 2)),), None, 0.0, np.ones(2), [])
-    assert pickle.loads(pickle.dumps(stats)).spare is None
+    assert pickle.loads(pickle.dumps(stats)).buffers is None

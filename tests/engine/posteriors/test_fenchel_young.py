@@ -6,15 +6,20 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import logsumexp
 
-from skvmf._engine.contracts.responsibilities import DenseShares, PackedShares, Scores, dense_resp
+from skvmf._engine.contracts.responsibilities import (
+    DenseResponsibilities,
+    Scores,
+    SparseResponsibilities,
+    as_dense,
+)
 from skvmf._engine.posteriors.fenchel_young import FenchelYoungPosterior
 
 
 def assign(posterior, log_p, pi, weights=None):
     scores = Scores(log_p.copy(), np.zeros(log_p.shape[1]))
     weights = np.ones(len(log_p)) if weights is None else weights
-    shares, counts, values = posterior.assign(scores, pi, weights)
-    return dense_resp(shares, len(pi)), counts, values
+    responsibilities, counts, values = posterior.assign(scores, pi, weights)
+    return as_dense(responsibilities, len(pi)), counts, values
 
 
 def problem(n=50, K=4, seed=0):
@@ -65,10 +70,10 @@ def test_just_above_one_the_temperature_leaves_the_weights_alone(temperature):
     """P2 eq. 13: q proportional to pi p^(1 / beta), and its free energy, the limit from above."""
     log_p, pi, _ = problem()
     z = np.log(pi) + log_p / temperature
-    shares = np.exp(z - logsumexp(z, axis=1, keepdims=True))
+    responsibilities = np.exp(z - logsumexp(z, axis=1, keepdims=True))
     for excess in [1e-6, 1e-9, 1e-12]:
         q, _, values = assign(FenchelYoungPosterior(1 + excess, temperature), log_p, pi)
-        assert_allclose(q, shares, rtol=0, atol=200 * excess + 1e-9)
+        assert_allclose(q, responsibilities, rtol=0, atol=200 * excess + 1e-9)
         energy = temperature * logsumexp(z, axis=1)
         assert_allclose(values, energy, rtol=0, atol=200 * temperature * excess + 1e-8)
 
@@ -121,22 +126,24 @@ def test_packing_keeps_what_is_not_zero():
     resp = np.random.default_rng(0).random((20, 9)) * (
         np.random.default_rng(1).random((20, 9)) < 0.1
     )
-    shares = DenseShares(resp)
-    packed = shares.packed()
-    assert isinstance(packed, PackedShares)
+    responsibilities = DenseResponsibilities(resp)
+    packed = responsibilities.packed()
+    assert isinstance(packed, SparseResponsibilities)
     starts = np.append(0, packed.ends)
     unpacked = sparse.csr_array((packed.values, packed.columns, starts), resp.shape)
     assert_array_equal(unpacked.toarray(), resp)
     assert packed.ends[-1] == np.count_nonzero(resp)
     fraction = np.count_nonzero(resp) / resp.size
-    assert not shares.denser_than(max(fraction, 1 / 9)) and shares.denser_than(1 / 10)
+    assert not responsibilities.denser_than(max(fraction, 1 / 9)) and responsibilities.denser_than(
+        1 / 10
+    )
 
 
 @pytest.mark.parametrize("n", [1, 40, 5000])
 def test_some_rows_tell_whether_shares_are_dense(n):
     drawn = np.random.default_rng(0).random((n, 400))
-    assert DenseShares(1.0 * (drawn < 0.25)).denser_than(1 / 8)
-    assert not DenseShares(1.0 * (drawn < 0.06)).denser_than(1 / 8)
+    assert DenseResponsibilities(1.0 * (drawn < 0.25)).denser_than(1 / 8)
+    assert not DenseResponsibilities(1.0 * (drawn < 0.06)).denser_than(1 / 8)
 
 
 def test_value_of_weights_is_the_part_of_the_bound_that_they_move():
@@ -158,14 +165,14 @@ def test_shares_of_float32_scores_do_not_depend_on_the_size_of_the_biases(alpha)
     """A log-normalizer of 1e6 has no digit after the point in float32; differences have."""
     bias, pi = np.array([0.0, 0.25, -0.5]), np.array([0.2, 0.3, 0.5])
     posterior = FenchelYoungPosterior(alpha)
-    shares = []
+    responsibilities = []
     for size in (0.0, 1e6):
         scores = Scores(np.zeros((5, 3), dtype=np.float32), bias + size)
         found, _, values = posterior.assign(scores, pi, np.ones(5))
-        shares.append(found.resp)
-    assert_allclose(shares[1], shares[0], rtol=1e-6)
+        responsibilities.append(found.resp)
+    assert_allclose(responsibilities[1], responsibilities[0], rtol=1e-6)
     assert_allclose(
         values, posterior.assign(Scores(np.zeros((5, 3)), bias), pi, np.ones(5))[2] + 1e6
     )
     labels, _, _ = posterior.label(Scores(np.zeros((5, 3), np.float32), bias + 1e6), pi, np.ones(5))
-    assert (labels == shares[0].argmax(axis=1)).all()
+    assert (labels == responsibilities[0].argmax(axis=1)).all()

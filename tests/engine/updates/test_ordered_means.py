@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import block_diag
 from scipy.special import logsumexp
 
-from skvmf._engine.contracts.responsibilities import DenseShares
+from skvmf._engine.contracts.responsibilities import DenseResponsibilities
 from skvmf._engine.contracts.statistics import Statistics
-from skvmf._engine.data.blocks import DenseChunk
+from skvmf._engine.data.blocks import DenseBlock
 from skvmf._engine.families.gaussian import Gaussian
 from skvmf._engine.updates.closed_form import ClosedForm
 from skvmf._engine.updates.coordinates import AbsoluteCoordinates, RelativeCoordinates
@@ -42,8 +42,8 @@ def problem(seed, covariance_type="full", K=3, d=2, n=60, fixed=False):
 
 
 def statistics(X, resp, family, components):
-    chunk = DenseChunk(X, resp.sum(axis=1), None, 0)
-    moments = family.moments(chunk, DenseShares(resp), components)
+    block = DenseBlock(X, resp.sum(axis=1), None, 0)
+    moments = family.moments(block, DenseResponsibilities(resp), components)
     origins = family.origins(components)
     return Statistics(0.0, resp.sum(), resp.sum(axis=0), moments, origins, 0.0, X[0])
 
@@ -234,7 +234,7 @@ def test_a_gradient_step_follows_the_log_likelihood(covariance_type, kind, clear
 
     def log_prob(means):
         shape = family.components(means, components.covariances)
-        scores = family.scores(DenseChunk(X, weights, None, 0), shape)
+        scores = family.scores(DenseBlock(X, weights, None, 0), shape)
         return scores.log_density() + np.log(pi)
 
     def log_likelihood(here):

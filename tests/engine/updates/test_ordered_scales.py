@@ -13,7 +13,7 @@ from skvmf._engine.updates.coordinates import RelativeCoordinates
 from skvmf._engine.updates.ordered_means import RelativeECM, RelativeEM
 from skvmf._engine.updates.ordered_scales import ScaleObjective, ScaleOrder, ScaleUpdate
 
-from ..test_relative import problem, statistics
+from .test_ordered_means import problem, statistics
 
 TYPES = ["full", "diag", "spherical"]
 
