@@ -47,6 +47,57 @@ def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Me
     return decorate
 
 
+class CallbackTasks:
+    """The tasks of one fit as scikit-learn's callbacks see them, the fit itself first.
+
+    Parameters
+    ----------
+    estimator : estimator instance
+        The estimator that is fitted.
+    data : dict
+        What callbacks may ask for: X, y, metadata.
+    max_subtasks : int
+        Number of stages at most.
+    """
+
+    def __init__(self, estimator: Any, data: dict[str, Any], max_subtasks: int) -> None:
+        self._estimator = estimator
+        self._data = data
+        self._open: list[Any] = []  # tasks that have begun, each inside the one before
+        self._enter(estimator._init_callback_context(max_subtasks=max_subtasks))
+
+    def begin(self, name: str, max_subtasks: int | None) -> None:
+        """Begin a task inside the innermost open one."""
+        self._enter(self._open[-1].subcontext(task_name=name, max_subtasks=max_subtasks))
+
+    def end(self, depth: int, attributes: Any = None) -> bool:
+        """End the task at a depth and those inside it, all of them even if a callback raises.
+
+        `attributes` are those of an estimator fitted so far, or return them. Returns whether
+        a callback asks to stop.
+        """
+        if len(self._open) <= depth:
+            return False
+        try:
+            self.end(depth + 1)
+        finally:
+            stop: bool = self._open.pop().call_on_fit_task_end(
+                estimator=self._estimator, reconstruction_attributes=attributes, **self._data
+            )
+        return stop
+
+    def _enter(self, task: Any) -> None:
+        self._open.append(task)
+        task.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+
+
+def callback_tasks(estimator: Any, data: dict[str, Any], max_subtasks: int) -> CallbackTasks | None:
+    """Return the tasks of a fit for the estimator's callbacks; None if it has none."""
+    if not getattr(estimator, "_skl_callbacks", None):
+        return None
+    return CallbackTasks(estimator, data, max_subtasks)
+
+
 def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
     """Decorate a method: it is there only where `check(estimator)` says so."""
     decorate: Callable[[Method], Method] = _available_if(check)
@@ -82,6 +133,7 @@ __all__ = [
     "Interval",
     "StrOptions",
     "available_if",
+    "callback_tasks",
     "check_sample_weight",
     "fit_context",
     "safe_indexing",

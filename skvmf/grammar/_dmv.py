@@ -19,6 +19,7 @@ from .._sklearn import (
     CallbackSupportMixin,
     Interval,
     StrOptions,
+    callback_tasks,
     fit_context,
     with_callbacks,
 )
@@ -297,7 +298,8 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         heads = None if y is None else check_trees(y, sentences.offsets)
         model = DependencyModel(self._estimate(len(tags)), self.temperature)
         with limited_blas() as limit, limit:
-            with Progress(self, {"X": X, "y": y}, max_stages=1) as progress:
+            tasks = callback_tasks(self, {"X": X, "y": y}, 1)
+            with Progress(tasks, self.verbose, self.verbose_interval) as progress:
                 if heads is None:
                     result = self._climb(model, sentences, tags, progress)
                 else:
@@ -436,7 +438,9 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         self, model: DependencyModel, sentences: Sentences, tags: Array, progress: Progress
     ) -> EMResult:
         rules = start_rules(model, sentences, self.init, self.distance_power, self.random_state)
-        on_iteration, finish = progress.task("EM", lambda rules: _attributes(tags, rules.log_prob))
+        on_iteration, finish = progress.task(
+            "EM", lambda rules: _attributes(tags, rules.log_prob), self.max_iter
+        )
         result = run_em(
             model,
             sentences,

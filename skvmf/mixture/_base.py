@@ -4,35 +4,44 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.special import entr
 from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from .._engine.contracts.model_parts import Family
-from .._engine.contracts.statistics import Params, Statistics
+from .._engine.contracts.constraint import Constraint
+from .._engine.contracts.model_parts import Family, Update, WeightUpdate
+from .._engine.contracts.statistics import Params
 from .._engine.data.base import RowSource
 from .._engine.data.rows import make_rows
 from .._engine.data.validation import READABLE
+from .._engine.em.checkpoint import Checkpoint
 from .._engine.em.fitted import FittedMixture
 from .._engine.em.loop import EMResult
-from .._engine.em.mixture_model import MixtureModel
+from .._engine.em.multi_start import MultiStart
+from .._engine.em.online import flat_at_first, step
 from .._engine.em.progress import Progress
+from .._engine.em.spec import MixtureSpec
 from .._engine.families.background import Background
 from .._engine.initialization.base import Proposal
+from .._engine.initialization.start import Initialization
 from .._engine.parallel.blas import limited_blas
 from .._engine.posteriors.fenchel_young import FenchelYoungPosterior
+from .._engine.updates.closed_form import ClosedForm
 from .._engine.weights.modified_dirichlet import ModifiedDirichlet
-from .._engine.weights.updates import MapWeights
+from .._engine.weights.updates import FixedWeights, MapWeights
 from .._publish import all_or_nothing
 from .._sklearn import (
     BaseEstimator,
     CallbackSupportMixin,
     Interval,
     StrOptions,
+    callback_tasks,
     fit_context,
     validate_data,
     with_callbacks,
@@ -41,25 +50,19 @@ from .._typing import Array
 from .._warnings import warn
 from ..distributions._arguments import checked_array
 from ._attributes import FittedAttributes
-from ._checkpoint import Checkpoint
+from ._checkpoint import fit_description
 from ._chunkwise import checked_row_weights, is_lazy
-from ._climb import MultiStart
+from ._given import checked_means, checked_partition, checked_weights, checked_weights_beside
 from ._hints import ArgumentHints, refuse_texts
-from ._initialization import (
-    Initialization,
-    checked_means,
-    checked_partition,
-    checked_weights,
-    checked_weights_beside,
-)
-from ._stream import Batch
 from ._vectors import VectorPredictions
 
-_ROWS_A_COMPONENT = 100  # in the sample that a start is made on
+_ROWS_PER_COMPONENT = 100  # in the sample that a start is made on
 _LEAST_SAMPLE = 10_000
-# Of the way from the largest weight to one, which the mean share of a row's own component has to
-# go. Measured: .05 and less where labels say nothing any more, .25 and more where they still do.
-_ALIKE = 0.05
+# Of the way from the largest weight to one, which the mean of the rows' largest responsibilities
+# has to go. Measured: .05 and less if labels say nothing any more, .25 and more if they still do.
+_NEARLY_UNIFORM = 0.05
+_OF_WHOLE_FITS = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_", "path_"}
+_PARAMETERS = ("weights", "means", "covariances")
 
 
 class BaseMixture(
@@ -71,17 +74,20 @@ class BaseMixture(
     BaseEstimator,
     ABC,
 ):
-    """Validation and the fit; a subclass names the answers.
+    """Validation and the fit.
 
-    `_fitted` is the fit, and `_attributes` derives the public attributes from it.
+    A subclass turns its parameters into a `MixtureSpec` (`_spec`), and the parameters of a fit
+    into public attributes (`_attributes`). `_fitted` is the fit.
     """
 
     # Of estimators whose constructors do not have them.
     background: bool = False
     learning_decay: float = 0.7
     checkpoint: str | PathLike[str] | None = None
-    _accept_sparse = False
-    _unit_rows = False
+    free_parameters: Any = _PARAMETERS
+    store_path: bool = False
+
+    _family_class: ClassVar[type[Family]]
 
     _parameter_constraints = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -143,31 +149,31 @@ class BaseMixture(
         """
         data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         with all_or_nothing(self), limited_blas() as limit, limit:
-            warm = self._is_warm()
+            warm = bool(self.warm_start) and hasattr(self, "_fitted")
             X = self._validated(X, reset=not warm)
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
-            self._check_values(rows)
             self._check_rows(rows)
-            family, prior = self._make_family(rows), self._weight_prior()
-            background = self._background(rows, family) if self.background else None
-            given = None if warm else self._initialization(rows, family, background)
-            with Progress(self, data, 3 * self.n_init) as progress:
-                recorder = self._recorder(progress)
-                checkpoint = Checkpoint(self, rows, self._fitted.params if warm else None)
-                climb = MultiStart(self, rows, prior, recorder, background, checkpoint)
-                if given is None:
-                    fitted, result = climb.from_params(*self._warm_start(family))
+            spec = self._spec(rows, "warm_start" if warm else "start")
+            tasks = callback_tasks(self, data, 3 * self.n_init)
+            with Progress(tasks, self.verbose, self.verbose_interval) as progress:
+                starts = self._multi_start(
+                    rows, progress, self._checkpoint(rows, warm), self.max_iter
+                )
+                if warm:
+                    self._check_warm_start()
+                    spec, params = spec.continued(self._fitted)
+                    result = starts.run(spec, params)
                 else:
-                    fitted, result = climb.best(given, family)
-                labels, responsibilities = self._labelled(fitted, X, rows)
-                found = replace(fitted, params=result.params)
+                    spec, result = starts.best(spec, self._generator())
+                fitted, stats = spec.fitted(result.params, result.stats)
+                labels, probabilities = self._labelled(fitted, X, rows)
                 self._publish(
                     fitted,
-                    self._sorted(found, result.stats)[1],
+                    stats,
+                    result,
                     labels_=labels,
-                    probabilities_=responsibilities,
+                    probabilities_=probabilities,
                     n_steps_=0,
-                    **self._result_attributes(result, recorder),
                 )
         self._warn_if_degenerate(fitted)
         if not result.converged and not result.stopped and self.max_iter > 0:
@@ -219,21 +225,28 @@ class BaseMixture(
            models", Journal of the Royal Statistical Society B 71, 2009.
         """
         with all_or_nothing(self), limited_blas() as limit, limit:
-            memory, goes_on = getattr(self, "_memory", None), hasattr(self, "_fitted")
-            X = self._validated(X, reset=not goes_on)
+            memory, continues = getattr(self, "_memory", None), hasattr(self, "_fitted")
+            X = self._validated(X, reset=not continues)
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
-            self._check_values(rows)
             if memory is None:
                 self._check_rows(rows)
-            batch = Batch(self, rows, memory)
-            fitted = self._fitted if goes_on else batch.begin()
-            fitted, memory = self._sorted(*batch.step(fitted))
-            labels, responsibilities = self._labelled(fitted, X, rows)
+            seen_before = 0.0 if memory is None else memory.total
+            if continues:
+                self._check_same_mixture()
+                spec = self._spec(rows, "stream", seen_before)
+                fitted = self._fitted
+            else:
+                spec = self._spec(rows)
+                fitted = self._first_fit(spec, rows)
+            if self.flat_start:
+                spec = flat_at_first(spec, self.n_components, seen_before + rows.total_weight)
+            fitted, memory = step(spec, rows, fitted, memory, decay=float(self.learning_decay))
+            labels, probabilities = self._labelled(fitted, X, rows)
             n_steps = getattr(self, "n_steps_", 0) + 1
-            for name in self._of_whole_fits & set(vars(self)):
+            for name in _OF_WHOLE_FITS & set(vars(self)):
                 delattr(self, name)
             self._publish(
-                fitted, memory, labels_=labels, probabilities_=responsibilities, n_steps_=n_steps
+                fitted, memory, labels_=labels, probabilities_=probabilities, n_steps_=n_steps
             )
         return self
 
@@ -294,93 +307,89 @@ class BaseMixture(
         names = getattr(given, "columns", None)
         if names is not None and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=object)
-        self._publish(self._finished(fitted), n_iter_=0, converged_=False, n_steps_=0)
+        params, _ = self._constraint().sort(fitted.family, fitted.params)
+        fitted = replace(fitted, params=params)
+        self._publish(fitted, n_iter_=0, converged_=False, n_steps_=0)
         return self
 
     # What a subclass names.
 
     @abstractmethod
-    def _make_family(self, rows: RowSource) -> Family:
-        """Return the family for a fit on rows."""
+    def _spec(self, rows: RowSource, stage: str = "start", seen_before: float = 0.0) -> MixtureSpec:
+        """Return the mixture that the parameters describe, for a fit on rows.
 
-    def _family_after(self, rows: RowSource, seen_before: float) -> Family:
-        """Return the family for a batch that comes after rows of so much weight."""
-        return self._make_family(rows)
+        Refuses parameters and rows that do not go together, before any other work.
 
-    def _background(self, rows: RowSource, family: Any) -> Background:
-        """Return the background of a fit on rows."""
-        raise ValueError(f"{type(self).__name__} has no background: set background=False.")
+        Parameters
+        ----------
+        rows : RowSource
+            The rows of the fit, or of a batch.
+        stage : {'start', 'warm_start', 'stream'}
+            'start' also says where the fit starts; 'warm_start' goes on from the last fit, and
+            'stream' from that and with its background.
+        seen_before : float
+            The weight of the rows of a stream before.
+        """
 
-    def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
-        """Return the fitted attributes that follow from the parameters."""
+    def _constraint(self) -> Constraint:
+        """Return what components must fulfil; refuses parameters that do not go together."""
+        return Constraint()
+
+    def _attributes(self, fitted: FittedMixture, result: EMResult | None = None) -> dict[str, Any]:
+        """Return the fitted attributes that follow from the parameters, or from a whole fit."""
         weights = fitted.weights
-        if fitted.background is not None and weights.any():
+        if weights.any():
             weights = weights / weights.sum()
-        n_effective = float(np.exp(entr(weights).sum())) if weights.any() else 0.0
-        return {
+        attributes: dict[str, Any] = {
             "weights_": fitted.weights,
             "background_weight_": fitted.background_weight,
             "n_active_components_": int(np.count_nonzero(weights)),
-            "effective_n_components_": n_effective,
+            "effective_n_components_": float(np.exp(entr(weights).sum())) if weights.any() else 0.0,
         }
-
-    def _result_attributes(self, result: EMResult, recorder: Any) -> dict[str, Any]:
-        """Return the fitted attributes that say how the fit went."""
-        return {
-            "n_iter_": result.n_iter,
-            "converged_": result.converged,
-            "lower_bounds_": result.bounds,
-            "lower_bound_": result.bounds[-1],
-        }
+        if result is not None:
+            attributes |= {
+                "n_iter_": result.n_iter,
+                "converged_": result.converged,
+                "lower_bounds_": result.bounds,
+                "lower_bound_": result.bounds[-1],
+            }
+        return attributes
 
     def _warn_if_degenerate(self, fitted: FittedMixture) -> None:
-        """Warn of a fit that is not what a user wants."""
+        """Warn if responsibilities are nearly uniform: components have then become alike."""
         if self.temperature <= 1 or self.background:
             return
         largest = fitted.weights.max()
-        if float(self.probabilities_.mean()) - largest < _ALIKE * (1 - largest):
+        if float(self.probabilities_.mean()) - largest < _NEARLY_UNIFORM * (1 - largest):
             warn(
-                f"temperature={self.temperature} makes the shares of all rows nearly the same, so "
-                "that components have become alike. Take a lower one: 1 suits any number of "
-                "features.",
+                f"temperature={self.temperature} makes the responsibilities of all rows nearly "
+                "uniform, so that components have become alike. Take a lower one: 1 suits any "
+                "number of features.",
                 UserWarning,
             )
 
-    def _finished(self, fitted: FittedMixture) -> FittedMixture:
-        """Return the fit as it is published."""
-        return self._sorted(fitted, None)[0]
-
-    def _sorted(
-        self, fitted: FittedMixture, memory: Statistics | None
-    ) -> tuple[FittedMixture, Statistics | None]:
-        """Return a fit and its statistics with components in the order that is published."""
-        return fitted, memory
-
-    def _converted(self, family: Any, components: Any) -> Any:
-        """Return components of another fit as they may be today."""
-        return components
-
-    def _recorder(self, progress: Progress) -> Any:
-        """Return what is told of every stage of a fit."""
-        return progress
-
-    def _check_values(self, rows: RowSource) -> None:
-        """Refuse rows that hold values out of range."""
-
-    def _check_rows(self, rows: RowSource) -> None:
-        """Refuse rows that cannot be fitted with the parameters, at any start."""
-        if rows.n_rows < self.n_components:
-            raise ValueError(
-                f"Expected n_samples >= n_components but got n_components = {self.n_components},"
-                f" n_samples = {rows.n_rows}: use fewer components."
-            )
-        if rows.total_weight == 0:
-            raise ValueError(
-                "All rows with positive weight are zero: a zero row has no direction, so "
-                "there is nothing to fit. Remove empty rows or check the preprocessing."
-            )
-
     # Parameters as the engine takes them.
+
+    def _assembled(
+        self,
+        family: Family,
+        background: Background | None,
+        update: Update | None = None,
+    ) -> MixtureSpec:
+        """Return a mixture of components, without a start."""
+        weight_update: WeightUpdate = MapWeights()
+        if "weights" not in self.free_parameters:
+            weight_update = FixedWeights()
+        return MixtureSpec(
+            family=family,
+            posterior=self._posterior(),
+            weight_prior=self._weight_prior(),
+            weight_update=weight_update,
+            update=ClosedForm() if update is None else update,
+            background=background,
+            constraint=self._constraint(),
+            start=None,
+        )
 
     def _posterior(self) -> FenchelYoungPosterior:
         cold = self.temperature < 1e-12  # the scores would overflow
@@ -389,7 +398,10 @@ class BaseMixture(
         )
 
     def _weight_prior(self) -> ModifiedDirichlet:
-        alpha = checked_array(self._prior_parameter(), "weight_concentration_prior")
+        given = self.weight_concentration_prior
+        if given is None:
+            given = 1.0 if self.entmax_alpha > 1 else 0.0
+        alpha = checked_array(given, "weight_concentration_prior")
         K = self.n_components
         if alpha.shape not in [(), (K,)] or not np.isfinite(alpha).all():
             raise ValueError(
@@ -415,79 +427,125 @@ class BaseMixture(
             alpha = np.append(np.broadcast_to(alpha, K), 1.0)
         return ModifiedDirichlet(alpha[()], float(floor))
 
-    def _prior_parameter(self) -> Any:
-        return self.weight_concentration_prior
-
-    def _model(self, family: Family, weight_prior: ModifiedDirichlet) -> MixtureModel:
-        return MixtureModel(family, self._posterior(), weight_prior, MapWeights())
+    def _n_parameters(self) -> int:
+        """Return the number of free parameters of the active components."""
+        check_is_fitted(self)
+        fitted = self._fitted
+        n_weights = 0
+        if "weights" in self.free_parameters:
+            n_weights = max(int(np.count_nonzero(fitted.params.weights)) - 1, 0)
+        n_parameters: int = fitted.family.n_parameters(self.n_active_components_)
+        return n_parameters + n_weights
 
     # Where a fit begins.
 
-    def _is_warm(self) -> bool:
-        return bool(self.warm_start) and hasattr(self, "_fitted")
+    def _multi_start(
+        self, rows: RowSource, progress: Progress, checkpoint: Checkpoint, max_iter: int
+    ) -> MultiStart:
+        return MultiStart(
+            rows,
+            progress,
+            checkpoint,
+            max_iter=max_iter,
+            tol=self.tol,
+            flat_start=self.flat_start,
+            keep_path=self.store_path,
+        )
 
-    def _warm_start(self, family: Any) -> tuple[Any, Params]:
-        """Return the family and the parameters that a fit goes on from."""
-        fitted = self._fitted
-        if fitted.n_components != self.n_components:
+    def _first_fit(self, spec: MixtureSpec, rows: RowSource) -> FittedMixture:
+        """Return the best start on the first batch of a stream, before any step."""
+        flat = replace(spec, weight_prior=ModifiedDirichlet())
+        starts = self._multi_start(rows, Progress(None), Checkpoint(), 0)
+        best, result = starts.best(flat, check_random_state(self.random_state))
+        return best.fitted(result.params)[0]
+
+    def _checkpoint(self, rows: RowSource, warm: bool) -> Checkpoint:
+        begins_with = self._fitted.params if warm else None
+        params = self.get_params(deep=False)
+        return Checkpoint(
+            self.checkpoint,
+            lambda: fit_description(type(self).__name__, params, rows, begins_with),
+        )
+
+    def _generator(self) -> np.random.RandomState:
+        if self.random_state is None and self.checkpoint is not None:
+            return np.random.RandomState()  # its state may be set, unlike that of all NumPy
+        generator: np.random.RandomState = check_random_state(self.random_state)
+        return generator
+
+    def _check_warm_start(self) -> None:
+        n_components = self._fitted.n_components
+        if n_components != self.n_components:
             raise ValueError(
-                f"warm_start: the fitted mixture has {fitted.n_components} components, "
+                f"warm_start: the fitted mixture has {n_components} components, "
                 f"n_components is {self.n_components}. Set warm_start=False to start afresh."
             )
-        family = fitted.family.refreshed(family)
-        components = self._converted(family, fitted.params.components)
-        weights = fitted.weights_with(bool(self.background))
-        return family, Params.first(weights, components).pruned()
 
-    def _initialization(
-        self, rows: RowSource, family: Any, background: Background | None
+    def _check_same_mixture(self) -> None:
+        """Refuse parameters with which a stream cannot go on."""
+        for name, before in [
+            ("n_components", self._fitted.n_components),
+            ("background", self._fitted.background is not None),
+        ]:
+            now = getattr(self, name)
+            if now != before:
+                raise ValueError(
+                    f"partial_fit goes on with {name}={before}, and {name} is {now} now: set it "
+                    "back, or start afresh with a clone of the mixture."
+                )
+
+    def _start(
+        self,
+        spec: MixtureSpec,
+        rows: RowSource,
+        proposal: Proposal | None,
+        means: Array | None,
+        covariances: Array | None = None,
     ) -> Initialization:
         """Return what fits begin with; refuse what cannot be used before any work."""
-        K, partition = self.n_components, self.init_params
-        weights, means = self.weights_init, self.means_init
+        K, partition, weights = self.n_components, self.init_params, self.weights_init
         if not isinstance(partition, str):
-            partition = checked_partition(partition, rows, K, background is not None)
+            partition = checked_partition(partition, rows, K, spec.background is not None)
         if weights is not None:
             weights = checked_weights(weights, K, "weights_init")
-        if means is not None:
-            means = self._checked_means_init(rows)
-        given = Initialization(
+        size = max(_ROWS_PER_COMPONENT * K, _LEAST_SAMPLE)
+        start = Initialization(
             K,
             partition,
             weights,
             means,
-            seeding=self._seeding(family),
-            background=None if background is None else background.log_density,
+            covariances,
+            seeding=proposal,
             n_init=int(self.n_init),
-            init_size=self._sample_size(),
+            # twice as large a sample if much may be background
+            init_size=int(self.init_size or size * (1 + self.background)),
+            background=None if spec.background is None else spec.background.log_density,
         )
-        if given.given and given.n_init > 1:
+        if start.given and start.n_init > 1:
             warn(
-                f"Every start from the given means or partition is the same: one is made instead "
+                "Every start from the given means or partition is the same: one is made instead "
                 f"of n_init={self.n_init}.",
                 RuntimeWarning,
             )
-        return given
+        return start
 
-    def _sample_size(self) -> int:
-        """Return the size of a start's sample: twice as large where much may be background."""
-        size = max(_ROWS_A_COMPONENT * self.n_components, _LEAST_SAMPLE) * (1 + self.background)
-        return int(self.init_size or size)
-
-    def _seeding(self, family: Any) -> Proposal | None:
-        """Return what a start by merging needs of the family; None is k-means instead."""
-        return None
-
-    def _checked_means_init(self, rows: RowSource) -> Array:
+    def _checked_means_init(self, rows: RowSource) -> Array | None:
+        if self.means_init is None:
+            return None
         return checked_means(self.means_init, "means_init", (self.n_components, rows.n_features))
 
-    def _constrained(self, given: Initialization, family: Any, params: Params) -> Params:
-        """Return first parameters as the user and the estimator's constraints want them."""
-        return params
-
-    def _order(self, components: Any) -> Array:
-        """Return the order (n_components,) in which the components are kept."""
-        return np.arange(self.n_components)
+    def _check_rows(self, rows: RowSource) -> None:
+        """Refuse rows that cannot be fitted with any parameters."""
+        if rows.n_rows < self.n_components:
+            raise ValueError(
+                f"Expected n_samples >= n_components but got n_components = {self.n_components},"
+                f" n_samples = {rows.n_rows}: use fewer components."
+            )
+        if rows.total_weight == 0:
+            raise ValueError(
+                "All rows with positive weight are zero: a zero row has no direction, so "
+                "there is nothing to fit. Remove empty rows or check the preprocessing."
+            )
 
     # Data.
 
@@ -501,7 +559,7 @@ class BaseMixture(
             return validate_data(
                 self,
                 X,
-                accept_sparse="csr" if self._accept_sparse else False,
+                accept_sparse="csr" if self._family_class.sparse_rows else False,
                 dtype=[np.float64, np.float32] if sparse.issparse(X) else READABLE,
                 ensure_all_finite=False,  # the engine looks, in a pass that it makes anyway
                 reset=reset,
@@ -510,12 +568,12 @@ class BaseMixture(
     def _make_rows(self, X: Any, weights: Array | None, *, moments: bool = False) -> RowSource:
         columns = moments and self._posterior().temperature > 0
         width = int(self.n_components)  # without moments each block is read once
+        options: dict[str, Any] = {"unit": self._family_class.unit_rows, "columns": columns}
         if is_lazy(X):
             from ._dask import make_lazy_rows
 
-            return make_lazy_rows(X, weights, unit=self._unit_rows, width=width, columns=columns)
-        where: dict[str, Any] = {"columns": columns, "ahead": moments}
-        return make_rows(X, weights, unit=self._unit_rows, width=width, **where)
+            return make_lazy_rows(X, weights, width=width, **options)
+        return make_rows(X, weights, width=width, ahead=moments, **options)
 
     def _labelled(self, fitted: FittedMixture, X: Any, rows: RowSource) -> tuple[Any, Any]:
         """Return the labels of the fit's rows and the shares of their components."""

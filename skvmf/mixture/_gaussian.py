@@ -6,12 +6,12 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from .._engine.contracts.statistics import Params
 from .._engine.data.base import RowSource
 from .._engine.data.rows import FAR
 from .._engine.em.fitted import FittedMixture
+from .._engine.em.loop import EMResult
+from .._engine.em.spec import MixtureSpec
 from .._engine.families.background import Background
 from .._engine.families.covariance import COVARIANCE_TYPES, CovarianceType
 from .._engine.families.gaussian import Gaussian
@@ -21,13 +21,14 @@ from .._sklearn import Interval, StrOptions
 from .._typing import Array
 from ..distributions._arguments import checked_array
 from ._base import BaseMixture
-from ._initialization import Initialization, checked_means
+from ._given import checked_means
 
 
 class BaseEllipticalMixture(BaseMixture):
     """Means, and a matrix of some covariance type for each: validation and starts."""
 
-    _parameter_attributes = BaseMixture._parameter_attributes | {"background_bounds_"}
+    means_: Array
+    background_bounds_: Array | None
 
     _parameter_constraints = BaseMixture._parameter_constraints | {
         "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
@@ -66,41 +67,28 @@ class BaseEllipticalMixture(BaseMixture):
     def _covariance_type(self) -> CovarianceType:
         return COVARIANCE_TYPES[self.covariance_type]
 
-    def _check_values(self, rows: RowSource) -> None:
-        refuse_overflow(rows.largest, "The data holds")
-
     @abstractmethod
     def _family(self, n_features: int, scale: float = 1.0) -> Any:
         """Return the family that the parameters name; `scale` is the rows' mean variance."""
 
-    def _make_family(self, rows: RowSource) -> Any:
-        return self._family(rows.n_features, rows.mean_variance() or 1.0)
+    def _spec(self, rows: RowSource, stage: str = "start", seen_before: float = 0.0) -> MixtureSpec:
+        refuse_overflow(rows.largest, "The data holds")
+        family = self._family(rows.n_features, rows.mean_variance() or 1.0)
+        background = None
+        if self.background and stage != "stream":
+            background = Background.around(rows, float(self.reg_covar), family.scale)
+        spec = self._assembled(family, background)
+        if stage != "start":
+            return spec
+        means = self._checked_means_init(rows)
+        if means is not None:
+            refuse_overflow(np.abs(means).max(), "means_init holds")
+        covariances = self._first_covariances(rows.n_features)
+        proposal = self._proposal(family)
+        return replace(spec, start=self._start(spec, rows, proposal, means, covariances))
 
-    def _family_of_any_data(self) -> Any:
-        return self._family(2)
-
-    def _background(self, rows: RowSource, family: Any) -> Background:
-        return Background.around(rows, float(self.reg_covar), family.scale)
-
-    def _initialization(
-        self, rows: RowSource, family: Any, background: Background | None
-    ) -> Initialization:
-        given = super()._initialization(rows, family, background)
-        return replace(given, covariances=self._first_covariances(rows.n_features))
-
-    def _seeding(self, family: Any) -> SphericalProposal:
+    def _proposal(self, family: Any) -> SphericalProposal:
         return TrimmedProposal(family) if self.background else SphericalProposal(family)
-
-    def _checked_means_init(self, rows: RowSource) -> Array:
-        means = super()._checked_means_init(rows)
-        refuse_overflow(np.abs(means).max(), "means_init holds")
-        return means
-
-    def _constrained(self, given: Initialization, family: Any, params: Params) -> Params:
-        if given.covariances is None:
-            return params
-        components = family.components(params.components.means, given.covariances)
-        return replace(params, components=components)
 
     @abstractmethod
     def _first_covariances(self, d: int) -> Array | None:
@@ -120,34 +108,22 @@ class BaseEllipticalMixture(BaseMixture):
         checked: Array = matrices
         return checked
 
-    def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
+    def _attributes(self, fitted: FittedMixture, result: EMResult | None = None) -> dict[str, Any]:
         background = fitted.background
-        return super()._attributes(fitted) | {
-            "background_bounds_": None if background is None else background.bounds
+        return super()._attributes(fitted, result) | {
+            "means_": fitted.params.components.means,
+            "background_bounds_": None if background is None else background.bounds,
         }
-
-    def _n_parameters(self) -> int:
-        check_is_fitted(self)
-        K: int = self.n_active_components_
-        d: int = self.n_features_in_
-        return self._n_covariance_parameters() + K * d + self._n_free_weights()
-
-    def _n_covariance_parameters(self) -> int:
-        kind = self._fitted.family.type
-        n_parameters: int = kind.n_parameters(self.n_active_components_, self.n_features_in_)
-        return n_parameters
 
 
 class BaseGaussianMixture(BaseEllipticalMixture):
-    """Gaussian components: their attributes and samples."""
+    """Gaussian components: their attributes."""
+
+    covariances_: Array
+    precisions_: Array
+    precisions_cholesky_: Array
 
     _family_class = Gaussian
-    _components_class = GaussianComponents
-    _parameter_attributes = BaseEllipticalMixture._parameter_attributes | {
-        "covariances_",
-        "precisions_",
-        "precisions_cholesky_",
-    }
     _parameter_constraints = BaseEllipticalMixture._parameter_constraints | {
         "precisions_init": ["array-like", None],
     }
@@ -210,7 +186,8 @@ class BaseGaussianMixture(BaseEllipticalMixture):
         )
 
     def _family(self, n_features: int, scale: float = 1.0) -> Gaussian:
-        return Gaussian(n_features, self.covariance_type, float(self.reg_covar), scale=scale)
+        fixed = "covariances" not in self.free_parameters
+        return Gaussian(n_features, self.covariance_type, float(self.reg_covar), fixed, scale)
 
     def _first_covariances(self, d: int) -> Array | None:
         """Return the inverses of `precisions_init`."""
@@ -226,20 +203,13 @@ class BaseGaussianMixture(BaseEllipticalMixture):
             refuse_singular(family.components(origin, covariances), "precisions_init")
         return covariances
 
-    def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
+    def _attributes(self, fitted: FittedMixture, result: EMResult | None = None) -> dict[str, Any]:
         components = fitted.params.components
-        return super()._attributes(fitted) | {
-            "means_": components.means,
+        return super()._attributes(fitted, result) | {
             "covariances_": components.covariances,
             "precisions_cholesky_": components.cholesky,
             "precisions_": fitted.family.type.precisions(components.cholesky),
         }
-
-    def _draw(self, counts: Array, rng: np.random.RandomState) -> Array:
-        components = self._fitted.params.components
-        kind = self._fitted.family.type
-        drawn: Array = kind.draw(components.means, components.covariances, counts, rng)
-        return drawn
 
 
 def _checked_bounds(bounds: Any, d: int) -> Array:

@@ -183,7 +183,8 @@ class MixturePredictions:
         rng = check_random_state(self.random_state)
         fitted, K = self._fitted, self._fitted.n_components
         counts = rng.multinomial(n_samples, fitted.params.weights)
-        X, y = self._draw(counts[:K], rng), np.repeat(np.arange(K), counts[:K])
+        X = fitted.family.sample(fitted.params.components, counts[:K], rng)
+        y = np.repeat(np.arange(K), counts[:K])
         if fitted.background is None:
             return X, y
         others = fitted.background.draw(counts[K], X.shape[1], rng)
@@ -196,14 +197,6 @@ class MixturePredictions:
 
     def _n_parameters(self) -> int:
         """Return the number of free parameters of the active components."""
-        raise NotImplementedError
-
-    def _n_free_weights(self) -> int:
-        """Return the number of weights above zero, less one for their sum."""
-        return max(int(np.count_nonzero(self._fitted.params.weights)) - 1, 0)
-
-    def _draw(self, counts: Array, rng: np.random.RandomState) -> Array:
-        """Return rows of each component in turn."""
         raise NotImplementedError
 
     def _validated(self, X: Any, *, reset: bool) -> Any:

@@ -5,34 +5,28 @@ from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.contracts.model_parts import Family, Update
-from .._engine.contracts.statistics import Params, Statistics
+from .._engine.contracts.model_parts import Update
 from .._engine.data.base import RowSource
 from .._engine.em.fitted import FittedMixture
 from .._engine.em.loop import EMResult
-from .._engine.em.mixture_model import MixtureModel
-from .._engine.em.progress import Progress
-from .._engine.families.background import Background, extent_of
-from .._engine.families.gaussian import Gaussian
+from .._engine.em.spec import MixtureSpec
+from .._engine.families.background import extent_of
+from .._engine.initialization.start import Initialization
 from .._engine.updates.closed_form import ClosedForm
 from .._engine.updates.coordinates import AbsoluteCoordinates, RelativeCoordinates
 from .._engine.updates.ordered_means import GradientStep, RelativeECM, RelativeEM
 from .._engine.updates.ordered_scales import ScaleOrder, ScaleUpdate
-from .._engine.weights.modified_dirichlet import ModifiedDirichlet
-from .._engine.weights.updates import FixedWeights, MapWeights
+from .._engine.updates.ordering import Ordering
 from .._sklearn import Interval, StrOptions
 from .._typing import Array
 from ._gaussian import BaseGaussianMixture
-from ._initialization import Initialization
-from ._progress import PathRecorder
 
 _PARAMETERS = ("weights", "means", "covariances")
-_OFF_THE_BOUND = 1e-2  # standard deviations by which a gradient's start clears its bound
 
 
 class RelativeGMM(BaseGaussianMixture):
@@ -236,11 +230,9 @@ array-like, default='merging'
     array([0, 1])
     """
 
-    _parameter_attributes = BaseGaussianMixture._parameter_attributes | {
-        "differences_",
-        "scale_differences_",
-    }
-    _of_whole_fits = BaseGaussianMixture._of_whole_fits | {"path_"}
+    differences_: Array
+    scale_differences_: Array
+
     _parameter_constraints = BaseGaussianMixture._parameter_constraints | {
         "coordinates": [StrOptions({"relative", "absolute"})],
         "solver": [StrOptions({"ecm", "em", "gradient"})],
@@ -319,12 +311,6 @@ array-like, default='merging'
         self.verbose = verbose
         self.verbose_interval = verbose_interval
 
-    @classmethod
-    def _from_parameters(cls, n_components: int, params: dict[str, Any]) -> Self:
-        mixture = super()._from_parameters(n_components, params)
-        mixture._check_names()
-        return mixture
-
     def _check_names(self) -> None:
         """Refuse parameters that do not go together."""
         free = list(self.free_parameters)
@@ -371,21 +357,30 @@ array-like, default='merging'
                 "choose coordinates='relative', or order='means' or 'scales'."
             )
 
-    def _check_ordering_feature(self, n_features: int) -> None:
-        if self.ordering_feature >= n_features:
-            raise ValueError(
-                f"ordering_feature={self.ordering_feature} is out of range: there are "
-                f"{n_features} features, counted from 0."
-            )
-
-    def _check_values(self, rows: RowSource) -> None:
+    def _constraint(self) -> Ordering:
         self._check_names()
-        self._check_ordering_feature(rows.n_features)
-        super()._check_values(rows)
+        return Ordering(
+            int(self.ordering_feature),
+            self.order == "scales",
+            self._coordinates(),
+            self._scale_order(),
+            self._covariance_type,
+            fixed_weights="weights" not in self.free_parameters,
+        )
 
-    def _check_rows(self, rows: RowSource) -> None:
-        """Refuse a clearance with which the means would not fit between the rows, too."""
-        super()._check_rows(rows)
+    def _spec(self, rows: RowSource, stage: str = "start", seen_before: float = 0.0) -> MixtureSpec:
+        ordering = self._constraint()
+        ordering.check(rows.n_features)
+        if stage == "start":
+            self._check_clearance(rows)
+        spec = replace(super()._spec(rows, stage, seen_before), update=self._update())
+        start = spec.start
+        if not isinstance(start, Initialization) or start.means is None:
+            return spec
+        return replace(spec, start=_in_order(start, ordering, rows))
+
+    def _check_clearance(self, rows: RowSource) -> None:
+        """Refuse a clearance with which the means would not fit between the rows."""
         if self.clearance == 0:
             return
         extent = rows.map_reduce(partial(extent_of, [int(self.ordering_feature)]))
@@ -410,14 +405,6 @@ array-like, default='merging'
             return None
         return ScaleOrder(int(self.ordering_feature), float(self.clearance))
 
-    def _make_family(self, rows: RowSource) -> Gaussian:
-        family: Gaussian = super()._make_family(rows)
-        return replace(family, fixed="covariances" not in self.free_parameters)
-
-    def _model(self, family: Family, weight_prior: ModifiedDirichlet) -> MixtureModel:
-        weight_update = MapWeights() if "weights" in self.free_parameters else FixedWeights()
-        return MixtureModel(family, self._posterior(), weight_prior, weight_update, self._update())
-
     def _update(self) -> Update:
         means, order = self._mean_update(), self._scale_order()
         if order is None:
@@ -432,146 +419,37 @@ array-like, default='merging'
             return ClosedForm()
         return RelativeEM(coordinates) if self.solver == "em" else RelativeECM(coordinates)
 
-    # Where a fit begins: in order, and apart.
-
-    def _initialization(
-        self, rows: RowSource, family: Any, background: Background | None
-    ) -> Initialization:
-        """Return what is given, in the order of the components where means are given."""
-        given = super()._initialization(rows, family, background)
-        if given.means is None:
-            return given
-        means, covariances = given.means, given.covariances
-        order = np.arange(self.n_components)
-        if covariances is not None or self.order != "scales":
-            order = self._argsort(means, covariances)
-        means = self._apart(means[order], rows.mean_variance())
-        weights = None if given.weights is None else given.weights[order]
-        if covariances is not None:
-            covariances = self._covariance_type.select(covariances, order)
-        return replace(given, means=means, weights=weights, covariances=covariances)
-
-    def _constrained(self, given: Initialization, family: Any, params: Params) -> Params:
-        order = self._order(params.components)
-        means = self._apart(params.components.means[order], family.scale)
-        if given.covariances is not None:
-            covariances = given.covariances
-        elif "covariances" not in self.free_parameters:
-            covariances = self._covariance_type.identity(*means.shape)
-        else:
-            covariances = self._covariance_type.select(params.components.covariances, order)
-        weights = _reordered(params.weights, order)
-        if given.weights is not None:
-            weights = params.weights  # which are given in order
-        elif "weights" not in self.free_parameters:
-            weights = np.full(self.n_components, 1 / self.n_components)
-        components = family.components(means, self._scales_apart(covariances))
-        first = Params.first(weights, components)
-        return first if given.weights is None else first.pruned()
-
-    def _warm_start(self, family: Any) -> tuple[Any, Params]:
-        """Return what a fit goes on from, in today's order."""
-        family, params = super()._warm_start(family)
-        components = params.components
-        order = self._order(components)
-        means = self._apart(components.means[order], family.scale)
-        covariances = self._covariance_type.select(components.covariances, order)
-        weights = _reordered(params.weights, order)
-        fresh = family.components(means, self._scales_apart(covariances))
-        return family, Params.first(weights, fresh).pruned()
-
-    def _apart(self, means: Array, scale: float) -> Array:
-        """Return means in order with the clearance, and more than that for a gradient."""
-        coordinates = self._coordinates()
-        if not isinstance(coordinates, RelativeCoordinates):
-            return means
-        apart, feature = means.copy(), coordinates.feature
-        wide = coordinates
-        if coordinates.squared:
-            wide = replace(wide, clearance=wide.clearance + _OFF_THE_BOUND * scale**0.5)
-        apart[:, feature] = wide.project(apart[:, feature], np.ones(len(apart)))
-        return coordinates.keep_order(apart, np.ones(len(apart), dtype=bool))
-
-    def _scales_apart(self, covariances: Array) -> Array:
-        """Return covariances whose standard deviations are in order, where that is kept."""
-        order = self._scale_order()
-        if order is None:
-            return covariances
-        return order.apart(self._covariance_type, covariances, self.n_components)
-
-    def _order(self, components: Any) -> Array:
-        """Return what sorts components by their mean, or their standard deviation."""
-        return self._argsort(components.means, components.covariances)
-
-    def _argsort(self, means: Array, covariances: Array | None) -> Array:
-        values = means[:, self.ordering_feature]
-        if self.order == "scales":
-            assert covariances is not None
-            values = self._covariance_type.along(covariances, len(means), self.ordering_feature)
-        return np.argsort(values, kind="stable")
-
-    # What a fit leaves.
-
-    def _sorted(
-        self, fitted: FittedMixture, memory: Statistics | None
-    ) -> tuple[FittedMixture, Statistics | None]:
-        """Return both with components in ascending order along the ordering feature."""
-        components = fitted.params.components
-        self._check_ordering_feature(components.means.shape[1])
-        order = self._order(components)
-        if (np.diff(order) > 0).all():
-            return fitted, memory
-        covariances = self._covariance_type.select(components.covariances, order)
-        ordered = fitted.family.components(components.means[order], covariances)
-        params = fitted.params
-        fitted = replace(
-            fitted,
-            params=Params(
-                _reordered(params.weights, order),
-                ordered,
-                _reordered(params.reseeded, order),
-                _reordered(params.on_floor, order),
-            ),
-        )
-        return fitted, None if memory is None else self._memory_in_order(memory, order)
-
-    def _memory_in_order(self, memory: Statistics, order: Array) -> Statistics:
-        assert memory.origins is not None
-        first, second = memory.moments
-        return replace(
-            memory,
-            counts=_reordered(memory.counts, order),
-            moments=(first[order], self._covariance_type.select(second, order)),
-            origins=memory.origins[order],
-        )
-
-    def _recorder(self, progress: Progress) -> Any:
-        return PathRecorder(progress) if self.store_path else progress
-
-    def _result_attributes(self, result: EMResult, recorder: Any) -> dict[str, Any]:
-        path = None
-        if self.store_path:
-            path = np.array(recorder.path_to(result))
-            path = path[:, self._order(result.params.components)]
-        return super()._result_attributes(result, recorder) | {"path_": path}
-
-    def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
+    def _attributes(self, fitted: FittedMixture, result: EMResult | None = None) -> dict[str, Any]:
         components, kind = fitted.params.components, self._covariance_type
-        order, K = ScaleOrder(int(self.ordering_feature)), len(components.means)
-        return super()._attributes(fitted) | {
+        scales = ScaleOrder(int(self.ordering_feature))
+        attributes = super()._attributes(fitted, result) | {
             "differences_": np.diff(components.means, axis=0),
-            "scale_differences_": np.diff(order.scales(kind, components.covariances, K)),
+            "scale_differences_": np.diff(
+                scales.scales(kind, components.covariances, len(components))
+            ),
         }
+        if result is not None:
+            attributes["path_"] = self._path(result) if self.store_path else None
+        return attributes
 
-    def _n_parameters(self) -> int:
-        free = super()._n_parameters()
-        if "weights" not in self.free_parameters:
-            free -= self.n_active_components_ - 1
-        if "covariances" not in self.free_parameters:
-            free -= self._n_covariance_parameters()
-        return free
+    def _path(self, result: EMResult) -> Array:
+        """Return the means (n_iter + 1, K, d) of every iteration."""
+        order = self._constraint().order(result.params.components)
+        return np.array([params.components.means for params in result.path])[:, order]
 
 
-def _reordered(values: Array, order: Array) -> Array:
-    """Return values of the components in another order, and the background's where it was."""
-    return np.concatenate([values[order], values[len(order) :]])
+def _in_order(start: Initialization, ordering: Ordering, rows: RowSource) -> Initialization:
+    """Return a start whose given means, and what belongs to them, are in order and apart."""
+    means, weights, covariances = start.means, start.weights, start.covariances
+    assert means is not None
+    order = np.arange(len(means))
+    if covariances is not None or not ordering.by_scales:
+        order = ordering.argsort(means, covariances)
+    return replace(
+        start,
+        means=ordering.apart(means[order], rows.mean_variance()),
+        weights=None if weights is None else weights[order],
+        covariances=(
+            None if covariances is None else ordering.covariance_type.select(covariances, order)
+        ),
+    )

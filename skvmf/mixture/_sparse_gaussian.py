@@ -227,8 +227,3 @@ array-like, default='merging'
         self.checkpoint = checkpoint
         self.verbose = verbose
         self.verbose_interval = verbose_interval
-
-    def _prior_parameter(self) -> Any:
-        if self.weight_concentration_prior is not None:
-            return self.weight_concentration_prior
-        return 1.0 if self.entmax_alpha > 1 else 0.0

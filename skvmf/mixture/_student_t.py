@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._engine.em.fitted import FittedMixture
-from .._engine.families.student_t import FIRST, KNOWN, StudentT, StudentTComponents
+from .._engine.em.loop import EMResult
+from .._engine.families.student_t import FIRST, KNOWN, KnownTails, StudentT
 from .._engine.initialization.proposals import HeavyTailedProposal
 from .._sklearn import StrOptions
 from .._typing import Array
@@ -196,12 +197,10 @@ array-like, default='merging'
     array([ 0., 10.])
     """
 
+    scale_matrices_: Array
+    degrees_of_freedom_: Array
+
     _family_class = StudentT
-    _components_class = StudentTComponents
-    _parameter_attributes = BaseEllipticalMixture._parameter_attributes | {
-        "scale_matrices_",
-        "degrees_of_freedom_",
-    }
     _parameter_constraints = BaseEllipticalMixture._parameter_constraints | {
         "degrees_of_freedom": [Real, "array-like", StrOptions({"estimated", "tied"})],
         "scale_matrices_init": ["array-like", None],
@@ -348,8 +347,11 @@ array-like, default='merging'
         checked: Array = known
         return checked
 
-    def _seeding(self, family: StudentT) -> HeavyTailedProposal:
+    def _proposal(self, family: StudentT) -> HeavyTailedProposal:
         return HeavyTailedProposal(family)
+
+    def _constraint(self) -> KnownTails:
+        return KnownTails()
 
     def _first_covariances(self, d: int) -> Array | None:
         """Return `scale_matrices_init`."""
@@ -361,32 +363,9 @@ array-like, default='merging'
         refuse_singular(self._family(d).components(origin, matrices), name)
         return matrices
 
-    def _converted(self, family: Any, components: Any) -> Any:
-        """Return components with tails as they may be today."""
-        adopted: StudentTComponents = family.adopted(components)
-        return adopted
-
-    def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
+    def _attributes(self, fitted: FittedMixture, result: EMResult | None = None) -> dict[str, Any]:
         components = fitted.params.components
-        return super()._attributes(fitted) | {
-            "means_": components.means,
+        return super()._attributes(fitted, result) | {
             "scale_matrices_": components.covariances,
             "degrees_of_freedom_": components.degrees_of_freedom,
         }
-
-    def _n_parameters(self) -> int:
-        without_tails = super()._n_parameters()
-        family = self._fitted.family
-        if not family.estimated:
-            return without_tails
-        return without_tails + (1 if family.tied else self.n_active_components_)
-
-    def _draw(self, counts: Array, rng: np.random.RandomState) -> Array:
-        components = self._fitted.params.components
-        middle = np.zeros_like(components.means)
-        drawn: Array = self._fitted.family.type.draw(middle, components.covariances, counts, rng)
-        dof = np.repeat(components.degrees_of_freedom, counts)
-        latent = np.maximum(rng.chisquare(dof) / dof, np.finfo(np.float64).tiny)
-        drawn /= np.sqrt(latent)[:, None]
-        drawn += np.repeat(components.means, counts, axis=0)
-        return drawn

@@ -1,7 +1,6 @@
 """What `FisherVectorTransformer` asks of a mixture."""
 
 from collections.abc import Mapping
-from typing import ClassVar
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,15 +19,13 @@ class VectorPredictions(MixturePredictions):
     affair. Which gradients there are is for the family to say.
     """
 
-    _family_class: ClassVar[type[Family]]
-
     def __gradient_names__(self) -> Mapping[str, str]:
         """Return the kinds of parameters with gradients, each with the name of one of them.
 
         No fit is needed. Raises a ValueError where there are none.
         """
         self._validate_params()
-        return self._family_of_any_data().gradients.names
+        return self._family(2).gradients.names
 
     def __vector_model__(self) -> VectorModel:
         """Return the fit as bags of vectors see it."""
@@ -36,9 +33,9 @@ class VectorPredictions(MixturePredictions):
         self._validate_params()
         return VectorModel(self._fitted, self._posterior(), self._vector_rows)
 
-    def _family_of_any_data(self) -> Family:
-        """Return a family that knows the parameters and no data."""
-        return self._family_class(2)  # type: ignore[call-arg]
+    def _family(self, n_features: int) -> Family:
+        """Return the family that the parameters describe, without what data adds."""
+        raise NotImplementedError
 
     def _vector_rows(self, vectors: Array) -> RowSource:
         """Wrap vectors, as what predictions take; those of another size are refused."""

@@ -7,14 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from .._engine.data.base import RowSource
 from .._engine.data.blocks import Block
 from .._engine.em.fitted import FittedMixture
+from .._engine.em.loop import EMResult
+from .._engine.em.spec import MixtureSpec
 from .._engine.families.background import Background
 from .._engine.families.vonmises_fisher import VonMisesFisher
-from .._engine.families.vonmises_fisher_products import DirectionalComponents
 from .._engine.initialization.proposals import DirectionalProposal
 from .._sklearn import Interval, StrOptions
 from .._typing import Array
@@ -24,7 +24,7 @@ from ..distributions._arguments import checked_array
 from ._base import BaseMixture
 from ._broad import broad_component
 from ._chunkwise import chunkwise
-from ._initialization import checked_means
+from ._given import checked_means
 
 # Features up to which concentrations are a component's own, and by how many pseudo-rows a row
 # they are pooled for each feature more.
@@ -196,15 +196,11 @@ array-like, default='merging'
     ((2, 2), (2,))
     """
 
-    _accept_sparse = True
-    _unit_rows = True
+    means_: Array
+    mean_directions_: Array
+    concentrations_: Array
 
     _family_class = VonMisesFisher
-    _components_class = DirectionalComponents
-    _parameter_attributes = BaseMixture._parameter_attributes | {
-        "mean_directions_",
-        "concentrations_",
-    }
     _attribute_hints = {"cluster_centers_": "mean_directions_"}
     _parameter_constraints = BaseMixture._parameter_constraints | {
         "concentration_type": [StrOptions({"free", "tied"})],
@@ -321,8 +317,7 @@ array-like, default='merging'
         if natural and not centres.any(axis=1).all():
             raise ValueError("mean_directions contains a zero row, which has no direction.")
         mixture = cls._from_parameters(len(centres), cls._beside(background_weight, params))
-        tied = mixture.concentration_type == "tied"
-        family = VonMisesFisher(centres.shape[1], tied=tied, method=mixture.negentropy)
+        family = mixture._family(centres.shape[1])
         if natural:
             kappa = checked_array(concentrations, "concentrations").astype(np.float64)
             if kappa.shape != (len(centres),):
@@ -339,7 +334,7 @@ array-like, default='merging'
                 )
             components = family.from_means(centres)
         kappa = components.concentrations
-        if tied and not np.allclose(kappa, kappa[0]):
+        if family.tied and not np.allclose(kappa, kappa[0]):
             raise ValueError(f"concentration_type='tied' asks for one concentration, got {kappa}.")
         pooled = min(float(components.lengths.mean()), 1 - 1e-6)
         anchored = replace(family, prior_length=pooled)  # for a warm start
@@ -389,18 +384,27 @@ array-like, default='merging'
         tags.input_tags.sparse = True
         return tags
 
-    def _make_family(self, rows: RowSource) -> VonMisesFisher:
-        return self._family_after(rows, 0.0)
+    def _family(self, n_features: int) -> VonMisesFisher:
+        tied = self.concentration_type == "tied"
+        return VonMisesFisher(n_features, tied=tied, method=self.negentropy)
 
-    def _family_after(self, rows: RowSource, seen_before: float) -> VonMisesFisher:
-        return VonMisesFisher(
-            rows.n_features,
-            tied=self.concentration_type == "tied",
-            method=self.negentropy,
-            prior_strength=self._pseudo_rows(rows, seen_before + rows.total_weight),
-        )
+    def _spec(self, rows: RowSource, stage: str = "start", seen_before: float = 0.0) -> MixtureSpec:
+        d = rows.n_features
+        if d < 2:
+            raise ValueError(
+                f"n_features = {d}: directions need at least two features. "
+                "For rows of one feature use a Gaussian mixture."
+            )
+        n_pseudo = self._n_pseudo_rows(rows, seen_before + rows.total_weight)
+        family = replace(self._family(d), prior_strength=n_pseudo)
+        spec = self._assembled(family, Background.on_sphere(d) if self.background else None)
+        if stage != "start":
+            return spec
+        means = self._checked_means_init(rows)
+        directions = None if means is None else _directions(means)
+        return replace(spec, start=self._start(spec, rows, DirectionalProposal(family), directions))
 
-    def _pseudo_rows(self, rows: RowSource, total_weight: float) -> float:
+    def _n_pseudo_rows(self, rows: RowSource, total_weight: float) -> float:
         """Return how many pseudo-rows the prior on a concentration has beside so much weight."""
         n_each = 1.0 if self.concentration_prior is None else float(self.concentration_prior)
         n_pseudo = n_each * self.n_components
@@ -417,30 +421,6 @@ array-like, default='merging'
             n_each += pooling * total_weight / self.n_components
         return n_each
 
-    def _validated(self, X: Any, *, reset: bool) -> Any:
-        X = super()._validated(X, reset=reset)
-        if X.shape[1] < 2:
-            raise ValueError(
-                f"n_features = {X.shape[1]}: directions need at least two features. "
-                "For rows of one feature use a Gaussian mixture."
-            )
-        return X
-
-    def _background(self, rows: RowSource, family: Any) -> Background:
-        return Background.on_sphere(rows.n_features)
-
-    def _seeding(self, family: Any) -> DirectionalProposal:
-        return DirectionalProposal(family)
-
-    def _checked_means_init(self, rows: RowSource) -> Array:
-        means = super()._checked_means_init(rows)
-        largest = np.abs(means).max(axis=1, keepdims=True)
-        if not (largest > 0).all():
-            raise ValueError("means_init contains a zero row, which has no direction.")
-        means /= largest
-        directions: Array = means / np.linalg.norm(means, axis=1, keepdims=True)
-        return directions
-
     def _warn_if_degenerate(self, fitted: FittedMixture) -> None:
         """Warn, too, where free concentrations let one broad component swallow most rows."""
         super()._warn_if_degenerate(fitted)
@@ -456,26 +436,21 @@ array-like, default='merging'
                 UserWarning,
             )
 
-    def _attributes(self, fitted: FittedMixture) -> dict[str, Any]:
+    def _attributes(self, fitted: FittedMixture, result: EMResult | None = None) -> dict[str, Any]:
         components = fitted.params.components
         directions = np.ascontiguousarray(components.directions.T)
-        return super()._attributes(fitted) | {
+        return super()._attributes(fitted, result) | {
             "means_": directions * components.lengths[:, None],
             "mean_directions_": directions,
             "concentrations_": components.concentrations,
         }
 
-    def _n_parameters(self) -> int:
-        check_is_fitted(self)
-        K: int = self.n_active_components_
-        n_concentrations = 1 if self._fitted.family.tied else K
-        n_directional: int = K * (self.n_features_in_ - 1)
-        return self._n_free_weights() + n_directional + n_concentrations
 
-    def _draw(self, counts: Array, rng: np.random.RandomState) -> Array:
-        components = self._fitted.params.components
-        directions = np.ascontiguousarray(components.directions.T)
-        parts = zip(directions, components.concentrations, counts, strict=True)
-        return np.vstack(
-            [vmf.rvs(mu, kappa, size=count, random_state=rng) for mu, kappa, count in parts]
-        )
+def _directions(means: Array) -> Array:
+    """Return means at unit length, or raise a ValueError."""
+    largest = np.abs(means).max(axis=1, keepdims=True)
+    if not (largest > 0).all():
+        raise ValueError("means_init contains a zero row, which has no direction.")
+    means = means / largest
+    directions: Array = means / np.linalg.norm(means, axis=1, keepdims=True)
+    return directions

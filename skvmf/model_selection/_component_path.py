@@ -12,15 +12,23 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.em.fitted import FittedMixture
+from .._engine.em.spec import MixtureSpec
 from .._engine.parallel.blas import limited_blas
 from .._publish import all_or_nothing
-from .._sklearn import BaseEstimator, Interval, StrOptions, fit_context, safe_indexing
+from .._sklearn import (
+    BaseEstimator,
+    Interval,
+    StrOptions,
+    check_sample_weight,
+    fit_context,
+    safe_indexing,
+)
 from .._typing import Array
 from .._version import stamp, unstamp
 from ..mixture._base import BaseMixture
 from ._best import BestPredictions, refitted
 from ._criteria import CRITERIA, slope_criterion
-from ._merge_path import MergePath, refined
+from ._merge_path import MergePath
 from ._tree import make_linkage, parts_of_leaves
 
 Step: TypeAlias = tuple[FittedMixture, Array, dict[str, float]]  # fit, nodes, measures
@@ -198,18 +206,18 @@ class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
             seen, weights, held_out = self._split(X, sample_weight)
             self._check_size(seen)
             first.fit(seen, sample_weight=weights)
-            descent = MergePath(first, seen, weights)
-            steps = self._walk(descent, held_out)
+            path = self._path(first, seen, weights)
+            steps = self._walk(path, first, held_out)
             self._choose(steps)
             fitted, self.best_nodes_, _ = steps[self.best_index_]
-            self.linkage_ = make_linkage(self.max_components, descent.unions)
+            self.linkage_ = make_linkage(self.max_components, path.merges)
             self.leaf_weights_ = np.array(first.weights_)
             self.leaf_labels_ = first.labels_ if held_out is None else first.predict(X)
             self.n_features_in_ = first.n_features_in_
             if hasattr(first, "feature_names_in_"):
                 self.feature_names_in_ = first.feature_names_in_
             if self.refit:
-                self.best_estimator_ = refined(first, fitted, X, sample_weight)
+                self.best_estimator_ = _refined(first, fitted, X, sample_weight)
                 self.labels_ = self.best_estimator_.labels_
         return self
 
@@ -309,24 +317,37 @@ class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
                 f"fitted to, n_samples = {n_rows}: lower it."
             )
 
-    def _walk(self, descent: MergePath, held_out: Any) -> list[Step]:
+    def _path(self, first: BaseMixture, X: Any, sample_weight: Any) -> MergePath:
+        """Return the path that begins with a fitted mixture."""
+        X = first._validated(X, reset=False)
+        rows = first._make_rows(X, check_sample_weight(sample_weight, X), moments=True)
+
+        def make_spec(n_components: int) -> MixtureSpec:
+            mixture = clone(first).set_params(n_components=n_components)
+            spec: MixtureSpec = mixture._spec(rows, "stream")
+            return spec
+
+        return MergePath(make_spec, first._fitted, first.lower_bound_, rows, first.tol)
+
+    def _walk(self, path: MergePath, first: BaseMixture, held_out: Any) -> list[Step]:
         """Go down the path; return its steps by rising size."""
         steps, began = [], perf_counter()
-        descent.to(int(self.max_components))
+        path.to(int(self.max_components))
         while True:
-            measures = descent.measures()
+            measures = path.measures()
             if held_out is not None:
                 X, weights = held_out
-                measures["held_out"] = -descent.mixture.score(X, sample_weight=weights)
-            steps.append((descent.fitted, descent.nodes, measures))
-            K = len(descent.nodes)
+                mixture = _published(first, path.fitted)
+                measures["held_out"] = -mixture.score(X, sample_weight=weights)
+            steps.append((path.fitted, path.nodes, measures))
+            K = len(path.nodes)
             if self.verbose:
                 bound = measures["lower_bound"]
                 print(f"{K} components\t time {perf_counter() - began:.3f} s\t bound {bound:.6g}")
             if self.min_components >= K:
                 break
-            descent.to(max(K - max(1, (K - 1) // _EACH), int(self.min_components)))
-        descent.end()
+            path.to(max(K - max(1, (K - 1) // _EACH), int(self.min_components)))
+        path.end()
         return steps[::-1]
 
     def _choose(self, steps: list[Step]) -> None:
@@ -364,3 +385,22 @@ class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
 
 def _n_rows(X: Any) -> int:
     return int(X.shape[0]) if getattr(X, "shape", ()) else len(X)
+
+
+def _published(mixture: BaseMixture, fitted: FittedMixture) -> BaseMixture:
+    """Return a mixture with the parameters of another one, fitted to one of its path's steps."""
+    step: BaseMixture = clone(mixture).set_params(n_components=fitted.n_components)
+    step._publish(fitted)
+    step.n_features_in_ = mixture.n_features_in_
+    if hasattr(mixture, "feature_names_in_"):
+        step.feature_names_in_ = mixture.feature_names_in_
+    return step
+
+
+def _refined(mixture: BaseMixture, fitted: FittedMixture, X: Any, sample_weight: Any) -> Any:
+    """Return a mixture that goes on from a step of the path until it has converged."""
+    best = _published(mixture, fitted).set_params(warm_start=True)
+    if best.checkpoint is not None:  # which is that of the first fit
+        best.set_params(checkpoint=None)
+    best.fit(X, sample_weight=sample_weight)
+    return best.set_params(warm_start=mixture.warm_start)

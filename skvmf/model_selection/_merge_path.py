@@ -1,28 +1,27 @@
-"""From a fitted mixture down to fewer components: join two, fit a little, and so on."""
+"""From a fitted mixture down to fewer components: merge two, fit a little, and so on."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import entr
-from sklearn.base import clone
 
 from .._engine.contracts.responsibilities import DenseResponsibilities, Responsibilities, as_dense
 from .._engine.contracts.statistics import Params, Statistics
+from .._engine.data.base import RowSource
 from .._engine.data.blocks import Block
 from .._engine.em.fitted import FittedMixture
 from .._engine.em.loop import run_em
-from .._engine.em.mixture_model import MixtureModel
+from .._engine.em.spec import MixtureSpec
 from .._engine.families.merge_costs import chance_gain
 from .._engine.initialization.partitions import partition_statistics
+from .._engine.initialization.start import Initialization
 from .._engine.parallel.blas import limited_blas
-from .._sklearn import check_sample_weight
 from .._typing import Array
-from ..mixture._base import BaseMixture
-from ..mixture._initialization import Initialization
 
-_STEPS = 3  # of EM after components have been joined
+_STEPS = 3  # of EM after components have been merged
 
 
 class MergePath:
@@ -30,53 +29,60 @@ class MergePath:
 
     Parameters
     ----------
-    mixture : BaseMixture
-        A fitted mixture, the first.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    make_spec : callable
+        Returns the mixture of a number of components, as a `MixtureSpec` for the rows.
+    fitted : FittedMixture
+        The first mixture.
+    lower_bound : float
+        Its lower bound.
+    rows : RowSource
         The rows.
-    sample_weight : array-like of shape (n_samples,) or None
-        Their weights.
+    tol : float
+        Change of the lower bound at which a fit stops.
 
     Attributes
     ----------
-    mixture : BaseMixture
-        The mixture of this moment, without labels.
+    fitted : FittedMixture
+        The current mixture.
     nodes : ndarray of shape (n_components,)
         Its components as nodes of the tree: a component of the first mixture by its number, a
-        union by that of the first mixture's components plus its place in `unions`.
-    unions : list of (int, int, float)
-        The two nodes that were joined, and what it lost in log-likelihood.
+        merged one by the number of the first mixture's components plus its place in `merges`.
+    merges : list of (int, int, float)
+        The two nodes that were merged, and what that lost in log-likelihood.
     """
 
-    def __init__(self, mixture: BaseMixture, X: Any, sample_weight: Any) -> None:
-        X = mixture._validated(X, reset=False)
-        weights = check_sample_weight(sample_weight, X)
-        self._rows = mixture._make_rows(X, weights, moments=True)
-        self._n_leaves = int(mixture.n_components)
-        self.mixture = mixture
+    def __init__(
+        self,
+        make_spec: Callable[[int], MixtureSpec],
+        fitted: FittedMixture,
+        lower_bound: float,
+        rows: RowSource,
+        tol: float,
+    ) -> None:
+        self._make_spec = make_spec
+        self._rows = rows
+        self._tol = tol
+        self._lower_bound = lower_bound
+        self._n_leaves = fitted.n_components
+        self.fitted = fitted
+        self._spec = self._spec_of(fitted)
         self.nodes = np.arange(self._n_leaves)
-        self.unions: list[tuple[int, int, float]] = []
-
-    @property
-    def fitted(self) -> FittedMixture:
-        """The parameters of this moment."""
-        return self.mixture._fitted
+        self.merges: list[tuple[int, int, float]] = []
 
     @property
     def n_active(self) -> int:
         """How many components have not left the mixture."""
-        return int(self.mixture.n_active_components_)
+        return int(np.count_nonzero(self.fitted.weights))
 
     def measures(self) -> dict[str, float]:
-        """Return what the mixture of this moment makes of the rows."""
-        mixture = self.mixture
-        log_likelihood, n_samples = mixture._fitted.log_likelihood(self._rows)
-        n_parameters = mixture._n_parameters()
+        """Return what the current mixture makes of the rows."""
+        log_likelihood, n_samples = self.fitted.log_likelihood(self._rows)
+        n_parameters = self._spec.n_parameters(self.fitted.params)
         bic = -2 * log_likelihood + n_parameters * float(np.log(max(n_samples, 1)))
         return {
             "n_components": len(self.nodes),
             "n_parameters": n_parameters,
-            "lower_bound": mixture.lower_bound_,
+            "lower_bound": self._lower_bound,
             "log_likelihood": log_likelihood,
             "bic": bic,
             "icl": bic + 2 * self._entropy(),
@@ -93,7 +99,7 @@ class MergePath:
                 n_components = min(n_components, self.n_active)
                 stats = self._statistics()
                 groups = self._groups(stats, n_components)
-                self._refit(groups, stats.counts, n_components)
+                self._refit(groups, stats.counts)
 
     def end(self) -> None:
         """Join what is left without another fit, so that the tree has one root."""
@@ -109,14 +115,17 @@ class MergePath:
             resp = as_dense(responsibilities, len(self.nodes)).astype(np.float64)
             entropies[span] = block.weights * entr(resp).sum(axis=1)
 
-        self.fitted.share(self._rows, self.mixture._posterior(), write)
+        self.fitted.share(self._rows, self._spec.posterior, write)
         return float(entropies.sum())
 
     def _statistics(self) -> Statistics:
-        fitted = self.fitted
-        model = _model(self.mixture, fitted)
-        stats: Statistics = self._rows.map_reduce(partial(model.expect, fitted.params))
-        return stats
+        model = self._spec.model
+        return self._rows.map_reduce(partial(model.expect, self.fitted.params))
+
+    def _spec_of(self, fitted: FittedMixture) -> MixtureSpec:
+        """Return the mixture that a fit has climbed."""
+        spec = self._make_spec(fitted.n_components)
+        return replace(spec, family=fitted.family, background=fitted.background)
 
     # Which components become one.
 
@@ -125,7 +134,7 @@ class MergePath:
         K = len(self.nodes)
         self.nodes = self.nodes.copy()
         group = np.arange(K)
-        alive = np.flatnonzero((stats.counts[:K] > 0) & (self.mixture.weights_[:K] > 0))
+        alive = np.flatnonzero((stats.counts[:K] > 0) & (self.fitted.weights > 0))
         fitted = self.fitted
         centres = fitted.family.centres(fitted.params.components)
         for k in np.setdiff1d(np.arange(K), alive)[: K - n_groups]:  # they had left already
@@ -159,91 +168,58 @@ class MergePath:
     def _join(self, group: Array, i: int, j: int, loss: float) -> None:
         """Put the components of the group of j into that of i, under a new node."""
         first, second = sorted((group[i], group[j]))
-        self.unions.append((int(self.nodes[first]), int(self.nodes[second]), loss))
+        self.merges.append((int(self.nodes[first]), int(self.nodes[second]), loss))
         group[group == second] = first
-        self.nodes[first] = self._n_leaves + len(self.unions) - 1
+        self.nodes[first] = self._n_leaves + len(self.merges) - 1
 
     # The fit of fewer components.
 
-    def _refit(self, group: Array, counts: Array, n_components: int) -> None:
+    def _refit(self, group: Array, counts: Array) -> None:
         """Fit a mixture whose components begin with the rows of the groups' components."""
-        before, rows = self.mixture, self._rows
-        mixture = clone(before).set_params(n_components=n_components)
-        family, params = self._start(mixture, group, counts)
-        params = replace(params, weights=mixture._weight_prior().lift(params.weights))
-        fitted = replace(before._fitted, family=family, params=params)
-        model = _model(mixture, fitted)
-        result = run_em(model, rows, params, max_iter=_STEPS, tol=mixture.tol)
-        self._keep_order(mixture, result.params)
-        fitted = mixture._finished(replace(fitted, params=result.params))
-        _take_features(mixture, before)
-        mixture._publish(
-            fitted, n_iter_=result.n_iter, converged_=False, lower_bound_=result.bounds[-1]
-        )
-        self.mixture = mixture
+        spec, params = self._start(group, counts)
+        params = replace(params, weights=spec.weight_prior.lift(params.weights))
+        result = run_em(spec.model, self._rows, params, max_iter=_STEPS, tol=self._tol)
+        self._sort_nodes(spec, result.params)
+        self._spec, self._lower_bound = spec, result.bounds[-1]
+        self.fitted, _ = spec.fitted(result.params)
 
-    def _start(self, mixture: BaseMixture, group: Array, counts: Array) -> tuple[Any, Params]:
-        """Return a family and first parameters: those of the groups' shares."""
-        K = len(self.nodes)
-        share = self._share_in_groups(group)
-        family = mixture._make_family(self._rows)
-        fitted = self.fitted
+    def _start(self, group: Array, counts: Array) -> tuple[MixtureSpec, Params]:
+        """Return a mixture and its first parameters: those of the groups' responsibilities."""
+        K, fitted = len(self.nodes), self.fitted
+        spec = replace(self._make_spec(K), background=fitted.background)
+        share = self._assignment_to_groups(group)
         largest = [int(np.argmax(np.where(group == k, counts[: len(group)], -1))) for k in range(K)]
         centres = fitted.family.centres(fitted.params.components)[largest]
-        stats, about = partition_statistics(family, self._rows, centres, share)
-        family = family.anchored(stats)
+        stats, about = partition_statistics(spec.family, self._rows, centres, share)
+        family = spec.family.anchored(stats)
         components = family.initial(stats, about)
         beside = fitted.params.weights[len(group) :]  # of what is no component
         weights = np.append((1 - beside.sum()) * stats.counts / stats.counts.sum(), beside)
         params = Params.first(weights, components).pruned()
-        self._keep_order(mixture, params)
-        return family, mixture._constrained(Initialization(K, share), family, params)
+        self._sort_nodes(spec, params)
+        params = spec.constraint.apply(family, params, Initialization(K, share))
+        return replace(spec, family=family), params
 
-    def _share_in_groups(self, group: Array) -> Any:
-        """Return what shares a block out among the groups of this moment's components."""
-        mixture, fitted = self.mixture, self.fitted
-        model, posterior = _model(mixture, fitted), mixture._posterior()
-        K = len(self.nodes)
+    def _assignment_to_groups(self, group: Array) -> Any:
+        """Return what divides the rows of a block among the groups of current components."""
+        spec, params, K = self._spec, self.fitted.params, len(self.nodes)
+        model, posterior = spec.model, spec.posterior
         members = np.zeros((len(group), K))
         members[np.arange(len(group)), group] = 1
 
-        def share(block: Block) -> tuple[Responsibilities, Array]:
-            scores = model.scores(fitted.params, block)
+        def assign(block: Block) -> tuple[Responsibilities, Array]:
+            scores = model.scores(params, block)
             responsibilities, counts, _ = posterior.assign(
-                scores, fitted.params.weights, block.weights, block.scales
+                scores, params.weights, block.weights, block.scales
             )
             resp = as_dense(responsibilities.first_components(len(group)), len(group))
-            joined = np.ascontiguousarray(resp @ members.astype(resp.dtype))
-            return DenseResponsibilities(joined), counts[: len(group)] @ members
+            of_groups = np.ascontiguousarray(resp @ members.astype(resp.dtype))
+            return DenseResponsibilities(of_groups), counts[: len(group)] @ members
 
-        return share
+        return assign
 
-    def _keep_order(self, mixture: BaseMixture, params: Params) -> None:
+    def _sort_nodes(self, spec: MixtureSpec, params: Params) -> None:
         """Put nodes into the order in which the mixture keeps its components."""
-        self.nodes = self.nodes[mixture._order(params.components)]
-
-
-def refined(mixture: BaseMixture, fitted: FittedMixture, X: Any, sample_weight: Any) -> BaseMixture:
-    """Return a mixture that goes on from a fit, one of a descent, until it has converged."""
-    K = len(fitted.family.centres(fitted.params.components))
-    best: BaseMixture = clone(mixture).set_params(n_components=K, warm_start=True)
-    if best.checkpoint is not None:  # which is that of the first fit
-        best.set_params(checkpoint=None)
-    best._publish(fitted)
-    _take_features(best, mixture)
-    best.fit(X, sample_weight=sample_weight)
-    best.set_params(warm_start=mixture.warm_start)
-    return best
-
-
-def _model(mixture: BaseMixture, fitted: FittedMixture) -> MixtureModel:
-    """Return the model that the fit of a mixture has climbed."""
-    model = mixture._model(fitted.family, mixture._weight_prior())
-    return replace(model, background=fitted.background_log_density)
-
-
-def _take_features(mixture: BaseMixture, before: BaseMixture) -> None:
-    """Let a mixture know the features that one before it has seen."""
-    mixture.n_features_in_ = before.n_features_in_
-    if hasattr(before, "feature_names_in_"):
-        mixture.feature_names_in_ = before.feature_names_in_
+        order = spec.constraint.order(params.components)
+        if order is not None:
+            self.nodes = self.nodes[order]

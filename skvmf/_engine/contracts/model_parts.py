@@ -9,7 +9,7 @@ an object of the family's own that nobody else looks into.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +29,15 @@ class Family(ABC):
 
     dim: int
     """Number of features."""
+
+    components_class: ClassVar[type]
+    """The dataclass of components; its length is their number K."""
+
+    unit_rows: ClassVar[bool] = False
+    """Whether rows are scaled to unit length as they are read."""
+
+    sparse_rows: ClassVar[bool] = False
+    """Whether rows may be sparse."""
 
     # A step of EM.
 
@@ -127,6 +136,14 @@ class Family(ABC):
         )
 
     # What else a mixture says.
+
+    @abstractmethod
+    def n_parameters(self, n_components: int) -> int:
+        """Return the number of free parameters of so many components, without weights."""
+
+    @abstractmethod
+    def sample(self, components: Any, counts: Array, rng: np.random.RandomState) -> Array:
+        """Draw ``counts[k]`` rows from each component k in turn."""
 
     @property
     def zero_row_log_density(self) -> float:

@@ -1,6 +1,6 @@
 """What a step hands round: parameters one way, statistics the other."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,18 @@ from ..data.buffers import BufferPool
 
 @dataclass(frozen=True)
 class Params:
-    """Weights and the family's components, and what has befallen components in this fit.
+    """The parameters of a mixture, and what has happened to its components in this fit.
 
-    `reseeded` marks those that have been moved to a row or pruned, which happens once;
-    `on_floor` those whose weight is the least that the weight prior allows. There may be one
-    weight more than components: the background's.
+    Parameters
+    ----------
+    weights : ndarray of shape (K,) or (K + 1,)
+        Mixture weights; beside a background its weight is the last.
+    components : object
+        The family's components; their number is ``len(components)``.
+    reseeded : ndarray of bool, as long as the weights
+        Components that have been moved to a row or pruned, which happens once.
+    on_floor : ndarray of bool, as long as the weights
+        Components whose weight is the least that the prior on the weights allows.
     """
 
     weights: Array
@@ -29,9 +36,34 @@ class Params:
         nowhere = np.zeros(len(weights), dtype=bool)
         return cls(weights, components, nowhere, nowhere)
 
+    @property
+    def n_components(self) -> int:
+        """The number of components K, without the background."""
+        return len(self.components)
+
+    @property
+    def component_weights(self) -> Array:
+        """The weights of the components, (K,)."""
+        return self.weights[: self.n_components]
+
+    @property
+    def background_weight(self) -> float:
+        """The weight of the background; 0 where there is none."""
+        return float(self.weights[self.n_components :].sum())
+
     def pruned(self) -> "Params":
         """Take components without weight as pruned: they are not re-seeded."""
         return replace(self, reseeded=self.reseeded | (self.weights == 0))
+
+    def reordered(self, order: Array, components: Any) -> "Params":
+        """Return the same with components in another order; they are given in that order."""
+        index = np.append(order, np.arange(self.n_components, len(self.weights)))
+        return Params(self.weights[index], components, self.reseeded[index], self.on_floor[index])
+
+
+def as_dict(part: Any) -> dict[str, Any]:
+    """Return a dataclass's fields; unlike `asdict`, without copies."""
+    return {field.name: getattr(part, field.name) for field in fields(part)}
 
 
 @dataclass

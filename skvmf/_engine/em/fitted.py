@@ -37,17 +37,17 @@ class FittedMixture:
     @property
     def n_components(self) -> int:
         """The number of components, K."""
-        return len(self.params.weights) - (self.background is not None)
+        return self.params.n_components
 
     @property
     def weights(self) -> Array:
         """The weights of the components, (K,)."""
-        return self.params.weights[: self.n_components]
+        return self.params.component_weights
 
     @property
     def background_weight(self) -> float:
         """The weight of the background."""
-        return 0.0 if self.background is None else float(self.params.weights[-1])
+        return self.params.background_weight
 
     def weights_with(self, background: bool) -> Array:
         """Return the weights with that of a background, or without, for a fit that goes on."""

@@ -35,7 +35,7 @@ class EMResult:
     """Where the loop stopped: `bounds[i]` is the lower bound of the parameters after i steps.
 
     `stopped` says that the watcher asked for it, and `stats` are the statistics under the
-    parameters.
+    parameters. `path` holds the parameters after i steps, if they were to be kept.
     """
 
     params: Any
@@ -44,6 +44,7 @@ class EMResult:
     converged: bool
     stopped: bool = False
     stats: Any = None
+    path: Sequence[Any] = ()
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ def run_em(
     tol: float,
     on_iteration: OnIteration = ignore,
     keep: Callable[[EMState], None] | None = None,
+    keep_path: bool = False,
 ) -> EMResult:
     """Climb the model's lower bound on rows, starting from params or from what a run reached.
 
@@ -83,8 +85,11 @@ def run_em(
     begun = params if isinstance(params, EMState) else EMState(params)
     params, comparable = begun.params, begun.comparable
     bounds = list(begun.bounds[:-1])  # the last is found again
+    path: list[Any] = []
     with limited_blas() as limit, limit:
         for n_iter in range(len(bounds), max_iter + 1):
+            if keep_path:
+                path.append(params)
             stats = rows.map_reduce(partial(model.expect, params))
             bounds.append(model.lower_bound(stats, params))
             if keep is not None:
@@ -92,7 +97,7 @@ def run_em(
             stop = on_iteration(n_iter, bounds, params)
             converged = comparable and abs(bounds[-1] - bounds[-2]) <= tol
             if converged or stop or n_iter == max_iter:
-                return EMResult(params, bounds, n_iter, converged, bool(stop), stats)
+                return EMResult(params, bounds, n_iter, converged, bool(stop), stats, path)
             before, params = params, model.maximize(stats, params)
             comparable = model.comparable(before, params)
     raise ValueError(f"max_iter must be >= 0, got {max_iter}.")

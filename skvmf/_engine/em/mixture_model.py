@@ -26,7 +26,7 @@ class MixtureModel:
         The answers, each what its contract asks for.
     background : float or None
         The log-density, the same everywhere, of a last component that has a weight and no
-        parameters; None is no such component. Only this class knows about it.
+        parameters; None is no such component.
     """
 
     family: Family
@@ -54,7 +54,7 @@ class MixtureModel:
         responsibilities, counts, values = self.posterior.assign(
             scores, params.weights, block.weights, block.scales
         )
-        own = responsibilities.first_components(self._n_components(params))
+        own = responsibilities.first_components(params.n_components)
         moments = self.family.moments(block, own, params.components, scores.kept)
         block.buffers.give("products", scores.products)
         value = _weighted_sum(block.weights, np.maximum(values, LEAST, out=values))
@@ -101,7 +101,7 @@ class MixtureModel:
         prior for two steps while it has fewer rows than a component or the prior asks for,
         unless all weights are on the floor, where nothing is said by being there.
         """
-        K = self._n_components(params)
+        K = params.n_components
         own = stats.first_components(K)
         components, broken = params.components, np.zeros(K, dtype=bool)
         if own.counts.any():  # else the background has every row
@@ -126,9 +126,6 @@ class MixtureModel:
             counts[leaves] = 0
             weights = self._new_weights(counts, params)
         return Params(weights, components, reseeded | leaves, on_floor)
-
-    def _n_components(self, params: Params) -> int:
-        return len(params.weights) - (self.background is not None)
 
     def _new_weights(self, counts: Array, params: Params) -> Array:
         return self.weight_update(self.posterior, self.weight_prior, counts, params.weights)

@@ -13,30 +13,50 @@ import numpy as np
 
 from ..._typing import Array
 from ..contracts.model_parts import Family
-from ..contracts.statistics import Params, Statistics
+from ..contracts.statistics import Statistics
 from ..data.base import RowSource
-from .mixture_model import MixtureModel
+from ..weights.modified_dirichlet import ModifiedDirichlet
+from .fitted import FittedMixture
+from .spec import MixtureSpec
 
 
 def step(
-    model: MixtureModel, rows: RowSource, params: Params, memory: Statistics | None, decay: float
-) -> tuple[MixtureModel, Params, Statistics]:
-    """Return the model and parameters after a batch that counts, and what is remembered.
+    spec: MixtureSpec,
+    rows: RowSource,
+    fitted: FittedMixture,
+    memory: Statistics | None,
+    *,
+    decay: float,
+) -> tuple[FittedMixture, Statistics | None]:
+    """Return the mixture after a batch, and the statistics that are remembered.
 
     `memory` is what was remembered before: statistics whose total is the weight of all rows
-    seen, or None where there were none. A prior on components that is centred on a partition
-    is centred on what is remembered.
+    seen, or None before the first batch. A prior on components that is centred on a partition
+    is centred on what is remembered. A batch without weight changes nothing.
     """
-    stats = rows.map_reduce(partial(model.expect, params))
-    n_components = len(params.weights) - (model.background is not None)
+    spec = replace(spec, family=fitted.family.refreshed(spec.family), background=fitted.background)
+    if rows.total_weight == 0:
+        return replace(spec, family=fitted.family).fitted(fitted.params, memory)
+    components = spec.constraint.convert(spec.family, fitted.params.components)
+    params = replace(fitted.params, components=components)
+    stats = rows.map_reduce(partial(spec.model.expect, params))
     if memory is not None:
-        about = model.family.origins(params.components)
-        memory = _recentred(model.family, memory, n_components, about)
+        memory = _recentred(spec.family, memory, len(components), spec.family.origins(components))
         stats = blended(memory, stats, decay)
-    own = stats.first_components(n_components)
-    if own.counts.any():  # else the background has every row
-        model = replace(model, family=model.family.anchored(own))
-    return model, model.maximize(stats, params), replace(stats, buffers=None)
+    of_components = stats.first_components(len(components))
+    if of_components.counts.any():  # else the background has every row
+        spec = replace(spec, family=spec.family.anchored(of_components))
+    params = spec.model.maximize(stats, params)
+    return spec.fitted(params, replace(stats, buffers=None))
+
+
+def flat_at_first(spec: MixtureSpec, n_components: int, weight_seen: float) -> MixtureSpec:
+    """Return the mixture with a flat prior while its prior takes half of the rows seen or more."""
+    taken = np.maximum(1 - np.asarray(spec.weight_prior.alpha), 0)
+    total_taken = taken.sum() if taken.ndim else n_components * taken
+    if weight_seen >= 2 * total_taken:
+        return spec
+    return replace(spec, weight_prior=ModifiedDirichlet())
 
 
 def blended(memory: Statistics, batch: Statistics, decay: float) -> Statistics:

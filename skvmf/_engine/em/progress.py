@@ -1,4 +1,4 @@
-"""What a user sees of a fit: verbose lines, and scikit-learn's callbacks where it has them."""
+"""What a user sees of a fit: printed lines, and the tasks of callbacks."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -17,38 +17,49 @@ class Finish(Protocol):
     def __call__(self, result: EMResult | None = None) -> None: ...  # noqa: D102
 
 
-class Progress:
-    """Report the stages and iterations of one fit: to callbacks, tasks and their subtasks.
+class Tasks(Protocol):
+    """Nested tasks of a fit, of which callbacks are told: the fit, a stage, an iteration."""
 
-    As a context manager it ends every task that has begun, also where the fit fails. A stage
-    left open ends where the next one begins.
+    def begin(self, name: str, max_subtasks: int | None) -> None:
+        """Begin a task inside the innermost open one."""
+
+    def end(self, depth: int, attributes: Any = None) -> bool:
+        """End the task at a depth and those inside it; return whether a callback asks to stop.
+
+        `attributes` are the fitted attributes so far, or return them.
+        """
+
+
+class Progress:
+    """Reports the stages and iterations of one fit, as lines and to callbacks.
+
+    As a context manager it ends every task that has begun, also if the fit fails. A stage left
+    open ends where the next one begins.
 
     Parameters
     ----------
-    estimator : estimator instance
-        With `verbose`, `verbose_interval`, `max_iter`, and callbacks where supported.
-    data : dict
-        What callbacks may ask for: X, y, metadata.
-    max_stages : int
-        Number of stages at most.
+    tasks : Tasks or None
+        What callbacks are told; None if there are none.
+    verbose : int, default=0
+        0 prints nothing, 1 stages and iterations, 2 also time and bound.
+    verbose_interval : int, default=1
+        Iterations between two lines.
 
     Notes
     -----
     How a fit uses it; what callbacks see as the fitted estimator has the stage's attributes::
 
-        with Progress(self, {"X": X, "y": y}, max_stages=1) as progress:
-            on_iteration, finish = progress.task("Start 0", self._attributes)
+        with Progress(tasks, verbose=self.verbose) as progress:
+            on_iteration, finish = progress.task("Start 0", self._attributes, self.max_iter)
             result = run_em(..., max_iter=self.max_iter, on_iteration=on_iteration)
             finish(result)
             publish(self._attributes(result.params))
     """
 
-    def __init__(self, estimator: Any, data: dict[str, Any], max_stages: int) -> None:
-        self._estimator = estimator
-        self._data = data
-        self._open: list[Any] = []  # tasks that have begun: the fit, a stage, an iteration
-        if getattr(estimator, "_skl_callbacks", None):
-            self._begin(estimator._init_callback_context(max_subtasks=max_stages))
+    def __init__(self, tasks: Tasks | None, verbose: int = 0, verbose_interval: int = 1) -> None:
+        self._tasks = tasks
+        self._verbose = verbose
+        self._verbose_interval = verbose_interval
 
     def __enter__(self) -> "Progress":
         return self
@@ -59,14 +70,6 @@ class Progress:
     def end(self) -> None:
         """End all tasks; the estimator is fitted by now."""
         self._end(0, {})
-
-    def flat_start(self, index: int) -> OnIteration:
-        """Return what `run_em` calls after each iteration under a flat prior."""
-        return self.task(f"Flat start {index}", self._estimator._attributes)[0]
-
-    def start(self, index: int) -> tuple[OnIteration, Finish]:
-        """Return what `run_em` calls after each iteration of a start, and after all."""
-        return self.task(f"Start {index}", self._estimator._attributes)
 
     def task(
         self,
@@ -79,7 +82,7 @@ class Progress:
         """Return what `run_em` calls after each iteration of a stage, and after all.
 
         The stage begins with its first iteration, so that one that does not run is not
-        reported, or `at_once`, where the first iteration takes long.
+        reported, or `at_once`, for a stage whose first iteration takes long.
 
         Parameters
         ----------
@@ -87,9 +90,9 @@ class Progress:
             What is printed, "k-means 0"; callbacks are told it without the number.
         attributes : callable, default=None
             Returns the fitted attributes that go with an iteration's parameters, for callbacks
-            that ask for a fitted estimator; None where it would not be one yet.
+            that ask for a fitted estimator; None if it would not be one yet.
         max_iter : int, default=None
-            Number of iterations at most; None takes that of the estimator.
+            Number of iterations at most; None if it is not known.
         at_once : bool, default=False
             Whether the stage begins now.
 
@@ -100,67 +103,49 @@ class Progress:
         finish : callable
             Takes the result, if there is one to print.
         """
-        max_iter = self._estimator.max_iter if max_iter is None else max_iter
         began, has_begun = perf_counter(), at_once
         if at_once:
             self._begin_stage(title, max_iter)
 
         def on_iteration(n_iter: int, bounds: list[float], params: Any) -> bool:
             nonlocal has_begun
-            if n_iter == 0 and not has_begun:
+            if not has_begun:
                 self._begin_stage(title, max_iter)
-            has_begun = False
+                has_begun = True
             self._print_iteration(n_iter, bounds, began)
             return self._report_iteration(
                 None if attributes is None else lambda: attributes(params)
             )
 
         def finish(result: EMResult | None = None) -> None:
-            if self._estimator.verbose and result is not None:
+            if self._verbose and result is not None:
                 outcome = "converged" if result.converged else "did not converge"
                 print(f"{title} {outcome} after {result.n_iter} iterations.")
             self._end(_STAGE)
 
         return on_iteration, finish
 
-    def _begin_stage(self, title: str, max_iter: int) -> None:
+    def _begin_stage(self, title: str, max_iter: int | None) -> None:
         self._end(_STAGE)
-        if self._estimator.verbose:
+        if self._verbose:
             print(title)
-        if self._open:
+        if self._tasks is not None:
             name = title.rstrip(" 0123456789").lower()
-            self._begin(self._open[0].subcontext(task_name=name, max_subtasks=max_iter + 1))
+            self._tasks.begin(name, None if max_iter is None else max_iter + 1)
 
     def _print_iteration(self, n_iter: int, bounds: list[float], began: float) -> None:
-        verbose = self._estimator.verbose
-        if verbose and n_iter % self._estimator.verbose_interval == 0:
+        if self._verbose and n_iter % self._verbose_interval == 0:
             line = f"  Iteration {n_iter}"
-            if verbose > 1:
+            if self._verbose > 1:
                 line += f"\t time {perf_counter() - began:.3f} s\t bound {bounds[-1]:.6g}"
             print(line)
 
     def _report_iteration(self, attributes: Any) -> bool:
-        if not self._open:
+        if self._tasks is None:
             return False
-        self._begin(self._open[_STAGE].subcontext(task_name="iteration"))
-        return self._end(_ITERATION, attributes)
+        self._tasks.begin("iteration", 0)
+        return self._tasks.end(_ITERATION, attributes)
 
-    def _begin(self, task: Any) -> None:
-        self._open.append(task)
-        task.call_on_fit_task_begin(estimator=self._estimator, **self._data)
-
-    def _end(self, depth: int, attributes: Any = None) -> bool:
-        """End the task at a depth and those in it, all of them even where a callback raises.
-
-        `attributes` are those of an estimator fitted so far, or return them. Returns whether
-        a callback asks to stop.
-        """
-        if len(self._open) <= depth:
-            return False
-        try:
-            self._end(depth + 1)
-        finally:
-            stop: bool = self._open.pop().call_on_fit_task_end(
-                estimator=self._estimator, reconstruction_attributes=attributes, **self._data
-            )
-        return stop
+    def _end(self, depth: int, attributes: Any = None) -> None:
+        if self._tasks is not None:
+            self._tasks.end(depth, attributes)

@@ -1,6 +1,7 @@
 """The Gaussian family: what a component in the plane is."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,6 +42,8 @@ class Gaussian(Family):
         Mean variance of the data's features, the covariance of components that have none yet.
     """
 
+    components_class: ClassVar[type] = GaussianComponents
+
     dim: int
     covariance_type: str
     reg_covar: float = 0.0
@@ -56,6 +59,17 @@ class Gaussian(Family):
     def min_rows(self) -> int:
         """One row more than features span a covariance."""
         return self.dim + 1
+
+    def n_parameters(self, n_components: int) -> int:
+        """Return the number of free parameters of means and covariances."""
+        n_means = n_components * self.dim
+        return n_means + (0 if self.fixed else self.type.n_parameters(n_components, self.dim))
+
+    def sample(
+        self, components: GaussianComponents, counts: Array, rng: np.random.RandomState
+    ) -> Array:
+        """Draw ``counts[k]`` rows from each component k in turn."""
+        return self.type.draw(components.means, components.covariances, counts, rng)
 
     def components(self, means: Array, covariances: Array) -> GaussianComponents:
         """Derive all arrays from means (K, d) and covariances."""

@@ -44,6 +44,10 @@ class GaussianComponents:
     origins: Array
     spread: float
 
+    def __len__(self) -> int:
+        """Return the number of components."""
+        return len(self.means)
+
     @property
     def common_origin(self) -> bool:
         """Whether features about one common origin are exact enough."""

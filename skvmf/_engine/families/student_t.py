@@ -17,12 +17,14 @@ References
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import gammaln
 
 from ..._kernels.student_t import solve_dof, tail_scores, weigh_shares
 from ..._typing import Array
+from ..contracts.constraint import Constraint
 from ..contracts.model_parts import Family
 from ..contracts.responsibilities import DenseResponsibilities, Responsibilities, Scores
 from ..contracts.statistics import Statistics
@@ -75,6 +77,8 @@ class StudentT(Family):
         Whether estimates are one for all components.
     """
 
+    components_class: ClassVar[type] = StudentTComponents
+
     dim: int
     covariance_type: str
     reg_covar: float = 0.0
@@ -97,6 +101,23 @@ class StudentT(Family):
     def min_rows(self) -> int:
         """As many as a Gaussian."""
         return self.gaussian.min_rows
+
+    def n_parameters(self, n_components: int) -> int:
+        """Return the number of free parameters of a Gaussian, and of the tails."""
+        n_tails = 0 if not self.estimated else 1 if self.tied else n_components
+        return self.gaussian.n_parameters(n_components) + n_tails
+
+    def sample(
+        self, components: StudentTComponents, counts: Array, rng: np.random.RandomState
+    ) -> Array:
+        """Draw ``counts[k]`` rows from each component k in turn."""
+        centred = np.zeros_like(components.means)
+        rows = self.type.draw(centred, components.covariances, counts, rng)
+        dof = np.repeat(components.degrees_of_freedom, counts)
+        latent = np.maximum(rng.chisquare(dof) / dof, np.finfo(np.float64).tiny)
+        rows /= np.sqrt(latent)[:, None]
+        rows += np.repeat(components.means, counts, axis=0)
+        return rows
 
     def components(
         self, means: Array, covariances: Array, degrees_of_freedom: float | Array | None = None
@@ -280,3 +301,12 @@ def _weighed(
             responsibilities.labels, weights=responsibilities.factors * np.log(own), minlength=K
         ),
     )
+
+
+class KnownTails(Constraint):
+    """Components whose degrees of freedom are what the family knows of them."""
+
+    def convert(self, family: Family, components: StudentTComponents) -> StudentTComponents:
+        """Return components of an earlier fit with degrees of freedom as they may be now."""
+        assert isinstance(family, StudentT)
+        return family.adopted(components)

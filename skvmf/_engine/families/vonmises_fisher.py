@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -46,6 +47,10 @@ class VonMisesFisher(Family):
         of resultant length r0 about each mean direction (derived here: the conjugate prior
         with the direction marginalised out; log-concave in kappa).
     """
+
+    components_class: ClassVar[type] = DirectionalComponents
+    unit_rows: ClassVar[bool] = True
+    sparse_rows: ClassVar[bool] = True
 
     dim: int
     tied: bool = False
@@ -125,6 +130,20 @@ class VonMisesFisher(Family):
     def min_rows(self) -> int:
         """A direction and a concentration take two rows."""
         return 2
+
+    def n_parameters(self, n_components: int) -> int:
+        """Return the number of free parameters of directions and concentrations."""
+        return n_components * (self.dim - 1) + (1 if self.tied else n_components)
+
+    def sample(
+        self, components: DirectionalComponents, counts: Array, rng: np.random.RandomState
+    ) -> Array:
+        """Draw ``counts[k]`` rows from each component k in turn."""
+        directions = np.ascontiguousarray(components.directions.T)
+        parts = zip(directions, components.concentrations, counts, strict=True)
+        return np.vstack(
+            [vmf.rvs(mu, kappa, size=count, random_state=rng) for mu, kappa, count in parts]
+        )
 
     @property
     def zero_row_log_density(self) -> float:

@@ -43,6 +43,10 @@ class DirectionalComponents:
     by_chords: Array
     origins: Array | None
 
+    def __len__(self) -> int:
+        """Return the number of components."""
+        return len(self.concentrations)
+
 
 def cosine_products(block: Block, components: DirectionalComponents) -> Array:
     """Return kappa m.x of the rows as they are stored, (n, K)."""

@@ -1,4 +1,4 @@
-"""Where a fit begins: what the user gives, checked before any work, or what the rows provide."""
+"""Where a fit begins: what the user gives, or what the rows provide."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,27 +7,27 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._engine.contracts.model_parts import Family
-from .._engine.contracts.responsibilities import Responsibilities
-from .._engine.contracts.statistics import Params, Statistics
-from .._engine.data.base import RowSource
-from .._engine.data.blocks import Block
-from .._engine.em.loop import OnIteration, ignore
-from .._engine.families.background import FIRST_SHARE, with_share
-from .._engine.initialization import kmeans, partitions
-from .._engine.initialization.base import Proposal
-from .._typing import Array
-from ..distributions._arguments import checked_array
+from ..._typing import Array
+from ..contracts.model_parts import Family
+from ..contracts.responsibilities import Responsibilities
+from ..contracts.statistics import Params, Statistics
+from ..data.base import RowSource
+from ..data.blocks import Block
+from ..em.loop import OnIteration, ignore
+from ..em.spec import Start
+from ..families.background import FIRST_SHARE, with_share
+from . import kmeans, partitions
+from .base import Proposal
 
-# Numbers in a product of the sample from which single precision saves more than a second kind of
+# Products in a step on the sample from which single precision saves more than a second kind of
 # compiled code costs once.
-LARGE = 10**10
+_SINGLE_PRECISION_PRODUCTS = 10**10
 
-ShareOut: TypeAlias = Callable[[Block], tuple[Responsibilities, Array]]
+Assignment: TypeAlias = Callable[[Block], tuple[Responsibilities, Array]]
 
 
 @dataclass(frozen=True)
-class Initialization:
+class Initialization(Start):
     """What a fit begins with, checked.
 
     Parameters
@@ -55,7 +55,7 @@ class Initialization:
     """
 
     n_components: int
-    partition: str | ShareOut
+    partition: str | Assignment
     weights: Array | None = None
     means: Array | None = None
     covariances: Array | None = None
@@ -65,8 +65,23 @@ class Initialization:
     background: float | None = None
 
     @property
+    def title(self) -> str:
+        """What progress reports call the search for first parameters."""
+        return "Merging" if self.partition == "merging" else "k-means"
+
+    @property
+    def max_steps(self) -> int | None:
+        """Number of steps that a search reports at most; None if that is not known."""
+        return None if self.merges else kmeans.KMEANS_MAX_ITER
+
+    @property
+    def reports_late(self) -> bool:
+        """Whether a search has worked for a while when it reports its first step."""
+        return self.merges
+
+    @property
     def n_starts(self) -> int:
-        """How many starts are to go on to all rows; a start that is given is one."""
+        """How many starts go on to all rows; a start that is given is one."""
         return 1 if self.given or self.merges else self.n_init
 
     @property
@@ -155,7 +170,7 @@ class Initialization:
     ) -> tuple[Statistics, Any]:
         """Return the soft partition of all rows by the best of some starts on a sample."""
         n_rows, M = min(rows.n_rows, self.init_size), 4 * self.n_components
-        single = n_rows * rows.n_features * M >= LARGE
+        single = n_rows * rows.n_features * M >= _SINGLE_PRECISION_PRODUCTS
         sample = self._sample(rows, partitions.draw_seed(rng), M, single)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
         starts = [
@@ -166,73 +181,3 @@ class Initialization:
         ]
         best = max(starts, key=lambda start: start.bound)
         return best.partition(family, rows)
-
-
-def checked_weights(weights: Any, n_components: int, name: str) -> Array:
-    """Return weights as float64 that sum to one, or raise a ValueError that names them."""
-    weights = checked_array(weights, name).astype(np.float64)
-    if weights.shape != (n_components,):
-        raise ValueError(f"{name} should have the shape ({n_components},), got {weights.shape}.")
-    if not (weights >= 0).all() or not np.isclose(weights.sum(), 1, rtol=1e-6):
-        raise ValueError(
-            f"{name} should be non-negative and sum to 1, "
-            f"got minimum {weights.min():.5g} and sum {weights.sum():.5g}."
-        )
-    normalized: Array = weights / weights.sum()
-    return normalized
-
-
-def checked_weights_beside(weights: Any, n_components: int, background_weight: Any) -> Array:
-    """Return weights with that of a background behind them, or raise a ValueError."""
-    weights = checked_array(weights, "weights").astype(np.float64)
-    share = checked_array(background_weight, "background_weight").astype(np.float64)
-    if weights.shape != (n_components,) or share.shape != ():
-        raise ValueError(
-            f"weights should have the shape ({n_components},) and background_weight be a number, "
-            f"got shapes {weights.shape} and {share.shape}."
-        )
-    together = "weights and background_weight together"
-    return checked_weights(np.append(weights, share), n_components + 1, together)
-
-
-def checked_means(means: Any, name: str, shape: tuple[int, int] | None = None) -> Array:
-    """Return means as finite float64, (n_components, n_features), or raise a ValueError."""
-    means = checked_array(means, name).astype(np.float64)
-    if means.ndim != 2 or means.size == 0 or shape not in (None, means.shape):
-        expected = "(n_components, n_features)" if shape is None else shape
-        raise ValueError(f"{name} should have the shape {expected}, got {means.shape}.")
-    if not np.isfinite(means).all():
-        raise ValueError(f"{name} contains nan or inf: give finite means.")
-    checked: Array = means
-    return checked
-
-
-def _weight_of(responsibilities: Array, start: int, weights: Array) -> Array:
-    """Return the weight of a block's rows in shares of all rows."""
-    weight: Array = np.asarray(weights @ responsibilities[start : start + len(weights)])
-    return weight
-
-
-def checked_partition(
-    given: Any, rows: RowSource, n_components: int, background: bool = False
-) -> ShareOut:
-    """Return how `init_params`, labels or responsibilities, shares out a block.
-
-    Responsibilities may have any scale; they are divided by their largest. Beside a background
-    some labels may be -1.
-    """
-    given = checked_array(given, "init_params")
-    shape, least = (rows.n_rows, n_components), -int(background)
-    labels = given.shape == shape[:1] and np.isin(given, np.arange(least, n_components)).all()
-    if labels and rows.map_reduce_weights(partial(_weight_of, given >= 0)).any():
-        return partial(partitions.share_labels, given.astype(np.int32), n_components)
-    if given.shape == shape and np.isfinite(given).all() and (given >= 0).all() and given.any():
-        resp = (given / given.max()).astype(rows.dtype)
-        if rows.map_reduce_weights(partial(_weight_of, resp)).any():
-            return partial(partitions.share_responsibilities, resp)
-    values = f" and values from {given.min()} to {given.max()}" if given.size else ""
-    raise ValueError(
-        f"init_params as an array should hold labels from {least} to {n_components - 1} of "
-        f"shape {shape[:1]} or non-negative responsibilities of shape {shape}, "
-        f"got shape {given.shape}{values}."
-    )

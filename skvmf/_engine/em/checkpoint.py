@@ -1,0 +1,210 @@
+"""The checkpoint of a fit: what it holds, when it is written, and which fit may go on from it."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ..contracts.model_parts import Family
+from ..contracts.statistics import Params, Statistics, as_dict
+from .checkpoint_file import load, n_bytes, save
+from .loop import EMResult, EMState
+from .spec import MixtureSpec
+
+_TIMES_WRITING = 50  # times as long as a write takes pass before the next
+_BYTES_PER_SECOND, _LATENCY = 1e8, 0.02  # what the first write may take, in seconds
+
+Description = dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class StartState:
+    """Where in a fit a run of EM is.
+
+    Parameters
+    ----------
+    index : int
+        The number of the start.
+    flat : bool
+        Whether it is the run under a flat prior before.
+    rng : RandomState or None
+        What the next starts are drawn from.
+    best : tuple of Family and EMResult, or None
+        The best of the starts before.
+    """
+
+    index: int = 0
+    flat: bool = False
+    rng: np.random.RandomState | None = None
+    best: tuple[Family, EMResult] | None = None
+
+
+class Checkpoint:
+    """The file from which a fit goes on, and which records how far it is.
+
+    Starts are made again rather than kept: from one state of the generator they are
+    bit-identical. What is kept is of runs of EM. The lower bound that the data has at the
+    parameters kept is its fingerprint.
+
+    Parameters
+    ----------
+    path : str, path-like or None
+        The file; None is no checkpoint.
+    description : callable
+        Returns what two runs of one fit have in common: values by name, by part.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        description: Callable[[], Description] = dict,
+    ) -> None:
+        self._path = None if path is None else Path(path)
+        self._due, self._began = 0.0, perf_counter()
+        self._tree: dict[str, Any] | None = None
+        if self._path is None:
+            return
+        self._header = description()
+        if self._path.exists():
+            self._tree = load(self._path)
+            _refuse_another_fit(self._path, self._tree.get("header", {}), self._header)
+        elif not os.access(self._path.parent, os.W_OK):
+            raise ValueError(
+                f"checkpoint={str(self._path)!r}: {str(self._path.parent)!r} is no folder that "
+                "can be written to."
+            )
+
+    def start_state(self, spec: MixtureSpec, rng: np.random.RandomState) -> StartState | None:
+        """Return where the fit goes on, None for the beginning; sets the generator, too."""
+        tree = self._tree
+        if tree is None:
+            return None
+        if tree["generator"] is not None:
+            rng.set_state(tree["generator"])
+        best = tree["best"]
+        if best is not None:
+            best = _family(spec, best["family"]), _result(spec, best)
+        return StartState(tree["index"], tree["flat"], rng, best)
+
+    def reached(self, spec: MixtureSpec, state: StartState) -> tuple[MixtureSpec, EMState] | None:
+        """Return from where the run at a state goes on, once; None for its beginning."""
+        tree = self._tree
+        if tree is None or (state.index, state.flat) != (tree["index"], tree["flat"]):
+            return None
+        bounds = tree["bounds"].tolist()
+        run = EMState(_params(spec, tree["params"]), bounds, tree["comparable"])
+        return replace(spec, family=_family(spec, tree["family"])), run
+
+    def keeper(self, family: Family, state: StartState) -> Callable[[EMState], None]:
+        """Return what is told how far the run at a state is, and writes when it is time to."""
+        if self._path is None:
+            return lambda run: None
+        expected, self._tree = self._tree, None
+        path, first = self._path, True
+
+        def keep(run: EMState) -> None:
+            nonlocal first
+            if first and expected is not None:
+                _refuse_other_data(path, expected["bounds"][-1], run.bounds[-1])
+            first = False
+            self._write(path, lambda: self._described(family, state, run))
+
+        return keep
+
+    def _write(self, path: Path, describe: Callable[[], dict[str, Any]]) -> None:
+        now = perf_counter()
+        if now < self._due:
+            return
+        tree = describe()
+        if self._due == 0:
+            seconds = _LATENCY + n_bytes(tree) / _BYTES_PER_SECOND
+            self._due = self._began + _TIMES_WRITING * seconds
+            if now < self._due:
+                return
+        now = perf_counter()
+        save(path, tree)
+        after = perf_counter()
+        self._due = after + _TIMES_WRITING * (after - now)
+
+    def _described(self, family: Family, state: StartState, run: EMState) -> dict[str, Any]:
+        best = None
+        if state.best is not None:
+            result = state.best[1]
+            best = {
+                "family": as_dict(state.best[0]),
+                "params": _params_dict(result.params),
+                "bounds": np.array(result.bounds),
+                "n_iter": result.n_iter,
+                "converged": bool(result.converged),
+                "stopped": bool(result.stopped),
+                "stats": as_dict(result.stats) | {"buffers": None},
+            }
+        return {
+            "header": self._header,
+            "index": state.index,
+            "flat": state.flat,
+            "generator": None if state.rng is None else state.rng.get_state(),
+            "family": as_dict(family),
+            "params": _params_dict(run.params),
+            "bounds": np.array(run.bounds),
+            "comparable": bool(run.comparable),
+            "best": best,
+        }
+
+
+def _family(spec: MixtureSpec, fields: dict[str, Any]) -> Family:
+    return type(spec.family)(**fields)
+
+
+def _params(spec: MixtureSpec, fields: dict[str, Any]) -> Params:
+    components = spec.family.components_class(**fields["components"])
+    return Params(fields["weights"], components, fields["reseeded"], fields["on_floor"])
+
+
+def _result(spec: MixtureSpec, best: dict[str, Any]) -> EMResult:
+    stats = Statistics(**best["stats"])
+    stats.moments = tuple(stats.moments)
+    return EMResult(
+        _params(spec, best["params"]),
+        best["bounds"].tolist(),
+        best["n_iter"],
+        best["converged"],
+        best["stopped"],
+        stats,
+    )
+
+
+def _params_dict(params: Params) -> dict[str, Any]:
+    return as_dict(params) | {"components": as_dict(params.components)}
+
+
+def _refuse_another_fit(path: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Refuse a checkpoint of other parameters, data or versions, and say which."""
+    gaps = []
+    for part, values in now.items():
+        old = before.get(part, {})
+        for name in sorted(set(values) | set(old), key=str):
+            was, is_now = old.get(name, "not known"), values.get(name, "not known")
+            if was != is_now:
+                gaps.append(f"{name} was {was} and is {is_now}")
+    if gaps:
+        raise ValueError(
+            f"checkpoint={str(path)!r} is of another fit: {'; '.join(gaps)}. It is left as it is: "
+            "put back what has changed to go on, or give another path, or remove the file to "
+            "start afresh."
+        )
+
+
+def _refuse_other_data(path: Path, before: float, now: float) -> None:
+    """Refuse data in which the parameters kept have another lower bound."""
+    if before != now:
+        raise ValueError(
+            f"checkpoint={str(path)!r} is of other data: its parameters had the lower bound "
+            f"{before!r} and have {now!r} now. It is left as it is: give X and sample_weight as "
+            "they were, on the same type of processor and with the same BLAS, to go on; or give "
+            "another path, or remove the file to start afresh."
+        )

@@ -1,0 +1,144 @@
+"""Several starts of one fit, and the best of them."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..._warnings import warn
+from ..contracts.model_parts import Prior
+from ..contracts.statistics import Params
+from ..data.base import RowSource
+from ..weights.modified_dirichlet import ModifiedDirichlet
+from .checkpoint import Checkpoint, StartState
+from .loop import EMResult, run_em
+from .progress import Progress
+from .spec import MixtureSpec
+
+
+@dataclass(frozen=True)
+class MultiStart:
+    """Runs EM from every start of a fit.
+
+    Parameters
+    ----------
+    rows : RowSource
+        The data.
+    progress : Progress
+        What is told of every stage.
+    checkpoint : Checkpoint
+        Where an interrupted fit goes on from, and what records how far this one is.
+    max_iter : int
+        Largest number of steps of a run.
+    tol : float
+        Change of the lower bound at which a run stops.
+    flat_start : bool
+        Whether a run under a flat prior comes first if the prior takes weight away.
+    keep_path : bool
+        Whether results keep the parameters of every iteration.
+    """
+
+    rows: RowSource
+    progress: Progress
+    checkpoint: Checkpoint
+    max_iter: int
+    tol: float
+    flat_start: bool
+    keep_path: bool = False
+
+    def best(self, spec: MixtureSpec, rng: np.random.RandomState) -> tuple[MixtureSpec, EMResult]:
+        """Return the mixture with the largest bound, the first of equals."""
+        assert spec.start is not None
+        state = self.checkpoint.start_state(spec, rng) or StartState(0, True, rng)
+        for i in range(state.index, spec.start.n_starts):
+            state = replace(state, index=i, flat=state.flat or i > state.index)
+            reached = self.checkpoint.reached(spec, state)
+            if reached is None:
+                started, params = self._start(spec, state)
+            else:
+                started, params = reached[0], reached[1].params
+            if state.flat:
+                params = self._after_flat_start(started, params, state)
+            result = self.run(started, params, replace(state, flat=False))
+            if state.best is None or result.bounds[-1] > state.best[1].bounds[-1]:
+                state = replace(state, best=(started.family, result))
+        assert state.best is not None
+        family, result = state.best
+        return replace(spec, family=family), result
+
+    def run(self, spec: MixtureSpec, params: Params, state: StartState | None = None) -> EMResult:
+        """Return what EM reaches from parameters, with weights raised to the prior's floor."""
+        state = StartState() if state is None else state
+        params = replace(params, weights=spec.weight_prior.lift(params.weights))
+        return self._run(spec, params, f"Start {state.index}", state)
+
+    def _start(self, spec: MixtureSpec, state: StartState) -> tuple[MixtureSpec, Params]:
+        """Return the mixture and the parameters that a start begins with."""
+        start = spec.start
+        assert start is not None and state.rng is not None
+        watch, finish = self.progress.task(
+            f"{start.title} {state.index}", max_iter=start.max_steps, at_once=start.reports_late
+        )
+        family, params = start.first(spec.family, self.rows, state.rng, watch)
+        finish()
+        if state.best is not None:  # one prior for all starts, so that bounds can be compared
+            family = state.best[0].refreshed(family)
+        return replace(spec, family=family), spec.constraint.apply(family, params, start)
+
+    def _after_flat_start(self, spec: MixtureSpec, params: Params, state: StartState) -> Params:
+        """Run EM under a flat prior first if the prior would take weight away."""
+        if np.all(spec.weight_prior.alpha >= 1) or self.max_iter == 0:
+            return params
+        if self.flat_start:
+            flat = replace(spec, weight_prior=ModifiedDirichlet())
+            params = self._run(flat, params, f"Flat start {state.index}", state).params
+        _warn_if_prior_outweighs(
+            spec.weight_prior,
+            params,
+            self.rows.total_weight,
+            alone=spec.background is not None,
+        )
+        return params
+
+    def _run(self, spec: MixtureSpec, params: Params, title: str, state: StartState) -> EMResult:
+        reached = self.checkpoint.reached(spec, state)
+
+        def attributes(params: Params) -> dict[str, Any]:
+            return {"_fitted": spec.fitted(params)[0]}
+
+        watch, finish = self.progress.task(
+            title, attributes, self.max_iter, at_once=reached is not None
+        )
+        result = run_em(
+            spec.model,
+            self.rows,
+            params if reached is None else reached[1],
+            max_iter=self.max_iter,
+            tol=self.tol,
+            on_iteration=watch,
+            keep=self.checkpoint.keeper(spec.family, state),
+            keep_path=self.keep_path,
+        )
+        finish(result if title.startswith("Start") else None)
+        return result
+
+
+def _warn_if_prior_outweighs(
+    prior: Prior, params: Params, total_weight: float, *, alone: bool
+) -> None:
+    """Warn of a prior that leaves one component, or `alone` the background, at once."""
+    K = params.n_components
+    counts = params.component_weights * total_weight
+    alpha = np.broadcast_to(prior.alpha, params.weights.shape)[:K]
+    if (K == 1 and not alone) or np.any(counts + alpha > 1):
+        return
+    left, more = ("one component", "more than one")
+    if alone:
+        left, more = ("the background alone", "any component")
+    given = alpha[0] if (alpha == alpha[0]).all() else alpha
+    warn(
+        f"weight_concentration_prior={given} outweighs the data at once and leaves {left}: the "
+        f"largest holds {counts.max():.6g} rows, and only above {1 - counts.max():.6g} does the "
+        f"prior leave {more}.",
+        UserWarning,
+    )
