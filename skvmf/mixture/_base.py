@@ -388,7 +388,6 @@ class BaseMixture(
             update=ClosedForm() if update is None else update,
             background=background,
             constraint=self._constraint(),
-            start=None,
         )
 
     def _posterior(self) -> FenchelYoungPosterior:

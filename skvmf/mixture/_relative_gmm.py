@@ -371,7 +371,7 @@ array-like, default='merging'
     def _spec(self, rows: RowSource, stage: str = "start", seen_before: float = 0.0) -> MixtureSpec:
         ordering = self._constraint()
         ordering.check(rows.n_features)
-        if stage == "start":
+        if stage != "stream":
             self._check_clearance(rows)
         spec = replace(super()._spec(rows, stage, seen_before), update=self._update())
         start = spec.start

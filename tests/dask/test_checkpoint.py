@@ -14,7 +14,7 @@ import dask
 
 from skvmf import VonMisesFisherMixture
 from skvmf._engine.data.dask_rows import DaskRows
-from skvmf.mixture import _checkpoint
+from skvmf._engine.em import checkpoint
 
 from .conftest import start
 from .data import bits, blobs, chunked
@@ -27,10 +27,10 @@ FIT = """
 import sys, warnings
 from distributed import Client
 from skvmf import VonMisesFisherMixture
-from skvmf.mixture import _checkpoint
+from skvmf._engine.em import checkpoint
 from tests.dask.data import bits, blobs, chunked
 warnings.simplefilter("ignore")
-_checkpoint._SHARE = 0
+checkpoint._TIMES_WRITING = 0
 with Client(sys.argv[1]) as client:
     X = chunked(blobs(50_000), [20_000, 1, 29_999])
     if sys.argv[3] == "persisted":
@@ -78,7 +78,7 @@ def test_a_fit_goes_on_after_its_workers_died(monkeypatch, tmp_path):
         return block
 
     monkeypatch.setattr(DaskRows, "map_reduce", map_reduce)
-    monkeypatch.setattr(_checkpoint, "_SHARE", 0)
+    monkeypatch.setattr(checkpoint, "_TIMES_WRITING", 0)
     sound = chunked(blobs(50_000), LENGTHS)
     config = {"distributed.scheduler.allowed-failures": 1}
     with dask.config.set(config), start(2) as cluster, distributed.Client(cluster):

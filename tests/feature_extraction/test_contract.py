@@ -218,11 +218,11 @@ def test_a_refused_fit_leaves_the_earlier_one():
 def test_an_interrupted_fit_leaves_the_earlier_one(error, monkeypatch):
     fitted = transformer().fit(COUNTS)
 
-    def interrupt(self, rows):
+    def interrupt(self, rows, *stage):
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(VonMisesFisherMixture, "_make_family", interrupt)
+        patch.setattr(VonMisesFisherMixture, "_spec", interrupt)
         refused(fitted, COUNTS[:, :9], error, embeddings=TABLE[:9, :3])
         refused(fitted, BAGS, error, embeddings=None)
     assert fitted.set_params(embeddings=TABLE[:9, :3]).fit(COUNTS[:, :9]).n_features_in_ == 9

@@ -13,7 +13,7 @@ from .known import known
 
 DOCUMENTED_WARNINGS = [
     "Component .* is by far the broadest",
-    "temperature=.* makes the shares of all rows nearly the same",
+    "temperature=.* makes the responsibilities of all rows nearly uniform",
     ".*did not reach tol",
     "The weights of the rows sum to",
     "weight_concentration_prior=.* outweighs the data",

@@ -15,7 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf.mixture import _checkpoint
+from skvmf._engine.em import checkpoint
+from skvmf.mixture import _checkpoint as description
 from skvmf.model_selection import ComponentPath
 
 rng = np.random.default_rng(0)
@@ -32,7 +33,7 @@ class Killed(BaseException):
 @pytest.fixture
 def at_once(monkeypatch):
     """Write at every iteration, however long that takes, and do not wait for the disk."""
-    monkeypatch.setattr(_checkpoint, "_SHARE", 0)
+    monkeypatch.setattr(checkpoint, "_TIMES_WRITING", 0)
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
@@ -53,9 +54,9 @@ def interrupted(mixture, after, rows=X, weights=None):
         if left == 0:
             raise Killed
 
-    original = _checkpoint.save
+    original = checkpoint.save
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_checkpoint, "save", save)
+        patch.setattr(checkpoint, "save", save)
         try:
             fitted(mixture, rows, weights)
         except Killed:
@@ -155,7 +156,7 @@ def test_steps_are_not_taken_again(at_once, tmp_path):
     assert interrupted(VonMisesFisherMixture(**options), 15)
     steps = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_checkpoint, "save", lambda path, tree: steps.append(tree["bounds"]))
+        patch.setattr(checkpoint, "save", lambda path, tree: steps.append(tree["bounds"]))
         fitted(VonMisesFisherMixture(**options))
     assert [len(bounds) for bounds in steps] == list(range(15, 22))
 
@@ -256,8 +257,8 @@ def test_other_versions_are_refused_by_name(at_once, tmp_path, monkeypatch):
     mixture = VonMisesFisherMixture(3, random_state=0, tol=0, max_iter=6, checkpoint=path)
     assert interrupted(mixture, 3)
     written = path.read_bytes()
-    monkeypatch.setattr(_checkpoint, "version", lambda name: "9.8.7")
-    monkeypatch.setattr(_checkpoint, "__version__", "6.5")
+    monkeypatch.setattr(description, "version", lambda name: "9.8.7")
+    monkeypatch.setattr(description, "__version__", "6.5")
     with pytest.raises(ValueError, match=r"numpy was .* is 9\.8\.7; .*skvmf was .* is 6\.5"):
         fitted(mixture)
     assert path.read_bytes() == written
@@ -310,8 +311,8 @@ def test_writes_are_rare(tmp_path, monkeypatch):
         now += step
         return now
 
-    monkeypatch.setattr(_checkpoint, "save", save)
-    monkeypatch.setattr(_checkpoint, "perf_counter", perf_counter)
+    monkeypatch.setattr(checkpoint, "save", save)
+    monkeypatch.setattr(checkpoint, "perf_counter", perf_counter)
     options = {"random_state": 0, "tol": 0, "checkpoint": tmp_path / "fit.npz"}
     fitted(VonMisesFisherMixture(3, max_iter=2, **options))
     assert not writes
@@ -340,9 +341,9 @@ FIT = """
 import os, sys, warnings
 import numpy as np
 from skvmf import SparseGaussianMixture
-from skvmf.mixture import _checkpoint
+from skvmf._engine.em import checkpoint
 warnings.simplefilter("ignore")
-_checkpoint._SHARE, os.fsync = 0, lambda descriptor: None  # the disk stays
+checkpoint._TIMES_WRITING, os.fsync = 0, lambda descriptor: None  # the disk stays
 X = np.random.default_rng(0).normal(size=(500, 3))
 mixture = SparseGaussianMixture(
     5, init_params="kmeans", n_init=2, random_state=0, tol=0, max_iter=12, verbose=1,

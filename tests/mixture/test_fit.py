@@ -83,7 +83,7 @@ def test_a_failed_fit_leaves_the_earlier_one(estimator, warm, monkeypatch):
     with pytest.raises(ValueError, match="n_samples >= n_components"):
         mixture.fit(X[:1] if warm else X[:1, :2])
     monkeypatch.setattr(em, "run_em", broken_loop)
-    monkeypatch.setattr("skvmf.mixture._climb.run_em", broken_loop)
+    monkeypatch.setattr("skvmf._engine.em.multi_start.run_em", broken_loop)
     with pytest.raises(KeyboardInterrupt):
         mixture.fit(X[:150])
     assert vars(mixture).keys() == before.keys()
@@ -553,7 +553,7 @@ def test_k_means_starts_go_on_until_they_stand(form):
 @pytest.mark.parametrize(
     ("init", "stages"),
     [
-        ("merging", {"merging": 2, "flat start": 1, "start": 1}),  # which compete on a sample
+        ("merging", {"merging": 1, "flat start": 1, "start": 1}),  # starts compete on a sample
         ("kmeans", {"k-means": 2, "flat start": 2, "start": 2}),
     ],
 )
@@ -590,7 +590,7 @@ def test_callbacks_see_every_stage_begin_and_end(init, stages):
 @pytest.mark.parametrize("entmax_alpha", [1.0, 1.5, 2.0])
 def test_a_fit_warns_where_the_temperature_makes_shares_alike(estimator, entmax_alpha):
     options = {"entmax_alpha": entmax_alpha, "random_state": 0}
-    with pytest.warns(UserWarning, match="temperature=10000.0 makes the shares of all rows"):
+    with pytest.warns(UserWarning, match="temperature=10000.0 makes the responsibilities of all rows"):
         quietly(estimator(2, temperature=10000.0, **options), X)
     found = quietly(estimator(2, temperature=2.0, **options), X).labels_  # warnings are errors
     assert_array_equal(found == found[0], LABELS == LABELS[0])

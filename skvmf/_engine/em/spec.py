@@ -11,6 +11,7 @@ from ..contracts.model_parts import Family, Posterior, Prior, Update, WeightUpda
 from ..contracts.statistics import Params, Statistics
 from ..data.base import RowSource
 from ..families.background import Background
+from ..updates.closed_form import ClosedForm
 from ..weights.updates import FixedWeights
 from .fitted import FittedMixture
 from .loop import OnIteration
@@ -87,10 +88,10 @@ class MixtureSpec:
     posterior: Posterior
     weight_prior: Prior
     weight_update: WeightUpdate
-    update: Update
-    background: Background | None
-    constraint: Constraint
-    start: Start | None
+    update: Update = ClosedForm()
+    background: Background | None = None
+    constraint: Constraint = Constraint()
+    start: Start | None = None
 
     @property
     def model(self) -> MixtureModel:

@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from skvmf._engine.contracts.statistics import Params, Statistics
 from skvmf._engine.data.rows import make_rows
-from skvmf._engine.em.mixture_model import MixtureModel
+from skvmf._engine.em.fitted import FittedMixture
 from skvmf._engine.em.online import blended, step
+from skvmf._engine.em.spec import MixtureSpec
 from skvmf._engine.families.gaussian import Gaussian
 from skvmf._engine.posteriors.fenchel_young import FenchelYoungPosterior
 from skvmf._engine.weights.modified_dirichlet import ModifiedDirichlet
@@ -60,15 +61,15 @@ def test_steps_are_those_of_the_formulas():
     """Two components in one dimension, by hand, with moments about zero."""
     rng = np.random.default_rng(0)
     family = Gaussian(1, "spherical")
-    model = MixtureModel(family, FenchelYoungPosterior(), ModifiedDirichlet(), MapWeights())
+    spec = MixtureSpec(family, FenchelYoungPosterior(), ModifiedDirichlet(), MapWeights())
     weights, means, variances = np.array([0.4, 0.6]), np.array([-1.0, 2.0]), np.array([1.0, 2.0])
-    params, memory = Params.first(weights, family.components(means[:, None], variances)), None
+    params = Params.first(weights, family.components(means[:, None], variances))
+    fitted, memory = FittedMixture(family, params), None
     remembered, seen = 0.0, 0.0
     for size in (40, 10, 25):
         x, w = rng.normal(size=size) * 3, rng.uniform(0.5, 2, size)
-        model, params, memory = step(
-            model, make_rows(x[:, None], w, unit=False), params, memory, 0.7
-        )
+        rows = make_rows(x[:, None], w, unit=False)
+        fitted, memory = step(spec, rows, fitted, memory, decay=0.7)
         density = weights * np.exp(-0.5 * (x[:, None] - means) ** 2 / variances)
         resp = density / np.sqrt(variances)
         resp /= resp.sum(axis=1, keepdims=True)
@@ -79,6 +80,6 @@ def test_steps_are_those_of_the_formulas():
         weights, means = remembered[0], remembered[1] / remembered[0]
         variances = remembered[2] / remembered[0] - means**2
         assert_allclose(memory.total, seen)
-        assert_allclose(params.weights, weights)
-        assert_allclose(params.components.means[:, 0], means)
-        assert_allclose(params.components.covariances, variances)
+        assert_allclose(fitted.params.weights, weights)
+        assert_allclose(fitted.params.components.means[:, 0], means)
+        assert_allclose(fitted.params.components.covariances, variances)

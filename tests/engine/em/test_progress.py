@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 
 from skvmf._engine.em.loop import EMResult
 from skvmf._engine.em.progress import Progress
-from skvmf._sklearn import CallbackSupportMixin, with_callbacks
+from skvmf._sklearn import CallbackSupportMixin, callback_tasks, with_callbacks
 
 
 class Climber(CallbackSupportMixin, BaseEstimator):
@@ -21,10 +21,13 @@ class Climber(CallbackSupportMixin, BaseEstimator):
 
     @with_callbacks
     def fit(self, X, y=None):
-        with Progress(self, {"X": X, "y": y}, max_stages=3) as progress:
+        tasks = callback_tasks(self, {"X": X, "y": y}, 3)
+        with Progress(tasks, self.verbose, self.verbose_interval) as progress:
             progress.task("Never 7")
             climb(progress.task("k-means 0", max_iter=4)[0], 5)
-            on_iteration, finish = progress.task("Start 0", lambda height: {"height_": height})
+            on_iteration, finish = progress.task(
+                "Start 0", lambda height: {"height_": height}, self.max_iter
+            )
             n_iter = climb(on_iteration, self.max_iter + 1) - 1
             if self.fails:
                 raise ArithmeticError("too high")
@@ -114,7 +117,7 @@ def test_the_end_of_a_fit_ends_all_its_tasks(fit):
     class Loose(Climber):
         @with_callbacks
         def fit(self, X, y=None):
-            progress = Progress(self, {"X": X}, max_stages=1)
+            progress = Progress(callback_tasks(self, {"X": X}, 1))
             progress.task("Start 0")[0](0, [0.0], None)
             self.height_ = 3
             progress.end()
@@ -164,7 +167,7 @@ def test_verbose_lines(capsys):
 
 
 def test_the_outcome_is_that_of_the_result(capsys):
-    with Progress(Climber(verbose=1), {}, max_stages=1) as progress:
+    with Progress(None, verbose=1) as progress:
         on_iteration, finish = progress.task("Start 3")
         on_iteration(0, [0.0], None)
         finish(EMResult(None, [0.0], 1, True))
