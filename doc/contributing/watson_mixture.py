@@ -1,7 +1,7 @@
 """The estimator that "Add an estimator" builds on the family of watson.py."""
 
 import numpy as np
-from watson import Watson, WatsonComponents, draw
+from watson import Watson, WatsonComponents
 
 from skvmf.mixture._base import BaseMixture
 
@@ -15,7 +15,7 @@ class WatsonMixture(BaseMixture):
         Number of components.
     n_init : int, default=1
         Number of starts; the largest lower bound wins.
-    init_params : str or array-like, default='kmeans'
+    init_params : str or array-like, default='merging'
         Where a start comes from, as in `VonMisesFisherMixture`.
     means_init : array-like of shape (n_components, n_features), default=None
         First axes, of any positive length.
@@ -25,6 +25,8 @@ class WatsonMixture(BaseMixture):
         Largest number of EM steps.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts and of `sample`.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last fit.
 
     Attributes
     ----------
@@ -42,18 +44,19 @@ class WatsonMixture(BaseMixture):
     # What other mixtures offer as parameters, and this one does not.
     entmax_alpha = temperature = weight_concentration_prior = 1.0
     weight_floor = weights_init = init_size = None
-    flat_start, warm_start, verbose = True, False, 0
+    flat_start, verbose = True, 0
 
     def __init__(
         self,
         n_components=1,
         *,
         n_init=1,
-        init_params="kmeans",
+        init_params="merging",
         means_init=None,
         tol=1e-3,
         max_iter=100,
         random_state=None,
+        warm_start=False,
     ):
         self.n_components = n_components
         self.n_init = n_init
@@ -62,6 +65,7 @@ class WatsonMixture(BaseMixture):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.warm_start = warm_start
 
     def _make_family(self, rows):
         return Watson(rows.n_features)
@@ -88,3 +92,21 @@ class WatsonMixture(BaseMixture):
         if not lengths.all():
             raise ValueError("means_init contains a zero row, which has no axis.")
         return axes / lengths
+
+
+def draw(axis, kappa, size, rng):
+    """Draw unit rows (size, d): projected Gaussian rows, cut down to the density.
+
+    The envelope is that of Kent, Ganeiban and Mardia, 2018, for the Bingham distribution.
+    """
+    d, drawn = len(axis), np.empty((0, len(axis)))
+    b = (d - 2 * kappa + np.hypot(d - 2 * kappa, np.sqrt(8 * kappa))) / 2
+    narrow = 1 / np.sqrt(1 + 2 * kappa / b)
+    while len(drawn) < size:
+        rows = narrow * rng.normal(size=(size, d))
+        rows += (1 / narrow - 1) * (rows @ axis)[:, None] * axis
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        gaps = kappa * (1 - (rows @ axis) ** 2)
+        log_accept = d / 2 * np.log((b + 2 * gaps) / d) - gaps + (d - b) / 2
+        drawn = np.vstack([drawn, rows[np.log(rng.uniform(size=size)) < log_accept]])
+    return drawn[:size]
