@@ -4,39 +4,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
+from watson_distribution import concentration, draw, log_kummer
 
 from skvmf._engine.contracts.gradients import Gradients, ParameterBlock, repeat_columns
 from skvmf._engine.contracts.model_parts import MergeCost, Proposal, SeedFamily
 from skvmf._engine.contracts.responsibilities import Scores, as_dense
 from skvmf.distributions.vonmises_fisher import log_sphere_area
 
-MODERATE, LARGEST = 10.0, 1e4  # concentrations: where fits start, and of rows all on one axis
-
-
-def log_kummer(kappa, dim):
-    """Return log M(1/2; dim/2; kappa) and the means of (m.x)^2 and (m.x)^4; kappa (K,) >= 0.
-
-    The terms of the series are positive; relative to the largest, none overflows.
-    """
-    kappa = np.maximum(kappa, 1e-100)
-    k = np.arange(int(kappa.max() + 12 * np.sqrt(kappa.max())) + 60)
-    log_ratios = np.log((k[:-1] + 0.5) / ((dim / 2 + k[:-1]) * k[1:]) * kappa[:, None])
-    log_terms = np.cumsum(np.insert(log_ratios, 0, 0.0, axis=1), axis=1)
-    largest = log_terms.max(axis=1)
-    terms = np.exp(log_terms - largest[:, None])
-    total = terms.sum(axis=1)
-    second, fourth = terms @ k / total / kappa, terms @ (k * (k - 1.0)) / total / kappa**2
-    return largest + np.log(total), second, fourth
-
-
-def concentration(squares, dim):
-    """Return the kappa (K,) in [0, LARGEST] that make `squares` the means of (m.x)^2."""
-    low, high = np.zeros_like(squares), np.full_like(squares, LARGEST)
-    for _ in range(64):
-        middle = (low + high) / 2
-        above = log_kummer(middle, dim)[1] > squares
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return low
+MODERATE = 10.0  # the concentration where fits start
 
 
 def leading_axes(scatter, counts):
@@ -52,6 +27,9 @@ class WatsonComponents:
     axes: np.ndarray
     concentrations: np.ndarray
     log_normalizers: np.ndarray
+
+    def __len__(self):
+        return len(self.axes)
 
 
 def unit_rows(block):
@@ -123,7 +101,9 @@ class Watson(SeedFamily):
 
     dim: int
     tied: bool = False  # whether all components have one concentration
-    min_rows, gradients = 2, WatsonGradients
+
+    components_class, gradients = WatsonComponents, WatsonGradients
+    unit_rows, min_rows = True, 2  # rows are scaled to unit length
 
     # What a component is.
 
@@ -140,6 +120,13 @@ class Watson(SeedFamily):
     def zero_row_log_density(self):
         return -float(log_sphere_area(self.dim))
 
+    def n_parameters(self, n_components):
+        return n_components * (self.dim - 1) + (1 if self.tied else n_components)
+
+    def sample(self, components, counts, rng):
+        parts = zip(components.axes, components.concentrations, counts, strict=True)
+        return np.vstack([draw(axis, kappa, size, rng) for axis, kappa, size in parts])
+
     # A step of EM.
 
     def moments(self, block, responsibilities, components, kept=None):
@@ -150,7 +137,7 @@ class Watson(SeedFamily):
         full = stats.counts > 0
         axes, squares = leading_axes(stats.moments[0], stats.counts)
         if self.tied:
-            squares = np.full_like(squares, stats.counts @ squares / stats.counts.sum())
+            squares = np.array([stats.counts @ squares / stats.counts.sum()])
         axes = np.where(full[:, None], axes, components.axes)
         kappa = concentration(squares, self.dim)
         kappa = np.where(full | self.tied, kappa, components.concentrations)

@@ -1,7 +1,9 @@
 """The estimator that "Add an estimator" builds on the family of watson.py."""
 
+from dataclasses import replace
+
 import numpy as np
-from watson import Watson, WatsonComponents
+from watson import Watson
 
 from skvmf.mixture._base import BaseMixture
 
@@ -36,15 +38,15 @@ class WatsonMixture(BaseMixture):
         Concentrations kappa, not negative.
     """
 
-    _unit_rows = True  # the engine scales rows to unit length
+    axes_: np.ndarray
+    concentrations_: np.ndarray
+
     _family_class = Watson
-    _components_class = WatsonComponents
-    _parameter_attributes = BaseMixture._parameter_attributes | {"axes_", "concentrations_"}
 
     # What other mixtures offer as parameters, and this one does not.
     entmax_alpha = temperature = weight_concentration_prior = 1.0
     weight_floor = weights_init = init_size = None
-    flat_start, verbose = True, 0
+    flat_start, verbose, verbose_interval = True, False, 1
 
     def __init__(
         self,
@@ -67,46 +69,24 @@ class WatsonMixture(BaseMixture):
         self.random_state = random_state
         self.warm_start = warm_start
 
-    def _make_family(self, rows):
-        return Watson(rows.n_features)
+    def _family(self, n_features):
+        return Watson(n_features)
 
-    def _attributes(self, fitted):
-        components = fitted.params.components
-        own = {"axes_": components.axes, "concentrations_": components.concentrations}
-        return super()._attributes(fitted) | own
-
-    def _n_parameters(self):
-        return self.n_active_components_ * (self.n_features_in_ + 1) - 1
-
-    def _draw(self, counts, rng):
-        parts = zip(self.axes_, self.concentrations_, counts, strict=True)
-        return np.vstack([draw(axis, kappa, size, rng) for axis, kappa, size in parts])
-
-    def _check_values(self, rows):
+    def _spec(self, rows, stage="start", seen_before=0.0):
         if rows.n_features < 2:
             raise ValueError(f"n_features = {rows.n_features}: axes need at least two features.")
+        spec = self._assembled(self._family(rows.n_features), background=None)
+        if stage != "start":
+            return spec
+        axes = self._checked_means_init(rows)
+        if axes is not None:
+            lengths = np.linalg.norm(axes, axis=1, keepdims=True)
+            if not lengths.all():
+                raise ValueError("means_init contains a zero row, which has no axis.")
+            axes = axes / lengths
+        return replace(spec, start=self._start(spec, rows, axes))
 
-    def _checked_means_init(self, rows):
-        axes = super()._checked_means_init(rows)
-        lengths = np.linalg.norm(axes, axis=1, keepdims=True)
-        if not lengths.all():
-            raise ValueError("means_init contains a zero row, which has no axis.")
-        return axes / lengths
-
-
-def draw(axis, kappa, size, rng):
-    """Draw unit rows (size, d): projected Gaussian rows, cut down to the density.
-
-    The envelope is that of Kent, Ganeiban and Mardia, 2018, for the Bingham distribution.
-    """
-    d, drawn = len(axis), np.empty((0, len(axis)))
-    b = (d - 2 * kappa + np.hypot(d - 2 * kappa, np.sqrt(8 * kappa))) / 2
-    narrow = 1 / np.sqrt(1 + 2 * kappa / b)
-    while len(drawn) < size:
-        rows = narrow * rng.normal(size=(size, d))
-        rows += (1 / narrow - 1) * (rows @ axis)[:, None] * axis
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        gaps = kappa * (1 - (rows @ axis) ** 2)
-        log_accept = d / 2 * np.log((b + 2 * gaps) / d) - gaps + (d - b) / 2
-        drawn = np.vstack([drawn, rows[np.log(rng.uniform(size=size)) < log_accept]])
-    return drawn[:size]
+    def _attributes(self, fitted, result=None):
+        components = fitted.params.components
+        axes = {"axes_": components.axes, "concentrations_": components.concentrations}
+        return super()._attributes(fitted, result) | axes

@@ -14,12 +14,12 @@ from skvmf._engine.data.rows import make_rows
 from skvmf._engine.em.mixture_model import MixtureModel
 from skvmf._engine.families.gaussian import Gaussian
 from skvmf._engine.families.vonmises_fisher import VonMisesFisher
+from skvmf._engine.initialization import start
 from skvmf._engine.initialization.merging_start import MergingStart
 from skvmf._engine.initialization.overseeding import Overseeding
 from skvmf._engine.posteriors.fenchel_young import FenchelYoungPosterior
 from skvmf._engine.weights.modified_dirichlet import ModifiedDirichlet
 from skvmf._engine.weights.updates import MapWeights
-from skvmf.mixture import _initialization
 
 K, D = 20, 16
 
@@ -269,7 +269,7 @@ def test_large_samples_of_directions_start_in_single_precision(kind, monkeypatch
         return run(self, *args)
 
     monkeypatch.setattr(MergingStart, "run", noted)
-    monkeypatch.setattr(_initialization, "LARGE", 1)
+    monkeypatch.setattr(start, "_SINGLE_PRECISION_PRODUCTS", 1)
     fit = VonMisesFisherMixture(K, random_state=0).fit(kind(X))
     assert seen == [np.float32]
     assert_allclose(fit.lower_bound_, expected.lower_bound_, rtol=1e-6)
@@ -281,6 +281,6 @@ def test_directions_at_the_edge_of_single_precision_are_told_apart(gap, monkeypa
     rng = np.random.default_rng(0)
     labels = rng.integers(2, size=400)
     X = 1 + gap * (np.eye(3)[labels] + 0.1 * rng.normal(size=(400, 3)))
-    monkeypatch.setattr(_initialization, "LARGE", 1)
+    monkeypatch.setattr(start, "_SINGLE_PRECISION_PRODUCTS", 1)
     fit = VonMisesFisherMixture(2, random_state=0).fit(X)
     assert adjusted_rand_score(labels, fit.labels_) == 1
