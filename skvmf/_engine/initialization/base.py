@@ -46,10 +46,10 @@ class SampleStart:
 
         All rows, if it has every one.
         """
-        K = n_components(self.params, self.background)
+        K, assign = self.params.n_components, self._assignment
 
         def weigh(block: Block) -> list[Array]:
-            return [as_dense(self._assignment(block)[0], K).sum(axis=1)]
+            return [as_dense(assign(block)[0], K).sum(axis=1)]
 
         weights = np.concatenate(rows.map_reduce(weigh))
         some = np.flatnonzero(weights > MIN_RESPONSIBILITY * weights.max())
@@ -60,34 +60,34 @@ class SampleStart:
         return assignment(self.family, self.params, self.background)
 
 
-def n_components(params: Params, background: float | None) -> int:
-    """Return the number of components; beside a background there is one weight more."""
-    return len(params.weights) - (background is not None)
-
-
 def plain_model(family: Family, background: float | None = None) -> MixtureModel:
     """Return a mixture with a softmax posterior and no prior on the weights."""
     posterior, flat = FenchelYoungPosterior(), ModifiedDirichlet()
     return MixtureModel(family, posterior, flat, FixedWeights(), background=background)
 
 
-def plain_step(
-    family: Family, rows: RowSource, params: Params, background: float | None = None
+def climb(
+    family: Family,
+    rows: RowSource,
+    params: Params,
+    n_steps: int = 1,
+    background: float | None = None,
 ) -> tuple[Params, float]:
-    """Return parameters after a step of EM, and the bound of those before."""
-    model = plain_model(family, background)
-    stats = rows.map_reduce(partial(model.expect, params))
-    of_components = stats.first_components(n_components(params, background))
-    components = params.components
-    if of_components.counts.any():  # else the background has every row
-        components, _ = family.maximize(of_components, components)
-    after = Params.first(stats.counts / stats.counts.sum(), components)
-    return after, model.lower_bound(stats, params)
+    """Return parameters after some steps of EM, and the bound before the last."""
+    model, bound = plain_model(family, background), -np.inf
+    for _ in range(n_steps):
+        stats = rows.map_reduce(partial(model.expect, params))
+        bound = model.lower_bound(stats, params)
+        components, of_components = params.components, stats.first_components(params.n_components)
+        if of_components.counts.any():  # else the background has every row
+            components, _ = family.maximize(of_components, components)
+        params = Params.first(stats.counts / stats.counts.sum(), components)
+    return params, bound
 
 
 def assignment(family: Family, params: Params, background: float | None = None) -> Assignment:
     """Return what gives responsibilities for a block, and counts, without the background's."""
-    model, K = plain_model(family, background), n_components(params, background)
+    model, K = plain_model(family, background), params.n_components
 
     def assign(block: Block) -> tuple[Responsibilities, Array]:
         responsibilities, counts, _ = model.posterior.assign(

@@ -13,7 +13,7 @@ from ..contracts.statistics import Params
 from ..data.base import RowSource
 from ..em.loop import OnIteration, ignore
 from ..families.background import with_share
-from .base import SampleStart, plain_step
+from .base import SampleStart, climb
 from .overseeding import Overseeding
 from .split_and_merge import SplitAndMerge
 from .trimming import rows_in_groups
@@ -23,18 +23,6 @@ SEEDS_PER_SHAPED = 2  # first seeds for each of those
 STEPS_BESIDE_BACKGROUND = 3  # of EM, of components that started without it
 JUDGED_STEPS = 3  # of EM of the family that judges two starts
 FAR = 200  # squared standard deviations, beside d, from which a trimmed row is nobody's
-
-
-@dataclass
-class _Watch:
-    """Calls a function after each round and remembers whether it asked to stop."""
-
-    watch: OnIteration
-    stopped: bool = False
-
-    def __call__(self, n_rounds: int, bounds: list[float], params: Params) -> bool:
-        self.stopped = self.watch(n_rounds, bounds, params)
-        return self.stopped
 
 
 @dataclass(frozen=True)
@@ -111,14 +99,14 @@ class MergingStart:
             return self._simple(rng, self.watch, background)
         if background is not None:
             return self._run_beside(background, shaped, rng)
-        watch = _Watch(self.watch)
+        stops = []
 
         def after_seeding(n_rounds: int, bounds: list[float], params: Params) -> bool:
-            watch(n_rounds, bounds, params)
+            stops.append(self.watch(n_rounds, bounds, params))
             return True
 
         def after_split(n_splits: int, bounds: list[float], params: Params) -> bool:
-            return self.watch(1 + n_splits, bounds, params) or watch.stopped
+            return self.watch(1 + n_splits, bounds, params) or stops[0]
 
         seeds, n_shaped = self.proposal.seeds, SHAPED_PER_COMPONENT * self.n_components
         overseeding = Overseeding(seeds, self.rows, n_shaped, seeds_per_component=SEEDS_PER_SHAPED)
@@ -135,11 +123,16 @@ class MergingStart:
         Of components with covariances that go on from the simple ones, and those that start
         anew, the better are returned; the simple ones, where rows do not suffice.
         """
-        watch = _Watch(self.watch)
-        simple = self._simple(rng, watch, background)
+        stops = []
+
+        def after_round(n_rounds: int, bounds: list[float], params: Params) -> bool:
+            stops.append(self.watch(n_rounds, bounds, params))
+            return stops[-1]
+
+        simple = self._simple(rng, after_round, background)
         rows, weights = simple.rows_of_components(self.rows), simple.params.weights
         share = weights[-1]
-        if watch.stopped or share == 1 or not self._affordable(shaped, rows):
+        if stops[-1] or share == 1 or not self._affordable(shaped, rows):
             return simple
         params = Params.first(weights[:-1] / (1 - share), simple.params.components)
         split_and_merge = SplitAndMerge(shaped, rows, self.n_components)
@@ -150,8 +143,7 @@ class MergingStart:
         starts = []
         for candidate in candidates:
             params = Params.first(with_share(candidate.weights, share), candidate.components)
-            for _ in range(STEPS_BESIDE_BACKGROUND):
-                params, bound = plain_step(shaped, self.rows, params, background)
+            params, bound = climb(shaped, self.rows, params, STEPS_BESIDE_BACKGROUND, background)
             starts.append(SampleStart(shaped, params, bound, background))
         return max(starts, key=lambda start: start.bound)
 
@@ -172,6 +164,4 @@ def _judged(family: Family, start: SampleStart, rows: RowSource) -> SampleStart:
     if not stats.counts.any():  # the background has every row
         return replace(start, bound=-np.inf)
     params = Params.first(stats.counts / stats.counts.sum(), family.initial(stats, about))
-    for _ in range(JUDGED_STEPS):
-        params, bound = plain_step(family, rows, params)
-    return replace(start, bound=bound)
+    return replace(start, bound=climb(family, rows, params, JUDGED_STEPS)[1])

@@ -24,7 +24,7 @@ from ..em.loop import OnIteration, ignore
 from ..families.background import FIRST_SHARE, with_share
 from ..posteriors.fenchel_young import FenchelYoungPosterior
 from .agglomerate import BackgroundRows, merge_greedily
-from .base import n_components, plain_model, plain_step
+from .base import climb, plain_model
 from .partitions import partition_statistics, share_labels
 
 SEEDS_PER_COMPONENT = 4  # at the beginning
@@ -215,7 +215,7 @@ class Overseeding:
         component at a single row is too far from the others to win them from it.
         """
         n_old = 0 if old is None else self.n_components
-        share = FIRST_SHARE if old is None else float(old.weights[-1])
+        share = FIRST_SHARE if old is None else old.background_weight
         for step in range(STEPS_BEFORE_MERGING):
             params = self._append(old, seeds, counts, share)
             background = self.background if step > 0 else None
@@ -236,7 +236,7 @@ class Overseeding:
         """Return parameters of old components, if there are any, and of seeds with counts."""
         if old is None:
             return self._params(counts, seeds, share)
-        old_counts = old.weights[: self.n_components] * self.rows.total_weight
+        old_counts = old.component_weights * self.rows.total_weight
         components = self.family.append(old.components, seeds)
         return self._params(np.append(old_counts, counts), components, share)
 
@@ -255,7 +255,7 @@ class Overseeding:
             outside = BackgroundRows(count, self.background)
         left, _ = merge_greedily(cost, min(self.n_components, len(cost.counts)), outside)
         if outside is not None:
-            share = max(outside.count / stats.total, params.weights[-1])
+            share = max(outside.count / stats.total, params.background_weight)
         return self._params(*self._fill(cost.counts[left], self._fit(cost, left)), share)
 
     def _fill(self, counts: Array, components: Any) -> tuple[Array, Any]:
@@ -280,23 +280,17 @@ class Overseeding:
             large = large[counts[large] > 0]
         return large
 
-    def _climb(self, params: Params) -> tuple[Params, float]:
-        """Return parameters after some steps of EM, and the bound before the last."""
-        for _ in range(STEPS_AFTER_MERGING):
-            params, bound = self._step(params)
-        return params, bound
-
     def _converge(self, params: Params, bound: float) -> tuple[Params, float]:
         """Return parameters after steps of EM that still gain: on all rows they cost more."""
         for _ in range(MAX_LAST_STEPS):
-            params, after = self._step(params)
+            params, after = self._climb(params, 1)
             if after - bound < MIN_STEP_GAIN:
                 break
             bound = after
         return params, max(bound, after)
 
-    def _step(self, params: Params) -> tuple[Params, float]:
-        return plain_step(self.family, self.rows, params, self.background)
+    def _climb(self, params: Params, n_steps: int = STEPS_AFTER_MERGING) -> tuple[Params, float]:
+        return climb(self.family, self.rows, params, n_steps, self.background)
 
     # Parameters and partitions.
 
@@ -308,18 +302,18 @@ class Overseeding:
         return Params.first(weights, components)
 
     def _without_background(self, params: Params) -> Params:
-        weights = params.weights[: n_components(params, self.background)]
+        weights = params.component_weights
         return Params.first(weights / weights.sum(), params.components)
 
     def _partition(self, params: Params, labels: Array) -> Statistics:
         """Return the statistics of the rows by their labels."""
         centres = self.family.centres(params.components)
-        assign = partial(share_labels, labels, n_components(params, self.background))
+        assign = partial(share_labels, labels, params.n_components)
         return partition_statistics(self.family, self.rows, centres, assign)[0]
 
     def _assign(self, params: Params) -> _Assigned:
         """Assign each row of the sample to its likeliest component."""
-        n, K = self.rows.n_rows, n_components(params, self.background)
+        n, K = self.rows.n_rows, params.n_components
         labels, log_densities, shortfalls = np.empty(n, dtype=np.int32), np.empty(n), np.empty(n)
         posterior = FenchelYoungPosterior(temperature=0)
         model = plain_model(self.family, self.background)

@@ -23,7 +23,7 @@ from ..data.base import RowSource
 from ..data.blocks import DenseBlock
 from ..em.loop import OnIteration, ignore
 from ..parallel.map_reduce import map_reduce
-from .base import assignment, plain_model, plain_step
+from .base import assignment, climb, plain_model
 from .partitions import partition_statistics
 
 FIRST_STEPS, STEPS_BETWEEN, LAST_STEPS = 2, 1, 3  # of EM before, between and after merging
@@ -106,18 +106,12 @@ class SplitAndMerge:
 
     def _merge(self, params: Params) -> tuple[Params, float]:
         """Merge until `n_components` are left; return these and their bound."""
-        params, _ = self._climb(params, FIRST_STEPS)
+        params, _ = climb(self.family, self.rows, params, FIRST_STEPS)
         known: Costs = {}
         while len(params.weights) > self.n_components:
             params, known = self._merge_some(params, known)
-            params, _ = self._climb(params, STEPS_BETWEEN)
-        return self._climb(params, LAST_STEPS)
-
-    def _climb(self, params: Params, n_steps: int) -> tuple[Params, float]:
-        bound = -np.inf
-        for _ in range(n_steps):
-            params, bound = plain_step(self.family, self.rows, params)
-        return params, bound
+            params, _ = climb(self.family, self.rows, params, STEPS_BETWEEN)
+        return climb(self.family, self.rows, params, LAST_STEPS)
 
     # Splitting.
 

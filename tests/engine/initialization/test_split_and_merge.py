@@ -17,7 +17,7 @@ from skvmf._engine.families.covariance import COVARIANCE_TYPES
 from skvmf._engine.families.gaussian import Gaussian
 from skvmf._engine.families.shrinkage import ShrunkGaussian
 from skvmf._engine.initialization import split_and_merge
-from skvmf._engine.initialization.base import assignment
+from skvmf._engine.initialization.base import assignment, climb
 from skvmf._engine.initialization.merging_start import MergingStart
 from skvmf._engine.initialization.partitions import partition_statistics, share_responsibilities
 from skvmf._engine.initialization.split_and_merge import SplitAndMerge
@@ -49,7 +49,7 @@ def fitted(task, M, seed=0):
     rng = np.random.default_rng(seed)
     points = task.rows.take(rng.choice(task.rows.n_rows, M, replace=False))
     first = Params.first(np.full(M, 1 / M), task.family.from_centres(points))
-    return task._climb(first, 5)[0]
+    return climb(task.family, task.rows, first, 5)[0]
 
 
 def log_joint(task, params, X):
@@ -80,7 +80,7 @@ def test_merging_costs_the_change_of_the_likelihood(kind, monkeypatch):
 def test_costs_that_are_kept_are_those_of_the_same_components(kind):
     X, _ = clusters(2000, 12)
     task = split_and_merge_of(X, kind, n_components=8)
-    params = task._climb(fitted(task, 16), 30)[0]  # a step moves them by little
+    params = climb(task.family, task.rows, fitted(task, 16), 30)[0]  # a step moves them by little
     pairs = task._neighbours(params)
     costs = task._costs(params, pairs, task.rows.map_reduce(partial(task._expect, params)))
     before = dict(zip(map(tuple, pairs.tolist()), costs, strict=True))
