@@ -1,9 +1,8 @@
 """What all stages of a start by merging use: plain steps of EM on a sample, and their result."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +16,9 @@ from ..em.mixture_model import MixtureModel
 from ..posteriors.fenchel_young import FenchelYoungPosterior
 from ..weights.modified_dirichlet import ModifiedDirichlet
 from ..weights.updates import FixedWeights
-from .partitions import partition_statistics
+from .partitions import Assignment, partition_statistics
 
 MIN_RESPONSIBILITY = 1e-3  # times the largest that the components together have for a row
-
-Assignment: TypeAlias = Callable[[Block], tuple[Responsibilities, Array]]
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ class SampleStart:
 
     @property
     def _assignment(self) -> Assignment:
-        return assignment(self.family, self.params, self.background)
+        return assignment(plain_model(self.family, self.background), self.params)
 
 
 def plain_model(family: Family, background: float | None = None) -> MixtureModel:
@@ -85,9 +82,9 @@ def climb(
     return params, bound
 
 
-def assignment(family: Family, params: Params, background: float | None = None) -> Assignment:
+def assignment(model: MixtureModel, params: Params) -> Assignment:
     """Return what gives responsibilities for a block, and counts, without the background's."""
-    model, K = plain_model(family, background), params.n_components
+    K = params.n_components
 
     def assign(block: Block) -> tuple[Responsibilities, Array]:
         responsibilities, counts, _ = model.posterior.assign(

@@ -25,7 +25,7 @@ from ..families.background import FIRST_SHARE, with_share
 from ..posteriors.fenchel_young import FenchelYoungPosterior
 from .agglomerate import BackgroundRows, merge_greedily
 from .base import climb, plain_model
-from .partitions import partition_statistics, share_labels
+from .partitions import assign_labels, partition_statistics
 
 SEEDS_PER_COMPONENT = 4  # at the beginning
 MAX_SEEDS = 4096  # at the beginning, if there are more than two for each component
@@ -308,7 +308,7 @@ class Overseeding:
     def _partition(self, params: Params, labels: Array) -> Statistics:
         """Return the statistics of the rows by their labels."""
         centres = self.family.centres(params.components)
-        assign = partial(share_labels, labels, params.n_components)
+        assign = partial(assign_labels, labels, params.n_components)
         return partition_statistics(self.family, self.rows, centres, assign)[0]
 
     def _assign(self, params: Params) -> _Assigned:

@@ -99,7 +99,7 @@ class SplitAndMerge:
         """Return components with the moments of the rows of simple ones, of another family."""
         centres = family.centres(simple.components)
         stats, about = partition_statistics(
-            self.family, self.rows, centres, assignment(family, simple)
+            self.family, self.rows, centres, assignment(plain_model(family), simple)
         )
         components, _ = self.family.maximize(stats, about)
         return Params.first(stats.counts / stats.counts.sum(), components)
@@ -140,7 +140,7 @@ class SplitAndMerge:
         """Return the scatter matrix of each component's rows times its axis, (K, d)."""
         means = self.family.centres(params.components)
         centre = means.mean(axis=0)
-        responsibilities, counts = assignment(self.family, params)(block)
+        responsibilities, counts = assignment(plain_model(self.family), params)(block)
         gaps, offsets = block.X - centre, means - centre
         along = gaps @ axes.T - np.einsum("kd,kd->k", offsets, axes)
         along *= as_dense(responsibilities, len(counts))

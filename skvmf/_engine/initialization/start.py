@@ -14,8 +14,8 @@ from ..em.loop import OnIteration, ignore
 from ..em.spec import Start
 from ..families.background import FIRST_SHARE, with_share
 from . import kmeans, partitions
-from .base import Assignment
 from .merging_start import MergingStart
+from .partitions import Assignment
 
 # Products in a step on the sample from which single precision saves more than a second kind of
 # compiled code costs once.
@@ -31,7 +31,7 @@ class Initialization(Start):
     n_components : int
         Number of components.
     partition : str or callable
-        Where the first partition comes from, by name; or what shares out a block, as
+        Where the first partition comes from, by name; or what assigns a block's rows, as
         `checked_partition` returns it.
     weights : ndarray of shape (n_components,) or None
         First weights, where given. A component of weight 0 is pruned from the beginning,
@@ -128,10 +128,10 @@ class Initialization(Start):
             return self._merged_partition(family, rows, rng, watch), None
         if self.partition in ("kmeans", "k-means++"):
             return self._nearest_partition(family, rows, rng, watch), None
-        share = self.partition
-        if isinstance(share, str):
-            share = partial(partitions.share_randomly, partitions.draw_seed(rng), K)
-        return partitions.partition_statistics(family, rows, anywhere, share), None
+        assign = self.partition
+        if isinstance(assign, str):
+            assign = partial(partitions.assign_randomly, partitions.draw_seed(rng), K)
+        return partitions.partition_statistics(family, rows, anywhere, assign), None
 
     def _nearest_partition(
         self, family: Family, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
@@ -142,10 +142,10 @@ class Initialization(Start):
         seed = partitions.draw_seed(rng) if many else 0  # no other: all are drawn
         sample = self._sample(rows, seed, self.n_components)
         centres = kmeans.kmeans_plusplus(family, sample, self.n_components, rng)
-        _, found = kmeans.nearest_partition(
+        _, components = kmeans.nearest_partition(
             family, sample, centres, max_iter=n_steps, on_iteration=watch
         )
-        return kmeans.nearest_partition(family, rows, family.centres(found))
+        return kmeans.nearest_partition(family, rows, family.centres(components))
 
     def _sample(self, rows: RowSource, seed: int, width: int, single: bool = False) -> RowSource:
         """Draw some rows by weight; a row brings `width` numbers along in a step."""

@@ -17,9 +17,9 @@ from skvmf._engine.families.covariance import COVARIANCE_TYPES
 from skvmf._engine.families.gaussian import Gaussian
 from skvmf._engine.families.shrinkage import ShrunkGaussian
 from skvmf._engine.initialization import split_and_merge
-from skvmf._engine.initialization.base import assignment, climb
+from skvmf._engine.initialization.base import assignment, climb, plain_model
 from skvmf._engine.initialization.merging_start import MergingStart
-from skvmf._engine.initialization.partitions import partition_statistics, share_responsibilities
+from skvmf._engine.initialization.partitions import assign_responsibilities, partition_statistics
 from skvmf._engine.initialization.split_and_merge import SplitAndMerge
 from skvmf._engine.parallel.blas import limited_blas
 
@@ -125,7 +125,7 @@ def test_merged_components_are_those_of_added_responsibilities(kind):
     resp = np.exp(log_joint(task, params, X))
     resp /= resp.sum(axis=1, keepdims=True)
     added = np.column_stack([resp[:, 0] + resp[:, 3], resp[:, 1] + resp[:, 2], resp[:, 4]])
-    share = partial(share_responsibilities, added)
+    share = partial(assign_responsibilities, added)
     stats, about = partition_statistics(task.family, task.rows, X[:3], share)
     expected, _ = task.family.maximize(stats, about)
     assert_allclose(found.weights, added.sum(axis=0) / len(X))
@@ -167,7 +167,7 @@ def test_covariances_are_shrunk_where_rows_are_few(kind):
     labels[:2], X[2:40], labels[2:40] = 3, X[2], 4  # two rows, and many copies of one
     task = split_and_merge_of(np.column_stack([X, np.ones(len(X))]), kind)
     plain = replace(Gaussian(4, kind, 1e-6), scale=task.family.scale)
-    responsibilities = partial(share_responsibilities, np.eye(6)[labels])
+    responsibilities = partial(assign_responsibilities, np.eye(6)[labels])
     stats, about = partition_statistics(
         task.family, task.rows, task.rows.take(np.arange(6)), responsibilities
     )
@@ -259,10 +259,10 @@ def test_splits_find_what_overseeding_has_missed():
     X, labels = clusters(4000, 8, sizes=(0.3, 0.3), spread=6.0)
     task = split_and_merge_of(X, "full", 8)
     halves = np.eye(8)[labels // 2]
-    responsibilities = partial(share_responsibilities, halves)
+    responsibilities = partial(assign_responsibilities, halves)
     stats, about = partition_statistics(task.family, task.rows, X[:8], responsibilities)
     components, _ = task.family.maximize(stats, about)
     poor = Params.first(stats.counts / len(X), components)
     found, _ = task.run(poor, np.random.default_rng(0))
-    own = assignment(task.family, found)(DenseBlock(X, np.ones(len(X)), None, 0))[1]
+    own = assignment(plain_model(task.family), found)(DenseBlock(X, np.ones(len(X)), None, 0))[1]
     assert_allclose(np.sort(own), np.sort(np.bincount(labels)), atol=20)
