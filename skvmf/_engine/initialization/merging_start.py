@@ -106,7 +106,7 @@ class MergingStart:
             return True
 
         def after_split(n_splits: int, bounds: list[float], params: Params) -> bool:
-            return self.watch(1 + n_splits, bounds, params) or stops[0]
+            return self.watch(1 + n_splits, bounds, params) or any(stops)
 
         seeds, n_shaped = self.proposal.seeds, SHAPED_PER_COMPONENT * self.n_components
         overseeding = Overseeding(seeds, self.rows, n_shaped, seeds_per_component=SEEDS_PER_SHAPED)
@@ -132,7 +132,7 @@ class MergingStart:
         simple = self._simple(rng, after_round, background)
         rows, weights = simple.rows_of_components(self.rows), simple.params.weights
         share = weights[-1]
-        if stops[-1] or share == 1 or not self._affordable(shaped, rows):
+        if any(stops) or share == 1 or not self._affordable(shaped, rows):
             return simple
         params = Params.first(weights[:-1] / (1 - share), simple.params.components)
         split_and_merge = SplitAndMerge(shaped, rows, self.n_components)
