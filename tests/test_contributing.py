@@ -10,19 +10,21 @@ from types import SimpleNamespace
 import mpmath as mp
 import numpy as np
 import pytest
+from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from skvmf import VonMisesFisherMixture
+from skvmf import FisherVectorTransformer, VonMisesFisherMixture
 from skvmf._engine.contracts import model_parts as contracts
 from skvmf._engine.contracts.statistics import Params
 from skvmf._engine.data.rows import make_rows
 from skvmf._engine.em.loop import run_em
 from skvmf._engine.em.mixture_model import MixtureModel
+from skvmf._engine.initialization.start import Initialization
 from skvmf._engine.posteriors.fenchel_young import FenchelYoungPosterior
 from skvmf._engine.weights.modified_dirichlet import ModifiedDirichlet
 from skvmf._engine.weights.updates import MapWeights
-from skvmf.mixture._initialization import Initialization
+from skvmf.model_selection import ComponentPath
 
 from .conftest import ROOT
 from .mixture.checks import assert_bound_never_falls, assert_finite
@@ -36,7 +38,7 @@ def built(monkeypatch):
     """Return what the pages build: their modules' names in one place."""
     monkeypatch.syspath_prepend(PAGES)
     names = {}
-    for module in ["watson", "watson_mixture", "capped_weights"]:
+    for module in ["watson_distribution", "watson", "watson_mixture", "capped_weights"]:
         names |= vars(importlib.import_module(module))
     return SimpleNamespace(**names)
 
@@ -51,24 +53,27 @@ def axial_rows(built, axes, size, kappa=20.0, seed=0):
 
 
 @pytest.mark.parametrize("dim", [2, 3, 4, 11, 100, 3000])
-def test_kummer_function_and_its_slope_agree_with_mpmath(built, dim):
-    ends = [200, 200.001, 2 * dim, 2 * dim + 0.001]  # where one series takes over from another
-    for kappa in [0.0, 1e-8, 0.1, 1.0, 30.0, *ends, 700.0, 1e4, 1e6]:
-        value, slope = built.log_kummer(kappa, dim)
+def test_kummer_function_and_its_moments_agree_with_mpmath(built, dim):
+    kappas = np.array([0.0, 1e-8, 0.1, 1.0, 30.0, 700.0, built.LARGEST])
+    values, seconds, fourths = built.log_kummer(kappas, dim)
+    for kappa, value, second, fourth in zip(kappas, values, seconds, fourths, strict=True):
+        b = mp.mpf(dim) / 2
         with mp.workdps(50):
-            exact = mp.hyp1f1(0.5, mp.mpf(dim) / 2, kappa, maxterms=10**6)
-            exact_slope = mp.hyp1f1(1.5, mp.mpf(dim) / 2 + 1, kappa, maxterms=10**6) / exact / dim
+            exact = mp.hyp1f1(0.5, b, kappa, maxterms=10**6)
+            exact_second = mp.hyp1f1(1.5, b + 1, kappa, maxterms=10**6) / exact / dim
+            exact_fourth = mp.hyp1f1(2.5, b + 2, kappa, maxterms=10**6) / exact
+            exact_fourth *= mp.mpf(3) / dim / (dim + 2)
             assert abs(value - mp.log(exact)) <= 1e-13 * max(1, abs(mp.log(exact)))
-            assert abs(slope / exact_slope - 1) <= 1e-13
-        if kappa >= 0.1:
-            np.testing.assert_allclose(built.concentration(slope, dim), kappa, rtol=1e-7)
+            assert abs(second / exact_second - 1) <= 1e-13
+            assert abs(fourth / exact_fourth - 1) <= 1e-12
+    found = built.concentration(seconds, dim)
+    np.testing.assert_allclose(found[kappas >= 0.1], kappas[kappas >= 0.1], rtol=1e-7)
 
 
 def test_concentrations_stay_within_their_range(built):
-    assert built.concentration(1 / 3, 3) == 0
-    assert built.concentration(np.nextafter(1 / 3, 1), 3) == 0
-    for square in [1.0, 1 + 1e-15, 1 - 1e-12]:
-        assert built.concentration(square, 3) == built.LARGEST
+    squares = np.array([1 / 3, np.nextafter(1 / 3, 1), 1.0, 1 + 1e-15, 1 - 1e-12])
+    expected = [0, 0, built.LARGEST, built.LARGEST, built.LARGEST]
+    np.testing.assert_allclose(built.concentration(squares, 3), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("dim", [2, 3, 8])
@@ -202,15 +207,128 @@ def test_axial_rows_are_drawn_from_the_density(built, dim, kappa):
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, rtol=1e-12)
     squares = (X @ axis) ** 2
     error = squares.std() / len(X) ** 0.5
-    assert abs(squares.mean() - built.log_kummer(kappa, dim)[1]) < 4 * error
+    assert abs(squares.mean() - built.log_kummer(np.array([kappa]), dim)[1][0]) < 4 * error
     assert np.abs(X.mean(axis=0)).max() < 4 / len(X) ** 0.5
 
 
-@pytest.mark.parametrize("name", sorted(contracts.Family.__abstractmethods__))
+@pytest.mark.parametrize("tied", [True, False])
+def test_merging_axes_costs_what_the_log_likelihood_loses(built, tied):
+    X, y = axial_rows(built, np.eye(4)[:3], 50, kappa=9.0)
+    family = built.Watson(4, tied=tied)
+    block = SimpleNamespace(X=X, scales=np.ones(len(X)))
+
+    def statistics(labels, K):
+        scatter = np.array([X[labels == k].T @ X[labels == k] for k in range(K)])
+        counts = np.bincount(labels).astype(float)
+        return SimpleNamespace(counts=counts, moments=(scatter,))
+
+    first = family.components(np.eye(4)[:3], 9.0)
+    cost = family.merge_cost(statistics(y, 3), first, np.arange(3))
+
+    def log_likelihood(rows):
+        axes, squares = built.leading_axes((X[rows].T @ X[rows])[None], np.array([rows.sum()]))
+        kappa = 9.0 if tied else built.concentration(squares, 4)
+        scores = family.scores(block, family.components(axes, kappa)).log_density()[:, 0]
+        return scores[rows].sum()
+
+    expected = log_likelihood(y == 0) + log_likelihood(y == 2) - log_likelihood(y % 2 == 0)
+    np.testing.assert_allclose(cost.losses(0)[2], expected, rtol=1e-9)
+    np.testing.assert_allclose(cost.log_likelihoods()[1], log_likelihood(y == 1), rtol=1e-9)
+    cost.merge(0, 2)
+    np.testing.assert_allclose(cost.log_likelihoods()[0], log_likelihood(y % 2 == 0), rtol=1e-9)
+
+
+def test_many_axial_clusters_are_found_by_merging(built):
+    axes = np.random.default_rng(0).normal(size=(8, 6))
+    axes /= np.linalg.norm(axes, axis=1, keepdims=True)
+    X, y = axial_rows(built, axes, 200, kappa=60.0)
+    mixture = built.WatsonMixture(8, random_state=0).fit(X)
+    oracle = built.WatsonMixture(8, init_params=y).fit(X)
+    assert mixture.lower_bound_ > oracle.lower_bound_ - 1e-3
+    assert adjusted_rand_score(y, mixture.labels_) > 0.95
+
+
+def test_a_path_finds_the_number_of_axial_clusters(built):
+    X, y = axial_rows(built, np.eye(4)[:3], 100, kappa=30.0)
+    path = ComponentPath(built.WatsonMixture(random_state=0), max_components=6).fit(X)
+    assert path.best_estimator_.n_components == 3
+    assert adjusted_rand_score(y, path.best_estimator_.labels_) > 0.95
+
+
+def fisher_vectors(mixture, bags, kind, **options):
+    transformer = FisherVectorTransformer(
+        FrozenEstimator(mixture), gradients=(kind,), norm=None, **options
+    )
+    return transformer.fit([np.ones((1, 3))]).transform(bags)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.0])
+def test_watson_gradients_are_those_of_the_log_likelihood(built, temperature):
+    axes = np.array([[1.0, 0.0, 0.0], [0.0, 0.8, 0.6]])
+    X, _ = axial_rows(built, axes, 100, kappa=15.0)
+    mixture = built.WatsonMixture(2, random_state=0).fit(X)
+    mixture.temperature = temperature
+    fitted, bag = mixture._fitted, 3 * X[::29]  # of any length
+
+    def log_likelihood(shift, kind):
+        weights, components = fitted.params.weights, fitted.params.components
+        axes, kappa = components.axes, components.concentrations
+        if kind == "axes":
+            axes = axes + shift.reshape(axes.shape)
+            axes = axes / np.linalg.norm(axes, axis=1, keepdims=True)
+        elif kind == "concentrations":
+            kappa = kappa + shift
+        else:
+            weights = weights * np.exp(shift) / (weights @ np.exp(shift))
+        moved = fitted.family.components(axes, kappa)
+        block = SimpleNamespace(X=bag, scales=1 / np.linalg.norm(bag, axis=1))
+        scores = fitted.family.scores(block, moved).log_density() + np.log(weights)
+        best = scores.max(axis=1) if temperature == 0 else np.logaddexp(*scores.T)
+        return best.sum()
+
+    for kind, size in [("axes", 6), ("concentrations", 2), ("weights", 2)]:
+        steps = 1e-5 * np.eye(size)
+        expected = [log_likelihood(s, kind) - log_likelihood(-s, kind) for s in steps]
+        found = fisher_vectors(mixture, [bag], kind, normalization=None)[0]
+        np.testing.assert_allclose(found, np.array(expected) / 2e-5, rtol=1e-6, atol=1e-6)
+
+
+def test_watson_information_is_that_of_draws(built):
+    axes = np.array([[1.0, 0.0, 0.0], [0.0, 0.8, 0.6]])
+    X, _ = axial_rows(built, axes, 100, kappa=60.0)
+    mixture = built.WatsonMixture(2, random_state=0).fit(X)
+    X = np.random.default_rng(0).permutation(mixture.sample(40_000)[0])
+    for kind in ["axes", "concentrations", "weights"]:
+        squares = fisher_vectors(mixture, X[:, None], kind) ** 2
+        if kind == "axes":  # along the sphere there are two directions for each axis
+            squares = squares.reshape(-1, 2, 3).sum(axis=2) / 2
+        expected = 1 - mixture.weights_ if kind == "weights" else 1
+        np.testing.assert_allclose(squares.mean(axis=0), expected, rtol=0.05)
+
+
+def test_a_family_without_a_proposal_is_refused_by_name(built):
+    class PlainWatson(built.Watson):
+        proposal = contracts.Family.proposal
+        merge_cost = contracts.Family.merge_cost
+
+    class Plain(built.WatsonMixture):
+        def _family(self, n_features):
+            return PlainWatson(n_features)
+
+    X, _ = axial_rows(built, np.eye(3)[:2], 30)
+    with pytest.raises(ValueError, match=r"PlainWatson .* has no `proposal`. Set init_params"):
+        Plain(2).fit(X)
+    fitted = Plain(2, init_params="kmeans", random_state=0).fit(X)
+    assert len(np.unique(fitted.labels_)) == 2
+    with pytest.raises(ValueError, match=r"PlainWatson .* has no `merge_cost`"):
+        ComponentPath(Plain(init_params="kmeans"), max_components=3).fit(X)
+
+
+@pytest.mark.parametrize("name", sorted(contracts.SeedFamily.__abstractmethods__))
 def test_a_family_that_leaves_out_a_part_fails_by_its_name(built, name):
     parts = {k: v for k, v in vars(built.Watson).items() if not k.startswith("_") and k != name}
     with pytest.raises(TypeError, match=rf"abstract class Partial .*\b{name}\b"):
-        type("Partial", (contracts.Family,), parts)()
+        type("Partial", (contracts.SeedFamily,), parts)()
 
 
 # Weights with a cap.

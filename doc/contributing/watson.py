@@ -3,56 +3,21 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import gammaln
+from scipy.sparse import csr_array
+from watson_distribution import concentration, draw, log_kummer
 
-from skvmf._engine.contracts.model_parts import Family
+from skvmf._engine.contracts.gradients import Gradients, ParameterBlock, repeat_columns
+from skvmf._engine.contracts.model_parts import MergeCost, Proposal, SeedFamily
 from skvmf._engine.contracts.responsibilities import Scores, as_dense
 from skvmf.distributions.vonmises_fisher import log_sphere_area
 
-MODERATE, LARGEST = 10.0, 1e6  # concentrations: where fits start, and of rows all on one axis
+MODERATE = 10.0  # the concentration where fits start
 
 
-def log_kummer(kappa, dim):
-    """Return log M(1/2; dim/2; kappa) and its slope, the mean of (m.x)^2; kappa >= 0.
-
-    Both series have positive terms, taken relative to the largest: nothing cancels or
-    overflows. Where the concentration is large the one in 1/kappa needs few of them.
-    """
-    b = dim / 2
-    if kappa == 0:
-        return 0.0, 1 / dim
-    if kappa > max(200, 2 * dim):
-        s = np.arange(40)
-        ratios = (b - 0.5 + s) * (0.5 + s) / ((s + 1) * kappa)
-        terms = np.append(1.0, np.cumprod(ratios))
-        mean = np.arange(41) @ terms / terms.sum()
-        log_first = gammaln(b) - gammaln(0.5) + kappa + (0.5 - b) * np.log(kappa)
-        return log_first + np.log(terms.sum()), 1 - (b - 0.5 + mean) / kappa
-    k = np.arange(int(kappa + 12 * np.sqrt(kappa)) + 60)
-    log_terms = np.append(0.0, np.cumsum(np.log((k + 0.5) / ((b + k) * (k + 1)) * kappa)))
-    terms = np.exp(log_terms - log_terms.max())
-    mean = np.arange(len(terms)) @ terms / terms.sum()
-    return log_terms.max() + np.log(terms.sum()), mean / kappa
-
-
-def concentration(square, dim):
-    """Return the kappa >= 0 that makes `square` the mean of (m.x)^2, at most LARGEST.
-
-    The root lies below the bound U of Sra and Karp, 2013, section 3.
-    """
-    if square <= (1 + 1e-12) / dim:
-        return 0.0
-    if (dim - 1) / 2 >= LARGEST * (1 - square):
-        return LARGEST
-    bound = (square * dim / 2 - 0.5) / (square * (1 - square)) * (1 + 2 * square)
-    root = brentq(lambda kappa: log_kummer(kappa, dim)[1] - square, 0, 1.01 * bound)
-    return min(root, LARGEST)
-
-
-def unit_rows(block):
-    """Return the rows of a block at unit length."""
-    return block.X * block.scales[:, None]
+def leading_axes(scatter, counts):
+    """Return the leading eigenvectors of scatter matrices (K, d, d), and the means of (m.x)^2."""
+    values, vectors = np.linalg.eigh(scatter / np.where(counts > 0, counts, 1.0)[:, None, None])
+    return vectors[:, :, -1], values[:, -1]
 
 
 @dataclass(frozen=True)
@@ -63,19 +28,89 @@ class WatsonComponents:
     concentrations: np.ndarray
     log_normalizers: np.ndarray
 
+    def __len__(self):
+        return len(self.axes)
+
+
+def unit_rows(block):
+    """Return the rows of a block at unit length."""
+    return block.X * block.scales[:, None]
+
+
+class WatsonMergeCost(MergeCost):
+    """Log-likelihoods n (kappa s - log M - log area): s is the mean of (m.x)^2 along the axis."""
+
+    def __init__(self, scatter, counts, kappa=None):
+        self.scatter, self.counts, self.dim = scatter.copy(), counts.copy(), scatter.shape[1]
+        self._kappa = kappa  # of all parts; None gives each its own
+
+    def losses(self, i):
+        single = self.log_likelihoods()
+        joint = self._values(self.scatter + self.scatter[i], self.counts + self.counts[i])
+        return single + single[i] - joint
+
+    def merge(self, i, j):
+        self.scatter[i] += self.scatter[j]
+        self.counts[i] += self.counts[j]
+
+    def log_likelihoods(self):
+        return self._values(self.scatter, self.counts)
+
+    def _values(self, scatter, counts):
+        squares = leading_axes(scatter, counts)[1]
+        kappa = concentration(squares, self.dim) if self._kappa is None else self._kappa
+        log_m = log_kummer(kappa, self.dim)[0] + log_sphere_area(self.dim)
+        return counts * (kappa * squares - log_m)
+
+
+class WatsonGradients(Gradients):
+    """Fisher vectors: sums of r (m.x) x along the sphere, of r ((m.x)^2 - mean), and N - w T."""
+
+    names = {"axes": "axis", "concentrations": "concentration", "weights": "weight"}
+
+    def __init__(self, weights, components, *, tangent):
+        self._weights, self._axes, kappa = weights, components.axes, components.concentrations
+        K, d = self._axes.shape
+        _, self._squares, fourth = log_kummer(kappa, d)
+        across, along = (self._squares - fourth) / (d - 1), fourth - self._squares**2
+        self.blocks = {
+            "axes": ParameterBlock(*repeat_columns(2 * kappa, weights * across, d)),
+            "concentrations": ParameterBlock(np.ones(K), weights * along),
+            "weights": ParameterBlock(np.ones(K), weights),
+        }
+
+    def statistics(self, bags, responsibilities, kinds):
+        (starts, words, amounts), resp = bags, responsibilities.resp
+        X = responsibilities.table * responsibilities.scales[:, None]
+        if responsibilities.packed:
+            resp = csr_array(resp[::-1], shape=(len(X), len(self._axes))).toarray()
+        bags = csr_array((amounts, words, starts), shape=(len(starts) - 1, len(X)))
+        cosines, counts = X @ self._axes.T, bags @ resp
+        squares, sizes = bags @ (resp * cosines**2), counts.sum(axis=1)
+        sums = np.stack([bags @ (part[:, None] * X) for part in (resp * cosines).T], axis=1)
+        return {
+            "axes": sums - squares[:, :, None] * self._axes,
+            "concentrations": squares - self._squares * counts,
+            "weights": counts - sizes[:, None] * self._weights,
+        }, sizes
+
 
 @dataclass(frozen=True)
-class Watson(Family):
+class Watson(SeedFamily):
     """Axes m with log-density kappa (m.x)^2 - log M(1/2; d/2; kappa) - log area."""
 
     dim: int
-    fixed: bool = False  # whether concentrations stay as they are
+    tied: bool = False  # whether all components have one concentration
+
+    components_class, gradients = WatsonComponents, WatsonGradients
+    unit_rows, min_rows = True, 2  # rows are scaled to unit length
 
     # What a component is.
 
     def components(self, axes, concentrations):
-        log_m = np.array([log_kummer(kappa, self.dim)[0] for kappa in concentrations])
-        return WatsonComponents(axes, concentrations, -log_m - log_sphere_area(self.dim))
+        kappa = np.broadcast_to(concentrations, len(axes)).copy()
+        log_m = log_kummer(kappa, self.dim)[0]
+        return WatsonComponents(axes, kappa, self.zero_row_log_density - log_m)
 
     def scores(self, block, components):
         cosines = unit_rows(block) @ components.axes.T
@@ -85,20 +120,27 @@ class Watson(Family):
     def zero_row_log_density(self):
         return -float(log_sphere_area(self.dim))
 
+    def n_parameters(self, n_components):
+        return n_components * (self.dim - 1) + (1 if self.tied else n_components)
+
+    def sample(self, components, counts, rng):
+        parts = zip(components.axes, components.concentrations, counts, strict=True)
+        return np.vstack([draw(axis, kappa, size, rng) for axis, kappa, size in parts])
+
     # A step of EM.
 
     def moments(self, block, responsibilities, components, kept=None):
         resp, units = as_dense(responsibilities, len(components.axes)), unit_rows(block)
-        return (np.stack([(block.X * own[:, None]).T @ units for own in resp.T]),)
+        return (np.stack([(block.X * column[:, None]).T @ units for column in resp.T]),)
 
     def maximize(self, stats, components):
         full = stats.counts > 0
-        axes, squares = self._leading_axes(stats)
-        kappa = components.concentrations
-        if not self.fixed:
-            fitted = np.array([concentration(square, self.dim) for square in squares])
-            kappa = np.where(full, fitted, kappa)
+        axes, squares = leading_axes(stats.moments[0], stats.counts)
+        if self.tied:
+            squares = np.array([stats.counts @ squares / stats.counts.sum()])
         axes = np.where(full[:, None], axes, components.axes)
+        kappa = concentration(squares, self.dim)
+        kappa = np.where(full | self.tied, kappa, components.concentrations)
         return self.components(axes, kappa), np.zeros_like(full)
 
     def reseed(self, components, k, row):
@@ -106,23 +148,13 @@ class Watson(Family):
         axes[k], kappa[k] = row, kappa.mean()
         return self.components(axes, kappa)
 
-    @property
-    def min_rows(self):
-        return 2
-
-    def _leading_axes(self, stats):
-        """Return the axes of the scatter matrices, and the mean of (m.x)^2 along them."""
-        counts = np.where(stats.counts > 0, stats.counts, 1.0)
-        values, vectors = np.linalg.eigh(stats.moments[0] / counts[:, None, None])
-        return vectors[:, :, -1], values[:, -1]
-
     # Where fits start.
 
     def kmeans(self):
-        return replace(self, fixed=True)
+        return replace(self, tied=True)
 
     def from_centres(self, centres):
-        return self.components(centres, np.full(len(centres), MODERATE))
+        return self.components(centres, MODERATE)
 
     def centres(self, components):
         return components.axes
@@ -131,25 +163,30 @@ class Watson(Family):
         return np.maximum(1 - (unit_rows(block) @ centres.T) ** 2, 0)
 
     def initial(self, stats, components, centres=None):
-        axes, squares = self._leading_axes(stats)
-        pooled = concentration(stats.counts @ squares / stats.counts.sum(), self.dim)
-        axes = axes if centres is None else centres
-        return self.components(axes, np.full(len(axes), pooled))
+        first, _ = self.kmeans().maximize(stats, components)
+        return first if centres is None else self.components(centres, first.concentrations)
 
+    # Merging.
 
-def draw(axis, kappa, size, rng):
-    """Draw unit rows (size, d): projected Gaussian rows, cut down to the density.
+    def merge_cost(self, stats, components, parts):
+        kappa = components.concentrations[:1] if self.tied else None
+        return WatsonMergeCost(stats.moments[0][parts], stats.counts[parts], kappa)
 
-    The envelope is that of Kent, Ganeiban and Mardia, 2018, for the Bingham distribution.
-    """
-    d, drawn = len(axis), np.empty((0, len(axis)))
-    b = (d - 2 * kappa + np.hypot(d - 2 * kappa, np.sqrt(8 * kappa))) / 2
-    narrow = 1 / np.sqrt(1 + 2 * kappa / b)
-    while len(drawn) < size:
-        rows = narrow * rng.normal(size=(size, d))
-        rows += (1 / narrow - 1) * (rows @ axis)[:, None] * axis
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        gaps = kappa * (1 - (rows @ axis) ** 2)
-        log_accept = d / 2 * np.log((b + 2 * gaps) / d) - gaps + (d - b) / 2
-        drawn = np.vstack([drawn, rows[np.log(rng.uniform(size=size)) < log_accept]])
-    return drawn[:size]
+    def proposal(self, background):
+        return Proposal(self.kmeans())
+
+    def place(self, points, like=None):
+        axes = points / np.linalg.norm(points, axis=1, keepdims=True)
+        return self.components(axes, MODERATE if like is None else like.concentrations[0])
+
+    def append(self, components, others):
+        axes = np.vstack([components.axes, others.axes])
+        return self.components(axes, components.concentrations[0])
+
+    def peaks(self, components):
+        return components.concentrations + components.log_normalizers
+
+    def fit_parts(self, cost, parts):
+        axes, squares = leading_axes(cost.scatter[parts], cost.counts[parts])
+        pooled = np.atleast_1d(np.average(squares, weights=cost.counts[parts]))
+        return self.components(axes, concentration(pooled, self.dim))

@@ -1,7 +1,9 @@
 """The estimator that "Add an estimator" builds on the family of watson.py."""
 
+from dataclasses import replace
+
 import numpy as np
-from watson import Watson, WatsonComponents, draw
+from watson import Watson
 
 from skvmf.mixture._base import BaseMixture
 
@@ -15,7 +17,7 @@ class WatsonMixture(BaseMixture):
         Number of components.
     n_init : int, default=1
         Number of starts; the largest lower bound wins.
-    init_params : str or array-like, default='kmeans'
+    init_params : str or array-like, default='merging'
         Where a start comes from, as in `VonMisesFisherMixture`.
     means_init : array-like of shape (n_components, n_features), default=None
         First axes, of any positive length.
@@ -25,6 +27,8 @@ class WatsonMixture(BaseMixture):
         Largest number of EM steps.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts and of `sample`.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last fit.
 
     Attributes
     ----------
@@ -34,26 +38,27 @@ class WatsonMixture(BaseMixture):
         Concentrations kappa, not negative.
     """
 
-    _unit_rows = True  # the engine scales rows to unit length
+    axes_: np.ndarray
+    concentrations_: np.ndarray
+
     _family_class = Watson
-    _components_class = WatsonComponents
-    _parameter_attributes = BaseMixture._parameter_attributes | {"axes_", "concentrations_"}
 
     # What other mixtures offer as parameters, and this one does not.
     entmax_alpha = temperature = weight_concentration_prior = 1.0
     weight_floor = weights_init = init_size = None
-    flat_start, warm_start, verbose = True, False, 0
+    flat_start, verbose, verbose_interval = True, False, 1
 
     def __init__(
         self,
         n_components=1,
         *,
         n_init=1,
-        init_params="kmeans",
+        init_params="merging",
         means_init=None,
         tol=1e-3,
         max_iter=100,
         random_state=None,
+        warm_start=False,
     ):
         self.n_components = n_components
         self.n_init = n_init
@@ -62,29 +67,26 @@ class WatsonMixture(BaseMixture):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.warm_start = warm_start
 
-    def _make_family(self, rows):
-        return Watson(rows.n_features)
+    def _family(self, n_features):
+        return Watson(n_features)
 
-    def _attributes(self, fitted):
-        components = fitted.params.components
-        own = {"axes_": components.axes, "concentrations_": components.concentrations}
-        return super()._attributes(fitted) | own
-
-    def _n_parameters(self):
-        return self.n_active_components_ * (self.n_features_in_ + 1) - 1
-
-    def _draw(self, counts, rng):
-        parts = zip(self.axes_, self.concentrations_, counts, strict=True)
-        return np.vstack([draw(axis, kappa, size, rng) for axis, kappa, size in parts])
-
-    def _check_values(self, rows):
+    def _spec(self, rows, stage="start", seen_before=0.0):
         if rows.n_features < 2:
             raise ValueError(f"n_features = {rows.n_features}: axes need at least two features.")
+        spec = self._assembled(self._family(rows.n_features), background=None)
+        if stage != "start":
+            return spec
+        axes = self._checked_means_init(rows)
+        if axes is not None:
+            lengths = np.linalg.norm(axes, axis=1, keepdims=True)
+            if not lengths.all():
+                raise ValueError("means_init contains a zero row, which has no axis.")
+            axes = axes / lengths
+        return replace(spec, start=self._start(spec, rows, axes))
 
-    def _checked_means_init(self, rows):
-        axes = super()._checked_means_init(rows)
-        lengths = np.linalg.norm(axes, axis=1, keepdims=True)
-        if not lengths.all():
-            raise ValueError("means_init contains a zero row, which has no axis.")
-        return axes / lengths
+    def _attributes(self, fitted, result=None):
+        components = fitted.params.components
+        axes = {"axes_": components.axes, "concentrations_": components.concentrations}
+        return super()._attributes(fitted, result) | axes

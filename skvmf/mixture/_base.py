@@ -28,7 +28,6 @@ from .._engine.em.online import flat_at_first, step
 from .._engine.em.progress import Progress
 from .._engine.em.spec import MixtureSpec
 from .._engine.families.background import Background
-from .._engine.initialization.base import Proposal
 from .._engine.initialization.start import Initialization
 from .._engine.parallel.blas import limited_blas
 from .._engine.posteriors.fenchel_young import FenchelYoungPosterior
@@ -497,7 +496,6 @@ class BaseMixture(
         self,
         spec: MixtureSpec,
         rows: RowSource,
-        proposal: Proposal | None,
         means: Array | None,
         covariances: Array | None = None,
     ) -> Initialization:
@@ -514,7 +512,6 @@ class BaseMixture(
             weights,
             means,
             covariances,
-            seeding=proposal,
             n_init=int(self.n_init),
             # twice as large a sample if much may be background
             init_size=int(self.init_size or size * (1 + self.background)),

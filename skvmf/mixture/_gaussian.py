@@ -16,7 +16,6 @@ from .._engine.families.background import Background
 from .._engine.families.covariance import COVARIANCE_TYPES, CovarianceType
 from .._engine.families.gaussian import Gaussian
 from .._engine.families.gaussian_products import GaussianComponents
-from .._engine.initialization.proposals import SphericalProposal, TrimmedProposal
 from .._sklearn import Interval, StrOptions
 from .._typing import Array
 from ..distributions._arguments import checked_array
@@ -84,11 +83,7 @@ class BaseEllipticalMixture(BaseMixture):
         if means is not None:
             refuse_overflow(np.abs(means).max(), "means_init holds")
         covariances = self._first_covariances(rows.n_features)
-        proposal = self._proposal(family)
-        return replace(spec, start=self._start(spec, rows, proposal, means, covariances))
-
-    def _proposal(self, family: Any) -> SphericalProposal:
-        return TrimmedProposal(family) if self.background else SphericalProposal(family)
+        return replace(spec, start=self._start(spec, rows, means, covariances))
 
     @abstractmethod
     def _first_covariances(self, d: int) -> Array | None:

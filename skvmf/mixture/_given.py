@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._engine.data.base import RowSource
-from .._engine.initialization.partitions import share_labels, share_responsibilities
+from .._engine.initialization.partitions import assign_labels, assign_responsibilities
 from .._engine.initialization.start import Assignment
 from .._typing import Array
 from ..distributions._arguments import checked_array
@@ -69,11 +69,11 @@ def checked_partition(
     shape, least = (rows.n_rows, n_components), -int(background)
     labels = given.shape == shape[:1] and np.isin(given, np.arange(least, n_components)).all()
     if labels and rows.map_reduce_weights(partial(_weight_of, given >= 0)).any():
-        return partial(share_labels, given.astype(np.int32), n_components)
+        return partial(assign_labels, given.astype(np.int32), n_components)
     if given.shape == shape and np.isfinite(given).all() and (given >= 0).all() and given.any():
         resp = (given / given.max()).astype(rows.dtype)
         if rows.map_reduce_weights(partial(_weight_of, resp)).any():
-            return partial(share_responsibilities, resp)
+            return partial(assign_responsibilities, resp)
     values = f" and values from {given.min()} to {given.max()}" if given.size else ""
     raise ValueError(
         f"init_params as an array should hold labels from {least} to {n_components - 1} of "

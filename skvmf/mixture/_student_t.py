@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from .._engine.em.fitted import FittedMixture
 from .._engine.em.loop import EMResult
 from .._engine.families.student_t import FIRST, KNOWN, KnownTails, StudentT
-from .._engine.initialization.proposals import HeavyTailedProposal
 from .._sklearn import StrOptions
 from .._typing import Array
 from ..distributions._arguments import checked_array
@@ -346,9 +345,6 @@ array-like, default='merging'
             )
         checked: Array = known
         return checked
-
-    def _proposal(self, family: StudentT) -> HeavyTailedProposal:
-        return HeavyTailedProposal(family)
 
     def _constraint(self) -> KnownTails:
         return KnownTails()

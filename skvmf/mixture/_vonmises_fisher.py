@@ -15,7 +15,6 @@ from .._engine.em.loop import EMResult
 from .._engine.em.spec import MixtureSpec
 from .._engine.families.background import Background
 from .._engine.families.vonmises_fisher import VonMisesFisher
-from .._engine.initialization.proposals import DirectionalProposal
 from .._sklearn import Interval, StrOptions
 from .._typing import Array
 from .._warnings import warn
@@ -402,7 +401,7 @@ array-like, default='merging'
             return spec
         means = self._checked_means_init(rows)
         directions = None if means is None else _directions(means)
-        return replace(spec, start=self._start(spec, rows, DirectionalProposal(family), directions))
+        return replace(spec, start=self._start(spec, rows, directions))
 
     def _n_pseudo_rows(self, rows: RowSource, total_weight: float) -> float:
         """Return how many pseudo-rows the prior on a concentration has beside so much weight."""

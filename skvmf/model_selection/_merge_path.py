@@ -15,7 +15,7 @@ from .._engine.data.blocks import Block
 from .._engine.em.fitted import FittedMixture
 from .._engine.em.loop import run_em
 from .._engine.em.spec import MixtureSpec
-from .._engine.families.merge_costs import chance_gain
+from .._engine.initialization.agglomerate import merge_greedily
 from .._engine.initialization.partitions import partition_statistics
 from .._engine.initialization.start import Initialization
 from .._engine.parallel.blas import limited_blas
@@ -151,19 +151,10 @@ class MergePath:
         self, stats: Statistics, fitted: FittedMixture, alive: Array, group: Array, n_left: int
     ) -> None:
         """Join the pairs of components with rows whose union loses least beyond chance."""
-        parts = fitted.family.unions(stats, fitted.params.components, alive)
-        excess = np.array([parts.excess(i) for i in range(len(alive))])
-        np.fill_diagonal(excess, np.inf)
-        left = np.ones(len(alive), dtype=bool)
-        for _ in range(len(alive) - n_left):
-            i, j = sorted(np.unravel_index(excess.argmin(), excess.shape))
-            chance = chance_gain(parts.counts[i], parts.counts[j], fitted.family.dim)
-            self._join(group, alive[i], alive[j], max(float(excess[i, j] + chance), 0.0))
-            parts.join(i, j)
-            left[j] = False
-            others = left & (np.arange(len(left)) != i)
-            excess[j], excess[:, j] = np.inf, np.inf
-            excess[i] = excess[:, i] = np.where(others, parts.excess(i), np.inf)
+        cost = fitted.family.merge_cost(stats, fitted.params.components, alive)
+        _, merges = merge_greedily(cost, n_left)
+        for i, j, loss in merges:
+            self._join(group, alive[i], alive[j], max(loss, 0.0))
 
     def _join(self, group: Array, i: int, j: int, loss: float) -> None:
         """Put the components of the group of j into that of i, under a new node."""

@@ -9,11 +9,14 @@ an object of the family's own that nobody else looks into.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..._typing import Array
+from ..data.base import RowSource
 from .gradients import GradientsType
 from .responsibilities import Responsibilities, Scores
 from .statistics import Statistics
@@ -124,15 +127,22 @@ class Family(ABC):
         """
         return fresh
 
-    def unions(self, stats: Statistics, components: Any, alive: Array) -> Any:
-        """Return what tells how much is lost where two of the components `alive` become one.
+    # Optional: merging.
 
-        It has `counts` (M,), ``excess(i)``, the log-likelihood (M,) lost beyond `chance_gain`
-        where part i is joined with each other, and ``join(i, j)``, which adds part j to part i.
-        Raises a ValueError where there is no such measure.
+    def merge_cost(self, stats: Statistics, components: Any, parts: Array) -> "MergeCost":
+        """Return what merging some of the components costs, by their numbers `parts` (M,).
+
+        A start by merging and a `ComponentPath` ask for it.
         """
         raise ValueError(
-            f"{type(self).__name__} components cannot be merged: the family has no `unions`."
+            f"{type(self).__name__} components cannot be merged: the family has no `merge_cost`."
+        )
+
+    def proposal(self, background: bool) -> "Proposal":
+        """Return how starts by merging find components, beside a background or alone."""
+        raise ValueError(
+            f"{type(self).__name__} components have no start by merging: the family has no "
+            "`proposal`. Set init_params to 'kmeans', 'k-means++', 'random' or 'random_from_data'."
         )
 
     # What else a mixture says.
@@ -157,6 +167,121 @@ class Family(ABC):
             f"{type(self).__name__} components have no Fisher vectors: use a "
             "VonMisesFisherMixture, or a Gaussian mixture with covariance_type='diag'."
         )
+
+
+class MergeCost(ABC):
+    """Parts of the rows, and the log-likelihood that is lost where two are merged.
+
+    A part is what one component has of the rows.
+    """
+
+    counts: Array
+    """Numbers of rows (M,), positive."""
+
+    dim: int
+    """Number of directions in which a cluster may be cut in two."""
+
+    @abstractmethod
+    def losses(self, i: int) -> Array:
+        """Return the log-likelihood (M,) that is lost where part i is merged with each part.
+
+        That is l_i + l_j - l_ij, if l_i is the log-likelihood of the rows of part i under the
+        component that fits them best.
+        """
+
+    @abstractmethod
+    def merge(self, i: int, j: int) -> None:
+        """Add part j to part i; part j is not used any more."""
+
+    def log_likelihoods(self) -> Array:
+        """Return the log-likelihood l_i of each part, (M,); starts beside a background need it."""
+        raise ValueError(
+            f"Starts by merging beside a background need {type(self).__name__}.log_likelihoods."
+        )
+
+
+class SeedFamily(Family):
+    """A family whose components overseeding puts at single rows, fits and merges.
+
+    They have few parameters each, so that a few rows suffice to estimate them: often those of
+    the family to start, with one concentration for all. There must be a `merge_cost`, too.
+    """
+
+    @abstractmethod
+    def place(self, points: Array, like: Any = None) -> Any:
+        """Return components at points (M, d), of a size typical of the components `like`.
+
+        None is a size typical of the whole data.
+        """
+
+    @abstractmethod
+    def append(self, components: Any, others: Any) -> Any:
+        """Return components followed by others."""
+
+    @abstractmethod
+    def peaks(self, components: Any) -> Array:
+        """Return the largest value of the log-density of each component, (K,)."""
+
+    @abstractmethod
+    def fit_parts(self, cost: Any, parts: Array) -> Any:
+        """Return the components that fit some parts, by number, of the family's `merge_cost`."""
+
+
+class ShapedFamily(Family):
+    """A family with covariances that split-and-merge can split and merge."""
+
+    @abstractmethod
+    def affordable(self, n_rows: int, n_components: int) -> bool:
+        """Return whether so many rows suffice to estimate so many components."""
+
+    @abstractmethod
+    def sizes(self, components: Any) -> Array:
+        """Return the mean variance of each component, (K,)."""
+
+    @abstractmethod
+    def split(self, components: Any, steps: Array) -> Any:
+        """Return components moved by -steps (K, d), followed by the same moved by steps."""
+
+    @abstractmethod
+    def merge_pair(self, components: Any, weights: Array, a: int, b: int) -> Any:
+        """Return one component with the mean and covariance of two with such weights (K,)."""
+
+    @abstractmethod
+    def merge_statistics(
+        self, stats: Statistics, components: Any, pairs: Array
+    ) -> tuple[Statistics, Any]:
+        """Add the statistics of the second component of each pair (m, 2) to those of the first.
+
+        Also returns the components without the second ones.
+        """
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """How a start by merging finds components of a family.
+
+    Parameters
+    ----------
+    seeds : SeedFamily
+        The simple components of overseeding.
+    shaped : ShapedFamily or None
+        Components with covariances, for split-and-merge where rows suffice; None ends with the
+        simple ones.
+    trimmed : callable or None
+        If given, rows far from all others are left out. Takes the mean variance of the rest
+        and returns the proposal for them.
+    judge : Family or None
+        If given, a second start is beside a background of log-density ``uniform(rows)``, and
+        the start with the larger bound under this family wins.
+    uniform : callable or None
+        See `judge`.
+    """
+
+    seeds: SeedFamily
+    shaped: ShapedFamily | None = None
+    trimmed: "Callable[[float], Proposal] | None" = None
+    judge: Family | None = None
+    uniform: Callable[[RowSource], float] | None = None
 
 
 class Posterior(ABC):

@@ -25,14 +25,17 @@ from scipy.special import gammaln
 from ..._kernels.student_t import solve_dof, tail_scores, weigh_shares
 from ..._typing import Array
 from ..contracts.constraint import Constraint
-from ..contracts.model_parts import Family
+from ..contracts.model_parts import Family, Proposal
 from ..contracts.responsibilities import DenseResponsibilities, Responsibilities, Scores
 from ..contracts.statistics import Statistics
+from ..data.base import RowSource
 from ..data.blocks import DenseBlock
+from .background import Background
 from .covariance import CovarianceType
 from .gaussian import Gaussian
+from .gaussian_base import BaseGaussian
 from .gaussian_products import GaussianComponents
-from .merge_costs import EllipticalUnions
+from .merge_costs import EllipticalMergeCost
 
 KNOWN = (1e-3, 1e100)  # degrees of freedom that may be given; the last are a Gaussian's
 ESTIMATED = (0.1, 1e6)  # that are looked for
@@ -126,7 +129,7 @@ class StudentT(Family):
         dof = self.degrees_of_freedom if degrees_of_freedom is None else degrees_of_freedom
         return self._with_tails(self.gaussian.components(means, covariances), dof)
 
-    def kmeans(self) -> Gaussian:
+    def kmeans(self) -> BaseGaussian:
         """Return the family of which hard EM with equal weights is k-means."""
         return self.gaussian.kmeans()
 
@@ -210,11 +213,24 @@ class StudentT(Family):
         self.gaussian.refreshed(fresh.gaussian)
         return fresh
 
-    def unions(
-        self, stats: Statistics, components: StudentTComponents, alive: Array
-    ) -> EllipticalUnions:
-        """Return the components `alive`, by their scale matrices, ready to be joined."""
-        return self.gaussian.unions(stats, components, alive)
+    def merge_cost(
+        self, stats: Statistics, components: StudentTComponents, parts: Array
+    ) -> EllipticalMergeCost:
+        """Return what merging components costs, by their scale matrices."""
+        return self.gaussian.merge_cost(stats, components, parts)
+
+    def proposal(self, background: bool) -> Proposal:
+        """Start with Gaussians among rows that are not far from all others.
+
+        Rows between clusters are nothing unlikely to heavy tails. Beside a background the start
+        finds clusters among many such rows, without one it finds more of their shapes: without
+        a background of the mixture's own both are tried.
+        """
+
+        def uniform(rows: RowSource) -> float:
+            return Background.around(rows, self.reg_covar, self.scale).log_density
+
+        return replace(self.gaussian.proposal(True), judge=self, uniform=uniform)
 
     def adopted(self, components: StudentTComponents) -> StudentTComponents:
         """Return components of another fit with degrees of freedom that are this family's."""
@@ -224,10 +240,10 @@ class StudentT(Family):
         return self._with_tails(components, np.exp(np.log(dof).mean()) if self.tied else dof)
 
     def _with_tails(self, shape: GaussianComponents, dof: float | Array) -> StudentTComponents:
-        own = {field.name: getattr(shape, field.name) for field in fields(GaussianComponents)}
+        gaussian = {field.name: getattr(shape, field.name) for field in fields(GaussianComponents)}
         dof = np.broadcast_to(dof, len(shape.means)).astype(np.float64)
         return StudentTComponents(
-            **own, degrees_of_freedom=dof, log_normalizers=log_normalizers(dof, self.dim)
+            **gaussian, degrees_of_freedom=dof, log_normalizers=log_normalizers(dof, self.dim)
         )
 
     def _latent_means(self, stats: Statistics, components: StudentTComponents) -> Array:

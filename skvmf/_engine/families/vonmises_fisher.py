@@ -9,21 +9,23 @@ import numpy as np
 from ..._typing import Array
 from ...distributions import vonmises_fisher as vmf
 from ..contracts.gradients import GradientsType
-from ..contracts.model_parts import Family
+from ..contracts.model_parts import Family, Proposal, SeedFamily
 from ..contracts.responsibilities import Responsibilities, Scores
 from ..contracts.statistics import Statistics
 from ..data.blocks import Block, DenseBlock
-from .merge_costs import DirectionUnions
+from .merge_costs import DirectionMergeCost
 from .vonmises_fisher_gradients import VonMisesFisherGradients
 from .vonmises_fisher_products import (
     CHORD_CONCENTRATION,
     DirectionalComponents,
+    concentrated_lengths,
     cosine_deficits,
     cosine_products,
     dense_row_sums,
     score_shortfalls,
     sparse_dot,
     sparse_row_sums,
+    unit_columns,
 )
 
 MAX_CONCENTRATION = 1e12  # of fitted and given components
@@ -31,7 +33,7 @@ ROUNDING = 1e-6  # mean resultant length that is none: of float32 rows more may 
 
 
 @dataclass(frozen=True)
-class VonMisesFisher(Family):
+class VonMisesFisher(SeedFamily):
     """Von Mises-Fisher components in mean or natural parameters.
 
     Parameters
@@ -212,12 +214,12 @@ class VonMisesFisher(Family):
         """
         counts = stats.counts
         full = counts > 0
-        directions, lengths = _unit_columns(stats.moments[0], counts)
+        directions, lengths = unit_columns(stats.moments[0], counts)
         directions[:, lengths == 0] = components.directions[:, lengths == 0]
         complements = 1 - lengths
         if stats.origins is not None:
             tight = ~np.isnan(stats.origins[:, 0]) & full
-            lengths[tight], complements[tight] = _tight_lengths(
+            lengths[tight], complements[tight] = concentrated_lengths(
                 directions[:, tight] * lengths[tight],
                 stats.moments[1][tight] / counts[tight],
                 stats.origins[tight].T,
@@ -312,15 +314,60 @@ class VonMisesFisher(Family):
             lengths, complements = np.repeat(lengths, K), np.repeat(complements, K)
         return self.components(directions, lengths, complements)
 
-    def unions(
-        self, stats: Statistics, components: DirectionalComponents, alive: Array
-    ) -> DirectionUnions:
-        """Return the sums of the components `alive`, ready to be joined."""
-        counts = stats.counts[alive]
-        sums = np.ascontiguousarray(stats.moments[0].T[alive])
+    # Merging.
+
+    def merge_cost(
+        self, stats: Statistics, components: DirectionalComponents, parts: Array
+    ) -> DirectionMergeCost:
+        """Return what merging components costs, by the sums of their rows."""
+        counts = stats.counts[parts]
+        sums = np.ascontiguousarray(stats.moments[0].T[parts])
         if self.tied:
-            return DirectionUnions(sums, counts, concentration=float(components.concentrations[0]))
-        return DirectionUnions(sums, counts, self.prior_strength, self.prior_length)
+            kappa, log_normalizer = components.concentrations[0], components.log_normalizers[0]
+            return DirectionMergeCost(
+                sums, counts, float(log_normalizer), concentration=float(kappa)
+            )
+        return DirectionMergeCost(
+            sums,
+            counts,
+            self.zero_row_log_density,
+            n_pseudo=self.prior_strength,
+            pseudo_length=self.prior_length,
+        )
+
+    def proposal(self, background: bool) -> Proposal:
+        """Start with components of one concentration, without a prior."""
+        return Proposal(self.kmeans())
+
+    def place(
+        self, points: Array, like: DirectionalComponents | None = None
+    ) -> DirectionalComponents:
+        """Return components in the directions of points (M, d)."""
+        units = points / np.linalg.norm(points, axis=1, keepdims=True)
+        length = np.array([0.5]) if like is None else like.lengths[:1]
+        complement = np.array([0.5]) if like is None else like.complements[:1]
+        return self.components(np.ascontiguousarray(units.T), length, complement)
+
+    def append(
+        self, components: DirectionalComponents, others: DirectionalComponents
+    ) -> DirectionalComponents:
+        """Return components followed by others, all of the concentration of the first."""
+        directions = np.hstack([components.directions, others.directions])
+        return self.components(directions, components.lengths[:1], components.complements[:1])
+
+    def peaks(self, components: DirectionalComponents) -> Array:
+        """Return the log-densities at the mean directions."""
+        peaks: Array = components.concentrations + components.log_normalizers
+        return peaks
+
+    def fit_parts(self, cost: DirectionMergeCost, parts: Array) -> DirectionalComponents:
+        """Return components in the directions of sums, with the pooled resultant length."""
+        sums, counts = cost.sums[parts], cost.counts[parts]
+        norms = np.linalg.norm(sums, axis=1)
+        directions = sums.T / np.where(norms > 0, norms, 1.0)
+        directions[0, norms == 0] = 1.0
+        length = np.array([min(norms.sum() / counts.sum(), 1.0)])
+        return self.components(np.ascontiguousarray(directions), length, 1 - length)
 
     def distances(self, block: Block, centres: Array) -> Array:
         """Return 1 - x.c for unit rows c of `centres`, never negative."""
@@ -331,37 +378,6 @@ class VonMisesFisher(Family):
             cosines = sparse_dot(block, centres.T, wide=True)
         distances: Array = np.maximum(1 - cosines * block.scales[:, None], 0)
         return distances
-
-
-def _unit_columns(sums: Array, counts: Array) -> tuple[Array, Array]:
-    """Return columns (d, K) of unit length, and their lengths per unit of count.
-
-    Where nothing but rounding is left of a sum its length is 0. Sums are no longer than their
-    counts, which are divided out first where squares might overflow.
-    """
-    scale = counts.max()
-    if 1e-100 < scale < 1e100:
-        scale = 1.0
-    else:
-        sums = sums / scale
-    norms = np.sqrt(np.einsum("dk,dk->k", sums, sums))
-    lengths: Array = norms * scale / np.where(counts > 0, counts, 1.0)
-    lengths[lengths < 1e-150] = 0
-    return sums / np.where(lengths > 0, norms, 1.0), lengths
-
-
-def _tight_lengths(means: Array, deficits: Array, directions: Array) -> tuple[Array, Array]:
-    """Return r and 1 - r of mean parameters (d, m) about old directions (d, m).
-
-    With a the mean's component along the old direction, 1 - a is known directly, as
-    `deficits`, and 1 - r = (1 - a) - p.p / (r + a) for the perpendicular component p: nothing
-    cancels.
-    """
-    along = 1 - deficits
-    across = means - directions * np.einsum("dk,dk->k", means, directions)
-    squares = np.einsum("dk,dk->k", across, across)
-    lengths = np.hypot(along, np.sqrt(squares))
-    return lengths, deficits - squares / np.maximum(lengths + along, np.finfo(float).tiny)
 
 
 def _means(stats: Statistics) -> Array:

@@ -154,3 +154,34 @@ def sparse_row_sums(block: SparseBlock, responsibilities: Responsibilities, K: i
         block.indptr, block.indices, block.data, packed.ends, packed.columns, packed.values, sums
     )
     return sums
+
+
+def unit_columns(sums: Array, counts: Array) -> tuple[Array, Array]:
+    """Return columns (d, K) of unit length, and their lengths per unit of count.
+
+    Where nothing but rounding is left of a sum its length is 0. Sums are no longer than their
+    counts, which are divided out first where squares might overflow.
+    """
+    scale = counts.max()
+    if 1e-100 < scale < 1e100:
+        scale = 1.0
+    else:
+        sums = sums / scale
+    norms = np.sqrt(np.einsum("dk,dk->k", sums, sums))
+    lengths: Array = norms * scale / np.where(counts > 0, counts, 1.0)
+    lengths[lengths < 1e-150] = 0
+    return sums / np.where(lengths > 0, norms, 1.0), lengths
+
+
+def concentrated_lengths(means: Array, deficits: Array, directions: Array) -> tuple[Array, Array]:
+    """Return r and 1 - r of mean parameters (d, m) about old directions (d, m).
+
+    With a the mean's component along the old direction, 1 - a is known directly, as
+    `deficits`, and 1 - r = (1 - a) - p.p / (r + a) for the perpendicular component p: nothing
+    cancels.
+    """
+    along = 1 - deficits
+    across = means - directions * np.einsum("dk,dk->k", means, directions)
+    squares = np.einsum("dk,dk->k", across, across)
+    lengths = np.hypot(along, np.sqrt(squares))
+    return lengths, deficits - squares / np.maximum(lengths + along, np.finfo(float).tiny)

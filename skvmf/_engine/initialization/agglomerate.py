@@ -1,71 +1,127 @@
-"""Merging parts of a sample: greedily, the pair whose union loses least beyond chance.
+"""Greedy merging: at each step the pair that loses least log-likelihood beyond chance.
 
-Ward's method (Journal of the American Statistical Association 58, 1963), with the loss of
-log-likelihood in place of squares. A part that is one cloud of rows gains by being cut in two,
-too, and the more the more rows and features it has; what it gains so is taken off (derived
-here), or large components would be cut while small neighbours are joined.
+This is Ward's method (Journal of the American Statistical Association 58, 1963) with losses of
+log-likelihood in place of squares. Cutting one cluster in two gains log-likelihood, too: by
+chance, and the more, the more rows and features it has. `chance_gain` is taken off the losses
+(derived here), or large clusters would be cut while small neighbours are merged.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
+from scipy.special import ndtri, xlogy
 
 from ..._typing import Array
-from ..families.merge_costs import Merging, Rest
+from ..contracts.model_parts import MergeCost
 
 
-def merge(parts: Merging, n_parts: int, rest: Rest | None = None) -> Array:
-    """Join parts until there are so many; return which are left, in ascending order.
+@dataclass
+class BackgroundRows:
+    """Number of the rows that belong to no part, and their log-density, the same for all."""
 
-    Where there is a rest a part that is no more than chance is given up to it instead.
+    count: float
+    log_density: float
+
+
+def merge_greedily(
+    cost: MergeCost, n_parts: int, background: BackgroundRows | None = None
+) -> tuple[Array, list[tuple[int, int, float]]]:
+    """Merge parts until so many are left.
+
+    Beside a background, a part that gains no more than chance goes to it once no pair loses less
+    than chance.
+
+    Returns
+    -------
+    left : ndarray of shape (n_parts,)
+        The numbers of the parts that are left, ascending.
+    merges : list of (int, int, float)
+        Each merge of a part j into a part i, as (i, j, loss).
     """
-    M = len(parts.counts)
+    M = len(cost.counts)
     alive, stale = np.ones(M, dtype=bool), np.zeros(M, dtype=bool)
-    best, nearest = np.full(M, np.inf), np.zeros(M, dtype=np.intp)
+    least, nearest = np.full(M, np.inf), np.zeros(M, dtype=np.intp)
+    merges = []
 
-    def look(i: int) -> Array:
-        excess = np.where(alive, parts.excess(i), np.inf)
+    def update(i: int) -> Array:
+        """Find the part that is cheapest to merge with part i; return all excess losses."""
+        excess = cost.losses(i) - chance_gain(cost.counts, cost.counts[i], cost.dim)
+        excess = np.where(alive, excess, np.inf)
         excess[i] = np.inf
         nearest[i] = excess.argmin()
-        best[i], stale[i] = excess[nearest[i]], False
+        least[i], stale[i] = excess[nearest[i]], False
         return excess
 
     def cheapest() -> int:
-        """Return the part whose union with its nearest loses least.
+        """Return the part that is cheapest to merge with its nearest.
 
-        A part whose nearest is gone may lose more than is noted, never less.
+        Where the nearest is gone, merging costs at least what is noted.
         """
-        i = int(best.argmin())
+        i = int(least.argmin())
         while stale[i]:
-            look(i)
-            i = int(best.argmin())
+            update(i)
+            i = int(least.argmin())
         return i
 
     def remove(i: int) -> None:
-        alive[i], best[i] = False, np.inf
+        alive[i], least[i] = False, np.inf
         stale[alive & (nearest == i)] = True
 
-    def given_up() -> int | None:
-        """Return a part that the rest has as well, once no two are one cut by chance."""
-        if rest is None or best[cheapest()] < 0:
+    def absorbed() -> int | None:
+        """Return the part that the background explains best, if it does and no merge is due."""
+        if background is None or least[cheapest()] < 0:
             return None
-        excess = np.where(alive, parts.excess_in(rest), np.inf)
+        excess = np.where(alive, _background_excess(cost, background), np.inf)
         i = int(excess.argmin())
         return i if excess[i] < 0 else None
 
     for i in range(M):
-        look(i)
+        update(i)
     for _ in range(M - n_parts):
-        lost = given_up()
-        if rest is not None and lost is not None:
-            rest.count += float(parts.counts[lost])
-            remove(lost)
+        part = absorbed()
+        if background is not None and part is not None:
+            background.count += float(cost.counts[part])
+            remove(part)
             continue
         i = cheapest()
         j = int(nearest[i])
-        parts.join(i, j)
+        chance = chance_gain(cost.counts[i], cost.counts[j], cost.dim)
+        merges.append((i, j, float(least[i] + chance)))
+        cost.merge(i, j)
         stale[alive & (nearest == i)] = True
         remove(j)
-        excess = look(i)
-        closer = alive & (excess < best)
+        excess = update(i)
+        closer = alive & (excess < least)
         closer[i] = False
-        best[closer], nearest[closer], stale[closer] = excess[closer], i, False
-    return np.flatnonzero(alive)
+        least[closer], nearest[closer], stale[closer] = excess[closer], i, False
+    return np.flatnonzero(alive), merges
+
+
+def chance_gain(a: Array, b: Array, dim: int) -> Array:
+    """Return what the best cut of one spherical cluster of a + b rows gains by chance, in nats.
+
+    Cutting at a quantile of one direction gains n phi(z)^2 / (2 p (1 - p)), for n = a + b and the
+    normal density phi at the quantile z of p = a / n; choosing the best of `dim` directions adds
+    about sqrt(dim / 2) to its root.
+    """
+    n = a + b
+    p = np.clip(np.minimum(a, b) / n, 1e-12, 0.5)
+    z = ndtri(p)
+    along = n * np.exp(-(z**2)) / (4 * np.pi * p * (1 - p))
+    gain: Array = (np.sqrt(dim / 2) + np.sqrt(along)) ** 2
+    return gain
+
+
+def _background_excess(cost: MergeCost, background: BackgroundRows) -> Array:
+    """Return what giving each part (M,) to the background loses, beyond chance.
+
+    Chance is the largest of as many halved chi-squares as there are rows (Laurent and Massart,
+    Annals of Statistics 28, 2000, lemma 1): a component that is put anywhere into the background
+    gains nothing on average, and one that is fitted there gains so much.
+    """
+    n, others = cost.counts, background.count
+    apart = cost.log_likelihoods() + xlogy(n, n) + xlogy(others, others)
+    together = n * background.log_density + xlogy(n + others, n + others)
+    n_places = np.log(n.sum() + others)
+    excess: Array = apart - together - (np.sqrt(cost.dim / 2) + np.sqrt(n_places)) ** 2
+    return excess

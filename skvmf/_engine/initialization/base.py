@@ -1,7 +1,5 @@
-"""What a start is made of: simple components of a family, how they merge, and plain steps of EM."""
+"""What all stages of a start by merging use: plain steps of EM on a sample, and their result."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,62 +12,20 @@ from ..contracts.responsibilities import Responsibilities, as_dense
 from ..contracts.statistics import Params, Statistics
 from ..data.base import RowSource
 from ..data.blocks import Block
-from ..em.loop import OnIteration, ignore
 from ..em.mixture_model import MixtureModel
-from ..families.merge_costs import Merging
 from ..posteriors.fenchel_young import FenchelYoungPosterior
 from ..weights.modified_dirichlet import ModifiedDirichlet
 from ..weights.updates import FixedWeights
-from .partitions import partition_statistics
+from .partitions import Assignment, partition_statistics
 
-TRACE = 1e-3  # of the largest share that components have of a row
-
-
-class Proposal(ABC):
-    """What a family brings to the start: simpler components, and how they merge.
-
-    `family` is that of the components: with few parameters each, so that a few rows will do.
-    """
-
-    family: Family
-
-    @abstractmethod
-    def at(self, points: Array, like: Any = None) -> Any:
-        """Return components at points (M, d), of a size like that of others, or of any."""
-
-    @abstractmethod
-    def joined(self, components: Any, others: Any) -> Any:
-        """Return components and others."""
-
-    @abstractmethod
-    def peaks(self, components: Any) -> Array:
-        """Return the largest log-density of each component, (M,)."""
-
-    @abstractmethod
-    def merging(self, stats: Statistics, kept: Array, components: Any) -> Merging:
-        """Return the parts `kept` of a partition, ready to be merged."""
-
-    @abstractmethod
-    def fitted(self, parts: Merging, left: Array) -> Any:
-        """Return the components of the parts that are left."""
-
-    @abstractmethod
-    def start(
-        self,
-        rows: RowSource,
-        n_components: int,
-        rng: np.random.Generator,
-        watch: OnIteration = ignore,
-        background: float | None = None,
-    ) -> "Start":
-        """Return what a sample says of so many components, beside a background or alone."""
+MIN_RESPONSIBILITY = 1e-3  # times the largest that the components together have for a row
 
 
 @dataclass(frozen=True)
-class Start:
-    """Parameters of a family's components, and their bound on the sample.
+class SampleStart:
+    """Components found on a sample, and their bound there.
 
-    Beside a background, of a log-density that is the same everywhere, the last weight is its.
+    `background` is the log-density of a background, whose weight is then the last; or None.
     """
 
     family: Family
@@ -78,60 +34,62 @@ class Start:
     background: float | None = None
 
     def partition(self, family: Family, rows: RowSource) -> tuple[Statistics, Any]:
-        """Return what `partition_statistics` does of rows shared out by these components."""
+        """Return `partition_statistics` of a family for these responsibilities for rows."""
         centres = self.family.centres(self.params.components)
-        share = share_by(self.family, self.params, self.background)
-        return partition_statistics(family, rows, centres, share)
+        return partition_statistics(family, rows, centres, self._assignment)
 
-    def own_rows(self, rows: RowSource) -> RowSource:
-        """Return the rows that components have more than a trace of, weighed by what they have.
+    def rows_of_components(self, rows: RowSource) -> RowSource:
+        """Return the rows that are not the background's, weighted by 1 - its responsibility.
 
-        All rows, where the background has every one.
+        All rows, if it has every one.
         """
-        K = len(self.params.weights) - (self.background is not None)
-        share = share_by(self.family, self.params, self.background)
+        K, assign = self.params.n_components, self._assignment
 
-        def own_weights(block: Block) -> list[Array]:
-            return [as_dense(share(block)[0], K).sum(axis=1)]
+        def weigh(block: Block) -> list[Array]:
+            return [as_dense(assign(block)[0], K).sum(axis=1)]
 
-        weights = np.concatenate(rows.map_reduce(own_weights))
-        kept = np.flatnonzero(weights > TRACE * weights.max())
-        return rows.subset(kept, weights[kept], width=4 * K) if len(kept) else rows
+        weights = np.concatenate(rows.map_reduce(weigh))
+        some = np.flatnonzero(weights > MIN_RESPONSIBILITY * weights.max())
+        return rows.subset(some, weights[some], width=4 * K) if len(some) else rows
+
+    @property
+    def _assignment(self) -> Assignment:
+        return assignment(plain_model(self.family, self.background), self.params)
 
 
 def plain_model(family: Family, background: float | None = None) -> MixtureModel:
-    """Return a mixture with soft shares and no prior."""
-    return MixtureModel(
-        family, FenchelYoungPosterior(), ModifiedDirichlet(), FixedWeights(), background=background
-    )
+    """Return a mixture with a softmax posterior and no prior on the weights."""
+    posterior, flat = FenchelYoungPosterior(), ModifiedDirichlet()
+    return MixtureModel(family, posterior, flat, FixedWeights(), background=background)
 
 
-def plain_step(
-    family: Family, rows: RowSource, params: Params, background: float | None = None
+def climb(
+    family: Family,
+    rows: RowSource,
+    params: Params,
+    n_steps: int = 1,
+    background: float | None = None,
 ) -> tuple[Params, float]:
-    """Return parameters after a step of EM, and the bound of those before."""
-    model = plain_model(family, background)
-    stats = rows.map_reduce(partial(model.expect, params))
-    own = stats.first_components(len(params.weights) - (background is not None))
-    components = params.components
-    if own.counts.any():  # else the background has every row
-        components, _ = family.maximize(own, components)
-    after = Params.first(stats.counts / stats.counts.sum(), components)
-    return after, model.lower_bound(stats, params)
+    """Return parameters after some steps of EM, and the bound before the last."""
+    model, bound = plain_model(family, background), -np.inf
+    for _ in range(n_steps):
+        stats = rows.map_reduce(partial(model.expect, params))
+        bound = model.lower_bound(stats, params)
+        components, of_components = params.components, stats.first_components(params.n_components)
+        if of_components.counts.any():  # else the background has every row
+            components, _ = family.maximize(of_components, components)
+        params = Params.first(stats.counts / stats.counts.sum(), components)
+    return params, bound
 
 
-def share_by(
-    family: Family, params: Params, background: float | None = None
-) -> Callable[[Block], tuple[Responsibilities, Array]]:
-    """Return what shares out a block among components by some parameters."""
-    model = plain_model(family, background)
-    K = len(params.weights) - (background is not None)
+def assignment(model: MixtureModel, params: Params) -> Assignment:
+    """Return what gives responsibilities for a block, and counts, without the background's."""
+    K = params.n_components
 
-    def share(block: Block) -> tuple[Responsibilities, Array]:
-        scores = model.scores(params, block)
+    def assign(block: Block) -> tuple[Responsibilities, Array]:
         responsibilities, counts, _ = model.posterior.assign(
-            scores, params.weights, block.weights, block.scales
+            model.scores(params, block), params.weights, block.weights, block.scales
         )
         return responsibilities.first_components(K), counts[:K]
 
-    return share
+    return assign

@@ -7,7 +7,6 @@ import numpy as np
 
 from ..._typing import Array
 from ..contracts.model_parts import Family
-from ..contracts.responsibilities import Responsibilities
 from ..contracts.statistics import Params, Statistics
 from ..data.base import RowSource
 from ..data.blocks import Block
@@ -16,12 +15,11 @@ from ..em.mixture_model import MixtureModel
 from ..posteriors.fenchel_young import FenchelYoungPosterior
 from ..weights.modified_dirichlet import ModifiedDirichlet
 from ..weights.updates import FixedWeights
+from .base import assignment
 from .partitions import partition_statistics
 
 KMEANS_MAX_ITER = 30
-
-
-_LARGEST = float(np.finfo(np.float32).max)
+_LARGEST_LOSS = float(np.finfo(np.float32).max)
 
 
 def nearest_partition(
@@ -35,28 +33,22 @@ def nearest_partition(
 ) -> tuple[Statistics, Any]:
     """Sum the moments of the rows by nearest centre (K, d), after some steps of k-means.
 
-    Moments are about the centres found, or about other points (K, d). Also returns components
+    Moments are about those centres or, if given, other points (K, d). Also returns components
     there.
     """
     n_components = len(centres)
-    twin = family.kmeans()
+    kmeans = family.kmeans()
     posterior = FenchelYoungPosterior(temperature=0)
+    model = MixtureModel(kmeans, posterior, ModifiedDirichlet(), FixedWeights())
     weights = np.full(n_components, 1 / n_components)
-    components = twin.from_centres(centres)
+    params = Params.first(weights, kmeans.from_centres(centres))
     if max_iter > 0:
-        model = MixtureModel(twin, posterior, ModifiedDirichlet(), FixedWeights())
-        params = Params.first(weights, components)
-        components = run_em(
+        params = run_em(
             model, rows, params, max_iter=max_iter, tol=1e-4, on_iteration=on_iteration
-        ).params.components
-
-    def share(block: Block) -> tuple[Responsibilities, Array]:
-        scores = twin.scores(block, components)
-        responsibilities, counts, _ = posterior.assign(scores, weights, block.weights, block.scales)
-        return responsibilities, counts
-
-    about = twin.centres(components) if about is None else about
-    return partition_statistics(family, rows, about, share)
+        ).params
+        params = Params.first(weights, params.components)
+    about = kmeans.centres(params.components) if about is None else about
+    return partition_statistics(family, rows, about, assignment(model, params))
 
 
 def kmeans_plusplus(
@@ -73,13 +65,13 @@ def kmeans_plusplus(
     centres[0] = rows.take(_draw(weights, None, 1, rng))[0]
 
     def losses(candidates: Array, block: Block) -> Array:
-        loss = np.minimum(family.distances(block, candidates), _LARGEST)
+        loss = np.minimum(family.distances(block, candidates), _LARGEST_LOSS)
         loss[block.weights == 0] = 0
         return loss
 
     def potentials(candidates: Array, block: Block) -> Array:
-        own = closest[block.start : block.start + len(block.weights)]
-        total: Array = block.weights @ np.minimum(losses(candidates, block), own[:, None])
+        before = closest[block.start : block.start + len(block.weights)]
+        total: Array = block.weights @ np.minimum(losses(candidates, block), before[:, None])
         return total
 
     def move_closer(centre: Array, block: Block, span: slice) -> None:
@@ -94,7 +86,7 @@ def kmeans_plusplus(
 
 
 def _draw(weights: Array, loss: Array | None, size: int, rng: np.random.RandomState) -> Array:
-    """Draw row numbers in proportion to weights times loss, or weights where all is lost."""
+    """Draw row numbers in proportion to weights times loss, or to weights if no loss is left."""
     cumulative = weights.astype(np.float64)
     if loss is not None and (loss[weights > 0] > 0).any():
         cumulative *= loss

@@ -1,12 +1,12 @@
-"""Waves of seeds on a sample, merged: what finds the optimum where there is one.
+"""Overseeding: many simple components at rows of a sample, merged until so many are left.
 
-Over-seeding and pruning goes back to Dasgupta and Schulman, "A probabilistic analysis of EM
-for mixtures of separated, spherical Gaussians", JMLR 8, 2007; here components are merged, by
-what their union loses (Ward, 1963). Waves of further seeds at rows that are badly explained,
-merged again, find what is still missing, in the spirit of split-and-merge EM (Ueda et al.,
-Neural Computation 12, 2000) and breathing k-means (Fritzke, 2020). A wave looks only at the
-rows that its seeds explain better than the components that are there: so many components
-cost what some steps of EM with them cost.
+Overseeding and pruning goes back to Dasgupta and Schulman, "A probabilistic analysis of EM for
+mixtures of separated, spherical Gaussians", JMLR 8, 2007; here components are merged, where
+that loses least log-likelihood (Ward, 1963). Rounds of further seeds at rows with a low
+likelihood, merged again, find what is still missing, in the spirit of split-and-merge EM (Ueda et
+al., Neural Computation 12, 2000) and breathing k-means (Fritzke, 2020). A round looks only at
+the rows that its seeds explain better than the components do: so many components cost what some
+steps of EM with them cost.
 """
 
 from dataclasses import dataclass, replace
@@ -16,344 +16,336 @@ from typing import Any
 import numpy as np
 
 from ..._typing import Array
+from ..contracts.model_parts import MergeCost, SeedFamily
 from ..contracts.statistics import Params, Statistics
 from ..data.base import RowSource
 from ..data.blocks import Block
 from ..em.loop import OnIteration, ignore
 from ..families.background import FIRST_SHARE, with_share
-from ..families.merge_costs import GRAM_PARTS, Merging, Rest
 from ..posteriors.fenchel_young import FenchelYoungPosterior
-from .agglomerate import merge
-from .base import Proposal, Start, plain_model, plain_step
-from .partitions import partition_statistics, share_labels
+from .agglomerate import BackgroundRows, merge_greedily
+from .base import climb, plain_model
+from .partitions import assign_labels, partition_statistics
 
-FIRST = 4  # times as many components as asked for begin
-MORE = 2  # times as many are added by a wave
-BEFORE, AFTER = 3, 3  # steps of EM before components are merged, and after
-FEW, LEAST = 25, 10_000  # rows a component, and rows, among which the first are merged
-INWARDS = 2 / 3  # of the way from a row to its component every second seed of a wave goes
-WAVES = 4  # of further seeds, at most
-ENOUGH = 1e-2  # gain of the bound below which no further wave is made
-LAST, STILL = 10, 1e-3  # steps of EM at the end, at most, and what each of them is to gain
-BESIDE = 2  # times as many seeds for a wave where half of them come from a background
-SPACING = 4  # rows of a background for each seed of a wave, at least
-MOST = 0.99  # of the rows that a background begins with
+SEEDS_PER_COMPONENT = 4  # at the beginning
+MAX_SEEDS = 4096  # at the beginning, if there are more than two for each component
+SEEDS_PER_ROUND = 2  # for each component; beside a background
+BACKGROUND_FACTOR = 2  # times as many, since half of them come from its rows
+MAX_ROUNDS = 4  # of further seeds
+MIN_ROUND_GAIN = 1e-2  # of the bound; after less there is no further round
+STEPS_BEFORE_MERGING, STEPS_AFTER_MERGING = 3, 3  # of EM
+MAX_LAST_STEPS, MIN_STEP_GAIN = 10, 1e-3  # of EM at the end, and of the bound by each of them
+ROWS_PER_COMPONENT, MIN_ROWS = 25, 10_000  # the larger number is drawn for the first merging
+TOWARDS_CENTRE = 2 / 3  # of the way to its component's centre every second seed is moved
+BACKGROUND_ROWS_PER_SEED = 4  # at least
+MAX_BACKGROUND_WEIGHT = 0.99  # at the beginning
 _TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
-class _Nearest:
-    """Of each row the likeliest component, its score, and how far below its peak it is there.
+class _Assigned:
+    """For each row its likeliest component, log p there, and by how much the peak is higher.
 
-    The label of the background is -1, and its peak everywhere.
+    The label of the background is -1; its peak is everywhere.
     """
 
     labels: Array
-    scores: Array
+    log_densities: Array
     shortfalls: Array
 
 
 @dataclass(frozen=True)
 class Overseeding:
-    """Seeds, merges and further waves on a sample.
+    """Seeds, merging and further rounds of both, on a sample.
 
     Parameters
     ----------
-    seeding : Seeding
-        The components and their merging.
+    family : SeedFamily
+        The components.
     rows : RowSource
         The sample.
     n_components : int
         How many components are to be left.
     background : float or None
-        The log-density of what rows may belong to beside components; its weight is the last.
-    first : int
-        Times as many begin.
+        Log-density of a background, whose weight is the last; None is no background.
+    seeds_per_component : int
+        Number of first seeds for each component.
     """
 
-    seeding: Proposal
+    family: SeedFamily
     rows: RowSource
     n_components: int
     background: float | None = None
-    first: int = FIRST
+    seeds_per_component: int = SEEDS_PER_COMPONENT
 
     def run(self, rng: np.random.Generator, watch: OnIteration = ignore) -> tuple[Params, float]:
         """Return parameters of `n_components` components, and their bound on the sample.
 
-        ``watch(n_waves, bounds, params)`` is called after each wave, and may stop them.
+        ``watch(n_rounds, bounds, params)`` is called after each round, and may stop the run.
         """
-        params, bound = self._begun(rng)
+        params, bound = self._first_round(rng)
         bounds = [bound]
         stop = watch(0, bounds, params)
         several = self.n_components > 1 or self.background is not None
-        goes_on = several and self._n_drawable > 2 * self.n_components
-        while goes_on and not stop and len(bounds) <= WAVES:
-            found = self._wave(params, rng)
-            if found is None:
-                break
-            more, bound = found
-            gain = bound - bounds[-1]
-            if gain > 0:
-                params = more
-            bounds.append(max(bound, bounds[-1]))
-            stop = watch(len(bounds) - 1, bounds, params)
-            if gain < ENOUGH and len(bounds) > 2:
-                break
-        return (params, bounds[-1]) if stop else self._settled(params, bounds[-1])
-
-    def start(self, rng: np.random.Generator, watch: OnIteration = ignore) -> Start:
-        """Return what the waves say of so many components."""
-        params, bound = self.run(rng, watch)
-        return Start(self.seeding.family, params, bound, self.background)
+        if several and self._n_drawable > 2 * self.n_components:
+            while not stop and len(bounds) <= MAX_ROUNDS:
+                if (improved := self._further_round(params, rng)) is None:
+                    break
+                gain = improved[1] - bounds[-1]
+                if gain > 0:
+                    params = improved[0]
+                bounds.append(max(improved[1], bounds[-1]))
+                stop = watch(len(bounds) - 1, bounds, params)
+                if gain < MIN_ROUND_GAIN and len(bounds) > 2:
+                    break
+        return (params, bounds[-1]) if stop else self._converge(params, bounds[-1])
 
     @property
     def _n_drawable(self) -> int:
         return int(np.count_nonzero(self.rows.sampling_weights()))
 
-    def _begun(self, rng: np.random.Generator) -> tuple[Params, float]:
-        """Return what the first seeds become, and their bound."""
-        few = self._among_few(rng)
-        weights = few.rows.sampling_weights().astype(np.float64)
-        points = few.rows.take(few._draw(weights, min(few._n_first(), few._n_drawable), rng))
-        params = few._grown(few.rows, few._sized(points), np.ones(len(points)))
-        return self._climbed(few._merged(params, few._nearest(params).labels))
+    @property
+    def _n_first_seeds(self) -> int:
+        K = self.n_components
+        least = 0 if self.background is None else BACKGROUND_FACTOR * SEEDS_PER_COMPONENT
+        return max(min(self.seeds_per_component * K, max(2 * K, MAX_SEEDS)), least)
 
-    def _among_few(self, rng: np.random.Generator) -> "Overseeding":
-        """Return the same on as many rows as tell the first components."""
+    # Rounds.
+
+    def _first_round(self, rng: np.random.Generator) -> tuple[Params, float]:
+        """Place, fit and merge the first seeds."""
+        few = self._on_few_rows(rng)
+        drawn = _draw(few.rows.sampling_weights().astype(np.float64), self._n_first_seeds, rng)
+        points = few.rows.take(drawn)
+        params = few._fit_seeds(few.rows, few._place(points), np.ones(len(points)))
+        return self._climb(few._merge(params, few._assign(params).labels))
+
+    def _on_few_rows(self, rng: np.random.Generator) -> "Overseeding":
+        """Return the same on as many rows as suffice for the first merging."""
         drawable = np.flatnonzero(self.rows.sampling_weights())
-        size = max(FEW * self.n_components, LEAST)
+        size = max(ROWS_PER_COMPONENT * self.n_components, MIN_ROWS)
         if len(drawable) <= size or self.background is not None:  # clusters may be small
             return self
-        return self._at(np.sort(rng.choice(drawable, size, replace=False)), self._n_first())
+        return self._on(np.sort(rng.choice(drawable, size, replace=False)), self._n_first_seeds)
 
-    def _at(self, indices: Array, width: int) -> "Overseeding":
-        """Return the same on some of the rows, each with `width` numbers beside it in a step."""
+    def _on(self, indices: Array, width: int) -> "Overseeding":
+        """Return the same on some of the rows, for `width` components."""
         weights = self.rows.sampling_weights()[indices]
         return replace(self, rows=self.rows.subset(indices, weights, width))
 
-    def _n_first(self) -> int:
-        K, least = self.n_components, 0 if self.background is None else BESIDE * FIRST
-        return max(min(self.first * K, max(2 * K, GRAM_PARTS)), least)
-
-    def _draw(self, weights: Array, size: int, rng: np.random.Generator) -> Array:
-        """Draw rows by weight, without putting back."""
-        keys = np.full(len(weights), np.inf)
-        drawable = weights > 0
-        with np.errstate(over="ignore"):  # of rows that are next to never drawn
-            keys[drawable] = rng.exponential(size=int(drawable.sum())) / weights[drawable]
-        size = min(size, int(drawable.sum()))
-        return np.sort(np.argpartition(keys, size - 1)[:size])
-
-    def _sized(self, points: Array) -> Any:
+    def _place(self, points: Array) -> Any:
         """Return components at points, of the size of the parts that are nearest to them."""
-        M = len(points)
-        params = self._params(np.ones(M), self.seeding.at(points), 0.0)
-        stats = self._by_label(params, self._nearest(params).labels)
-        kept = np.flatnonzero(stats.counts > 0)
-        parts = self.seeding.merging(stats, kept, params.components)
-        return self.seeding.at(points, self._fitted(parts))
+        params = self._params(np.ones(len(points)), self.family.place(points), 0.0)
+        stats = self._partition(params, self._assign(params).labels)
+        cost = self.family.merge_cost(stats, params.components, np.flatnonzero(stats.counts > 0))
+        return self.family.place(points, self._fit(cost))
 
-    def _wave(self, params: Params, rng: np.random.Generator) -> tuple[Params, float] | None:
-        """Return what further seeds and merging make of components, and the bound, if anything."""
-        own, K = self._nearest(params), self.n_components
-        n_seeds = MORE * K * (1 if self.background is None else BESIDE)
-        chances = self._chances(own, n_seeds)
-        if not chances.any():
+    def _further_round(
+        self, params: Params, rng: np.random.Generator
+    ) -> tuple[Params, float] | None:
+        """Add and merge seeds; None where no row is explained badly, or no seed helps."""
+        assigned, K = self._assign(params), self.n_components
+        n_seeds = SEEDS_PER_ROUND * K * (1 if self.background is None else BACKGROUND_FACTOR)
+        probabilities = self._seed_probabilities(assigned, n_seeds)
+        if not probabilities.any():
             return None
-        drawn = self._draw(chances, n_seeds, rng)
-        seeds = self.seeding.at(self._points(drawn, own, params), params.components)
-        won = self._won(seeds, len(drawn), own, np.flatnonzero(chances))
+        drawn = _draw(probabilities, n_seeds, rng)
+        seeds = self.family.place(self._seed_points(drawn, assigned, params), params.components)
+        won = self._rows_won(seeds, len(drawn), assigned, np.flatnonzero(probabilities))
         if len(won) == 0:
             return None
-        local = self._at(won, K + len(drawn))
+        local = self._on(won, K + len(drawn))
         counts = np.full(len(drawn), self.rows.total_weight / K)
-        grown = self._grown(local.rows, seeds, counts, params)
-        own.labels[won] = local._nearest(grown).labels
-        return self._climbed(self._merged(grown, own.labels))
+        more = self._fit_seeds(local.rows, seeds, counts, params)
+        assigned.labels[won] = local._assign(more).labels
+        return self._climb(self._merge(more, assigned.labels))
 
-    def _points(self, drawn: Array, own: _Nearest, params: Params) -> Array:
-        """Return rows, and for every second a point between it and what has it.
+    def _seed_probabilities(self, assigned: _Assigned, n_seeds: int) -> Array:
+        """Return how likely rows are to be seeds, up to a factor: s^2, for s above the median.
 
-        Where two clusters share a component, the others of a cluster are nearer to that
-        component than to any single one of them, but not nearer than to such a point.
+        s is by how much the log-density is below its component's peak. Rows of the background,
+        where whole clusters may lie hidden, have the same probability together as all others,
+        unless they have fewer than `BACKGROUND_ROWS_PER_SEED` for a seed: among seeds alone
+        none would have a row to itself.
         """
-        points, labels = self.rows.take(drawn), own.labels[drawn]
-        between = (np.arange(len(drawn)) % 2 == 1) & (labels >= 0)
-        centres = self.seeding.family.centres(params.components)[labels[between]]
-        points[between] += INWARDS * (centres - points[between])
+        weights = self.rows.sampling_weights().astype(np.float64)
+        inside, shortfalls = assigned.labels >= 0, assigned.shortfalls
+        if inside.all():
+            return weights * _squares(shortfalls - np.median(shortfalls))
+        probabilities = np.where(inside, weights, 0.0)
+        if inside.any():
+            excess = np.where(inside, shortfalls - np.median(shortfalls[inside]), 0.0)
+            probabilities *= _squares(excess)
+        outside = np.where(inside, 0.0, weights)
+        n_outside = float(np.count_nonzero(outside))
+        probabilities /= max(probabilities.sum(), _TINY)
+        factor = min(1.0, n_outside / (BACKGROUND_ROWS_PER_SEED * n_seeds))
+        probabilities += factor * outside / max(outside.sum(), _TINY)
+        return probabilities
+
+    def _seed_points(self, drawn: Array, assigned: _Assigned, params: Params) -> Array:
+        """Return rows, every second one moved towards its component's centre.
+
+        Where two clusters share a component, the rows of a cluster are nearer to that component
+        than to any one of them, but not nearer than to such a point.
+        """
+        points, labels = self.rows.take(drawn), assigned.labels[drawn]
+        moved = (np.arange(len(drawn)) % 2 == 1) & (labels >= 0)
+        centres = self.family.centres(params.components)[labels[moved]]
+        points[moved] += TOWARDS_CENTRE * (centres - points[moved])
         return points
 
-    def _won(self, seeds: Any, n_seeds: int, own: _Nearest, doubtful: Array) -> Array:
-        """Return which of some rows seeds explain better than what has them, or the background."""
-        alone = replace(self._at(doubtful, n_seeds), background=None)
-        scores = alone._nearest(alone._params(np.ones(n_seeds), seeds, 0.0)).scores
-        scores += np.log(n_seeds / self.n_components)
-        won: Array = doubtful[(scores > own.scores[doubtful]) | (own.labels[doubtful] < 0)]
+    def _rows_won(self, seeds: Any, n_seeds: int, assigned: _Assigned, candidates: Array) -> Array:
+        """Return the candidates that seeds explain better than the components do."""
+        alone = replace(self._on(candidates, n_seeds), background=None)
+        by_seeds = alone._assign(alone._params(np.ones(n_seeds), seeds, 0.0)).log_densities
+        by_seeds += np.log(n_seeds / self.n_components)
+        better = by_seeds > assigned.log_densities[candidates]
+        won: Array = candidates[better | (assigned.labels[candidates] < 0)]
         return won
 
-    def _grown(
+    # Fitting and merging.
+
+    def _fit_seeds(
         self, rows: RowSource, seeds: Any, counts: Array, old: Params | None = None
     ) -> Params:
-        """Return old components beside seeds, after some steps of EM that move the seeds only.
+        """Return old components and seeds, after some steps of EM that move the seeds only.
 
-        Seeds with no more than a row are dropped. In the first step no background is there: a
+        Seeds with no more than a row are dropped. The first step is without the background: a
         component at a single row is too far from the others to win them from it.
         """
         n_old = 0 if old is None else self.n_components
-        share = FIRST_SHARE if old is None else float(old.weights[-1])
-        for step in range(BEFORE):
-            params = self._beside(old, seeds, counts, share)
+        share = FIRST_SHARE if old is None else old.background_weight
+        for step in range(STEPS_BEFORE_MERGING):
+            params = self._append(old, seeds, counts, share)
             background = self.background if step > 0 else None
-            params = params if step > 0 else self._alone(params)
-            stats = rows.map_reduce(
-                partial(plain_model(self.seeding.family, background).expect, params)
-            )
+            params = params if step > 0 else self._without_background(params)
+            model = plain_model(self.family, background)
+            stats = rows.map_reduce(partial(model.expect, params))
             if background is not None:
                 share = stats.counts[-1] / self.rows.total_weight
             stats = stats.first_components(n_old + len(counts))
-            kept = n_old + self._more_than_a_row(stats.counts[n_old:], self.n_components - n_old)
-            if old is not None and len(kept) == 0:
+            large = n_old + self._more_than_a_row(stats.counts[n_old:], self.n_components - n_old)
+            if old is not None and len(large) == 0:
                 return old
-            parts = self.seeding.merging(stats, kept, params.components)
-            seeds, counts = self._fitted(parts), parts.counts
-        return self._beside(old, seeds, counts, share)
+            cost = self.family.merge_cost(stats, params.components, large)
+            seeds, counts = self._fit(cost), cost.counts
+        return self._append(old, seeds, counts, share)
 
-    def _beside(self, old: Params | None, seeds: Any, counts: Array, share: float) -> Params:
-        """Return parameters of components, if there are some, and of seeds with so many rows."""
+    def _append(self, old: Params | None, seeds: Any, counts: Array, share: float) -> Params:
+        """Return parameters of old components, if there are any, and of seeds with counts."""
         if old is None:
             return self._params(counts, seeds, share)
-        old_counts = old.weights[: self.n_components] * self.rows.total_weight
-        components = self.seeding.joined(old.components, seeds)
+        old_counts = old.component_weights * self.rows.total_weight
+        components = self.family.append(old.components, seeds)
         return self._params(np.append(old_counts, counts), components, share)
 
-    def _merged(self, params: Params, labels: Array) -> Params:
-        """Return as many components as are to be left, of rows with labels among many."""
-        stats = self._by_label(params, labels)
+    def _merge(self, params: Params, labels: Array) -> Params:
+        """Merge components, of rows with such labels, until `n_components` are left."""
+        stats = self._partition(params, labels)
         if not stats.counts.any():  # the background has every row
             alone = replace(self, background=None)
-            stats = self._by_label(params, alone._nearest(self._alone(params)).labels)
-        kept = self._more_than_a_row(stats.counts, self.n_components)
-        parts = self.seeding.merging(stats, kept, params.components)
-        rest = self._rest(stats, parts)
-        left = merge(parts, min(self.n_components, len(parts.counts)), rest)
-        share = 0.0 if rest is None else max(rest.count / stats.total, params.weights[-1])
-        return self._params(*self._filled(parts.counts[left], self._fitted(parts, left)), share)
+            labels = alone._assign(self._without_background(params)).labels
+            stats = self._partition(params, labels)
+        large = self._more_than_a_row(stats.counts, self.n_components)
+        cost = self.family.merge_cost(stats, params.components, large)
+        outside, share = None, 0.0
+        if self.background is not None:
+            count = max(float(stats.total - cost.counts.sum()), 0.0)
+            outside = BackgroundRows(count, self.background)
+        left, _ = merge_greedily(cost, min(self.n_components, len(cost.counts)), outside)
+        if outside is not None:
+            share = max(outside.count / stats.total, params.background_weight)
+        return self._params(*self._fill(cost.counts[left], self._fit(cost, left)), share)
 
-    def _climbed(self, params: Params) -> tuple[Params, float]:
-        """Return parameters after some steps of EM, and the bound before the last."""
-        for _ in range(AFTER):
-            params, bound = self._step(params)
-        return params, bound
+    def _fill(self, counts: Array, components: Any) -> tuple[Array, Any]:
+        """Add components without rows where rows are too few or too much alike for all."""
+        missing = self.n_components - len(counts)
+        if missing == 0:
+            return counts, components
+        row = np.argmax(self.rows.sampling_weights() > 0)
+        more = self.family.place(self.rows.take(np.full(missing, row)), components)
+        return np.append(counts, np.zeros(missing)), self.family.append(components, more)
 
-    def _settled(self, params: Params, bound: float) -> tuple[Params, float]:
+    def _fit(self, cost: MergeCost, parts: Array | None = None) -> Any:
+        """Return the components of all parts, or of some."""
+        return self.family.fit_parts(cost, np.arange(len(cost.counts)) if parts is None else parts)
+
+    def _more_than_a_row(self, counts: Array, least: int) -> Array:
+        """Return the components with more than a row, or the largest if those are too few."""
+        one_row = 1.0001 * self.rows.total_weight / self._n_drawable
+        large = np.flatnonzero(counts > one_row)
+        if len(large) < least:
+            large = np.sort(np.argsort(-counts, kind="stable")[:least])
+            large = large[counts[large] > 0]
+        return large
+
+    def _converge(self, params: Params, bound: float) -> tuple[Params, float]:
         """Return parameters after steps of EM that still gain: on all rows they cost more."""
-        for _ in range(LAST):
-            params, after = self._step(params)
-            if after - bound < STILL:
+        for _ in range(MAX_LAST_STEPS):
+            params, after = self._climb(params, 1)
+            if after - bound < MIN_STEP_GAIN:
                 break
             bound = after
         return params, max(bound, after)
 
-    def _step(self, params: Params) -> tuple[Params, float]:
-        return plain_step(self.seeding.family, self.rows, params, self.background)
+    def _climb(self, params: Params, n_steps: int = STEPS_AFTER_MERGING) -> tuple[Params, float]:
+        return climb(self.family, self.rows, params, n_steps, self.background)
 
-    def _fitted(self, parts: Merging, left: Array | None = None) -> Any:
-        """Return the components of parts, or of those that are left."""
-        return self.seeding.fitted(parts, np.arange(len(parts.counts)) if left is None else left)
+    # Parameters and partitions.
 
-    def _filled(self, weights: Array, components: Any) -> tuple[Array, Any]:
-        """Add components without rows where rows are too few or too much alike for all."""
-        missing = self.n_components - len(weights)
-        if missing == 0:
-            return weights, components
-        row = np.argmax(self.rows.sampling_weights() > 0)
-        points = self.rows.take(np.full(missing, row))
-        more = self.seeding.at(points, components)
-        return np.append(weights, np.zeros(missing)), self.seeding.joined(components, more)
-
-    def _more_than_a_row(self, counts: Array, least: int) -> Array:
-        """Return which components have more than a row, or the largest if those are too few."""
-        one_row = 1.0001 * self.rows.total_weight / self._n_drawable
-        kept = np.flatnonzero(counts > one_row)
-        if len(kept) < least:
-            kept = np.sort(np.argsort(-counts, kind="stable")[:least])
-            kept = kept[counts[kept] > 0]
-        return kept
-
-    def _alone(self, params: Params) -> Params:
-        weights = params.weights[: self._n_components(params)]
-        return Params.first(weights / weights.sum(), params.components)
-
-    def _params(self, weights: Array, components: Any, share: float) -> Params:
-        """Return parameters with weights in these proportions, and a share for the background."""
-        weights = weights / weights.sum()
+    def _params(self, counts: Array, components: Any, share: float) -> Params:
+        """Return parameters with weights in proportion to counts, and the background's share."""
+        weights = counts / counts.sum()
         if self.background is not None:
-            weights = with_share(weights, min(share, MOST))
+            weights = with_share(weights, min(share, MAX_BACKGROUND_WEIGHT))
         return Params.first(weights, components)
 
-    def _n_components(self, params: Params) -> int:
-        return len(params.weights) - (self.background is not None)
+    def _without_background(self, params: Params) -> Params:
+        weights = params.component_weights
+        return Params.first(weights / weights.sum(), params.components)
 
-    def _rest(self, stats: Statistics, parts: Merging) -> Rest | None:
-        """Return the rows of the background, and of what is too small to be kept."""
-        if self.background is None:
-            return None
-        others = float(stats.total - parts.counts.sum())
-        return Rest(max(others, 0.0), self.background)
+    def _partition(self, params: Params, labels: Array) -> Statistics:
+        """Return the statistics of the rows by their labels."""
+        centres = self.family.centres(params.components)
+        assign = partial(assign_labels, labels, params.n_components)
+        return partition_statistics(self.family, self.rows, centres, assign)[0]
 
-    def _nearest(self, params: Params) -> _Nearest:
-        """Return which component each row of the sample belongs to."""
-        n = self.rows.n_rows
-        labels, scores, shortfalls = np.empty(n, dtype=np.int32), np.empty(n), np.empty(n)
+    def _assign(self, params: Params) -> _Assigned:
+        """Assign each row of the sample to its likeliest component."""
+        n, K = self.rows.n_rows, params.n_components
+        labels, log_densities, shortfalls = np.empty(n, dtype=np.int32), np.empty(n), np.empty(n)
         posterior = FenchelYoungPosterior(temperature=0)
-        model = plain_model(self.seeding.family, self.background)
-        peaks, K = self.seeding.peaks(params.components), self._n_components(params)
+        model = plain_model(self.family, self.background)
+        peaks = self.family.peaks(params.components)
         if self.background is not None:
             peaks = np.append(peaks, self.background)
         with np.errstate(divide="ignore"):
             offsets = np.log(params.weights) + peaks
 
         def write(block: Block, span: slice) -> None:
-            own = model.scores(params, block)
-            labels[span], _, scores[span] = posterior.label(own, params.weights, block.weights)
-            shortfalls[span] = offsets[labels[span]] - scores[span]
+            labels[span], _, log_densities[span] = posterior.label(
+                model.scores(params, block), params.weights, block.weights
+            )
+            shortfalls[span] = offsets[labels[span]] - log_densities[span]
             labels[span][labels[span] == K] = -1
 
         self.rows.for_each(write)
-        return _Nearest(labels, scores, shortfalls)
+        return _Assigned(labels, log_densities, shortfalls)
 
-    def _chances(self, own: _Nearest, n_seeds: int) -> Array:
-        """Return the chances (n,) of rows to be seeds: by how much they are explained worse.
 
-        That is, than half of the rows are, squared. Rows of the background, where whole
-        components may lie hidden, have as much of a chance together as all others, or so much
-        that one in some of them is drawn: among seeds alone none would have a row to itself.
-        """
-        weights = self.rows.sampling_weights().astype(np.float64)
-        inside, shortfalls = own.labels >= 0, own.shortfalls
-        if inside.all():
-            return weights * _squares(shortfalls - np.median(shortfalls))
-        chances = np.where(inside, weights, 0.0)
-        if inside.any():
-            excess = np.where(inside, shortfalls - np.median(shortfalls[inside]), 0.0)
-            chances *= _squares(excess)
-        others = np.where(inside, 0.0, weights)
-        likely = min(1.0, float(np.count_nonzero(others)) / (SPACING * n_seeds))
-        chances /= max(chances.sum(), _TINY)
-        chances += likely * others / max(others.sum(), _TINY)
-        return chances
-
-    def _by_label(self, params: Params, labels: Array) -> Statistics:
-        family, M = self.seeding.family, self._n_components(params)
-        centres = family.centres(params.components)
-        stats, _ = partition_statistics(
-            family, self.rows, centres, partial(share_labels, labels, M)
-        )
-        return stats
+def _draw(weights: Array, size: int, rng: np.random.Generator) -> Array:
+    """Draw the numbers of at most so many rows by weight, without replacement."""
+    keys = np.full(len(weights), np.inf)
+    drawable = weights > 0
+    with np.errstate(over="ignore"):  # of rows that are next to never drawn
+        keys[drawable] = rng.exponential(size=int(drawable.sum())) / weights[drawable]
+    size = min(size, int(drawable.sum()))
+    return np.sort(np.argpartition(keys, size - 1)[:size])
 
 
 def _squares(excess: Array) -> Array:
-    """Return the squares of what is positive, in parts of the largest: they are finite."""
+    """Return the squares of what is positive, in units of the largest: they are finite."""
     positive = np.maximum(excess, 0)
     squares: Array = (positive / (positive.max() or 1.0)) ** 2
     return squares

@@ -1,11 +1,7 @@
-"""Where EM starts: k-means and k-means++ on plane and sphere, random partition, random rows.
-
-Every start is a partition of the rows: its statistics give the first components. k-means is
-hard EM of the engine itself, so a start has the same bits for every number of threads.
-"""
+"""Partitions of the rows, whose statistics give first components: random ones, and given ones."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,14 +16,13 @@ from ..contracts.statistics import Statistics
 from ..data.base import RowSource
 from ..data.blocks import Block
 
+Assignment: TypeAlias = Callable[[Block], tuple[Responsibilities, Array]]
+
 
 def partition_statistics(
-    family: Family,
-    rows: RowSource,
-    centres: Array,
-    share: Callable[[Block], tuple[Responsibilities, Array]],
+    family: Family, rows: RowSource, centres: Array, assign: Assignment
 ) -> tuple[Statistics, Any]:
-    """Sum the moments of a given partition; `share(chunk)` returns shares and counts.
+    """Sum the moments of a partition: `assign(block)` returns responsibilities and counts.
 
     Also returns the components at `centres` (K, d) that the moments are about.
     """
@@ -35,7 +30,7 @@ def partition_statistics(
     origins = family.origins(components)
 
     def expect(block: Block) -> Statistics:
-        responsibilities, counts = share(block)
+        responsibilities, counts = assign(block)
         moments = family.moments(block, responsibilities, components)
         total = float(block.weights.sum())
         return Statistics(0.0, total, counts, moments, origins, 0.0, np.empty(0))
@@ -43,21 +38,28 @@ def partition_statistics(
     return rows.map_reduce(expect), components
 
 
-def share_labels(labels: Array, n_components: int, block: Block) -> tuple[Responsibilities, Array]:
-    """Share a block out by the labels (n_samples,) of all rows; -1 is no component."""
-    own = labels[block.start : block.start + len(block.weights)]
-    counts = np.bincount(own + 1, weights=block.weights, minlength=n_components + 1)[1:]
-    others = own < 0
-    if others.any():
-        own, factors = np.where(others, 0, own), np.where(others, 0.0, block.factors)
-        return HardResponsibilities(own, factors), counts
-    return HardResponsibilities(own, block.factors), counts
+def assign_labels(labels: Array, n_components: int, block: Block) -> tuple[Responsibilities, Array]:
+    """Assign the rows of a block by the labels (n_samples,) of all rows; -1 is no component."""
+    labels, factors = labels[block.start : block.start + len(block.weights)], block.factors
+    counts = np.bincount(labels + 1, weights=block.weights, minlength=n_components + 1)[1:]
+    none = labels < 0
+    if none.any():
+        labels, factors = np.where(none, 0, labels), np.where(none, 0.0, factors)
+    return HardResponsibilities(labels, factors), counts
 
 
-def share_responsibilities(resp: Array, block: Block) -> tuple[Responsibilities, Array]:
-    """Share a block out by the responsibilities (n_samples, K) of all rows."""
-    own = resp[block.start : block.start + len(block.weights)]
-    return DenseResponsibilities(own * block.factors[:, None]), block.weights @ own
+def assign_responsibilities(resp: Array, block: Block) -> tuple[Responsibilities, Array]:
+    """Assign the rows of a block by the responsibilities (n_samples, K) of all rows."""
+    resp = resp[block.start : block.start + len(block.weights)]
+    return DenseResponsibilities(resp * block.factors[:, None]), block.weights @ resp
+
+
+def assign_randomly(seed: int, n_components: int, block: Block) -> tuple[Responsibilities, Array]:
+    """Assign the rows of a block at random, by a seed and the number of its first row."""
+    rng = np.random.default_rng((seed, block.start))
+    labels = rng.integers(n_components, size=len(block.weights), dtype=np.int32)
+    counts = np.bincount(labels, weights=block.weights, minlength=n_components)
+    return HardResponsibilities(labels, block.factors), counts
 
 
 def draw_seed(rng: np.random.RandomState) -> int:
@@ -65,23 +67,15 @@ def draw_seed(rng: np.random.RandomState) -> int:
     return int(rng.randint(2**31 - 1))
 
 
-def share_randomly(seed: int, n_components: int, block: Block) -> tuple[Responsibilities, Array]:
-    """Share a block out at random, by its first row's number and a seed."""
-    rng = np.random.default_rng((seed, block.start))
-    labels = rng.integers(n_components, size=len(block.weights), dtype=np.int32)
-    counts = np.bincount(labels, weights=block.weights, minlength=n_components)
-    return HardResponsibilities(labels, block.factors), counts
-
-
 def first_row(rows: RowSource) -> Array:
-    """Return the first row that counts, (1, d): a point near which moments do not cancel."""
+    """Return the first row with a weight, (1, d): a point near which moments do not cancel."""
     return rows.take(np.array([rows.first_row()]))
 
 
 def random_rows(rows: RowSource, n_components: int, rng: np.random.RandomState) -> Array:
-    """Draw K rows by weight without putting back, distinct in value where there are enough.
+    """Draw K rows by weight without replacement, distinct in value if there are enough.
 
-    Where the first 20 K rows drawn do not hold K values, some are drawn twice.
+    If the first 20 K rows drawn do not hold K values, some are drawn twice.
     """
     candidates = rows.draw_in_order(20 * n_components, draw_seed(rng))
     seen: set[bytes] = set()

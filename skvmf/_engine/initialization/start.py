@@ -1,29 +1,25 @@
 """Where a fit begins: what the user gives, or what the rows provide."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from ..._typing import Array
 from ..contracts.model_parts import Family
-from ..contracts.responsibilities import Responsibilities
 from ..contracts.statistics import Params, Statistics
 from ..data.base import RowSource
-from ..data.blocks import Block
 from ..em.loop import OnIteration, ignore
 from ..em.spec import Start
 from ..families.background import FIRST_SHARE, with_share
 from . import kmeans, partitions
-from .base import Proposal
+from .merging_start import MergingStart
+from .partitions import Assignment
 
 # Products in a step on the sample from which single precision saves more than a second kind of
 # compiled code costs once.
 _SINGLE_PRECISION_PRODUCTS = 10**10
-
-Assignment: TypeAlias = Callable[[Block], tuple[Responsibilities, Array]]
 
 
 @dataclass(frozen=True)
@@ -35,7 +31,7 @@ class Initialization(Start):
     n_components : int
         Number of components.
     partition : str or callable
-        Where the first partition comes from, by name; or what shares out a block, as
+        Where the first partition comes from, by name; or what assigns a block's rows, as
         `checked_partition` returns it.
     weights : ndarray of shape (n_components,) or None
         First weights, where given. A component of weight 0 is pruned from the beginning,
@@ -44,8 +40,6 @@ class Initialization(Start):
         First centres, where given.
     covariances : ndarray or None
         First covariances of Gaussian components, where given.
-    seeding : Seeding or None
-        What `partition='merging'` starts with; None is k-means instead.
     n_init : int
         How many starts compete on a sample.
     init_size : int
@@ -59,7 +53,6 @@ class Initialization(Start):
     weights: Array | None = None
     means: Array | None = None
     covariances: Array | None = None
-    seeding: Proposal | None = None
     n_init: int = 1
     init_size: int = 1
     background: float | None = None
@@ -87,7 +80,7 @@ class Initialization(Start):
     @property
     def merges(self) -> bool:
         """Whether starts are made by merging, and compete on a sample."""
-        return not self.given and self.partition == "merging" and self.seeding is not None
+        return not self.given and self.partition == "merging"
 
     @property
     def given(self) -> bool:
@@ -132,14 +125,13 @@ class Initialization(Start):
             centres = partitions.random_rows(rows, K, rng)
             return kmeans.nearest_partition(family, rows, centres), centres
         if self.merges:
-            assert self.seeding is not None
-            return self._merged_partition(self.seeding, family, rows, rng, watch), None
-        if self.partition in ("kmeans", "k-means++", "merging"):
+            return self._merged_partition(family, rows, rng, watch), None
+        if self.partition in ("kmeans", "k-means++"):
             return self._nearest_partition(family, rows, rng, watch), None
-        share = self.partition
-        if isinstance(share, str):
-            share = partial(partitions.share_randomly, partitions.draw_seed(rng), K)
-        return partitions.partition_statistics(family, rows, anywhere, share), None
+        assign = self.partition
+        if isinstance(assign, str):
+            assign = partial(partitions.assign_randomly, partitions.draw_seed(rng), K)
+        return partitions.partition_statistics(family, rows, anywhere, assign), None
 
     def _nearest_partition(
         self, family: Family, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
@@ -150,10 +142,10 @@ class Initialization(Start):
         seed = partitions.draw_seed(rng) if many else 0  # no other: all are drawn
         sample = self._sample(rows, seed, self.n_components)
         centres = kmeans.kmeans_plusplus(family, sample, self.n_components, rng)
-        _, found = kmeans.nearest_partition(
+        _, components = kmeans.nearest_partition(
             family, sample, centres, max_iter=n_steps, on_iteration=watch
         )
-        return kmeans.nearest_partition(family, rows, family.centres(found))
+        return kmeans.nearest_partition(family, rows, family.centres(components))
 
     def _sample(self, rows: RowSource, seed: int, width: int, single: bool = False) -> RowSource:
         """Draw some rows by weight; a row brings `width` numbers along in a step."""
@@ -161,23 +153,15 @@ class Initialization(Start):
         return rows.subset(*rows.draw(size, seed), width=width, single=single)
 
     def _merged_partition(
-        self,
-        seeding: Proposal,
-        family: Family,
-        rows: RowSource,
-        rng: np.random.RandomState,
-        watch: OnIteration,
+        self, family: Family, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
     ) -> tuple[Statistics, Any]:
         """Return the soft partition of all rows by the best of some starts on a sample."""
+        proposal = family.proposal(self.background is not None)
         n_rows, M = min(rows.n_rows, self.init_size), 4 * self.n_components
         single = n_rows * rows.n_features * M >= _SINGLE_PRECISION_PRODUCTS
         sample = self._sample(rows, partitions.draw_seed(rng), M, single)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
-        starts = [
-            seeding.start(
-                sample, self.n_components, np.random.default_rng(seed), watch, self.background
-            )
-            for seed in seeds
-        ]
+        start = MergingStart(proposal, sample, self.n_components, watch)
+        starts = [start.run(np.random.default_rng(seed), self.background) for seed in seeds]
         best = max(starts, key=lambda start: start.bound)
         return best.partition(family, rows)

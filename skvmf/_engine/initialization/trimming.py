@@ -1,11 +1,8 @@
-"""Rows far from all others: where a family with heavy tails does not look for components.
+"""Rows far from all others, among which a start looks for no components.
 
-A start by sums of rows would give each of them a component, or a mean and a scale that are
-theirs. The steps that follow weigh them down by themselves.
+They would each get a component, or a mean and a variance, of their own. The steps of EM that
+follow weigh them down.
 """
-
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -14,38 +11,38 @@ from scipy.spatial.distance import cdist
 
 from ..._typing import Array
 from ..data.base import RowSource
-from ..families.gaussian import Gaussian
+from ..data.blocks import DenseBlock
+from ..families.gaussian_products import squared_distances
 from ..families.linalg import tiles
 
-LOOKED_AT = 1000  # rows that stand for all
-FEW = 0.005  # of those rows, up to which a group is no component
-AT_MOST = 0.05  # of those rows are left out; where more would be, none is
-FAR = 2.0  # times the radius of what is not left out
+N_COMPARED = 1000  # rows that stand for all
+MAX_GROUP = 0.005  # fraction of those rows up to which a group is too small for a component
+MAX_TRIMMED = 0.05  # fraction of those rows that may be trimmed: if more would be, none are
+REACH = 2.0  # largest gap in a group, in radii that all but MAX_TRIMMED of the rows lie within
 
 
-def rows_in_company(family: Gaussian, rows: RowSource) -> Array:
-    """Return the numbers of the rows of a sample that lie in groups of some size.
+def rows_in_groups(rows: RowSource) -> Array:
+    """Return the numbers of the rows of a sample that are in groups of some size.
 
-    A group ends where the next row is further away than `FAR` times the distance from the middle
-    of the data that 95 % of rows keep.
+    Rows that are at most `REACH` radii apart are in the same group.
     """
     drawable = np.flatnonzero(rows.sampling_weights() > 0)
-    places = np.linspace(0, len(drawable) - 1, min(len(drawable), LOOKED_AT))
-    looked_at = rows.take(drawable[np.round(places).astype(int)])
-    middle = np.median(looked_at, axis=0)
-    reach = FAR * np.quantile(np.linalg.norm(looked_at - middle, axis=1), 1 - AT_MOST)
-    if len(looked_at) < 2 or reach == 0:
+    places = np.linspace(0, len(drawable) - 1, min(len(drawable), N_COMPARED))
+    compared = rows.take(drawable[np.round(places).astype(int)])
+    distances = np.linalg.norm(compared - np.median(compared, axis=0), axis=1)
+    reach = REACH * np.quantile(distances, 1 - MAX_TRIMMED)
+    if len(compared) < 2 or reach == 0:
         return drawable
-    near_by = csr_array(cdist(looked_at, looked_at) <= reach)
-    _, groups = connected_components(near_by, directed=False)
-    alone = np.bincount(groups)[groups] <= max(1, FEW * len(looked_at))
-    if not 0 < alone.mean() <= AT_MOST:
+    neighbours = csr_array(cdist(compared, compared) <= reach)
+    _, groups = connected_components(neighbours, directed=False)
+    far = np.bincount(groups)[groups] <= max(1, MAX_GROUP * len(compared))
+    if not 0 < far.mean() <= MAX_TRIMMED:
         return drawable
-    company, near = looked_at[~alone], np.zeros(rows.n_rows, dtype=bool)
+    others, near = compared[~far], np.zeros(rows.n_rows, dtype=bool)
 
-    def write(block: Any, span: slice) -> None:
+    def write(block: DenseBlock, span: slice) -> None:
         for tile in tiles(len(block.X)):
-            squares = family.distances(replace(block, X=block.X[tile]), company) * family.scale
+            squares = squared_distances(block.X[tile], others, np.ones(len(others)))
             near[span][tile] = squares.min(axis=1) <= reach**2
 
     rows.for_each(write)

@@ -1,4 +1,4 @@
-"""What unions lose is what the log-likelihood of the rows loses."""
+"""What merging costs is what the log-likelihood of the rows loses."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from scipy import stats
 
 from skvmf._engine.contracts.model_parts import Family
 from skvmf._engine.families.covariance import COVARIANCE_TYPES
-from skvmf._engine.families.merge_costs import DirectionUnions, EllipticalUnions, chance_gain
+from skvmf._engine.families.merge_costs import DirectionMergeCost, EllipticalMergeCost
 from skvmf.distributions import vonmises_fisher as vmf
 
 KINDS = ["full", "diag", "spherical"]
@@ -37,23 +37,19 @@ def elliptical(parts, kind):
     counts = np.array([len(X) for X in parts])
     means = np.array([X.mean(axis=0) for X in parts])
     covariances = np.array([covariance(X, kind) for X in parts])
-    return EllipticalUnions(counts, means, covariances, COVARIANCE_TYPES[kind])
-
-
-def losses(unions, i, dim):
-    return unions.excess(i) + chance_gain(unions.counts, unions.counts[i], dim)
+    return EllipticalMergeCost(counts, means, covariances, COVARIANCE_TYPES[kind])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_gaussians_lose_log_likelihood(kind):
     parts = gaussian_parts()
-    unions = elliptical(parts, kind)
-    unions._n_pseudo = 0.0
+    cost = elliptical(parts, kind)
+    cost._n_pseudo = 0.0
     for i in range(3):
         for j in range(3):
             joint = log_likelihood(np.vstack([parts[i], parts[j]]), kind)
             expected = log_likelihood(parts[i], kind) + log_likelihood(parts[j], kind) - joint
-            assert_allclose(losses(unions, i, 3)[j], expected, rtol=1e-9, atol=1e-7)
+            assert_allclose(cost.losses(i)[j], expected, rtol=1e-9, atol=1e-7)
 
 
 def test_one_covariance_for_all_loses_half_the_squared_distance():
@@ -62,10 +58,10 @@ def test_one_covariance_for_all_loses_half_the_squared_distance():
     means = np.array([X.mean(axis=0) for X in parts])
     precision = np.linalg.inv(covariance(parts[0], "full"))
     upper = np.linalg.cholesky(precision[::-1, ::-1])[::-1, ::-1]
-    unions = EllipticalUnions.of_one_covariance(counts, means, upper)
+    cost = EllipticalMergeCost.of_one_covariance(counts, means, upper)
     gap = means[2] - means[0]
     weight = counts[2] * counts[0] / (counts[2] + counts[0])
-    assert_allclose(losses(unions, 0, 3)[2], 0.5 * weight * gap @ precision @ gap, rtol=1e-9)
+    assert_allclose(cost.losses(0)[2], 0.5 * weight * gap @ precision @ gap, rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -73,7 +69,7 @@ def test_a_few_rows_in_a_plane_are_not_worth_the_whole_world(kind):
     rng = np.random.default_rng(0)
     flat = 1e-9 * rng.normal(size=(4, 3)) + [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]
     few, many = elliptical([flat, rng.normal(size=(500, 3))], kind).counts, 500
-    loss = losses(elliptical([flat, rng.normal(size=(many, 3))], kind), 0, 3)[1]
+    loss = elliptical([flat, rng.normal(size=(many, 3))], kind).losses(0)[1]
     assert few[0] == 4 and 0 <= loss < 40
 
 
@@ -96,43 +92,62 @@ def best_directional(X):
 def test_directions_lose_log_likelihood():
     parts = directions()
     sums, counts = np.array([X.sum(axis=0) for X in parts]), np.array([len(X) for X in parts])
-    unions = DirectionUnions(sums, counts, 0.0, 0.0)
+    cost = DirectionMergeCost(sums, counts, 0.0)
     for i, j in [(0, 1), (1, 2), (2, 0)]:
         joint = best_directional(np.vstack([parts[i], parts[j]]))
         expected = best_directional(parts[i]) + best_directional(parts[j]) - joint
-        assert_allclose(losses(unions, i, 5)[j], expected, rtol=1e-7)
+        assert_allclose(cost.losses(i)[j], expected, rtol=1e-7)
 
 
 def test_directions_of_one_concentration_lose_what_their_sums_lose():
     parts = directions()
     sums, counts = np.array([X.sum(axis=0) for X in parts]), np.array([len(X) for X in parts])
-    unions = DirectionUnions(sums, counts, concentration=9.0)
+    cost = DirectionMergeCost(sums, counts, 0.0, concentration=9.0)
     lengths, joint = np.linalg.norm(sums, axis=1), np.linalg.norm(sums[0] + sums[2])
-    assert_allclose(losses(unions, 0, 5)[2], 9 * (lengths[0] + lengths[2] - joint), rtol=1e-9)
+    assert_allclose(cost.losses(0)[2], 9 * (lengths[0] + lengths[2] - joint), rtol=1e-9)
 
 
 @pytest.mark.parametrize("make", ["directions", "one concentration", *KINDS, "tied"])
-def test_joined_parts_are_those_of_their_rows_together(make):
+def test_merged_parts_are_those_of_their_rows_together(make):
     parts = gaussian_parts() if make in ("tied", *KINDS) else directions()
     together = [np.vstack([parts[0], parts[1]]), parts[2]]
 
-    def unions(parts):
+    def cost_of(parts):
         sums, counts = np.array([X.sum(axis=0) for X in parts]), np.array([len(X) for X in parts])
         if make == "directions":
-            return DirectionUnions(sums, counts, 4.0, 0.5)
+            return DirectionMergeCost(sums, counts, 0.0, n_pseudo=4.0, pseudo_length=0.5)
         if make == "one concentration":
-            return DirectionUnions(sums, counts, concentration=9.0)
+            return DirectionMergeCost(sums, counts, 0.0, concentration=9.0)
         if make == "tied":
-            return EllipticalUnions.of_one_covariance(counts, sums / counts[:, None], np.eye(3))
+            return EllipticalMergeCost.of_one_covariance(counts, sums / counts[:, None], np.eye(3))
         return elliptical(parts, make)
 
-    joined, expected = unions(parts), unions(together)
-    joined.join(0, 1)
+    merged, expected = cost_of(parts), cost_of(together)
+    merged.merge(0, 1)
     if make in KINDS:
-        joined._shape = expected._shape  # pooled over other parts
-    assert_allclose(joined.excess(0)[2], expected.excess(0)[1], rtol=1e-9)
+        merged._shape = expected._shape  # pooled over other parts
+    assert_allclose(merged.losses(0)[2], expected.losses(0)[1], rtol=1e-9)
 
 
-def test_a_family_without_a_measure_says_so():
-    with pytest.raises(ValueError, match="components cannot be merged: the family has no `unions`"):
-        Family.unions(object(), None, None, None)
+@pytest.mark.parametrize("concentration", [None, 9.0])
+def test_parts_of_directions_have_the_log_likelihood_of_their_rows(concentration):
+    parts, log_area = directions(), vmf.log_sphere_area(5)
+    sums, counts = np.array([X.sum(axis=0) for X in parts]), np.array([len(X) for X in parts])
+    log_normalizer = -log_area
+    if concentration is not None:
+        log_normalizer -= vmf.log_partition(concentration, 5)
+    cost = DirectionMergeCost(sums, counts, log_normalizer, concentration=concentration)
+    for X, log_likelihood in zip(parts, cost.log_likelihoods(), strict=True):
+        mean = X.mean(axis=0)
+        length = np.linalg.norm(mean)
+        kappa = concentration or vmf.concentration(length, 5)
+        assert_allclose(log_likelihood, vmf.logpdf(X, mean / length, kappa).sum(), rtol=1e-9)
+
+
+def test_a_family_says_what_it_cannot_do():
+    with pytest.raises(ValueError, match="cannot be merged: the family has no `merge_cost`"):
+        Family.merge_cost(object(), None, None, None)
+    with pytest.raises(ValueError, match="the family has no `proposal`. Set init_params to 'kmea"):
+        Family.proposal(object(), background=False)
+    with pytest.raises(ValueError, match=r"need EllipticalMergeCost\.log_likelihoods"):
+        elliptical(gaussian_parts(), "full").log_likelihoods()

@@ -7,8 +7,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skvmf._engine.families import merge_costs
-from skvmf._engine.families.merge_costs import BallMerging, DirectionMerging, Rest, chance_gain
-from skvmf._engine.initialization.agglomerate import merge
+from skvmf._engine.families.merge_costs import DirectionMergeCost, SphericalMergeCost
+from skvmf._engine.initialization.agglomerate import (
+    BackgroundRows,
+    _background_excess,
+    chance_gain,
+    merge_greedily,
+)
 
 M, D = 12, 3
 
@@ -18,32 +23,31 @@ def directions(seed=0):
     counts = rng.integers(5, 50, size=M).astype(float)
     sums = rng.normal(size=(M, D))
     sums *= (0.9 * counts / np.linalg.norm(sums, axis=1))[:, None]
-    return DirectionMerging(sums, counts, 7.0, -1.0)
+    return DirectionMergeCost(sums, counts, -1.0, concentration=7.0)
 
 
-def balls(seed=0):
+def spheres(seed=0):
     rng = np.random.default_rng(seed)
     parts = [rng.normal(size=(rng.integers(5, 30), D)) + 3 * rng.normal(size=D) for _ in range(M)]
     counts = np.array([len(part) for part in parts], dtype=float)
     sums = np.array([part.sum(axis=0) for part in parts])
     squares = np.array([(part**2).sum() for part in parts])
-    return BallMerging(sums, counts, squares, np.zeros(D), 2.5, 0.8), parts
+    return SphericalMergeCost(sums, squares, counts, np.zeros(D), 2.5, 0.8), parts
 
 
 def test_directions_lose_the_lengths_of_their_sums():
     parts = directions()
     for i in range(M):
-        chance = chance_gain(parts.counts, parts.counts[i], D)
         lengths = np.linalg.norm(parts.sums, axis=1)
         loss = lengths + lengths[i] - np.linalg.norm(parts.sums + parts.sums[i], axis=1)
-        assert_allclose(parts.excess(i) + chance, 7.0 * loss, atol=1e-10)
+        assert_allclose(parts.losses(i), 7.0 * loss, atol=1e-10)
 
 
-def test_balls_lose_the_likelihood_of_their_own_variances():
-    parts, rows = balls()
+def test_spherical_parts_lose_the_likelihood_of_their_own_variances():
+    parts, rows = spheres()
 
     def best_log_likelihood(X):
-        """Of one ball with 2.5 pseudo-rows of variance 0.8 in each direction."""
+        """Of one sphere with 2.5 pseudo-rows of variance 0.8 in each direction."""
         n, scatter = len(X), ((X - X.mean(axis=0)) ** 2).sum()
         variance = (scatter + 2.5 * D * 0.8) / ((n + 2.5) * D)
         pseudo = -0.5 * 2.5 * D * (np.log(variance) + 0.8 / variance)
@@ -51,24 +55,30 @@ def test_balls_lose_the_likelihood_of_their_own_variances():
 
     single = -0.5 * 2.5 * D * (np.log(0.8) + 1)  # what the pseudo-rows alone are worth
     for i, j in combinations(range(M), 2):
-        chance = chance_gain(parts.counts[i], parts.counts[j], D)
         both = best_log_likelihood(np.vstack([rows[i], rows[j]]))
         loss = best_log_likelihood(rows[i]) + best_log_likelihood(rows[j]) - both - single
-        assert_allclose(parts.excess(i)[j] + chance, loss, rtol=1e-9)
+        assert_allclose(parts.losses(i)[j], loss, rtol=1e-9)
 
 
-@pytest.mark.parametrize("make", [directions, lambda seed: balls(seed)[0]])
+@pytest.mark.parametrize("make", [directions, lambda seed: spheres(seed)[0]])
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("gram", [0, 100])
-def test_each_union_is_the_cheapest(make, seed, gram, monkeypatch):
-    monkeypatch.setattr(merge_costs, "GRAM_PARTS", gram)
-    fast, slow = make(seed), make(seed)
+@pytest.mark.parametrize("n_products", [0, 100])
+def test_each_merge_is_the_cheapest(make, seed, n_products, monkeypatch):
+    monkeypatch.setattr(merge_costs, "MAX_PRODUCTS", n_products)
+    fast, slow, losses = make(seed), make(seed), []
     alive = list(range(M))
+
+    def excess(pair):
+        i, j = pair
+        return slow.losses(i)[j] - chance_gain(slow.counts[i], slow.counts[j], D)
+
     while len(alive) > 4:
-        i, j = min(combinations(alive, 2), key=lambda pair: slow.excess(pair[0])[pair[1]])
-        slow.join(i, j)
+        i, j = min(combinations(alive, 2), key=excess)
+        losses.append(slow.losses(i)[j])
+        slow.merge(i, j)
         alive.remove(j)
-    left = merge(fast, 4)
+    left, merges = merge_greedily(fast, 4)
+    assert_allclose([loss for *_, loss in merges], losses, rtol=1e-9)
     assert_allclose(np.sort(fast.counts[left]), np.sort(slow.counts[alive]))
     order, other = np.argsort(fast.counts[left]), np.argsort(slow.counts[alive])
     assert_allclose(fast.sums[left][order], slow.sums[alive][other], rtol=1e-9)
@@ -76,7 +86,9 @@ def test_each_union_is_the_cheapest(make, seed, gram, monkeypatch):
 
 def test_nothing_is_merged_where_nothing_needs_to_be():
     parts = directions()
-    assert_array_equal(merge(parts, M), np.arange(M))
+    left, merges = merge_greedily(parts, M)
+    assert_array_equal(left, np.arange(M))
+    assert merges == []
 
 
 @pytest.mark.parametrize(("share", "dim"), [(0.5, 1), (0.2, 1), (0.5, 30), (0.1, 30)])
@@ -94,14 +106,14 @@ def test_chance_is_what_the_best_cut_of_one_cloud_gains(share, dim):
 
 
 @pytest.mark.parametrize("others", [0.0, 50.0])
-def test_what_giving_up_a_direction_loses(others):
+def test_what_giving_a_direction_to_the_background_loses(others):
     """Log-likelihoods of rows and of labels, with the part and without it."""
     rng = np.random.default_rng(0)
     rows = [rng.normal(size=(n, 5)) + 2 * rng.normal(size=5) for n in (30, 20)]
     rows = [part / np.linalg.norm(part, axis=1, keepdims=True) for part in rows]
     sums, counts = np.array([part.sum(axis=0) for part in rows]), np.array([30.0, 20.0])
-    parts = DirectionMerging(sums, counts, 7.0, -1.5)
-    found = parts.excess_in(Rest(others, -2.0))
+    parts = DirectionMergeCost(sums, counts, -1.5, concentration=7.0)
+    found = _background_excess(parts, BackgroundRows(others, -2.0))
     chance = (np.sqrt(5 / 2) + np.sqrt(np.log(50 + others))) ** 2
 
     def of_labels(*sizes):
@@ -126,7 +138,7 @@ def test_uniform_rows_are_given_up_and_clusters_are_kept():
     counts = np.array([len(part) for part in own], dtype=np.float64)
     sums = np.array([part.sum(axis=0) for part in own])
     squares = np.array([(part**2).sum() for part in own])
-    parts = BallMerging(sums, counts, squares, np.zeros(2), 2.5, 0.04)
-    rest = Rest(0.0, -np.log(100.0))
-    assert_array_equal(merge(parts, 3, rest), [0, 1, 2])
-    assert rest.count + parts.counts[:3].sum() == 600
+    parts = SphericalMergeCost(sums, squares, counts, np.zeros(2), 2.5, 0.04)
+    background = BackgroundRows(0.0, -np.log(100.0))
+    assert_array_equal(merge_greedily(parts, 3, background)[0], [0, 1, 2])
+    assert background.count + parts.counts[:3].sum() == 600

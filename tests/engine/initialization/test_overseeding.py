@@ -1,4 +1,4 @@
-"""Waves of seeds, merged, find what is there; samples are drawn by weight."""
+"""Rounds of seeds, merged, find what is there; samples are drawn by weight."""
 
 from functools import partial
 
@@ -14,12 +14,12 @@ from skvmf._engine.data.rows import make_rows
 from skvmf._engine.em.mixture_model import MixtureModel
 from skvmf._engine.families.gaussian import Gaussian
 from skvmf._engine.families.vonmises_fisher import VonMisesFisher
+from skvmf._engine.initialization import start
+from skvmf._engine.initialization.merging_start import MergingStart
 from skvmf._engine.initialization.overseeding import Overseeding
-from skvmf._engine.initialization.proposals import DirectionalProposal, SphericalProposal
 from skvmf._engine.posteriors.fenchel_young import FenchelYoungPosterior
 from skvmf._engine.weights.modified_dirichlet import ModifiedDirichlet
 from skvmf._engine.weights.updates import MapWeights
-from skvmf.mixture import _initialization
 
 K, D = 20, 16
 
@@ -35,18 +35,18 @@ def clusters(n=4000, seed=0, concentration=5.0, spread=0.35):
 def run(X, seed=0, weights=None, n_components=K, unit=True):
     rows = make_rows(X, weights, unit=unit, columns=True)
     if unit:
-        seeding = DirectionalProposal(VonMisesFisher(X.shape[1]))
+        family = VonMisesFisher(X.shape[1])
     else:
-        seeding = SphericalProposal(Gaussian(X.shape[1], "full", scale=rows.mean_variance() or 1.0))
-    params, bound = Overseeding(seeding, rows, n_components).run(np.random.default_rng(seed))
-    return seeding, params, bound
+        family = Gaussian(X.shape[1], "full", scale=rows.mean_variance() or 1.0)
+    seeds = family.proposal(background=False).seeds
+    return Overseeding(seeds, rows, n_components).run(np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("unit", [True, False])
 @pytest.mark.parametrize("seed", range(3))
 def test_clusters_are_found_one_by_one(unit, seed):
     X, labels = clusters(seed=seed)
-    seeding, params, bound = run(X, seed, unit=unit)
+    params, bound = run(X, seed, unit=unit)
     assert len(params.weights) == K
     assert_allclose(np.sort(params.weights), np.sort(np.bincount(labels) / 4000), atol=0.01)
 
@@ -75,8 +75,8 @@ def test_very_unequal_clusters_are_kept_apart():
 def test_sparse_rows_start_where_dense_ones_do():
     X, _ = clusters(1000)
     X[np.abs(X) < 0.1] = 0
-    _, dense, bound = run(X)
-    _, compressed, other = run(sparse.csr_array(X))
+    dense, bound = run(X)
+    compressed, other = run(sparse.csr_array(X))
     assert_allclose(other, bound, rtol=1e-10)
     assert_allclose(compressed.weights, dense.weights, rtol=1e-6)
 
@@ -86,7 +86,7 @@ def test_sparse_rows_start_where_dense_ones_do():
 def test_few_rows_for_many_components(unit, n_components):
     X, _ = clusters(30)
     for data in (X, np.repeat(X[:15], 2, axis=0), np.repeat(X[:1], 30, axis=0)):
-        _, params, bound = run(data, n_components=n_components, unit=unit)
+        params, bound = run(data, n_components=n_components, unit=unit)
         assert len(params.weights) == n_components
         assert_allclose(params.weights.sum(), 1)
         assert np.isfinite(bound)
@@ -97,15 +97,15 @@ def test_a_row_alone_is_dropped_before_merging_and_two_are_not(weight, monkeypat
     """Five rows that lie alone, and two that lie together, beside two clusters."""
     X = 8 * np.eye(D)[[0] * 100 + [1] * 100 + [2, 2, 3, 4, 5, 6, 7]]
     X += 0.1 * np.random.default_rng(1).normal(size=X.shape)
-    kept_counts, merging = set(), DirectionalProposal.merging
+    counts, merge_cost = set(), VonMisesFisher.merge_cost
 
-    def noted(self, stats, kept, components):
-        kept_counts.update(stats.counts[kept] / weight)
-        return merging(self, stats, kept, components)
+    def noted(self, stats, components, parts):
+        counts.update(stats.counts[parts] / weight)
+        return merge_cost(self, stats, components, parts)
 
-    monkeypatch.setattr(DirectionalProposal, "merging", noted)
+    monkeypatch.setattr(VonMisesFisher, "merge_cost", noted)
     run(X, weights=np.full(len(X), weight), n_components=2)
-    assert 1.001 < min(kept_counts) < 2.001
+    assert 1.001 < min(counts) < 2.001
 
 
 @pytest.mark.parametrize("unit", [True, False])
@@ -113,8 +113,8 @@ def test_rows_without_weight_are_never_seeds(unit):
     X, _ = clusters(500)
     far = np.vstack([X, 1e6 * np.ones((20, D))])
     weights = np.append(np.ones(500), np.zeros(20))
-    _, params, bound = run(far, weights=weights, unit=unit)
-    _, plain, other = run(X, unit=unit)
+    params, bound = run(far, weights=weights, unit=unit)
+    plain, other = run(X, unit=unit)
     assert_allclose(bound, other, atol=0.2)
 
 
@@ -122,12 +122,12 @@ def test_rows_farther_than_squares_reach_are_seeds_too():
     """1e160 times worse explained than the others, and of next to no weight."""
     X = 1e-30 * np.random.default_rng(0).normal(size=(60, 3))
     X[-1], weights = 1e50, np.append(np.ones(59), 1e-250)
-    _, params, bound = run(X, weights=weights, n_components=3, unit=False)
+    params, bound = run(X, weights=weights, n_components=3, unit=False)
     assert len(params.weights) == 3
     assert np.isfinite(bound)
 
 
-def test_a_callback_stops_the_waves():
+def test_a_callback_stops_the_rounds():
     X, _ = clusters()
     seen = []
 
@@ -136,12 +136,12 @@ def test_a_callback_stops_the_waves():
         return n_iter == 1
 
     rows = make_rows(X, None, unit=True)
-    waves = Overseeding(DirectionalProposal(VonMisesFisher(D)), rows, K)
-    waves.run(np.random.default_rng(0), watch)
+    overseeding = Overseeding(VonMisesFisher(D).kmeans(), rows, K)
+    overseeding.run(np.random.default_rng(0), watch)
     assert seen == [(0, 1), (1, 2)]
 
 
-def test_bounds_of_the_waves_never_fall():
+def test_bounds_of_the_rounds_never_fall():
     X, _ = clusters(spread=0.8)
     seen = []
 
@@ -150,9 +150,7 @@ def test_bounds_of_the_waves_never_fall():
         return False
 
     rows = make_rows(X, None, unit=True)
-    Overseeding(DirectionalProposal(VonMisesFisher(D)), rows, K).run(
-        np.random.default_rng(1), watch
-    )
+    Overseeding(VonMisesFisher(D).kmeans(), rows, K).run(np.random.default_rng(1), watch)
     assert len(seen) > 1 and (np.diff(seen) >= 0).all()
 
 
@@ -239,7 +237,7 @@ def test_sums_of_one_width_are_not_taken_for_another():
 
 
 @pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture])
-def test_a_start_is_shown_before_its_first_wave_is_done(mixture, monkeypatch, capsys):
+def test_a_start_is_shown_before_its_first_round_is_done(mixture, monkeypatch, capsys):
     def interrupted(self, rng, watch=None):
         assert capsys.readouterr().out == "Merging 0\n"
         raise KeyboardInterrupt
@@ -264,14 +262,14 @@ def test_large_samples_of_directions_start_in_single_precision(kind, monkeypatch
     X[300:600] *= 1e80
     X[-1] = 0
     expected = VonMisesFisherMixture(K, random_state=0).fit(kind(X))
-    seen, start = [], DirectionalProposal.start
+    seen, run = [], MergingStart.run
 
-    def noted(self, rows, *args):
-        seen.append(rows.dtype)
-        return start(self, rows, *args)
+    def noted(self, *args):
+        seen.append(self.rows.dtype)
+        return run(self, *args)
 
-    monkeypatch.setattr(DirectionalProposal, "start", noted)
-    monkeypatch.setattr(_initialization, "LARGE", 1)
+    monkeypatch.setattr(MergingStart, "run", noted)
+    monkeypatch.setattr(start, "_SINGLE_PRECISION_PRODUCTS", 1)
     fit = VonMisesFisherMixture(K, random_state=0).fit(kind(X))
     assert seen == [np.float32]
     assert_allclose(fit.lower_bound_, expected.lower_bound_, rtol=1e-6)
@@ -283,6 +281,6 @@ def test_directions_at_the_edge_of_single_precision_are_told_apart(gap, monkeypa
     rng = np.random.default_rng(0)
     labels = rng.integers(2, size=400)
     X = 1 + gap * (np.eye(3)[labels] + 0.1 * rng.normal(size=(400, 3)))
-    monkeypatch.setattr(_initialization, "LARGE", 1)
+    monkeypatch.setattr(start, "_SINGLE_PRECISION_PRODUCTS", 1)
     fit = VonMisesFisherMixture(2, random_state=0).fit(X)
     assert adjusted_rand_score(labels, fit.labels_) == 1

@@ -83,10 +83,10 @@ def test_partitions_given_either_way_agree():
     centre = np.tile(starts.first_row(rows), (4, 1))
     labels = y.astype(np.int32)
     by_label, _ = starts.partition_statistics(
-        family, rows, centre, lambda block: starts.share_labels(labels, 4, block)
+        family, rows, centre, lambda block: starts.assign_labels(labels, 4, block)
     )
     by_share, _ = starts.partition_statistics(
-        family, rows, centre, lambda block: starts.share_responsibilities(np.eye(4)[y], block)
+        family, rows, centre, lambda block: starts.assign_responsibilities(np.eye(4)[y], block)
     )
     assert_allclose(by_label.counts, by_share.counts)
     for a, b in zip(by_label.moments, by_share.moments, strict=True):

@@ -1,4 +1,4 @@
-"""Gaussians of their own shapes are joined where that costs least, and cut where they are long."""
+"""Gaussians are merged where that costs least, and split where they are long."""
 
 from dataclasses import replace
 from functools import partial
@@ -16,10 +16,10 @@ from skvmf._engine.data.rows import make_rows
 from skvmf._engine.families.covariance import COVARIANCE_TYPES
 from skvmf._engine.families.gaussian import Gaussian
 from skvmf._engine.families.shrinkage import ShrunkGaussian
-from skvmf._engine.initialization import split_and_merge as joining
-from skvmf._engine.initialization.base import share_by
-from skvmf._engine.initialization.partitions import partition_statistics, share_responsibilities
-from skvmf._engine.initialization.proposals import SphericalProposal
+from skvmf._engine.initialization import split_and_merge
+from skvmf._engine.initialization.base import assignment, climb, plain_model
+from skvmf._engine.initialization.merging_start import MergingStart
+from skvmf._engine.initialization.partitions import assign_responsibilities, partition_statistics
 from skvmf._engine.initialization.split_and_merge import SplitAndMerge
 from skvmf._engine.parallel.blas import limited_blas
 
@@ -38,7 +38,7 @@ def clusters(n=3000, K=6, d=3, seed=0, sizes=(0.3, 2.0), spread=4.0):
     return X, labels
 
 
-def joining_of(X, kind, n_components=3, weights=None, reg_covar=1e-6):
+def split_and_merge_of(X, kind, n_components=3, weights=None, reg_covar=1e-6):
     rows = make_rows(X, weights, unit=False, columns=True)
     family = Gaussian(X.shape[1], kind, reg_covar, scale=rows.mean_variance() or 1.0)
     return SplitAndMerge(ShrunkGaussian.of(family), rows, n_components)
@@ -49,7 +49,7 @@ def fitted(task, M, seed=0):
     rng = np.random.default_rng(seed)
     points = task.rows.take(rng.choice(task.rows.n_rows, M, replace=False))
     first = Params.first(np.full(M, 1 / M), task.family.from_centres(points))
-    return task._climbed(first, 5)[0]
+    return climb(task.family, task.rows, first, 5)[0]
 
 
 def log_joint(task, params, X):
@@ -58,33 +58,33 @@ def log_joint(task, params, X):
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_a_union_costs_the_change_of_the_likelihood(kind, monkeypatch):
-    monkeypatch.setattr(joining, "SMALL", 0.0)
+def test_merging_costs_the_change_of_the_likelihood(kind, monkeypatch):
+    monkeypatch.setattr(split_and_merge, "MIN_RESPONSIBILITY", 0.0)
     X, _ = clusters(500)
     weights = np.random.default_rng(1).exponential(size=500)
-    task = joining_of(X, kind, weights=weights)
+    task = split_and_merge_of(X, kind, weights=weights)
     params = fitted(task, 6)
-    pairs = task._pairs(params.components)
-    costs = task._costs(params, pairs, task.rows.map_reduce(partial(task._shared, params)))
+    pairs = task._neighbours(params)
+    costs = task._costs(params, pairs, task.rows.map_reduce(partial(task._expect, params)))
     before = log_joint(task, params, X)
     for (a, b), cost in zip(pairs, costs, strict=True):
-        weight, union = task._union(params, a, b)
-        joint = log_joint(task, Params.first(np.array([weight]), union), X)
+        merged = task.family.merge_pair(params.components, params.weights, a, b)
+        joint = log_joint(task, Params.first(params.weights[[a, b]].sum(keepdims=True), merged), X)
         after = np.hstack([np.delete(before, [a, b], axis=1), joint])
         change = weights @ (logsumexp(after, axis=1) - logsumexp(before, axis=1))
-        # 1 - r has no digits below 1e-16: a row that a union leaves loses 36 nats at most.
+        # 1 - r has no digits below 1e-16: a row that a merge leaves loses 36 nats at most.
         assert_allclose(cost, -change, rtol=1e-4, atol=1e-8)
 
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_costs_that_are_kept_are_those_of_the_same_components(kind):
     X, _ = clusters(2000, 12)
-    task = joining_of(X, kind, n_components=8)
-    params = task._climbed(fitted(task, 16), 30)[0]  # a step moves them by little
-    pairs = task._pairs(params.components)
-    costs = task._costs(params, pairs, task.rows.map_reduce(partial(task._shared, params)))
+    task = split_and_merge_of(X, kind, n_components=8)
+    params = climb(task.family, task.rows, fitted(task, 16), 30)[0]  # a step moves them by little
+    pairs = task._neighbours(params)
+    costs = task._costs(params, pairs, task.rows.map_reduce(partial(task._expect, params)))
     before = dict(zip(map(tuple, pairs.tolist()), costs, strict=True))
-    found, known = task._joined(params, {})
+    found, known = task._merge_some(params, {})
     assert len(found.weights) == 12 and known
     old, new = params.components.means, found.components.means
     same = np.argmin(((new[:, None] - old) ** 2).sum(axis=2), axis=1)
@@ -93,11 +93,11 @@ def test_costs_that_are_kept_are_those_of_the_same_components(kind):
 
 
 @pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
-def test_a_union_has_the_moments_of_its_rows(kind):
+def test_a_merged_component_has_the_moments_of_its_rows(kind):
     X, _ = clusters(200)
-    task = joining_of(X, kind)
+    task = split_and_merge_of(X, kind)
     params = fitted(task, 4)
-    weight, union = task._union(params, 1, 3)
+    merged = task.family.merge_pair(params.components, params.weights, 1, 3)
     draws = [
         task.family.type.draw(
             params.components.means[[k]],
@@ -108,25 +108,24 @@ def test_a_union_has_the_moments_of_its_rows(kind):
         for k in (1, 3)
     ]
     rows = np.vstack(draws)
-    assert_allclose(weight, params.weights[[1, 3]].sum())
     error = 6 * rows.std() / np.sqrt(len(rows))
-    assert_allclose(union.means[0], rows.mean(axis=0), atol=error)
-    own = np.diagonal(task.family.type.as_full(union.covariances, 1, 3)[0])
+    assert_allclose(merged.means[0], rows.mean(axis=0), atol=error)
+    own = np.diagonal(task.family.type.as_full(merged.covariances, 1, 3)[0])
     theirs = rows.var(axis=0)
     assert_allclose(own, theirs.mean() if kind == "spherical" else theirs, rtol=0.03)
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_joined_components_are_those_of_added_shares(kind):
+def test_merged_components_are_those_of_added_responsibilities(kind):
     X, _ = clusters(400)
-    task = joining_of(X, kind)
+    task = split_and_merge_of(X, kind)
     params = fitted(task, 5)
-    stats = task.rows.map_reduce(partial(task._shared, params)).stats
-    found = task._united(params, stats, np.array([[0, 3], [1, 2]]))
+    stats = task.rows.map_reduce(partial(task._expect, params)).stats
+    found = task._maximize_merged(params, stats, np.array([[0, 3], [1, 2]]))
     resp = np.exp(log_joint(task, params, X))
     resp /= resp.sum(axis=1, keepdims=True)
     added = np.column_stack([resp[:, 0] + resp[:, 3], resp[:, 1] + resp[:, 2], resp[:, 4]])
-    share = partial(share_responsibilities, added)
+    share = partial(assign_responsibilities, added)
     stats, about = partition_statistics(task.family, task.rows, X[:3], share)
     expected, _ = task.family.maximize(stats, about)
     assert_allclose(found.weights, added.sum(axis=0) / len(X))
@@ -136,13 +135,13 @@ def test_joined_components_are_those_of_added_shares(kind):
 
 @pytest.mark.parametrize("offset", [0.0, 1e8])
 @pytest.mark.parametrize("kind", TYPES)
-def test_components_are_cut_across_their_longest_axis(kind, offset):
+def test_components_are_split_across_their_longest_axis(kind, offset):
     rng = np.random.default_rng(0)
     turned = np.linalg.qr(rng.standard_normal((5, 5)))[0]
     X = (rng.standard_normal((4000, 5)) * np.array([4.0, 1, 1, 1, 1])) @ turned + offset
-    task = joining_of(X, kind, 1)
+    task = split_and_merge_of(X, kind, 1)
     centre = task.family.from_centres(X.mean(axis=0, keepdims=True))
-    cut = task._cut(Params.first(np.ones(1), centre), rng)
+    cut = task._split(Params.first(np.ones(1), centre), rng)
     values, axes = np.linalg.eigh(np.cov(X.T))
     step = np.sqrt(2 / np.pi * values[-1]) * axes[:, -1]
     gap = 0.5 * (cut.components.means[1] - cut.components.means[0])
@@ -156,19 +155,19 @@ def test_cuts_are_as_long_as_the_axes_whose_squares_have_no_number(scale):
     """Of scatter, itself a square: 1e-360 and 1e360."""
     X = clusters()[0]
     found, expected = (
-        task._longest_axes(fitted(task, 3), np.random.default_rng(0))
-        for task in (joining_of(rows, "diag", reg_covar=0) for rows in (scale * X, X))
+        task._half_axes(fitted(task, 3), np.random.default_rng(0))
+        for task in (split_and_merge_of(rows, "diag", reg_covar=0) for rows in (scale * X, X))
     )
     assert_allclose(found, scale * expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_pseudo_rows_give_way_to_rows_and_keep_few_sound(kind):
+def test_covariances_are_shrunk_where_rows_are_few(kind):
     X, labels = clusters(20_000, 3)
     labels[:2], X[2:40], labels[2:40] = 3, X[2], 4  # two rows, and many copies of one
-    task = joining_of(np.column_stack([X, np.ones(len(X))]), kind)
+    task = split_and_merge_of(np.column_stack([X, np.ones(len(X))]), kind)
     plain = replace(Gaussian(4, kind, 1e-6), scale=task.family.scale)
-    responsibilities = partial(share_responsibilities, np.eye(6)[labels])
+    responsibilities = partial(assign_responsibilities, np.eye(6)[labels])
     stats, about = partition_statistics(
         task.family, task.rows, task.rows.take(np.arange(6)), responsibilities
     )
@@ -191,9 +190,9 @@ def test_a_default_fit_reaches_the_oracle_where_sizes_differ(kind):
 def start(X, kind, n_components, weights=None, watch=None):
     rows = make_rows(X, weights, unit=False)
     family = Gaussian(X.shape[1], kind, 1e-6, scale=rows.mean_variance() or 1.0)
-    rng = np.random.default_rng(0)
+    proposal, watch = family.proposal(background=False), watch or (lambda *_: False)
     with limited_blas() as limit, limit:
-        return SphericalProposal(family).start(rows, n_components, rng, watch or (lambda *_: False))
+        return MergingStart(proposal, rows, n_components, watch).run(np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -225,7 +224,7 @@ def test_rows_without_weight_have_no_say():
     assert np.abs(found.params.components.means).max() < 100
 
 
-def test_fewer_rows_than_covariances_need_leave_balls():
+def test_fewer_rows_than_covariances_need_leave_spherical_components():
     X, _ = clusters(80, d=8)
     assert start(X, "full", 5).params.components.covariances.shape == (5,)
     assert start(X, "diag", 5).params.components.covariances.shape == (5, 8)
@@ -255,15 +254,15 @@ def test_a_callback_stops_a_start_with_as_many_components_as_asked_for(after):
     assert seen == [0, 1]
 
 
-def test_cuts_find_what_the_balls_have_missed(monkeypatch):
+def test_splits_find_what_overseeding_has_missed():
     """From one component for every two clusters and some on nothing at all."""
     X, labels = clusters(4000, 8, sizes=(0.3, 0.3), spread=6.0)
-    task = joining_of(X, "full", 8)
+    task = split_and_merge_of(X, "full", 8)
     halves = np.eye(8)[labels // 2]
-    responsibilities = partial(share_responsibilities, halves)
+    responsibilities = partial(assign_responsibilities, halves)
     stats, about = partition_statistics(task.family, task.rows, X[:8], responsibilities)
     components, _ = task.family.maximize(stats, about)
     poor = Params.first(stats.counts / len(X), components)
     found, _ = task.run(poor, np.random.default_rng(0))
-    own = share_by(task.family, found)(DenseBlock(X, np.ones(len(X)), None, 0))[1]
+    own = assignment(plain_model(task.family), found)(DenseBlock(X, np.ones(len(X)), None, 0))[1]
     assert_allclose(np.sort(own), np.sort(np.bincount(labels)), atol=20)
