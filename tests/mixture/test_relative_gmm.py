@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from skvmf import RelativeGMM
 
+from ..pairwise import pairwise
 from .checks import assert_bound_never_falls, assert_finite
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -180,9 +181,7 @@ def test_a_wide_clearance_is_kept_in_every_iteration(solver):
 # Order
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
-@pytest.mark.parametrize("feature", [0, 1])
+@pairwise(solver=SOLVERS, coordinates=["relative", "absolute"], feature=[0, 1])
 def test_means_ascend_whatever_the_start(solver, coordinates, feature):
     X, y = blobs(spread=6.0)
     X = X[:, ::-1] if feature else X
@@ -340,9 +339,7 @@ def test_warm_start_goes_on_and_takes_a_new_clearance():
 # The estimator
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("covariance_type", TYPES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pairwise(solver=SOLVERS, covariance_type=TYPES, dtype=[np.float32, np.float64])
 def test_fitted_mixtures_answer(solver, covariance_type, dtype):
     X, _ = blobs(dtype=dtype)
     mixture = RelativeGMM(
@@ -399,38 +396,6 @@ def test_same_bits_for_any_number_of_threads(solver):
 
 
 # Degenerate and bad input
-
-
-def degenerate():
-    X, _ = blobs(n=60)
-    constant = X.copy()
-    constant[:, 0] = 3.0
-    return {
-        "duplicates": np.repeat(X[:10], 6, axis=0),
-        "fewer distinct rows than components": np.repeat(X[:2], 30, axis=0),
-        "all rows identical": np.tile(X[0], (60, 1)),
-        "constant ordering feature": constant,
-        "constant other feature": constant[:, ::-1],
-        "far from the origin": X + 1e8,
-        "huge": X * 1e60,
-        "tiny": X * 1e-60,
-        "int": X.astype(int),
-        "one feature": X[:, :1],
-        "fortran": np.asfortranarray(X),
-    }
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("case", sorted(degenerate()))
-def test_degenerate_data_is_fitted(case, solver):
-    X = degenerate()[case]
-    for K, covariance_type in [(1, "full"), *product([3], TYPES)]:
-        mixture = RelativeGMM(
-            K, solver=solver, covariance_type=covariance_type, random_state=0, max_iter=8
-        ).fit(X)
-        assert_finite(mixture, X)
-        assert ordered(mixture.means_)
-        assert_allclose(mixture.weights_.sum(), 1)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

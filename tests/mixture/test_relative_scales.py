@@ -10,8 +10,9 @@ from sklearn.base import clone
 
 from skvmf import RelativeGMM
 
+from ..pairwise import pairwise
 from .checks import assert_bound_never_falls, assert_finite
-from .test_relative_gmm import TYPES, blobs, degenerate, overlapping
+from .test_relative_gmm import TYPES, blobs, overlapping
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -203,9 +204,7 @@ def test_what_is_given_belongs_to_the_means_given():
     assert_allclose(given.precisions_, [4, 2, 1])
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("covariance_type", FREE)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pairwise(order=ORDERS, covariance_type=FREE, dtype=[np.float32, np.float64])
 def test_fitted_mixtures_answer(order, covariance_type, dtype):
     X, _ = blobs(dtype=dtype)
     mixture = RelativeGMM(
@@ -216,23 +215,6 @@ def test_fitted_mixtures_answer(order, covariance_type, dtype):
     again = pickle.loads(pickle.dumps(mixture))
     assert_array_equal(again.predict_proba(X), mixture.predict_proba(X))
     assert not hasattr(clone(mixture), "scale_differences_")
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("case", sorted(degenerate()))
-def test_degenerate_data_is_fitted(case, solver):
-    X = degenerate()[case]
-    for order, covariance_type in product(ORDERS, FREE):
-        mixture = RelativeGMM(
-            3,
-            order=order,
-            solver=solver,
-            covariance_type=covariance_type,
-            random_state=0,
-            max_iter=8,
-        ).fit(X)
-        assert_finite(mixture, X)
-        assert_in_order(mixture)
 
 
 @pytest.mark.parametrize("order", ORDERS)

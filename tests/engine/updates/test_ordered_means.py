@@ -17,6 +17,8 @@ from skvmf._engine.updates.closed_form import ClosedForm
 from skvmf._engine.updates.coordinates import AbsoluteCoordinates, RelativeCoordinates
 from skvmf._engine.updates.ordered_means import GradientStep, RelativeECM, RelativeEM, objective
 
+from ...pairwise import pairwise
+
 TYPES = ["full", "tied", "diag", "spherical"]
 
 
@@ -218,9 +220,7 @@ def test_covariances_are_about_the_means_they_go_with(update, covariance_type):
     assert_allclose(moved.covariances, expected, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("clearance", [0.0, 0.3])
-@pytest.mark.parametrize("kind", ["absolute", "gaps", "roots"])
-@pytest.mark.parametrize("covariance_type", TYPES)
+@pairwise(clearance=[0.0, 0.3], kind=["absolute", "gaps", "roots"], covariance_type=TYPES)
 def test_a_gradient_step_follows_the_log_likelihood(covariance_type, kind, clearance):
     """The step over the rate is the difference quotient of the mean log-likelihood."""
     coordinates = {
