@@ -107,6 +107,7 @@ def test_shares_and_labels_agree(mixture, posterior):
     assert set(fit.labels_) == {-1, 0, 1, 2}
 
 
+@pytest.mark.bits
 @pairwise(
     mixture=MIXTURES,
     posterior=POSTERIORS,

@@ -55,6 +55,7 @@ FAMILIES = {
 }
 
 
+@pytest.mark.bits
 @pairwise(posterior=POSTERIORS, prior=PRIORS, family=FAMILIES)
 def test_bound_never_falls(family, posterior, prior):
     X, y = make_blobs(150, 3, centers=3, cluster_std=3, random_state=0)

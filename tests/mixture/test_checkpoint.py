@@ -98,6 +98,7 @@ CASES = {
 }
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("case", CASES)
 def test_an_interrupted_fit_ends_with_the_bits_of_one_that_was_not(case, at_once, tmp_path):
     cls, options = CASES[case]
@@ -138,6 +139,7 @@ def test_a_fit_begun_on_dask_may_end_anywhere(cls, at_once, tmp_path):
         assert ended.lower_bounds_ == whole.lower_bounds_
 
 
+@pytest.mark.slow
 def test_a_fit_killed_again_and_again_gets_there(at_once, tmp_path):
     options = {"n_components": 4, "random_state": 0, "max_iter": 9, "tol": 0, **KMEANS}
     whole = fitted(SparseGaussianMixture(**options))
@@ -352,6 +354,7 @@ print(mixture.means_.tobytes().hex(), mixture.labels_.tolist(), mixture.lower_bo
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kills a process by a signal")
 def test_killed_processes_go_on(tmp_path):
     path = tmp_path / "fit.npz"

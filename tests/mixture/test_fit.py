@@ -140,6 +140,7 @@ def test_parameters_are_set_by_a_fit_alone(estimator):
         mixture.means_[0] = 1
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("estimator", MIXTURES)
 def test_a_pickle_holds_arrays_and_public_names_and_the_same_bits(estimator):
     mixture = estimator(2, random_state=0).fit(X)

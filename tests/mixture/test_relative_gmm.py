@@ -143,6 +143,7 @@ def test_bound_never_falls_under_other_posteriors(posterior, solver):
     assert_bound_never_falls(mixture)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("posterior", POSTERIORS, ids=str)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("prior", [1.0, -5.0])
@@ -355,6 +356,7 @@ def test_fitted_mixtures_answer(solver, covariance_type, dtype):
     assert not hasattr(clone(mixture), "means_")
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_weight_equals_repetition(solver):
     X, _ = blobs(n=100)
@@ -384,6 +386,7 @@ def test_grid_search_over_what_is_relative():
     assert np.mean(grid.predict(X) == y) > 0.95
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_same_bits_for_any_number_of_threads(solver):
     X, _ = blobs(n=20_000, d=4)

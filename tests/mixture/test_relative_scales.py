@@ -55,6 +55,7 @@ def problems():
         yield seed, K, d, clearance
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_bound_never_falls_and_order_holds_in_every_iteration(solver, order):
@@ -217,6 +218,7 @@ def test_fitted_mixtures_answer(order, covariance_type, dtype):
     assert not hasattr(clone(mixture), "scale_differences_")
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("prior", [1.0, -5.0])
 @pytest.mark.parametrize("posterior", [dict(entmax_alpha=2.0), dict(temperature=0)], ids=str)

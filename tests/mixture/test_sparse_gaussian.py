@@ -147,6 +147,7 @@ def test_samples_follow_the_parameters(covariance_type):
     assert_allclose(found.covariances_, truth.covariances_, atol=0.06)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("covariance_type", TYPES)
 @pytest.mark.parametrize("options", [PLAIN, {"entmax_alpha": 2.0}, {"temperature": 0, **PLAIN}])
 def test_weight_equals_repetition(covariance_type, options):
@@ -309,6 +310,7 @@ def test_singular_covariances():
     assert mixture.n_active_components_ < 3
 
 
+@pytest.mark.bits
 @pairwise(
     covariance_type=TYPES,
     options=[{}, {"entmax_alpha": 2.0}, {"temperature": 0}],

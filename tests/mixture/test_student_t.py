@@ -211,6 +211,7 @@ def test_samples_are_finite(dof):
 # What mixtures promise.
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("covariance_type", TYPES)
 @pytest.mark.parametrize("posterior", POSTERIORS)
 def test_weight_equals_repetition(covariance_type, posterior):
@@ -226,6 +227,7 @@ def test_weight_equals_repetition(covariance_type, posterior):
     assert_allclose(a.score(X, sample_weight=times), b.score(np.repeat(X, times, axis=0)))
 
 
+@pytest.mark.bits
 @pairwise(covariance_type=TYPES, posterior=POSTERIORS, dtype=[np.float32, np.float64])
 def test_same_bits_for_any_number_of_threads(covariance_type, posterior, dtype):
     X, _ = tailed(10_000, 4)

@@ -95,6 +95,7 @@ def test_agrees_with_em_by_hand(tied, form):
     assert_allclose(mixture.score(X, sample_weight=weights), mixture.lower_bound_, rtol=1e-13)
 
 
+@pytest.mark.bits
 @pairwise(
     negentropy=["exact", "ode", "rational", "banerjee", "newton"],
     tied=["free", "tied"],
@@ -150,6 +151,7 @@ def test_recovers_the_parameters_that_it_samples():
     assert np.mean(fitted.predict(X) == order[y]) > 0.99
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("form", ["dense", "csr"])
 def test_weight_equals_repetition(form):
     X, _ = directions(150, 5)
@@ -213,6 +215,7 @@ def test_starts_from_responsibilities(form, temperature):
     assert adjusted_rand_score(y, mixture.labels_) > 0.99
 
 
+@pytest.mark.bits
 def test_warm_start_goes_on():
     X, _ = directions(300, 6, noise=1.5)
     labels = np.random.default_rng(0).integers(3, size=300)
@@ -460,6 +463,7 @@ def test_zero_rows_count_nothing_in_the_criteria():
     assert_allclose(mixture.aic(with_zeros), mixture.aic(X))
 
 
+@pytest.mark.bits
 def test_tight_clusters_keep_their_digits():
     truth = VonMisesFisherMixture.from_parameters(
         [0.5, 0.5],
@@ -527,6 +531,7 @@ def fit_in_thread_limit(X, n_threads, **options):
         return VonMisesFisherMixture(5, random_state=0, max_iter=4, tol=0, **options).fit(X)
 
 
+@pytest.mark.bits
 @pairwise(
     dtype=[np.float32, np.float64],
     form=["dense", "csr"],

@@ -189,6 +189,7 @@ def test_components_that_have_left_are_joined_for_nothing():
     assert path.best_n_components_ == 4 and hierarchy.is_valid_linkage(path.linkage_)
 
 
+@pytest.mark.bits
 def test_the_same_bits_for_any_number_of_threads():
     X, _ = make_vonmises_fisher_blobs(12_000, 8, centers=4, concentration=20.0, random_state=0)
     paths = []
