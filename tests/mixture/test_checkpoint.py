@@ -104,14 +104,14 @@ def test_an_interrupted_fit_ends_with_the_bits_of_one_that_was_not(case, at_once
     cls, options = CASES[case]
     options = {"n_components": 4, "random_state": 0, "max_iter": 12, "tol": 1e-7} | options
     whole = fitted(cls(**options), weights=WEIGHTS)
-    for after in (1, 5, 14, 30):
+    for after in (1, 7, 20):
         options["checkpoint"] = tmp_path / f"{after}.npz"
         if not interrupted(cls(**options), after, weights=WEIGHTS):
             break
         assert_same_bits(fitted(cls(**options), weights=WEIGHTS), whole)
-        again = fitted(cls(**options), weights=WEIGHTS)  # and so does one that was done
-        assert_same_bits(again, whole)
-    assert after > 5
+    assert after > 1
+    again = fitted(cls(**options), weights=WEIGHTS)  # and so does one that was done
+    assert_same_bits(again, whole)
 
 
 @pytest.mark.parametrize("kind", ["float32", "csr", "float32 csr"])

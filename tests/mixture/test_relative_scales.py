@@ -50,17 +50,20 @@ def assert_in_order(mixture, clearance=0.0):
             assert (means[:-1] + room <= means[1:]).all()
 
 
-def problems():
-    for seed, (K, d, clearance) in enumerate(product([2, 3, 4], [1, 2, 3], [0.0, 0.05, 0.5])):
-        yield seed, K, d, clearance
-
-
 @pytest.mark.bits
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_bound_never_falls_and_order_holds_in_every_iteration(solver, order):
+@pairwise(
+    solver=SOLVERS,
+    order=ORDERS,
+    K=[2, 3, 4],
+    d=[1, 2, 3],
+    clearance=[0.0, 0.05, 0.5],
+    covariance_type=FREE,
+)
+def test_bound_never_falls_and_order_holds_in_every_iteration(
+    solver, order, K, d, clearance, covariance_type
+):
     whole = 0
-    for seed, K, d, clearance in problems():
+    for seed in range(3):
         X, weights = overlapping(80, K, d, seed)
         mixture = RelativeGMM(
             K,
@@ -68,22 +71,19 @@ def test_bound_never_falls_and_order_holds_in_every_iteration(solver, order):
             order=order,
             clearance=clearance,
             ordering_feature=seed % d,
-            covariance_type=FREE[seed % 3],
+            covariance_type=covariance_type,
             reg_covar=0,
             learning_rate=1.0,
             init_params=np.random.default_rng(seed).integers(K, size=80),
             tol=0,
         )
-        for n_iter in range(6):
-            assert_in_order(
-                mixture.set_params(max_iter=n_iter).fit(X, sample_weight=weights), clearance
-            )
-        mixture.set_params(max_iter=40).fit(X, sample_weight=weights)
-        assert_in_order(mixture, clearance)
+        for n_iter in (0, 1, 2, 5, 40):
+            mixture.set_params(max_iter=n_iter).fit(X, sample_weight=weights)
+            assert_in_order(mixture, clearance)
         if not mixture._fitted.params.reseeded.any():  # from where it had no rows
             assert_bound_never_falls(mixture)
             whole += 1
-    assert whole >= 25
+    assert whole
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

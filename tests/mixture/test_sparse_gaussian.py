@@ -14,7 +14,6 @@ from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
 
 from skvmf import SparseGaussianMixture
 
@@ -308,26 +307,6 @@ def test_singular_covariances():
     mixture = SparseGaussianMixture(3, reg_covar=0, init_params=labels, tol=0, **PLAIN)
     assert_finite(mixture.fit(outlier), outlier)
     assert mixture.n_active_components_ < 3
-
-
-@pytest.mark.bits
-@pairwise(
-    covariance_type=TYPES,
-    options=[{}, {"entmax_alpha": 2.0}, {"temperature": 0}],
-    dtype=[np.float32, np.float64],
-)
-def test_same_bits_for_any_number_of_threads(covariance_type, options, dtype):
-    X, _ = blobs(10_000, 4, centers=5, std=3)
-    fits = []
-    for n_threads in [1, 2, 3, 4]:
-        with threadpool_limits(n_threads):
-            mixture = SparseGaussianMixture(
-                5, covariance_type=covariance_type, random_state=0, max_iter=4, tol=0, **options
-            )
-            fits.append(mixture.fit(X.astype(dtype)))
-    for other in fits[1:]:
-        assert_array_equal(other.covariances_, fits[0].covariances_)
-        assert other.lower_bounds_ == fits[0].lower_bounds_
 
 
 def test_pipeline_grid_search_clone_and_pickle():

@@ -10,11 +10,9 @@ from scipy.stats import f, kstest, multivariate_t
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
-from threadpoolctl import threadpool_limits
 
 from skvmf import FisherVectorTransformer, SparseGaussianMixture, StudentTMixture
 
-from ..pairwise import pairwise
 from .checks import assert_bound_never_falls, assert_finite
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -225,23 +223,6 @@ def test_weight_equals_repetition(covariance_type, posterior):
     assert_allclose(a.scale_matrices_, b.scale_matrices_, rtol=1e-8, atol=1e-9)
     assert_allclose(a.degrees_of_freedom_, b.degrees_of_freedom_, rtol=1e-7)
     assert_allclose(a.score(X, sample_weight=times), b.score(np.repeat(X, times, axis=0)))
-
-
-@pytest.mark.bits
-@pairwise(covariance_type=TYPES, posterior=POSTERIORS, dtype=[np.float32, np.float64])
-def test_same_bits_for_any_number_of_threads(covariance_type, posterior, dtype):
-    X, _ = tailed(10_000, 4)
-    fits = []
-    for n_threads in [1, 2, 3]:
-        with threadpool_limits(n_threads):
-            mixture = StudentTMixture(
-                5, covariance_type=covariance_type, random_state=0, max_iter=4, tol=0, **posterior
-            )
-            fits.append(mixture.fit(X.astype(dtype)))
-    for other in fits[1:]:
-        assert_array_equal(other.scale_matrices_, fits[0].scale_matrices_)
-        assert_array_equal(other.degrees_of_freedom_, fits[0].degrees_of_freedom_)
-        assert other.lower_bounds_ == fits[0].lower_bounds_
 
 
 @pytest.mark.parametrize("covariance_type", TYPES)

@@ -531,27 +531,6 @@ def fit_in_thread_limit(X, n_threads, **options):
         return VonMisesFisherMixture(5, random_state=0, max_iter=4, tol=0, **options).fit(X)
 
 
-@pytest.mark.bits
-@pairwise(
-    dtype=[np.float32, np.float64],
-    form=["dense", "csr"],
-    init=["kmeans", "k-means++", "random", "random_from_data"],
-    temperature=[0, 1],
-)
-def test_same_bits_for_any_number_of_threads(dtype, form, init, temperature):
-    n = 20_000 if form == "dense" else 40_000
-    X, _ = directions(n, 8, n_clusters=5, noise=1.0, dtype=dtype)
-    X = sparse.csr_array(X) if form == "csr" else X
-    fits = [
-        fit_in_thread_limit(X, n_threads, init_params=init, temperature=temperature)
-        for n_threads in [1, 2, 3, 4]
-    ]
-    for other in fits[1:]:
-        assert_array_equal(other.means_, fits[0].means_)
-        assert_array_equal(other.labels_, fits[0].labels_)
-        assert other.lower_bounds_ == fits[0].lower_bounds_
-
-
 def test_same_bits_after_fork():
     if not hasattr(os, "fork"):
         pytest.skip("needs fork")
