@@ -98,7 +98,6 @@ CASES = {
 }
 
 
-@pytest.mark.bits
 @pytest.mark.parametrize("case", CASES)
 def test_an_interrupted_fit_ends_with_the_bits_of_one_that_was_not(case, at_once, tmp_path):
     cls, options = CASES[case]
