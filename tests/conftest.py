@@ -8,7 +8,9 @@ from hypothesis import settings
 
 from skvmf._engine.parallel import blas
 
-settings.register_profile("skvmf", deadline=None)  # the first call of a kernel compiles it
+# The first call of a kernel compiles it: no deadline. CI tries more examples.
+MAX_EXAMPLES = 100 if "CI" in os.environ else 20
+settings.register_profile("skvmf", deadline=None, max_examples=MAX_EXAMPLES)
 settings.load_profile("skvmf")
 os.environ["MPLBACKEND"] = "Agg"  # figures are drawn to files, with or without a screen
 

@@ -38,6 +38,8 @@ PAGES = sorted(
     if ">>>" in path.read_text(encoding="utf-8")
     and not {"_build", "generated", "auto_examples"} & set(path.parts)
 )
+LONG = {"on_a_cluster.rst", "grid_search.rst"}  # which start processes
+SLOW = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +62,11 @@ def test_docstrings(name):
         run(example)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=str)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=SLOW if page.name in LONG else ()) for page in PAGES],
+    ids=str,
+)
 def test_pages(page, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / page.parent)  # pages of code have it beside them
     text = (ROOT / page).read_text(encoding="utf-8")

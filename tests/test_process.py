@@ -123,6 +123,7 @@ def test_memory_of_a_sparse_fit_is_one_copy():
     assert peak < size + 32 + 8 * K * 3000 * 8 / 2**20
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT for one process")
 def test_interrupted_fits_leave_the_threads_of_blas_as_they_were():
     rng = random.Random(0)
@@ -154,6 +155,7 @@ def answer_to_interrupt(child, answers):
     return "no answer"
 
 
+@pytest.mark.slow
 def test_compiled_code_is_kept_and_can_be_turned_off(tmp_path):
     kept, off = tmp_path / "kept", tmp_path / "off"
     assert run_python(FIT, NUMBA_CACHE_DIR=str(kept)) == "(2, 3)\n"
@@ -162,6 +164,7 @@ def test_compiled_code_is_kept_and_can_be_turned_off(tmp_path):
     assert not off.exists() or not list(off.rglob("*.nbi"))
 
 
+@pytest.mark.slow
 def test_an_unwritable_cache_is_no_error(tmp_path):
     (tmp_path / "file").write_text("not a folder")
     nowhere = str(tmp_path / "file" / "cache")

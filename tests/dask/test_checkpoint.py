@@ -60,6 +60,7 @@ def test_a_killed_client_goes_on(kind, client, tmp_path):
     assert ended.stdout.splitlines()[-1] == bits(mixture().fit(blobs(50_000)))
 
 
+@pytest.mark.slow
 def test_a_fit_goes_on_after_its_workers_died(monkeypatch, tmp_path):
     """A chunk kills whoever reads it from the third iteration on; the next fit has a sound one."""
     original, folds, flag = DaskRows.map_reduce, [], tmp_path / "deadly"

@@ -167,6 +167,7 @@ def test_a_client_that_is_closed():
         refused(X, "client that is closed", RuntimeError)
 
 
+@pytest.mark.slow
 def test_workers_that_die_of_what_they_read(client):
     """A chunk that kills whoever reads it, as one that does not fit into memory does."""
     config = {"distributed.scheduler.allowed-failures": 1}

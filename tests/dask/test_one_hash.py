@@ -69,8 +69,9 @@ def case():
     return case
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 3, 4])
-@pytest.mark.parametrize("name", ["vmf", "vmf csr float32", "full", "diag"])
+@pytest.mark.parametrize(
+    ("name", "n_threads"), [("vmf", 1), ("vmf csr float32", 4), ("full", 2), ("diag", 3)]
+)
 def test_threads(name, n_threads, case):
     mine = case(name, True)
     with threadpool_limits(n_threads, user_api="blas"):
@@ -79,7 +80,12 @@ def test_threads(name, n_threads, case):
 
 @pytest.mark.parametrize(
     ("kind", "weighted"),
-    [("aligned", False), ("ragged", False), ("ragged", True), ("single rows", True)],
+    [
+        ("ragged", True),
+        pytest.param("aligned", False, marks=pytest.mark.slow),
+        pytest.param("ragged", False, marks=pytest.mark.slow),
+        pytest.param("single rows", True, marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize("name", CASES)
 def test_chunks(name, kind, weighted, case):
@@ -94,8 +100,9 @@ def test_chunks(name, kind, weighted, case):
     mine.assert_same(mine.fit(X, weights))
 
 
-@pytest.mark.parametrize("n_workers", [1, 2, 3])
-@pytest.mark.parametrize("name", ["vmf", "vmf csr float32", "full", "diag"])
+@pytest.mark.parametrize(
+    ("name", "n_workers"), [("vmf", 2), ("vmf csr float32", 1), ("full", 3), ("diag", 2)]
+)
 def test_workers_that_hold_the_rows(name, n_workers, case, client):
     mine = case(name, True)
     names = list(client.scheduler_info()["workers"])[:n_workers]
@@ -119,7 +126,9 @@ def test_workers_that_hold_every_other_block(name, case, client):
     assert any("skvmf-add-1-" in key for key in keys)
 
 
-@pytest.mark.parametrize("kind", ["aligned", "ragged", "single rows"])
+@pytest.mark.parametrize(
+    "kind", ["aligned", "ragged", pytest.param("single rows", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("name", ["vmf float32 sparse", "vmf csr"])
 def test_workers_that_make_the_rows_each_time(name, kind, case, client):
     mine = case(name, False)

@@ -56,23 +56,27 @@ def test_damaged_files_are_read_or_refused(kind, packed, tmp_path):
     assert n_refused > 0.3 * N_CASES
 
 
-@pytest.mark.parametrize("size", [*range(3, 40), -9, -8, -1])
 @pytest.mark.parametrize("kind", READERS)
-def test_gzip_cut_off_anywhere_is_said_to_be(kind, size, tmp_path):
+def test_gzip_cut_off_anywhere_is_said_to_be(kind, tmp_path):
     read, content = READERS[kind]
     path = tmp_path / "file.gz"
-    path.write_bytes(gzip.compress(content)[:size])
-    with pytest.raises(ValueError, match="file.gz.*: the compressed file is damaged or cut off"):
-        read(path)
+    for size in (*range(3, 40), -9, -8, -1):
+        path.write_bytes(gzip.compress(content)[:size])
+        with pytest.raises(ValueError, match="file.gz.*: the compressed file is damaged or cut"):
+            read(path)
 
 
 @pytest.mark.parametrize("kind", READERS)
 def test_the_contents_say_whether_a_file_is_compressed(kind, tmp_path):
     read, content = READERS[kind]
+    answers = []
     for name, data in (("a.gz", content), ("b", gzip.compress(content)), ("c", content)):
         (tmp_path / name).write_bytes(data)
-        read(tmp_path / name)
-        read(str(tmp_path / name))
+        answers += [read(tmp_path / name), read(str(tmp_path / name))]
+    for answer in answers:
+        if kind == "jsonl":
+            del answer["DESCR"]  # names the file
+        np.testing.assert_equal(answer, answers[0])
 
 
 @pytest.mark.parametrize("kind", READERS)

@@ -16,6 +16,8 @@ from skvmf.distributions.vonmises_fisher import (
     variance_function,
 )
 
+from ..pairwise import pairwise
+
 DIMS = [2, 3, 10, 300]
 
 
@@ -69,9 +71,8 @@ def test_the_divergence_is_the_integral_on_the_circle():
     assert kl_divergence(first, second) == pytest.approx(area, rel=1e-10)
 
 
-@pytest.mark.parametrize("dim", DIMS)
-@pytest.mark.parametrize("length", [1e-6, 0.3, 0.95, 0.9999])
-@pytest.mark.parametrize("step", [1e-12, 1e-7, 1e-3, 0.02, 0.2])
+@pytest.mark.bits
+@pairwise(dim=DIMS, length=[1e-6, 0.3, 0.95, 0.9999], step=[1e-12, 1e-7, 1e-3, 0.02, 0.2])
 def test_the_divergence_keeps_its_digits_where_means_are_close(dim, length, step):
     other = length + step * (1 - length)
     axis = np.eye(dim)[0]

@@ -21,6 +21,7 @@ from skvmf import FisherVectorTransformer, SparseGaussianMixture, VonMisesFisher
 from skvmf.feature_extraction import embedding_table
 from skvmf.feature_extraction._bags import BLOCK_BYTES
 
+from ..pairwise import pairwise
 from .mixtures import KINDS, MIXTURES, plane, sphere
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -57,11 +58,10 @@ def test_the_fitted_attributes_are_frozen():
 # Two kinds of input, one meaning
 
 
-@pytest.mark.parametrize("family", ["vmf", "gaussian"])
-@pytest.mark.parametrize("posterior", [{}, {"temperature": 0.0}, {"entmax_alpha": 2.0}])
-@pytest.mark.parametrize(
-    "options",
-    [
+@pairwise(
+    family=["vmf", "gaussian"],
+    posterior=[{}, {"temperature": 0.0}, {"entmax_alpha": 2.0}],
+    options=[
         {},
         {"geometry": "tangent", "power": 0.5},
         {"norm": None},

@@ -8,6 +8,7 @@ estimator for one alone.
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+from ..conftest import MAX_EXAMPLES
 from .runs import check
 from .strategies import STRATEGIES
 
@@ -15,10 +16,9 @@ from .strategies import STRATEGIES
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_every_promise_is_kept(name):
     @settings(
-        max_examples=30,
+        max_examples=max(4, MAX_EXAMPLES // 3),
         derandomize=True,
         database=None,
-        deadline=None,
         phases=[Phase.generate],  # the command finds the smallest code
         suppress_health_check=list(HealthCheck),
     )

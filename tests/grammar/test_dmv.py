@@ -52,6 +52,7 @@ def number(sentence):
 # What it learns
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("temperature", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize(
     ("inference", "concentration"),
@@ -159,6 +160,7 @@ def test_near_heads_are_preferred_at_the_start():
     assert (nearer[..., 1, 1] < near[..., 1, 1]).all()  # a second child is farther away
 
 
+@pytest.mark.bits
 def test_the_bits_do_not_depend_on_the_number_of_threads():
     X, _ = make_grammar().sample(400, max_length=12)
     fits = []

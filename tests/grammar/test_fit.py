@@ -181,6 +181,7 @@ def interrupt(line, function):
     return left
 
 
+@pytest.mark.slow
 def test_a_fit_interrupted_anywhere_is_the_earlier_one_or_the_new_one():
     model = DependencyModelWithValence().fit(X, TREES)
     new = state(model)

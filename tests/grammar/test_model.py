@@ -105,6 +105,7 @@ def test_what_blocks_expect_adds_up():
     assert whole.counts[0].sum() == pytest.approx(120, rel=1e-12)
 
 
+@pytest.mark.bits
 def test_the_bits_do_not_depend_on_the_number_of_threads():
     rng = np.random.default_rng(2)
     sentences = make_sentences(rng, rng.integers(1, 20, size=200))
@@ -122,6 +123,7 @@ def test_the_bits_do_not_depend_on_the_number_of_threads():
         np.testing.assert_array_equal(trees, fits[0][1])
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("temperature", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize(
     "estimate",

@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skvmf._kernels import entmax as kernels
@@ -58,7 +58,6 @@ def grids(draw):
     return (z + shift).astype(draw(st.sampled_from([np.float32, np.float64])))
 
 
-@settings(max_examples=300)
 @given(z=grids(), alpha=st.sampled_from(ALPHAS), span=st.sampled_from([1.0, 3.0, 1 / 3]))
 def test_optimal_on_a_grid(z, alpha, span):
     """Also where the grid's step is a fraction of 1 / c, within which entries have shares."""

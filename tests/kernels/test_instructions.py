@@ -7,6 +7,7 @@ from . import instructions
 GROWTH = 1.1
 
 
+@pytest.mark.slow
 def test_kernels_take_no_more_instructions_than_recorded():
     """Where they do for a reason, record them again: python -m tests.kernels.instructions."""
     reason = instructions.why_not()

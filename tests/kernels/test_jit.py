@@ -109,6 +109,7 @@ def test_code_is_kept_until_its_file_is_edited(folder):
     assert [call(), call()] == [(150, 0), (150, 1)]
 
 
+@pytest.mark.slow
 def test_an_edited_constant_of_tables_counts(tmp_path):
     """What tables and compiled code both read: each sees the edit."""
     shutil.copytree(PACKAGE, tmp_path / "skvmf", ignore=shutil.ignore_patterns("__pycache__"))

@@ -23,6 +23,7 @@ def scored(squares, dof, dim, dtype=np.float64):
     return products, latent
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("dim", [1, 32])
 def test_scores_and_latent_weights_have_all_their_digits(dim):
     products, latent = scored(distances(), DOF, dim)

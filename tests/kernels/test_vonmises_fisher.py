@@ -181,6 +181,7 @@ class TestZero:
         for q in (NONE_GIVEN, 1 - r):
             assert negentropy(r, dim, 0, q) == pytest.approx(dim / 2 * r * r, rel=1e-14)
 
+    @pytest.mark.bits
     @pytest.mark.parametrize("dim", [2, 3, 20, 64, 65])
     def test_complement_that_is_too_large_by_rounding(self, dim):
         """1 - r^2 may then come out above one."""

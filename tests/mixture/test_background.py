@@ -21,6 +21,7 @@ from skvmf import (
 )
 from skvmf.distributions import vonmises_fisher as vmf
 
+from ..pairwise import pairwise
 from .checks import assert_bound_never_falls
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -106,9 +107,12 @@ def test_shares_and_labels_agree(mixture, posterior):
     assert set(fit.labels_) == {-1, 0, 1, 2}
 
 
-@pytest.mark.parametrize("mixture", MIXTURES)
-@pytest.mark.parametrize("posterior", POSTERIORS)
-@pytest.mark.parametrize("prior", [(1.0, None), (-2.0, None), (3.0, None), (1.0, 0.2)])
+@pytest.mark.bits
+@pairwise(
+    mixture=MIXTURES,
+    posterior=POSTERIORS,
+    prior=[(1.0, None), (-2.0, None), (3.0, None), (1.0, 0.2)],
+)
 def test_bound_never_falls(mixture, posterior, prior):
     X, labels = data(90, 60)
     alpha, temperature = posterior
@@ -145,9 +149,7 @@ def test_the_prior_on_the_background_is_flat():
     assert emptied.background_weight_ == 1 and set(emptied.labels_) == {-1}
 
 
-@pytest.mark.parametrize("mixture", MIXTURES)
-@pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pairwise(mixture=MIXTURES, share=[0.05, 0.2, 0.5], dtype=[np.float32, np.float64])
 def test_the_share_of_uniform_rows_is_found(mixture, share, dtype):
     n = 2000
     rng = np.random.default_rng(1)

@@ -7,6 +7,7 @@ from sklearn.datasets import make_blobs
 
 from skvmf import SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 
+from ..pairwise import pairwise
 from .checks import assert_bound_never_falls
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -54,9 +55,8 @@ FAMILIES = {
 }
 
 
-@pytest.mark.parametrize("posterior", POSTERIORS)
-@pytest.mark.parametrize("prior", PRIORS)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.bits
+@pairwise(posterior=POSTERIORS, prior=PRIORS, family=FAMILIES)
 def test_bound_never_falls(family, posterior, prior):
     X, y = make_blobs(150, 3, centers=3, cluster_std=3, random_state=0)
     kind, options = FAMILIES[family]

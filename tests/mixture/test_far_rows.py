@@ -7,6 +7,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from skvmf import SparseGaussianMixture, StudentTMixture
 
+from ..pairwise import pairwise
+
 CASES = {
     "heavy tails": (StudentTMixture, {}),
     "heavy tails and a background": (StudentTMixture, {"background": True}),
@@ -15,9 +17,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("n_far", [1, 10])
-@pytest.mark.parametrize("far", [1e2, 1e4, 1e8])
-@pytest.mark.parametrize("case", CASES)
+@pairwise(n_far=[1, 10], far=[1e2, 1e4, 1e8], case=CASES)
 def test_clusters_are_found_beside_far_rows(case, far, n_far):
     cls, options = CASES[case]
     X, y = make_blobs(2000, centers=5, n_features=4, random_state=2)

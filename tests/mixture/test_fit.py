@@ -15,6 +15,8 @@ from sklearn.utils._param_validation import InvalidParameterError
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf._engine.em import loop as em
 
+from ..pairwise import pairwise
+
 MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM, StudentTMixture]
 PLANE = MIXTURES[1:]
 FLAT = {"weight_concentration_prior": 1.0}
@@ -138,6 +140,7 @@ def test_parameters_are_set_by_a_fit_alone(estimator):
         mixture.means_[0] = 1
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("estimator", MIXTURES)
 def test_a_pickle_holds_arrays_and_public_names_and_the_same_bits(estimator):
     mixture = estimator(2, random_state=0).fit(X)
@@ -204,9 +207,7 @@ def givens():
     }
 
 
-@pytest.mark.parametrize("estimator", MIXTURES)
-@pytest.mark.parametrize("given", sorted(givens()))
-@pytest.mark.parametrize("matrices", [False, True])
+@pairwise(estimator=MIXTURES, given=sorted(givens()), matrices=[False, True])
 def test_a_component_of_first_weight_zero_is_pruned(estimator, given, matrices):
     options = givens()[given] | FLAT
     if matrices:
@@ -232,9 +233,11 @@ def test_equal_starts_are_made_once(estimator, given):
     assert_array_equal(several.means_, once.means_)
 
 
-@pytest.mark.parametrize("estimator", PLANE)
-@pytest.mark.parametrize("init", ["kmeans", "k-means++", "random_from_data", "random"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pairwise(
+    estimator=PLANE,
+    init=["kmeans", "k-means++", "random_from_data", "random"],
+    dtype=[np.float32, np.float64],
+)
 def test_rows_without_weight_have_no_say_in_a_start(estimator, init, dtype):
     far = X.astype(dtype)
     far[:7] = 1e30 if dtype == np.float32 else 1e90
@@ -290,9 +293,9 @@ def test_weights_all_on_the_floor_are_no_reason_to_leave(estimator):
 # Weights of rows.
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("size", [1e-320, 1e-310, 1e-60, 1e38, 1e300])
-@pytest.mark.parametrize("estimator", MIXTURES)
+@pairwise(
+    dtype=[np.float32, np.float64], size=[1e-320, 1e-310, 1e-60, 1e38, 1e300], estimator=MIXTURES
+)
 def test_without_priors_the_size_of_weights_does_not_matter(estimator, size, dtype):
     options = dict(FLAT, init_params=LABELS, max_iter=10, tol=0)
     if estimator is VonMisesFisherMixture:

@@ -111,6 +111,7 @@ def test_an_offset_does_not_matter(cls, covariance_type):
     assert_allclose(there.weights_, here.weights_, rtol=1e-4)
 
 
+@pytest.mark.bits
 def test_concentrated_directions_keep_their_digits():
     """Components beyond a concentration of 4e5 are summed by chords, about directions that move."""
     means = np.eye(2, 3)
@@ -183,6 +184,7 @@ def test_threads_do_not_matter(cls):
     assert_same_bits(*found)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("cls", MIXTURES)
 def test_pickles_go_on_with_the_same_bits(cls):
     mixture = cls(3, random_state=0).partial_fit(X[:300])
@@ -322,6 +324,7 @@ def test_a_prior_of_each_component_waits_for_the_sum():
     assert held.weights_[2] < flat.weights_[2]
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("coordinates", ["relative", "absolute"])
 def test_means_stay_in_order(coordinates):
     """Components cross along the stream, and what is remembered stays with its component."""

@@ -68,8 +68,15 @@ def test_predictions_read_twice(method, read):
     assert read["rows"] <= 2 * N
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.int8, np.float32, np.float64])
-@pytest.mark.parametrize("kind", [VonMisesFisherMixture, SparseGaussianMixture])
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        (VonMisesFisherMixture, np.float16),
+        (VonMisesFisherMixture, np.float64),
+        (SparseGaussianMixture, np.int8),
+        (SparseGaussianMixture, np.float32),
+    ],
+)
 def test_a_file_is_never_copied_whole(tmp_path, dtype, kind):
     n, d = 120_000, 64
     path = tmp_path / "rows"

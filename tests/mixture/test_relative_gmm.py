@@ -1,7 +1,6 @@
 """RelativeGMM through its public methods."""
 
 import pickle
-from itertools import product
 
 import numpy as np
 import pytest
@@ -12,10 +11,10 @@ from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
 
 from skvmf import RelativeGMM
 
+from ..pairwise import pairwise
 from .checks import assert_bound_never_falls, assert_finite
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -92,25 +91,25 @@ def test_absolute_coordinates_are_scikit_learns_em(covariance_type, solver):
     assert_allclose(mixture.score(X), rival.score(X), rtol=1e-7)
 
 
-def random_problems():
-    for seed, (K, d, clearance) in enumerate(product([2, 3, 4], [1, 2, 3], [0.0, 0.05, 0.5])):
-        yield seed, K, d, clearance
-    for seed in range(27, 40):
-        yield seed, 2 + seed % 3, 1 + seed % 2, [0.0, 0.05, 0.5][seed % 3]
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_bound_never_falls_and_order_always_holds(solver):
-    for seed, K, d, clearance in random_problems():
+@pairwise(
+    solver=SOLVERS,
+    K=[2, 3, 4],
+    d=[1, 2, 3],
+    clearance=[0.0, 0.05, 0.5],
+    covariance_type=TYPES,
+    prior=[1.0, 2.0],
+)
+def test_bound_never_falls_and_order_always_holds(solver, K, d, clearance, covariance_type, prior):
+    for seed in range(4):
         X, weights = overlapping(80, K, d, seed)
         mixture = RelativeGMM(
             K,
             solver=solver,
             clearance=clearance,
             ordering_feature=seed % d,
-            covariance_type=TYPES[seed % 4],
+            covariance_type=covariance_type,
             reg_covar=0,
-            weight_concentration_prior=[1.0, 2.0][seed % 2],
+            weight_concentration_prior=prior,
             learning_rate=1.0,
             init_params=np.random.default_rng(seed).integers(K, size=80),
             max_iter=40,
@@ -142,6 +141,7 @@ def test_bound_never_falls_under_other_posteriors(posterior, solver):
     assert_bound_never_falls(mixture)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("posterior", POSTERIORS, ids=str)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("prior", [1.0, -5.0])
@@ -180,9 +180,7 @@ def test_a_wide_clearance_is_kept_in_every_iteration(solver):
 # Order
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
-@pytest.mark.parametrize("feature", [0, 1])
+@pairwise(solver=SOLVERS, coordinates=["relative", "absolute"], feature=[0, 1])
 def test_means_ascend_whatever_the_start(solver, coordinates, feature):
     X, y = blobs(spread=6.0)
     X = X[:, ::-1] if feature else X
@@ -340,9 +338,7 @@ def test_warm_start_goes_on_and_takes_a_new_clearance():
 # The estimator
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("covariance_type", TYPES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pairwise(solver=SOLVERS, covariance_type=TYPES, dtype=[np.float32, np.float64])
 def test_fitted_mixtures_answer(solver, covariance_type, dtype):
     X, _ = blobs(dtype=dtype)
     mixture = RelativeGMM(
@@ -358,6 +354,7 @@ def test_fitted_mixtures_answer(solver, covariance_type, dtype):
     assert not hasattr(clone(mixture), "means_")
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_weight_equals_repetition(solver):
     X, _ = blobs(n=100)
@@ -387,50 +384,7 @@ def test_grid_search_over_what_is_relative():
     assert np.mean(grid.predict(X) == y) > 0.95
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_same_bits_for_any_number_of_threads(solver):
-    X, _ = blobs(n=20_000, d=4)
-    fits = []
-    for n_threads in [1, 3]:
-        with threadpool_limits(n_threads):
-            fits.append(RelativeGMM(3, solver=solver, random_state=0, max_iter=4, tol=0).fit(X))
-    assert_array_equal(fits[0].means_, fits[1].means_)
-    assert fits[0].lower_bounds_ == fits[1].lower_bounds_
-
-
 # Degenerate and bad input
-
-
-def degenerate():
-    X, _ = blobs(n=60)
-    constant = X.copy()
-    constant[:, 0] = 3.0
-    return {
-        "duplicates": np.repeat(X[:10], 6, axis=0),
-        "fewer distinct rows than components": np.repeat(X[:2], 30, axis=0),
-        "all rows identical": np.tile(X[0], (60, 1)),
-        "constant ordering feature": constant,
-        "constant other feature": constant[:, ::-1],
-        "far from the origin": X + 1e8,
-        "huge": X * 1e60,
-        "tiny": X * 1e-60,
-        "int": X.astype(int),
-        "one feature": X[:, :1],
-        "fortran": np.asfortranarray(X),
-    }
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("case", sorted(degenerate()))
-def test_degenerate_data_is_fitted(case, solver):
-    X = degenerate()[case]
-    for K, covariance_type in [(1, "full"), *product([3], TYPES)]:
-        mixture = RelativeGMM(
-            K, solver=solver, covariance_type=covariance_type, random_state=0, max_iter=8
-        ).fit(X)
-        assert_finite(mixture, X)
-        assert ordered(mixture.means_)
-        assert_allclose(mixture.weights_.sum(), 1)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

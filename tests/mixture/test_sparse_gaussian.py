@@ -14,10 +14,10 @@ from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
 
 from skvmf import SparseGaussianMixture
 
+from ..pairwise import pairwise
 from .checks import assert_finite
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -146,6 +146,7 @@ def test_samples_follow_the_parameters(covariance_type):
     assert_allclose(found.covariances_, truth.covariances_, atol=0.06)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("covariance_type", TYPES)
 @pytest.mark.parametrize("options", [PLAIN, {"entmax_alpha": 2.0}, {"temperature": 0, **PLAIN}])
 def test_weight_equals_repetition(covariance_type, options):
@@ -271,42 +272,6 @@ def test_initial_parameters_are_used_and_checked():
             SparseGaussianMixture(2, **options).fit(X)
 
 
-def degenerate():
-    rng = np.random.default_rng(0)
-    X, _ = blobs(60, 3)
-    return {
-        "constant column": np.hstack([X, np.full((60, 1), 7.1)]),
-        "duplicates": np.repeat(X[:10], 6, axis=0),
-        "fewer distinct rows than components": np.repeat(X[:2], 30, axis=0),
-        "all rows identical": np.full((60, 3), 0.1),
-        "collinear": X @ np.ones((3, 1)) @ np.ones((1, 3)),
-        "ties": rng.integers(0, 2, size=(60, 3)).astype(float),
-        "huge": X * 1e60,
-        "tiny": X * 1e-60,
-        "one feature": X[:, :1],
-        "int": rng.integers(-5, 5, size=(60, 3)),
-        "bool": rng.random((60, 3)) < 0.5,
-        "strided": np.repeat(X, 2, axis=1)[:, ::2],
-        "fortran": np.asfortranarray(X),
-        "byte-swapped": X.astype(">f8"),
-        "float32": X.astype(np.float32),
-    }
-
-
-@pytest.mark.parametrize("covariance_type", TYPES)
-@pytest.mark.parametrize("options", [{}, PLAIN, {"entmax_alpha": 1.5}, {"temperature": 0}])
-@pytest.mark.parametrize("case", sorted(degenerate()))
-def test_degenerate_data_is_fitted(case, options, covariance_type):
-    X = degenerate()[case]
-    mixture = SparseGaussianMixture(
-        3, covariance_type=covariance_type, random_state=0, max_iter=20, **options
-    ).fit(X)
-    assert_finite(mixture, X)
-    for iterations in [0, 1]:
-        assert_finite(clone(mixture).set_params(max_iter=iterations).fit(X), X)
-    assert_finite(clone(mixture).set_params(n_components=1).fit(X), X)
-
-
 @pytest.mark.parametrize("covariance_type", TYPES)
 def test_a_component_without_points(covariance_type):
     X, _ = blobs(100, 2)
@@ -344,23 +309,6 @@ def test_singular_covariances():
     assert mixture.n_active_components_ < 3
 
 
-@pytest.mark.parametrize("covariance_type", TYPES)
-@pytest.mark.parametrize("options", [{}, {"entmax_alpha": 2.0}, {"temperature": 0}])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_same_bits_for_any_number_of_threads(covariance_type, options, dtype):
-    X, _ = blobs(10_000, 4, centers=5, std=3)
-    fits = []
-    for n_threads in [1, 2, 3, 4]:
-        with threadpool_limits(n_threads):
-            mixture = SparseGaussianMixture(
-                5, covariance_type=covariance_type, random_state=0, max_iter=4, tol=0, **options
-            )
-            fits.append(mixture.fit(X.astype(dtype)))
-    for other in fits[1:]:
-        assert_array_equal(other.covariances_, fits[0].covariances_)
-        assert other.lower_bounds_ == fits[0].lower_bounds_
-
-
 def test_pipeline_grid_search_clone_and_pickle():
     X, y = blobs(200)
     pipeline = make_pipeline(StandardScaler(), SparseGaussianMixture(random_state=0))
@@ -375,9 +323,11 @@ def test_pipeline_grid_search_clone_and_pickle():
     assert not hasattr(clone(again), "means_")
 
 
-@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
-@pytest.mark.parametrize("entmax_alpha", [1.0, 1.5, 2.0])
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pairwise(
+    covariance_type=["full", "tied", "diag", "spherical"],
+    entmax_alpha=[1.0, 1.5, 2.0],
+    temperature=[0.0, 1.0],
+)
 def test_rows_where_no_component_has_a_density_are_shared_out_by_weight(
     covariance_type, entmax_alpha, temperature
 ):

@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from skvmf import VonMisesFisherMixture
 from skvmf.distributions import vonmises_fisher as vmf
 
+from ..pairwise import pairwise
 from .checks import assert_bound_never_falls, assert_finite
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -94,10 +95,13 @@ def test_agrees_with_em_by_hand(tied, form):
     assert_allclose(mixture.score(X, sample_weight=weights), mixture.lower_bound_, rtol=1e-13)
 
 
-@pytest.mark.parametrize("negentropy", ["exact", "ode", "rational", "banerjee", "newton"])
-@pytest.mark.parametrize("tied", ["free", "tied"])
-@pytest.mark.parametrize("prior", [0.0, 1.0, 10.0])
-@pytest.mark.parametrize("temperature", [0, 0.5, 1])
+@pytest.mark.bits
+@pairwise(
+    negentropy=["exact", "ode", "rational", "banerjee", "newton"],
+    tied=["free", "tied"],
+    prior=[0.0, 1.0, 10.0],
+    temperature=[0, 0.5, 1],
+)
 def test_bound_never_falls(negentropy, tied, prior, temperature):
     X, y = directions(200, 5, noise=1.0)
     partly_right = np.where(np.arange(200) % 2, y, np.arange(200) % 3)
@@ -114,9 +118,11 @@ def test_bound_never_falls(negentropy, tied, prior, temperature):
     assert_bound_never_falls(mixture)
 
 
-@pytest.mark.parametrize("init", ["kmeans", "k-means++", "random", "random_from_data"])
-@pytest.mark.parametrize("form", ["dense", "csr"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pairwise(
+    init=["kmeans", "k-means++", "random", "random_from_data"],
+    form=["dense", "csr"],
+    dtype=[np.float32, np.float64],
+)
 def test_finds_separated_clusters(init, form, dtype):
     X, y = directions(400, 16, dtype=dtype)
     X = sparse.csr_array(X) if form == "csr" else X
@@ -145,6 +151,7 @@ def test_recovers_the_parameters_that_it_samples():
     assert np.mean(fitted.predict(X) == order[y]) > 0.99
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("form", ["dense", "csr"])
 def test_weight_equals_repetition(form):
     X, _ = directions(150, 5)
@@ -208,6 +215,7 @@ def test_starts_from_responsibilities(form, temperature):
     assert adjusted_rand_score(y, mixture.labels_) > 0.99
 
 
+@pytest.mark.bits
 def test_warm_start_goes_on():
     X, _ = directions(300, 6, noise=1.5)
     labels = np.random.default_rng(0).integers(3, size=300)
@@ -276,65 +284,6 @@ def test_from_parameters_checks_its_arguments():
 
 
 # Degenerate and bad input
-
-
-def degenerate():
-    rng = np.random.default_rng(0)
-    X, _ = directions(60, 4)
-    huge = X * np.logspace(-300, 300, 60)[:, None]
-    mixed = np.array(X)
-    mixed[::3] *= 1e300
-    mixed[1::3] *= 5e-324 / np.abs(mixed[1::3]).max()
-    return {
-        "duplicates": np.repeat(X[:10], 6, axis=0),
-        "fewer distinct rows than components": np.repeat(X[:2], 30, axis=0),
-        "all rows identical": np.tile(X[0], (60, 1)),
-        "antipodal": np.vstack([np.eye(4)[:1], -np.eye(4)[:1]] * 30),
-        "some zero rows": X * (np.arange(60) % 3 > 0)[:, None],
-        "huge": X * 1e300,
-        "largest": np.sign(X) * np.finfo(float).max,
-        "subnormal": np.where(rng.random(X.shape) < 0.5, 5e-324, -1e-320),
-        "huge and tiny": huge,
-        "huge and subnormal": mixed,
-        "constant columns": np.hstack([X, np.ones((60, 2)), np.zeros((60, 1))]),
-        "int": rng.integers(-3, 4, size=(60, 4)) + 10 * np.eye(4, dtype=int)[np.arange(60) % 4],
-        "bool": np.eye(4, dtype=bool)[np.arange(60) % 4],
-        "strided": np.repeat(X, 2, axis=1)[::1, ::2],
-        "reversed": X[::-1, ::-1],
-        "fortran": np.asfortranarray(X),
-        "byte-swapped": X.astype(">f8"),
-        "byte-swapped float32": X.astype(">f4"),
-        "two features": X[:, :2],
-    }
-
-
-@pytest.mark.parametrize("prior", [0.0, 1.0])
-@pytest.mark.parametrize("options", [{}, {"concentration_type": "tied"}, {"temperature": 0}])
-@pytest.mark.parametrize("case", sorted(degenerate()))
-def test_degenerate_dense_data_is_fitted(case, options, prior):
-    X = degenerate()[case]
-    mixture = VonMisesFisherMixture(
-        3, concentration_prior=prior, random_state=0, max_iter=20, **options
-    ).fit(X)
-    assert_finite(mixture, X)
-    assert_allclose(mixture.weights_.sum(), 1)
-
-
-@pytest.mark.parametrize(
-    "case",
-    sorted(
-        set(degenerate())
-        - {"strided", "reversed", "fortran", "byte-swapped", "byte-swapped float32"}
-    ),
-)
-def test_degenerate_csr_data_is_fitted_as_dense(case):
-    X = degenerate()[case]
-    options = dict(init_params=np.arange(60) % 3, max_iter=10, tol=0)
-    dense = VonMisesFisherMixture(3, **options).fit(X)
-    csr = VonMisesFisherMixture(3, **options).fit(sparse.csr_array(X))
-    assert_finite(csr, sparse.csr_array(X))
-    bounds = zip(csr.lower_bounds_, dense.lower_bounds_, strict=False)  # until one stands
-    assert_allclose(*np.transpose(list(bounds)), rtol=1e-8)
 
 
 def test_csr_representation_does_not_matter():
@@ -514,6 +463,7 @@ def test_zero_rows_count_nothing_in_the_criteria():
     assert_allclose(mixture.aic(with_zeros), mixture.aic(X))
 
 
+@pytest.mark.bits
 def test_tight_clusters_keep_their_digits():
     truth = VonMisesFisherMixture.from_parameters(
         [0.5, 0.5],
@@ -579,24 +529,6 @@ def test_a_failed_fit_leaves_the_old_one_usable():
 def fit_in_thread_limit(X, n_threads, **options):
     with threadpool_limits(n_threads):
         return VonMisesFisherMixture(5, random_state=0, max_iter=4, tol=0, **options).fit(X)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("form", ["dense", "csr"])
-@pytest.mark.parametrize("init", ["kmeans", "k-means++", "random", "random_from_data"])
-@pytest.mark.parametrize("temperature", [0, 1])
-def test_same_bits_for_any_number_of_threads(dtype, form, init, temperature):
-    n = 20_000 if form == "dense" else 40_000
-    X, _ = directions(n, 8, n_clusters=5, noise=1.0, dtype=dtype)
-    X = sparse.csr_array(X) if form == "csr" else X
-    fits = [
-        fit_in_thread_limit(X, n_threads, init_params=init, temperature=temperature)
-        for n_threads in [1, 2, 3, 4]
-    ]
-    for other in fits[1:]:
-        assert_array_equal(other.means_, fits[0].means_)
-        assert_array_equal(other.labels_, fits[0].labels_)
-        assert other.lower_bounds_ == fits[0].lower_bounds_
 
 
 def test_same_bits_after_fork():

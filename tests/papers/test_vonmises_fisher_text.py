@@ -15,6 +15,8 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from reproduction import texts as collections
 from skvmf import VonMisesFisherMixture
 
+from ..pairwise import pairwise
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -61,9 +63,9 @@ def test_tied_mixtures_find_the_three_collections(nmis, temperature):
     assert np.median(found) >= 0.94 and np.mean(found >= 0.94) >= 0.7
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.0])
-@pytest.mark.parametrize("concentration_type", ["tied", "free"])
-@pytest.mark.parametrize("negentropy", ["exact", "rational"])
+@pairwise(
+    temperature=[1.0, 0.0], concentration_type=["tied", "free"], negentropy=["exact", "rational"]
+)
 def test_mean_and_natural_parameters_find_the_same(
     nmis, concentration_type, temperature, negentropy
 ):

@@ -88,6 +88,7 @@ def families():
     yield "tight directions", family, tight, some, tight[2:4]
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("case", families(), ids=lambda case: case[0])
 def test_statistics_move_from_one_origin_to_another(case):
     _, family, X, components, points = case

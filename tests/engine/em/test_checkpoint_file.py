@@ -134,6 +134,7 @@ def test_sizes_are_about_those_of_the_files(tmp_path):
     assert 0.9 * size < n_bytes(tree) < 1.1 * size
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="kills a process by a signal")
 def test_killed_writers_leave_whole_files(tmp_path):
     """Several are killed, each while it writes without a pause."""

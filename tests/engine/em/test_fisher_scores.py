@@ -15,6 +15,8 @@ from skvmf._engine.families.gaussian_gradients import DiagonalGradients
 from skvmf._engine.families.vonmises_fisher import VonMisesFisher
 from skvmf._engine.families.vonmises_fisher_gradients import VonMisesFisherGradients
 
+from ...pairwise import pairwise
+
 V, K, D = 40, 4, 3
 WEIGHTS = np.array([0.1, 0.2, 0.3, 0.4])
 GAUSSIAN = {"covariance_type": "diag"}
@@ -48,10 +50,12 @@ FAMILIES = ["vmf", "gaussian", "relative"]
 USED = np.arange(V) % 3 > 0
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("options", [{}, {"temperature": 0.0}, {"entmax_alpha": 2.0}])
-@pytest.mark.parametrize("used", [None, USED, np.zeros(V, dtype=bool), np.ones(V, dtype=bool)])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pairwise(
+    family=FAMILIES,
+    options=[{}, {"temperature": 0.0}, {"entmax_alpha": 2.0}],
+    used=[None, USED, np.zeros(V, dtype=bool), np.ones(V, dtype=bool)],
+    dtype=[np.float64, np.float32],
+)
 def test_shares_are_what_the_mixture_predicts(family, options, used, dtype):
     own, X = mixture(family, **options), table(dtype)
     responsibilities = own.__vector_model__().share(X, used)

@@ -112,6 +112,7 @@ def test_one_empty_component_a_step_moves_to_the_worst_row():
     assert_array_equal(later.reseeded, [False, True, True, False])  # its turn comes next
 
 
+@pytest.mark.bits
 def test_a_component_is_empty_where_rounding_alone_is_left_of_it():
     after = model().maximize(statistics([1, 1e-15]), params(2))
     assert_array_equal(after.reseeded, [False, True])

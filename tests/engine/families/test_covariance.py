@@ -102,6 +102,7 @@ def test_only_singular_covariances_have_no_factor(kind, singular):
     assert_array_equal(np.isnan(log_det), [False, True, True])
 
 
+@pytest.mark.bits
 @TYPES
 def test_variances_without_all_their_digits_are_none(kind):
     """The distance between two floats is 5e-324, which is a share of less than that."""
@@ -115,6 +116,7 @@ def test_a_singular_tied_covariance_has_no_factor():
         assert np.isnan(COVARIANCE_TYPES["tied"].cholesky(singular)).any()
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize(("gap", "singular"), [(1e-12, False), (5e-16, True)])
 def test_a_correlation_is_perfect_to_rounding(gap, singular):
     """Of the second variance a share of `gap` is its own; 1e-15 of it is rounding."""
@@ -136,6 +138,7 @@ def test_spread_is_the_longest_offset_in_standard_deviations(kind):
     assert_allclose(spread, np.max(lengths), rtol=1e-10)
 
 
+@pytest.mark.bits
 @TYPES
 @PLACES
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -179,6 +182,7 @@ def test_float32_is_for_close_means_of_ordinary_size():
     assert not family.components(np.full((1, 2), 1e300), np.ones((1, 2))).single_precision
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("dim", [128, 129, 2000])
 def test_float32_rows_of_many_features_keep_their_digits(dim):
     rng = np.random.default_rng(dim)
@@ -244,6 +248,7 @@ def test_covariances_of_moments_are_those_of_the_rows(kind, apart):
     assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("kind", ["diag", "spherical"])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_a_variance_of_which_rounding_alone_is_left_is_zero(kind, scale):

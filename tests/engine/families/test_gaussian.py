@@ -41,6 +41,7 @@ def some_rows(n=60):
     return rng.normal(size=(n, 2)) * [1.0, 2.0] + 5, rng.dirichlet(np.ones(2), size=n)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("kind", TYPES)
 def test_scores_and_biases_are_log_densities(kind):
     family, (X, _) = Gaussian(2, kind), some_rows()
@@ -51,6 +52,7 @@ def test_scores_and_biases_are_log_densities(kind):
         assert_allclose(scores.log_density()[:, k], density.logpdf(X), rtol=1e-11)
 
 
+@pytest.mark.bits
 def test_full_scores_about_a_common_origin_keep_their_digits():
     """Means dozens of standard deviations from each other, far from zero, in strange shapes."""
     rng = np.random.default_rng(0)

@@ -63,6 +63,7 @@ def latent_weights(X, kind, components):
 # Densities.
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("apart", [1.0, 1e3], ids=["near", "far"])
 def test_scores_and_biases_are_log_densities(kind, apart):
@@ -73,6 +74,7 @@ def test_scores_and_biases_are_log_densities(kind, apart):
         assert_allclose(scores.log_density()[:, k], density.logpdf(X), rtol=1e-11)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("dof", [1e4, 1e8, 1e12, 1e16])
 def test_log_densities_keep_their_digits_with_many_degrees_of_freedom(dof):
     """Where differences of log-gammas of 1e12 would be wrong by 1e-3."""
@@ -110,6 +112,7 @@ def test_the_limit_is_a_gaussian(kind):
     assert_allclose(fresh.covariances, expected.covariances, rtol=1e-15)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("dim", [1, 2, 3, 10, 33, 1001])
 def test_normalizers_have_all_their_digits(dim):
     dof = np.array([1e-3, 0.1, 1.0, 3.9, 39.9, 40.1, 1e3, 1e6, 1e12, 1e20])

@@ -62,6 +62,7 @@ FORMATS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.bits
 @FORMATS
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("method", ["exact", "newton"])
@@ -186,6 +187,7 @@ def test_the_maximum_without_a_prior_is_scipys_fit():
     assert_allclose(fresh.concentrations, kappa, rtol=1e-7)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("spread", [1e-4, 1e-5])
 def test_the_concentration_of_tight_rows_keeps_its_digits(spread):
     """1 - r is of the order of spread^2, below the rounding of r."""
@@ -229,6 +231,7 @@ def test_the_prior_counts_pseudo_rows_for_every_component(tied):
     assert VonMisesFisher(D).log_prior(components) == 0
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("length", [0.01, 0.3, 0.999])
 def test_near_its_mode_the_prior_keeps_its_digits(length):
     """There it is n0 A'(kappa) / 2 times the square of what the concentration is off by."""
@@ -321,6 +324,7 @@ def test_a_reseeded_component_has_a_direction():
     assert_allclose(np.linalg.norm(moved.directions, axis=0), 1, rtol=1e-15)
 
 
+@pytest.mark.bits
 @FORMATS
 def test_densities_at_the_peak_of_a_large_concentration_keep_their_digits(as_format):
     family, row = VonMisesFisher(D), np.eye(1, D)

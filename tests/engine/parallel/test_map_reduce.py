@@ -509,6 +509,7 @@ class TestForks:
         assert blas_threads() == before
 
 
+@pytest.mark.slow
 def test_joblib_workers_do_not_oversubscribe():
     per_worker = Parallel(n_jobs=2)(delayed(threads_of_a_fold)() for _ in range(2))
     assert max(per_worker) <= max(1, cpu_count() // 2)

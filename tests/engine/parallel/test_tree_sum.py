@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
@@ -27,8 +27,8 @@ def bits(total):
     return total.tobytes()
 
 
+@pytest.mark.bits
 @given(st.integers(1, 70), st.data())
-@settings(max_examples=100, deadline=None)
 def test_bits_depend_on_the_blocks_alone(n_blocks, data):
     """Cut into runs anywhere, put together in any order and tree."""
     parts = parts_of(n_blocks)
@@ -65,6 +65,7 @@ def test_threads_do_not_matter(n_threads):
     assert found == bits(total.total())
 
 
+@pytest.mark.bits
 def test_the_sum_is_right_to_rounding():
     parts = np.random.default_rng(0).random((777, 2))
     np.testing.assert_allclose(run(parts, 0, 777).total(), parts.sum(axis=0), rtol=1e-13)

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
@@ -89,7 +89,6 @@ def test_information_keeps_its_determinant_and_lengths(shape):
 
 
 @given(arrays(float, (4, 2), elements=st.floats(-1e3, 1e3)), st.sampled_from([0.0, 0.05, 7.0]))
-@settings(deadline=None)
 def test_any_roots_are_means_in_order(roots, clearance):
     means = RelativeCoordinates(1, clearance, squared=True).to_means(roots)
     assert (means[:-1, 1] + clearance <= means[1:, 1]).all()
@@ -125,11 +124,11 @@ def test_project_leaves_what_is_in_order():
     assert_array_equal(RelativeCoordinates(clearance=0.3).project(values, np.ones(3)), values)
 
 
+@pytest.mark.bits
 @given(
     arrays(float, 5, elements=st.floats(-1e9, 1e9)),
     st.sampled_from([0.0, 0.1, 0.5, 1 / 3]),
 )
-@settings(deadline=None)
 def test_order_holds_to_the_last_digit(values, clearance):
     coordinates = RelativeCoordinates(clearance=clearance)
     column = coordinates.project(values, np.ones(5))

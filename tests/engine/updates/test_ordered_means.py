@@ -17,6 +17,8 @@ from skvmf._engine.updates.closed_form import ClosedForm
 from skvmf._engine.updates.coordinates import AbsoluteCoordinates, RelativeCoordinates
 from skvmf._engine.updates.ordered_means import GradientStep, RelativeECM, RelativeEM, objective
 
+from ...pairwise import pairwise
+
 TYPES = ["full", "tied", "diag", "spherical"]
 
 
@@ -174,6 +176,7 @@ def test_ecm_of_two_unit_gaussians_has_the_corrected_formula(clearance):
         assert_allclose(moved.means.ravel(), [mu_1, mu_1 + gap], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("clearance", [0.0, 0.05, 0.5, 2.0])
 @pytest.mark.parametrize("covariance_type", TYPES)
 @pytest.mark.parametrize(("K", "d"), [(1, 1), (2, 1), (3, 2), (4, 3)])
@@ -187,6 +190,7 @@ def test_the_exact_step_is_the_constrained_maximum(covariance_type, K, d, cleara
         assert_allclose(moved.means, expected, rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.bits
 @pytest.mark.parametrize("covariance_type", TYPES)
 def test_the_exact_step_is_em_where_no_gap_is_held(covariance_type):
     X, resp, family, components, _ = problem(0, covariance_type)
@@ -218,9 +222,7 @@ def test_covariances_are_about_the_means_they_go_with(update, covariance_type):
     assert_allclose(moved.covariances, expected, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("clearance", [0.0, 0.3])
-@pytest.mark.parametrize("kind", ["absolute", "gaps", "roots"])
-@pytest.mark.parametrize("covariance_type", TYPES)
+@pairwise(clearance=[0.0, 0.3], kind=["absolute", "gaps", "roots"], covariance_type=TYPES)
 def test_a_gradient_step_follows_the_log_likelihood(covariance_type, kind, clearance):
     """The step over the rate is the difference quotient of the mean log-likelihood."""
     coordinates = {

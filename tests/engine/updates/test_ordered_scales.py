@@ -13,6 +13,7 @@ from skvmf._engine.updates.coordinates import RelativeCoordinates
 from skvmf._engine.updates.ordered_means import RelativeECM, RelativeEM
 from skvmf._engine.updates.ordered_scales import ScaleObjective, ScaleOrder, ScaleUpdate
 
+from ...pairwise import pairwise
 from .test_ordered_means import problem, statistics
 
 TYPES = ["full", "diag", "spherical"]
@@ -85,9 +86,7 @@ def wide_and_narrow(seed, covariance_type, K=3, d=2, clearance=0.0):
     return X, resp, family, components, statistics(X, resp, family, components)
 
 
-@pytest.mark.parametrize("clearance", [0.0, 0.1, 0.4])
-@pytest.mark.parametrize("covariance_type", TYPES)
-@pytest.mark.parametrize("d", [1, 2])
+@pairwise(clearance=[0.0, 0.1, 0.4], covariance_type=TYPES, d=[1, 2])
 def test_the_joint_step_is_the_constrained_maximum(covariance_type, d, clearance):
     held = 0
     for seed in range(6):

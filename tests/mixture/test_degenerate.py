@@ -1,0 +1,147 @@
+"""Mixtures can be fitted to degenerate rows, and to rows in unusual arrays."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
+from sklearn.datasets import make_blobs
+
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+
+from ..pairwise import pairwise
+from .checks import assert_finite
+from .test_relative_gmm import ordered
+from .test_relative_scales import assert_in_order
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+N = 60
+TYPES = ["full", "tied", "diag", "spherical"]
+RNG = np.random.default_rng(0)
+
+
+def degenerate(X):
+    """Return rows that make trouble, from some that do not, by name."""
+    constant = X.copy()
+    constant[:, 0] = 3.0
+    return {
+        "duplicates": np.repeat(X[:10], 6, axis=0),
+        "fewer distinct rows than components": np.repeat(X[:2], 30, axis=0),
+        "all rows identical": np.tile(X[0], (N, 1)),
+        "constant first column": constant,
+        "constant last column": constant[:, ::-1],
+        "collinear": X @ np.ones((X.shape[1], 1)) @ np.ones((1, X.shape[1])),
+    }
+
+
+def arrays(X):
+    """Return the rows in arrays that are not C-contiguous, native and of double precision."""
+    return {
+        "strided": np.repeat(X, 2, axis=1)[:, ::2],
+        "reversed": X[::-1, ::-1],
+        "fortran": np.asfortranarray(X),
+        "byte-swapped": X.astype(">f8"),
+        "byte-swapped float32": X.astype(">f4"),
+        "float32": X.astype(np.float32),
+    }
+
+
+BLOBS = make_blobs(N, 3, centers=3, random_state=0)[0]
+PLANE = {
+    **degenerate(BLOBS),
+    **arrays(BLOBS),
+    "ties": RNG.integers(0, 2, size=(N, 3)).astype(float),
+    "far from the origin": BLOBS + 1e8,
+    "huge": BLOBS * 1e60,
+    "tiny": BLOBS * 1e-60,
+    "one feature": BLOBS[:, :1],
+    "int": RNG.integers(-5, 5, size=(N, 3)),
+    "bool": RNG.random((N, 3)) < 0.5,
+}
+AXES = np.eye(4)[np.arange(N) % 4]
+RAYS = (5 * AXES + RNG.normal(size=(N, 4))) * RNG.uniform(0.5, 2, size=(N, 1))
+SPHERE = {
+    **degenerate(RAYS),
+    "antipodal": np.vstack([AXES[:1], -AXES[:1]] * 30),
+    "some zero rows": RAYS * (np.arange(N) % 3 > 0)[:, None],
+    "huge": RAYS * 1e300,
+    "largest": np.sign(RAYS) * np.finfo(float).max,
+    "subnormal": np.where(RNG.random(RAYS.shape) < 0.5, 5e-324, -1e-320),
+    "huge and tiny": RAYS * np.logspace(-300, 300, N)[:, None],
+    "huge and subnormal": RAYS * np.where(np.arange(N) % 2, 1e300, 5e-324)[:, None],
+    "constant columns": np.hstack([RAYS, np.ones((N, 2)), np.zeros((N, 1))]),
+    "int": RNG.integers(-3, 4, size=(N, 4)) + 10 * AXES.astype(int),
+    "bool": AXES.astype(bool),
+    "two features": RAYS[:, :2],
+}
+ORDERED = [
+    ("means", "full"),
+    ("means", "tied"),
+    ("means", "spherical"),
+    ("scales", "diag"),
+    ("scales", "spherical"),
+    ("both", "full"),
+    ("both", "diag"),
+]
+
+
+@pairwise(
+    case=PLANE,
+    kind=[
+        (SparseGaussianMixture, {}),
+        (SparseGaussianMixture, {"entmax_alpha": 1.5, "weight_concentration_prior": 1.0}),
+        (SparseGaussianMixture, {"temperature": 0}),
+        (StudentTMixture, {}),
+        (StudentTMixture, {"entmax_alpha": 2.0, "degrees_of_freedom": 1e-3}),
+        (StudentTMixture, {"temperature": 0, "n_init": 3}),
+    ],
+    covariance_type=TYPES,
+    changed=[{}, {"max_iter": 0}, {"max_iter": 1}, {"n_components": 1}],
+)
+def test_rows_of_the_plane_are_fitted(case, kind, covariance_type, changed):
+    estimator, options = kind
+    mixture = estimator(3, covariance_type=covariance_type, random_state=0, max_iter=20)
+    assert_finite(mixture.set_params(**options, **changed).fit(PLANE[case]), PLANE[case])
+
+
+@pairwise(case=PLANE, shape=ORDERED, solver=["ecm", "em", "gradient"], n_components=[1, 3])
+def test_rows_of_the_plane_are_fitted_in_order(case, shape, solver, n_components):
+    order, covariance_type = shape
+    X = PLANE[case]
+    mixture = RelativeGMM(
+        n_components,
+        order=order,
+        solver=solver,
+        covariance_type=covariance_type,
+        random_state=0,
+        max_iter=8,
+    ).fit(X)
+    assert_finite(mixture, X)
+    assert_allclose(mixture.weights_.sum(), 1)
+    assert order == "scales" or ordered(mixture.means_)
+    assert order == "means" or assert_in_order(mixture) is None
+
+
+@pairwise(
+    prior=[0.0, 1.0],
+    options=[{}, {"concentration_type": "tied"}, {"temperature": 0}],
+    case=SPHERE | arrays(RAYS),
+)
+def test_directions_are_fitted(case, options, prior):
+    X = (SPHERE | arrays(RAYS))[case]
+    mixture = VonMisesFisherMixture(
+        3, concentration_prior=prior, random_state=0, max_iter=20, **options
+    ).fit(X)
+    assert_finite(mixture, X)
+    assert_allclose(mixture.weights_.sum(), 1)
+
+
+@pytest.mark.parametrize("case", SPHERE)
+def test_directions_in_csr_are_fitted_as_dense(case):
+    X = SPHERE[case]
+    options = dict(init_params=np.arange(N) % 3, max_iter=10, tol=0)
+    dense = VonMisesFisherMixture(3, **options).fit(X)
+    csr = VonMisesFisherMixture(3, **options).fit(sparse.csr_array(X))
+    assert_finite(csr, sparse.csr_array(X))
+    bounds = zip(csr.lower_bounds_, dense.lower_bounds_, strict=False)  # until one stands
+    assert_allclose(*np.transpose(list(bounds)), rtol=1e-8)

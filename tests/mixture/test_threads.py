@@ -1,0 +1,63 @@
+"""Fits are bit-identical for any number of threads."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+
+from ..pairwise import pairwise
+
+pytestmark = [
+    pytest.mark.bits,
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+
+def rows(n, d, noise):
+    """Return rows about five centres."""
+    rng = np.random.default_rng(0)
+    centres = 4 * rng.normal(size=(5, d))
+    return centres[rng.integers(5, size=n)] + noise * rng.normal(size=(n, d))
+
+
+def assert_same(mixture, X):
+    mixture.set_params(n_components=5, random_state=0, max_iter=4, tol=0)
+    fits = []
+    for n_threads in (1, 3):
+        with threadpool_limits(n_threads):
+            fits.append(vars(mixture.fit(X)).copy())
+    for name, value in fits[0].items():
+        if name.endswith("_"):
+            assert_array_equal(fits[1][name], value, err_msg=name)
+
+
+@pairwise(
+    kind=[
+        (SparseGaussianMixture, {}),
+        (StudentTMixture, {}),
+        (RelativeGMM, {"solver": "ecm"}),
+        (RelativeGMM, {"solver": "em"}),
+        (RelativeGMM, {"solver": "gradient"}),
+    ],
+    covariance_type=["full", "tied", "diag", "spherical"],
+    posterior=[{}, {"entmax_alpha": 2.0}, {"temperature": 0}],
+    dtype=[np.float32, np.float64],
+)
+def test_gaussians_and_students(kind, covariance_type, posterior, dtype):
+    cls, options = kind
+    mixture = cls(covariance_type=covariance_type, **options, **posterior)
+    assert_same(mixture, rows(10_000, 4, 3.0).astype(dtype))
+
+
+@pairwise(
+    dtype=[np.float32, np.float64],
+    form=[np.asarray, sparse.csr_array],
+    init=["kmeans", "k-means++", "random", "random_from_data"],
+    temperature=[0, 1],
+)
+def test_directions(dtype, form, init, temperature):
+    X = form(rows(20_000, 8, 4.0).astype(dtype))
+    assert_same(VonMisesFisherMixture(init_params=init, temperature=temperature), X)
