@@ -36,6 +36,7 @@ exclude_patterns = [
     "_build",
     "examples",
     "generated/files.rst",
+    "generated/measures.rst",
     "generated/speed.rst",
     "generated/backreferences",
 ]
@@ -120,10 +121,12 @@ def _keep_shapes_plain(app, what, name, obj, options, lines):
     lines[:] = [re.sub(r"(?<=[(, ])(\w+_)(?=[,)])", r"``\1``", line) for line in lines]
 
 
-def _list_files(app):
-    """Write the list of files that the page on the architecture includes."""
-    house = runpy.run_path(str(HERE / "contributing" / "house.py"))
-    (GENERATED / "files.rst").write_text(house["file_list"](), encoding="utf-8")
+def _describe_architecture(app):
+    """Write what the architecture page includes: diagrams, the list of files and measures."""
+    diagrams = runpy.run_path(str(HERE / "contributing" / "diagrams.py"))
+    diagrams["write"](GENERATED)
+    measures = runpy.run_path(str(HERE / "contributing" / "measures.py"))
+    (GENERATED / "measures.rst").write_text(measures["table"](), encoding="utf-8")
 
 
 def _write_speed(app):
@@ -146,7 +149,7 @@ _write_inventories()
 
 
 def setup(app):
-    app.connect("builder-inited", _list_files)
+    app.connect("builder-inited", _describe_architecture)
     app.connect("builder-inited", _write_speed)
     app.connect("build-finished", _ship_mathjax)
     app.connect("autodoc-process-docstring", _keep_shapes_plain, priority=400)
