@@ -38,6 +38,7 @@ exclude_patterns = [
     "generated/files.rst",
     "generated/measures.rst",
     "generated/speed.rst",
+    "generated/speed_card.rst",
     "generated/backreferences",
 ]
 templates_path = ["_templates"]
@@ -130,9 +131,10 @@ def _describe_architecture(app):
 
 
 def _write_speed(app):
-    """Write the table of speed that the page on performance includes."""
+    """Write the speed table of the performance page and the speed card of the home page."""
     speed = runpy.run_path(str(HERE / "speed_table.py"))
     (GENERATED / "speed.rst").write_text(speed["speed_table"](), encoding="utf-8")
+    (GENERATED / "speed_card.rst").write_text(speed["speed_card"](), encoding="utf-8")
 
 
 def _ship_mathjax(app, exception):
