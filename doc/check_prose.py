@@ -20,24 +20,28 @@ GENERATED = {"items.rst", "errata.rst", "generated", "auto_examples", "_build"}
 WORDS = {
     r"the same bits|to the last bit|bit for bit|no bit of": "bit-identical",
     r"shared? out|shared among|divid(?:e|es|ed|ing) (?:a )?rows?": "assign to",
-    r"(?:the|their|its|all|row's|these|those|such|most|sparse|hard|small|other) shares": "responsibilities, memberships, proportions",
+    r"(?:the|their|its|all|row's|these|those|such|most|sparse|hard|small|other) shares": (
+        "responsibilities, memberships, proportions"
+    ),
     r"unions?": "merge, merged component",
-    r"join(?:s|ed|ing)?(?! (?:us|the discussion))": "merge",
+    r"join(?:s|ed|ing)?": "merge",
     r"beside": "next to, compared with, in addition to",
-    r"(?:from|written) elsewhere": "the place itself",
+    r"(?:from|written) elsewhere": "the name of the place",
     r"faults?": "bug, error",
     r"(?:bytes?|nats|steps?|seconds?|s|\$|sums?|times?|tasks?|numbers?|weights?|once|rows|topic) "
-    r"an? (?:row|machine|thread|component|fit|iteration|core|hour|block|dimension|type|document)": "per",
-    r"Where (?!next|is |are |does|do |can |a fit|it helps|rows are\n)[^?]*?,": "If",
-    r"where (?:there|it|they|that|this|rows|clusters|components|you|users|possible|wanted) "
-    r"(?:is|are|has|have|needs?|wants?|can)": "if",
+    r"an? (?:row|machine|thread|component|fit|iteration|core|hour|block|dimension|type|document)": (
+        "per"
+    ),
+    r"Where (?!next|is |are |does |do |can |a fit)[^?]*?,": "If",
+    r"where (?:there|they|you|users|possible|wanted|needed)": "if",
     r"at the least": "at least",
     r"of which": "a new sentence",
-    r"(?<!there )is no (?!longer|more|such|need|way|reason|right|single)\w+": "is not a",
+    r"(?<!there )(?<!There )is no (?!longer|more|such|need|way|reason|right|single|limit)\w+": (
+        "is not a"
+    ),
     r"(?:go|goes|going|went|gone) on": "continue",
     r"manners": "conventions, interface",
     r"ask(?:s|ed)? of": "need, require",
-    r"makes? of(?! )": "compute from",
     r"whatever": "for any",
     r"whence|thereof|wherein|thereby|whilst|amongst|upon": "a plain word",
     r"anew|afresh": "again, from scratch",
@@ -54,10 +58,9 @@ WORDS = {
     r"hangs? on": "depend on",
     r"st(?:ands?|ood) still": "converge",
     r"drawn together": "similar",
-    r"say(?:s)? of": "predict for, tell about",
-    r"lack(?:s|ed)? of one": "the difference from one",
-    r"what (?:most people|people) come for": "common tasks",
-    r"the question that each answers": "a plain statement",
+    r"says? of": "predict for, tell about",
+    r"learnt": "learned",
+    r"takes? away|took away": "subtract, remove",
 }
 PATTERN = re.compile("|".join(rf"(?P<w{i}>(?<!\w)(?:{w})(?!\w))" for i, w in enumerate(WORDS)))
 SKIPPED = re.compile(r"\s*(>>>|\.\. (?!list-table|csv-table|note|warning|rst-class|grid|figure))")
@@ -107,16 +110,11 @@ def texts(path):
 
 
 def files(paths):
-    """Yield the pages and Python files among paths and in folders."""
+    """Yield the pages and Python files among paths and in folders; of ``doc`` only the pages."""
     for path in paths:
-        found = sorted(path.rglob("*")) if path.is_dir() else [path]
-        for file in found:
-            pages = (
-                {".rst", ".md"}
-                if path.is_dir() and path == ROOT / "doc"
-                else {".rst", ".md", ".py"}
-            )
-            if file.suffix in pages and not GENERATED & set(file.parts):
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            wanted = {".rst", ".md"} if "doc" in file.parts else {".rst", ".md", ".py"}
+            if file.suffix in wanted and not GENERATED & set(file.parts):
                 yield file
 
 

@@ -42,10 +42,13 @@ def speed_table():
 def speed_card():
     """Return the card of the home page as reStructuredText."""
     figures = json.loads(RECORD.read_text(encoding="utf-8"))["figures"]
-    name = "mixture.SparseGaussianMixtureStep.track_times_faster_than_scikit_learn {} float64 soft 1.0"
+    name = (
+        "mixture.SparseGaussianMixtureStep.track_times_faster_than_scikit_learn {} float64 soft 1.0"
+    )
     times = {kind: figures[name.format(kind)] for kind in ("full", "diag", "tied")}
+    least, most = min(times.values()), max(times.values())
     return (
-        f".. grid-item-card:: {min(times.values()):.0f} to {max(times.values()):.0f} times as fast\n"
+        f".. grid-item-card:: {least:.0f} to {most:.0f} times as fast\n"
         "   :link: user_guide/performance\n"
         "   :link-type: doc\n\n"
         "   One EM step of a Gaussian mixture compared with scikit-learn's ``GaussianMixture``:\n"
