@@ -29,6 +29,7 @@ extensions = [
     "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "numpydoc",
+    "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
@@ -58,6 +59,10 @@ html_show_sourcelink = False
 # Formulas are drawn by a copy of MathJax that is part of the site: no server but the site's own.
 mathjax_path = "mathjax/tex-svg.js"
 mathjax_options = {"defer": "defer"}
+
+# The copy button leaves out prompts and outputs.
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
 
 default_role = "literal"
 toc_object_entries_show_parents = "hide"
