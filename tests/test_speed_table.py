@@ -21,6 +21,13 @@ def test_the_page_shows_every_figure_with_machine_and_day():
     assert shown == sum(figure is not None for figure in RECORD["figures"].values()) > 20
 
 
+def test_the_page_shows_ten_figures_first():
+    speed = runpy.run_path(str(ROOT / "doc" / "speed_table.py"))
+    assert len(speed["MAIN"]) == 10
+    assert not set(speed["MAIN"]) - set(RECORD["figures"])
+    assert speed["speed_table"](speed["MAIN"]).count("   * - ") == 11
+
+
 def test_the_home_page_shows_the_figures_of_the_table():
     speed = runpy.run_path(str(ROOT / "doc" / "speed_table.py"))
     card, table = speed["speed_card"](), speed["speed_table"]()
