@@ -1,8 +1,8 @@
 """Check prose for words that have a plainer alternative.
 
-``python doc/check_prose.py [PATH ...]`` reads pages (.rst, .md) and the docstrings of Python files,
-and folders of both. It skips code, formulas, literals and references. Without arguments it reads
-the guide and the README; ``--count`` prints only how often each word occurs.
+``python doc/check_prose.py [PATH ...]`` reads pages (.rst, .md), docstrings and the text of gallery
+scripts, in files and folders. It skips code, formulas, literals and references. Without arguments
+it reads the guide and the README; ``--count`` prints only how often each word occurs.
 """
 
 import argparse
@@ -98,11 +98,13 @@ def findings(text):
 
 
 def texts(path):
-    """Yield the line before and the text of a page, or of each docstring of a Python file."""
+    """Yield the line before and the text of a page, of each docstring and of each gallery cell."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         yield 0, text
         return
+    for cell in re.finditer(r"^# %%\n((?:#.*\n)+)", text, re.MULTILINE):
+        yield text[: cell.start(1)].count("\n"), re.sub("^# ?", "", cell[1], flags=re.MULTILINE)
     for node in ast.walk(ast.parse(text)):
         kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
         if isinstance(node, kinds) and ast.get_docstring(node, clean=False):
@@ -110,11 +112,10 @@ def texts(path):
 
 
 def files(paths):
-    """Yield the pages and Python files among paths and in folders; of ``doc`` only the pages."""
+    """Yield the pages and Python files among paths and in folders."""
     for path in paths:
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            wanted = {".rst", ".md"} if "doc" in file.parts else {".rst", ".md", ".py"}
-            if file.suffix in wanted and not GENERATED & set(file.parts):
+            if file.suffix in {".rst", ".md", ".py"} and not GENERATED & set(file.parts):
                 yield file
 
 

@@ -99,7 +99,7 @@ def draw_layers():
 
 
 def lines_of(found):
-    """Return the lines of a layer: a folder, and as many names of files as fit beside it."""
+    """Return the lines of a layer: a folder, and as many names of files as fit."""
     lines = []
     for folder, paths in found.items():
         words = [path.stem for path in paths if path.stem != "__init__"]
