@@ -3,11 +3,11 @@
 Remove components that are not needed
 =====================================
 
-Five Gaussians are fitted to data that come from two. Maximum likelihood uses all five; a
-prior on the weights should remove three. With a few hundred points, a Dirichlet prior is too weak, for
-any parameter. The modified Dirichlet of Tu, "Modified Dirichlet
-distribution: allowing negative parameters to induce stronger sparsity", also has parameters below zero. This
-example draws Figures 1 to 5 of the paper, compared with scikit-learn's
+Five Gaussians are fitted to data that come from two. Maximum likelihood uses all five; a prior on
+the weights should remove three. With a few hundred points, a Dirichlet prior is too weak, for any
+parameter. The modified Dirichlet of Tu, "Modified Dirichlet distribution: allowing negative
+parameters to induce stronger sparsity", also has parameters below zero. This example draws Figures
+1 to 5 of the paper, compared with scikit-learn's
 :class:`~sklearn.mixture.BayesianGaussianMixture`. It takes about twenty seconds.
 """
 

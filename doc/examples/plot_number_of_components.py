@@ -3,9 +3,9 @@
 How many clusters are there?
 ============================
 
-A mixture with far too many components is fitted once. Then the two components whose merge loses the
-least likelihood are merged, again and again, with a few EM steps in between. This path has a mixture
-for every number of components, and the order of the merges is a tree.
+A mixture with far too many components is fitted once. Then the two components whose merge loses
+the least likelihood are merged, again and again, with a few EM steps in between. This path has a
+mixture for every number of components, and the order of the merges is a tree.
 """
 
 import matplotlib.pyplot as plt
