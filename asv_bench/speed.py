@@ -54,7 +54,7 @@ ROWS = [
             ("then sparse rows", "startup.CompileTime.track_seconds", FITS[1:2]),
             ("then Gaussians", "startup.CompileTime.track_seconds", FITS[2:]),
             (
-                "import, beside NumPy, Numba and scikit-learn",
+                "import, in addition to NumPy, Numba and scikit-learn",
                 "startup.ImportSkvmf.track_seconds",
                 (),
             ),
@@ -126,7 +126,7 @@ ROWS = [
         ],
     ),
     (
-        "sparse shares, 100,000 x 64",
+        "sparse responsibilities, 100,000 x 64",
         "times ``Z.copy()``",
         [
             (name, "simplex.Entmax.track_ratio_to_copy", ((100_000, 64), 3.0, alpha))
@@ -135,7 +135,7 @@ ROWS = [
     ),
     (
         "inverse of the mean resultant length",
-        "nanoseconds a value",
+        "nanoseconds per value",
         [
             (f"{d} dimensions", "kernels.MeanResultantLengthInverse.track_nanoseconds", (d,))
             for d in (3, 100)

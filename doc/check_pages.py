@@ -77,7 +77,7 @@ def faults_of(page, address, width):
 
 
 def main(site, shots):
-    """Print faults and return how many there are."""
+    """Print what is wrong and return how many problems there are."""
     shots.mkdir(parents=True, exist_ok=True)
     handler = functools.partial(Quiet, directory=str(site))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)

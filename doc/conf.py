@@ -29,6 +29,7 @@ extensions = [
     "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "numpydoc",
+    "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
@@ -36,7 +37,9 @@ exclude_patterns = [
     "_build",
     "examples",
     "generated/files.rst",
+    "generated/measures.rst",
     "generated/speed.rst",
+    "generated/speed_card.rst",
     "generated/backreferences",
 ]
 templates_path = ["_templates"]
@@ -56,6 +59,10 @@ html_show_sourcelink = False
 # Formulas are drawn by a copy of MathJax that is part of the site: no server but the site's own.
 mathjax_path = "mathjax/tex-svg.js"
 mathjax_options = {"defer": "defer"}
+
+# The copy button leaves out prompts and outputs.
+copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_is_regexp = True
 
 default_role = "literal"
 toc_object_entries_show_parents = "hide"
@@ -120,16 +127,20 @@ def _keep_shapes_plain(app, what, name, obj, options, lines):
     lines[:] = [re.sub(r"(?<=[(, ])(\w+_)(?=[,)])", r"``\1``", line) for line in lines]
 
 
-def _list_files(app):
-    """Write the list of files that the page on the architecture includes."""
-    house = runpy.run_path(str(HERE / "contributing" / "house.py"))
-    (GENERATED / "files.rst").write_text(house["file_list"](), encoding="utf-8")
+def _describe_architecture(app):
+    """Write what the architecture page includes: diagrams, the list of files and measures."""
+    diagrams = runpy.run_path(str(HERE / "contributing" / "diagrams.py"))
+    diagrams["write"](GENERATED)
+    measures = runpy.run_path(str(HERE / "contributing" / "measures.py"))
+    (GENERATED / "measures.rst").write_text(measures["table"](), encoding="utf-8")
 
 
 def _write_speed(app):
-    """Write the table of speed that the page on performance includes."""
+    """Write the speed table of the performance page and the speed card of the home page."""
     speed = runpy.run_path(str(HERE / "speed_table.py"))
-    (GENERATED / "speed.rst").write_text(speed["speed_table"](), encoding="utf-8")
+    tables = speed["speed_table"](speed["MAIN"]) + "\n" + speed["folded"](speed["speed_table"]())
+    (GENERATED / "speed.rst").write_text(tables, encoding="utf-8")
+    (GENERATED / "speed_card.rst").write_text(speed["speed_card"](), encoding="utf-8")
 
 
 def _ship_mathjax(app, exception):
@@ -146,7 +157,7 @@ _write_inventories()
 
 
 def setup(app):
-    app.connect("builder-inited", _list_files)
+    app.connect("builder-inited", _describe_architecture)
     app.connect("builder-inited", _write_speed)
     app.connect("build-finished", _ship_mathjax)
     app.connect("autodoc-process-docstring", _keep_shapes_plain, priority=400)

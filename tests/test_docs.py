@@ -7,6 +7,7 @@ import inspect
 import json
 import re
 import runpy
+import subprocess
 import sys
 from types import FunctionType
 
@@ -85,6 +86,27 @@ def test_readme():
     namespace = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), namespace)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It uses 8 bytes a row.", ["per"]),
+        ("It uses 8 bytes per row.", []),
+        ("Where rows are sparse, it is slow.", ["If"]),
+        ("Parts are joined.\n\n::\n\n    joined = 1\n\nA ``join`` is code.", ["merge"]),
+        (">>> join(a)  # joined", []),
+    ],
+)
+def test_the_prose_check_itself(text, expected):
+    findings = runpy.run_path(str(ROOT / "doc" / "check_prose.py"))["findings"]
+    assert [advice for _, _, advice, _ in findings(text)] == expected
+
+
+def test_pages_are_in_plain_words():
+    script = ROOT / "doc" / "check_prose.py"
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def load(name):

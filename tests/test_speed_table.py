@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -18,6 +19,22 @@ def test_the_page_shows_every_figure_with_machine_and_day():
     assert RECORD["processor"] in table and RECORD["date"][:4] in table
     shown = table.count("   * - ") - 1
     assert shown == sum(figure is not None for figure in RECORD["figures"].values()) > 20
+
+
+def test_the_page_shows_ten_figures_first():
+    speed = runpy.run_path(str(ROOT / "doc" / "speed_table.py"))
+    assert len(speed["MAIN"]) == 10
+    assert not set(speed["MAIN"]) - set(RECORD["figures"])
+    assert speed["speed_table"](speed["MAIN"]).count("   * - ") == 11
+
+
+def test_the_home_page_shows_the_figures_of_the_table():
+    speed = runpy.run_path(str(ROOT / "doc" / "speed_table.py"))
+    card, table = speed["speed_card"](), speed["speed_table"]()
+    shown = [float(figure) for figure in re.findall(r"(\d+\.\d) (?:times|with)", card)]
+    assert len(shown) == 3
+    assert all(re.search(rf"- {figure:.0f}|- {figure:g}\d*", table) for figure in shown)
+    assert "speed_card.rst" in (ROOT / "doc" / "index.rst").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(not BENCHMARKS.exists(), reason="the benchmarks are not in the sdist")

@@ -18,7 +18,7 @@ class WatsonMixture(BaseMixture):
     n_init : int, default=1
         Number of starts; the largest lower bound wins.
     init_params : str or array-like, default='merging'
-        Where a start comes from, as in `VonMisesFisherMixture`.
+        Kind of start, as in `VonMisesFisherMixture`.
     means_init : array-like of shape (n_components, n_features), default=None
         First axes, of any positive length.
     tol : float, default=1e-3

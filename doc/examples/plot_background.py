@@ -3,9 +3,9 @@
 Leave out what belongs to no cluster
 =====================================
 
-Real data have rows that belong nowhere. Components of a mixture have to take them, and are bent by
-them, unless the mixture has a background: one thing more that rows may belong to, uniform, and as
-heavy as the data say.
+Real data have rows that belong to no cluster, and these rows distort the components of a mixture.
+With a background, rows can also belong to a uniform density, whose weight is estimated from the
+data.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ from skvmf.plotting import DirectionsDisplay, MixtureDisplay
 # %%
 # In the plane
 # ------------
-# Three clusters, and as many rows that are spread over the whole picture.
+# Three clusters, and the same number of rows spread over the whole plane.
 
 rng = np.random.default_rng(0)
 centres = np.array([[0.0, 0.0], [8.0, 0.0], [4.0, 7.0]])

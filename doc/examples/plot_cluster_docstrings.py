@@ -4,11 +4,11 @@ Cluster texts by their words
 ============================
 
 Texts become rows of word weights, and a mixture of von Mises-Fisher distributions sorts them into
-topics. Here they are the docstrings of NumPy, SciPy and scikit-learn, which every installation has;
-the modules that they come from tell how good the topics are, beside those of scikit-learn's
-:class:`~sklearn.cluster.KMeans` on the same rows.
+topics. Here they are the docstrings of NumPy, SciPy and scikit-learn, which every installation
+has; the modules that they come from show how good the topics are, compared with those of
+scikit-learn's :class:`~sklearn.cluster.KMeans` on the same rows.
 
-The same script clusters texts of your own, given as JSON Lines with the fields ``text`` and
+The same script clusters your own texts, given as JSON Lines with the fields ``text`` and
 ``label``; ``--help`` has its other options::
 
     python doc/examples/plot_cluster_docstrings.py --data classic3.jsonl.gz
@@ -59,8 +59,8 @@ options = parser.parse_args(namespace=options)
 # %%
 # Texts become rows
 # -----------------
-# Each text becomes a row of word weights of length one: a point on a sphere, where the
-# cosine says how much two texts have in common and the length of a text says nothing.
+# Each text becomes a row of word weights of length one: a point on a sphere, where the cosine
+# measures how much two texts have in common, and the length of a text has no effect.
 
 corpus = load_jsonl(options.data) if options.data else load_docstrings()
 texts = corpus.data
@@ -78,7 +78,7 @@ print(f"{X.shape[0]} rows, {X.shape[1]} words, {n_components} components\n")
 # Two methods, the same rows
 # --------------------------
 # One concentration for all components suits sparse rows in thousands of dimensions: with
-# ``concentration_type="free"`` a broad component swallows whatever is not typical.
+# ``concentration_type="free"`` a broad component takes all texts without a clear topic.
 
 mixture = VonMisesFisherMixture(
     n_components,
@@ -123,9 +123,9 @@ for k in order:
 # %%
 # A picture of it
 # ---------------
-# A row is a component, a column a module, and a cell says how much of the module went there.
-# A module that has its own component is one dark cell; what two modules share, such as the
-# interpolation in ``ndimage`` and in ``signal``, shows beside the diagonal.
+# A row is a component, a column is a module, and a cell shows how much of the module is in the
+# component. A module that has its own component is one dark cell; what two modules share, such as
+# the interpolation in ``ndimage`` and in ``signal``, shows next to the diagonal.
 
 share = table[order] / table.sum(axis=0)
 figure, axes = plt.subplots(

@@ -68,8 +68,8 @@ for name, alpha in {"softmax": 1, "1.5-entmax": 1.5, "sparsemax": 2}.items():
 # %%
 # Topics
 # ------
-# The words that a topic raises most. Coordinates have both signs, and so has each topic another
-# end, which is not printed.
+# The words that a topic raises most. Coordinates have both signs, so each topic also has an
+# opposite end, which is not printed.
 
 words = vectorizer.get_feature_names_out()
 for name in ["softmax", "1.5-entmax"]:
@@ -80,8 +80,8 @@ for name in ["softmax", "1.5-entmax"]:
 # %%
 # One text, reconstructed
 # -----------------------
-# The probabilities of words in one docstring, sorted. Softmax gives its smallest shares to 2000
-# words; 1.5-entmax ends.
+# The probabilities of words in one docstring, sorted. Softmax gives every word a probability;
+# 1.5-entmax gives most of them zero.
 
 chosen = int(np.argmax([text.startswith("scipy.signal.") for text in test]))
 figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")

@@ -4,8 +4,8 @@ Embeddings, from raw texts to a file
 ====================================
 
 A tutorial from beginning to end: texts become embeddings, a mixture finds their clusters, words
-name these, and new texts are sorted into them. Every step is the one that you would take with
-texts of your own and with any other embedding model.
+name these clusters, and new texts are assigned to them. Use the same steps with your own texts and
+with any other embedding model.
 
 The model here is `wordllama <https://github.com/dleemiller/WordLlama>`__, whose weights come with
 ``pip install wordllama`` and need no network. The texts are the docstrings of NumPy, SciPy and
@@ -48,8 +48,8 @@ embeddings = encoder.embed(corpus.data)
 print(f"{embeddings.shape[0]} texts, {embeddings.shape[1]} features, {embeddings.dtype}")
 
 # %%
-# What all texts have in common says nothing about their differences. The mean cosine of two texts
-# tells how much this is: above 0.3 it pays to take the mean away.
+# What all texts have in common does not distinguish them. The mean cosine of two texts measures
+# how much this is: above 0.3, subtract the mean.
 
 
 def mean_cosine(rows):
@@ -64,9 +64,9 @@ print(f"mean cosine before: {mean_cosine(embeddings):.2f}, after: {mean_cosine(X
 # %%
 # How many clusters?
 # ------------------
-# A path begins with more clusters than you would care to name, and joins the two nearest ones again
-# and again. Its curve bends where joining begins to cost something, and the tree below says which
-# clusters are akin.
+# A path starts with more clusters than you would want to name, and repeatedly merges the two that
+# lose the least likelihood. Its curve bends where merging begins to cost something, and the tree
+# below shows which clusters are similar.
 
 path = ComponentPath(VonMisesFisherMixture(random_state=0), max_components=60).fit(X)
 mixture = path.best_estimator_
@@ -115,8 +115,8 @@ for k, size, angle, (row,) in zip(
 # %%
 # Outliers
 # --------
-# With a background rows may belong nowhere: they have the label -1, as in HDBSCAN. What remains are
-# clearer clusters.
+# With a background, rows that belong to no cluster get the label -1, as in HDBSCAN. The remaining
+# clusters are clearer.
 
 clear = VonMisesFisherMixture(K, background=True, random_state=0).fit(X)
 kept = clear.labels_ >= 0
@@ -127,8 +127,8 @@ for row in clear.score_samples(X).argsort()[:3]:
     print("unusual:", " ".join(texts[row].split())[:70])
 
 # %%
-# A map lays components out by their overlaps: neighbours on it are akin, and grey rows are those
-# of the background.
+# A map lays components out by their overlaps: neighbours on it are similar, and grey rows belong
+# to the background.
 
 clear_names = heaviest_words(clear.labels_, 2)
 figure, axis = plt.subplots(figsize=(9, 7.5), layout="constrained")
@@ -139,16 +139,16 @@ axis.set_title("Docstrings in components, by their embeddings")
 # %%
 # New texts
 # ---------
-# What is to be used together goes into one pipeline, and the pipeline into a file.
+# Put all steps into one pipeline, and save the pipeline to a file.
 
 with TemporaryDirectory() as folder:
     joblib.dump(make_pipeline(*centre, mixture), Path(folder, "topics.joblib"))
     topics = joblib.load(Path(folder, "topics.joblib"))
 
 # %%
-# A new text gets its cluster and how sure that is. These are functions of NumPy that the fit has
-# not seen, and a mail client. The mixture has a cluster even for that; the one with a background
-# keeps what is much like the texts that it knows, and is strict with all else.
+# A new text gets a cluster and its probability. These are functions of NumPy that the fit has not
+# seen, and a mail client. The mixture finds a cluster even for that. The mixture with a background
+# keeps only texts that are similar to those it has seen.
 
 new = [np.linalg.solve, np.fft.fft, np.hamming, np.poly1d, smtplib.SMTP]
 rows = encoder.embed([inspect.getdoc(thing) for thing in new])

@@ -4,10 +4,10 @@ How exact are densities on the sphere?
 ======================================
 
 The density of a von Mises-Fisher distribution contains a Bessel function whose value leaves the
-range of floating point in a few hundred dimensions. skvmf never forms it, and this map shows what
-that brings: errors over dimension and concentration, beside those of
-:data:`scipy.stats.vonmises_fisher`, in units in the last place (ulp), against mpmath. The script
-needs mpmath; it takes about ten seconds.
+range of floating point in a few hundred dimensions. skvmf never computes it, and this map shows
+the effect: errors by dimension and concentration, compared with those of
+:data:`scipy.stats.vonmises_fisher`, in units in the last place (ulp), relative to mpmath. The
+script needs mpmath; it takes about ten seconds.
 """
 
 import warnings
@@ -26,8 +26,8 @@ N_POINTS = 24  # along each axis
 # What is exact
 # -------------
 # With cos(theta) = tanh(u) the normaliser, the mean cosine and one minus it are integrals of
-# positive functions over the real line, for which the trapezoidal rule converges geometrically:
-# no Bessel function is needed, so the oracle shares nothing with what it judges.
+# positive functions over the real line, for which the trapezoidal rule converges geometrically: no
+# Bessel function is needed, so the reference is independent of what it checks.
 
 mp.mp.dps = 40
 
@@ -97,9 +97,9 @@ for name, errors in panels.items():
 # %%
 # The map
 # -------
-# Red is where a result is not finite. SciPy's normaliser underflows from a few hundred dimensions
-# on, first for small concentrations; where it is finite but kappa large, the difference of large
-# terms costs it digits.
+# Red is where a result is not finite. SciPy's normalizer underflows above a few hundred
+# dimensions, first for small concentrations. If it is finite but kappa is large, the difference of
+# large terms loses digits.
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), sharey=True, layout="constrained")
 colours = plt.get_cmap("viridis").with_extremes(bad="tab:red")

@@ -3,10 +3,10 @@
 Classify images as bags of patches
 ==================================
 
-An image can be described by its small patches, whatever their number. A Fisher vector turns such a
-bag of patches into one row for a linear classifier. Here the patches come from handwritten digits;
-the bag of visual words, which only counts the nearest cluster of each patch, has as many clusters
-and stays far behind.
+An image can be described by any number of small patches. A Fisher vector turns such a bag of
+patches into one row for a linear classifier. Here the patches come from handwritten digits; the
+bag of visual words, which only counts the nearest cluster of each patch, has as many clusters and
+stays far behind.
 """
 
 import matplotlib.pyplot as plt
@@ -23,9 +23,9 @@ from skvmf import FisherVectorTransformer, SparseGaussianMixture, VonMisesFisher
 # %%
 # Bags of patches
 # ---------------
-# From each 3 by 3 patch its mean is taken away, flat ones are left out, and what is left is
-# scaled to unit length: edges and corners, whatever their contrast. A list of arrays, each as
-# long as its image has patches, is what the transformer takes.
+# The mean of each 3 by 3 patch is subtracted, flat patches are left out, and the others are scaled
+# to unit length: edges and corners of any contrast. A list of arrays, each as long as its image
+# has patches, is what the transformer takes.
 
 digits = load_digits()
 images = np.pad(digits.images / 16, ((0, 0), (1, 1), (1, 1)))
@@ -43,8 +43,8 @@ print(f"{len(bags)} images, {min(map(len, bags))} to {max(map(len, bags))} patch
 # %%
 # Four ways to sum them up
 # ------------------------
-# The von Mises-Fisher mixture sees patch and position as one direction; the Gaussian one also
-# says how much they vary. Mixtures are fitted on the patches alone, without labels.
+# The von Mises-Fisher mixture sees patch and position as one direction; the Gaussian mixture also
+# describes how much they vary. Mixtures are fitted on the patches alone, without labels.
 
 
 def visual_words(n_components):

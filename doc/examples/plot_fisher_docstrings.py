@@ -3,10 +3,10 @@
 Classify texts when few are labelled
 ====================================
 
-Which module is a docstring about, when only a few are labelled? Vectors of words are learnt from
-all texts, without labels, and a text becomes the average of its words' vectors, or their Fisher
-vector. Both are compared with tf-idf, which knows of a word only what the labelled texts say.
-Vectors come from latent semantic indexing, and from word2vec where gensim is installed.
+Which module is a docstring about, when only a few are labelled? Word vectors are learned from all
+texts, without labels, and a text becomes the average of its word vectors, or their Fisher vector.
+Both are compared with tf-idf, which learns about words only from labelled texts. Vectors come from
+latent semantic indexing, and from word2vec if gensim is installed.
 """
 
 import re
@@ -72,10 +72,11 @@ for name, table in vectors.items():
 # %%
 # Accuracy by number of labels
 # ----------------------------
-# What a word means is learnt from all texts, so that few labels go far: with five texts a class or
-# fewer, tf-idf is behind vectors from LSI. With many labels it needs no vectors: fifty numbers a
-# word are less than the words. Fisher vectors say more of a text than the average of word2vec
-# does; with LSI, whose dimensions are topics already, averages are better.
+# The meaning of words is learned from all texts, so few labels are enough: with five texts per
+# class or fewer, vectors from LSI are better than tf-idf. With many labels, tf-idf needs no
+# vectors: fifty numbers per word contain less than the words. Fisher vectors describe a text
+# better than the average of word2vec vectors; with LSI, whose dimensions are topics already,
+# averages are better.
 
 n_labels = [2, 5, 10, 20, 40]
 accuracies = {name: [] for name in representations}

@@ -52,7 +52,7 @@ def mean_average_precision(scores):
 # Scores
 # ------
 # The same transformer turns documents and queries into Fisher vectors, with vectors of words
-# learnt from the documents by latent semantic indexing.
+# learned from the documents by latent semantic indexing.
 
 ranker = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
 ranker.index([tokens(document) for document in documents], show_progress=False)
@@ -77,9 +77,9 @@ semantic = {
 # %%
 # Together
 # --------
-# Both scores are brought to the range from 0 to 1 for each query and added. The paper gives
-# BM25 a share of 0.8; there Fisher vectors add as much as averages do, although alone the
-# averages are better.
+# Both scores are brought to the range from 0 to 1 for each query and added. The paper gives BM25 a
+# weight of 0.8. Fisher vectors then improve it as much as averages do, although averages alone are
+# better.
 
 shares = np.linspace(0, 1, 6)
 results = {

@@ -9,8 +9,8 @@ known grammar, so that every tree and every rule can be checked: what does a str
 modified Dirichlet distribution with a negative parameter, do for the trees and for the number of
 rules?
 
-With a treebank of your own in CoNLL-U format the same script draws Figures 6, 7 and 8 of Tu,
-"Modified Dirichlet distribution", with the mean and the spread over random subsamples::
+With your own treebank in CoNLL-U format the same script draws Figures 6, 7 and 8 of Tu, "Modified
+Dirichlet distribution", with the mean and the spread over random subsamples::
 
     python doc/examples/plot_grammar_prior.py --data treebank.conllu.gz --distance-power 2
 """
@@ -101,9 +101,10 @@ for sentence, heads in list(zip(X, y, strict=True))[:3]:
 # %%
 # What is measured
 # ----------------
-# A grammar is learnt from 80 % of the sentences without their trees. Accuracy is the share of
-# tokens of all sentences that get the right head, sparsity the share of rules with a probability
-# below 1e-3. With the trees as well, `fit` counts: that is about as good as this model gets.
+# A grammar is learned from 80 % of the sentences without their trees. Accuracy is the proportion
+# of tokens of all sentences with the right head. Sparsity is the proportion of rules with a
+# probability below 1e-3. With trees, `fit` counts rules: that is about the best result of this
+# model.
 
 SETTINGS = {"tags": tags, "distance_power": options.distance_power}
 
@@ -226,9 +227,9 @@ print(f"\nFigure: {options.output}")
 
 # %%
 # With the flat prior EM is wrong about one head in ten. At alpha = -2 it finds the grammar: a rule
-# that is worth less than three observations is no rule. Softmax-EM and hard EM, which commit
-# themselves early, need more, and hard EM gains most; far below -10 the prior prunes what the
-# grammar needs. With a Dirichlet posterior EM parses as well here, but most rules stay alive.
+# with fewer than three observations is removed. Softmax-EM and hard EM, which commit early, need a
+# stronger prior, and hard EM gains most. Far below -10 the prior removes rules that the grammar
+# needs. With a Dirichlet posterior, EM parses equally well here, but most rules remain.
 #
 # The rules themselves
 # --------------------

@@ -3,8 +3,8 @@
 Tune a pipeline from raw texts
 ================================
 
-A mixture is the last step of a pipeline that begins with raw texts, and a grid search tunes the
-whole. Some labelled texts say which settings find the topics that people have in mind.
+A mixture is the last step of a pipeline that starts with raw texts, and a grid search tunes all
+steps. Some labelled texts say which settings find the topics that people have in mind.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +20,8 @@ from skvmf.datasets import load_docstrings
 # %%
 # From texts to clusters
 # ----------------------
-# Words become weights, these become a few numbers, and a mixture clusters them. Every fold of the
-# search learns all three steps anew from its own texts.
+# Texts become tf-idf weights, these are reduced to a few numbers, and a mixture clusters them.
+# Every fold of the search learns all three steps from its own texts.
 
 corpus = load_docstrings()
 texts, modules = corpus.data[::3], corpus.target[::3]  # a third of them, to be quick
@@ -40,9 +40,9 @@ grid = {
 # %%
 # The search
 # ----------
-# With labels any clustering metric will do, by its name. Without them leave ``scoring`` out: the
-# search then compares the log-densities of held-out texts, and may vary the mixture alone, since
-# densities of different spaces cannot be compared.
+# If there are labels, use any clustering metric by its name. Otherwise leave ``scoring`` out: the
+# search then compares log-densities of held-out texts. It may then vary only the mixture, because
+# densities in different spaces are not comparable.
 
 folds = StratifiedKFold(2, shuffle=True, random_state=0)
 search = GridSearchCV(pipeline, grid, scoring="adjusted_rand_score", cv=folds)

@@ -3,8 +3,8 @@
 Fit rows that stay in a file on disk
 ========================================
 
-A mixture reads its rows in blocks, and a block is in memory only while it is read. So rows may be a
-memory-mapped file that is larger than the memory: it is given to ``fit`` like any array.
+A mixture reads its rows in blocks, and a block is in memory only while it is read. So rows can be
+in a memory-mapped file that is larger than the memory: pass it to ``fit`` like any array.
 """
 
 import tracemalloc
@@ -23,8 +23,8 @@ N_BLOCKS, N_ROWS, N_FEATURES, K = 8, 25_000, 64, 10  # 49 MiB; a hundred times a
 # %%
 # A file, written part by part
 # ----------------------------
-# No part needs to know of the others. Save float32 or float64: other types are converted when
-# they are read.
+# Parts are independent of each other. Save float32 or float64: other types are converted when they
+# are read.
 
 folder = TemporaryDirectory()
 path = Path(folder.name, "rows.npy")

@@ -1,13 +1,13 @@
 """
-========================================
-Empty the components that are not needed
-========================================
+=====================================
+Remove components that are not needed
+=====================================
 
 Five Gaussians are fitted to data that come from two. Maximum likelihood uses all five; a prior on
-the weights should empty the other three. A Dirichlet prior is too weak for it once there are a few
-hundred points, however small its parameter. The modified Dirichlet of Tu, "Modified Dirichlet
-distribution: allowing negative parameters to induce stronger sparsity", goes on below zero. This
-example draws its Figures 1 to 5, beside scikit-learn's
+the weights should remove three. With a few hundred points, a Dirichlet prior is too weak, for any
+parameter. The modified Dirichlet of Tu, "Modified Dirichlet distribution: allowing negative
+parameters to induce stronger sparsity", also has parameters below zero. This example draws Figures
+1 to 5 of the paper, compared with scikit-learn's
 :class:`~sklearn.mixture.BayesianGaussianMixture`. It takes about twenty seconds.
 """
 

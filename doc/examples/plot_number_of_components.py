@@ -3,9 +3,9 @@
 How many clusters are there?
 ============================
 
-A mixture of far too many components is fitted once. Then the two components whose union loses
-least are joined, again and again, with a few steps of EM in between. This path has a mixture of
-every number of components, and what was joined when is a tree.
+A mixture with far too many components is fitted once. Then the two components whose merge loses
+the least likelihood are merged, again and again, with a few EM steps in between. This path has a
+mixture for every number of components, and the order of the merges is a tree.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ MAX_COMPONENTS = 50
 # %%
 # Clusters that are there
 # -----------------------
-# Twelve clusters on the sphere, round about their directions. Every criterion finds them.
+# Twelve clusters on the sphere, round around their directions. Every criterion finds them.
 
 blobs, truth = make_vonmises_fisher_blobs(3000, 16, centers=12, concentration=40.0, random_state=0)
 path = ComponentPath(VonMisesFisherMixture(random_state=0), max_components=MAX_COMPONENTS)
@@ -38,8 +38,8 @@ print(f"  ARI {adjusted_rand_score(truth, path.labels_):.3f}")
 # Topics
 # ------
 # The docstrings of 13 modules. Topics are not round, and more components always describe them
-# better. ``criterion="slope"`` asks of a component that it gain twice what one gains where there
-# are far too many.
+# better. With ``criterion="slope"``, a component must gain twice as much as a component gains in a
+# mixture with far too many.
 
 corpus = load_docstrings()
 vectorizer = TfidfVectorizer(

@@ -10,7 +10,7 @@ at the line as well.
 
 This is figure 5 of Esser and Nielsen, "On the influence of enforcing model identifiability on
 learning dynamics of Gaussian mixture models", with the Fisher information added: near the line a
-row says nothing of the gap, whatever the coordinates.
+row contains no information about the gap, in any coordinates.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +20,8 @@ from skvmf.inspection import fisher_information
 from skvmf.plotting import DynamicsDisplay
 
 # %%
-# What a row says of the gap
-# --------------------------
+# Information about the gap
+# -------------------------
 # The Fisher information of (mu_1, mu_2) and of (mu_1, Delta), for equal weights: both have an
 # eigenvalue that goes to zero with the gap, as its square. The change of coordinates keeps the
 # determinant. Only the clearance keeps away from zero.

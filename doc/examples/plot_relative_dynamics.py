@@ -3,11 +3,10 @@
 Where gradient ascent takes two means
 =====================================
 
-How would gradient ascent move the means of two unit Gaussians if there were no end of data? The
-arrows are the expected gradient of the log-density, in the plane of the two means, when it climbs
-in (mu_1, mu_2) and when it climbs in the relative coordinates (mu_1, Delta): figure 1 of Esser and
-Nielsen, "On the influence of enforcing model identifiability on learning dynamics of Gaussian
-mixture models".
+How would gradient ascent move the means of two unit Gaussians with unlimited data? The arrows are
+the expected gradient of the log-density, in the plane of the two means, for ascent in (mu_1, mu_2)
+and for ascent in the relative coordinates (mu_1, Delta): figure 1 of Esser and Nielsen, "On the
+influence of enforcing model identifiability on learning dynamics of Gaussian mixture models".
 
 The paper's polynomials for it still contain x, over which the expectation should be; here
 expectations are integrals.
@@ -45,7 +44,7 @@ plt.show()
 # Longer, but in which direction?
 # -------------------------------
 # Ascent in relative coordinates multiplies the gradient by [[1, 1], [1, 2]]. Its eigenvalues are
-# 2.6 and 0.4: it runs along the common mean, which is fast anyhow, and along mu_2 - mu_1, the
+# 2.6 and 0.4: it is faster along the common mean, which is fast anyway. Along mu_2 - mu_1, the
 # slow direction at the singularity, it has exactly half the speed.
 
 line = np.linspace(-2, 2, 41)

@@ -3,10 +3,10 @@
 Keep the same labels in every fit
 =================================
 
-A mixture says nothing about which component comes first: fit it twice, and the labels may be
-exchanged. :class:`~skvmf.RelativeGMM` writes the means as a reference and gaps along one feature,
-so component 0 is always the one with the smallest mean there. Here the three species of the iris
-data are found five times, each time in another four fifths of the rows, ordered by petal length.
+The order of components in a mixture is arbitrary: if you fit it twice, labels may be swapped.
+:class:`~skvmf.RelativeGMM` writes the means as a reference and gaps along one feature, so
+component 0 is always the one with the smallest mean there. Here the three species of the iris data
+are found five times, each time in another four fifths of the rows, ordered by petal length.
 """
 
 import matplotlib.pyplot as plt

@@ -8,9 +8,9 @@ with the means -5.1 and -5, and EM and the relative ECM algorithm learn these fr
 (-2.5, 2): figure 2 of Esser and Nielsen, "On the influence of enforcing model identifiability on
 learning dynamics of Gaussian mixture models".
 
-The paper reports faster convergence in relative coordinates. Its printed update of the reference
-mean has lost a sign and takes the wrong count; corrected, it climbs to the same likelihood in about
-twice as many steps. What does stop early is a clearance, at its boundary.
+The paper reports faster convergence in relative coordinates. In its printed update of the
+reference mean, a sign is missing and a count is wrong. The corrected update reaches the same
+likelihood in about twice as many steps. A clearance does stop early, at its boundary.
 """
 
 import warnings

@@ -1,13 +1,13 @@
 """
-============================================
-Sparse memberships beside soft and hard ones
-============================================
+=========================================
+Compare sparse, soft and hard memberships
+=========================================
 
-In expectation maximization every row has a share in every component, however small. With
-``entmax_alpha=2`` :class:`~skvmf.SparseGaussianMixture` divides most rows among one or two
-components, and the shares of the others are exactly zero. This example draws Figure 1 and fills
-Table 1 of Sklaviadis et al., "Fenchel-Young variational learning": four Gaussians that overlap, and
-a hundred points that belong to none of them. It takes about ten seconds.
+In expectation maximization, every component has a responsibility for every row. With
+``entmax_alpha=2``, :class:`~skvmf.SparseGaussianMixture` assigns most rows to one or two
+components, and the other responsibilities are exactly zero. This example reproduces Figure 1 and
+Table 1 of Sklaviadis et al., "Fenchel-Young variational learning": four Gaussians that overlap,
+and a hundred points that belong to none of them. It takes about ten seconds.
 """
 
 import warnings
@@ -176,13 +176,13 @@ plt.show()
 #   standard EM, on nearly all seeds and in both readings, and better than hard EM in AMI. In the
 #   silhouette it ties with hard EM if the numbers are covariances.
 # - *Standard EM is best in ARI.* It is not: there the gain of sparse EM is largest.
-# - The table's numbers cannot be had with covariances: its AMI of .606 and .636 are far above the
-#   .49 of the true parameters.
+# - The numbers of the table cannot be reached with covariances: its AMI of .606 and .636 are far
+#   above the .49 of the true parameters.
 #
-# There are two reasons, neither of them better memberships. Under softmax a component can lie
-# beneath the others, with a share in all their points and with every point far out, and so grow
-# wide; where most shares are zero it must be the best somewhere. And in standard and hard
-# EM weights enter as logarithms, so that a heavy component wins yet more points; under
-# ``entmax_alpha=2`` they differ by one in the scores at most. Hard EM with equal weights, which
-# has both properties, does as well as sparse EM here. But here the classes are equally large:
-# where one holds a twentieth of the points, sparse EM makes it far too heavy.
+# There are two reasons, neither of them better memberships. With softmax, a component can lie
+# beneath the others, with a small responsibility for all their points and for every point far out,
+# and so grow wide. If most responsibilities are zero, it must be the best somewhere. And in
+# standard and hard EM, weights enter as logarithms, so a large component wins even more points;
+# under ``entmax_alpha=2`` they differ by one in the scores at most. Hard EM with equal weights,
+# which has both properties, is as good as sparse EM here. But here the classes have equal sizes:
+# if one class has a twentieth of the points, sparse EM makes its weight far too large.

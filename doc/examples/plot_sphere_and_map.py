@@ -3,9 +3,9 @@
 Clusters on a sphere, clusters on a map
 =======================================
 
-A row whose length does not matter is a point on a sphere, and a cluster of such rows is a cap: a
-direction, and how closely the rows keep to it. :class:`~skvmf.VonMisesFisherMixture` finds these
-caps, in three dimensions, where they can be seen, and in fifty, where only a map can be drawn.
+If the length of rows does not matter, they are points on a sphere, and a cluster is a cap with a
+direction and a concentration. :class:`~skvmf.VonMisesFisherMixture` finds these caps, here in
+three dimensions, which can be drawn, and in fifty, shown on a map.
 """
 
 # %%

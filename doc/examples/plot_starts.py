@@ -1,10 +1,11 @@
 """
-==================================
-Where a fit starts decides its end
-==================================
+=======================
+Compare starts of a fit
+=======================
 
-EM climbs to the optimum next to its start, and seldom to the best of all. Five ways to start, on
-clusters that are known: how near each comes to the best fit, and what it costs.
+EM converges to an optimum close to its start, which is rarely the global one. This example
+compares five kinds of starts on known clusters: how close each comes to the best fit, and what it
+costs.
 """
 
 from time import process_time
@@ -32,10 +33,10 @@ oracle = SparseGaussianMixture(25, init_params=labels, **precise).fit(X)
 # %%
 # Five starts
 # -----------
-# ``"merging"``, the default, begins with four times too many components on a sample and joins those
-# whose union loses least. ``"kmeans"`` takes the clusters of k-means, ``"k-means++"`` only its
+# ``"merging"``, the default, fits four times too many components to a sample and merges those that
+# lose the least likelihood. ``"kmeans"`` takes the clusters of k-means, ``"k-means++"`` only its
 # seeds, which are drawn far apart. ``"random_from_data"`` takes rows as first means, and
-# ``"random"`` divides the rows at random.
+# ``"random"`` assigns rows at random.
 
 starts = ["merging", "kmeans", "k-means++", "random_from_data", "random"]
 missing, fits = {}, {}
@@ -55,9 +56,9 @@ for name in starts:
 # %%
 # What a bad start looks like
 # ---------------------------
-# Left, the loss of each of the five fits. In the middle a fit from random rows: where two of them
-# fell into one cluster, another two clusters have to share a component, and no step of EM can mend
-# it. Right, the default.
+# Left, the loss of each of the five fits. In the middle a fit from random rows: two of them fell
+# into one cluster, so two other clusters share a component, and EM cannot repair it. Right, the
+# default.
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4.4), layout="constrained")
 for k, name in enumerate(starts):

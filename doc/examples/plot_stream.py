@@ -3,9 +3,9 @@
 A stream that drifts
 ====================
 
-``partial_fit`` takes one batch of rows at a time, and what it remembers of a batch fades as others
-come. ``learning_decay`` says how fast. Here four clusters wander along a circle while their rows
-come in, and then the same clusters stand still.
+``partial_fit`` takes one batch of rows at a time, and gradually forgets earlier batches.
+``learning_decay`` sets how fast. In this example, four clusters move along a circle, and then the
+same clusters stop moving.
 """
 
 import matplotlib.pyplot as plt
@@ -47,11 +47,11 @@ def follow(decay, turn, seed=0):
 # %%
 # How far behind?
 # ---------------
-# A batch is the share w of the rows so far, and has the share ``w ** learning_decay`` in what the
-# mixture remembers. With 1 that is its fair share: all rows count alike, as in a fit, and the
-# means are where the clusters were on average. The default of 0.7 forgets the start soon, and
-# lags where the stream goes on moving. 0.3 keeps up, and pays for it where the stream stands
-# still: its means go on trembling with every batch.
+# If a batch is the proportion w of the rows so far, it gets the weight ``w ** learning_decay`` in
+# the running average. With 1, all rows count equally, as in a fit, and the means are the average
+# positions of the clusters. The default of 0.7 forgets the start soon, but lags if the stream
+# keeps moving. 0.3 keeps up, but if the stream is stationary, its means fluctuate with every
+# batch.
 
 stages = {"moving": np.pi / 3, "standing still": 0.0}
 paths, errors = {}, {}
@@ -67,7 +67,7 @@ for decay in DECAYS:
 # %%
 # The picture
 # -----------
-# On the left the ways of the clusters, grey, and of the means that follow them.
+# On the left are the paths of the clusters, in grey, and of the means that follow them.
 
 figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
 turned = np.array([centres(batch, stages["moving"]) for batch in range(N_BATCHES)])

@@ -3,9 +3,9 @@
 Find clusters among outliers
 ============================
 
-A Gaussian component has to explain every row that it is given, and explains a row far away by
-moving there or growing wide. A Student-t component has heavy tails: a row far away is no surprise,
-and has little influence. Here are three round clusters, and rows from anywhere among them.
+Outliers make Gaussian components move or grow wide. A Student-t component has heavy tails: it
+expects rows far away and gives them little influence. The data are three round clusters with
+uniform outliers.
 """
 
 import matplotlib.pyplot as plt
@@ -51,9 +51,9 @@ def furthest(mixture):
 # More and more outliers
 # ----------------------
 # How far is a cluster's centre from the nearest mean, in its standard deviations? The worst of
-# three clusters, and the median of some data sets. A fourth Gaussian takes the outliers, which here
-# spread like one wide Gaussian; without it estimated degrees of freedom bear three outliers in ten
-# rows, and those of a Cauchy distribution more.
+# three clusters, and the median of some data sets. A fourth Gaussian takes the outliers, which
+# here spread like one wide Gaussian; without it, estimated degrees of freedom tolerate three
+# outliers in ten rows, and a Cauchy distribution more.
 
 shares = np.array([0.0, 0.05, 0.1, 0.2, 0.3, 0.4])
 errors = {

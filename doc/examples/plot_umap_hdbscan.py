@@ -1,11 +1,11 @@
 """
-================================
-Beside UMAP and HDBSCAN: a trial
-================================
+=============================
+Compare with UMAP and HDBSCAN
+=============================
 
-Topic models of embeddings often reduce them with UMAP and then look for dense regions with HDBSCAN,
-as BERTopic does. A mixture of von Mises-Fisher distributions clusters the embeddings themselves.
-Here both get the same rows, and the modules that the texts come from judge.
+Topic models of embeddings often reduce them with UMAP and then look for dense regions with
+HDBSCAN, as BERTopic does. A mixture of von Mises-Fisher distributions clusters the embeddings
+themselves. Both get the same rows here, and are compared with the modules of the texts.
 """
 
 from pathlib import Path
@@ -32,9 +32,9 @@ X = normalize(embeddings) - normalize(embeddings).mean(axis=0)
 # %%
 # Two ways to clusters
 # --------------------
-# Five dimensions are BERTopic's choice. HDBSCAN needs no number of clusters but a least size;
-# a path of mixtures needs neither. HDBSCAN on the embeddings themselves shows why UMAP comes first:
-# in hundreds of dimensions it finds hardly any row dense enough.
+# Five dimensions are BERTopic's choice. HDBSCAN needs a minimum cluster size instead of a number
+# of clusters; a path of mixtures needs neither. HDBSCAN on the embeddings themselves shows why
+# UMAP comes first: in hundreds of dimensions it finds hardly any row dense enough.
 
 
 def reduced(n_components):
@@ -74,8 +74,8 @@ for name, own in labels.items():
 # %%
 # On UMAP's plane
 # ---------------
-# UMAP draws embeddings well, whatever has clustered them. Colours are clusters, eight colours in
-# turn, and grey rows are left out.
+# UMAP is a good map for the clusters of every method. Colours are clusters (eight colours are
+# repeated), and grey rows are noise.
 
 COLORS = to_rgba_array([f"C{k}" for k in range(8)])  # the last two of the cycle are greys
 places = reduced(2)

@@ -3,9 +3,9 @@
 Encode digits with exact zeros
 ==============================
 
-A variational autoencoder squeezes an image through a few latent variables. Both of its
-distributions can have finite support: latent variables on an interval, and pixels that are exactly
-zero. Six variants learn scikit-learn's digits here; it takes under a minute.
+A variational autoencoder compresses an image to a few latent variables. Both of its distributions
+can have finite support: latent variables on an interval, and pixels that are exactly zero. Six
+variants learn scikit-learn's digits here; it takes under a minute.
 
 They are those of Sklaviadis et al., "Fenchel-Young variational learning", section 4.2. The same for
 MNIST, with the errors of the paper's Table 2, is :ref:`item-p2-tab2`.

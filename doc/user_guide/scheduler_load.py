@@ -2,8 +2,8 @@
 
 A row of each chunk is all the data there is, so that an iteration is the graph and nothing else:
 the function goes out, a task for each group of chunks runs, and sums are added eight at a time.
-With more workers than cores the workers, too, cost what a real cluster's machines would do beside
-each other.
+With more workers than cores the workers, too, cost what the machines of a real cluster would do
+in parallel.
 
 Examples
 --------

@@ -593,7 +593,9 @@ def test_callbacks_see_every_stage_begin_and_end(init, stages):
 @pytest.mark.parametrize("entmax_alpha", [1.0, 1.5, 2.0])
 def test_a_fit_warns_where_the_temperature_makes_shares_alike(estimator, entmax_alpha):
     options = {"entmax_alpha": entmax_alpha, "random_state": 0}
-    with pytest.warns(UserWarning, match="temperature=10000.0 makes the responsibilities of all rows"):
+    with pytest.warns(
+        UserWarning, match="temperature=10000.0 makes the responsibilities of all rows"
+    ):
         quietly(estimator(2, temperature=10000.0, **options), X)
     found = quietly(estimator(2, temperature=2.0, **options), X).labels_  # warnings are errors
     assert_array_equal(found == found[0], LABELS == LABELS[0])
