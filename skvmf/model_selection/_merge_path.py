@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import entr
 from sklearn.base import clone
 
+from .._engine.contracts.model_parts import Posterior
 from .._engine.contracts.responsibilities import DenseResponsibilities, Responsibilities, as_dense
 from .._engine.contracts.statistics import Params, Statistics
 from .._engine.data.blocks import Block
@@ -100,17 +101,10 @@ class MergePath:
         self._groups(self._statistics(), 1)
 
     def _entropy(self) -> float:
-        """Return the weighted entropy of the rows' shares."""
-        entropies = np.empty(self._rows.n_rows)
-
-        def write(
-            responsibilities: Responsibilities, values: Array, block: Block, span: slice
-        ) -> None:
-            resp = as_dense(responsibilities, len(self.nodes)).astype(np.float64)
-            entropies[span] = block.weights * entr(resp).sum(axis=1)
-
-        self.fitted.share(self._rows, self.mixture._posterior(), write)
-        return float(entropies.sum())
+        """Return the weighted entropy of the rows' responsibilities."""
+        posterior = self.mixture._posterior()
+        entropy: float = self._rows.map_reduce(partial(_entropy, self.fitted, posterior))
+        return entropy
 
     def _statistics(self) -> Statistics:
         fitted = self.fitted
@@ -247,3 +241,11 @@ def _take_features(mixture: BaseMixture, before: BaseMixture) -> None:
     mixture.n_features_in_ = before.n_features_in_
     if hasattr(before, "feature_names_in_"):
         mixture.feature_names_in_ = before.feature_names_in_
+
+
+def _entropy(fitted: FittedMixture, posterior: Posterior, block: Block) -> float:
+    """Return the weighted entropy of a block's responsibilities, the background's among them."""
+    weights, ones = fitted.params.weights, np.ones(len(block.weights))
+    responsibilities, *_ = posterior.assign(fitted.scores(block), weights, ones)
+    resp = as_dense(responsibilities, len(weights)).astype(np.float64, copy=False)
+    return float(block.weights @ entr(resp).sum(axis=1))

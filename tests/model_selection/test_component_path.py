@@ -126,6 +126,19 @@ def test_icl_adds_twice_the_entropy_of_the_shares():
     assert_allclose(path.results_["icl"] - path.results_["bic"], 2 * entropy, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_the_share_of_the_background_counts_in_the_entropy(temperature):
+    X, _ = plane_blobs()
+    X = np.vstack([X, np.random.default_rng(0).uniform(X.min(), X.max(), size=(len(X) // 2, 3))])
+    estimator = gaussians("spherical").set_params(background=True, temperature=temperature)
+    path = ComponentPath(estimator, max_components=3, min_components=3).fit(X)
+    first = clone(estimator).set_params(n_components=3).fit(X)
+    resp = first.predict_proba(X)
+    resp = np.column_stack([resp, 1 - resp.sum(axis=1)])
+    entropy = -np.sum(resp * np.log(np.maximum(resp, 1e-300)))
+    assert_allclose(path.results_["icl"] - path.results_["bic"], 2 * entropy, rtol=1e-6, atol=1e-9)
+
+
 def test_the_tree_is_of_the_components_and_cuts_it_without_a_fit():
     X, y = sphere_blobs()
     path = clone(SMALL).set_params(max_components=9).fit(X)
