@@ -114,10 +114,10 @@ def _clear(totals):
 
 
 @row_kernel
-def diagonal_scores(X, origin, means, scales, factors, lanes, totals, out):
+def diagonal_scores(X, origin, means, scales, factors, lanes, totals, least, out):
     """out[n, k] = factors[k] sum_j ((x_nj - c_j - means[k, j]) scales[k, j])^2.
 
-    Returns whether all are finite.
+    Returns how many rows have no score of `least` or more.
 
     Parameters
     ----------
@@ -126,9 +126,10 @@ def diagonal_scores(X, origin, means, scales, factors, lanes, totals, out):
     means, scales : (K, D); D is the least multiple of four from d on
     factors : (K,)
     lanes, totals : FEATURES and K lanes to work in
+    least : number
     out : (n, K)
     """
-    finite = True
+    n_far = 0
     for start in range(0, X.shape[0], ROWS):
         _clear(totals)
         for j in range(0, X.shape[1], FEATURES):
@@ -138,10 +139,11 @@ def diagonal_scores(X, origin, means, scales, factors, lanes, totals, out):
                 _add_scaled_squares(lanes, means, scales, k, j, stop, totals)
         _turn_back(totals, factors, out, start)
         for i in range(start, min(start + ROWS, out.shape[0])):
-            row = out[i]
+            row, near = out[i], False
             for k in range(row.shape[0]):
-                finite &= row[k] > -np.inf
-    return finite
+                near |= row[k] >= least
+            n_far += not near
+    return n_far
 
 
 @row_kernel

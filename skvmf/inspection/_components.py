@@ -1,6 +1,6 @@
 """The components of a mixture, read from public attributes or from given parameters."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,12 +15,54 @@ from ..distributions.vonmises_fisher._affinities import log_affinities as vonmis
 
 
 @dataclass(frozen=True)
-class GaussianComponents:
+class Background:
+    """A density that is the same at every row: its weight, and the box (2, d) it is drawn in.
+
+    `bounds` are None on the sphere.
+    """
+
+    weight: float
+    log_density: float
+    bounds: Array | None
+
+    def draw(self, n: int, d: int, rng: np.random.RandomState) -> Array:
+        """Return n rows."""
+        if self.bounds is None:
+            return vmf.rvs(np.eye(1, d)[0], 0.0, size=n, random_state=rng)
+        low, high = self.bounds
+        return rng.uniform(low, high, size=(n, d))
+
+
+class _Mixture:
+    """What components of both kinds have."""
+
+    weights: Array
+    background: Background | None
+
+    @property
+    def all_weights(self) -> Array:
+        """The weights of the components, and that of a background behind them."""
+        if self.background is None:
+            return self.weights
+        return np.append(self.weights, self.background.weight)
+
+    def _shared(self, active: Array) -> dict[str, Any]:
+        """Return weights of some components and the background that sum to one."""
+        if self.background is None:
+            return {"weights": self.weights[active] / self.weights[active].sum()}
+        total = self.weights[active].sum() + self.background.weight
+        background = replace(self.background, weight=self.background.weight / total)
+        return {"weights": self.weights[active] / total, "background": background}
+
+
+@dataclass(frozen=True)
+class GaussianComponents(_Mixture):
     """Weights (K,), means (K, d) and full covariances (K, d, d)."""
 
     weights: Array
     means: Array
     covariances: Array
+    background: Background | None = None
 
     @cached_property
     def precisions(self) -> Array:
@@ -55,17 +97,18 @@ class GaussianComponents:
 
     def some(self, active: Array) -> "GaussianComponents":
         """Return some of the components, with weights that sum to one."""
-        weights = self.weights[active] / self.weights[active].sum()
-        return GaussianComponents(weights, self.means[active], self.covariances[active])
+        means, covariances = self.means[active], self.covariances[active]
+        return replace(self, **self._shared(active), means=means, covariances=covariances)
 
 
 @dataclass(frozen=True)
-class DirectionalComponents:
+class DirectionalComponents(_Mixture):
     """Von Mises-Fisher components: weights (K,), directions (K, d), concentrations (K,)."""
 
     weights: Array
     directions: Array
     concentrations: Array
+    background: Background | None = None
 
     @cached_property
     def means(self) -> Array:
@@ -102,8 +145,13 @@ class DirectionalComponents:
 
     def some(self, active: Array) -> "DirectionalComponents":
         """Return some of the components, with weights that sum to one."""
-        weights = self.weights[active] / self.weights[active].sum()
-        return DirectionalComponents(weights, self.directions[active], self.concentrations[active])
+        directions, concentrations = self.directions[active], self.concentrations[active]
+        return replace(
+            self,
+            **self._shared(active),
+            directions=directions,
+            concentrations=concentrations,
+        )
 
 
 Components = GaussianComponents | DirectionalComponents
@@ -136,15 +184,53 @@ def read_components(mixture: Any) -> Components:
         return _from_parameters(*mixture)
     check_is_fitted(mixture)
     if hasattr(mixture, "concentrations_") and hasattr(mixture, "mean_directions_"):
+        log_density = -float(vmf.log_sphere_area(mixture.mean_directions_.shape[1]))
         return DirectionalComponents(
-            mixture.weights_, mixture.mean_directions_, mixture.concentrations_
+            mixture.weights_,
+            mixture.mean_directions_,
+            mixture.concentrations_,
+            _background(mixture, log_density, None),
         )
     if hasattr(mixture, "covariances_") and hasattr(mixture, "covariance_type"):
-        return GaussianComponents(mixture.weights_, mixture.means_, full_covariances(mixture))
+        bounds = getattr(mixture, "background_bounds_", None)
+        log_density = 0.0 if bounds is None else -float(np.log(bounds[1] - bounds[0]).sum())
+        return GaussianComponents(
+            mixture.weights_,
+            mixture.means_,
+            full_covariances(mixture),
+            _background(mixture, log_density, bounds),
+        )
     raise ValueError(
         f"{type(mixture).__name__} is not a mixture of Gaussian or von Mises-Fisher components: "
         "it has neither covariances_ nor concentrations_."
     )
+
+
+def _background(mixture: Any, log_density: float, bounds: Array | None) -> Background | None:
+    """Return the background of a mixture, None where it has none or that has no weight."""
+    weight = float(getattr(mixture, "background_weight_", 0.0))
+    return Background(weight, log_density, bounds) if weight > 0 else None
+
+
+def read_active_components(mixture: Any) -> Components:
+    """Return the components of a mixture that have weight, or raise a ValueError."""
+    components = read_components(mixture)
+    active = components.weights > 0
+    if not active.any():
+        raise ValueError("No component has weight: the background has every row.")
+    return components.some(active)
+
+
+def box_nodes(low: float, high: float, length: float) -> tuple[Array, Array]:
+    """Return nodes and masses of the mean over an interval: Gauss-Legendre on equal parts.
+
+    `length` is the greatest length of a part.
+    """
+    edges = np.linspace(low, high, int(np.ceil((high - low) / length)) + 1)
+    points, masses = np.polynomial.legendre.leggauss(16)
+    halves = np.diff(edges)[:, np.newaxis] / 2
+    nodes = (edges[:-1, np.newaxis] + halves * (points + 1)).ravel()
+    return nodes, (halves * masses).ravel() / (high - low)
 
 
 def full_covariances(mixture: Any) -> Array:
@@ -160,26 +246,31 @@ def full_covariances(mixture: Any) -> Array:
 
 
 def log_joint(components: Components, X: Array) -> Array:
-    """Return log weights plus log-densities, (n, K)."""
-    return np.log(components.weights) + components.log_densities(X)
+    """Return log weights plus log-densities, (n, K), and those of a background behind them."""
+    log_densities = components.log_densities(X)
+    if components.background is not None:
+        last = np.full((len(X), 1), components.background.log_density)
+        log_densities = np.hstack([log_densities, last])
+    return np.log(components.all_weights) + log_densities
 
 
 def responsibilities(components: Components, X: Array) -> Array:
-    """Return the posterior probability of each component at rows X, (n, K)."""
+    """Return the posterior probability of each component at rows X, (n, K), as `log_joint`."""
     scores = log_joint(components, X)
     resp: Array = np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
     return resp
 
 
 def scores(components: Components, X: Array) -> Array:
-    """Return d log p / d theta at rows X, (n, K - 1 + K d), for weights and means.
+    """Return d log p / d theta at rows X, for all weights but the last and means.
 
-    The last weight is one minus the others.
+    The last weight, that of a background where there is one, is one minus the others.
     """
     resp = responsibilities(components, X)
-    ratios = resp / components.weights
+    ratios = resp / components.all_weights
     gaps = X[:, np.newaxis, :] - components.means
-    by_means = np.einsum("nk,kde,nke->nkd", resp, components.precisions, gaps, optimize=True)
+    own = resp[:, : len(components.means)]
+    by_means = np.einsum("nk,kde,nke->nkd", own, components.precisions, gaps, optimize=True)
     return np.hstack([ratios[:, :-1] - ratios[:, -1:], by_means.reshape(len(X), -1)])
 
 

@@ -9,7 +9,7 @@ from sklearn.utils import Bunch
 
 from .._engine.updates.coordinates import AbsoluteCoordinates, RelativeCoordinates
 from .._typing import Array
-from ._components import GaussianComponents, read_components
+from ._components import GaussianComponents, box_nodes, read_active_components
 
 _REACH = 12  # standard deviations, beyond which densities are below 1e-31
 _BLOCK = 2**20  # entries of an array of nodes by points
@@ -35,7 +35,7 @@ def expected_gradient(
         The points (mu_1, mu_2), for example a grid, whatever the coordinates.
     truth : estimator or tuple
         What the rows come from: a fitted Gaussian mixture of one feature, or its weights (K,),
-        means (K,) and, unless they are one, variances (K,).
+        means (K,) and, unless they are one, variances (K,). The rows of a background count.
     weight : float, default=0.5
         The weight v of the first component, between 0 and 1.
     coordinates : {'absolute', 'relative'}, default='absolute'
@@ -166,7 +166,7 @@ def park_ozeki_coordinates(
 
 
 def _on_the_line(truth: Any) -> GaussianComponents:
-    components = read_components(truth)
+    components = read_active_components(truth)
     if not isinstance(components, GaussianComponents):
         raise ValueError(
             "The dynamics are those of Gaussian components on the line; components of "
@@ -177,7 +177,7 @@ def _on_the_line(truth: Any) -> GaussianComponents:
             "The dynamics are those of one feature, which can be drawn and integrated; the truth "
             f"has {components.means.shape[1]}. Give a mixture of a single feature."
         )
-    return components.some(components.weights > 0)
+    return components
 
 
 def _gradients(points: Array, truth: GaussianComponents, weight: float) -> Array:
@@ -222,4 +222,16 @@ def _nodes(truth: GaussianComponents, widest: float) -> tuple[Array, Array]:
         standard, step = np.linspace(-_REACH, _REACH, int(n_nodes) + 2, retstep=True)
         nodes.append(mean + scale * standard)
         masses.append(weight * step * np.exp(-0.5 * standard**2) / np.sqrt(2 * np.pi))
+    if truth.background is not None:
+        assert truth.background.bounds is not None
+        low, high = truth.background.bounds[:, 0]
+        length = 4 * min(0.1, 0.5 / max(widest, 1))
+        if (high - low) / length > _MAX_NODES / 16:
+            raise ValueError(
+                f"The box of the background is too wide for unit Gaussians: from {low:.3g} to "
+                f"{high:.3g}. Rescale the feature."
+            )
+        own, shares = box_nodes(low, high, length)
+        nodes.append(own)
+        masses.append(truth.background.weight * shares)
     return np.concatenate(nodes), np.concatenate(masses)

@@ -10,7 +10,15 @@ from sklearn.utils import Bunch, check_random_state
 
 from .._engine.updates.coordinates import RelativeCoordinates, pull_back_information
 from .._typing import Array
-from ._components import Components, GaussianComponents, log_joint, read_components, scores
+from ._components import (
+    Background,
+    Components,
+    GaussianComponents,
+    box_nodes,
+    log_joint,
+    read_active_components,
+    scores,
+)
 
 _MAX_NODES = 2**18  # of the quadrature; beyond, components are too unlike
 _BLOCK = 4096
@@ -58,8 +66,9 @@ def fisher_information(
         With the entries
 
         information : ndarray of shape (n_parameters, n_parameters)
-            Rows and columns are the weights of all components but the last, then the means by
-            components, or the first mean and the gaps. Components without weight are left out.
+            Rows and columns are the weights of all components but the last, or of all beside a
+            background, then the means by components, or the first mean and the gaps.
+            Components without weight are left out.
         eigenvalues : ndarray of shape (n_parameters,)
             In ascending order.
         method : str
@@ -89,8 +98,7 @@ def fisher_information(
         raise ValueError(f"parameters should hold 'weights', 'means' or both, got {parameters!r}.")
     if n_samples < 1:
         raise ValueError(f"n_samples should be at least 1, got {n_samples}.")
-    components = read_components(mixture)
-    components = components.some(components.weights > 0)
+    components = read_active_components(mixture)
     jacobian = np.eye(components.means.size)
     if coordinates == "relative":
         feature = _ordering_feature(mixture, ordering_feature, components)
@@ -105,7 +113,7 @@ def fisher_information(
         method = "monte carlo"
         nodes, densities = _sample(components, n_samples, random_state)
     information = _expected_squares(components, nodes, densities)
-    n_weights = len(components.weights) - 1
+    n_weights = len(components.all_weights) - 1
     information = pull_back_information(block_diag(np.eye(n_weights), jacobian), information)
     kept = np.arange(len(information)) < n_weights
     kept = (kept & ("weights" in names)) | (~kept & ("means" in names))
@@ -138,26 +146,51 @@ def _quadrature(components: Components) -> tuple[Any, Any]:
     lowest, highest = (means - _REACH * scales).min(), (means + _REACH * scales).max()
     width = scales.min()
     step = width * min(0.1, 0.5 * width / max(np.ptp(means), width))
+    if components.background is not None:
+        step /= 2  # the edge of a component towards the background is sharper than its middle
     n_nodes = np.ceil((highest - lowest) / step) + 1
     if n_nodes > _MAX_NODES:
         return None, None
     nodes, step = np.linspace(lowest, highest, int(n_nodes), retstep=True)
     nodes = nodes[:, np.newaxis]
-    return nodes, step * np.exp(logsumexp(log_joint(components, nodes), axis=1))
+    own = log_joint(components, nodes)[:, : len(means)]
+    masses = step * np.exp(logsumexp(own, axis=1))
+    if components.background is None:
+        return nodes, masses
+    others, shares = _box_nodes(components.background, lowest, highest, 8 * step)
+    return np.vstack([nodes, others[:, np.newaxis]]), np.append(masses, shares)
+
+
+def _box_nodes(
+    background: Background, lowest: float, highest: float, length: float
+) -> tuple[Array, Array]:
+    """Return nodes and masses over the box of a background; few where no component reaches."""
+    assert background.bounds is not None
+    low, high = background.bounds[:, 0]
+    edges = np.unique(np.clip([low, lowest, highest, high], low, high))
+    nodes, masses = [], []
+    for a, b in zip(edges[:-1], edges[1:], strict=True):
+        inside = a >= lowest and b <= highest
+        own, shares = box_nodes(a, b, length if inside else b - a)
+        nodes.append(own)
+        masses.append(background.weight * (b - a) / (high - low) * shares)
+    return np.concatenate(nodes), np.concatenate(masses)
 
 
 def _sample(components: Components, n_samples: int, random_state: Any) -> tuple[Array, Array]:
     """Return rows of the mixture and equal masses."""
     rng = check_random_state(random_state)
-    counts = rng.multinomial(n_samples, components.weights)
-    rows = [components.draw(k, n, rng) for k, n in enumerate(counts) if n > 0]
+    counts = rng.multinomial(n_samples, components.all_weights)
+    K, d = components.means.shape
+    rows = [components.draw(k, n, rng) for k, n in enumerate(counts[:K]) if n > 0]
+    if components.background is not None:
+        rows.append(components.background.draw(counts[K], d, rng))
     return np.concatenate(rows), np.full(n_samples, 1 / n_samples)
 
 
 def _expected_squares(components: Components, nodes: Array, masses: Array) -> Array:
     """Return the sum of s s' times the masses of the nodes, s being the scores."""
-    K, d = components.means.shape
-    information = np.zeros((K - 1 + K * d,) * 2)
+    information = np.zeros((len(components.all_weights) - 1 + components.means.size,) * 2)
     for start in range(0, len(nodes), _BLOCK):
         block = slice(start, start + _BLOCK)
         s = scores(components, nodes[block])

@@ -1,7 +1,7 @@
 """What the components of a fitted mixture are, as a table."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -203,7 +203,7 @@ def component_summary(
 def _read(mixture: Any) -> Components:
     if hasattr(mixture, "scale_matrices_"):
         return GaussianComponents(mixture.weights_, mixture.means_, full_covariances(mixture))
-    return read_components(mixture)
+    return replace(read_components(mixture), background=None)
 
 
 def _names(mixture: Any, names: Sequence[str] | None, d: int) -> list[str]:

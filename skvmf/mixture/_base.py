@@ -130,7 +130,7 @@ class BaseMixture(
             exactly, wider integers as float64. Sparse rows are accepted where the estimator's
             tags say so. The rows of a Dask array, of dense blocks or of CSR ones, stay where
             they are, and give the same bits; `labels_` and `probabilities_` are then Dask
-            arrays.
+            arrays, made chunk by chunk, and agree to rounding.
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -96,7 +96,7 @@ def _refuse_unknown(X: da.Array, name: str) -> None:
 def checked_weights(sample_weight: Any, X: da.Array) -> da.Array:
     """Return sample weights as a Dask array of float64 in the chunks of X."""
     if not hasattr(sample_weight, "__dask_graph__"):
-        weights = check_sample_weight(np.asarray(sample_weight), X)
+        weights = check_sample_weight(sample_weight, X)
         return da.from_array(weights, chunks=(X.chunks[0],))
     weights = _unwrapped(sample_weight)
     _refuse_unknown(weights, "sample_weight")

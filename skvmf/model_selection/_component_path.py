@@ -1,6 +1,7 @@
 """ComponentPath: one fit, and a mixture of every number of components."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, Self, TypeAlias
@@ -27,7 +28,7 @@ from .._typing import Array
 from .._version import stamp, unstamp
 from ..mixture._base import BaseMixture
 from ._best import BestPredictions, refitted
-from ._criteria import CRITERIA, slope_criterion
+from ._criteria import CRITERIA, slope_criterion, warn_without_slope
 from ._merge_path import MergePath
 from ._tree import make_linkage, parts_of_leaves
 
@@ -356,7 +357,7 @@ class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
         results = {name: np.array([own[name] for own in measures]) for name in measures[0]}
         results["slope"] = slope_criterion(results, self.max_components)
         if callable(self.criterion):
-            values = np.asarray(self.criterion(dict(results)), dtype=np.float64)
+            values = np.asarray(self.criterion(deepcopy(results)), dtype=np.float64)
             if values.shape != (len(steps),) or np.isnan(values).any():
                 raise ValueError(
                     f"criterion should return one number for each of the {len(steps)} steps, "
@@ -364,6 +365,8 @@ class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
                 )
         else:
             values = results[self.criterion]
+            if self.criterion == "slope":
+                warn_without_slope(results, self.max_components)
         self.results_ = results | {"criterion": values}
         self.best_index_ = int(np.argmin(values))
         self.best_n_components_ = int(results["n_components"][self.best_index_])

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
+from .._warnings import warn
 
 CRITERIA = frozenset({"slope", "bic", "icl", "held_out"})
 
@@ -22,8 +23,27 @@ def slope_criterion(results: dict[str, Any], max_components: int) -> Array:
     "Proceedings of the first US/Japan conference on the frontiers of statistical modeling",
     1994), because a path does not find all that one could gain by too many.
     """
-    K, p, L = (results[name] for name in ("n_components", "n_parameters", "log_likelihood"))
-    large = K >= _LARGE * max_components
+    p, L = results["n_parameters"], results["log_likelihood"]
+    large = _far_too_many(results, max_components)
     slope = np.polyfit(p[large], L[large], 1)[0] if len(np.unique(p[large])) > 1 else 0.0
     criterion: Array = 2 * (max(2 * slope, _LEAST) * p - L)
     return criterion
+
+
+def warn_without_slope(results: dict[str, Any], max_components: int) -> None:
+    """Warn where components have left until no slope of far too many is to be seen."""
+    K = results["n_components"]
+    if len(K) > 1 and K.max() < max_components and not _far_too_many(results, max_components).any():
+        warn(
+            f"criterion='slope' chose by the penalty of AIC3: the path begins with {K.max()} of "
+            f"max_components={max_components}, as others have left the mixture, so that there is "
+            "no slope where components are far too many. Raise weight_concentration_prior, or "
+            "choose another criterion.",
+            UserWarning,
+        )
+
+
+def _far_too_many(results: dict[str, Any], max_components: int) -> Array:
+    """Return which numbers of components are in the upper third."""
+    large: Array = results["n_components"] >= _LARGE * max_components
+    return large

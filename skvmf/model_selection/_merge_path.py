@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import entr
 
+from .._engine.contracts.model_parts import Posterior
 from .._engine.contracts.responsibilities import DenseResponsibilities, Responsibilities, as_dense
 from .._engine.contracts.statistics import Params, Statistics
 from .._engine.data.base import RowSource
@@ -106,17 +107,10 @@ class MergePath:
         self._groups(self._statistics(), 1)
 
     def _entropy(self) -> float:
-        """Return the weighted entropy of the rows' shares."""
-        entropies = np.empty(self._rows.n_rows)
-
-        def write(
-            responsibilities: Responsibilities, values: Array, block: Block, span: slice
-        ) -> None:
-            resp = as_dense(responsibilities, len(self.nodes)).astype(np.float64)
-            entropies[span] = block.weights * entr(resp).sum(axis=1)
-
-        self.fitted.share(self._rows, self._spec.posterior, write)
-        return float(entropies.sum())
+        """Return the weighted entropy of the rows' responsibilities."""
+        posterior = self._spec.posterior
+        entropy: float = self._rows.map_reduce(partial(_entropy, self.fitted, posterior))
+        return entropy
 
     def _statistics(self) -> Statistics:
         model = self._spec.model
@@ -214,3 +208,11 @@ class MergePath:
         order = spec.constraint.order(params.components)
         if order is not None:
             self.nodes = self.nodes[order]
+
+
+def _entropy(fitted: FittedMixture, posterior: Posterior, block: Block) -> float:
+    """Return the weighted entropy of a block's responsibilities, the background's among them."""
+    weights, ones = fitted.params.weights, np.ones(len(block.weights))
+    responsibilities, *_ = posterior.assign(fitted.scores(block), weights, ones)
+    resp = as_dense(responsibilities, len(weights)).astype(np.float64, copy=False)
+    return float(block.weights @ entr(resp).sum(axis=1))

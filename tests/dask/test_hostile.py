@@ -128,6 +128,26 @@ def test_weights(weights, match):
     refused(chunked(blobs(N), [20_000] * 3), match, weights=weights)
 
 
+@pytest.mark.parametrize(("value", "match"), [(np.nan, "NaN"), (np.inf, "NaN or inf"), (-1, "Neg")])
+@pytest.mark.parametrize("row", [5, 30_000, N - 1])
+def test_a_weight_that_is_none_in_any_chunk(value, match, row):
+    weights = np.ones(N)
+    weights[row] = value
+    X, weights = chunked(blobs(N), [1000] * 60), da.from_array(weights, chunks=1000)
+    refused(X, match, weights=weights)
+    with pytest.raises(ValueError, match=match):
+        mixture().fit(blobs(500)).score(X, sample_weight=weights)
+
+
+@pytest.mark.parametrize("kind", [mixture, lambda: SparseGaussianMixture(2, random_state=0)])
+def test_one_weight_for_all_rows(kind):
+    X = blobs(2000)
+    lazy = chunked(X, [700, 1300])
+    expected = kind().fit(X, sample_weight=2.0)
+    assert bits(kind().fit(lazy, sample_weight=2.0)) == bits(expected)
+    assert expected.score(lazy, sample_weight=2.0) == expected.score(X)
+
+
 @pytest.mark.filterwarnings("ignore:The weights of the rows sum to")
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_weights_of_any_size(scale):

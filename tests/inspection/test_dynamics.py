@@ -183,3 +183,32 @@ def test_park_ozeki_metrics_are_those_of_the_paper():
         park_ozeki_coordinates([0.0])
     with pytest.raises(ValueError, match="between 0 and 1"):
         park_ozeki_coordinates([0.0, 1.0], weight=2.0)
+
+
+@pytest.mark.parametrize("bounds", [(-4.0, 9.0), (-1.0, 2.0)])
+def test_rows_of_the_background_of_the_truth_count(bounds):
+    truth = SparseGaussianMixture.from_parameters(
+        [0.4, 0.3],
+        [[0.0], [2.0]],
+        [1.0, 0.5],
+        covariance_type="spherical",
+        background_weight=0.3,
+        background_bounds=np.array(bounds)[:, None],
+    )
+    means, (low, high) = (-1.0, 1.5), bounds
+    found = expected_gradient(means, truth)
+
+    def integrand(x, k):
+        density = 0.4 * stats.norm.pdf(x) + 0.3 * stats.norm.pdf(x, 2, np.sqrt(0.5))
+        density += 0.3 / (high - low) * (low <= x <= high)
+        logits = 0.5 * ((x - means[1]) ** 2 - (x - means[0]) ** 2)
+        share = expit(logits if k == 0 else -logits)
+        return density * share * (x - means[k])
+
+    edges = np.unique([*np.linspace(-13, 15, 29), low, high])
+    for k in range(2):
+        expected = sum(
+            integrate.quad(integrand, a, b, args=(k,), epsabs=1e-15, epsrel=1e-13)[0]
+            for a, b in zip(edges[:-1], edges[1:], strict=True)
+        )
+        assert_allclose(found.gradient[k], expected, rtol=1e-11, atol=1e-12)

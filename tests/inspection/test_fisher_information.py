@@ -226,3 +226,78 @@ def test_other_estimators_are_refused():
 
     with pytest.raises(ValueError, match="KMeans is not a mixture"):
         fisher_information(KMeans(1, n_init=1).fit([[0.0], [1.0]]))
+
+
+# A background is a part of the mixture.
+
+BACKGROUND = {"background_weight": 0.2, "covariance_type": "spherical"}
+
+
+@pytest.mark.parametrize("bounds", [(-4.0, 9.0), (0.5, 2.0), (-300.0, 5.0)])
+def test_the_background_counts_on_the_line(bounds):
+    weights, means, scales = np.array([0.5, 0.3]), np.array([0.0, 2.5]), np.sqrt([1.0, 0.5])
+    mixture = SparseGaussianMixture.from_parameters(
+        weights,
+        means[:, None],
+        scales**2,
+        background_bounds=np.array(bounds)[:, None],
+        **BACKGROUND,
+    )
+    found = fisher_information(mixture)
+    assert found.method == "quadrature" and found.information.shape == (4, 4)
+    low, high = bounds
+
+    def entry(x, i, j):
+        densities = stats.norm.pdf(x, means, scales)
+        uniform = 1 / (high - low)
+        density = weights @ densities + 0.2 * uniform  # the same outside the box
+        by_weights = (densities - uniform) / density
+        by_means = weights * densities / density * (x - means) / scales**2
+        s = np.append(by_weights, by_means)
+        return s[i] * s[j] * (weights @ densities + 0.2 * uniform * (low <= x <= high))
+
+    edges = np.unique(np.clip([*np.linspace(-15, 15, 31), low, high], min(low, -15), max(high, 15)))
+    for i, j in [(0, 0), (0, 1), (1, 2), (2, 2), (3, 2), (3, 3)]:
+        expected = sum(
+            integrate.quad(entry, a, b, args=(i, j), epsabs=1e-12, epsrel=1e-11, limit=200)[0]
+            for a, b in zip(edges[:-1], edges[1:], strict=True)
+        )
+        assert_allclose(found.information[i, j], expected, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("mixture", ["plane", "sphere"])
+def test_the_background_counts_in_more_dimensions(mixture):
+    """The information is that of scores by difference quotients of the log-density."""
+    rng = np.random.default_rng(0)
+    weights, means = np.array([0.5, 0.2]), rng.normal(size=(2, 3))
+    if mixture == "plane":
+        box = np.array([[-5.0] * 3, [5.0] * 3])
+        options = BACKGROUND | {"background_weight": 0.3, "background_bounds": box}
+
+        def make(weights, means):
+            rest = options | {"background_weight": 1 - weights.sum()}
+            return SparseGaussianMixture.from_parameters(weights, means, np.ones(2), **rest)
+    else:
+        means *= 0.7 / np.linalg.norm(means, axis=1, keepdims=True)
+
+        def make(weights, means):
+            rest = 1 - weights.sum()
+            return VonMisesFisherMixture.from_parameters(weights, means, background_weight=rest)
+
+    X = make(weights, means).set_params(random_state=0).sample(20_000)[0]
+    point, h, scores_ = np.append(weights, means.ravel()), 1e-5, []
+    for i in range(len(point)):
+        sides = [point + h * sign * (np.arange(len(point)) == i) for sign in (1, -1)]
+        up, down = (make(p[:2], p[2:].reshape(2, 3)).score_samples(X) for p in sides)
+        scores_.append((up - down) / (2 * h))
+    expected = np.cov(scores_, bias=True) + np.outer(*2 * [np.mean(scores_, axis=1)])
+    found = fisher_information(make(weights, means), n_samples=400_000, random_state=1)
+    assert_allclose(found.information, expected, atol=0.05 * np.abs(expected).max())
+
+
+def test_a_background_that_has_every_row_has_no_information_on_components():
+    mixture = VonMisesFisherMixture.from_parameters(
+        [0.0, 0.0], 0.5 * np.eye(2, 3), background_weight=1.0
+    )
+    with pytest.raises(ValueError, match="background has every row"):
+        fisher_information(mixture)

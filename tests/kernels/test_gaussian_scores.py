@@ -29,6 +29,11 @@ def lanes(n, dtype=float):
     return np.full(n * ROWS, np.nan, dtype)
 
 
+def least(out, score=-np.inf):
+    """Return a score of the type of the others."""
+    return out.dtype.type(score)
+
+
 def fours(array, axes=1):
     missing = -array.shape[-1] % 4
     return np.pad(array, [(0, 0)] * (array.ndim - axes) + [(0, missing)] * axes)
@@ -53,7 +58,7 @@ def test_diagonal_scores_are_scaled_squared_distances(task, dtype):
     X, origin, means, factors, out = task
     X, scales = X.astype(dtype), np.random.default_rng(1).uniform(0.5, 2, size=means.shape)
     work = lanes(FEATURES), lanes(len(means))
-    assert diagonal_scores(X, origin, fours(means), fours(scales), factors, *work, out)
+    diagonal_scores(X, origin, fours(means), fours(scales), factors, *work, least(out), out)
     gaps = (X.astype(float)[:, None] - origin - means) * scales
     assert_allclose(out, factors * (gaps**2).sum(axis=2), rtol=1e-13)
 
@@ -62,19 +67,22 @@ def test_diagonal_scores_in_single_precision_are_right_for_the_numbers_given(tas
     X, origin, means, factors, out = (array.astype(np.float32) for array in task)
     scales = np.random.default_rng(1).uniform(0.5, 2, size=means.shape).astype(np.float32)
     work = lanes(FEATURES, np.float32), lanes(len(means), np.float32)
-    assert diagonal_scores(X, origin, fours(means), fours(scales), factors, *work, out)
+    diagonal_scores(X, origin, fours(means), fours(scales), factors, *work, least(out), out)
     gaps = (X.astype(float)[:, None] - origin - means) * scales
     assert_allclose(out, factors * (gaps**2).sum(axis=2), rtol=2e-5)
 
 
 @pytest.mark.filterwarnings("ignore:overflow")  # without the compiler
-def test_diagonal_scores_say_whether_they_overflow():
-    ones, halves = np.ones((1, 4), np.float32), np.array([-0.5], np.float32)
-    work = lanes(FEATURES, np.float32), lanes(1, np.float32)
-    origin, out = np.array([-3e38], np.float32), np.empty((2, 1), np.float32)
-    arguments = origin, ones, ones, halves, *work, out
-    assert not diagonal_scores(np.array([[3e38], [1]], np.float32), *arguments)
-    assert diagonal_scores(np.array([[-3e38], [-3e38]], np.float32), *arguments)
+@pytest.mark.parametrize("n", [1, ROWS + 3])
+def test_diagonal_scores_say_how_many_rows_are_far_from_all_means(n):
+    means, halves = np.array([[0.0] * 4, [20, 0, 0, 0]], np.float32), np.full(2, -0.5, np.float32)
+    work = lanes(FEATURES, np.float32), lanes(2, np.float32)
+    out, arguments = np.empty((n, 2), np.float32), (np.ones_like(means), halves, *work)
+    X = np.zeros((n, 1), np.float32)
+    for far, n_far in [([-9], 0), ([-10.5], 1), ([30.5], 1), ([29, 31], 1), ([3e38], 1)]:
+        X[-len(far) :, 0] = far[-n:]
+        found = diagonal_scores(X, X[0] * 0, means, *arguments, least(out, -50), out)
+        assert found == n_far
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -230,6 +230,17 @@ def test_warm_start_goes_on():
     assert parts.predict(X).shape == (300,)  # the old fit is still there
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_warm_start_goes_on_wherever_it_begins(seed):
+    X, _ = directions(300, 6, noise=1.5)
+    labels = np.random.default_rng(seed).integers(3, size=300)
+    whole = VonMisesFisherMixture(3, init_params=labels, max_iter=6, tol=0).fit(X)
+    parts = VonMisesFisherMixture(3, init_params=labels, max_iter=2, tol=0, warm_start=True).fit(X)
+    parts.set_params(max_iter=4).fit(X)
+    assert_array_equal(parts.weights_, whole.weights_)
+    assert_array_equal(parts.means_, whole.means_)
+
+
 def test_max_iter_zero_returns_the_start():
     X, _ = directions(100, 4)
     mixture = VonMisesFisherMixture(3, max_iter=0, random_state=0).fit(X)

@@ -126,6 +126,42 @@ def test_icl_adds_twice_the_entropy_of_the_shares():
     assert_allclose(path.results_["icl"] - path.results_["bic"], 2 * entropy, rtol=1e-6, atol=1e-9)
 
 
+def test_the_slope_that_a_prior_leaves_nothing_of_is_told():
+    X, _ = plane_blobs()
+    estimator = gaussians("diag").set_params(weight_concentration_prior=-20.0)
+    path = ComponentPath(estimator, max_components=20)
+    with pytest.warns(UserWarning, match="begins with [0-9]+ of max_components=20.*no slope"):
+        path.fit(X)
+    assert path.results_["n_components"].max() < 2 / 3 * 20
+    path.set_params(criterion="bic").fit(X)  # which needs no slope
+
+
+def test_a_criterion_that_writes_to_the_results_changes_its_own():
+    X, _ = plane_blobs()
+
+    def criterion(results):
+        results["bic"] += 1e6
+        return results["bic"]
+
+    path = ComponentPath(gaussians("diag"), max_components=4, criterion=criterion).fit(X)
+    plain = ComponentPath(gaussians("diag"), max_components=4, criterion="bic").fit(X)
+    assert_array_equal(path.results_["bic"], plain.results_["bic"])
+    assert_array_equal(path.results_["criterion"], plain.results_["bic"] + 1e6)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_the_share_of_the_background_counts_in_the_entropy(temperature):
+    X, _ = plane_blobs()
+    X = np.vstack([X, np.random.default_rng(0).uniform(X.min(), X.max(), size=(len(X) // 2, 3))])
+    estimator = gaussians("spherical").set_params(background=True, temperature=temperature)
+    path = ComponentPath(estimator, max_components=3, min_components=3).fit(X)
+    first = clone(estimator).set_params(n_components=3).fit(X)
+    resp = first.predict_proba(X)
+    resp = np.column_stack([resp, 1 - resp.sum(axis=1)])
+    entropy = -np.sum(resp * np.log(np.maximum(resp, 1e-300)))
+    assert_allclose(path.results_["icl"] - path.results_["bic"], 2 * entropy, rtol=1e-6, atol=1e-9)
+
+
 def test_the_tree_is_of_the_components_and_cuts_it_without_a_fit():
     X, y = sphere_blobs()
     path = clone(SMALL).set_params(max_components=9).fit(X)
@@ -179,6 +215,7 @@ def test_long_paths_take_steps():
     assert path.linkage_.shape == (99, 4)
 
 
+@pytest.mark.filterwarnings("ignore:criterion='slope' chose by the penalty of AIC3")
 def test_components_that_have_left_are_joined_for_nothing():
     X, _ = plane_blobs()
     estimator = gaussians("spherical").set_params(weight_concentration_prior=-8.0)

@@ -90,11 +90,7 @@ class DaskRows(RowSource):
         found = self._results(
             [call("summary", token, i, summary, state) for i, state in enumerate(self._states)]
         )
-        self._found = Summary(
-            max(one.largest for one in found),
-            min(one.least_weight for one in found),
-            max(one.largest_weight for one in found),
-        )
+        self._found = Summary.of(found)
 
     @property
     def largest(self) -> float:

@@ -92,11 +92,23 @@ class State:
 
 @dataclass(frozen=True)
 class Summary:
-    """What is told of a state: the largest value, and the range of the weights."""
+    """What is told of a state: the largest value, and the range of the weights.
+
+    A nan in any of them is one here, which Python's `min` and `max` would not see.
+    """
 
     largest: float
     least_weight: float
     largest_weight: float
+
+    @classmethod
+    def of(cls, parts: "list[Summary]") -> "Summary":
+        """Return the summary of several states."""
+        return cls(
+            float(np.max([part.largest for part in parts])),
+            float(np.min([part.least_weight for part in parts])),
+            float(np.max([part.largest_weight for part in parts])),
+        )
 
 
 class Stack:
@@ -183,10 +195,17 @@ def measure(
 
 def summary(state: State) -> Summary:
     """Return what the client has to know."""
-    largest = max(float(measures.largest.max()) for measures in state.measures)
-    weights = [own for own in state.weights if own is not None] or [np.ones(1)]
-    least = min(float(own.min()) for own in weights)
-    return Summary(largest, least, max(float(own.max()) for own in weights))
+    return Summary.of(
+        [
+            Summary(float(measures.largest.max()), *_range(weights))
+            for measures, weights in zip(state.measures, state.weights, strict=True)
+        ]
+    )
+
+
+def _range(weights: Array | None) -> tuple[float, float]:
+    """Return the least and the largest weight."""
+    return (1.0, 1.0) if weights is None else (float(weights.min()), float(weights.max()))
 
 
 class Carried:

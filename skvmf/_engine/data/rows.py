@@ -174,7 +174,7 @@ class Rows(RowSource):
             rows = self._in_single(indices)
         else:
             rows = self._X if whole else self._X[indices]
-        own = None if (weights == weights[0]).all() else weights
+        own = None if (weights == 1).all() else weights
         return make_rows(rows, own, unit=unit, width=width, columns=True)
 
     def sampling_weights(self) -> Array:

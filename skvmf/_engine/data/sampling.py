@@ -49,6 +49,8 @@ class Reservoir:
             weights = own / -np.expm1(-own * last)
         order = np.argsort(rows)
         weights = weights[order]
+        if (weights == weights[:1]).all():
+            return rows[order], np.ones(len(rows))
         return rows[order], weights * (weights.sum() / (weights @ weights))
 
 

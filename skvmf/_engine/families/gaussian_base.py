@@ -23,8 +23,9 @@ class BaseGaussian(Family):
     Rows are taken in float64, whatever they are stored in: products of float32 features are
     wrong for clusters ten standard deviations apart. Scores of float32 rows under diagonal
     covariances alone are taken in float32, by differences, where all means lie within 16
-    standard deviations of their centre and there are at most 128 features: rounding moves a
-    mean by a millionth of a standard deviation, and a score by less than 1e-4.
+    standard deviations of their centre and there are at most 128 features, but for rows that
+    are further than that from every mean: rounding moves a mean by a millionth of a standard
+    deviation, and a responsibility by less than 1e-4.
 
     Parameters
     ----------

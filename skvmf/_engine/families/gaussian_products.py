@@ -23,6 +23,7 @@ from .linalg import TILE, feature_sums, tiles, work_rows
 
 NEAR = 100.0
 SINGLE_SPREAD = 16.0  # standard deviations up to which float32 rows are scored in float32
+SINGLE_SCORE = -0.5 * SINGLE_SPREAD**2  # of a row that far from a mean
 SINGLE_DIM = 128  # up to as many features: errors grow with their number
 SINGLE = (1e-30, 1e30)  # sizes of what keeps its digits in float32
 PACK = 1 / 8  # density of shares below which visiting the positive ones alone is cheaper
@@ -200,21 +201,30 @@ def tied_moments(
 
 
 def diagonal_scores(X: Array, components: GaussianComponents) -> Array:
-    """Return minus half the squared Mahalanobis distances, (n, K)."""
-    if X.dtype == np.float32 and components.for_diagonal_in_single is not None:
-        scores, finite = _diagonal_scores(X, *components.for_diagonal_in_single)
-        if finite:
-            return scores
-    return _diagonal_scores(X, *components.for_diagonal)[0]
+    """Return minus half the squared Mahalanobis distances, (n, K).
+
+    Where they are taken in float32, rows far from all means are scored again in float64: of
+    large scores single precision keeps too few digits to tell components apart.
+    """
+    single = components.for_diagonal_in_single if X.dtype == np.float32 else None
+    if single is None:
+        return _diagonal_scores(X, *components.for_diagonal)[0]
+    scores, n_far = _diagonal_scores(X, *single)
+    if n_far:
+        far = ~(scores >= SINGLE_SCORE).any(axis=1)
+        scores = scores.astype(np.float64)
+        scores[far] = _diagonal_scores(X[far], *components.for_diagonal)[0]
+    return scores
 
 
-def _diagonal_scores(X: Array, origin: Array, means: Array, scales: Array) -> tuple[Array, bool]:
-    """Return scores of the type of the origin, and whether all are finite."""
+def _diagonal_scores(X: Array, origin: Array, means: Array, scales: Array) -> tuple[Array, int]:
+    """Return scores of the type of the origin, and how many rows are far from all means."""
     K, dtype = len(means), origin.dtype
     out, factors = np.empty((len(X), K), dtype), np.full(K, -0.5, dtype)
     work = _lanes("rows", FEATURES, dtype), _lanes("totals", K, dtype)
-    finite = lane_kernels.diagonal_scores(X, origin, means, scales, factors, *work, out)
-    return out, bool(finite)
+    least = dtype.type(SINGLE_SCORE)
+    n_far = lane_kernels.diagonal_scores(X, origin, means, scales, factors, *work, least, out)
+    return out, int(n_far)
 
 
 def diagonal_moments(

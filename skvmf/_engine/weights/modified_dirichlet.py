@@ -49,7 +49,13 @@ class ModifiedDirichlet(Prior):
         return float(np.sum((self.alpha - 1) * np.log(held)))
 
     def lift(self, weights: Array) -> Array:
-        """Return the weights moved up to the floor where they lie below, pruned ones excepted."""
+        """Return the weights moved up to the floor where they lie below, pruned ones excepted.
+
+        Where none lies below, they are returned as they are: to divide them by their sum again
+        would round them, and a fit that goes on would begin elsewhere.
+        """
+        if np.all((weights >= self.floor) | (weights == 0)):
+            return weights
         return ModifiedDirichlet(1.0, self.floor).mode(weights)
 
     def mode(self, counts: Array) -> Array:

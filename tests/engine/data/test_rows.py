@@ -295,6 +295,23 @@ def test_mean_variance_and_draws_are_of_the_rows_that_count():
     assert_array_equal(drawn[:20], rows.draw_in_order(20, 0))
 
 
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("weight", [1.0, 0.5, 7.0])
+def test_some_rows_keep_weights_that_are_all_the_same(unit, weight):
+    rows = make_rows(np.random.default_rng(0).normal(size=(50, 3)), None, unit=unit)
+    some = rows.subset(np.arange(10, 40), np.full(30, weight), width=1)
+    assert some.total_weight == 30 * weight
+    assert_array_equal(some.sampling_weights(), weight)
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.1, 7.0])
+@pytest.mark.parametrize("size", [20, 100])
+def test_a_sample_of_rows_with_equal_weights_has_ones(weight, size):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    _, weights = make_rows(X, np.full(50, weight), unit=False).draw(size, seed=0)
+    assert_array_equal(weights, 1)
+
+
 def test_rows_are_drawn_in_order_of_their_weight():
     """Simulated: the first row drawn is each row in proportion to its weight."""
     weights = np.array([1.0, 2.0, 5.0, 0.0, 2.0])

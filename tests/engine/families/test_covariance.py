@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import block_diag
+from scipy.special import softmax
 from scipy.stats import multivariate_normal
 
 from skvmf._engine.contracts.responsibilities import DenseResponsibilities, HardResponsibilities
+from skvmf._engine.data.blocks import DenseBlock
 from skvmf._engine.families.covariance import COVARIANCE_TYPES, MAX_PAIRS_DIM
 from skvmf._engine.families.gaussian import Gaussian
 
@@ -298,3 +300,24 @@ def test_shapes_agree_where_they_can():
     ]
     for other in scores[1:]:
         assert_allclose(other, scores[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("far", [10, 30, 100, 1e3, 1e4, 1e6])
+@pytest.mark.parametrize("dim", [1, 2, 20, 100])
+def test_float32_rows_are_shared_out_as_in_float64_however_far_they_are(dim, far):
+    rng = np.random.default_rng(dim)
+    variances = np.full((3, dim), 0.1) * rng.uniform(1, 1 + 1 / far**2, size=(3, dim))
+    means = rng.normal(size=(3, dim)) / far  # so near that no component has all of a far row
+    components = Gaussian(dim, "diag").components(means, variances)
+    X = rng.normal(size=(2000, dim))
+    X = (far * X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
+    X[::2] = components.means[0] + np.sqrt(variances[0]) * rng.normal(size=(1000, dim))
+    assert components.single_precision
+    single, double = (
+        Gaussian(dim, "diag").scores(DenseBlock(rows, np.ones(2000), None, 0), components)
+        for rows in (X, X.astype(np.float64))
+    )
+    resp, expected = (softmax(scores.log_density(), axis=1) for scores in (single, double))
+    assert_allclose(resp, expected, rtol=0, atol=1e-4)
+    largest = [scores.log_density().max(axis=1) for scores in (single, double)]
+    assert_allclose(*largest, rtol=1e-6, atol=1e-4)

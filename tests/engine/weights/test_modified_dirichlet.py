@@ -50,6 +50,21 @@ def test_small_counts_are_not_lost_beside_a_one():
     assert_array_equal(ModifiedDirichlet(1.0, 1e-305).lift(np.array([1.0, 1e-20])), [1.0, 1e-20])
 
 
+@pytest.mark.parametrize("floor", [0.0, 1e-3])
+@pytest.mark.parametrize("seed", range(100))
+def test_weights_that_are_not_below_the_floor_are_left_as_they_are(seed, floor):
+    rng = np.random.default_rng(seed)
+    counts = rng.exponential(size=7) ** 3 * [1, 1, 0, 1, 1, 1, 1]
+    for weights in (counts / counts.sum(), ModifiedDirichlet(-0.5, 1e-3).mode(counts)):
+        if (weights[weights > 0] >= floor).all():
+            assert_array_equal(ModifiedDirichlet(-0.5, floor).lift(weights), weights)
+
+
+def test_weights_below_the_floor_are_moved_up_to_it():
+    weights = ModifiedDirichlet(-0.5, 0.1).lift(np.array([0.7, 0.0, 0.27, 0.03]))
+    assert_allclose(weights, [0.9 * 70 / 97, 0, 0.9 * 27 / 97, 0.1])
+
+
 @pytest.mark.parametrize("size", [1e15, 1e200, 1e300])
 def test_the_strongest_priors_stay_finite(size):
     counts, K = np.array([20.0, 5.0, 1.0, 40.0]), 4
