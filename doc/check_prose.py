@@ -32,7 +32,7 @@ WORDS = {
     r"an? (?:row|machine|thread|component|fit|iteration|core|hour|block|dimension|type|document)": (
         "per"
     ),
-    r"Where (?!next|is |are |does |do |can |a fit)[^?]*?,": "If",
+    r"Where (?!next|is |are |does |do |can |a \w+ (?:comes|fit|starts))[^?]*?,": "If",
     r"where (?:there|they|you|users|possible|wanted|needed)": "if",
     r"at the least": "at least",
     r"of which": "a new sentence",
