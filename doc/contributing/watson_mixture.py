@@ -28,7 +28,7 @@ class WatsonMixture(BaseMixture):
     random_state : int, RandomState instance or None, default=None
         Seed of the starts and of `sample`.
     warm_start : bool, default=False
-        Whether `fit` goes on from the last fit.
+        Whether `fit` starts from the parameters of the last fit.
 
     Attributes
     ----------
