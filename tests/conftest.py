@@ -8,9 +8,9 @@ from hypothesis import settings
 
 from skvmf._engine.parallel import blas
 
-# The first call of a kernel compiles it: no deadline. CI tries more examples.
-MAX_EXAMPLES = 100 if "CI" in os.environ else 20
-settings.register_profile("skvmf", deadline=None, max_examples=MAX_EXAMPLES)
+CI = "CI" in os.environ  # where more examples are tried
+# The first call of a kernel compiles it: no deadline.
+settings.register_profile("skvmf", deadline=None, max_examples=100 if CI else 20)
 settings.load_profile("skvmf")
 os.environ["MPLBACKEND"] = "Agg"  # figures are drawn to files, with or without a screen
 

@@ -86,8 +86,9 @@ def peak_mib(fit):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("init", ["kmeans", "random", "random_from_data"])
-@pytest.mark.parametrize("temperature", [0, 1])
+@pytest.mark.parametrize(
+    ("init", "temperature"), [("kmeans", 0), ("random", 1), ("random_from_data", 0)]
+)
 def test_memory_does_not_grow_with_rows_times_components(init, temperature):
     n, d, K = 120_000, 8, 100
     X = np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)

@@ -32,6 +32,8 @@ CASES = {
     "student": (StudentTMixture, {"covariance_type": "diag"}, blobs, np.float64),
     "relative": (RelativeGMM, {"clearance": 0.01}, blobs, np.float64),
 }  # fmt: skip
+FEW = {"vmf float32 sparse", "vmf csr", "background", "relative"}
+SLOW = pytest.mark.slow
 pytestmark = pytest.mark.filterwarnings("ignore:.*did not reach tol")
 
 
@@ -82,12 +84,14 @@ def test_threads(name, n_threads, case):
     ("kind", "weighted"),
     [
         ("ragged", True),
-        pytest.param("aligned", False, marks=pytest.mark.slow),
-        pytest.param("ragged", False, marks=pytest.mark.slow),
-        pytest.param("single rows", True, marks=pytest.mark.slow),
+        pytest.param("aligned", False, marks=SLOW),
+        pytest.param("ragged", False, marks=SLOW),
+        pytest.param("single rows", True, marks=SLOW),
     ],
 )
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in FEW else SLOW) for name in CASES]
+)
 def test_chunks(name, kind, weighted, case):
     """By Dask's threads, and with weights in other chunks."""
     mine = case(name, weighted)
@@ -126,9 +130,7 @@ def test_workers_that_hold_every_other_block(name, case, client):
     assert any("skvmf-add-1-" in key for key in keys)
 
 
-@pytest.mark.parametrize(
-    "kind", ["aligned", "ragged", pytest.param("single rows", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("kind", ["aligned", "ragged", pytest.param("single rows", marks=SLOW)])
 @pytest.mark.parametrize("name", ["vmf float32 sparse", "vmf csr"])
 def test_workers_that_make_the_rows_each_time(name, kind, case, client):
     mine = case(name, False)

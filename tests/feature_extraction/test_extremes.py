@@ -15,6 +15,7 @@ from skvmf import (
     VonMisesFisherMixture,
 )
 
+from ..conftest import CI
 from .mixtures import KINDS, plane
 
 V, D, K = 12, 3, 3
@@ -130,7 +131,7 @@ def scaled(rng, array, dtype):
 
 
 @given(st.integers(0, 10**9), st.sampled_from([np.float32, np.float64]))
-@settings(derandomize=True)
+@settings(derandomize=True, max_examples=150 if CI else 20)
 def test_finite_in_finite_out(seed, dtype):
     rng = np.random.default_rng(seed)
     mixture, kinds = random_mixture(rng)

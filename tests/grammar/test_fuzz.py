@@ -16,10 +16,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skvmf.grammar import DependencyModelWithValence
 
-from ..conftest import MAX_EXAMPLES
+from ..conftest import CI
 from .enumeration import is_projective_tree
 
-N_CASES = int(os.environ.get("SKVMF_FUZZ", MAX_EXAMPLES))
+N_CASES = int(os.environ.get("SKVMF_FUZZ", 60 if CI else 20))
 TAGS = ["A", "B", "C", "D"]
 
 

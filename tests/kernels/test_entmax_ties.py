@@ -4,11 +4,12 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skvmf._kernels import entmax as kernels
 
+from ..conftest import CI
 from .test_simplex import plain, run
 
 ALPHAS = [1 + 1e-9, 1.01, 1.25, 1.5, 1.75, 2.0, 2.0001, 2.5, 3.0, 6.0, 10.0, 100.0]
@@ -58,6 +59,7 @@ def grids(draw):
     return (z + shift).astype(draw(st.sampled_from([np.float32, np.float64])))
 
 
+@settings(max_examples=300 if CI else 60)
 @given(z=grids(), alpha=st.sampled_from(ALPHAS), span=st.sampled_from([1.0, 3.0, 1 / 3]))
 def test_optimal_on_a_grid(z, alpha, span):
     """Also where the grid's step is a fraction of 1 / c, within which entries have shares."""

@@ -72,8 +72,8 @@ def test_predictions_read_twice(method, read):
     ("kind", "dtype"),
     [
         (VonMisesFisherMixture, np.float16),
-        (VonMisesFisherMixture, np.float64),
-        (SparseGaussianMixture, np.int8),
+        pytest.param(VonMisesFisherMixture, np.float64, marks=pytest.mark.slow),
+        pytest.param(SparseGaussianMixture, np.int8, marks=pytest.mark.slow),
         (SparseGaussianMixture, np.float32),
     ],
 )

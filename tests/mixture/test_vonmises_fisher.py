@@ -584,6 +584,7 @@ def test_overlapping_fits_do_not_disturb_each_other():
 # scikit-learn
 
 
+@pytest.mark.slow  # starts processes
 def test_pipeline_grid_search_and_metadata_routing():
     X, y = directions(200, 5)
     pipeline = make_pipeline(StandardScaler(with_mean=False), VonMisesFisherMixture(random_state=0))
