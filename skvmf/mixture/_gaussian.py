@@ -13,7 +13,8 @@ from .._engine.em.fitted import FittedMixture
 from .._engine.em.loop import EMResult
 from .._engine.em.spec import MixtureSpec
 from .._engine.families.background import Background
-from .._engine.families.covariance import COVARIANCE_TYPES, CovarianceType
+from .._engine.families.covariance import COVARIANCE_TYPES
+from .._engine.families.covariance_type import CovarianceType
 from .._engine.families.gaussian import Gaussian
 from .._engine.families.gaussian_products import GaussianComponents
 from .._sklearn import Interval, StrOptions

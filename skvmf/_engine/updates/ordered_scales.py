@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from ..._typing import Array
 from ..contracts.model_parts import Update
 from ..contracts.statistics import Statistics
-from ..families.covariance import CovarianceType
+from ..families.covariance_type import CovarianceType
 from ..families.gaussian import Gaussian
 from ..families.gaussian_products import GaussianComponents
 from .closed_form import alive_components
