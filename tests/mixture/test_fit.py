@@ -517,7 +517,7 @@ def test_all_starts_have_the_anchor_of_the_first():
     assert any(won_later)
 
 
-def test_the_prior_on_concentrations_is_anchored_on_the_start():
+def test_the_prior_on_concentrations_is_centred_on_the_start():
     """Many pseudo-rows have the pooled length of the first partition, whatever it is."""
     spread, tight = X, X + [50, 0, 0]
     lengths = []

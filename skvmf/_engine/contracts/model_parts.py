@@ -116,12 +116,12 @@ class Family(ABC):
         are given the components are put there, and all take their shape from the whole data.
         """
 
-    def anchored(self, stats: Statistics) -> "Family":
+    def with_prior_from(self, stats: Statistics) -> "Family":
         """Return the family with its prior centred on a first partition of the data."""
         return self
 
-    def refreshed(self, fresh: "Family") -> "Family":
-        """Return a newly made family that goes on with what this one was anchored on.
+    def continued_by(self, fresh: "Family") -> "Family":
+        """Return a newly made family with this one's prior, for a fit that goes on.
 
         Raises a ValueError where components of this family cannot be those of `fresh`.
         """

@@ -207,10 +207,10 @@ class StudentT(Family):
         shape = self.gaussian.initial(_of_weighed_rows(stats), components, centres)
         return self._with_tails(shape, self.degrees_of_freedom)
 
-    def refreshed(self, fresh: Family) -> "StudentT":
-        """Return the family for a fit that goes on: there is nothing to take along."""
+    def continued_by(self, fresh: Family) -> "StudentT":
+        """Return the newly made family: there is no prior to take along."""
         assert isinstance(fresh, StudentT)
-        self.gaussian.refreshed(fresh.gaussian)
+        self.gaussian.continued_by(fresh.gaussian)
         return fresh
 
     def merge_cost(

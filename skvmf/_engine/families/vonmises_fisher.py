@@ -121,8 +121,8 @@ class VonMisesFisher(SeedFamily):
         complements = vmf.mean_resultant_length(concentrations, self.dim, complement=True)
         return self.components(np.ascontiguousarray(units.T), lengths, complements)
 
-    def refreshed(self, fresh: Family) -> "VonMisesFisher":
-        """Return a newly made family with this one's anchor."""
+    def continued_by(self, fresh: Family) -> "VonMisesFisher":
+        """Return a newly made family with this one's prior."""
         assert isinstance(fresh, VonMisesFisher)
         if fresh.dim != self.dim:
             raise ValueError(f"The fit to go on from has {self.dim} features, not {fresh.dim}.")
@@ -286,7 +286,7 @@ class VonMisesFisher(SeedFamily):
         length = np.array([self.prior_length])
         return self.components(np.eye(self.dim, 1), length, 1 - length)
 
-    def anchored(self, stats: Statistics) -> "VonMisesFisher":
+    def with_prior_from(self, stats: Statistics) -> "VonMisesFisher":
         """Centre the prior on the pooled resultant length of a first partition."""
         return replace(self, prior_length=min(_pooled_length(stats), 1 - 1e-6))
 
