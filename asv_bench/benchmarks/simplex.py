@@ -6,7 +6,7 @@ from time import process_time
 import numpy as np
 
 from skvmf._kernels.entmax import entmax_rows
-from skvmf._kernels.rows import add_labelled_rows, add_sparse_shares, pack_rows
+from skvmf._kernels.rows import add_labelled_rows, add_sparse_responsibilities, pack_rows
 from skvmf._kernels.simplex import argmax_rows, softmax_rows, work_space
 from skvmf.distributions import modified_dirichlet
 from skvmf.distributions.simplex import entmax
@@ -81,7 +81,7 @@ class MomentSums:
         pack_rows(self.resp, *self.packed)
 
     def time_add_sparse_shares(self, d):
-        add_sparse_shares(self.X, self.resp, self.out)
+        add_sparse_responsibilities(self.X, self.resp, self.out)
 
 
 class Entmax:

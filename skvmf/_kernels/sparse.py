@@ -4,21 +4,21 @@ import numpy as np
 
 from ._jit import Array, kernel, row_kernel
 
-SOUND, BAD_POINTERS, BAD_COLUMNS = 0, 1, 2
+VALID, BAD_POINTERS, BAD_COLUMNS = 0, 1, 2
 
 
 def csr_fault(indptr: Array, indices: Array, n_values: int, n_columns: int) -> int:
-    """Find what kernels would follow out of their arrays.
+    """Find pointers or column numbers that would lead kernels out of their arrays.
 
-    Returns SOUND, BAD_POINTERS where `indptr` falls or leaves `indices` or the `n_values` of the
+    Returns VALID, BAD_POINTERS where `indptr` falls or leaves `indices` or the `n_values` of the
     data, or BAD_COLUMNS where a column number is not in [0, n_columns).
     """
     first, last = indptr[0], indptr[-1]
     if first < 0 or last > min(len(indices), n_values) or (indptr[1:] < indptr[:-1]).any():
         return BAD_POINTERS
     used = indices[first:last]
-    sound = used.size == 0 or (used.min() >= 0 and used.max() < n_columns)
-    return SOUND if sound else BAD_COLUMNS
+    valid = used.size == 0 or (used.min() >= 0 and used.max() < n_columns)
+    return VALID if valid else BAD_COLUMNS
 
 
 @row_kernel
@@ -82,9 +82,9 @@ def csr_scatter(indptr, indices, data, ends, columns, packed, out):
     for n in range(np.uintp(ends.shape[0])):
         for m in range(start, ends[n]):
             k = columns[m]
-            share = np.float64(packed[m])
+            r = np.float64(packed[m])
             for j in range(indptr[n], indptr[n + 1]):
-                out[indices[j], k] += share * data[j]
+                out[indices[j], k] += r * data[j]
         start = ends[n]
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from .vonmises_fisher import FAR, WIDE
+from .vonmises_fisher import MIN_EXPANDED, MIN_EXPANDED_INVERSE
 
 _ORDERS = 18
 _NEGLIGIBLE = 2.0**-57
@@ -47,8 +47,10 @@ def expansions(dim: int) -> Expansions:
     """Sum the series over their orders for dimension `dim`."""
     a = 0.5 * (dim - 1)
     series = _series()
-    small = a < WIDE
-    largest_t, largest_tau = (a / np.hypot(a, WIDE), 2 * a / FAR) if small else (1.0, 1.0)
+    small = a < MIN_EXPANDED
+    largest_t, largest_tau = (
+        (a / np.hypot(a, MIN_EXPANDED), 2 * a / MIN_EXPANDED_INVERSE) if small else (1.0, 1.0)
+    )
     gap = _summed(series.ratios, a, largest_t)
     tail = a * _summed(series.integrals, a, largest_t)
     excess = _summed(series.inverses, 2 * a, largest_tau, scale=0.5 / a)

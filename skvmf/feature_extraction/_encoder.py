@@ -10,14 +10,14 @@ import numpy as np
 from .._engine.contracts.gradients import Gradients, VectorResponsibilities
 from .._engine.em.fisher_scores import VectorModel
 from .._engine.parallel.map_reduce import map_reduce
-from .._kernels.fisher import STEP, pad_bags
+from .._kernels.fisher import WORDS_PER_STEP, pad_bags
 from .._typing import Array
 from ._bags import Bags
 
 BLOCK_BYTES = 2**20  # of features in one block of documents, which stays in the cache
 # Squared lengths of rows in which nothing has over- or underflown that matters.
 _SAFE_SQUARES = {"f": (1e-30, 1e37), "d": (1e-280, 1e300)}
-_LARGEST = float(np.finfo(np.float64).max)
+_MAX_FLOAT = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Encoder:
         indptr = bags.indptr[span.start : span.stop + 1]
         n = len(indptr) - 1
         ptr = np.zeros(n + 1, dtype=np.intp)
-        np.cumsum(-(-np.diff(indptr) // STEP) * STEP, out=ptr[1:])
+        np.cumsum(-(-np.diff(indptr) // WORDS_PER_STEP) * WORDS_PER_STEP, out=ptr[1:])
         words, amounts, largest = np.empty(ptr[-1], np.intp), np.empty(ptr[-1]), np.empty(n)
         pad_bags(indptr, bags.indices, bags.data, ptr, words, amounts, largest)
         found, sizes = self.gradients.statistics(
@@ -127,7 +127,7 @@ class Encoder:
         statistics = np.hstack([statistic.reshape(len(row_factors), -1) for statistic in found])
         factors = np.hstack([factor.ravel() for factor in self.factors])
         with np.errstate(divide="ignore"):
-            logs = np.log(np.minimum(np.abs(statistics), _LARGEST)) + np.log(factors)
+            logs = np.log(np.minimum(np.abs(statistics), _MAX_FLOAT)) + np.log(factors)
         if self.norm is None:
             logs += np.log(row_factors)[:, None]
         logs *= self.power

@@ -11,9 +11,9 @@ from .._typing import Array
 from ._axes import get_axes
 
 _COLOURS = [f"C{i}" for i in range(10) if i != 7]  # C7 is grey, and so is what is above them
-_LEAST = 1.0  # loss in nats below which heights are all drawn alike
-_MANY = 15  # numbers above which they stand upright
-_TOO_MANY = 60  # above which they are left out
+_MIN_LOG_LOSS = 1.0  # loss in nats below which heights are all drawn alike
+_MAX_LEVEL_NUMBERS = 15  # numbers above which they stand upright
+_MAX_NUMBERS = 60  # above which they are left out
 
 
 class ComponentPathDisplay:
@@ -227,14 +227,14 @@ class ComponentPathDisplay:
         """Write a name below the middle of the leaves of each chosen component."""
         K = len(self.best_nodes)
         ax.set_xlabel("component")
-        if names is None and K > _TOO_MANY:
+        if names is None and K > _MAX_NUMBERS:
             ax.set_xticks([])
             return
         labels = [str(k) for k in range(K)] if names is None else list(names)
         ticks = [x[part == k].mean() for k in range(K)]
-        upright = K > _MANY or names is not None
+        upright = K > _MAX_LEVEL_NUMBERS or names is not None
         ax.set_xticks(ticks, labels, rotation=90 if upright else 0)
-        ax.tick_params(axis="x", labelsize=7 if K > _MANY else 9, pad=8)
+        ax.tick_params(axis="x", labelsize=7 if K > _MAX_LEVEL_NUMBERS else 9, pad=8)
 
     def _part_of_nodes(self) -> Array:
         """Return which chosen component each node is part of, -1 above all of them."""
@@ -253,7 +253,7 @@ def _layout(linkage: Array) -> tuple[list[int], Array, Array]:
     n_leaves = len(order)
     x, heights = np.empty(n_leaves + len(linkage)), np.empty(n_leaves + len(linkage))
     x[order] = np.arange(n_leaves)
-    unions = np.maximum(linkage[:, 2], _LEAST)
+    unions = np.maximum(linkage[:, 2], _MIN_LOG_LOSS)
     heights[:n_leaves], heights[n_leaves:] = 0.5 * unions.min(), unions
     for i, (a, b) in enumerate(linkage[:, :2].astype(int)):
         x[n_leaves + i] = (x[a] + x[b]) / 2

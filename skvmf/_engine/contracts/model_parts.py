@@ -1,8 +1,9 @@
-"""The contracts: what each part of a mixture is, whole, for whoever writes another.
+"""The contracts of the parts of a mixture, for whoever writes another.
 
 A mixture answers four questions, and `MixtureModel` puts the answers together: what is a
-component (`Family`), how is a row shared out (`Posterior`), how are weights chosen (`Prior`
-and `WeightUpdate`), how do statistics move components (`Update`). Its data is a `RowSource`.
+component (`Family`), which responsibilities has it for a row (`Posterior`), how are weights
+chosen (`Prior` and `WeightUpdate`), how do statistics move components (`Update`). Its data is a
+`RowSource`.
 A part derives from its contract; one with a method missing cannot be made, and Python names
 the method. A part is frozen: what a fit learns is in the `components` that it hands round,
 an object of the family's own that nobody else looks into.
@@ -25,7 +26,7 @@ from .statistics import Statistics
 class Family(ABC):
     """What a component is: a density, its sufficient statistics, and where fits start.
 
-    K is the number of components, d that of features. A `chunk` is a block of dense rows or,
+    K is the number of components, d that of features. A `block` is one of dense rows or,
     where the family takes them, of sparse ones (`skvmf._engine.data.blocks`). Components without
     rows keep their parameters, whatever else a method does.
     """
@@ -52,9 +53,9 @@ class Family(ABC):
     def moments(
         self, block: Any, responsibilities: Responsibilities, components: Any, kept: Any = None
     ) -> tuple[Array, ...]:
-        """Return what the shares of a block add to the moments, about `origins(components)`.
+        """Return what a block adds to the moments, about `origins(components)`.
 
-        Shares carry the weights of the rows and, where rows are scaled, the scales too.
+        Responsibilities carry the weights of the rows and, where rows are scaled, the scales.
         Moments add: those of all blocks together are the sum of those of each. `kept` is what
         the scores of the same block and components kept, to be used up; None where a partition
         is given and nothing was scored.
@@ -285,16 +286,16 @@ class Proposal:
 
 
 class Posterior(ABC):
-    """How a row is shared out among the components."""
+    """Which responsibilities components have for a row."""
 
     @abstractmethod
     def assign(
         self, scores: Scores, weights: Array, row_weights: Array, row_scales: Array | None = None
     ) -> tuple[Responsibilities, Array, Array]:
-        """Return shares, the weighted counts (K,), and each row's value (n,).
+        """Return responsibilities, the weighted counts (K,), and each row's value (n,).
 
-        The value of a row is the most that <q, log p> less the price of its shares q can be.
-        A share is multiplied by the row's weight, and by its scale where there are scales.
+        The value of a row is the most that <q, log p> less the price of responsibilities q can be.
+        Responsibilities are multiplied by the row's weight, and by its scale where there is one.
         `scores` is used up.
         """
 
@@ -306,11 +307,11 @@ class Posterior(ABC):
     def label(
         self, scores: Scores, weights: Array, row_weights: Array
     ) -> tuple[Array, Array, Array]:
-        """Return the component with the largest share, the weighted counts, and its score."""
+        """Return the most responsible component, the weighted counts, and its score."""
 
     @abstractmethod
     def weight_value(self, counts: Array, weights: Array) -> float | None:
-        """Return what of the summed values depends on the weights, the shares being given.
+        """Return what of the summed values depends on the weights, given responsibilities.
 
         None where the weights that maximize it together with a prior are that prior's mode.
         """

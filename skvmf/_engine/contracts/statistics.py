@@ -73,7 +73,7 @@ class Statistics:
     `value` is the weighted sum of the rows' posterior values, `total` the sum of weights,
     `counts` (K,) and the tuple `moments` are the family's, about the points `origins` (K, d)
     or about zero. `worst_value` and `worst_row` are the least likely row's, the first on
-    ties. The first moments of what has been added go to `spare`, as sums to be filled again.
+    ties. The first moments of what has been added go to `buffers`, to be filled again.
     """
 
     value: float

@@ -17,7 +17,7 @@ class _Block:
 
     @property
     def factors(self) -> Array:
-        """What a row's share is multiplied by: its weight times its scale."""
+        """What a row's responsibilities are multiplied by: its weight times its scale."""
         return self.weights if self.scales is None else self.weights * self.scales
 
     @property
@@ -34,7 +34,7 @@ class DenseBlock(_Block):
     """Some rows of a dense matrix.
 
     The family sees ``scales[:, None] * X``, or X where `scales` is None. `start` is the number
-    of the first row. `own` says that X is a copy, which may be filled again.
+    of the first row. `copied` says that X is a copy, which may be filled again.
     """
 
     X: Array
@@ -42,11 +42,11 @@ class DenseBlock(_Block):
     scales: Array | None
     start: int
     buffers: BufferPool = field(default_factory=BufferPool)
-    own: bool = False
+    copied: bool = False
 
     def release(self) -> None:
         """Say that the rows are needed no more: a copy goes back where it was taken from."""
-        if self.own:
+        if self.copied:
             self.buffers.give("rows", self.X)
 
     def row(self, n: int) -> Array:
@@ -79,7 +79,7 @@ class SparseBlock(_Block):
     buffers: BufferPool
 
     def release(self) -> None:
-        """Say that the rows are needed no more; they are the data's own."""
+        """Say that the rows are needed no more; they belong to the data."""
 
     def row(self, n: int) -> Array:
         """Return one row as the family sees it, in float64."""

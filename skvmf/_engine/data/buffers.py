@@ -8,11 +8,11 @@ import numpy.typing as npt
 
 from ..._typing import Array
 
-MOST = 16  # arrays that are kept for one use
+MAX_KEPT = 16  # arrays per use
 
 
 class BufferPool:
-    """Arrays that nobody needs any more, to be filled again, and what all blocks need.
+    """Arrays to be filled again, and arrays that are computed once for all blocks.
 
     Fresh pages cost as much as some sums do. Arrays are kept by what they were used for, where
     somebody has asked for such, and dropped where another shape or type is asked for.
@@ -32,9 +32,9 @@ class BufferPool:
 
     def give(self, use: str, array: Array) -> None:
         """Take an array back."""
-        kept = self._arrays.get(use)
-        if kept is not None and len(kept) < MOST:
-            kept.append(array)
+        arrays = self._arrays.get(use)
+        if arrays is not None and len(arrays) < MAX_KEPT:
+            arrays.append(array)
 
     def once(self, use: str, owner: Any, make: Callable[[], Array]) -> Array:
         """Return what was made of the same owner, which does not change, or else make it."""

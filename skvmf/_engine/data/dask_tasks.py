@@ -80,14 +80,14 @@ class Format:
 class State:
     """What a task keeps of the blocks that it was given: weights and measures, no rows.
 
-    `sound` says of each source whether it may be taken as it is.
+    `valid` says of each source whether it may be taken as it is.
     """
 
     format: Format
     cuts: list[Cut]
     weights: list[Array | None]
     measures: list[Measures]
-    sound: list[bool]
+    valid: list[bool]
 
 
 @dataclass(frozen=True)
@@ -122,22 +122,22 @@ class Stack:
 
     def within(self, span: slice) -> list[tuple[Any, int, int]]:
         """Return the arrays that hold some rows, and which of theirs those are."""
-        found = []
+        parts = []
         first = int(np.searchsorted(self._ends, span.start, side="right"))
         for (array, start, stop), end in zip(self._pieces[first:], self._ends[first:], strict=True):
             offset = stop - int(end)  # from numbers here to the array's own
-            found.append((array, max(span.start + offset, start), min(span.stop + offset, stop)))
+            parts.append((array, max(span.start + offset, start), min(span.stop + offset, stop)))
             if end >= span.stop:
                 break
-        return found
+        return parts
 
     def take(self, indices: Array) -> list[Any]:
         """Return some rows, whose numbers rise, in as many parts as they lie in."""
         parts, first = [], 0
         for (array, start, _), end in zip(self._pieces, self._ends.tolist(), strict=True):
-            own = indices[(indices >= first) & (indices < end)]
-            if len(own):
-                parts.append(array[own - first + start])
+            inside = indices[(indices >= first) & (indices < end)]
+            if len(inside):
+                parts.append(array[inside - first + start])
             first = end
         return parts
 
@@ -178,13 +178,13 @@ def measure(
     for source, length in zip(sources, lengths, strict=True):
         _check(source, length, how)
     ready = [_prepared(source, how) for source in sources]
-    sound = [mine is theirs for mine, theirs in zip(ready, sources, strict=True)]
-    state = State(how, cuts, [], [], sound)
-    for own in cuts:
-        parts = [weights[number] for number, *_ in own.pieces]
+    valid = [mine is theirs for mine, theirs in zip(ready, sources, strict=True)]
+    state = State(how, cuts, [], [], valid)
+    for one in cuts:
+        parts = [weights[number] for number, *_ in one.pieces]
         whole = None
         if parts[0] is not None:
-            pieces = zip(parts, own.pieces, strict=True)
+            pieces = zip(parts, one.pieces, strict=True)
             spans = [part[start:stop] for part, (_, start, stop) in pieces]
             whole = spans[0] if len(spans) == 1 else np.concatenate(spans)
             whole = whole.astype(np.float64, copy=False)
@@ -209,7 +209,7 @@ def _range(weights: Array | None) -> tuple[float, float]:
 
 
 class Carried:
-    """A function of chunks, or of starts and weights, as data; with the largest weight of all."""
+    """A function of blocks, or of starts and weights, as data; with the largest weight of all."""
 
     def __init__(self, function: Callable[..., Any], largest_weight: float) -> None:
         self.function, self.largest_weight = function, largest_weight
@@ -221,10 +221,10 @@ def carry(what: Carried) -> Carried:
 
 
 def sum_rows(what: Carried, sources: list[Any], state: State) -> BlockSum[Any]:
-    """Sum a function of chunks over the blocks of some sources."""
-    found = _rows(state, _taken(sources, state), what.largest_weight)
-    blocks = [(rows, i) for rows in found for i in range(len(rows.numbers))]
-    numbers = [number for rows in found for number in rows.numbers]
+    """Sum a function of blocks over those of some sources."""
+    cuts = _rows(state, _taken(sources, state), what.largest_weight)
+    blocks = [(rows, i) for rows in cuts for i in range(len(rows.numbers))]
+    numbers = [number for rows in cuts for number in rows.numbers]
     return map_reduce(lambda block: what.function(block[0].block(block[1])), blocks, numbers)
 
 
@@ -260,20 +260,20 @@ def head(source: Any, n_rows: int) -> Any:
 def _rows(state: State, sources: list[Any] | None, largest_weight: float) -> list[Rows]:
     """Return the rows of each cut, measured now if they have not been; without sources unread."""
     how, buffers = state.format, BufferPool()
-    found: list[Rows] = []
-    for i, own in enumerate(state.cuts):
+    cuts: list[Rows] = []
+    for i, one in enumerate(state.cuts):
         weights = state.weights[i]
         if weights is not None:
             weights = of_ordinary_size(weights, largest_weight)
-        X: Any = _Unread(own.n_rows, how) if sources is None else _stack(state, sources, i)
+        X: Any = _Unread(one.n_rows, how) if sources is None else _stack(state, sources, i)
         measures = state.measures[i] if state.measures else None
-        where: dict[str, Any] = {"unit": how.unit, "size": how.size, "start": own.start}
+        where: dict[str, Any] = {"unit": how.unit, "size": how.size, "start": one.start}
         if how.is_sparse:
             kind: Callable[..., Rows] = partial(_StackedSparseRows, columns=how.columns)
         else:
             kind = _StackedDenseRows
-        found.append(kind(X, weights, measures=measures, buffers=buffers, **where))
-    return found
+        cuts.append(kind(X, weights, measures=measures, buffers=buffers, **where))
+    return cuts
 
 
 def _stack(state: State, sources: list[Any], i: int) -> Stack:
@@ -283,23 +283,23 @@ def _stack(state: State, sources: list[Any], i: int) -> Stack:
 
 def _taken(sources: list[Any], state: State) -> list[Any]:
     """Return chunks as rows are read from them."""
-    pairs = zip(sources, state.sound, strict=True)
-    return [source if sound else _prepared(source, state.format) for source, sound in pairs]
+    pairs = zip(sources, state.valid, strict=True)
+    return [source if valid else _prepared(source, state.format) for source, valid in pairs]
 
 
 def _prepared(source: Any, how: Format) -> Any:
     """Return a chunk as rows are read from it; the chunk itself where it will do."""
     if not how.is_sparse:
         return source
-    found = canonical(source)
-    if found.dtype.char not in "fd":
-        found = found.astype(np.float64)
-    parts = found.data, found.indices, found.indptr
+    rows = canonical(source)
+    if rows.dtype.char not in "fd":
+        rows = rows.astype(np.float64)
+    parts = rows.data, rows.indices, rows.indptr
     if not all(part.flags.aligned for part in parts):  # as it came over a wire
         parts = tuple(np.require(part, requirements=["A"]) for part in parts)
-        found = sparse.csr_array(parts, shape=found.shape)
-    same = source.format == "csr" and np.shares_memory(found.data, source.data)
-    return source if same and len(found.data) == len(source.data) else found
+        rows = sparse.csr_array(parts, shape=rows.shape)
+    same = source.format == "csr" and np.shares_memory(rows.data, source.data)
+    return source if same and len(rows.data) == len(source.data) else rows
 
 
 def _check(source: Any, length: int, how: Format) -> None:

@@ -1,4 +1,4 @@
-"""What rows have to be: finite, of sound structure, of a type that arithmetic is done in."""
+"""Validation of rows: finite, of valid CSR structure, of a type that arithmetic is done in."""
 
 from typing import Any
 
@@ -41,11 +41,11 @@ def check_structure(X: Any) -> None:
     SciPy does not look at them where a matrix is put together from its three arrays.
     """
     fault = sparse_kernels.csr_fault(X.indptr, X.indices, len(X.data), X.shape[1])
-    if fault != sparse_kernels.SOUND:
+    if fault != sparse_kernels.VALID:
         pointers = fault == sparse_kernels.BAD_POINTERS
         what = "indptr falls or leads" if pointers else "column numbers in indices lead"
         raise ValueError(
-            f"X is no sound CSR matrix: {what} outside its {len(X.data)} entries and "
+            f"X is no valid CSR matrix: {what} outside its {len(X.data)} entries and "
             f"{X.shape[1]} columns. X.check_format() says more."
         )
 

@@ -35,7 +35,7 @@ class MeanObjective:
     best : ndarray of shape (K, d)
         The weighted means m_k of the rows.
     precisions : ndarray of shape (K, d, d) or (K, d)
-        Shares of the weight times precisions N_k P_k / N, or their diagonals.
+        Fractions of the weight times precisions N_k P_k / N, or their diagonals.
     """
 
     best: Array
@@ -56,8 +56,8 @@ class MeanObjective:
 def objective(family: Gaussian, stats: Statistics, components: GaussianComponents) -> MeanObjective:
     """Return the objective of the means for the covariances of the components."""
     precisions = family.type.each_precision(components.cholesky, *components.means.shape)
-    responsibilities = (stats.counts / stats.total).reshape((-1,) + (1,) * (precisions.ndim - 1))
-    return MeanObjective(family.sample_means(stats, components), responsibilities * precisions)
+    fractions = (stats.counts / stats.total).reshape((-1,) + (1,) * (precisions.ndim - 1))
+    return MeanObjective(family.sample_means(stats, components), fractions * precisions)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from skvmf._engine.contracts.responsibilities import DenseResponsibilities, Hard
 from skvmf._engine.contracts.statistics import Statistics
 from skvmf._engine.data.rows import make_rows
 from skvmf._engine.families.gaussian import Gaussian
-from skvmf._engine.families.student_t import ESTIMATED, StudentT, log_normalizers
+from skvmf._engine.families.student_t import ESTIMATED_RANGE, StudentT, log_normalizers
 
 TYPES = ["full", "tied", "diag", "spherical"]
 SCALES = {
@@ -260,7 +260,7 @@ def test_degrees_of_freedom_are_the_best_of_the_bound():
             best = half * np.log(half) - gammaln(half) + gammaln(a) - a * np.log(a) + a
             return -(best + half * (mean_log - np.log(level) - 1))
 
-        best = minimize_scalar(loss, bounds=np.log(ESTIMATED), method="bounded",
+        best = minimize_scalar(loss, bounds=np.log(ESTIMATED_RANGE), method="bounded",
                                options={"xatol": 1e-10})  # fmt: skip
         assert_allclose(fresh.degrees_of_freedom[k], np.exp(best.x), rtol=1e-5)
 
@@ -324,9 +324,9 @@ def test_a_fit_goes_on_with_degrees_of_freedom_that_it_may_have():
     with pytest.raises(ValueError, match="covariance_type='full', not 'diag'"):
         StudentT(2, "full").continued_by(fresh)
     wild = fresh.components(MEANS, SCALES["diag"], np.array([1e-3, 1e100]))
-    assert_array_equal(fresh.adopted(wild).degrees_of_freedom, ESTIMATED)
+    assert_array_equal(fresh.adopted(wild).degrees_of_freedom, ESTIMATED_RANGE)
     one = replace(fresh, tied=True).adopted(wild)
-    assert_allclose(one.degrees_of_freedom, np.sqrt(np.prod(ESTIMATED)))
+    assert_allclose(one.degrees_of_freedom, np.sqrt(np.prod(ESTIMATED_RANGE)))
     known = replace(fresh, degrees_of_freedom=DOF, estimated=False).adopted(wild)
     assert_array_equal(known.degrees_of_freedom, DOF)
     assert_array_equal(known.means, MEANS)

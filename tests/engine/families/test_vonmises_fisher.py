@@ -72,7 +72,7 @@ def test_scores_and_biases_are_log_densities(as_format, dtype, method, largest):
     family = VonMisesFisher(D, method=method)
     components = some_components(family, kappas)
     assert components.in_float64 == (largest > 200)
-    assert_array_equal(components.by_chords, [False, False, largest == 1e6])
+    assert_array_equal(components.concentrated, [False, False, largest == 1e6])
     found = family.scores(whole(as_format(X)), components).log_density()
     assert_allclose(components.concentrations, kappas, rtol=1e-10)
     for k, kappa in enumerate(components.concentrations):
@@ -196,7 +196,7 @@ def test_the_concentration_of_tight_rows_keeps_its_digits(spread):
     X = unit(np.eye(1, D) + across - across.mean(axis=0))
     family = VonMisesFisher(D)
     components = family.from_natural(X[:1], np.array([1e8]))
-    assert components.by_chords.all()
+    assert components.concentrated.all()
     block = whole(X)
     moments = family.moments(block, DenseResponsibilities(block.scales[:, None].copy()), components)
     origins = family.origins(components)
