@@ -18,16 +18,13 @@ import numpy as np
 
 from ._jit import prefetch, row_kernel
 
-BLOCK_ROWS = 16  # taken at once
+BLOCK = 16  # rows
 MAX_PAIRWISE = 12  # candidates up to which they are compared pair by pair
 MAX_ITER = 100
-SIGN_SHIFT_32, MAX_INT_32, MIN_INT_32 = np.int32(31), np.int32(2**31 - 1), np.int32(-(2**31))
-SIGN_SHIFT_64, MAX_INT_64, MIN_INT_64 = np.int64(63), np.int64(2**63 - 1), np.int64(-(2**63))
+SIGN_32, MAX_INT_32, MIN_INT_32 = np.int32(31), np.int32(2**31 - 1), np.int32(-(2**31))
+SIGN_64, MAX_INT_64, MIN_INT_64 = np.int64(63), np.int64(2**63 - 1), np.int64(-(2**63))
 MAX_FLOAT_32, MAX_FLOAT_64 = np.finfo(np.float32).max, np.finfo(np.float64).max
-MIN_NORMAL_32, MIN_NORMAL_64 = (
-    np.float32(1.1754944e-38),
-    2.2250738585072014e-308,
-)  # smallest normals
+TINY_32, TINY_64 = np.float32(1.1754944e-38), 2.2250738585072014e-308  # smallest normals
 NO_BITS, ONE_BIT = np.uint64(0), np.uint64(1)
 
 
@@ -48,17 +45,15 @@ def _largest(row):
         best = MIN_INT_32
         for k in range(row.shape[0]):
             bits = np.float32(row[k]).view(np.int32)
-            best = max(
-                best, np.int32(bits ^ np.int32(np.int32(bits >> SIGN_SHIFT_32) & MAX_INT_32))
-            )
+            best = max(best, np.int32(bits ^ np.int32(np.int32(bits >> SIGN_32) & MAX_INT_32)))
         return np.float64(
-            np.int32(best ^ np.int32((best >> SIGN_SHIFT_32) & MAX_INT_32)).view(np.float32)
+            np.int32(best ^ np.int32((best >> SIGN_32) & MAX_INT_32)).view(np.float32)
         )
     top = MIN_INT_64
     for k in range(row.shape[0]):
         bits = np.float64(row[k]).view(np.int64)
-        top = max(top, bits ^ ((bits >> SIGN_SHIFT_64) & MAX_INT_64))
-    return np.int64(top ^ ((top >> SIGN_SHIFT_64) & MAX_INT_64)).view(np.float64)
+        top = max(top, bits ^ ((bits >> SIGN_64) & MAX_INT_64))
+    return np.int64(top ^ ((top >> SIGN_64) & MAX_INT_64)).view(np.float64)
 
 
 @row_kernel
@@ -110,9 +105,9 @@ def _sparsemax_of_few(y, size, p):
         above = 0.0
         for j in range(size):
             above += max(y[j] - y[i], 0.0)
-        share = 1.0 if above < 1 else 0.0
-        total += share * (1 + y[i])
-        count += share
+        inside = 1.0 if above < 1 else 0.0
+        total += inside * (1 + y[i])
+        count += inside
     T = (total - 1) / count
     for i in range(size):
         p[i] = max(1 + y[i] - T, 0.0)
@@ -124,9 +119,9 @@ def _sparsemax_step(y, size, T):
     """Return (sum - 1) / count of the entries of 1 + y above T, and their count."""
     total, count = 0.0, 0.0
     for i in range(size):
-        share = 1.0 if 1 + y[i] > T else 0.0
-        total += share * (1 + y[i])
-        count += share
+        inside = 1.0 if 1 + y[i] > T else 0.0
+        total += inside * (1 + y[i])
+        count += inside
     return (total - 1) / count, count
 
 
@@ -165,11 +160,11 @@ def _three_halves_of_few(y, size, p):
         for j in range(size):
             gap = max(y[j] - y[i], 0.0)
             above += gap * gap
-        share = 1.0 if above < 4 else 0.0
-        u = share * (1 + 0.5 * y[i])
+        inside = 1.0 if above < 4 else 0.0
+        u = inside * (1 + 0.5 * y[i])
         total += u
         squares += u * u
-        count += share
+        count += inside
     shift = _three_halves_shift(total, squares, count)
     for i in range(size):
         u = max(1 + 0.5 * y[i] - shift, 0.0)
@@ -297,11 +292,11 @@ def _entmax_block(rows, alpha, p, T, work, later):
 
     The rows of `later` are fetched meanwhile, from wherever they are, for the next call.
 
-    Row n has sizes[n] candidates, written to its first columns. A row without an entmax (it holds
-    nan or +inf, or nothing above -inf) has none, and T is -1.
+    The support of row n is in columns[n, :sizes[n]]. A row without an entmax (it holds nan or
+    +inf, or nothing above -inf) has sizes[n] = 0, and T is -1.
     """
     tops, marks, sizes, columns, y, q = work
-    tiny = MIN_NORMAL_32 if _is_single(rows) else MIN_NORMAL_64
+    tiny = TINY_32 if _is_single(rows) else TINY_64
     for n in range(p.shape[0]):  # first: memory takes these in while rows are searched
         for k in range(p.shape[1]):
             p[n, k] = 0
@@ -316,11 +311,8 @@ def _entmax_block(rows, alpha, p, T, work, later):
         elif size == 1:
             T[n], q[0] = 0.0, 1.0
         elif alpha == 2:
-            T[n] = (
-                _sparsemax_of_few(y, size, q)
-                if size <= MAX_PAIRWISE
-                else _sparsemax_of_many(y, size, q)
-            )
+            few = size <= MAX_PAIRWISE
+            T[n] = _sparsemax_of_few(y, size, q) if few else _sparsemax_of_many(y, size, q)
         elif alpha == 1.5:
             few = size <= MAX_PAIRWISE
             T[n] = _three_halves_of_few(y, size, q) if few else _three_halves_of_many(y, size, q)
@@ -337,18 +329,8 @@ def _entmax_block(rows, alpha, p, T, work, later):
 @row_kernel
 def _work(K):
     """Return work space for a block of rows: tops, marks, sizes, columns, y and q."""
-    marks, columns = (
-        np.empty((BLOCK_ROWS, (K + 63) // 64), np.uint64),
-        np.empty((BLOCK_ROWS, K), np.uintp),
-    )
-    return (
-        np.empty(BLOCK_ROWS),
-        marks,
-        np.empty(BLOCK_ROWS, np.uintp),
-        columns,
-        np.empty(K),
-        np.empty(K),
-    )
+    marks, columns = np.empty((BLOCK, (K + 63) // 64), np.uint64), np.empty((BLOCK, K), np.uintp)
+    return np.empty(BLOCK), marks, np.empty(BLOCK, np.uintp), columns, np.empty(K), np.empty(K)
 
 
 @row_kernel
@@ -358,9 +340,9 @@ def entmax(scores, alpha, p, T):
     T is (n,) float64; -1 where a row has no entmax: it holds nan or +inf, or only -inf.
     """
     work = _work(scores.shape[1])
-    for start in range(0, scores.shape[0], BLOCK_ROWS):
-        stop = start + BLOCK_ROWS
-        later = scores[stop : stop + BLOCK_ROWS]
+    for start in range(0, scores.shape[0], BLOCK):
+        stop = start + BLOCK
+        later = scores[stop : stop + BLOCK]
         _entmax_block(scores[start:stop], alpha, p[start:stop], T[start:stop], work, later)
 
 
@@ -382,14 +364,12 @@ def entmax_rows(scores, slopes, offsets, weights, scales, counts, values, alpha)
     values : (n,) float64
     alpha : float > 1
     """
-    z, work = np.empty((BLOCK_ROWS, scores.shape[1]), scores.dtype), _work(scores.shape[1])
+    z, work = np.empty((BLOCK, scores.shape[1]), scores.dtype), _work(scores.shape[1])
     tops, _, sizes, columns, _, _ = work
-    limit, tiny = (
-        (MAX_FLOAT_32, MIN_NORMAL_32) if _is_single(scores) else (MAX_FLOAT_64, MIN_NORMAL_64)
-    )
+    limit, tiny = (MAX_FLOAT_32, TINY_32) if _is_single(scores) else (MAX_FLOAT_64, TINY_64)
     limit = scores.dtype.type(limit)
-    for start in range(0, scores.shape[0], BLOCK_ROWS):
-        rows, T = scores[start : start + BLOCK_ROWS], values[start : start + BLOCK_ROWS]
+    for start in range(0, scores.shape[0], BLOCK):
+        rows, T = scores[start : start + BLOCK], values[start : start + BLOCK]
         for i in range(rows.shape[0]):
             slope = slopes[start + i]
             for k in range(rows.shape[1]):
@@ -400,8 +380,8 @@ def entmax_rows(scores, slopes, offsets, weights, scales, counts, values, alpha)
             weight, scale, mean = weights[start + i], scales[start + i], 0.0
             for j in range(sizes[i]):
                 k = columns[i, j]
-                share = weight * rows[i, k]
+                count = weight * rows[i, k]
                 mean += rows[i, k] * (z[i, k] - tops[i])
-                counts[k] += share
-                rows[i, k] = share * scale if share * scale >= tiny else 0.0
+                counts[k] += count
+                rows[i, k] = count * scale if count * scale >= tiny else 0.0
             T[i] = tops[i] + (T[i] + (alpha - 1) * mean) / alpha if sizes[i] else -np.inf

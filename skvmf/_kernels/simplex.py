@@ -11,7 +11,7 @@ import numpy as np
 
 from ._jit import Array, by_precision, row_kernel, thread_cache
 
-BLOCK_ROWS = 16  # taken at once; a multiple of 4
+BLOCK = 16  # rows; a multiple of 4
 LOG_FLOOR = -60.0  # log-ratio to its row's largest below which a float64 is exactly 0
 LOG_FLOOR_32 = np.float32(-36.0)  # for float32: no sum of them, even in float64, would show it
 
@@ -23,13 +23,10 @@ MAGIC_32, MAGIC_64 = np.float32(12582912.0), 6755399441055744.0
 LOG2_HIGH_32, LOG2_LOW_32 = np.float32(0.693145751953125), np.float32(1.42860682030941723e-6)
 LOG2_HIGH_64, LOG2_LOW_64 = 0.69314718036912382, 1.9082149292705877e-10
 INVERSE_LOG2_32, ONE_32 = np.float32(LOG2_E), np.float32(1.0)
-SIGN_SHIFT_32, MAX_INT_32, MIN_INT_32 = np.int32(31), np.int32(2**31 - 1), np.int32(-(2**31))
-SIGN_SHIFT_64, MAX_INT_64, MIN_INT_64 = np.int64(63), np.int64(2**63 - 1), np.int64(-(2**63))
+SIGN_32, MAX_INT_32, MIN_INT_32 = np.int32(31), np.int32(2**31 - 1), np.int32(-(2**31))
+SIGN_64, MAX_INT_64, MIN_INT_64 = np.int64(63), np.int64(2**63 - 1), np.int64(-(2**63))
 MAX_FLOAT_32, MAX_FLOAT_64 = np.finfo(np.float32).max, np.finfo(np.float64).max
-MIN_NORMAL_32, MIN_NORMAL_64 = (
-    np.float32(1.1754944e-38),
-    2.2250738585072014e-308,
-)  # smallest normals
+TINY_32, TINY_64 = np.float32(1.1754944e-38), 2.2250738585072014e-308  # smallest normals
 Q0_32 = np.float32(0.499992314988339632)  # relative error of exp(r) below 1.1e-7
 Q1_32 = np.float32(0.166671146220947662)
 Q2_32 = np.float32(0.0418901566846828617)
@@ -86,8 +83,8 @@ def _largest32(x):
     top = MIN_INT_32
     for k in range(x.shape[0]):
         bits = np.float32(x[k]).view(np.int32)
-        top = max(top, np.int32(bits ^ np.int32(np.int32(bits >> SIGN_SHIFT_32) & MAX_INT_32)))
-    return np.int32(top ^ np.int32((top >> SIGN_SHIFT_32) & MAX_INT_32)).view(np.float32)
+        top = max(top, np.int32(bits ^ np.int32(np.int32(bits >> SIGN_32) & MAX_INT_32)))
+    return np.int32(top ^ np.int32((top >> SIGN_32) & MAX_INT_32)).view(np.float32)
 
 
 @row_kernel
@@ -96,8 +93,8 @@ def _largest64(x):
     top = MIN_INT_64
     for k in range(x.shape[0]):
         bits = np.float64(x[k]).view(np.int64)
-        top = max(top, bits ^ ((bits >> SIGN_SHIFT_64) & MAX_INT_64))
-    return np.int64(top ^ ((top >> SIGN_SHIFT_64) & MAX_INT_64)).view(np.float64)
+        top = max(top, bits ^ ((bits >> SIGN_64) & MAX_INT_64))
+    return np.int64(top ^ ((top >> SIGN_64) & MAX_INT_64)).view(np.float64)
 
 
 _exp, _largest = by_precision(_exp32, _exp64), by_precision(_largest32, _largest64)
@@ -165,7 +162,7 @@ def _count_rows(e, factors, counts):
 def _scale_rows(e, factors, scores, start, size):
     """Set scores = factors * e for `size` rows, subnormal results flushed to zero."""
     zero = scores.dtype.type(0.0)
-    tiny = scores.dtype.type(MIN_NORMAL_32 if _is_single(scores.dtype.type(1.0)) else MIN_NORMAL_64)
+    tiny = scores.dtype.type(TINY_32 if _is_single(scores.dtype.type(1.0)) else TINY_64)
     for n in range(size):
         row, powers, factor = scores[start + n], e[n], factors[n]
         for k in range(row.shape[0]):
@@ -183,9 +180,9 @@ def work_space(scores: Array) -> tuple[Array, ...]:
         K, dtype = kind
         width = 64 // dtype.itemsize
         P = -(-K // width) * width
-        z, e = np.full((BLOCK_ROWS, P), -np.inf, dtype), np.zeros((BLOCK_ROWS, P), dtype)
-        lanes, tops = np.zeros((BLOCK_ROWS, P + width), dtype), np.empty(BLOCK_ROWS, dtype)
-        factors = np.empty((2, BLOCK_ROWS), dtype)
+        z, e = np.full((BLOCK, P), -np.inf, dtype), np.zeros((BLOCK, P), dtype)
+        lanes, tops = np.zeros((BLOCK, P + width), dtype), np.empty(BLOCK, dtype)
+        factors = np.empty((2, BLOCK), dtype)
         thread_cache.softmax_space = z, tops, e, lanes, factors, np.empty(P)
         thread_cache.softmax_kind = kind
     work: tuple[Array, ...] = thread_cache.softmax_space
@@ -214,8 +211,8 @@ def softmax_rows(scores, slopes, offsets, weights, scales, counts, values, work)
     z, tops, e, lanes, factors, totals = work
     for k in range(totals.shape[0]):
         totals[k] = 0
-    for start in range(0, scores.shape[0], BLOCK_ROWS):
-        size = min(scores.shape[0] - start, BLOCK_ROWS)
+    for start in range(0, scores.shape[0], BLOCK):
+        size = min(scores.shape[0] - start, BLOCK)
         _shift_rows(scores, start, size, slopes, offsets, z, tops)
         _exp_rows(z, size, tops, e, lanes)
         for i in range(size):
@@ -224,7 +221,7 @@ def softmax_rows(scores, slopes, offsets, weights, scales, counts, values, work)
             factors[0, i] = factor
             factors[1, i] = factor * scales[start + i]
             values[start + i] = tops[i] + math.log(total) if total > 0 else -np.inf
-        for i in range(size, BLOCK_ROWS):
+        for i in range(size, BLOCK):
             factors[0, i] = 0
         _count_rows(e, factors[0], totals)
         _scale_rows(e, factors[1], scores, start, size)
@@ -239,8 +236,8 @@ def log_sum_rows(scores, slopes, offsets, values, work):
     The bits are those of `softmax_rows`, whose arguments these are.
     """
     z, tops, e, lanes, _, _ = work
-    for start in range(0, scores.shape[0], BLOCK_ROWS):
-        size = min(scores.shape[0] - start, BLOCK_ROWS)
+    for start in range(0, scores.shape[0], BLOCK):
+        size = min(scores.shape[0] - start, BLOCK)
         _shift_rows(scores, start, size, slopes, offsets, z, tops)
         _exp_rows(z, size, tops, e, lanes)
         for i in range(size):
@@ -254,8 +251,8 @@ def _first(row, top):
     K = np.int32(row.shape[0])
     first = K
     for k in range(row.shape[0]):
-        found = np.int32(k) if row[k] == top else K
-        first = found if found < first else first
+        place = np.int32(k) if row[k] == top else K
+        first = place if place < first else first
     return first if first < K else 0
 
 
@@ -273,8 +270,8 @@ def argmax_rows(scores, slopes, offsets, weights, counts, values, labels, work):
     labels : (n,) int32
     """
     z, tops, _, _, _, _ = work
-    for start in range(0, scores.shape[0], BLOCK_ROWS):
-        size = min(scores.shape[0] - start, BLOCK_ROWS)
+    for start in range(0, scores.shape[0], BLOCK):
+        size = min(scores.shape[0] - start, BLOCK)
         _shift_rows(scores, start, size, slopes, offsets, z, tops)
         for i in range(size):
             first = _first(z[i, : scores.shape[1]], tops[i])

@@ -25,6 +25,8 @@ def csr_fault(indptr: Array, indices: Array, n_values: int, n_columns: int) -> i
 def csr_dot(indptr, indices, data, matrix, out):
     """Out = X @ matrix for the CSR rows that indptr spans; matrix is (d, K), out (n, K).
 
+    The columns of X in its place give X.T @ matrix, for a matrix (n, K) and out (d, K).
+
     Four non-zeros a step: a quarter of the passes over `out`, and few enough rows of
     `matrix` for LLVM to prove that none overlaps it (with eight the loop stays scalar).
     """
@@ -47,31 +49,6 @@ def csr_dot(indptr, indices, data, matrix, out):
             m = matrix[np.uintp(indices[j])]
             for k in range(K):
                 row[k] += v * m[k]
-            j += np.uintp(1)
-
-
-@row_kernel
-def columns_dot(col_ptr, rows, values, resp, out):
-    """Out = X.T @ resp from the columns of X; resp is (n, K), out (d, K) float64."""
-    K = np.uintp(resp.shape[1])
-    for c in range(np.uintp(out.shape[0])):
-        total = out[c]
-        total[:] = 0
-        j, stop = np.uintp(col_ptr[c]), np.uintp(col_ptr[c + 1])
-        while j + 4 <= stop:  # j rises
-            v0, v1, v2, v3 = values[j], values[j + 1], values[j + 2], values[j + 3]
-            r0 = resp[np.uintp(rows[j])]
-            r1 = resp[np.uintp(rows[j + 1])]
-            r2 = resp[np.uintp(rows[j + 2])]
-            r3 = resp[np.uintp(rows[j + 3])]
-            for k in range(K):
-                total[k] += (v0 * r0[k] + v1 * r1[k]) + (v2 * r2[k] + v3 * r3[k])
-            j += np.uintp(4)
-        while j < stop:  # and here
-            v = values[j]
-            r = resp[np.uintp(rows[j])]
-            for k in range(K):
-                total[k] += v * r[k]
             j += np.uintp(1)
 
 

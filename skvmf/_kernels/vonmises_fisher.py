@@ -17,10 +17,8 @@ import numpy as np
 
 from ._jit import kernel
 
-MIN_EXPANDED = 32.0  # where a or kappa is at least this, the orders kept reach the last digit
-MIN_EXPANDED_INVERSE = (
-    90.0  # for a below MIN_EXPANDED, the inverse is used where 2a/tau is at least this
-)
+MIN_EXPANDED = 32.0  # a or kappa, from which the expansions reach the last digit
+MIN_EXPANDED_INVERSE = 90.0  # 2a/tau, from which that of the inverse does for a below MIN_EXPANDED
 BITS_BELOW = np.int64(50)  # of the leading bits of y, two tell the quarter of a power of two
 FIRST_CELL = np.int64(0x3FF << 2)  # that of y = 1
 

@@ -85,7 +85,7 @@ def _series() -> _Series:
     """Solve the recurrences.
 
     Double precision is enough: the leading orders are dyadic and exact, and an order needs
-    fewer digits the smaller its share.
+    fewer digits the smaller its part.
     """
     c, h = _ratio_series(), _inverse_series()
     h[0] = 0.0
@@ -190,6 +190,6 @@ def _trimmed(coefficients: np.ndarray, largest: float) -> np.ndarray:
     sizes = np.abs(coefficients) * largest ** np.arange(len(coefficients))
     above = np.cumsum(sizes[::-1])[::-1]
     n_kept = np.count_nonzero(above > _NEGLIGIBLE * sizes.max())
-    kept = np.zeros(n_kept + n_kept % 2)
-    kept[:n_kept] = coefficients[:n_kept]
-    return kept
+    leading = np.zeros(n_kept + n_kept % 2)
+    leading[:n_kept] = coefficients[:n_kept]
+    return leading

@@ -27,7 +27,7 @@ class Encoder:
     Parameters
     ----------
     model : VectorModel
-        What a fitted mixture says of vectors.
+        Responsibilities and gradients of a fitted mixture.
     tangent : bool
         Whether gradients in directions are taken along the sphere.
     kinds : tuple of str
@@ -45,7 +45,7 @@ class Encoder:
 
     @cached_property
     def gradients(self) -> Gradients:
-        """What the mixture says of a bag."""
+        """The gradients of the mixture."""
         return self.model.gradients(tangent=self.tangent)
 
     @cached_property
@@ -81,10 +81,10 @@ class Encoder:
         self, bags: Bags, responsibilities: VectorResponsibilities, span: slice, out: Array
     ) -> None:
         """Write the Fisher vectors of a span of bags to all of `out`."""
-        found, sizes, row_factors = self._statistics(bags, responsibilities, span)
+        statistics, sizes, row_factors = self._statistics(bags, responsibilities, span)
         with np.errstate(over="ignore", invalid="ignore"):  # of rows that are written once more
             start = 0
-            for statistic, factor in zip(found, self.factors, strict=True):
+            for statistic, factor in zip(statistics, self.factors, strict=True):
                 block = out[:, start : start + factor.size].reshape(statistic.shape)
                 np.multiply(statistic, factor, out=block, casting="same_kind")
                 start += factor.size
@@ -101,7 +101,7 @@ class Encoder:
         safe = (squares < high) & ((squares > low) | (self.norm is None))
         unsafe = np.flatnonzero(~safe & (sizes > 0))
         if len(unsafe):
-            parts = [statistic[unsafe] for statistic in found]
+            parts = [statistic[unsafe] for statistic in statistics]
             out[unsafe] = self._by_logarithms(parts, row_factors[unsafe], out.dtype)
 
     def _statistics(
@@ -114,17 +114,17 @@ class Encoder:
         np.cumsum(-(-np.diff(indptr) // WORDS_PER_STEP) * WORDS_PER_STEP, out=ptr[1:])
         words, amounts, largest = np.empty(ptr[-1], np.intp), np.empty(ptr[-1]), np.empty(n)
         pad_bags(indptr, bags.indices, bags.data, ptr, words, amounts, largest)
-        found, sizes = self.gradients.statistics(
+        statistics, sizes = self.gradients.statistics(
             (ptr, words, amounts), responsibilities, self.kinds
         )
         row_factors = largest  # as counts are relative to the bag's largest
         if self.normalization == "fisher":  # the information of a bag is that of its vectors
             row_factors = np.sqrt(largest) / np.sqrt(np.where(sizes > 0, sizes, 1.0))
-        return [found[kind] for kind in self.kinds], sizes, row_factors
+        return [statistics[kind] for kind in self.kinds], sizes, row_factors
 
-    def _by_logarithms(self, found: list[Array], row_factors: Array, dtype: np.dtype[Any]) -> Array:
+    def _by_logarithms(self, parts: list[Array], row_factors: Array, dtype: np.dtype[Any]) -> Array:
         """Return rows of features: none overflows on the way, or goes beyond the largest float."""
-        statistics = np.hstack([statistic.reshape(len(row_factors), -1) for statistic in found])
+        statistics = np.hstack([statistic.reshape(len(row_factors), -1) for statistic in parts])
         factors = np.hstack([factor.ravel() for factor in self.factors])
         with np.errstate(divide="ignore"):
             logs = np.log(np.minimum(np.abs(statistics), _MAX_FLOAT)) + np.log(factors)

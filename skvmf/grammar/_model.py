@@ -1,6 +1,6 @@
 """The dependency model with valence as a model for the loop: sentences, rules, counts.
 
-A sentence brings another expectation to the loop that mixtures climb: the posterior is over
+A sentence brings another expectation to the loop of EM: the posterior is over
 projective trees instead of components, the multinomials of the grammar's rules take the place
 of the weights, and the same priors act on them.
 """
@@ -22,7 +22,7 @@ Part = TypeVar("Part")
 Arrays = tuple[Array, Array, Array]  # root (T,), stop (T, 2, 2, 2), choose (T, 2, T)
 
 _BLOCK_COST = 100_000  # cubed sentence lengths: about a millisecond of inside-outside
-_HARD = 1e-12  # temperatures below are zero: scores divided by them are all rounding
+_MIN_TEMPERATURE = 1e-12  # below, 0: scores divided by less are all rounding
 
 
 def empty_counts(n_tags: int) -> Arrays:
@@ -239,7 +239,7 @@ class DependencyModel:
 
     def expect(self, rules: Rules, sentences: Sentences) -> RuleCounts:
         """Count the rules in the trees of a block of sentences, as the posterior has them."""
-        hard = self.temperature < _HARD
+        hard = self.temperature < _MIN_TEMPERATURE
         temperature = 1.0 if hard else self.temperature
         weights = each(lambda log_weight: log_weight / temperature, rules.log_weights)
         counts, values = empty_counts(sentences.n_tags), np.empty(len(sentences))

@@ -36,8 +36,8 @@ def _check_rule(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
     totals = rule.sum(axis=-1, keepdims=True)
     if not (rule >= 0).all() or not np.allclose(totals, 1, rtol=1e-6):
         raise ValueError(f"{name} should be non-negative and sum to 1 over its last axis.")
-    shares: Array = rule / totals
-    return shares
+    normalized: Array = rule / totals
+    return normalized
 
 
 def with_average_tag(log_rules: Arrays) -> Arrays:

@@ -1,4 +1,4 @@
-"""The number of components: what speaks for each, and the tree of what has been joined."""
+"""A criterion by number of components, and the dendrogram of their merges."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,13 +26,13 @@ class ComponentPathDisplay:
     n_components : ndarray of shape (n_steps,)
         Numbers of components, rising.
     criterion : ndarray of shape (n_steps,)
-        What speaks against each.
+        The criterion of each: the lowest is best.
     best_n_components : int
         The number chosen.
     linkage : ndarray of shape (max_components - 1, 4)
         The tree, in SciPy's format.
     leaf_weights : ndarray of shape (max_components,)
-        The share of the rows that each leaf has.
+        The fraction of the rows that each leaf has.
     best_nodes : ndarray of shape (best_n_components,)
         Which nodes of the tree the chosen components are.
     criterion_name : str, default="criterion"
@@ -216,8 +216,8 @@ class ComponentPathDisplay:
         areas = 0.25 * (72 * ax.figure.get_figwidth() / n_leaves) ** 2
         areas = min(areas, 150.0) * self.leaf_weights / self.leaf_weights.max()
         floor = np.full(n_leaves, heights[0])
-        own = colours[:n_leaves]
-        self.leaves_ = ax.scatter(x[:n_leaves], floor, s=areas, c=own, zorder=3, clip_on=False)
+        style = {"c": colours[:n_leaves], "zorder": 3, "clip_on": False}
+        self.leaves_ = ax.scatter(x[:n_leaves], floor, s=areas, **style)
         ax.set_yscale("log")
         ax.set(ylabel="log-likelihood lost", xlim=(-1, n_leaves))
         ax.set_ylim(heights[0], 1.5 * heights.max())
@@ -253,8 +253,8 @@ def _layout(linkage: Array) -> tuple[list[int], Array, Array]:
     n_leaves = len(order)
     x, heights = np.empty(n_leaves + len(linkage)), np.empty(n_leaves + len(linkage))
     x[order] = np.arange(n_leaves)
-    unions = np.maximum(linkage[:, 2], _MIN_LOG_LOSS)
-    heights[:n_leaves], heights[n_leaves:] = 0.5 * unions.min(), unions
+    merges = np.maximum(linkage[:, 2], _MIN_LOG_LOSS)
+    heights[:n_leaves], heights[n_leaves:] = 0.5 * merges.min(), merges
     for i, (a, b) in enumerate(linkage[:, :2].astype(int)):
         x[n_leaves + i] = (x[a] + x[b]) / 2
     return order, x, heights

@@ -140,7 +140,7 @@ def sparse_calls():
     columns = found.indptr.astype(np.int64), found.indices.astype(np.uint16), found.data
     return {
         "csr_dot": lambda: sparse.csr_dot(indptr, indices, data, matrix, product),
-        "columns_dot": lambda: sparse.columns_dot(*columns, resp, sums),
+        "csr_dot by columns": lambda: sparse.csr_dot(*columns, resp, sums),
     }
 
 

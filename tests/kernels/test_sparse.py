@@ -9,7 +9,6 @@ from skvmf._kernels.sparse import (
     BAD_COLUMNS,
     BAD_POINTERS,
     VALID,
-    columns_dot,
     csr_dot,
     csr_fault,
     csr_normalize,
@@ -90,7 +89,7 @@ def test_both_products(K, dtype, index):
     eps = np.finfo(dtype).eps
     assert_allclose(product, X.toarray() @ B, atol=50 * eps)
     sums = np.full((30, K), np.nan)
-    columns_dot(*by_columns(X), R, sums)
+    csr_dot(*by_columns(X), R, sums)
     assert_allclose(sums, X.toarray().T @ R, atol=50 * eps)
     assert_array_equal(sums[5], 0)
 

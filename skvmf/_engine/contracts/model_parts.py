@@ -51,14 +51,14 @@ class Family(ABC):
 
     @abstractmethod
     def moments(
-        self, block: Any, responsibilities: Responsibilities, components: Any, kept: Any = None
+        self, block: Any, responsibilities: Responsibilities, components: Any, cache: Any = None
     ) -> tuple[Array, ...]:
         """Return what a block adds to the moments, about `origins(components)`.
 
         Responsibilities carry the weights of the rows and, where rows are scaled, the scales.
-        Moments add: those of all blocks together are the sum of those of each. `kept` is what
-        the scores of the same block and components kept, to be used up; None where a partition
-        is given and nothing was scored.
+        Moments add: those of all blocks together are the sum of those of each. `cache` is
+        that of the scores of the same block and components, to be used up; None where a
+        partition is given and nothing was scored.
         """
 
     @abstractmethod

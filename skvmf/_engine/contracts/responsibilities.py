@@ -25,14 +25,14 @@ class Scores:
         What each component adds.
     slopes : ndarray of shape (n,) or None
         What each row multiplies by; None is one, and what every family without row scales has.
-    kept : object or None
+    cache : object or None
         What the family's moments ask for again, such as distances; no posterior looks at it.
     """
 
     products: Array
     bias: Array
     slopes: Array | None = None
-    kept: Any = None
+    cache: Any = None
 
     def log_density(self) -> Array:
         """Return the log-density of each row under each component, (n, K)."""

@@ -1,4 +1,4 @@
-"""A block of rows as a family sees it."""
+"""Blocks of rows as a family sees them, and how large they are."""
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -7,6 +7,8 @@ import numpy as np
 
 from ..._typing import Array
 from .buffers import BufferPool
+
+EVEN_BELOW = 16  # blocks
 
 
 class _Block:
@@ -90,3 +92,22 @@ class SparseBlock(_Block):
 
 
 Block: TypeAlias = DenseBlock | SparseBlock
+
+
+def block_rows(n_rows: int, n_features: int, *, is_sparse: bool, width: int = 1) -> int:
+    """Return the number of rows in a block.
+
+    It is a power of two: large pieces of the data that begin at such numbers hold whole blocks.
+    Below 16 blocks they are cut evenly instead, so that threads have equal work. `width` is how
+    many numbers a row brings along in a step beside its features, such as one per component: both
+    fit in some megabytes.
+    """
+    if is_sparse:
+        # Few blocks, as each brings n_features x K numbers to add; at most 2^16 rows, as row
+        # numbers are uint16.
+        most = max(256, min(16384, 2**23 // width))
+    else:
+        most = max(256, min(4096, 2**21 // max(int(n_features), width)))
+    size = 1 << (most.bit_length() - 1)
+    n_blocks = -(-n_rows // size)
+    return size if n_blocks >= EVEN_BELOW else -(-n_rows // n_blocks)

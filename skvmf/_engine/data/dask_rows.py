@@ -20,6 +20,7 @@ from scipy import sparse
 from ..._kernels import sphere as sphere_kernels
 from ..._typing import Array
 from .base import RowSource
+from .blocks import block_rows
 from .dask_tasks import (
     Carried,
     Cut,
@@ -36,7 +37,7 @@ from .dask_tasks import (
     summary,
     take,
 )
-from .rows import block_rows, make_rows
+from .rows import make_rows
 from .validation import read_as
 
 Part = TypeVar("Part")

@@ -6,7 +6,6 @@ borrows the head of that one, and is put together as it is read.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,8 +15,8 @@ from ..._typing import Array
 from ..parallel.map_reduce import map_reduce
 from ..parallel.tree_sum import BlockSum
 from .buffers import BufferPool
-from .rows import DenseRows, Measures, Rows, SparseRows, canonical
-from .validation import of_ordinary_size
+from .rows import DenseRows, Measures, Rows, SparseRows
+from .validation import canonical, of_ordinary_size
 
 Piece: TypeAlias = tuple[int, int, int]  # a source's number, and the rows of it: start and stop
 
@@ -267,12 +266,19 @@ def _rows(state: State, sources: list[Any] | None, largest_weight: float) -> lis
             weights = of_ordinary_size(weights, largest_weight)
         X: Any = _Unread(one.n_rows, how) if sources is None else _stack(state, sources, i)
         measures = state.measures[i] if state.measures else None
-        where: dict[str, Any] = {"unit": how.unit, "size": how.size, "start": one.start}
-        if how.is_sparse:
-            kind: Callable[..., Rows] = partial(_StackedSparseRows, columns=how.columns)
-        else:
-            kind = _StackedDenseRows
-        cuts.append(kind(X, weights, measures=measures, buffers=buffers, **where))
+        kind = _StackedSparseRows if how.is_sparse else _StackedDenseRows
+        rows = kind(
+            X,
+            weights,
+            unit=how.unit,
+            size=how.size,
+            start=one.start,
+            measures=measures,
+            buffers=buffers,
+        )
+        if how.columns and measures is None and isinstance(rows, SparseRows):
+            rows.keep_columns()
+        cuts.append(rows)
     return cuts
 
 

@@ -22,13 +22,11 @@ from ..._typing import Array
 from ..parallel.map_reduce import map_reduce
 from ..parallel.tree_sum import BlockSum
 from .base import RowSource
-from .blocks import Block, Columns, DenseBlock, SparseBlock
+from .blocks import Block, Columns, DenseBlock, SparseBlock, block_rows
 from .buffers import BufferPool
-from .validation import check_structure, of_ordinary_size, read_as, refuse_non_finite
+from .validation import canonical, of_ordinary_size, read_as, refuse_non_finite
 
 Part = TypeVar("Part")
-
-EVEN_BELOW_BLOCKS = 16
 
 # Inside these norms a product with unscaled rows can neither over- nor underflow.
 _SAFE_NORMS = {"f": (1e-12, 1e12), "d": (1e-100, 1e100)}
@@ -291,25 +289,11 @@ def _copy(rows: Array, to: Array) -> None:
 
 
 class SparseRows(Rows):
-    """Rows of a CSR matrix; `columns=True` keeps one copy by columns for the M-step."""
+    """Rows of a CSR matrix."""
 
-    def __init__(
-        self,
-        X: Any,
-        weights: Array | None,
-        *,
-        unit: bool,
-        size: int,
-        start: int = 0,
-        measures: Measures | None = None,
-        buffers: BufferPool | None = None,
-        ahead: bool = True,
-        columns: bool = False,
-    ) -> None:
-        shared: dict[str, Any] = {"measures": measures, "buffers": buffers, "ahead": ahead}
-        super().__init__(X, weights, unit=unit, size=size, start=start, **shared)
-        if columns and measures is None:
-            self.measures.columns = [self._by_columns(i) for i in range(len(self._spans))]
+    def keep_columns(self) -> None:
+        """Keep a copy by columns, from which sums over rows are faster."""
+        self.measures.columns = [self._by_columns(i) for i in range(len(self._spans))]
 
     def take(self, indices: Array) -> Array:
         """Return some rows as the family sees them, dense float64."""
@@ -382,25 +366,6 @@ class SparseRows(Rows):
         )
 
 
-def block_rows(n_rows: int, n_features: int, *, is_sparse: bool, width: int = 1) -> int:
-    """Return the number of rows in a block.
-
-    It is a power of two: large pieces of the data that begin at such numbers hold whole blocks.
-    Below 16 blocks they are cut evenly instead, so that threads have equal work. `width` is how
-    many numbers a row brings along in a step beside its features, such as one per component: both
-    fit in some megabytes.
-    """
-    if is_sparse:
-        # Few blocks, as each brings n_features x K numbers to add; at most 2^16 rows, as row
-        # numbers are uint16.
-        most = max(256, min(16384, 2**23 // width))
-    else:
-        most = max(256, min(4096, 2**21 // max(int(n_features), width)))
-    size = 1 << (most.bit_length() - 1)
-    n_blocks = -(-n_rows // size)
-    return size if n_blocks >= EVEN_BELOW_BLOCKS else -(-n_rows // n_blocks)
-
-
 def make_rows(
     X: Any,
     weights: Array | None,
@@ -416,19 +381,11 @@ def make_rows(
     if weights is not None:
         weights = of_ordinary_size(weights, float(weights.max()))
     if is_sparse:
-        X = canonical(X)
-        return SparseRows(X, weights, unit=unit, size=size, columns=columns, ahead=ahead)
+        rows = SparseRows(canonical(X), weights, unit=unit, size=size, ahead=ahead)
+        if columns:
+            rows.keep_columns()
+        return rows
     return DenseRows(X, weights, unit=unit, size=size, ahead=ahead)
-
-
-def canonical(X: Any) -> sparse.csr_array:
-    """Return a valid CSR matrix without duplicates, the columns of each row in order."""
-    X = sparse.csr_array(X)
-    check_structure(X)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
 
 
 def _largest(values: Array) -> float:

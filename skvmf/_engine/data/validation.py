@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from ..._kernels import sparse as sparse_kernels
 from ..._typing import Array
@@ -48,6 +49,16 @@ def check_structure(X: Any) -> None:
             f"X is no valid CSR matrix: {what} outside its {len(X.data)} entries and "
             f"{X.shape[1]} columns. X.check_format() says more."
         )
+
+
+def canonical(X: Any) -> sparse.csr_array:
+    """Return a valid CSR matrix without duplicates, the columns of each row in order."""
+    X = sparse.csr_array(X)
+    check_structure(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def of_ordinary_size(weights: Array, largest: float) -> Array:

@@ -156,12 +156,12 @@ class CovarianceType(ABC):
         """Return what covariances gain about points `gaps` (K, d) away from the means."""
         return self.outer(gaps, gaps, self._fractions(counts))
 
-    def united(self, share: Array, covariances: Array, others: Array, gaps: Array) -> Array:
-        """Return the covariances of pairs taken together, for types that share none.
+    def merged(self, fraction: Array, covariances: Array, others: Array, gaps: Array) -> Array:
+        """Return the covariances of merged pairs, for types that share none.
 
-        The second of a pair has a part `share` (K,) of the rows; means are `gaps` (K, d) apart.
+        The second of a pair has a fraction (K,) of the rows; means are `gaps` (K, d) apart.
         """
-        part = _per_component(share, covariances)
+        part = _per_component(fraction, covariances)
         within: Array = (1 - part) * covariances + part * others
         between: Array = part * (1 - part) * self.scatter(np.ones(len(gaps)), gaps)
         return within + between

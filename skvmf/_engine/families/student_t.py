@@ -150,17 +150,17 @@ class StudentT(Family):
         scores = self.gaussian.scores(block, components)
         latent = np.empty(scores.products.shape)
         tail_scores(scores.products, components.degrees_of_freedom, self.dim, latent)
-        return replace(scores, bias=scores.bias + components.log_normalizers, kept=latent)
+        return replace(scores, bias=scores.bias + components.log_normalizers, cache=latent)
 
     def moments(
         self,
         block: DenseBlock,
         responsibilities: Responsibilities,
         components: StudentTComponents,
-        kept: Array | None = None,
+        cache: Array | None = None,
     ) -> tuple[Array, ...]:
         """Return Gaussian moments weighted by r u, and the sums of r u and of r log u."""
-        latent = self.scores(block, components).kept if kept is None else kept
+        latent = self.scores(block, components).cache if cache is None else cache
         weighted, sums, logs = _weighted(responsibilities, latent)
         return *self.gaussian.moments(block, weighted, components), sums, logs
 

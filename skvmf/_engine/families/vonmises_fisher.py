@@ -176,7 +176,7 @@ class VonMisesFisher(SeedFamily):
         block: Block,
         responsibilities: Responsibilities,
         components: DirectionalComponents,
-        kept: None = None,
+        cache: None = None,
     ) -> tuple[Array, ...]:
         """Return the weighted sums of rows (d, K) and, for components by chords, of 1 - m.x."""
         K = len(components.lengths)

@@ -143,7 +143,7 @@ def sparse_row_sums(block: SparseBlock, responsibilities: Responsibilities, K: i
         and columns is not None
     ):
         sums = block.buffers.empty("sums", (block.n_features, K))
-        sparse_kernels.columns_dot(
+        sparse_kernels.csr_dot(
             columns.ptr, columns.rows, columns.values, responsibilities.resp, sums
         )
         return sums

@@ -75,9 +75,9 @@ class MeanUpdate(Update):
         """Return better components, and which are broken."""
         alive = alive_components(stats)
         target = objective(family, stats, components)
-        own = MeanObjective(target.best[alive], target.precisions[alive])
+        of_alive = MeanObjective(target.best[alive], target.precisions[alive])
         means = components.means.copy()
-        means[alive] = self.move(own, means[alive])
+        means[alive] = self.move(of_alive, means[alive])
         means = self.coordinates.keep_order(means, alive)
         fresh, broken = family.maximize(stats, components, means)
         if broken.any():  # these are back where they were

@@ -1,4 +1,4 @@
-"""What the modified Dirichlet shares with the priors made of it: many modes, and limits."""
+"""Modes of many modified Dirichlets at once, and the limits of their parameters."""
 
 import numpy as np
 

@@ -151,11 +151,11 @@ def test_moments_are_of_shares_times_latent_weights(kind, hard):
     assert_allclose(logs, (resp * np.log(u)).sum(axis=0), rtol=1e-12)
 
 
-def test_latent_weights_are_those_that_scores_kept():
+def test_latent_weights_are_those_that_scores_cached():
     family, (X, resp) = StudentT(2, "full"), some_rows()
     components = family.components(MEANS, SCALES["full"], DOF)
-    kept = family.scores(whole(X), components).kept
-    again = family.moments(whole(X), DenseResponsibilities(resp.copy()), components, kept)
+    cache = family.scores(whole(X), components).cache
+    again = family.moments(whole(X), DenseResponsibilities(resp.copy()), components, cache)
     afresh = family.moments(whole(X), DenseResponsibilities(resp.copy()), components)
     for a, b in zip(again, afresh, strict=True):
         assert_array_equal(a, b)
