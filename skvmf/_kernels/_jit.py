@@ -1,4 +1,4 @@
-"""The one place that says njit, and with which options.
+"""Decorators that compile kernels: the only use of Numba's njit, with its options.
 
 Set the environment variable ``SKVMF_CACHE=0`` to compile afresh in every process. Where the
 cache cannot be written or read, code is compiled, not cached, and nothing else changes.
@@ -60,7 +60,7 @@ class _ForgivingCache(FunctionCache):
 
 
 class _Apart(Compiler):  # type: ignore[misc]
-    """Compile what writes to no memory that another of its arguments reads or writes.
+    """Compile functions whose arguments do not overlap in memory.
 
     Without that loops look first, and come twice: for arrays that overlap, and for all others.
     """

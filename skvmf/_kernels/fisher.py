@@ -1,4 +1,4 @@
-"""Sums over bags: what the words of a document add up to under each component of a mixture.
+"""Sums over bags of vectors: statistics of the words of a document under each component.
 
 A bag is a row of a CSR matrix of counts over the rows of a table of vectors. Row v of the table
 has the responsibilities ``resp[v]``; those of a sparse mixture come as compressed rows

@@ -1,4 +1,4 @@
-"""Half precision, which processors widen fast and NumPy number by number."""
+"""Conversion of half precision to float32, faster than NumPy's."""
 
 import numpy as np
 

@@ -171,7 +171,7 @@ def _scale_rows(e, factors, scores, start, size):
 
 
 def work_space(scores: Array) -> tuple[Array, ...]:
-    """Return what kernels here need beside such scores: this thread's work space for a block.
+    """Return this thread's work space for a block of such scores.
 
     It is cached, as the next rows mostly are as long. Kernels leave the padding alone.
     """

@@ -70,7 +70,7 @@ def tail_scores(products, dof, dim, latent):
 
 @row_kernel
 def weigh_responsibilities(resp, latent, sums, logs):
-    """Multiply latent weights by responsibilities, in place, and add up what that gives.
+    """Multiply latent weights by responsibilities, in place, and sum them.
 
     On exit latent[n, k] is r u, and sums and logs have gained r u and r log(u) summed over rows.
 

@@ -1,4 +1,4 @@
-"""Samples whose truth is known."""
+"""Generated samples with known clusters."""
 
 from numbers import Integral
 

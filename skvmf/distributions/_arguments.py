@@ -1,4 +1,4 @@
-"""Checks of what a caller gives as numbers: errors name the argument."""
+"""Validation of numbers and arrays, with errors that name the argument."""
 
 from numbers import Integral
 from typing import Any
@@ -49,6 +49,6 @@ def checked_positive(value: Any, name: str) -> float:
 
 
 def check_count(value: Any, name: str) -> None:
-    """Refuse what is not a positive integer."""
+    """Raise a ValueError if a value is not a positive integer."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise ValueError(f"{name} must be a positive integer, not {value!r}.")

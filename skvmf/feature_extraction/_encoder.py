@@ -1,4 +1,4 @@
-"""From bags to rows of features, block by block."""
+"""Fisher vectors of bags, block by block."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class Encoder:
 
     @cached_property
     def factors(self) -> list[Array]:
-        """What the statistics of each kind are multiplied by, each (K,) or (K, d)."""
+        """The factors of the statistics of each kind, each (K,) or (K, d)."""
         return [self.gradients.blocks[kind].factor(self.normalization) for kind in self.kinds]
 
     @property
@@ -107,7 +107,7 @@ class Encoder:
     def _statistics(
         self, bags: Bags, responsibilities: VectorResponsibilities, span: slice
     ) -> tuple[list[Array], Array, Array]:
-        """Return the statistics of each kind, bags' sizes, and what else multiplies the rows."""
+        """Return the statistics of each kind, the bags' sizes, and factors of the rows."""
         indptr = bags.indptr[span.start : span.stop + 1]
         n = len(indptr) - 1
         ptr = np.zeros(n + 1, dtype=np.intp)

@@ -284,7 +284,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         super().__setstate__(unstamp(state, type(self).__name__))
 
     def _encoder(self) -> Encoder:
-        """Return what writes the features that today's parameters ask for."""
+        """Return the encoder for the current parameters."""
         check_is_fitted(self)
         self._validate_params()
         model = self.mixture_.__vector_model__()

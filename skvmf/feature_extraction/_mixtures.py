@@ -1,4 +1,4 @@
-"""The mixture that Fisher vectors are made with: its checks, and its size where none is given."""
+"""Validation of the mixture of a FisherVectorTransformer, and its default."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

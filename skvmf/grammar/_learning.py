@@ -1,4 +1,4 @@
-"""From the parameters of a grammar to its estimate and the rules that a fit starts from."""
+"""The estimate that the parameters of a grammar describe, and the first rules of a fit."""
 
 from collections.abc import Sequence
 from functools import partial

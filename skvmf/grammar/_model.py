@@ -1,4 +1,4 @@
-"""The dependency model with valence as a model for the loop: sentences, rules, counts.
+"""The dependency model with valence as a model for EM: sentences, rules, counts.
 
 A sentence brings another expectation to the loop of EM: the posterior is over
 projective trees instead of components, the multinomials of the grammar's rules take the place
@@ -98,7 +98,7 @@ class Sentences:
 
 @dataclass
 class RuleCounts:
-    """What blocks of sentences add up to: bound, number of sentences, expected rule counts."""
+    """Sums over blocks of sentences: bound, number of sentences, expected rule counts."""
 
     value: float
     total: float

@@ -1,4 +1,4 @@
-"""What a fitted grammar does: parse, score and sample sentences."""
+"""Predictions of a fitted grammar: parsing, scoring and sampling sentences."""
 
 from collections.abc import Sequence
 from numbers import Integral

@@ -1,4 +1,4 @@
-"""How well a parser's trees agree with given ones."""
+"""Scores of predicted trees against given ones."""
 
 from collections.abc import Sequence
 

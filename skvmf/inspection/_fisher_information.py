@@ -1,4 +1,4 @@
-"""The information that a row holds about the parameters of a mixture."""
+"""The Fisher information of a row about the parameters of a mixture."""
 
 from collections.abc import Sequence
 from typing import Any

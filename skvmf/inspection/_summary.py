@@ -69,7 +69,7 @@ class ComponentSummary:
 
     @property
     def columns(self) -> dict[str, list[str]]:
-        """The table: names of columns, and what is in them, as text."""
+        """The columns of the table by name, as text."""
         table = {"component": [str(label) for label in self.labels]}
         if self.sizes is not None:
             table["rows"] = [str(size) for size in self.sizes]

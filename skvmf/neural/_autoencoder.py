@@ -319,7 +319,7 @@ class Autoencoder(
     def _batches(
         self, X: Any, device: torch.device, order: Array | None = None
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield what `_batch` makes of rows: shuffled ones for training, or all as they come."""
+        """Yield batches of rows: in an order for training, or all as they come."""
         size = rows_at_once(X.shape[1]) if order is None else self.batch_size
         for start in range(0, X.shape[0], size):
             rows = slice(start, start + size)
@@ -342,7 +342,7 @@ class Autoencoder(
             )
 
     def _publish(self, training: Training, features: dict[str, Any]) -> None:
-        """Take over what was trained, all at once: in between there is no half-fitted estimator."""
+        """Set all attributes at once, so that no fit is half done."""
         others = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
         self.__dict__ = others | features | training.attributes()
 
@@ -352,7 +352,7 @@ class Autoencoder(
 
     @abstractmethod
     def _batch(self, X: Any, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Return what goes into the network of some rows, and what comes out at best."""
+        """Return the network's inputs for some rows, and the targets of its outputs."""
 
     @abstractmethod
     def _network(self, n_features: int) -> VariationalNetwork:

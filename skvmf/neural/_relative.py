@@ -368,7 +368,7 @@ def _dependence(units: Tensor) -> Tensor:
 
 
 def _check_layers(layer: Linear, following: Linear | None) -> None:
-    """Refuse what are not linear layers, one behind the other."""
+    """Refuse layers that are not linear, or do not follow each other."""
     for one in [layer] if following is None else [layer, following]:
         if not isinstance(one, Linear):
             raise TypeError(f"A layer must be a torch.nn.Linear, not a {type(one).__name__}.")

@@ -1,4 +1,4 @@
-"""The training of a network by Adam: what a fit makes, and what it can go on from."""
+"""The training of a network by Adam, which can be resumed."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

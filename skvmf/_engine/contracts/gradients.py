@@ -45,7 +45,7 @@ class ParameterBlock:
     variance: Array
 
     def factor(self, normalization: str | None) -> Array:
-        """Return what to multiply the statistic by: finite; 0 for a component without weight."""
+        """Return the factor of the statistic: finite; 0 for a component without weight."""
         if normalization is None:
             return self.slope
         if normalization == "fisher":

@@ -24,7 +24,7 @@ from .statistics import Statistics
 
 
 class Family(ABC):
-    """What a component is: a density, its sufficient statistics, and where fits start.
+    """The distribution of a component: density, sufficient statistics, and where fits start.
 
     K is the number of components, d that of features. A `block` is one of dense rows or,
     where the family takes them, of sparse ones (`skvmf._engine.data.blocks`). Components without
@@ -163,7 +163,7 @@ class Family(ABC):
 
     @property
     def gradients(self) -> GradientsType:
-        """Return what Fisher vectors are made of; raises a ValueError where there are none."""
+        """Return the class of gradients for Fisher vectors; raises ValueError if there is none."""
         raise ValueError(
             f"{type(self).__name__} components have no Fisher vectors: use a "
             "VonMisesFisherMixture, or a Gaussian mixture with covariance_type='diag'."
@@ -311,7 +311,7 @@ class Posterior(ABC):
 
     @abstractmethod
     def weight_value(self, counts: Array, weights: Array) -> float | None:
-        """Return what of the summed values depends on the weights, given responsibilities.
+        """Return the part of the summed values that depends on the weights, given responsibilities.
 
         None where the weights that maximize it together with a prior are that prior's mode.
         """

@@ -1,4 +1,4 @@
-"""What passes between a family and a posterior: scores one way, responsibilities the other."""
+"""Scores, which a family gives a posterior, and responsibilities, which it gets back."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property

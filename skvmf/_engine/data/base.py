@@ -1,4 +1,4 @@
-"""Where rows come from: what a fit asks of its data."""
+"""The contract of data sources: weighted blocks of rows, and sums over them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -15,7 +15,7 @@ Part = TypeVar("Part")
 
 
 class RowSource(ABC):
-    """Where rows come from: fixed weighted blocks, and sums over them.
+    """A source of rows: fixed weighted blocks, and sums over them.
 
     Blocks depend on the data's shape alone, and how they are added on their numbers alone
     (`skvmf._engine.parallel.tree_sum`): sums are bit-identical whoever reads the blocks.

@@ -12,14 +12,14 @@ EVEN_BELOW = 16  # blocks
 
 
 class _Block:
-    """What blocks of both kinds have."""
+    """Base class of dense and sparse blocks."""
 
     weights: Array
     scales: Array | None
 
     @property
     def factors(self) -> Array:
-        """What a row's responsibilities are multiplied by: its weight times its scale."""
+        """The factors of responsibilities (n,): the rows' weights times their scales."""
         return self.weights if self.scales is None else self.weights * self.scales
 
     @property

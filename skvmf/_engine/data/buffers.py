@@ -1,4 +1,4 @@
-"""Arrays that are used again instead of being allocated for each block."""
+"""A pool of arrays that are used again instead of being allocated for each block."""
 
 from collections.abc import Callable
 from typing import Any
@@ -37,7 +37,7 @@ class BufferPool:
             arrays.append(array)
 
     def once(self, use: str, owner: Any, make: Callable[[], Array]) -> Array:
-        """Return what was made of the same owner, which does not change, or else make it."""
+        """Return what `make` returned for the same owner before, or else call it."""
         made = self._made.get(use)
         if made is None or made[0] is not owner:
             made = self._made[use] = owner, make()

@@ -1,4 +1,4 @@
-"""Rows of a Dask array: the same blocks and sums as of an array in memory, made by its workers.
+"""Rows of a Dask array: bit-identical blocks and sums, computed by its workers.
 
 Chunks stay where they are, in memory, on disk or not yet computed. A task sums over all blocks
 that begin in some chunks, and what it returns is added along the tree of blocks, so that bits
@@ -87,7 +87,7 @@ class DaskRows(RowSource):
             call("measure", token, i, measure, *group.given, self._format)
             for i, group in enumerate(self._groups)
         ]
-        self._states = self._tasks.kept(states)
+        self._states = self._tasks.persisted(states)
         summaries = self._results(
             [call("summary", token, i, summary, state) for i, state in enumerate(self._states)]
         )
@@ -202,7 +202,7 @@ class DaskRows(RowSource):
             raise RuntimeError(f"{self._what_died(error)}") from error
 
     def _what_died(self, error: Any) -> str:
-        """Say which rows workers died of: those of a task, or of a chunk that X is made of."""
+        """Return an error message with the rows that workers died of: those of a task or chunk."""
         task = error.args[0] if error.args else ""
         number = str(task).rpartition("-")[2]
         where, start, stop = "some rows of X", 0, 0
@@ -228,7 +228,7 @@ def _quiet() -> Any:
 
 
 def _name(function: Any) -> str:
-    """Return what the dashboard calls a sum."""
+    """Return the name of a sum on the dashboard."""
     name: str = getattr(getattr(function, "func", function), "__name__", "sum")
     return name.strip("_").replace("_", "-")
 
@@ -286,13 +286,13 @@ class _Delayed:
         task = dask.delayed(function, pure=False, traverse=False)
         return task(*args, dask_key_name=f"skvmf-{name}-{token}-{i}")
 
-    def kept(self, tasks: list[Any]) -> list[Any]:
-        """Let tasks be done, and their results stay where they are."""
+    def persisted(self, tasks: list[Any]) -> list[Any]:
+        """Compute tasks, and leave their results on the workers."""
         with _quiet():
             return list(dask.persist(*tasks))
 
     def results(self, tasks: list[Any]) -> list[Any]:
-        """Return what tasks return."""
+        """Return the results of tasks."""
         with _quiet():
             return list(dask.compute(*tasks, optimize_graph=False))
 
@@ -339,12 +339,12 @@ class _Futures:
         with _quiet():
             return self._client.submit(function, *args, key=f"skvmf-{name}-{token}-{i}", pure=False)
 
-    def kept(self, tasks: list[Any]) -> list[Any]:
-        """Return tasks, whose results stay where they are as long as these are there."""
+    def persisted(self, tasks: list[Any]) -> list[Any]:
+        """Return tasks, whose results stay on the workers as long as these exist."""
         return tasks
 
     def results(self, tasks: list[Any]) -> list[Any]:
-        """Return what tasks return, or raise what the first that failed has raised."""
+        """Return the results of tasks, or raise the exception of the first that failed."""
         return list(self._client.gather(tasks))
 
 

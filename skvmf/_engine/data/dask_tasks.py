@@ -1,4 +1,4 @@
-"""Blocks of rows that lie in pieces: what a worker does with the chunks that it is given.
+"""The tasks of Dask's workers: sums over blocks that lie in pieces of several chunks.
 
 Chunks of any lengths stay as they are. A block that begins in one chunk and ends in another
 borrows the head of that one, and is put together as it is read.
@@ -65,7 +65,7 @@ def count_pieces(cuts: list[Cut], size: int) -> int:
 
 @dataclass(frozen=True)
 class Format:
-    """What all chunks have in common, and how their rows are seen."""
+    """The type of all chunks, and how their rows become blocks."""
 
     n_features: int
     dtype: np.dtype[Any]
@@ -77,7 +77,7 @@ class Format:
 
 @dataclass
 class State:
-    """What a task keeps of the blocks that it was given: weights and measures, no rows.
+    """The weights and measures of the blocks of a task, without rows.
 
     `valid` says of each source whether it may be taken as it is.
     """
@@ -111,7 +111,7 @@ class Summary:
 
 
 class Stack:
-    """Pieces of arrays as one: what `Rows` asks of an array, without a copy of it."""
+    """Pieces of arrays that `Rows` reads like one array, without a copy."""
 
     def __init__(self, pieces: list[tuple[Any, int, int]], n_features: int) -> None:
         self._pieces = pieces
@@ -170,7 +170,7 @@ class _StackedSparseRows(SparseRows):
 def measure(
     sources: list[Any], weights: list[Any], lengths: list[int], cuts: list[Cut], how: Format
 ) -> State:
-    """Look at all rows of some blocks once; return what later tasks need to know of them.
+    """Read all rows of some blocks once; return the state that later tasks need.
 
     Sources have so many rows as `lengths` says, or are refused.
     """
@@ -215,7 +215,7 @@ class Carried:
 
 
 def carry(what: Carried) -> Carried:
-    """Return what is given: a task of its own, so that parameters travel once."""
+    """Return the argument: as a task of its own, so that parameters travel once."""
     return what
 
 
@@ -252,7 +252,7 @@ def take(sources: list[Any], state: State, wanted: list[tuple[int, Array]]) -> A
 
 
 def head(source: Any, n_rows: int) -> Any:
-    """Return the first rows of a chunk, without what they are a part of."""
+    """Return a copy of the first rows of a chunk."""
     return source[:n_rows].copy()
 
 
@@ -309,7 +309,7 @@ def _prepared(source: Any, how: Format) -> Any:
 
 
 def _check(source: Any, length: int, how: Format) -> None:
-    """Refuse a chunk that is not what the array's meta says."""
+    """Refuse a chunk that differs from the array's meta."""
     is_sparse = sparse.issparse(source)
     kind = type(source).__name__
     if is_sparse != how.is_sparse:

@@ -35,7 +35,7 @@ MAX_MAGNITUDE = 1e100  # larger rows are moved in, so that their squares stay fi
 
 @dataclass
 class Measures:
-    """What the first pass over rows finds.
+    """Results of the first pass over rows.
 
     `scales` (n,) bring rows to unit length; None where they stay as they are. `largest` are the
     largest magnitudes of the blocks, 0 where rows are scaled. The blocks in `unsafe` have lengths
@@ -102,7 +102,7 @@ class Rows(RowSource):
 
     @property
     def measures(self) -> Measures:
-        """What the first pass finds; blocks that have not been read are read now."""
+        """The results of the first pass; blocks that have not been read are read now."""
         self._measure_all()
         return self._measures
 
@@ -187,7 +187,7 @@ class Rows(RowSource):
 
     @abstractmethod
     def _measure(self, i: int, measures: Measures) -> None:
-        """Note what is found in block i."""
+        """Set the measures of block i."""
 
     @abstractmethod
     def block(self, i: int) -> Block:
@@ -375,7 +375,7 @@ def make_rows(
     columns: bool = False,
     ahead: bool = True,
 ) -> Rows:
-    """Wrap dense or CSR data; `columns` keeps a copy by columns of what is sparse."""
+    """Wrap dense or CSR data; `columns` keeps a copy of sparse data by columns."""
     is_sparse = sparse.issparse(X)
     size = block_rows(*X.shape, is_sparse=is_sparse, width=width)
     if weights is not None:

@@ -16,7 +16,7 @@ READABLE = _WIDE + _NARROW
 
 
 def read_as(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """Return what rows are computed with: float32 where that holds every number, else float64."""
+    """Return the type to compute in: float32 where that holds every number, else float64."""
     return np.dtype(np.float32 if np.dtype(dtype) in _NARROW else np.float64)
 
 

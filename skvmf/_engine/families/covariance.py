@@ -1,4 +1,4 @@
-"""The four types of covariance, each an object that knows what differs between them.
+"""The four types of covariance: full, tied, diagonal and spherical.
 
 Covariances of K components of d features are (K, d, d) where `full`, (d, d) where `tied`,
 (K, d) where `diag` and (K,) where `spherical`. Precisions and second moments have the same
@@ -48,7 +48,7 @@ class _Square(CovarianceType):
         return diagonals
 
     def stretched(self, covariances: Array, feature: int, variances: Array) -> Array:
-        """Return matrices with what the feature explains taken times the ratio of variances."""
+        """Return matrices with the part that the feature explains scaled by ratios of variances."""
         before = covariances[..., feature, feature]
         slopes = covariances[..., feature] / before[..., None]
         gains = (variances - before)[..., None, None]
@@ -61,6 +61,10 @@ class _Square(CovarianceType):
         regularized = np.array(covariances)
         np.einsum("...dd->...d", regularized)[...] += reg
         return regularized
+
+    def log_det(self, cholesky: Array, d: int) -> Array:
+        """Return the log-determinants (K,) or (1,) of the Cholesky factors."""
+        return np.atleast_1d(np.log(self.variances(cholesky)).sum(axis=-1))
 
     def estimate(self, counts: Array, first: Array, second: Array) -> Array:
         """Return the covariances."""
@@ -100,11 +104,6 @@ class Full(_Square):
     def cholesky(self, covariances: Array) -> Array:
         """Return precisions_cholesky_; nan where a covariance is singular."""
         return np.array([_precision_cholesky(covariance) for covariance in covariances])
-
-    def log_det(self, cholesky: Array, d: int) -> Array:
-        """Return the log-determinants (K,) of the Cholesky factors."""
-        total: Array = np.log(np.diagonal(cholesky, axis1=1, axis2=2)).sum(axis=1)
-        return total
 
     def spread(self, cholesky: Array, offsets: Array) -> float:
         """Return the largest length of offsets (K, d) in standard deviations."""
@@ -162,10 +161,6 @@ class Tied(_Square):
     def cholesky(self, covariances: Array) -> Array:
         """Return precisions_cholesky_; nan where the covariance is singular."""
         return _precision_cholesky(covariances)
-
-    def log_det(self, cholesky: Array, d: int) -> Array:
-        """Return the log-determinant (1,) of the Cholesky factor."""
-        return np.array([np.log(np.diagonal(cholesky)).sum()])
 
     def spread(self, cholesky: Array, offsets: Array) -> float:
         """Return the largest length of offsets (K, d) in standard deviations."""

@@ -1,4 +1,4 @@
-"""What a type of covariance is, and what follows for every type from its own few methods."""
+"""The abstract type of covariance: methods of each type, and others that follow from them."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -12,7 +12,7 @@ from .gaussian_products import GaussianComponents
 
 
 class CovarianceType(ABC):
-    """What differs between the types.
+    """Methods that depend on the type of covariance.
 
     `name` is scikit-learn's, `definite` what covariances must be, in words, `shared` whether
     all components have the same, and `gradients` what Fisher vectors are made of, where there
@@ -72,7 +72,7 @@ class CovarianceType(ABC):
 
     @abstractmethod
     def is_definite(self, matrices: Array) -> bool:
-        """Return whether matrices can be covariances; `cholesky` finds out what is left."""
+        """Return whether matrices can be covariances; `cholesky` tests the rest."""
 
     def n_parameters(self, K: int, d: int) -> int:
         """Return the number of free parameters of K covariances."""
@@ -137,7 +137,7 @@ class CovarianceType(ABC):
 
     @abstractmethod
     def outer(self, a: Array, b: Array, weights: Array) -> Array:
-        """Return what second moments have of w_k a_k b_k', for a and b (K, d) and w (K,)."""
+        """Return w_k a_k b_k' in the form of second moments, for a and b (K, d) and w (K,)."""
 
     def per_count(self, second: Array, counts: Array) -> Array:
         """Divide second moments by the counts that they are sums over; 0 counts as 1."""
@@ -153,7 +153,7 @@ class CovarianceType(ABC):
         """Add a number to the diagonals, or one to each entry of them."""
 
     def scatter(self, counts: Array, gaps: Array) -> Array:
-        """Return what covariances gain about points `gaps` (K, d) away from the means."""
+        """Return by how much covariances grow about points `gaps` (K, d) away from the means."""
         return self.outer(gaps, gaps, self._fractions(counts))
 
     def merged(self, fraction: Array, covariances: Array, others: Array, gaps: Array) -> Array:
@@ -186,7 +186,7 @@ class CovarianceType(ABC):
         return np.ones(len(counts))
 
     def _transposed(self, matrices: Array) -> Array:
-        """Return the transposes of what `outer` returns, where those are matrices."""
+        """Return the transposes, for types whose covariances are matrices."""
         return matrices
 
 

@@ -1,4 +1,4 @@
-"""Scores and moments of Gaussian components: where each is exact, and how it is fast.
+"""Scores and moments of Gaussian components.
 
 Scores are taken by differences from each mean, which are exact at any offset. Where the means lie
 within `MAX_COMMON_SPREAD` standard deviations of their centre, moments are sums of features about
@@ -31,7 +31,7 @@ PACK = 1 / 8  # density of shares below which visiting the positive ones alone i
 
 @dataclass(frozen=True)
 class GaussianComponents:
-    """K Gaussian components, and what scoring needs, derived once a step.
+    """K Gaussian components, and arrays for scoring, derived once per step.
 
     `cholesky` is scikit-learn's precisions_cholesky_: upper triangular U with precision U U'.
     Moments are taken about `origins` (K, d): one common point where `common_origin`, else the

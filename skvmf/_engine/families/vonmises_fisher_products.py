@@ -23,7 +23,7 @@ HIGH_CONCENTRATION = 4e5  # kappa times the rounding of a cosine is felt above
 
 @dataclass(frozen=True)
 class DirectionalComponents:
-    """K von Mises-Fisher components, and the arrays derived from them once a step.
+    """K von Mises-Fisher components, and the arrays derived from them once per step.
 
     `directions` (d, K) are unit columns; `lengths` (K,) and `complements` (K,) are the mean
     resultant length r and 1 - r; log p = kappa m.x + `log_normalizers` = `peaks` -

@@ -87,7 +87,7 @@ class FenchelYoungPosterior(Posterior):
         return labels, counts, values
 
     def weight_value(self, counts: Array, weights: Array) -> float | None:
-        """Return what of the summed values depends on the weights, for alpha-entmax.
+        """Return the part of the summed values that depends on the weights, for alpha-entmax.
 
         That is T (<counts, eta> - N Omega*(eta)): the Fenchel-Young loss of eta without the
         part that depends on responsibilities alone [P2]_ eq. 16. For softmax and hard ones it is

@@ -28,7 +28,7 @@ MAX_HALVINGS = 1100  # from the largest to the smallest float
 
 @dataclass(frozen=True)
 class MeanObjective:
-    """What depends on the means: -sum_k (m_k - mu_k)' N_k P_k (m_k - mu_k) / 2 N.
+    """The bound as a function of the means: -sum_k (m_k - mu_k)' N_k P_k (m_k - mu_k) / 2 N.
 
     Parameters
     ----------

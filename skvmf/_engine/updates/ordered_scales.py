@@ -32,7 +32,7 @@ _MAX_RATIO = 1e100  # ratio of standard deviations whose square is a float
 
 @dataclass(frozen=True)
 class ScaleObjective:
-    """What depends on standard deviations (K,): -sum_k n_k (log sigma_k + S_k / 2 sigma_k^2).
+    """The bound as a function of standard deviations: -sum_k n_k (log sigma_k + S_k / 2 sigma_k^2).
 
     Parameters
     ----------
@@ -58,11 +58,11 @@ class ScaleObjective:
         return float(np.sum(self.fractions * (np.log(ratios) + 0.5 * (1 - ratios**2))))
 
     def part(self, some: slice) -> "ScaleObjective":
-        """Return what depends on some of the standard deviations."""
+        """Return the objective of some of the standard deviations."""
         return ScaleObjective(self.fractions[some], self.best[some])
 
     def moved_together(self, scales: Array) -> Array:
-        """Return standard deviations, the least first, all moved by what is best, uphill."""
+        """Return standard deviations, the least first, all moved by the same best amount."""
         here, gaps = scales[0], scales - scales[0]
 
         def slope(first: float) -> float:
@@ -121,7 +121,7 @@ class ScaleOrder:
         return self.resized(kind, covariances, moved)
 
     def place(self, scales: Array, alive: Array, k: int) -> Array:
-        """Return standard deviations with that of k as it is, or as near as the order allows."""
+        """Return standard deviations with that of k unchanged, or as near as the order allows."""
         placed = self.coordinates.place(scales[:, None], alive, k, scales[k : k + 1])[:, 0]
         present = alive | (np.arange(len(alive)) == k)
         return self.coordinates.keep_order(self._wide(placed, scales)[:, None], present)[:, 0]

@@ -1,4 +1,4 @@
-"""Normalizer and draws of the modified Dirichlet, by one integral after the other.
+"""Normalizer and draws of the modified Dirichlet, by nested integrals.
 
 The last k entries of a point, divided by their sum s, are a point of the smaller simplex whose
 floor is floor/s. So the integral over them is a function of that one number, and integrals for
