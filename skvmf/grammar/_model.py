@@ -8,7 +8,7 @@ of the weights, and the same priors act on them.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -134,16 +134,6 @@ def log_weight(counts: Arrays, rules: Rules) -> float:
     return float(sum(count[count > 0] @ weight[count > 0] for count, weight in pairs))
 
 
-class Estimate(Protocol):
-    """How counts become rules."""
-
-    def start(self, counts: Arrays) -> Rules:
-        """Return the rules to start from, in proportion to the counts as far as allowed."""
-
-    def maximize(self, counts: Arrays, rules: Rules | None) -> Rules:
-        """Return the best rules for the counts, given the old ones if there are any."""
-
-
 @dataclass(frozen=True)
 class MaximumPosterior:
     """One value for each rule, under a modified Dirichlet prior on every multinomial (P1).
@@ -155,7 +145,7 @@ class MaximumPosterior:
     floor: float
 
     def start(self, counts: Arrays) -> Rules:
-        """Return the probabilities proportional to the counts, but for the floor."""
+        """Return the rules to start from: proportional to the counts, but for the floor."""
         return self._rules(each(lambda count: modes(count, self.floor), counts))
 
     def maximize(self, counts: Arrays, rules: Rules | None) -> Rules:
@@ -203,6 +193,9 @@ class MeanField:
         """Return the Kullback-Leibler divergences of the posteriors from the prior."""
         whole = _log_gamma_gap(counts.shape[-1] * self.concentration, counts.sum(axis=-1))
         return float(_log_gamma_gap(self.concentration, counts).sum() - whole.sum())
+
+
+Estimate: TypeAlias = MaximumPosterior | MeanField  # how counts become rules
 
 
 def _log_gamma_gap(a: float, c: Array) -> Array:
