@@ -71,7 +71,7 @@ class MomentSums:
         self.packed = np.empty(n, np.int64), columns, values
         self.out = np.zeros((K, d))
         self.time_pack(d)
-        self.time_add_sparse_shares(d)
+        self.time_add_sparse_responsibilities(d)
         self.time_add_labelled(d)
 
     def time_add_labelled(self, d):
@@ -80,7 +80,7 @@ class MomentSums:
     def time_pack(self, d):
         pack_rows(self.resp, *self.packed)
 
-    def time_add_sparse_shares(self, d):
+    def time_add_sparse_responsibilities(self, d):
         add_sparse_responsibilities(self.X, self.resp, self.out)
 
 
