@@ -31,7 +31,7 @@ from ..contracts.statistics import Statistics
 from ..data.base import RowSource
 from ..data.blocks import DenseBlock
 from .background import Background
-from .covariance import CovarianceType
+from .covariance_type import CovarianceType
 from .gaussian import Gaussian
 from .gaussian_base import BaseGaussian
 from .gaussian_products import GaussianComponents
