@@ -114,7 +114,7 @@ def _clear(totals):
 
 
 @row_kernel
-def diagonal_scores(X, origin, means, scales, factors, lanes, totals, least, out):
+def diagonal_scores(X, origin, means, scales, factors, columns, totals, least, out):
     """out[n, k] = factors[k] sum_j ((x_nj - c_j - means[k, j]) scales[k, j])^2.
 
     Returns how many rows have no score of `least` or more.
@@ -125,20 +125,20 @@ def diagonal_scores(X, origin, means, scales, factors, lanes, totals, least, out
     origin : (d,), c; like all that follows of the type of `out`
     means, scales : (K, D); D is the least multiple of four from d on
     factors : (K,)
-    lanes, totals : FEATURES and K lanes to work in
+    columns, totals : BLOCK_FEATURES and K columns to work in
     least : number
     out : (n, K)
     """
     n_far = 0
-    for start in range(0, X.shape[0], ROWS):
+    for start in range(0, X.shape[0], BLOCK_ROWS):
         _clear(totals)
         for j in range(0, X.shape[1], BLOCK_FEATURES):
             stop = min(j + BLOCK_FEATURES, X.shape[1])
             _transpose(X, start, j, stop, origin, columns)
             for k in range(out.shape[1]):
-                _add_scaled_squares(lanes, means, scales, k, j, stop, totals)
-        _turn_back(totals, factors, out, start)
-        for i in range(start, min(start + ROWS, out.shape[0])):
+                _add_scaled_squares(columns, means, scales, k, j, stop, totals)
+        _transpose_back(totals, factors, out, start)
+        for i in range(start, min(start + BLOCK_ROWS, out.shape[0])):
             row, near = out[i], False
             for k in range(row.shape[0]):
                 near |= row[k] >= least

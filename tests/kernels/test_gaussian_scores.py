@@ -57,7 +57,7 @@ def roots(K, d):
 def test_diagonal_scores_are_scaled_squared_distances(task, dtype):
     X, origin, means, factors, out = task
     X, scales = X.astype(dtype), np.random.default_rng(1).uniform(0.5, 2, size=means.shape)
-    work = lanes(FEATURES), lanes(len(means))
+    work = columns(BLOCK_FEATURES), columns(len(means))
     diagonal_scores(X, origin, fours(means), fours(scales), factors, *work, least(out), out)
     gaps = (X.astype(float)[:, None] - origin - means) * scales
     assert_allclose(out, factors * (gaps**2).sum(axis=2), rtol=1e-13)
@@ -66,17 +66,17 @@ def test_diagonal_scores_are_scaled_squared_distances(task, dtype):
 def test_diagonal_scores_in_single_precision_are_right_for_the_numbers_given(task):
     X, origin, means, factors, out = (array.astype(np.float32) for array in task)
     scales = np.random.default_rng(1).uniform(0.5, 2, size=means.shape).astype(np.float32)
-    work = lanes(FEATURES, np.float32), lanes(len(means), np.float32)
+    work = columns(BLOCK_FEATURES, np.float32), columns(len(means), np.float32)
     diagonal_scores(X, origin, fours(means), fours(scales), factors, *work, least(out), out)
     gaps = (X.astype(float)[:, None] - origin - means) * scales
     assert_allclose(out, factors * (gaps**2).sum(axis=2), rtol=2e-5)
 
 
 @pytest.mark.filterwarnings("ignore:overflow")  # without the compiler
-@pytest.mark.parametrize("n", [1, ROWS + 3])
+@pytest.mark.parametrize("n", [1, BLOCK_ROWS + 3])
 def test_diagonal_scores_say_how_many_rows_are_far_from_all_means(n):
     means, halves = np.array([[0.0] * 4, [20, 0, 0, 0]], np.float32), np.full(2, -0.5, np.float32)
-    work = lanes(FEATURES, np.float32), lanes(2, np.float32)
+    work = columns(BLOCK_FEATURES, np.float32), columns(2, np.float32)
     out, arguments = np.empty((n, 2), np.float32), (np.ones_like(means), halves, *work)
     X = np.zeros((n, 1), np.float32)
     for far, n_far in [([-9], 0), ([-10.5], 1), ([30.5], 1), ([29, 31], 1), ([3e38], 1)]:

@@ -91,7 +91,7 @@ class DaskRows(RowSource):
         summaries = self._results(
             [call("summary", token, i, summary, state) for i, state in enumerate(self._states)]
         )
-        self._found = Summary.of(found)
+        self._summary = Summary.of(summaries)
 
     @property
     def largest(self) -> float:

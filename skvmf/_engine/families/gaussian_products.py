@@ -21,12 +21,12 @@ from ..._typing import Array
 from ..contracts.responsibilities import DenseResponsibilities, Responsibilities, as_dense
 from .linalg import TILE_ROWS, feature_sums, tiles, work_rows
 
-NEAR = 100.0
-SINGLE_SPREAD = 16.0  # standard deviations up to which float32 rows are scored in float32
-SINGLE_SCORE = -0.5 * SINGLE_SPREAD**2  # of a row that far from a mean
-SINGLE_DIM = 128  # up to as many features: errors grow with their number
-SINGLE = (1e-30, 1e30)  # sizes of what keeps its digits in float32
-PACK = 1 / 8  # density of shares below which visiting the positive ones alone is cheaper
+MAX_COMMON_SPREAD = 100.0
+MAX_SINGLE_SPREAD = 16.0  # standard deviations up to which float32 rows are scored in float32
+SINGLE_SCORE = -0.5 * MAX_SINGLE_SPREAD**2  # of a row that far from a mean
+MAX_SINGLE_DIM = 128  # up to as many features: errors grow with their number
+SINGLE_RANGE = (1e-30, 1e30)  # sizes of what keeps its digits in float32
+MIN_DENSITY = 1 / 8  # density of shares below which visiting the positive ones alone is cheaper
 
 
 @dataclass(frozen=True)
@@ -221,9 +221,9 @@ def _diagonal_scores(X: Array, origin: Array, means: Array, scales: Array) -> tu
     """Return scores of the type of the origin, and how many rows are far from all means."""
     K, dtype = len(means), origin.dtype
     out, factors = np.empty((len(X), K), dtype), np.full(K, -0.5, dtype)
-    work = _lanes("rows", FEATURES, dtype), _lanes("totals", K, dtype)
+    work = _work_columns("rows", BLOCK_FEATURES, dtype), _work_columns("totals", K, dtype)
     least = dtype.type(SINGLE_SCORE)
-    n_far = lane_kernels.diagonal_scores(X, origin, means, scales, factors, *work, least, out)
+    n_far = score_kernels.diagonal_scores(X, origin, means, scales, factors, *work, least, out)
     return out, int(n_far)
 
 
