@@ -1,4 +1,4 @@
-"""How an estimator is fitted: all at once or not at all."""
+"""Fitted attributes that are set all at once, or not at all."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

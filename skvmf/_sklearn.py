@@ -1,4 +1,4 @@
-"""The one door for private or version-dependent scikit-learn names."""
+"""All private or version-dependent names of scikit-learn that are used."""
 
 import sys
 from collections.abc import Callable

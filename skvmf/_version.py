@@ -1,4 +1,4 @@
-"""The one place that says which version this is, and stamps pickles with it."""
+"""The version, and its stamp in pickles."""
 
 import warnings
 from typing import Any

@@ -1,4 +1,4 @@
-"""The one way to warn: at the line of the user, however deep in the house the reason lies."""
+"""Warnings that point to the user's line, not to one of this package."""
 
 import sys
 import warnings

@@ -398,10 +398,10 @@ def test_every_public_kernel_is_tested_in_the_file_of_its_name():
             "from .simplex import softmax_rows",
             "from ._jit import kernel",
         ),
-        (sibling_imports, "_kernels/a.py", "from .a_tables import WIDE", "WIDE = 32.0"),
+        (sibling_imports, "_kernels/a.py", "from .a_tables import LIMIT", "LIMIT = 32.0"),
         (sibling_imports, "_kernels/a.py", "from ..distributions import x", "from ._jit import x"),
         (jitted_tables, "_kernels/a_tables.py", "from ._jit import kernel", "import fractions"),
-        (jitted_tables, "_kernels/a_tables.py", "from .a import f", "from .a import WIDE"),
+        (jitted_tables, "_kernels/a_tables.py", "from .a import f", "from .a import LIMIT"),
     ],
 )
 def test_the_rules_themselves(rule, path, guilty, innocent):

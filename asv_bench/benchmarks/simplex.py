@@ -6,7 +6,7 @@ from time import process_time
 import numpy as np
 
 from skvmf._kernels.entmax import entmax_rows
-from skvmf._kernels.rows import add_labelled_rows, add_sparse_shares, pack_rows
+from skvmf._kernels.rows import add_labelled_rows, add_sparse_responsibilities, pack_rows
 from skvmf._kernels.simplex import argmax_rows, softmax_rows, work_space
 from skvmf.distributions import modified_dirichlet
 from skvmf.distributions.simplex import entmax
@@ -71,7 +71,7 @@ class MomentSums:
         self.packed = np.empty(n, np.int64), columns, values
         self.out = np.zeros((K, d))
         self.time_pack(d)
-        self.time_add_sparse_shares(d)
+        self.time_add_sparse_responsibilities(d)
         self.time_add_labelled(d)
 
     def time_add_labelled(self, d):
@@ -80,8 +80,8 @@ class MomentSums:
     def time_pack(self, d):
         pack_rows(self.resp, *self.packed)
 
-    def time_add_sparse_shares(self, d):
-        add_sparse_shares(self.X, self.resp, self.out)
+    def time_add_sparse_responsibilities(self, d):
+        add_sparse_responsibilities(self.X, self.resp, self.out)
 
 
 class Entmax:

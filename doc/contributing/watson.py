@@ -129,7 +129,7 @@ class Watson(SeedFamily):
 
     # A step of EM.
 
-    def moments(self, block, responsibilities, components, kept=None):
+    def moments(self, block, responsibilities, components, cache=None):
         resp, units = as_dense(responsibilities, len(components.axes)), unit_rows(block)
         return (np.stack([(block.X * column[:, None]).T @ units for column in resp.T]),)
 

@@ -1,1 +1,1 @@
-"""Floor 0: jitted arithmetic on arrays and scalars; validates nothing."""
+"""Compiled arithmetic on arrays and scalars, without validation."""

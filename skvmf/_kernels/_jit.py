@@ -1,7 +1,7 @@
-"""The one place that says njit, and with which options.
+"""Decorators that compile kernels: the only use of Numba's njit, with its options.
 
 Set the environment variable ``SKVMF_CACHE=0`` to compile afresh in every process. Where the
-cache cannot be written or read, code is compiled, not kept, and nothing else changes.
+cache cannot be written or read, code is compiled, not cached, and nothing else changes.
 Numba does not notice a changed option: after editing this file, clear its cache.
 """
 
@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-LINE = 64  # bytes of a line of the processor's cache
+CACHE_LINE = 64  # bytes of a line of the processor's cache
 
-kept = threading.local()  # what a thread keeps from one call of a kernel to the next
+thread_cache = threading.local()  # work space that a thread uses again in its next call of a kernel
 
 # Modules whose kernels make arrays, or hold other objects. All others only borrow what they are
 # given, and Numba need not count who holds it: a fifth less to compile. It refuses np.empty there.
@@ -60,7 +60,7 @@ class _ForgivingCache(FunctionCache):
 
 
 class _Apart(Compiler):  # type: ignore[misc]
-    """Compile what writes to no memory that another of its arguments reads or writes.
+    """Compile functions whose arguments do not overlap in memory.
 
     Without that loops look first, and come twice: for arrays that overlap, and for all others.
     """
@@ -158,7 +158,7 @@ def prefetch(rows: Any, n: Any) -> None:
 @overload(prefetch, jit_options={"_nrt": False})  # type: ignore[untyped-decorator]
 def _prefetch(rows: Any, n: Any) -> Any:
     def lines(rows: Any, n: Any) -> None:  # Numba compares signatures
-        for k in range(0, rows.shape[1], LINE // rows.itemsize):
+        for k in range(0, rows.shape[1], CACHE_LINE // rows.itemsize):
             _ask_for(rows, n * rows.shape[1] + k)
 
     return lines

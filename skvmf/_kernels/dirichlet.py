@@ -17,17 +17,17 @@ from ._jit import Array, kernel
 
 
 def mode_by_rounds(excess: Array, floor: float) -> Array:
-    """Algorithm 1: share out in proportion to the excess; hold on the floor what falls below.
+    """Algorithm 1: distribute in proportion to the excess; hold on the floor what falls below.
 
     Returns the modes (m, n) of m vectors at once. The largest excess is never held: in exact
     arithmetic it cannot fall below the floor. A round that holds nothing more is the last.
     """
     largest = excess.argmax(axis=1)[:, None]
-    shares = np.maximum(excess, 0) / np.take_along_axis(excess, largest, axis=1)
+    relative = np.maximum(excess, 0) / np.take_along_axis(excess, largest, axis=1)
     held = excess <= 0
     while True:  # each round but the last holds more
         rest = 1 - floor * held.sum(axis=1, keepdims=True)
-        points = rest / np.where(held, 0, shares).sum(axis=1, keepdims=True) * shares
+        points = rest / np.where(held, 0, relative).sum(axis=1, keepdims=True) * relative
         below = (points < floor) & ~held
         np.put_along_axis(below, largest, False, axis=1)
         if not below.any():
@@ -48,10 +48,10 @@ def mode_by_sorting(excess, order, floor, x):
     largest = excess[order[n - 1]]
     first, total = n - 1, 1.0
     while first > 0:  # it falls
-        share = max(excess[order[first - 1]], 0.0) / largest
-        if share == 0 or share * (1 - floor * (first - 1)) < floor * (total + share):
+        relative = max(excess[order[first - 1]], 0.0) / largest
+        if relative == 0 or relative * (1 - floor * (first - 1)) < floor * (total + relative):
             break
-        first, total = first - 1, total + share
+        first, total = first - 1, total + relative
     rest = (1 - floor * first) / total
     for i in range(n):
         x[order[i]] = excess[order[i]] / largest * rest if i >= first else floor

@@ -1,8 +1,8 @@
 """Sparse posteriors: alpha-entmax over rows of scores, in place, for alpha > 1.
 
 With c = alpha - 1 and y = z - max(z), p_i = b_i^(1 / c) where b_i = 1 + c (y_i - T) is positive,
-else 0; T >= 0 is such that p sums to 1 [P2]_. So only entries with y > -1 / c can have a share:
-they are picked out first, and everything else is done on these few, in float64.
+else 0; T >= 0 is such that p sums to 1 [P2]_. So only entries with y > -1 / c can be in
+the support: they are picked out first, and everything else is done on these few, in float64.
 The conjugate Omega*(z) = <p, z> - Omega(p) is max(z) + (T + c <p, y>) / alpha: derived here
 from p_i^c = b_i, without the cancellation of (sum p^alpha - 1) / c for alpha near 1.
 For c > 1 a root magnifies the rounding of y, so there gaps between scores are taken first.
@@ -19,11 +19,11 @@ import numpy as np
 from ._jit import prefetch, row_kernel
 
 BLOCK = 16  # rows
-FEW = 12  # candidates that are compared pair by pair
+MAX_PAIRWISE = 12  # candidates up to which they are compared pair by pair
 MAX_ITER = 100
-SIGN_32, REST_32, LEAST_32 = np.int32(31), np.int32(2**31 - 1), np.int32(-(2**31))
-SIGN_64, REST_64, LEAST_64 = np.int64(63), np.int64(2**63 - 1), np.int64(-(2**63))
-LIMIT_32, LIMIT_64 = np.finfo(np.float32).max, np.finfo(np.float64).max
+SIGN_32, MAX_INT_32, MIN_INT_32 = np.int32(31), np.int32(2**31 - 1), np.int32(-(2**31))
+SIGN_64, MAX_INT_64, MIN_INT_64 = np.int64(63), np.int64(2**63 - 1), np.int64(-(2**63))
+MAX_FLOAT_32, MAX_FLOAT_64 = np.finfo(np.float32).max, np.finfo(np.float64).max
 TINY_32, TINY_64 = np.float32(1.1754944e-38), 2.2250738585072014e-308  # smallest normals
 NO_BITS, ONE_BIT = np.uint64(0), np.uint64(1)
 
@@ -42,16 +42,18 @@ def _largest(row):
     bits are compared, those of negative numbers flipped to make their order that of integers.
     """
     if _is_single(row):
-        best = LEAST_32
+        best = MIN_INT_32
         for k in range(row.shape[0]):
             bits = np.float32(row[k]).view(np.int32)
-            best = max(best, np.int32(bits ^ np.int32(np.int32(bits >> SIGN_32) & REST_32)))
-        return np.float64(np.int32(best ^ np.int32((best >> SIGN_32) & REST_32)).view(np.float32))
-    top = LEAST_64
+            best = max(best, np.int32(bits ^ np.int32(np.int32(bits >> SIGN_32) & MAX_INT_32)))
+        return np.float64(
+            np.int32(best ^ np.int32((best >> SIGN_32) & MAX_INT_32)).view(np.float32)
+        )
+    top = MIN_INT_64
     for k in range(row.shape[0]):
         bits = np.float64(row[k]).view(np.int64)
-        top = max(top, bits ^ ((bits >> SIGN_64) & REST_64))
-    return np.int64(top ^ ((top >> SIGN_64) & REST_64)).view(np.float64)
+        top = max(top, bits ^ ((bits >> SIGN_64) & MAX_INT_64))
+    return np.int64(top ^ ((top >> SIGN_64) & MAX_INT_64)).view(np.float64)
 
 
 @row_kernel
@@ -79,7 +81,7 @@ def _pick(marks, rows, tops, n, columns, y):
 
     Where nan is among them, or the row's largest is not finite, return 0.
     """
-    size, sound = np.uintp(0), True
+    size, valid = np.uintp(0), True
     if not -np.inf < tops[n] < np.inf:
         return size
     for word in range(marks.shape[1]):
@@ -89,23 +91,23 @@ def _pick(marks, rows, tops, n, columns, y):
             k = np.int64(64 * word + (np.float64(bit).view(np.int64) >> 52) - 1023)
             columns[n, size] = np.uintp(max(k, 0))
             y[size] = rows[n, columns[n, size]] - tops[n]
-            sound &= y[size] <= 0
+            valid &= y[size] <= 0
             size += np.uintp(1)
             bits ^= bit
-    return size if sound else np.uintp(0)
+    return size if valid else np.uintp(0)
 
 
 @row_kernel
 def _sparsemax_of_few(y, size, p):
-    """Solve alpha = 2, p = (1 + y - T)_+: i has a share if and only if sum_j (y_j - y_i)_+ < 1."""
+    """Solve alpha = 2, p = (1 + y - T)_+: p_i > 0 if and only if sum_j (y_j - y_i)_+ < 1."""
     total, count = 0.0, 0.0
     for i in range(size):
         above = 0.0
         for j in range(size):
             above += max(y[j] - y[i], 0.0)
-        share = 1.0 if above < 1 else 0.0
-        total += share * (1 + y[i])
-        count += share
+        inside = 1.0 if above < 1 else 0.0
+        total += inside * (1 + y[i])
+        count += inside
     T = (total - 1) / count
     for i in range(size):
         p[i] = max(1 + y[i] - T, 0.0)
@@ -117,9 +119,9 @@ def _sparsemax_step(y, size, T):
     """Return (sum - 1) / count of the entries of 1 + y above T, and their count."""
     total, count = 0.0, 0.0
     for i in range(size):
-        share = 1.0 if 1 + y[i] > T else 0.0
-        total += share * (1 + y[i])
-        count += share
+        inside = 1.0 if 1 + y[i] > T else 0.0
+        total += inside * (1 + y[i])
+        count += inside
     return (total - 1) / count, count
 
 
@@ -150,7 +152,7 @@ def _three_halves_shift(total, squares, count):
 def _three_halves_of_few(y, size, p):
     """Solve alpha = 1.5, p = (u - shift)_+^2 with u = 1 + y / 2; returns T = 2 shift.
 
-    An entry i has a share if and only if sum_j (u_j - u_i)_+^2 < 1.
+    p_i > 0 if and only if sum_j (u_j - u_i)_+^2 < 1.
     """
     total, squares, count = 0.0, 0.0, 0.0
     for i in range(size):
@@ -158,11 +160,11 @@ def _three_halves_of_few(y, size, p):
         for j in range(size):
             gap = max(y[j] - y[i], 0.0)
             above += gap * gap
-        share = 1.0 if above < 4 else 0.0
-        u = share * (1 + 0.5 * y[i])
+        inside = 1.0 if above < 4 else 0.0
+        u = inside * (1 + 0.5 * y[i])
         total += u
         squares += u * u
-        count += share
+        count += inside
     shift = _three_halves_shift(total, squares, count)
     for i in range(size):
         u = max(1 + 0.5 * y[i] - shift, 0.0)
@@ -233,7 +235,7 @@ def _entmax_below_two(y, size, c, p):
 
 @row_kernel
 def _last_of_support(z, size, c, top):
-    """Find the smallest z with a share: z_i has one where sum_j (c (z_j - z_i))_+^(1/c) < 1."""
+    """Find the smallest z with p > 0: those with sum_j (c (z_j - z_i))_+^(1/c) < 1."""
     low, high = -np.inf, top  # the last is in (low, high]
     while True:  # each step takes the pivot, and more, out of doubt
         least, most = high, low  # of the values still in doubt
@@ -258,7 +260,7 @@ def _last_of_support(z, size, c, top):
 
 @row_kernel
 def _entmax_above_two(z, size, c, top, p):
-    """Solve c > 1 by Newton on the smallest share v, p = (c (z - z_last) + v^c)^(1/c).
+    """Solve c > 1 by Newton on the smallest positive entry v, p = (c (z - z_last) + v^c)^(1/c).
 
     Derived here: as a function of T the sum has infinite slope where an entry joins, as a
     function of v it is convex with slope >= 1, so Newton falls from v = 1 / count. Gaps of z are
@@ -285,13 +287,13 @@ def _entmax_above_two(z, size, c, top, p):
 
 
 @row_kernel
-def _share_out(rows, alpha, p, T, work, later):
+def _entmax_block(rows, alpha, p, T, work, later):
     """Set the rows of p, one block at most, to entmax of those given, and find their T.
 
     The rows of `later` are fetched meanwhile, from wherever they are, for the next call.
 
-    Row n has its shares in its first sizes[n] columns. Without an entmax, for it holds nan or
-    +inf, or nothing above -inf, it has none, and T is -1.
+    The support of row n is in columns[n, :sizes[n]]. A row without an entmax (it holds nan or
+    +inf, or nothing above -inf) has sizes[n] = 0, and T is -1.
     """
     tops, marks, sizes, columns, y, q = work
     tiny = TINY_32 if _is_single(rows) else TINY_64
@@ -309,9 +311,10 @@ def _share_out(rows, alpha, p, T, work, later):
         elif size == 1:
             T[n], q[0] = 0.0, 1.0
         elif alpha == 2:
-            T[n] = _sparsemax_of_few(y, size, q) if size <= FEW else _sparsemax_of_many(y, size, q)
+            few = size <= MAX_PAIRWISE
+            T[n] = _sparsemax_of_few(y, size, q) if few else _sparsemax_of_many(y, size, q)
         elif alpha == 1.5:
-            few = size <= FEW
+            few = size <= MAX_PAIRWISE
             T[n] = _three_halves_of_few(y, size, q) if few else _three_halves_of_many(y, size, q)
         elif alpha < 2:
             T[n] = _entmax_below_two(y, size, alpha - 1, q)
@@ -340,7 +343,7 @@ def entmax(scores, alpha, p, T):
     for start in range(0, scores.shape[0], BLOCK):
         stop = start + BLOCK
         later = scores[stop : stop + BLOCK]
-        _share_out(scores[start:stop], alpha, p[start:stop], T[start:stop], work, later)
+        _entmax_block(scores[start:stop], alpha, p[start:stop], T[start:stop], work, later)
 
 
 @row_kernel
@@ -363,7 +366,7 @@ def entmax_rows(scores, slopes, offsets, weights, scales, counts, values, alpha)
     """
     z, work = np.empty((BLOCK, scores.shape[1]), scores.dtype), _work(scores.shape[1])
     tops, _, sizes, columns, _, _ = work
-    limit, tiny = (LIMIT_32, TINY_32) if _is_single(scores) else (LIMIT_64, TINY_64)
+    limit, tiny = (MAX_FLOAT_32, TINY_32) if _is_single(scores) else (MAX_FLOAT_64, TINY_64)
     limit = scores.dtype.type(limit)
     for start in range(0, scores.shape[0], BLOCK):
         rows, T = scores[start : start + BLOCK], values[start : start + BLOCK]
@@ -372,13 +375,13 @@ def entmax_rows(scores, slopes, offsets, weights, scales, counts, values, alpha)
             for k in range(rows.shape[1]):
                 value = slope * rows[i, k] + offsets[k]
                 z[i, k] = limit if value > limit else value  # slopes may overflow
-        _share_out(z[: rows.shape[0]], alpha, rows, T, work, rows[:0])  # they are at hand
+        _entmax_block(z[: rows.shape[0]], alpha, rows, T, work, rows[:0])  # they are at hand
         for i in range(rows.shape[0]):
             weight, scale, mean = weights[start + i], scales[start + i], 0.0
             for j in range(sizes[i]):
                 k = columns[i, j]
-                share = weight * rows[i, k]
+                count = weight * rows[i, k]
                 mean += rows[i, k] * (z[i, k] - tops[i])
-                counts[k] += share
-                rows[i, k] = share * scale if share * scale >= tiny else 0.0
+                counts[k] += count
+                rows[i, k] = count * scale if count * scale >= tiny else 0.0
             T[i] = tops[i] + (T[i] + (alpha - 1) * mean) / alpha if sizes[i] else -np.inf

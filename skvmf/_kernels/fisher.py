@@ -1,8 +1,8 @@
-"""Sums over bags: what the words of a document add up to under each component of a mixture.
+"""Sums over bags of vectors: statistics of the words of a document under each component.
 
 A bag is a row of a CSR matrix of counts over the rows of a table of vectors. Row v of the table
-has the share ``resp[v, k]`` of component k; the shares of a sparse mixture come as compressed
-rows ``(ptr, components, values)``. `pad_bags` prepares the counts: ``bags = (ptr, words,
+has the responsibilities ``resp[v]``; those of a sparse mixture come as compressed rows
+ ``(ptr, components, values)``. `pad_bags` prepares the counts: ``bags = (ptr, words,
 amounts)`` are what the other kernels read. Sums are float64 whatever the table is.
 """
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from ._jit import kernel, row_kernel
 
-STEP = 4  # words that `moment_sums` takes at once: a row of sums is touched a quarter as often
-GATHER = 64  # words whose vectors are put together for one product, in the first cache
+WORDS_PER_STEP = 4  # that `moment_sums` takes: a row of sums is touched a quarter as often
+WORDS_PER_PRODUCT = 64  # whose vectors are put together for one product, in the first cache
 
 
 @kernel
@@ -44,19 +44,19 @@ def pad_bags(indptr, indices, data, ptr, words, amounts, largest):
 
 
 @row_kernel
-def _gather(bags, start, resp, table, scales, vectors, shares, count):
-    """Copy the vectors of the words from `start` on and their shares, scaled; count those."""
+def _gather(bags, start, resp, table, scales, vectors, resps, count):
+    """Copy vectors of words from `start` on, and scaled responsibilities; add up the latter."""
     _, words, amounts = bags
     d, K = np.uintp(table.shape[1]), np.uintp(resp.shape[1])
     for j in range(start, start + vectors.shape[0]):
         v, amount, scale = words[j], amounts[j], scales[words[j]]
-        x, g, vector, share = table[v], resp[v], vectors[j - start], shares[j - start]
+        x, g, vector, scaled = table[v], resp[v], vectors[j - start], resps[j - start]
         for i in range(d):
             vector[i] = x[i]
         for k in range(K):
             part = amount * g[k]
             count[k] += part
-            share[k] = part * scale
+            scaled[k] = part * scale
 
 
 @row_kernel
@@ -71,14 +71,18 @@ def direction_sums(bags, resp, table, scales, counts, sums):
     counts, sums : (n, K) and (n, K, d) float64, set
     """
     ptr, d, K = bags[0], table.shape[1], resp.shape[1]
-    vectors, shares, part = np.empty((GATHER, d)), np.empty((GATHER, K)), np.empty((K, d))
+    vectors, resps, part = (
+        np.empty((WORDS_PER_PRODUCT, d)),
+        np.empty((WORDS_PER_PRODUCT, K)),
+        np.empty((K, d)),
+    )
     for n in range(sums.shape[0]):
         count, total = counts[n], sums[n]
         count[:] = 0
         total[:] = 0
-        for start in range(ptr[n], ptr[n + 1], GATHER):
-            size = min(GATHER, ptr[n + 1] - start)
-            x, g = vectors[:size], shares[:size]
+        for start in range(ptr[n], ptr[n + 1], WORDS_PER_PRODUCT):
+            size = min(WORDS_PER_PRODUCT, ptr[n + 1] - start)
+            x, g = vectors[:size], resps[:size]
             _gather(bags, start, resp, table, scales, x, g, count)
             np.dot(g.T, x, part)
             for k in range(K):
@@ -88,7 +92,7 @@ def direction_sums(bags, resp, table, scales, counts, sums):
 
 @row_kernel
 def packed_direction_sums(bags, resp, table, scales, counts, sums):
-    """As `direction_sums`, with shares in compressed rows: zeros cost nothing."""
+    """As `direction_sums`, for compressed rows of responsibilities: zeros cost nothing."""
     ptr, words, amounts = bags
     starts, components, values = resp
     d = np.uintp(table.shape[1])
@@ -111,7 +115,7 @@ def packed_direction_sums(bags, resp, table, scales, counts, sums):
 
 @row_kernel
 def moment_sums(bags, resp, table, means, counts, first, second):
-    """Set counts = C @ resp and the sums of gaps x - mu_k and of their squares by share.
+    """Set counts = C @ resp and the weighted sums of x - mu_k and of their squares.
 
     Taken about the means, which is what gradients need, the sums do not cancel.
 
@@ -129,7 +133,7 @@ def moment_sums(bags, resp, table, means, counts, first, second):
         count[:] = 0
         total[:] = 0
         squares[:] = 0
-        for j in range(ptr[n], ptr[n + 1], STEP):
+        for j in range(ptr[n], ptr[n + 1], WORDS_PER_STEP):
             v0, v1, v2, v3 = words[j], words[j + 1], words[j + 2], words[j + 3]
             c0, c1, c2, c3 = amounts[j], amounts[j + 1], amounts[j + 2], amounts[j + 3]
             x0, x1, x2, x3 = table[v0], table[v1], table[v2], table[v3]
@@ -148,7 +152,7 @@ def moment_sums(bags, resp, table, means, counts, first, second):
 
 @row_kernel
 def packed_moment_sums(bags, resp, table, means, counts, first, second):
-    """As `moment_sums`, with shares in compressed rows: zeros cost nothing."""
+    """As `moment_sums`, for compressed rows of responsibilities: zeros cost nothing."""
     ptr, words, amounts = bags
     starts, components, values = resp
     d = np.uintp(table.shape[1])

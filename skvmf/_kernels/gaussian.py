@@ -47,17 +47,17 @@ def gap_products(X, origin, out):
 
 @row_kernel
 def difference_moments(X, means, resp, first, second):
-    """Add r (x - m) and r (x - m)^2 to `first` and `second`, (K, d), for each share r > 0."""
+    """Add r (x - m) and r (x - m)^2 to `first` and `second`, (K, d), for each r > 0."""
     d = np.uintp(X.shape[1])
     for n in range(X.shape[0]):
         x = X[n]
         for k in range(resp.shape[1]):
-            share = resp[n, k]
-            if share == 0.0:
+            r = resp[n, k]
+            if r == 0.0:
                 continue
             mean, one, two = means[k], first[k], second[k]
             for j in range(d):
                 gap = np.float64(x[j]) - mean[j]
-                weighted = share * gap
+                weighted = r * gap
                 one[j] += weighted
                 two[j] += weighted * gap

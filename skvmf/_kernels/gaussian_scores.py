@@ -1,77 +1,77 @@
-"""Gaussian scores by differences, with rows side by side: no cancellation, whatever the offset.
+"""Gaussian scores by differences from each mean: no cancellation, whatever the offset.
 
-`ROWS` rows at a time are turned: a feature's values lie side by side, in a lane. Arrays of lanes
-are flat, lane after lane, so that compilers know how far lanes are from each other. Features are
-taken four at a time, so that sums are written a quarter as often: there are lanes for a multiple
-of four, the last ones zeros. Those of some features stay in the processor's first cache.
+`BLOCK_ROWS` rows at a time are transposed, so that the values of a feature are contiguous, in a
+column. Arrays of columns are flat, column after column, so that compilers know how far apart they
+are. Features are taken four at a time, so that sums are written a quarter as often: there are
+columns for a multiple of four, the last ones zeros. Those of some features stay in the first cache.
 """
 
 import numpy as np
 
 from ._jit import row_kernel
 
-ROWS, FEATURES = 128, 32  # at once; FEATURES is a multiple of 4
-SECOND, THIRD, FOURTH = np.uintp(ROWS), np.uintp(2 * ROWS), np.uintp(3 * ROWS)  # lanes of four
+BLOCK_ROWS, BLOCK_FEATURES = 128, 32  # at once; BLOCK_FEATURES is a multiple of 4
+SECOND, THIRD, FOURTH = (np.uintp(i * BLOCK_ROWS) for i in (1, 2, 3))  # starts of columns
 
 
 @row_kernel
-def _turn(X, start, first, stop, origin, lanes):
-    """Set a lane to x_ij - c_j for each feature j, and lanes up to a multiple of four to 0."""
-    rows = X[start : start + ROWS]
+def _transpose(X, start, first, stop, origin, columns):
+    """Set a column to x_ij - c_j for each feature j, and columns up to a multiple of four to 0."""
+    rows = X[start : start + BLOCK_ROWS]
     for j in range(first, stop):
-        at, c = np.uintp((j - first) * ROWS), origin[j]
+        at, c = np.uintp((j - first) * BLOCK_ROWS), origin[j]
         for i in range(np.uintp(rows.shape[0])):
-            lanes[at + i] = rows[i, j] - c
-    for at in range((stop - first) * ROWS, (stop - first + 3) // 4 * 4 * ROWS):
-        lanes[at] = 0
+            columns[at + i] = rows[i, j] - c
+    for at in range((stop - first) * BLOCK_ROWS, (stop - first + 3) // 4 * 4 * BLOCK_ROWS):
+        columns[at] = 0
 
 
 @row_kernel
-def _turn_back(totals, factors, out, start):
-    """Set out[start + i, k] to factors[k] times lane k, eight components at a time."""
-    own = out[start : start + ROWS]
-    K = own.shape[1]
+def _transpose_back(totals, factors, out, start):
+    """Set out[start + i, k] to factors[k] times column k, eight components at a time."""
+    block = out[start : start + BLOCK_ROWS]
+    K = block.shape[1]
     for first in range(0, K - 7, 8):
-        for i in range(own.shape[0]):
+        for i in range(block.shape[0]):
             for k in range(first, first + 8):
-                own[i, k] = factors[k] * totals[k * ROWS + i]
-    for i in range(own.shape[0]):
+                block[i, k] = factors[k] * totals[k * BLOCK_ROWS + i]
+    for i in range(block.shape[0]):
         for k in range(K - K % 8, K):
-            own[i, k] = factors[k] * totals[k * ROWS + i]
+            block[i, k] = factors[k] * totals[k * BLOCK_ROWS + i]
 
 
 @row_kernel
-def _add_scaled_squares(lanes, means, scales, k, first, stop, totals):
-    """Add the squares of (lane j - means[k, j]) scales[k, j] to lane k, over features j."""
-    at, x = np.uintp(k * ROWS), np.uintp(0)
+def _add_scaled_squares(columns, means, scales, k, first, stop, totals):
+    """Add the squares of (column j - means[k, j]) scales[k, j] to column k, over features j."""
+    at, x = np.uintp(k * BLOCK_ROWS), np.uintp(0)
     for j in range(first, stop, 4):
         m0, m1, m2, m3 = means[k, j], means[k, j + 1], means[k, j + 2], means[k, j + 3]
         s0, s1, s2, s3 = scales[k, j], scales[k, j + 1], scales[k, j + 2], scales[k, j + 3]
         for i in range(SECOND):
-            y0, y1 = (lanes[x + i] - m0) * s0, (lanes[x + SECOND + i] - m1) * s1
-            y2, y3 = (lanes[x + THIRD + i] - m2) * s2, (lanes[x + FOURTH + i] - m3) * s3
+            y0, y1 = (columns[x + i] - m0) * s0, (columns[x + SECOND + i] - m1) * s1
+            y2, y3 = (columns[x + THIRD + i] - m2) * s2, (columns[x + FOURTH + i] - m3) * s3
             totals[at + i] = (((totals[at + i] + y0 * y0) + y1 * y1) + y2 * y2) + y3 * y3
-        x += np.uintp(4 * ROWS)
+        x += np.uintp(4 * BLOCK_ROWS)
 
 
 @row_kernel
-def _add_squares(lanes, x, means, k, first, stop, totals):
-    """Add the squares of lane j - means[k, j] to lane k, over features j; lanes begin at x."""
-    at = np.uintp(k * ROWS)
+def _add_squares(columns, x, means, k, first, stop, totals):
+    """Add the squares of column j - means[k, j] to column k; the first column begins at x."""
+    at = np.uintp(k * BLOCK_ROWS)
     for j in range(first, stop, 4):
         m0, m1, m2, m3 = means[k, j], means[k, j + 1], means[k, j + 2], means[k, j + 3]
         for i in range(SECOND):
-            y0, y1 = lanes[x + i] - m0, lanes[x + SECOND + i] - m1
-            y2, y3 = lanes[x + THIRD + i] - m2, lanes[x + FOURTH + i] - m3
+            y0, y1 = columns[x + i] - m0, columns[x + SECOND + i] - m1
+            y2, y3 = columns[x + THIRD + i] - m2, columns[x + FOURTH + i] - m3
             totals[at + i] = (((totals[at + i] + y0 * y0) + y1 * y1) + y2 * y2) + y3 * y3
-        x += np.uintp(4 * ROWS)
+        x += np.uintp(4 * BLOCK_ROWS)
 
 
 @row_kernel
-def _whiten(lanes, root, row, white, at):
-    """Set four lanes of `white`, from `at` on, to rows of a lower triangular root times lanes."""
+def _whiten(columns, root, row, white, at):
+    """Set four columns of `white`, from `at` on, to rows of a triangular root times columns."""
     f, g, h, e = root[row], root[row + 1], root[row + 2], root[row + 3]
-    for i in range(at, at + np.uintp(4 * ROWS)):
+    for i in range(at, at + np.uintp(4 * BLOCK_ROWS)):
         white[i] = 0
     x = np.uintp(0)
     for j in range(0, row + 4, 4):
@@ -80,24 +80,24 @@ def _whiten(lanes, root, row, white, at):
         h0, h1, h2, h3 = h[j], h[j + 1], h[j + 2], h[j + 3]
         e0, e1, e2, e3 = e[j], e[j + 1], e[j + 2], e[j + 3]
         for i in range(SECOND):
-            x0, x1 = lanes[x + i], lanes[x + SECOND + i]
-            x2, x3 = lanes[x + THIRD + i], lanes[x + FOURTH + i]
+            x0, x1 = columns[x + i], columns[x + SECOND + i]
+            x2, x3 = columns[x + THIRD + i], columns[x + FOURTH + i]
             a, b, c, d = at + i, at + SECOND + i, at + THIRD + i, at + FOURTH + i
             white[a] = (((white[a] + x0 * f0) + x1 * f1) + x2 * f2) + x3 * f3
             white[b] = (((white[b] + x0 * g0) + x1 * g1) + x2 * g2) + x3 * g3
             white[c] = (((white[c] + x0 * h0) + x1 * h1) + x2 * h2) + x3 * h3
             white[d] = (((white[d] + x0 * e0) + x1 * e1) + x2 * e2) + x3 * e3
-        x += np.uintp(4 * ROWS)
+        x += np.uintp(4 * BLOCK_ROWS)
 
 
 @row_kernel
-def _white_squares(lanes, mean, root, gaps, white, totals, k):
-    """Set lane k to the squared lengths of root @ (lanes - mean)."""
+def _white_squares(columns, mean, root, gaps, white, totals, k):
+    """Set column k to the squared lengths of root @ (columns - mean)."""
     for j in range(mean.shape[0]):
-        x, m = np.uintp(j * ROWS), mean[j]
+        x, m = np.uintp(j * BLOCK_ROWS), mean[j]
         for i in range(SECOND):
-            gaps[x + i] = lanes[x + i] - m
-    at = np.uintp(k * ROWS)
+            gaps[x + i] = columns[x + i] - m
+    at = np.uintp(k * BLOCK_ROWS)
     for i in range(SECOND):
         totals[at + i] = 0
     for j in range(0, mean.shape[0], 4):
@@ -114,7 +114,7 @@ def _clear(totals):
 
 
 @row_kernel
-def diagonal_scores(X, origin, means, scales, factors, lanes, totals, least, out):
+def diagonal_scores(X, origin, means, scales, factors, columns, totals, least, out):
     """out[n, k] = factors[k] sum_j ((x_nj - c_j - means[k, j]) scales[k, j])^2.
 
     Returns how many rows have no score of `least` or more.
@@ -125,20 +125,20 @@ def diagonal_scores(X, origin, means, scales, factors, lanes, totals, least, out
     origin : (d,), c; like all that follows of the type of `out`
     means, scales : (K, D); D is the least multiple of four from d on
     factors : (K,)
-    lanes, totals : FEATURES and K lanes to work in
+    columns, totals : BLOCK_FEATURES and K columns to work in
     least : number
     out : (n, K)
     """
     n_far = 0
-    for start in range(0, X.shape[0], ROWS):
+    for start in range(0, X.shape[0], BLOCK_ROWS):
         _clear(totals)
-        for j in range(0, X.shape[1], FEATURES):
-            stop = min(j + FEATURES, X.shape[1])
-            _turn(X, start, j, stop, origin, lanes)
+        for j in range(0, X.shape[1], BLOCK_FEATURES):
+            stop = min(j + BLOCK_FEATURES, X.shape[1])
+            _transpose(X, start, j, stop, origin, columns)
             for k in range(out.shape[1]):
-                _add_scaled_squares(lanes, means, scales, k, j, stop, totals)
-        _turn_back(totals, factors, out, start)
-        for i in range(start, min(start + ROWS, out.shape[0])):
+                _add_scaled_squares(columns, means, scales, k, j, stop, totals)
+        _transpose_back(totals, factors, out, start)
+        for i in range(start, min(start + BLOCK_ROWS, out.shape[0])):
             row, near = out[i], False
             for k in range(row.shape[0]):
                 near |= row[k] >= least
@@ -147,47 +147,47 @@ def diagonal_scores(X, origin, means, scales, factors, lanes, totals, least, out
 
 
 @row_kernel
-def spherical_scores(X, origin, means, factors, lanes, totals, out):
+def spherical_scores(X, origin, means, factors, columns, totals, out):
     """out[n, k] = factors[k] sum_j (x_nj - c_j - means[k, j])^2; arguments are as above."""
-    for start in range(0, X.shape[0], ROWS):
+    for start in range(0, X.shape[0], BLOCK_ROWS):
         _clear(totals)
-        for j in range(0, X.shape[1], FEATURES):
-            stop = min(j + FEATURES, X.shape[1])
-            _turn(X, start, j, stop, origin, lanes)
+        for j in range(0, X.shape[1], BLOCK_FEATURES):
+            stop = min(j + BLOCK_FEATURES, X.shape[1])
+            _transpose(X, start, j, stop, origin, columns)
             for k in range(out.shape[1]):
-                _add_squares(lanes, np.uintp(0), means, k, j, stop, totals)
-        _turn_back(totals, factors, out, start)
+                _add_squares(columns, np.uintp(0), means, k, j, stop, totals)
+        _transpose_back(totals, factors, out, start)
 
 
 @row_kernel
-def tied_scores(X, origin, root, means, factors, lanes, totals, out):
+def tied_scores(X, origin, root, means, factors, columns, totals, out):
     """out[n, k] = factors[k] |L (x_n - c) - means[k]|^2; arguments are as above.
 
-    `root` (D, D) is L, lower triangular; `lanes` are 2 D lanes.
+    `root` (D, D) is L, lower triangular; `columns` are 2 D columns.
     """
-    rows, white = lanes[: len(root) * ROWS], lanes[len(root) * ROWS :]
-    for start in range(0, X.shape[0], ROWS):
-        _turn(X, start, 0, X.shape[1], origin, rows)
+    rows, white = columns[: len(root) * BLOCK_ROWS], columns[len(root) * BLOCK_ROWS :]
+    for start in range(0, X.shape[0], BLOCK_ROWS):
+        _transpose(X, start, 0, X.shape[1], origin, rows)
         for j in range(0, root.shape[0], 4):
-            _whiten(rows, root, j, white, np.uintp(j * ROWS))
+            _whiten(rows, root, j, white, np.uintp(j * BLOCK_ROWS))
         _clear(totals)
-        for j in range(0, root.shape[0], FEATURES):
-            stop = min(j + FEATURES, root.shape[0])
+        for j in range(0, root.shape[0], BLOCK_FEATURES):
+            stop = min(j + BLOCK_FEATURES, root.shape[0])
             for k in range(out.shape[1]):
-                _add_squares(white, np.uintp(j * ROWS), means, k, j, stop, totals)
-        _turn_back(totals, factors, out, start)
+                _add_squares(white, np.uintp(j * BLOCK_ROWS), means, k, j, stop, totals)
+        _transpose_back(totals, factors, out, start)
 
 
 @row_kernel
-def full_scores(X, origin, roots, means, factors, lanes, totals, out):
+def full_scores(X, origin, roots, means, factors, columns, totals, out):
     """out[n, k] = factors[k] |L_k (x_n - c - means[k])|^2; arguments are as above.
 
-    `roots` (K, D, D) are lower triangular; `lanes` are 2 D + 4 lanes.
+    `roots` (K, D, D) are lower triangular; `columns` are 2 D + 4 columns.
     """
-    size = means.shape[1] * ROWS
-    rows, gaps, white = lanes[:size], lanes[size : 2 * size], lanes[2 * size :]
-    for start in range(0, X.shape[0], ROWS):
-        _turn(X, start, 0, X.shape[1], origin, rows)
+    size = means.shape[1] * BLOCK_ROWS
+    rows, gaps, white = columns[:size], columns[size : 2 * size], columns[2 * size :]
+    for start in range(0, X.shape[0], BLOCK_ROWS):
+        _transpose(X, start, 0, X.shape[1], origin, rows)
         for k in range(out.shape[1]):
             _white_squares(rows, means[k], roots[k], gaps, white, totals, k)
-        _turn_back(totals, factors, out, start)
+        _transpose_back(totals, factors, out, start)

@@ -1,14 +1,14 @@
-"""Squared chords between unit rows and unit vectors, where products of them cancel."""
+"""1 - m.x for highly concentrated components, from chords where it would cancel: |x - m|^2 / 2."""
 
 import numpy as np
 
 from ._jit import row_kernel, sum_kernel
 
-CLOSE = 1e-3  # 1 - cosine below which it is taken from the chord; above, four digits are lost
+MAX_FROM_CHORD = 1e-3  # 1 - cosine, at most: above, the difference itself loses four digits
 
 
 @sum_kernel
-def _dense_chord(row, scale, direction):
+def _half_squared_chord(row, scale, direction):
     """Return half of ||scale row - direction||^2."""
     total = 0.0
     for j in range(direction.shape[0]):
@@ -18,7 +18,7 @@ def _dense_chord(row, scale, direction):
 
 
 @row_kernel
-def shortfalls(X, scales, directions, cosines):
+def cosine_complements(X, scales, directions, cosines):
     """Turn cosines (n, m) of rows and directions into 1 - cosine, in place.
 
     Parameters
@@ -31,13 +31,13 @@ def shortfalls(X, scales, directions, cosines):
     for n in range(X.shape[0]):
         for k in range(directions.shape[0]):
             gap = 1.0 - cosines[n, k]
-            if gap < CLOSE and scales[n] > 0:
-                gap = _dense_chord(X[n], scales[n], directions[k])
+            if gap < MAX_FROM_CHORD and scales[n] > 0:
+                gap = _half_squared_chord(X[n], scales[n], directions[k])
             cosines[n, k] = gap
 
 
 @row_kernel
-def _sparse_chord(columns, values, scale, direction):
+def _csr_half_squared_chord(columns, values, scale, direction):
     """Return half of ||scale row - direction||^2 for a row of sorted columns."""
     total, j, size = 0.0, 0, columns.shape[0]
     for c in range(direction.shape[0]):
@@ -50,13 +50,13 @@ def _sparse_chord(columns, values, scale, direction):
 
 
 @row_kernel
-def csr_shortfalls(indptr, indices, data, scales, directions, cosines):
-    """Do what `shortfalls` does for the CSR rows that indptr spans, their columns sorted."""
+def csr_cosine_complements(indptr, indices, data, scales, directions, cosines):
+    """As `cosine_complements`, for the CSR rows that indptr spans, their columns sorted."""
     for n in range(cosines.shape[0]):
         start, stop = indptr[n], indptr[n + 1]
         columns, values = indices[start:stop], data[start:stop]
         for k in range(directions.shape[0]):
             gap = 1.0 - cosines[n, k]
-            if gap < CLOSE and scales[n] > 0:
-                gap = _sparse_chord(columns, values, scales[n], directions[k])
+            if gap < MAX_FROM_CHORD and scales[n] > 0:
+                gap = _csr_half_squared_chord(columns, values, scales[n], directions[k])
             cosines[n, k] = gap

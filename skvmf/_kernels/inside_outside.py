@@ -296,29 +296,29 @@ def _push_back(sentence, root, charts, best, slopes, terms):
 
 @kernel
 def _push_span(direction, h, j, charts, best, slopes, terms):
-    """Share a span's slope out to the arcs of the dependents it may end with."""
+    """Distribute a span's slope over the arcs of the dependents it may end with."""
     slope = slopes[OPEN, direction, h, j] + slopes[CLOSED, direction, h, j]
     if slope > 0.0:
         _span_terms(direction, h, j, charts, terms)
         _to_slopes(terms[: j - h], best)
         for a in range(h + 1, j + 1):
-            share = slope * terms[a - h - 1]
-            slopes[ARC, direction, h, a] += share
-            slopes[CLOSED, direction, a, j] += share
+            part = slope * terms[a - h - 1]
+            slopes[ARC, direction, h, a] += part
+            slopes[CLOSED, direction, a, j] += part
 
 
 @kernel
 def _push_arc(direction, h, a, charts, best, slopes, terms):
-    """Share an arc's slope out to the splits of what it encloses."""
+    """Distribute an arc's slope over the splits of what it encloses."""
     n = len(terms)
     slope = slopes[ARC, direction, h, a]
     if slope > 0.0:
         _arc_terms(direction, h, a, charts, terms)
         _to_slopes(terms[: a - h], best)
         for m in range(h, a):
-            share = slope * terms[m - h]
-            slopes[OPEN, direction, h, m] += share
-            slopes[CLOSED, 1 - direction, n - 1 - a, n - 2 - m] += share
+            part = slope * terms[m - h]
+            slopes[OPEN, direction, h, m] += part
+            slopes[CLOSED, 1 - direction, n - 1 - a, n - 2 - m] += part
 
 
 @kernel

@@ -1,7 +1,7 @@
 """Concentration in natural parameters: Newton's method on the Perron continued fraction.
 
-The way of the literature before mean parameters (P0 appendix A.5; Hornik & Gruen 2014), kept
-for comparison. Notation as in `vonmises_fisher`.
+The method of the literature before mean parameters (P0 appendix A.5; Hornik & Gruen 2014), for
+comparison. Notation as in `vonmises_fisher`.
 """
 
 import math

@@ -4,39 +4,39 @@ import numpy as np
 
 from ._jit import prefetch, row_kernel
 
-AHEAD = 4  # rows to fetch before they are used
-LONG = 1024  # bytes of a row, from which fetching it ahead pays
+PREFETCH_ROWS = 4  # rows to fetch before they are used
+MIN_PREFETCH_BYTES = 1024  # bytes of a row, from which fetching it ahead pays
 NO_BITS, ONE_BIT = np.uint64(0), np.uint64(1)
-WIDTH, HEIGHT = 128, 32  # of sums that stay in the processor's first cache
+CACHED_FEATURES, CACHED_COMPONENTS = 128, 32  # of sums that stay in the processor's first cache
 
 
 @row_kernel
 def add_labelled_rows(X, labels, factors, out):
     """out[labels[n]] += factors[n] * X[n]; X is (n, d), out (K, d) float64."""
     d = X.shape[1]
-    last = X.shape[0] - AHEAD if d * X.itemsize >= LONG else 0
+    last = X.shape[0] - PREFETCH_ROWS if d * X.itemsize >= MIN_PREFETCH_BYTES else 0
     for n in range(X.shape[0]):
         if n < last:
-            prefetch(X, n + AHEAD)
+            prefetch(X, n + PREFETCH_ROWS)
         row, total, factor = X[n], out[labels[n]], factors[n]
         for j in range(d):
             total[j] += factor * np.float64(row[j])
 
 
 @row_kernel
-def add_dense_shares(X, resp, out):
+def add_dense_responsibilities(X, resp, out):
     """out[k] += sum_n resp[n, k] X[n], four rows and two components at a time.
 
     X is (n, d), resp (n, K), and out (K, d), with a row more where K is odd, which is scrap. So
     many sums at a time stay in the processor's first cache.
     """
     K, d, N = resp.shape[1], X.shape[1], X.shape[0]
-    for start in range(0, d, WIDTH):
-        low, high = np.uintp(start), np.uintp(min(start + WIDTH, d))
-        for first in range(0, K, HEIGHT):
+    for start in range(0, d, CACHED_FEATURES):
+        low, high = np.uintp(start), np.uintp(min(start + CACHED_FEATURES, d))
+        for first in range(0, K, CACHED_COMPONENTS):
             for n in range(0, N - 3, 4):
                 x0, x1, x2, x3 = X[n], X[n + 1], X[n + 2], X[n + 3]
-                for k in range(first, min(first + HEIGHT, K), 2):
+                for k in range(first, min(first + CACHED_COMPONENTS, K), 2):
                     one, two, m = out[k], out[k + 1], min(k + 1, K - 1)
                     a0, a1, a2, a3 = resp[n, k], resp[n + 1, k], resp[n + 2, k], resp[n + 3, k]
                     b0, b1, b2, b3 = resp[n, m], resp[n + 1, m], resp[n + 2, m], resp[n + 3, m]
@@ -81,12 +81,12 @@ def _marked(part):
 
 
 @row_kernel
-def add_sparse_shares(X, resp, out):
+def add_sparse_responsibilities(X, resp, out):
     """out[k] += resp[n, k] * X[n] wherever resp is not zero; X is (n, d), out (K, d) float64."""
-    last = X.shape[0] - AHEAD if X.shape[1] * X.itemsize >= LONG else 0
+    last = X.shape[0] - PREFETCH_ROWS if X.shape[1] * X.itemsize >= MIN_PREFETCH_BYTES else 0
     for n in range(X.shape[0]):
         if n < last:
-            prefetch(X, n + AHEAD)
+            prefetch(X, n + PREFETCH_ROWS)
         row = X[n]
         for start in range(0, resp.shape[1], 64):
             bits = _marked(resp[n, start : start + 64])

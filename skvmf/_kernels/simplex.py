@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 
-from ._jit import Array, by_precision, kept, row_kernel
+from ._jit import Array, by_precision, row_kernel, thread_cache
 
 BLOCK = 16  # rows; a multiple of 4
-FLOOR = -60.0  # below exp(FLOOR) of its row's largest a float64 share is exactly 0
-FLOOR_32 = np.float32(-36.0)  # of float32 ones: no sum of them, in float64 even, would show it
+LOG_FLOOR = -60.0  # log-ratio to its row's largest below which a float64 is exactly 0
+LOG_FLOOR_32 = np.float32(-36.0)  # for float32: no sum of them, even in float64, would show it
 
 # exp(t) = 2^n exp(r), n = round(t / log 2), r = t - n log 2 in two parts. Adding MAGIC, 1.5 times
 # 2^(mantissa bits), rounds to an integer and leaves it in the low bits; shifted into the exponent
@@ -23,9 +23,9 @@ MAGIC_32, MAGIC_64 = np.float32(12582912.0), 6755399441055744.0
 LOG2_HIGH_32, LOG2_LOW_32 = np.float32(0.693145751953125), np.float32(1.42860682030941723e-6)
 LOG2_HIGH_64, LOG2_LOW_64 = 0.69314718036912382, 1.9082149292705877e-10
 INVERSE_LOG2_32, ONE_32 = np.float32(LOG2_E), np.float32(1.0)
-SIGN_32, REST_32, LEAST_32 = np.int32(31), np.int32(2**31 - 1), np.int32(-(2**31))
-SIGN_64, REST_64, LEAST_64 = np.int64(63), np.int64(2**63 - 1), np.int64(-(2**63))
-LIMIT_32, LIMIT_64 = np.finfo(np.float32).max, np.finfo(np.float64).max
+SIGN_32, MAX_INT_32, MIN_INT_32 = np.int32(31), np.int32(2**31 - 1), np.int32(-(2**31))
+SIGN_64, MAX_INT_64, MIN_INT_64 = np.int64(63), np.int64(2**63 - 1), np.int64(-(2**63))
+MAX_FLOAT_32, MAX_FLOAT_64 = np.finfo(np.float32).max, np.finfo(np.float64).max
 TINY_32, TINY_64 = np.float32(1.1754944e-38), 2.2250738585072014e-308  # smallest normals
 Q0_32 = np.float32(0.499992314988339632)  # relative error of exp(r) below 1.1e-7
 Q1_32 = np.float32(0.166671146220947662)
@@ -46,21 +46,21 @@ def _is_single(one):
 
 @row_kernel
 def _exp32(x):
-    """exp(x) of a float32 x <= 0, and 0 from FLOOR_32 down."""
-    x = x if x > FLOOR_32 else FLOOR_32
+    """exp(x) of a float32 x <= 0, and 0 from LOG_FLOOR_32 down."""
+    x = x if x > LOG_FLOOR_32 else LOG_FLOOR_32
     shifted = x * INVERSE_LOG2_32 + MAGIC_32
     n = shifted - MAGIC_32
     r = (x - n * LOG2_HIGH_32) - n * LOG2_LOW_32
     p = ONE_32 + (r + r * r * (Q0_32 + r * (Q1_32 + r * (Q2_32 + r * Q3_32))))
     power = np.int32(np.float32(shifted).view(np.int32) << np.int32(23))
     value = np.int32(np.float32(p).view(np.int32) + power).view(np.float32)
-    return value if x > FLOOR_32 else np.float32(0.0)
+    return value if x > LOG_FLOOR_32 else np.float32(0.0)
 
 
 @row_kernel
 def _exp64(x):
-    """exp(x) of a float64 x <= 0, and 0 from FLOOR down."""
-    x = x if x > FLOOR else FLOOR
+    """exp(x) of a float64 x <= 0, and 0 from LOG_FLOOR down."""
+    x = x if x > LOG_FLOOR else LOG_FLOOR
     shifted = x * LOG2_E + MAGIC_64
     n = shifted - MAGIC_64
     r = (x - n * LOG2_HIGH_64) - n * LOG2_LOW_64
@@ -70,7 +70,7 @@ def _exp64(x):
     p = 1.0 + (r + r2 * (even + r * odd))
     power = np.int64(np.float64(shifted).view(np.int64) << np.int64(52))
     value = np.int64(np.float64(p).view(np.int64) + power).view(np.float64)
-    return value if x > FLOOR else 0.0
+    return value if x > LOG_FLOOR else 0.0
 
 
 @row_kernel
@@ -80,21 +80,21 @@ def _largest32(x):
     Compilers vectorise the maximum of integers, not that of floats, which may be nan. So the
     bits are compared, those of negative numbers flipped to make their order that of integers.
     """
-    top = LEAST_32
+    top = MIN_INT_32
     for k in range(x.shape[0]):
         bits = np.float32(x[k]).view(np.int32)
-        top = max(top, np.int32(bits ^ np.int32(np.int32(bits >> SIGN_32) & REST_32)))
-    return np.int32(top ^ np.int32((top >> SIGN_32) & REST_32)).view(np.float32)
+        top = max(top, np.int32(bits ^ np.int32(np.int32(bits >> SIGN_32) & MAX_INT_32)))
+    return np.int32(top ^ np.int32((top >> SIGN_32) & MAX_INT_32)).view(np.float32)
 
 
 @row_kernel
 def _largest64(x):
     """Return the largest entry of a float64 row, as above."""
-    top = LEAST_64
+    top = MIN_INT_64
     for k in range(x.shape[0]):
         bits = np.float64(x[k]).view(np.int64)
-        top = max(top, bits ^ ((bits >> SIGN_64) & REST_64))
-    return np.int64(top ^ ((top >> SIGN_64) & REST_64)).view(np.float64)
+        top = max(top, bits ^ ((bits >> SIGN_64) & MAX_INT_64))
+    return np.int64(top ^ ((top >> SIGN_64) & MAX_INT_64)).view(np.float64)
 
 
 _exp, _largest = by_precision(_exp32, _exp64), by_precision(_largest32, _largest64)
@@ -107,7 +107,7 @@ def _shift_rows(scores, start, size, slopes, offsets, z, tops):
     The work rows of z may be longer: their padding is left alone. Where slopes overflow,
     infinity is replaced by the largest number.
     """
-    limit = scores.dtype.type(LIMIT_32 if _is_single(scores.dtype.type(1.0)) else LIMIT_64)
+    limit = scores.dtype.type(MAX_FLOAT_32 if _is_single(scores.dtype.type(1.0)) else MAX_FLOAT_64)
     for n in range(size):
         row, shifted, slope = scores[start + n], z[n], slopes[start + n]
         for k in range(row.shape[0]):
@@ -149,11 +149,11 @@ def _lane_sum(lane):
 
 
 @row_kernel
-def _count_rows(e, shares, counts):
-    """Add shares @ e to counts, four rows at a time: each row read once, `counts` a quarter."""
+def _count_rows(e, factors, counts):
+    """Add factors @ e to counts, four rows at a time: each row read once, `counts` a quarter."""
     for n in range(0, e.shape[0], 4):
         e0, e1, e2, e3 = e[n], e[n + 1], e[n + 2], e[n + 3]
-        s0, s1, s2, s3 = shares[n], shares[n + 1], shares[n + 2], shares[n + 3]
+        s0, s1, s2, s3 = factors[n], factors[n + 1], factors[n + 2], factors[n + 3]
         for k in range(counts.shape[0]):
             counts[k] += np.float64((s0 * e0[k] + s1 * e1[k]) + (s2 * e2[k] + s3 * e3[k]))
 
@@ -171,20 +171,21 @@ def _scale_rows(e, factors, scores, start, size):
 
 
 def work_space(scores: Array) -> tuple[Array, ...]:
-    """Return what kernels here need beside such scores: this thread's work space for a block.
+    """Return this thread's work space for a block of such scores.
 
-    It is kept, as the next rows mostly are as long. Kernels leave the padding alone.
+    It is cached, as the next rows mostly are as long. Kernels leave the padding alone.
     """
     kind = scores.shape[1], scores.dtype
-    if getattr(kept, "softmax_kind", None) != kind:
+    if getattr(thread_cache, "softmax_kind", None) != kind:
         K, dtype = kind
         width = 64 // dtype.itemsize
         P = -(-K // width) * width
-        z, lanes = np.full((BLOCK, P), -np.inf, dtype), np.zeros((BLOCK, P + width), dtype)
-        tops, factors = np.empty(BLOCK, dtype), np.empty((2, BLOCK), dtype)
-        kept.softmax_space = z, tops, np.zeros((BLOCK, P), dtype), lanes, factors, np.empty(P)
-        kept.softmax_kind = kind
-    work: tuple[Array, ...] = kept.softmax_space
+        z, e = np.full((BLOCK, P), -np.inf, dtype), np.zeros((BLOCK, P), dtype)
+        lanes, tops = np.zeros((BLOCK, P + width), dtype), np.empty(BLOCK, dtype)
+        factors = np.empty((2, BLOCK), dtype)
+        thread_cache.softmax_space = z, tops, e, lanes, factors, np.empty(P)
+        thread_cache.softmax_kind = kind
+    work: tuple[Array, ...] = thread_cache.softmax_space
     return work
 
 
@@ -194,8 +195,9 @@ def softmax_rows(scores, slopes, offsets, weights, scales, counts, values, work)
 
     With z = slopes[n] * scores[n] + offsets and q = softmax(z), on exit scores[n] is
     weights[n] * scales[n] * q, counts has gained weights[n] * q, and values[n] is
-    log(sum(exp(z))). A share below exp(FLOOR), or exp(FLOOR_32), of its row's largest is exactly
-    0 and no subnormal leaves. A row whose z are all -inf gets zeros and the value -inf.
+    log(sum(exp(z))). A responsibility below exp(LOG_FLOOR), or exp(LOG_FLOOR_32), of its
+    row's largest is exactly 0, and no subnormal leaves. A row whose z are all -inf gets zeros and
+    the value -inf.
 
     Parameters
     ----------
@@ -215,9 +217,9 @@ def softmax_rows(scores, slopes, offsets, weights, scales, counts, values, work)
         _exp_rows(z, size, tops, e, lanes)
         for i in range(size):
             total = _lane_sum(lanes[i, e.shape[1] :])
-            share = weights[start + i] / total if total > 0 else 0.0
-            factors[0, i] = share
-            factors[1, i] = share * scales[start + i]
+            factor = weights[start + i] / total if total > 0 else 0.0
+            factors[0, i] = factor
+            factors[1, i] = factor * scales[start + i]
             values[start + i] = tops[i] + math.log(total) if total > 0 else -np.inf
         for i in range(size, BLOCK):
             factors[0, i] = 0
@@ -249,8 +251,8 @@ def _first(row, top):
     K = np.int32(row.shape[0])
     first = K
     for k in range(row.shape[0]):
-        found = np.int32(k) if row[k] == top else K
-        first = found if found < first else first
+        place = np.int32(k) if row[k] == top else K
+        first = place if place < first else first
     return first if first < K else 0
 
 

@@ -4,26 +4,28 @@ import numpy as np
 
 from ._jit import Array, kernel, row_kernel
 
-SOUND, BAD_POINTERS, BAD_COLUMNS = 0, 1, 2
+VALID, BAD_POINTERS, BAD_COLUMNS = 0, 1, 2
 
 
 def csr_fault(indptr: Array, indices: Array, n_values: int, n_columns: int) -> int:
-    """Find what kernels would follow out of their arrays.
+    """Find pointers or column numbers that would lead kernels out of their arrays.
 
-    Returns SOUND, BAD_POINTERS where `indptr` falls or leaves `indices` or the `n_values` of the
+    Returns VALID, BAD_POINTERS where `indptr` falls or leaves `indices` or the `n_values` of the
     data, or BAD_COLUMNS where a column number is not in [0, n_columns).
     """
     first, last = indptr[0], indptr[-1]
     if first < 0 or last > min(len(indices), n_values) or (indptr[1:] < indptr[:-1]).any():
         return BAD_POINTERS
     used = indices[first:last]
-    sound = used.size == 0 or (used.min() >= 0 and used.max() < n_columns)
-    return SOUND if sound else BAD_COLUMNS
+    valid = used.size == 0 or (used.min() >= 0 and used.max() < n_columns)
+    return VALID if valid else BAD_COLUMNS
 
 
 @row_kernel
 def csr_dot(indptr, indices, data, matrix, out):
     """Out = X @ matrix for the CSR rows that indptr spans; matrix is (d, K), out (n, K).
+
+    The columns of X in its place give X.T @ matrix, for a matrix (n, K) and out (d, K).
 
     Four non-zeros a step: a quarter of the passes over `out`, and few enough rows of
     `matrix` for LLVM to prove that none overlaps it (with eight the loop stays scalar).
@@ -51,40 +53,15 @@ def csr_dot(indptr, indices, data, matrix, out):
 
 
 @row_kernel
-def columns_dot(col_ptr, rows, values, resp, out):
-    """Out = X.T @ resp from the columns of X; resp is (n, K), out (d, K) float64."""
-    K = np.uintp(resp.shape[1])
-    for c in range(np.uintp(out.shape[0])):
-        total = out[c]
-        total[:] = 0
-        j, stop = np.uintp(col_ptr[c]), np.uintp(col_ptr[c + 1])
-        while j + 4 <= stop:  # j rises
-            v0, v1, v2, v3 = values[j], values[j + 1], values[j + 2], values[j + 3]
-            r0 = resp[np.uintp(rows[j])]
-            r1 = resp[np.uintp(rows[j + 1])]
-            r2 = resp[np.uintp(rows[j + 2])]
-            r3 = resp[np.uintp(rows[j + 3])]
-            for k in range(K):
-                total[k] += (v0 * r0[k] + v1 * r1[k]) + (v2 * r2[k] + v3 * r3[k])
-            j += np.uintp(4)
-        while j < stop:  # and here
-            v = values[j]
-            r = resp[np.uintp(rows[j])]
-            for k in range(K):
-                total[k] += v * r[k]
-            j += np.uintp(1)
-
-
-@row_kernel
 def csr_scatter(indptr, indices, data, ends, columns, packed, out):
     """Out += X.T @ resp for packed rows of responsibilities; out is (d, K) float64."""
     start = np.int64(0)
     for n in range(np.uintp(ends.shape[0])):
         for m in range(start, ends[n]):
             k = columns[m]
-            share = np.float64(packed[m])
+            r = np.float64(packed[m])
             for j in range(indptr[n], indptr[n + 1]):
-                out[indices[j], k] += share * data[j]
+                out[indices[j], k] += r * data[j]
         start = ends[n]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ._jit import kernel, row_kernel
 
-FURTHEST = 1e300  # times the degrees of freedom: squared distances beyond count as this
+MAX_RATIO = 1e300  # of squared distances to degrees of freedom: larger ones count as this
 
 # s = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)): SHIFT moves the bits of s so that e is what
 # stands in the exponent's place. There, put into the low bits of 2^52, it is a float.
@@ -21,7 +21,7 @@ R1, R2, R3 = 6.666666666666735130e-01, 3.999999999940941908e-01, 2.8571428743662
 R4, R5, R6 = 2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01
 R7 = 1.479819860511658591e-01
 
-SERIES = 16.0  # from which log(x) - digamma(x) is its asymptotic series, to 1e-16
+SERIES_FROM = 16.0  # from which log(x) - digamma(x) is its asymptotic series, to 1e-16
 HALVINGS = 45  # of the range of log(nu): of 16 units twelve digits are left
 
 
@@ -62,15 +62,15 @@ def tail_scores(products, dof, dim, latent):
     for n in range(products.shape[0]):
         row, weights = products[n], latent[n]
         for k in range(K):
-            t = min(max(-2.0 * np.float64(row[k]) * inverse[k], 0.0), FURTHEST)
+            t = min(max(-2.0 * np.float64(row[k]) * inverse[k], 0.0), MAX_RATIO)
             s = 1.0 + t
             row[k] = -power[k] * _log(s, (t - (s - 1.0)) / s)
             weights[k] = most[k] / s
 
 
 @row_kernel
-def weigh_shares(resp, latent, sums, logs):
-    """Multiply latent weights by shares, in place, and add up what that gives.
+def weigh_responsibilities(resp, latent, sums, logs):
+    """Multiply latent weights by responsibilities, in place, and sum them.
 
     On exit latent[n, k] is r u, and sums and logs have gained r u and r log(u) summed over rows.
 
@@ -82,19 +82,19 @@ def weigh_shares(resp, latent, sums, logs):
     """
     K = np.uintp(resp.shape[1])
     for n in range(resp.shape[0]):
-        shares, weights = resp[n], latent[n]
+        row, weights = resp[n], latent[n]
         for k in range(K):
-            share, weight = np.float64(shares[k]), weights[k]
-            logs[k] += share * _log(weight, 0.0)
-            sums[k] += share * weight
-            weights[k] = share * weight
+            r, u = np.float64(row[k]), weights[k]
+            logs[k] += r * _log(u, 0.0)
+            sums[k] += r * u
+            weights[k] = r * u
 
 
 @kernel
 def _log_less_digamma(x):
     """Return log(x) - digamma(x), by digamma(x) = digamma(x + 1) - 1 / x below the series."""
     y, total = x, 0.0
-    while y < SERIES:  # at most sixteen times
+    while y < SERIES_FROM:  # at most sixteen times
         total += 1.0 / y
         y += 1.0
     z = 1.0 / (y * y)

@@ -17,8 +17,8 @@ import numpy as np
 
 from ._jit import kernel
 
-WIDE = 32.0  # where a or kappa is at least this, the orders kept reach the last digit
-FAR = 90.0  # for a below WIDE, the inverse is used where 2a/tau is at least this
+MIN_EXPANDED = 32.0  # a or kappa, from which the expansions reach the last digit
+MIN_EXPANDED_INVERSE = 90.0  # 2a/tau, from which that of the inverse does for a below MIN_EXPANDED
 BITS_BELOW = np.int64(50)  # of the leading bits of y, two tell the quarter of a power of two
 FIRST_CELL = np.int64(0x3FF << 2)  # that of y = 1
 
@@ -72,13 +72,13 @@ def log_partition(kappa, dim, tail, constant, deficit, out):
     a = 0.5 * (dim - 1.0)
     for i in range(len(kappa)):
         k = kappa[i]
-        if a < WIDE and k < WIDE:
+        if a < MIN_EXPANDED and k < MIN_EXPANDED:
             phi = math.log1p(_bessel_series(k, a + 0.5)[0])
             out[i] = k - phi if deficit else phi
             continue
         S = math.sqrt(a * a + k * k)
         t = a / S
-        if a < WIDE:
+        if a < MIN_EXPANDED:
             rest = 0.5 * math.log1p(t) - a * math.log(a + S) + _polynomial(t, tail) + constant
             out[i] = -a * a / (S + k) - rest if deficit else S + rest
         else:
@@ -95,7 +95,7 @@ def mean_resultant_length(kappa, dim, gap, complement, out):
     a = 0.5 * (dim - 1.0)
     for i in range(len(kappa)):
         k = kappa[i]
-        if a < WIDE and k < WIDE:
+        if a < MIN_EXPANDED and k < MIN_EXPANDED:
             if complement:
                 out[i] = _kummer_series(k, a)
             else:
@@ -135,11 +135,11 @@ def negentropy(r, complement, dim, excess, tail, cells, order, out):
         vee = q * (1.0 + x)  # 1 - r^2
         tau = vee / (1.0 + w)
         y = 1.0 + 2.0 * w / vee  # rounding leaves it at least one
-        near = a < WIDE and 2.0 * a * y < FAR
+        near = a < MIN_EXPANDED and 2.0 * a * y < MIN_EXPANDED_INVERSE
         if order == 0:
             rest = 0.5 * math.log1p(w) - a * (math.log1p(-w) if w < 0.5 else math.log(vee))
             above = _in_cell(y, cells[1]) if near else _polynomial(tau, tail)
-            out[i] = rest + (above if a < WIDE else 2.0 * w / (1.0 + w) * above)
+            out[i] = rest + (above if a < MIN_EXPANDED else 2.0 * w / (1.0 + w) * above)
             continue
         h = tau * _in_cell(y, cells[0]) if near else _polynomial(tau, excess)
         if order == 1:

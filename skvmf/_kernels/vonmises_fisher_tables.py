@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from .vonmises_fisher import FAR, WIDE
+from .vonmises_fisher import MIN_EXPANDED, MIN_EXPANDED_INVERSE
 
 _ORDERS = 18
 _NEGLIGIBLE = 2.0**-57
@@ -47,8 +47,10 @@ def expansions(dim: int) -> Expansions:
     """Sum the series over their orders for dimension `dim`."""
     a = 0.5 * (dim - 1)
     series = _series()
-    small = a < WIDE
-    largest_t, largest_tau = (a / np.hypot(a, WIDE), 2 * a / FAR) if small else (1.0, 1.0)
+    small = a < MIN_EXPANDED
+    largest_t, largest_tau = (
+        (a / np.hypot(a, MIN_EXPANDED), 2 * a / MIN_EXPANDED_INVERSE) if small else (1.0, 1.0)
+    )
     gap = _summed(series.ratios, a, largest_t)
     tail = a * _summed(series.integrals, a, largest_t)
     excess = _summed(series.inverses, 2 * a, largest_tau, scale=0.5 / a)
@@ -83,7 +85,7 @@ def _series() -> _Series:
     """Solve the recurrences.
 
     Double precision is enough: the leading orders are dyadic and exact, and an order needs
-    fewer digits the smaller its share.
+    fewer digits the smaller its part.
     """
     c, h = _ratio_series(), _inverse_series()
     h[0] = 0.0
@@ -188,6 +190,6 @@ def _trimmed(coefficients: np.ndarray, largest: float) -> np.ndarray:
     sizes = np.abs(coefficients) * largest ** np.arange(len(coefficients))
     above = np.cumsum(sizes[::-1])[::-1]
     n_kept = np.count_nonzero(above > _NEGLIGIBLE * sizes.max())
-    kept = np.zeros(n_kept + n_kept % 2)
-    kept[:n_kept] = coefficients[:n_kept]
-    return kept
+    leading = np.zeros(n_kept + n_kept % 2)
+    leading[:n_kept] = coefficients[:n_kept]
+    return leading

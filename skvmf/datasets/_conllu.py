@@ -97,11 +97,11 @@ def load_conllu(
         raise ValueError(f"max_length should be a whole number or None, got {max_length!r}.")
     treebank = Bunch(tags=[], heads=[], words=[])
     for rows, heads in _read(Path(path)):
-        kept = [punctuation == "keep" or not _is_punctuation(row) for row in rows]
-        if 0 < sum(kept) and (max_length is None or sum(kept) <= max_length):
-            left = [row for row, keep in zip(rows, kept, strict=True) if keep]
+        keep = [punctuation == "keep" or not _is_punctuation(row) for row in rows]
+        if 0 < sum(keep) and (max_length is None or sum(keep) <= max_length):
+            left = [row for row, is_kept in zip(rows, keep, strict=True) if is_kept]
             treebank.tags.append([row[_TAGS[tags]] for row in left])
-            treebank.heads.append(_heads_of_kept(heads, kept))
+            treebank.heads.append(_heads_of_kept(heads, keep))
             treebank.words.append([row[_FORM] for row in left])
     return treebank
 
@@ -152,13 +152,13 @@ def _is_punctuation(row: list[str]) -> bool:
     return any(row[column] in tags for column, tags in _PUNCTUATION.items())
 
 
-def _heads_of_kept(heads: Heads, kept: list[bool]) -> Heads:
-    """Return the kept tokens' heads, followed upwards past the dropped ones."""
-    if all(kept):
+def _heads_of_kept(heads: Heads, keep: list[bool]) -> Heads:
+    """Return the heads of the tokens to keep, followed upwards past the dropped ones."""
+    if all(keep):
         return heads
-    position, result = np.cumsum(kept), []
-    for head in heads[kept].tolist():
-        while head > 0 and not kept[head - 1]:  # ends: there is no cycle
+    position, result = np.cumsum(keep), []
+    for head in heads[keep].tolist():
+        while head > 0 and not keep[head - 1]:  # ends: there is no cycle
             head = heads[head - 1]
         result.append(position[head - 1] if head > 0 else 0)
     roots = [a for a, head in enumerate(result, start=1) if head == 0]

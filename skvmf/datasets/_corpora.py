@@ -1,4 +1,4 @@
-"""Corpora of short texts: one that every installation has, and the user's own."""
+"""Corpora of short texts: docstrings of installed packages, and JSON Lines files."""
 
 import importlib
 import inspect

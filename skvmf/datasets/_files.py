@@ -1,4 +1,4 @@
-"""Files of the user's, plain or compressed: what cannot be read is a ValueError that says where."""
+"""Readers of plain or compressed files; a damaged one is a ValueError with the line."""
 
 import gzip
 import zlib

@@ -1,4 +1,4 @@
-"""Samples whose truth is known."""
+"""Generated samples with known clusters."""
 
 from numbers import Integral
 
@@ -119,7 +119,7 @@ def _directions(centers: int | ArrayLike, n_features: int, rng: np.random.Random
 
 
 def _evenly(n_samples: int, n_centers: int) -> Array:
-    """Share rows out evenly; the first clusters get what is left over."""
+    """Divide rows evenly; the first clusters get what is left over."""
     quotient, remainder = divmod(n_samples, n_centers)
     return quotient + (np.arange(n_centers) < remainder)
 

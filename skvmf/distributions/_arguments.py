@@ -1,5 +1,6 @@
-"""Checks of what a caller gives as numbers: errors name the argument."""
+"""Validation of numbers and arrays, with errors that name the argument."""
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -45,3 +46,9 @@ def checked_positive(value: Any, name: str) -> float:
     if not 0 < number < np.inf:
         raise ValueError(f"{name} must be a finite number above 0, not {value}.")
     return number
+
+
+def check_count(value: Any, name: str) -> None:
+    """Raise a ValueError if a value is not a positive integer."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
+        raise ValueError(f"{name} must be a positive integer, not {value!r}.")

@@ -1,4 +1,4 @@
-"""What random variates are drawn with: a source of randomness and a shape."""
+"""Validation of random states and sizes of samples."""
 
 from typing import Any
 

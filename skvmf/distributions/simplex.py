@@ -2,8 +2,8 @@
 
 With the Tsallis negative entropy Omega(p) = (sum p^alpha - 1) / (alpha (alpha - 1)), and
 sum p log p for alpha = 1, alpha-entmax of scores z is the p that maximizes <p, z> - Omega(p).
-Softmax is alpha = 1, sparsemax alpha = 2; for alpha > 1 small shares are exactly zero, and for
-alpha < 1 they fall as a power of the gap in scores, more slowly than those of softmax.
+Softmax is alpha = 1, sparsemax alpha = 2; for alpha > 1 small probabilities are exactly zero, and
+for alpha < 1 they fall as a power of the gap in scores, more slowly than those of softmax.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ def entmax(scores: ArrayLike, alpha: float, axis: int = -1) -> Array:
         Scores of any finite size; -inf forbids an entry.
     alpha : float
         Above 0; 1 is softmax. 1.5 and 2 (sparsemax) are the fastest, then 1.25. Below 1 no
-        share is zero.
+        probability is zero.
     axis : int, default=-1
         The axis along which the probabilities sum to 1.
 
@@ -189,7 +189,7 @@ def fenchel_young_loss(
 def fenchel_young_posterior(
     losses: ArrayLike, weights: ArrayLike, alpha: float, temperature: float = 1.0
 ) -> Array:
-    """Share rows out among alternatives by losses of any kind: an expectation step.
+    """Return responsibilities of alternatives by losses of any kind: an expectation step.
 
     Whatever has a loss for each row and each alternative, such as the squared error of each of
     several regressions, can be learnt by this step and a weighted fit in turn.
@@ -202,15 +202,15 @@ def fenchel_young_posterior(
     weights : array_like of shape (K,)
         Probabilities of the alternatives before anything is seen.
     alpha : float
-        Above 0. 1 gives shares proportional to weights * exp(-losses / temperature); above 1
-        shares are sparse.
+        Above 0. 1 gives responsibilities proportional to weights * exp(-losses / temperature);
+        above 1 they are sparse.
     temperature : float, default=1.0
-        Above 0: the price of shares that differ from the weights, beta in [1]_.
+        Above 0: the price of responsibilities that differ from the weights, beta in [1]_.
 
     Returns
     -------
     ndarray of the shape of `losses`
-        The shares q that minimize <q, losses> + temperature * L(eta; q), where L is the
+        The responsibilities q that minimize <q, losses> + temperature * L(eta; q), where L is the
         Fenchel-Young loss and eta = (weights^(alpha - 1) - 1) / (alpha - 1), or the logarithm of
         the weights for alpha = 1: continuous in alpha.
 
@@ -222,7 +222,7 @@ def fenchel_young_posterior(
 
     See Also
     --------
-    entmax : The map that gives the shares, entmax(eta - losses / temperature).
+    entmax : The map that gives them, entmax(eta - losses / temperature).
 
     References
     ----------
@@ -256,21 +256,21 @@ def _entmax_rows(rows: Array, alpha: float) -> Array:
     """Return the probabilities of each row."""
     n, K = rows.shape
     if alpha < 1:
-        p, sound = _entmax_below_one(rows, alpha - 1)
+        p, valid = _entmax_below_one(rows, alpha - 1)
     elif alpha > 1:
         p, thresholds = np.empty_like(rows), np.empty(n)
         entmax_kernels.entmax(rows, alpha, p, thresholds)
-        sound = thresholds >= 0
+        valid = thresholds >= 0
     else:
         p, values, ones = rows.copy(), np.empty(n), np.ones(n)
         slopes, offsets = np.ones(n, dtype=rows.dtype), np.zeros(K, dtype=rows.dtype)
         work = softmax_kernels.work_space(p)
         softmax_kernels.softmax_rows(p, slopes, offsets, ones, ones, np.zeros(K), values, work)
-        sound = (values > -np.inf) & (rows < np.inf).all(axis=1)
-    if not sound.all():
+        valid = (values > -np.inf) & (rows < np.inf).all(axis=1)
+    if not valid.all():
         raise ValueError(
             "scores hold nan, +inf, or nothing but -inf along the axis; the first such slice is "
-            f"number {sound.argmin()}."
+            f"number {valid.argmin()}."
         )
     return p
 
@@ -281,9 +281,9 @@ def _entmax_below_one(rows: Array, c: float) -> tuple[Array, Array]:
     Newton on sum(p)^c, which is concave and rises with T: from T = 0 it never overshoots.
     """
     tops = rows.max(axis=1, initial=-np.inf)
-    sound = np.isfinite(tops) & ~np.isnan(rows).any(axis=1)
+    valid = np.isfinite(tops) & ~np.isnan(rows).any(axis=1)
     with np.errstate(over="ignore"):
-        y = np.where(sound[:, np.newaxis], rows.astype(np.float64), 0.0)
+        y = np.where(valid[:, np.newaxis], rows.astype(np.float64), 0.0)
         y -= y.max(axis=1, keepdims=True)
     T = np.zeros(len(y))
     for _ in range(100):
@@ -294,7 +294,7 @@ def _entmax_below_one(rows: Array, c: float) -> tuple[Array, Array]:
         T += step
         if not np.any(step > 1e-15 * np.maximum(T, 1)):
             break
-    return (p / total[:, np.newaxis]).astype(rows.dtype), sound
+    return (p / total[:, np.newaxis]).astype(rows.dtype), valid
 
 
 def _negentropy_rows(rows: Array, alpha: float) -> Array:

@@ -1,4 +1,4 @@
-"""From bags to rows of features, block by block."""
+"""Fisher vectors of bags, block by block."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ import numpy as np
 from .._engine.contracts.gradients import Gradients, VectorResponsibilities
 from .._engine.em.fisher_scores import VectorModel
 from .._engine.parallel.map_reduce import map_reduce
-from .._kernels.fisher import STEP, pad_bags
+from .._kernels.fisher import WORDS_PER_STEP, pad_bags
 from .._typing import Array
 from ._bags import Bags
 
 BLOCK_BYTES = 2**20  # of features in one block of documents, which stays in the cache
 # Squared lengths of rows in which nothing has over- or underflown that matters.
 _SAFE_SQUARES = {"f": (1e-30, 1e37), "d": (1e-280, 1e300)}
-_LARGEST = float(np.finfo(np.float64).max)
+_MAX_FLOAT = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Encoder:
     Parameters
     ----------
     model : VectorModel
-        What a fitted mixture says of vectors.
+        Responsibilities and gradients of a fitted mixture.
     tangent : bool
         Whether gradients in directions are taken along the sphere.
     kinds : tuple of str
@@ -45,12 +45,12 @@ class Encoder:
 
     @cached_property
     def gradients(self) -> Gradients:
-        """What the mixture says of a bag."""
+        """The gradients of the mixture."""
         return self.model.gradients(tangent=self.tangent)
 
     @cached_property
     def factors(self) -> list[Array]:
-        """What the statistics of each kind are multiplied by, each (K,) or (K, d)."""
+        """The factors of the statistics of each kind, each (K,) or (K, d)."""
         return [self.gradients.blocks[kind].factor(self.normalization) for kind in self.kinds]
 
     @property
@@ -81,10 +81,10 @@ class Encoder:
         self, bags: Bags, responsibilities: VectorResponsibilities, span: slice, out: Array
     ) -> None:
         """Write the Fisher vectors of a span of bags to all of `out`."""
-        found, sizes, row_factors = self._statistics(bags, responsibilities, span)
+        statistics, sizes, row_factors = self._statistics(bags, responsibilities, span)
         with np.errstate(over="ignore", invalid="ignore"):  # of rows that are written once more
             start = 0
-            for statistic, factor in zip(found, self.factors, strict=True):
+            for statistic, factor in zip(statistics, self.factors, strict=True):
                 block = out[:, start : start + factor.size].reshape(statistic.shape)
                 np.multiply(statistic, factor, out=block, casting="same_kind")
                 start += factor.size
@@ -101,33 +101,33 @@ class Encoder:
         safe = (squares < high) & ((squares > low) | (self.norm is None))
         unsafe = np.flatnonzero(~safe & (sizes > 0))
         if len(unsafe):
-            parts = [statistic[unsafe] for statistic in found]
+            parts = [statistic[unsafe] for statistic in statistics]
             out[unsafe] = self._by_logarithms(parts, row_factors[unsafe], out.dtype)
 
     def _statistics(
         self, bags: Bags, responsibilities: VectorResponsibilities, span: slice
     ) -> tuple[list[Array], Array, Array]:
-        """Return the statistics of each kind, bags' sizes, and what else multiplies the rows."""
+        """Return the statistics of each kind, the bags' sizes, and factors of the rows."""
         indptr = bags.indptr[span.start : span.stop + 1]
         n = len(indptr) - 1
         ptr = np.zeros(n + 1, dtype=np.intp)
-        np.cumsum(-(-np.diff(indptr) // STEP) * STEP, out=ptr[1:])
+        np.cumsum(-(-np.diff(indptr) // WORDS_PER_STEP) * WORDS_PER_STEP, out=ptr[1:])
         words, amounts, largest = np.empty(ptr[-1], np.intp), np.empty(ptr[-1]), np.empty(n)
         pad_bags(indptr, bags.indices, bags.data, ptr, words, amounts, largest)
-        found, sizes = self.gradients.statistics(
+        statistics, sizes = self.gradients.statistics(
             (ptr, words, amounts), responsibilities, self.kinds
         )
         row_factors = largest  # as counts are relative to the bag's largest
         if self.normalization == "fisher":  # the information of a bag is that of its vectors
             row_factors = np.sqrt(largest) / np.sqrt(np.where(sizes > 0, sizes, 1.0))
-        return [found[kind] for kind in self.kinds], sizes, row_factors
+        return [statistics[kind] for kind in self.kinds], sizes, row_factors
 
-    def _by_logarithms(self, found: list[Array], row_factors: Array, dtype: np.dtype[Any]) -> Array:
+    def _by_logarithms(self, parts: list[Array], row_factors: Array, dtype: np.dtype[Any]) -> Array:
         """Return rows of features: none overflows on the way, or goes beyond the largest float."""
-        statistics = np.hstack([statistic.reshape(len(row_factors), -1) for statistic in found])
+        statistics = np.hstack([statistic.reshape(len(row_factors), -1) for statistic in parts])
         factors = np.hstack([factor.ravel() for factor in self.factors])
         with np.errstate(divide="ignore"):
-            logs = np.log(np.minimum(np.abs(statistics), _LARGEST)) + np.log(factors)
+            logs = np.log(np.minimum(np.abs(statistics), _MAX_FLOAT)) + np.log(factors)
         if self.norm is None:
             logs += np.log(row_factors)[:, None]
         logs *= self.power

@@ -1,6 +1,5 @@
 """FisherVectorTransformer: documents and images as the gradient of a mixture's likelihood."""
 
-from collections.abc import Iterable
 from copy import copy
 from numbers import Integral, Real
 from typing import Any, Self
@@ -19,13 +18,11 @@ from .._publish import all_or_nothing
 from .._sklearn import BaseEstimator, Interval, StrOptions, fit_context, validate_data
 from .._typing import Array
 from .._version import stamp, unstamp
-from ..mixture import VonMisesFisherMixture
 from ..mixture._chunkwise import is_lazy
 from ._bags import BagList, Bags, are_arrays, refuse_texts
 from ._embeddings import checked_embeddings, leave_out, lsi_vectors
 from ._encoder import Encoder
-
-N_COMPONENTS = 15  # the paper's; more made no difference there
+from ._mixtures import N_COMPONENTS, check_kinds, checked_mixture, count_distinct
 
 
 class FisherVectorTransformer(TransformerMixin, BaseEstimator):
@@ -89,9 +86,9 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Shares are computed once for each row of the table of vectors, whatever number of documents
-    it is in, and added up over each document. A sparse or hard posterior (``entmax_alpha``,
-    ``temperature``) shares each vector out to a few components, and costs only those.
+    Responsibilities are computed once for each row of the table of vectors, whatever number of
+    documents it is in, and added up over each document. With a sparse or hard posterior
+    (``entmax_alpha``, ``temperature``) a vector has few components, and costs only those.
 
     X is one of two things with one meaning. Non-negative counts or tf-idf weights, dense or
     sparse, of shape (n_documents, n_features): column i counts the vector in row i of
@@ -99,7 +96,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
     shape (n_vectors, n_dims), each of its own length; a list of lists of numbers is a matrix.
     An empty document, or one of left-out words, is a row of zeros.
 
-    For a bag of T vectors with shares g, mixture weights w, in d dimensions, blocks of
+    For a bag of T vectors with responsibilities g, mixture weights w, in d dimensions, blocks of
     'means' are, with ``normalization="fisher"``, ``sqrt(d / (T w)) sum g x`` for
     'euclidean', ``sqrt(kappa / (T w A)) sum g (x - (m.x) m)`` for 'tangent', A being the mean
     resultant length, and ``sum g (x - mu) / (sigma sqrt(T w))`` for a Gaussian mixture.
@@ -134,7 +131,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
     """
 
     _parameter_constraints = {
-        "mixture": "no_validation",  # _checked_mixture says more
+        "mixture": "no_validation",  # checked_mixture says more
         "embeddings": "no_validation",  # checked_embeddings says more
         "embedding_dim": [Interval(Integral, 2, None, closed="left")],
         "fit_on": [StrOptions({"types", "tokens"})],
@@ -194,7 +191,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         """
         with all_or_nothing(self):
             frozen = isinstance(self.mixture, FrozenEstimator)
-            mixture = self._checked_mixture()
+            mixture = checked_mixture(self.mixture, self.gradients)
             if is_lazy(X):
                 raise TypeError(
                     "fit takes documents in memory, and got a Dask array: fit on a sample of "
@@ -228,7 +225,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         Returns
         -------
         features : ndarray or dask array of shape (n_documents, n_features_out)
-            One row a document, blocks in the order of `gradients`, each component by
+            One row per document, blocks in the order of `gradients`, each component by
             component. float32 where the counts or the arrays of vectors are; integer counts
             take the type of `embeddings`. Finite: without `norm`, what is beyond the largest
             float stays at it. Of a Dask array they are made when they are asked for.
@@ -286,38 +283,12 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(unstamp(state, type(self).__name__))
 
-    def _checked_mixture(self) -> Any:
-        """Return the mixture to use or to fit; refuse one without the gradients asked for."""
-        frozen = isinstance(self.mixture, FrozenEstimator)
-        mixture = self.mixture.estimator if frozen else self.mixture
-        if mixture is None:
-            mixture = VonMisesFisherMixture(N_COMPONENTS)
-        if isinstance(mixture, type) or not hasattr(mixture, "__gradient_names__"):
-            raise ValueError(
-                "mixture should be one of skvmf's mixtures, or one of them fitted in a "
-                f"FrozenEstimator, or None, got {mixture!r}. Another library's fit becomes one by "
-                "from_parameters."
-            )
-        if frozen:
-            self._check_kinds(mixture.__vector_model__().names)
-        else:
-            self._check_kinds(mixture.__gradient_names__())
-        return mixture
-
-    def _check_kinds(self, known: Iterable[str]) -> None:
-        """Check that gradients are among those that are known."""
-        kinds = list(self.gradients)
-        if not kinds or len(set(kinds)) < len(kinds) or not set(kinds) <= set(known):
-            raise ValueError(
-                f"gradients should hold one or more of {list(known)}, each once, got {kinds}."
-            )
-
     def _encoder(self) -> Encoder:
-        """Return what writes the features that today's parameters ask for."""
+        """Return the encoder for the current parameters."""
         check_is_fitted(self)
         self._validate_params()
         model = self.mixture_.__vector_model__()
-        self._check_kinds(model.names)
+        check_kinds(self.gradients, model.names)
         tangent, kinds = self.geometry == "tangent", tuple(self.gradients)
         return Encoder(model, tangent, kinds, self.normalization, float(self.power), self.norm)
 
@@ -327,7 +298,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         """Return a copy of a mixture, fitted to vectors; seeded here if it has no seed."""
         mixture = clone(mixture)
         if self.mixture is None:
-            mixture.set_params(n_components=_count_distinct(vectors, N_COMPONENTS))
+            mixture.set_params(n_components=count_distinct(vectors, N_COMPONENTS))
         unseeded = mixture.get_params(deep=False).get("random_state", 0) is None
         if unseeded and self.random_state is not None:
             mixture.set_params(random_state=rng.randint(np.iinfo(np.int32).max))
@@ -406,13 +377,3 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         if sparse.issparse(X):
             check_structure(X)
         return X
-
-
-def _count_distinct(vectors: Array, enough: int) -> int:
-    """Count distinct rows, up to as many as are enough."""
-    seen: set[bytes] = set()
-    for row in vectors:
-        seen.add(row.tobytes())
-        if len(seen) == enough:
-            break
-    return len(seen)

@@ -6,16 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from .._engine.em.loop import EMResult, run_em
 from .._engine.em.progress import Progress
 from .._engine.parallel.blas import limited_blas
 from .._sklearn import (
-    BaseEstimator,
     CallbackSupportMixin,
     Interval,
     StrOptions,
@@ -24,21 +20,20 @@ from .._sklearn import (
     with_callbacks,
 )
 from .._typing import Array
-from .._version import stamp, unstamp
 from .._warnings import warn
 from ._learning import make_estimate, rules_of_trees, start_rules
 from ._model import Arrays, DependencyModel, Estimate, Sentences, each
-from ._rules import check_rules, draw_trees, log, with_average_tag
+from ._parser import Parser, TaggedSentences
+from ._rules import check_rules, log
 from ._sentences import check_tag_set, check_tags, check_trees, flatten, number_tags, tag_array
 
-_LARGEST_PRIOR = 1e15  # beside which one observation is lost to rounding
-_LARGEST_TEMPERATURE = 1e300  # times the entropy of a corpus it is still a float
+_MAX_PRIOR = 1e15  # beside which one observation is lost to rounding
+_MAX_TEMPERATURE = 1e300  # times the entropy of a corpus it is still a float
 
-TaggedSentences = Sequence[Sequence[str] | Sequence[int] | Array]
 Trees = Sequence[Sequence[int] | Array]
 
 
-class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimator):
+class DependencyModelWithValence(CallbackSupportMixin, Parser):
     """Dependency model with valence: a grammar learnt from tagged sentences without trees.
 
     The model generates a projective dependency tree from the top (Klein and Manning, 2004).
@@ -158,22 +153,15 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
     [array([2, 3, 0, 3])]
     """
 
-    tags_: Array
-    root_log_prob_: Array
-    stop_log_prob_: Array
-    choose_log_prob_: Array
-
     _parameter_constraints = {
         "inference": [StrOptions({"map", "mean-field"})],
         "init": [StrOptions({"harmonic", "random"}), tuple, list],
         "distance_power": [Interval(Real, 0, None, closed="left")],
         "tags": ["array-like", None],
         "unknown_tags": [StrOptions({"error", "average"})],
-        "weight_concentration_prior": [
-            Interval(Real, -_LARGEST_PRIOR, _LARGEST_PRIOR, closed="both")
-        ],
+        "weight_concentration_prior": [Interval(Real, -_MAX_PRIOR, _MAX_PRIOR, closed="both")],
         "weight_floor": [Interval(Real, 0, 1, closed="left")],
-        "temperature": [Interval(Real, 0, _LARGEST_TEMPERATURE, closed="both")],
+        "temperature": [Interval(Real, 0, _MAX_TEMPERATURE, closed="both")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "random_state": ["random_state"],
@@ -301,114 +289,11 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
             tasks = callback_tasks(self, {"X": X, "y": y}, 1)
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
                 if heads is None:
-                    result = self._climb(model, sentences, tags, progress)
+                    result = self._fit_em(model, sentences, tags, progress)
                 else:
                     result = rules_of_trees(model, sentences, heads)
                 self._publish(tags, result)
         return self
-
-    def predict(self, X: TaggedSentences) -> list[Array]:
-        """Return the most probable tree of each sentence.
-
-        Parameters
-        ----------
-        X : sequence of array-like of str or int
-            The tags of each sentence.
-
-        Returns
-        -------
-        heads : list of ndarray of int64
-            The head of every tag, as positions in the sentence from 1; 0 is the root. The
-            trees are projective. A sentence that the grammar cannot generate gets some tree.
-        """
-        sentences, log_rules = self._new_sentences(X)
-        return np.split(sentences.best_trees(log_rules), sentences.offsets[1:-1])
-
-    def score_samples(self, X: TaggedSentences) -> Array:
-        """Return the log-likelihood of each sentence, summed over its projective trees.
-
-        Parameters
-        ----------
-        X : sequence of array-like of str or int
-            The tags of each sentence.
-
-        Returns
-        -------
-        log_likelihood : ndarray of shape (n_sentences,)
-            Log-probabilities, whatever temperature the grammar was fitted with; -inf for a
-            sentence that the grammar cannot generate.
-        """
-        sentences, log_rules = self._new_sentences(X)
-        return sentences.log_partitions(log_rules)
-
-    def score(self, X: TaggedSentences, y: object = None) -> float:
-        """Return the mean log-likelihood of the sentences.
-
-        Parameters
-        ----------
-        X : sequence of array-like of str or int
-            The tags of each sentence.
-        y : Ignored
-            Not used, present for API consistency by convention. For the share of heads that
-            are right see `attachment_score`.
-
-        Returns
-        -------
-        log_likelihood : float
-            Mean log-probability of a sentence.
-        """
-        return float(self.score_samples(X).mean())
-
-    def sample(
-        self, n_samples: int = 1, *, max_length: int = 100
-    ) -> tuple[list[Array], list[Array]]:
-        """Draw sentences and their trees from the grammar.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of sentences.
-        max_length : int, default=100
-            A longer sentence is thrown away and drawn again; some grammars never stop.
-
-        Returns
-        -------
-        X : list of ndarray
-            The tags of each sentence.
-        y : list of ndarray of int64
-            The heads, as `predict` returns them.
-
-        Raises
-        ------
-        ValueError
-            If nearly all sentences are longer than `max_length`.
-        """
-        check_is_fitted(self)
-        self._validate_params()
-        for name, value in (("n_samples", n_samples), ("max_length", max_length)):
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(
-                    f"Invalid value for '{name}': {value!r}. It should be a whole number of at "
-                    "least 1."
-                )
-        rng = check_random_state(self.random_state)
-        sentences, heads = draw_trees(rng, self._log_rules(), n_samples, max_length)
-        return [self.tags_[sentence] for sentence in sentences], heads
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        return stamp(super().__getstate__())
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(unstamp(state, type(self).__name__))
-
-    def _log_rules(self) -> Arrays:
-        return self.root_log_prob_, self.stop_log_prob_, self.choose_log_prob_
 
     def _learn_tags(self, X: TaggedSentences) -> tuple[Array, Sentences]:
         """Return the tag set and the training sentences in its numbers."""
@@ -417,24 +302,12 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         tags = tag_array(sorted(set(items))) if self.tags is None else check_tag_set(self.tags)
         return tags, Sentences(number_tags(items, tags), offsets, len(tags))
 
-    def _new_sentences(self, X: TaggedSentences) -> tuple[Sentences, Arrays]:
-        """Return sentences to parse, and rules that cover their tags."""
-        check_is_fitted(self)
-        self._validate_params()
-        items, offsets = flatten(X)
-        check_tags(items, offsets)
-        log_rules, n_tags = self._log_rules(), len(self.tags_)
-        if self.unknown_tags == "error":
-            return Sentences(number_tags(items, self.tags_), offsets, n_tags), log_rules
-        numbers = number_tags(items, self.tags_, unknown=n_tags)
-        return Sentences(numbers, offsets, n_tags + 1), with_average_tag(log_rules)
-
     def _estimate(self, n_tags: int) -> Estimate:
         """Return how counts become rules, or say why they cannot."""
         concentration, floor = self.weight_concentration_prior, self.weight_floor
         return make_estimate(self.inference, concentration, floor, n_tags)
 
-    def _climb(
+    def _fit_em(
         self, model: DependencyModel, sentences: Sentences, tags: Array, progress: Progress
     ) -> EMResult:
         rules = start_rules(model, sentences, self.init, self.distance_power, self.random_state)

@@ -1,4 +1,4 @@
-"""From the parameters of a grammar to its estimate and the rules that a fit starts from."""
+"""The estimate that the parameters of a grammar describe, and the first rules of a fit."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -26,16 +26,16 @@ from ._model import (
 from ._rules import check_rules
 
 _SMOOTHING = 0.1  # added to the harmonic counts: no rule starts at zero
-_SMALLEST_DIRICHLET = 1e-290  # divided by the lowest temperature the weights stay finite
+_MIN_DIRICHLET = 1e-290  # divided by the lowest temperature the weights stay finite
 
 
 def make_estimate(inference: str, concentration: float, floor: float, n_tags: int) -> Estimate:
     """Return how counts become rules, or say why they cannot."""
     if inference == "mean-field":
-        if concentration < _SMALLEST_DIRICHLET:
+        if concentration < _MIN_DIRICHLET:
             raise ValueError(
                 f"weight_concentration_prior={concentration}: mean-field inference needs a "
-                f"Dirichlet prior, whose parameter is positive, at least {_SMALLEST_DIRICHLET:g}. "
+                f"Dirichlet prior, whose parameter is positive, at least {_MIN_DIRICHLET:g}. "
                 "Use inference='map'."
             )
         return MeanField(concentration)

@@ -1,6 +1,6 @@
-"""The dependency model with valence as a model for the loop: sentences, rules, counts.
+"""The dependency model with valence as a model for EM: sentences, rules, counts.
 
-A sentence brings another expectation to the loop that mixtures climb: the posterior is over
+A sentence brings another expectation to the loop of EM: the posterior is over
 projective trees instead of components, the multinomials of the grammar's rules take the place
 of the weights, and the same priors act on them.
 """
@@ -8,7 +8,7 @@ of the weights, and the same priors act on them.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -22,7 +22,7 @@ Part = TypeVar("Part")
 Arrays = tuple[Array, Array, Array]  # root (T,), stop (T, 2, 2, 2), choose (T, 2, T)
 
 _BLOCK_COST = 100_000  # cubed sentence lengths: about a millisecond of inside-outside
-_HARD = 1e-12  # temperatures below are zero: scores divided by them are all rounding
+_MIN_TEMPERATURE = 1e-12  # below, 0: scores divided by less are all rounding
 
 
 def empty_counts(n_tags: int) -> Arrays:
@@ -98,7 +98,7 @@ class Sentences:
 
 @dataclass
 class RuleCounts:
-    """What blocks of sentences add up to: bound, number of sentences, expected rule counts."""
+    """Sums over blocks of sentences: bound, number of sentences, expected rule counts."""
 
     value: float
     total: float
@@ -134,16 +134,6 @@ def log_weight(counts: Arrays, rules: Rules) -> float:
     return float(sum(count[count > 0] @ weight[count > 0] for count, weight in pairs))
 
 
-class Estimate(Protocol):
-    """How counts become rules."""
-
-    def start(self, counts: Arrays) -> Rules:
-        """Return the rules to start from, in proportion to the counts as far as allowed."""
-
-    def maximize(self, counts: Arrays, rules: Rules | None) -> Rules:
-        """Return the best rules for the counts, given the old ones if there are any."""
-
-
 @dataclass(frozen=True)
 class MaximumPosterior:
     """One value for each rule, under a modified Dirichlet prior on every multinomial (P1).
@@ -155,7 +145,7 @@ class MaximumPosterior:
     floor: float
 
     def start(self, counts: Arrays) -> Rules:
-        """Return the probabilities proportional to the counts, but for the floor."""
+        """Return the rules to start from: proportional to the counts, but for the floor."""
         return self._rules(each(lambda count: modes(count, self.floor), counts))
 
     def maximize(self, counts: Arrays, rules: Rules | None) -> Rules:
@@ -205,6 +195,9 @@ class MeanField:
         return float(_log_gamma_gap(self.concentration, counts).sum() - whole.sum())
 
 
+Estimate: TypeAlias = MaximumPosterior | MeanField  # how counts become rules
+
+
 def _log_gamma_gap(a: float, c: Array) -> Array:
     """Return c digamma(a + c) - log gamma(a + c) + log gamma(a), by how much a tangent is above.
 
@@ -239,7 +232,7 @@ class DependencyModel:
 
     def expect(self, rules: Rules, sentences: Sentences) -> RuleCounts:
         """Count the rules in the trees of a block of sentences, as the posterior has them."""
-        hard = self.temperature < _HARD
+        hard = self.temperature < _MIN_TEMPERATURE
         temperature = 1.0 if hard else self.temperature
         weights = each(lambda log_weight: log_weight / temperature, rules.log_weights)
         counts, values = empty_counts(sentences.n_tags), np.empty(len(sentences))

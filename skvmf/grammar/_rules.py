@@ -1,4 +1,4 @@
-"""Rules given by hand, rules for tags never seen, and sentences drawn from rules."""
+"""Validation of given rules, rules for unknown tags, and sampling of sentences."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,8 +36,8 @@ def _check_rule(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
     totals = rule.sum(axis=-1, keepdims=True)
     if not (rule >= 0).all() or not np.allclose(totals, 1, rtol=1e-6):
         raise ValueError(f"{name} should be non-negative and sum to 1 over its last axis.")
-    shares: Array = rule / totals
-    return shares
+    normalized: Array = rule / totals
+    return normalized
 
 
 def with_average_tag(log_rules: Arrays) -> Arrays:
@@ -47,7 +47,7 @@ def with_average_tag(log_rules: Arrays) -> Arrays:
 
 
 def _with_average(log_prob: Array, axis: int) -> Array:
-    """Append the logarithm of the mean along an axis; what was there keeps its bits."""
+    """Append the logarithm of the mean along an axis."""
     total = logsumexp(log_prob, axis=axis, keepdims=True)
     return np.concatenate([log_prob, total - np.log(log_prob.shape[axis])], axis=axis)
 

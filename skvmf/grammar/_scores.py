@@ -1,4 +1,4 @@
-"""How well a parser's trees agree with given ones."""
+"""Scores of predicted trees against given ones."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from ._sentences import flatten_heads
 def attachment_score(
     y_true: Sequence[ArrayLike], y_pred: Sequence[ArrayLike], directed: bool = True
 ) -> float:
-    """Return the share of tokens that are attached as in the given trees.
+    """Return the fraction of tokens that are attached as in the given trees.
 
     Parameters
     ----------

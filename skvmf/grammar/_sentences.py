@@ -1,4 +1,4 @@
-"""What users call sentences and heads, checked and flattened."""
+"""Validation of sentences and heads, and their flat form."""
 
 from numbers import Integral
 from typing import Any
@@ -75,8 +75,8 @@ def check_tag_set(tags: ArrayLike) -> Array:
 def tag_array(items: list[Any]) -> Array:
     """Return tags as an array, of objects where strings or integers would lose something."""
     array = np.array(items)
-    kept = array.dtype.kind in "iuU" and array.tolist() == items
-    return array if kept else np.array(items, dtype=object)
+    lossless = array.dtype.kind in "iuU" and array.tolist() == items
+    return array if lossless else np.array(items, dtype=object)
 
 
 def number_tags(items: list[Any], tags: Array, unknown: int | None = None) -> Array:

@@ -162,11 +162,11 @@ def log_affinities(components: Components) -> Array:
     K = len(components.weights)
     if isinstance(components, DirectionalComponents):
         return vonmises_fisher_affinities(components.directions, components.concentrations)
-    found = np.zeros((K, K))
+    affinities = np.zeros((K, K))
     for i in range(K):
         for j in range(i):
-            found[i, j] = found[j, i] = components.log_affinity(i, j)
-    return found
+            affinities[i, j] = affinities[j, i] = components.log_affinity(i, j)
+    return affinities
 
 
 def read_components(mixture: Any) -> Components:

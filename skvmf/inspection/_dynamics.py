@@ -188,13 +188,13 @@ def _gradients(points: Array, truth: GaussianComponents, weight: float) -> Array
     for start in range(0, len(points), size):
         first, second = (column[:, np.newaxis] for column in points[start : start + size].T)
         log_ratio = 0.5 * ((nodes - second) ** 2 - (nodes - first) ** 2)
-        share = expit(log_ratio + logit(weight))
-        rest = expit(-log_ratio - logit(weight))
+        first_resp = expit(log_ratio + logit(weight))
+        second_resp = expit(-log_ratio - logit(weight))
         gradients[start : start + size] = np.column_stack(
             [
-                (share / weight - rest / (1 - weight)) @ masses,
-                (share * (nodes - first)) @ masses,
-                (rest * (nodes - second)) @ masses,
+                (first_resp / weight - second_resp / (1 - weight)) @ masses,
+                (first_resp * (nodes - first)) @ masses,
+                (second_resp * (nodes - second)) @ masses,
             ]
         )
     return gradients
@@ -203,8 +203,8 @@ def _gradients(points: Array, truth: GaussianComponents, weight: float) -> Array
 def _nodes(truth: GaussianComponents, widest: float) -> tuple[Array, Array]:
     """Return nodes and masses of the trapezoidal rule over each component of the truth.
 
-    The shares of the model change over 1 / gap, with poles pi / gap off the real line, so that
-    the error is exp(-2 pi^2 / (gap step)).
+    Responsibilities change over 1 / gap, with poles pi / gap off the real line, so that the error
+    is exp(-2 pi^2 / (gap step)).
     """
     nodes, masses = [], []
     for weight, mean, variance in zip(

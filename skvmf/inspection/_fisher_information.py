@@ -1,4 +1,4 @@
-"""The information that a row holds about the parameters of a mixture."""
+"""The Fisher information of a row about the parameters of a mixture."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -115,9 +115,9 @@ def fisher_information(
     information = _expected_squares(components, nodes, densities)
     n_weights = len(components.all_weights) - 1
     information = pull_back_information(block_diag(np.eye(n_weights), jacobian), information)
-    kept = np.arange(len(information)) < n_weights
-    kept = (kept & ("weights" in names)) | (~kept & ("means" in names))
-    information = information[np.ix_(kept, kept)]
+    chosen = np.arange(len(information)) < n_weights
+    chosen = (chosen & ("weights" in names)) | (~chosen & ("means" in names))
+    information = information[np.ix_(chosen, chosen)]
     return Bunch(
         information=information, eigenvalues=np.linalg.eigvalsh(information), method=method
     )

@@ -1,4 +1,4 @@
-"""How far a mixture is from where it is singular."""
+"""Distances of a mixture to its singularities."""
 
 from typing import Any
 

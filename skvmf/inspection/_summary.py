@@ -1,4 +1,4 @@
-"""What the components of a fitted mixture are, as a table."""
+"""A table of the components of a fitted mixture."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -69,7 +69,7 @@ class ComponentSummary:
 
     @property
     def columns(self) -> dict[str, list[str]]:
-        """The table: names of columns, and what is in them, as text."""
+        """The columns of the table by name, as text."""
         table = {"component": [str(label) for label in self.labels]}
         if self.sizes is not None:
             table["rows"] = [str(size) for size in self.sizes]
@@ -81,7 +81,7 @@ class ComponentSummary:
         table["features"] = [", ".join(names) for names in self.features]
         for name, rows in {"typical": self.typical, "doubtful": self.doubtful}.items():
             if rows is not None:
-                table[name] = [", ".join(map(str, own)) for own in rows]
+                table[name] = [", ".join(map(str, numbers)) for numbers in rows]
         if self.background_weight > 0:
             last = {"component": "-1", "weight": f"{self.background_weight:.3f}"}
             last |= {"rows": str(self.n_outliers), "features": "(background)"}
@@ -226,7 +226,7 @@ def _features(components: Components, names: list[str], n_features: int) -> list
     """Return names of the features that distinguish each component."""
     if isinstance(components, DirectionalComponents):
         heaviest = np.argsort(-components.directions, axis=1, kind="stable")[:, :n_features]
-        return [[names[i] for i in own] for own in heaviest]
+        return [[names[i] for i in features] for features in heaviest]
     means, weights = components.means, components.weights
     gaps = means - weights @ means
     inner = np.einsum("kdd->kd", components.covariances)
@@ -234,8 +234,8 @@ def _features(components: Components, names: list[str], n_features: int) -> list
     scores = gaps / np.where(spread > 0, spread, 1.0)
     furthest = np.argsort(-np.abs(scores), axis=1, kind="stable")[:, :n_features]
     return [
-        [f"{'+' if score[i] > 0 else '-'}{names[i]}" for i in own]
-        for score, own in zip(scores, furthest, strict=True)
+        [f"{'+' if score[i] > 0 else '-'}{names[i]}" for i in features]
+        for score, features in zip(scores, furthest, strict=True)
     ]
 
 
@@ -248,10 +248,12 @@ def _rows(
     proba = mixture.predict_proba(X)
     typical, doubtful = [], []
     for i, k in enumerate(active):
-        own = np.flatnonzero(labels == k)
-        fit = _closeness(components.some(np.array([i])), X[own]) if len(own) else np.empty(0)
-        typical.append(own[np.argsort(-fit, kind="stable")[:n_rows]])
-        doubtful.append(own[np.argsort(proba[own, k], kind="stable")[:n_rows]])
+        members = np.flatnonzero(labels == k)
+        fit = (
+            _closeness(components.some(np.array([i])), X[members]) if len(members) else np.empty(0)
+        )
+        typical.append(members[np.argsort(-fit, kind="stable")[:n_rows]])
+        doubtful.append(members[np.argsort(proba[members, k], kind="stable")[:n_rows]])
     return {
         "sizes": np.array([np.count_nonzero(labels == k) for k in active]),
         "typical": typical,

@@ -8,12 +8,13 @@ from typing import Any, Self
 import numpy as np
 
 from .._engine.data.base import RowSource
-from .._engine.data.rows import FAR
+from .._engine.data.rows import MAX_MAGNITUDE
 from .._engine.em.fitted import FittedMixture
 from .._engine.em.loop import EMResult
 from .._engine.em.spec import MixtureSpec
 from .._engine.families.background import Background
-from .._engine.families.covariance import COVARIANCE_TYPES, CovarianceType
+from .._engine.families.covariance import COVARIANCE_TYPES
+from .._engine.families.covariance_type import CovarianceType
 from .._engine.families.gaussian import Gaussian
 from .._engine.families.gaussian_products import GaussianComponents
 from .._sklearn import Interval, StrOptions
@@ -225,7 +226,7 @@ def _checked_bounds(bounds: Any, d: int) -> Array:
 
 def refuse_overflow(largest: float, holder: str) -> None:
     """Refuse rows or means of such a magnitude that their squares overflow."""
-    if largest > FAR:
+    if largest > MAX_MAGNITUDE:
         raise ValueError(
             f"{holder} values up to {largest:.3g}, whose squares overflow. Rescale "
             "the features, for example with sklearn.preprocessing.StandardScaler."

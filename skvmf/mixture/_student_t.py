@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from .._engine.em.fitted import FittedMixture
 from .._engine.em.loop import EMResult
-from .._engine.families.student_t import FIRST, KNOWN, KnownTails, StudentT
+from .._engine.families.student_t import INITIAL_DOF, KNOWN_RANGE, KnownTails, StudentT
 from .._sklearn import StrOptions
 from .._typing import Array
 from ..distributions._arguments import checked_array
@@ -328,14 +328,14 @@ array-like, default='merging'
             self.covariance_type,
             float(self.reg_covar),
             scale=scale,
-            degrees_of_freedom=FIRST if isinstance(tails, str) else self._known_tails(),
+            degrees_of_freedom=INITIAL_DOF if isinstance(tails, str) else self._known_tails(),
             estimated=isinstance(tails, str),
             tied=isinstance(tails, str) and tails == "tied",
         )
 
     def _known_tails(self) -> Array:
         known = checked_array(self.degrees_of_freedom, "degrees_of_freedom").astype(np.float64)
-        low, high = KNOWN
+        low, high = KNOWN_RANGE
         within = (known >= low) & (known <= high)
         if known.shape not in [(), (self.n_components,)] or not within.all():
             raise ValueError(

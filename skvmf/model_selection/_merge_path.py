@@ -176,7 +176,7 @@ class MergePath:
         largest = [int(np.argmax(np.where(group == k, counts[: len(group)], -1))) for k in range(K)]
         centres = fitted.family.centres(fitted.params.components)[largest]
         stats, about = partition_statistics(spec.family, self._rows, centres, share)
-        family = spec.family.anchored(stats)
+        family = spec.family.with_prior_from(stats)
         components = family.initial(stats, about)
         beside = fitted.params.weights[len(group) :]  # of what is no component
         weights = np.append((1 - beside.sum()) * stats.counts / stats.counts.sum(), beside)

@@ -1,4 +1,4 @@
-"""What the autoencoders share: training, and scikit-learn's manners."""
+"""The base class of the autoencoders: training, and scikit-learn's conventions."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -17,13 +17,11 @@ from torch import Tensor
 from .._sklearn import BaseEstimator, CallbackSupportMixin, Interval, fit_context, with_callbacks
 from .._typing import Array
 from .._version import stamp, unstamp
+from ..distributions._arguments import check_count
 from ._beta_gaussian import BetaGaussian
-from ._networks import Loss, VariationalNetwork
+from ._networks import Loss, VariationalNetwork, as_array, device_of, rows_at_once
 from ._progress import Progress
-from ._training import Training, mean_free_energy, seeded
-
-# Outside training; of many features as many rows as take 32 MiB in float32.
-ROWS_AT_ONCE, NUMBERS_AT_ONCE = 1024, 2**23
+from ._training import Training, mean_free_energy, seeded, split
 
 
 class Autoencoder(
@@ -31,12 +29,9 @@ class Autoencoder(
 ):
     """Base of the autoencoders: minimizes a free energy by Adam, in float32.
 
-    A subclass has the parameters below, and says what rows are valid, what of them goes into the
-    network and what comes out, how the network is built, its loss and how scores become what is
-    observed.
-
-    Pickles hold the network on the CPU, and not the moments of Adam: `partial_fit` starts with
-    new ones.
+    A subclass has the parameters below, and says which rows are valid, what the network is, what
+    goes into it, its loss, and how scores become what is observed. Pickles hold the network on
+    the CPU, without the moments of Adam.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
@@ -91,7 +86,9 @@ class Autoencoder(
         """
         rows, features = self._checked(X, new=True)
         training = self._begin(rows.shape[1])
-        train, held_out = self._split(rows, training.random_state)
+        train, held_out = rows, None
+        if self.early_stopping:
+            train, held_out = split(rows, self.validation_fraction, training.random_state)
         with Progress(self, {"X": X, "y": y}) as progress:
             self._train(training, train, held_out, features, progress)
             self._publish(training, features)
@@ -199,8 +196,7 @@ class Autoencoder(
         Returns
         -------
         ndarray of shape (n_samples, n_features), float32
-            The decoder's probabilities. The prior is what the posterior is drawn to: the
-            standard one of its family.
+            The decoder's probabilities. The prior is the standard one of the posterior's family.
         """
         self._check_ready()
         check_count(n_samples, "n_samples")
@@ -221,8 +217,8 @@ class Autoencoder(
         -------
         float
             Minus the mean reconstruction loss less beta times the Fenchel-Young divergence, with
-            one draw of the latent variables of each row; the same draws in every call. It is
-            -inf where that is beyond float32, for rows far from any in training.
+            one draw of the latent variables of each row, the same in every call; -inf where
+            that is beyond float32, for rows far from any in training.
 
         Notes
         -----
@@ -249,7 +245,7 @@ class Autoencoder(
         return -free_energy if np.isfinite(free_energy) else -np.inf
 
     def _check_ready(self) -> None:
-        """Raise where there is no network, or parameters set after the fit are none."""
+        """Raise where there is no network, or parameters set after the fit are invalid."""
         check_is_fitted(self)
         self._validate_params()
 
@@ -265,23 +261,11 @@ class Autoencoder(
 
     def _begin(self, n_features: int) -> Training:
         """Draw a network."""
-        _check_sizes(self.hidden_layer_sizes)
+        sizes = self.hidden_layer_sizes
+        if not all(isinstance(size, Integral) and int(size) > 0 for size in sizes):
+            raise ValueError(f"hidden_layer_sizes must hold positive integers, not {sizes!r}.")
         random_state = check_random_state(self.random_state)
         return Training.begin(lambda: self._network(n_features), random_state)
-
-    def _split(self, X: Any, random_state: np.random.RandomState) -> tuple[Any, Any]:
-        """Return the rows to train on, and those held out to stop early, or None."""
-        if not self.early_stopping:
-            return X, None
-        n = X.shape[0]
-        held_out = max(1, round(self.validation_fraction * n))
-        if held_out >= n:
-            raise ValueError(
-                f"early_stopping=True holds out {held_out} of n_samples={n}: nothing is left to "
-                "train on. Take more rows, or early_stopping=False."
-            )
-        order = random_state.permutation(n)
-        return X[order[held_out:]], X[order[:held_out]]
 
     def _train(
         self,
@@ -292,7 +276,7 @@ class Autoencoder(
         progress: Progress,
     ) -> None:
         """Train until it is time to stop, and keep the network that was best on rows held out."""
-        best, kept, waited, stop = np.inf, None, 0, False
+        best, best_state, waited, stop = np.inf, None, 0, False
         while len(training.losses) < self.max_epochs and not stop:
             stop = self._epoch(training, train, held_out, features, progress)
             if held_out is None:
@@ -301,10 +285,10 @@ class Autoencoder(
             if training.validation_losses[-1] < best:
                 best, waited = training.validation_losses[-1], 0
                 state = training.network.state_dict()
-                kept = {name: value.clone() for name, value in state.items()}
+                best_state = {name: value.clone() for name, value in state.items()}
             stop |= waited == self.n_epochs_no_change
-        if kept is not None:
-            training.network.load_state_dict(kept)
+        if best_state is not None:
+            training.network.load_state_dict(best_state)
         self._check_last_step(training, train)
 
     def _epoch(
@@ -335,7 +319,7 @@ class Autoencoder(
     def _batches(
         self, X: Any, device: torch.device, order: Array | None = None
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield what `_batch` makes of rows: shuffled ones for training, or all as they come."""
+        """Yield batches of rows: in an order for training, or all as they come."""
         size = rows_at_once(X.shape[1]) if order is None else self.batch_size
         for start in range(0, X.shape[0], size):
             rows = slice(start, start + size)
@@ -358,9 +342,9 @@ class Autoencoder(
             )
 
     def _publish(self, training: Training, features: dict[str, Any]) -> None:
-        """Take over what was trained, all at once: in between there is no half-fitted estimator."""
-        kept = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
-        self.__dict__ = kept | features | training.attributes()
+        """Set all attributes at once, so that no fit is half done."""
+        others = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
+        self.__dict__ = others | features | training.attributes()
 
     @abstractmethod
     def _rows(self, X: Any, reset: bool) -> Any:
@@ -368,7 +352,7 @@ class Autoencoder(
 
     @abstractmethod
     def _batch(self, X: Any, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Return what goes into the network of some rows, and what comes out at best."""
+        """Return the network's inputs for some rows, and the targets of its outputs."""
 
     @abstractmethod
     def _network(self, n_features: int) -> VariationalNetwork:
@@ -376,7 +360,7 @@ class Autoencoder(
 
     @abstractmethod
     def _loss(self) -> Loss:
-        """Return the loss of scores and targets, a number a row."""
+        """Return the loss of scores and targets, one number per row."""
 
     @abstractmethod
     def _observed(self, scores: Tensor) -> Tensor:
@@ -414,31 +398,3 @@ class Autoencoder(
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(unstamp(state, type(self).__name__))
-
-
-def check_count(value: Any, name: str) -> None:
-    """Refuse what is not a positive integer."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-        raise ValueError(f"{name} must be a positive integer, not {value!r}.")
-
-
-def _check_sizes(sizes: Any) -> None:
-    """Refuse hidden layers that are not positive numbers of units."""
-    if not all(isinstance(size, Integral) and int(size) > 0 for size in sizes):
-        raise ValueError(f"hidden_layer_sizes must hold positive integers, not {sizes!r}.")
-
-
-def as_array(values: Tensor) -> Array:
-    """Return the numbers of a tensor anywhere."""
-    array: Array = values.detach().cpu().numpy()
-    return array
-
-
-def device_of(network: torch.nn.Module) -> torch.device:
-    """Return where a network is."""
-    return next(network.parameters()).device
-
-
-def rows_at_once(n_features: int) -> int:
-    """Return the number of rows that go through a network together outside training."""
-    return max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // n_features))

@@ -126,7 +126,7 @@ class BetaGaussian(Distribution):
         return terms.sum(-1) if self.event_dim else terms
 
     def _spread(self, events: Tensor) -> Tensor:
-        """Give what is one number an event the shape of coordinates."""
+        """Give what is one number per event the shape of coordinates."""
         return events.unsqueeze(-1) if self.event_dim else events
 
     @property
@@ -149,7 +149,7 @@ class BetaGaussian(Distribution):
 
     @property
     def _shrinkage(self) -> Tensor:
-        """Variance over scale^2, one number an event."""
+        """Variance over scale^2, one number per event."""
         return self._height / self._width
 
     @property
@@ -243,7 +243,7 @@ class BetaGaussian(Distribution):
         Returns
         -------
         Tensor
-            One number an event.
+            One number per event.
 
         Raises
         ------
@@ -274,7 +274,7 @@ class BetaGaussian(Distribution):
         Returns
         -------
         Tensor
-            (integral of p^alpha - 1) / (alpha (alpha - 1)), one number an event.
+            (integral of p^alpha - 1) / (alpha (alpha - 1)), one number per event.
         """
         powers = _expm1_rate(self._log_peak, self._excess)
         return (powers - 0.5 * self._size / self.alpha) / self._width
@@ -298,7 +298,7 @@ class BetaGaussian(Distribution):
         Returns
         -------
         Tensor
-            One number an event; for ``event_dim=0`` the sum is the divergence of the product.
+            One number per event; for ``event_dim=0`` the sum is the divergence of the product.
 
         References
         ----------

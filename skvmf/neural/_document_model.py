@@ -12,10 +12,11 @@ from torch import Tensor
 
 from .._sklearn import Interval, StrOptions, validate_data
 from .._typing import Array
-from ._autoencoder import Autoencoder, as_array, check_count
+from ..distributions._arguments import check_count
+from ._autoencoder import Autoencoder
 from ._entmax import entmax
 from ._losses import EntmaxLoss
-from ._networks import Loss, VariationalNetwork
+from ._networks import Loss, VariationalNetwork, as_array
 
 MAX_COUNT = 1e30  # totals and losses stay finite in float32
 
@@ -48,14 +49,14 @@ class FenchelYoungDocumentModel(Autoencoder):
     hidden_layer_sizes : sequence of int, default=(500,)
         Units of the encoder's hidden layers.
     batch_size : int, default=64
-        Documents a step of Adam.
+        Documents per step of Adam.
     learning_rate : float, default=0.001
         Step size of Adam.
     max_epochs : int, default=50
         Number of passes over the documents, at most.
     alternating_epochs : int, default=None
         How many passes over the documents train the decoder alone, and then as many the encoder
-        alone, in each epoch [1]_. None trains both at once, with one pass an epoch.
+        alone, in each epoch [1]_. None trains both at once, with one pass per epoch.
     early_stopping : bool, default=False
         Whether to hold out documents, to stop when their free energy falls no more, and to keep
         the network that was best on them.
@@ -181,7 +182,7 @@ class FenchelYoungDocumentModel(Autoencoder):
             The words, such as ``vectorizer.get_feature_names_out()``; by default
             `feature_names_in_`.
         n_words : int, default=10
-            Words a topic.
+            Words per topic.
 
         Returns
         -------

@@ -45,7 +45,7 @@ def entmax(scores: Tensor, alpha: float, dim: int = -1) -> Tensor:
     -----
     With s = p^(2 - alpha) on the support and 0 elsewhere, the Jacobian is
     diag(s) - s s' / sum(s): the backward pass costs a few products whatever alpha is, and can
-    be differentiated again. For alpha > 2 a small share has a large s: derivatives beyond the
+    be differentiated again. For alpha > 2 a small probability has a large s: derivatives beyond the
     largest number of a dtype (1e250 in float64) are that number. ``vmap``, ``grad`` and ``jacrev``
     of ``torch.func`` go through it, and ``torch.compile`` without ``fullgraph``.
 
@@ -183,7 +183,7 @@ def _gentle_product(p: Tensor, grad: Tensor, alpha: float) -> Tensor:
 
 
 def _steep_product(p: Tensor, grad: Tensor, alpha: float) -> Tensor:
-    """Return the same for alpha > 2, where the slope of a small share is beyond all others.
+    """Return the same for alpha > 2, where the slope of a small probability is beyond all others.
 
     A constant added to the vector changes nothing: so that it is zero at the steepest slope,
     which is then a factor of nothing. What is beyond the largest number of the dtype is that
@@ -195,8 +195,8 @@ def _steep_product(p: Tensor, grad: Tensor, alpha: float) -> Tensor:
     powers = (2 - alpha) * torch.where(inside, p, 1).log()
     slopes = torch.where(inside, powers.clamp(max=math.log(STEEPEST)).exp(), 0)
     flow = slopes * (grad - grad.gather(-1, slopes.argmax(-1, keepdim=True)))
-    shares = slopes / slopes.sum(-1, keepdim=True)
-    return (flow - shares * flow.sum(-1, keepdim=True)).clamp(-limit, limit).to(dtype)
+    weights = slopes / slopes.sum(-1, keepdim=True)
+    return (flow - weights * flow.sum(-1, keepdim=True)).clamp(-limit, limit).to(dtype)
 
 
 def _newton_of_dense(scores: Tensor, c: float) -> Tensor:
@@ -231,9 +231,10 @@ def _power(excess: Tensor, c: float) -> tuple[Tensor, Tensor]:
 def _newton_of_few(scores: Tensor, c: float) -> Tensor:
     """Solve the same equation for c > 1, where T has fewer digits than the terms need.
 
-    Only scores within 1 / c of the largest can have a share: they are picked out, and taken to
-    float64. With v the smallest share and g >= 0 what c z is above its score, p = (g + v^c)^(1/c):
-    the sum is convex in v, with a slope of at least 1, and Newton falls from v = 1 / count.
+    Only scores within 1 / c of the largest can be in the support: they are picked out, and taken
+    to float64. With v the smallest positive term and g >= 0 what c z is above its score,
+    p = (g + v^c)^(1/c): the sum is convex in v, with a slope of at least 1, and Newton falls from
+    v = 1 / count.
     """
     near = (scores - scores.amax(-1, keepdim=True) >= -1 / c).sum(-1)
     top, columns = scores.topk(max(1, int(near.max())), -1)
@@ -253,9 +254,9 @@ def _newton_of_few(scores: Tensor, c: float) -> Tensor:
 
 
 def _last_of_support(top: Tensor, c: float) -> Tensor:
-    """Return the smallest score with a share, of scores in falling order, by bisection.
+    """Return the smallest score in the support, of scores in falling order, by bisection.
 
-    Score i has one if and only if sum_j (c (z_j - z_i))_+^(1/c) < 1.
+    Score i is in it if and only if sum_j (c (z_j - z_i))_+^(1/c) < 1.
     """
     low = torch.zeros_like(top[..., :1], dtype=torch.int64)
     high = low + top.shape[-1] - 1

@@ -19,7 +19,7 @@ REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class _EntmaxLoss(torch.nn.Module):
-    """What both losses share: alpha, and how losses are put together."""
+    """The base class of both losses: alpha and the reduction."""
 
     def __init__(self, alpha: float = 1.5, *, reduction: str = "mean") -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class EntmaxLoss(_EntmaxLoss):
         At least 1, where the loss is the Kullback-Leibler divergence of softmax from the
         target: the cross-entropy less the target's own entropy. 2 is the sparsemax loss.
     reduction : {'mean', 'sum', 'none'}, default='mean'
-        Mean or sum over the rows, or one loss a row.
+        Mean or sum over the rows, or one loss per row.
 
     Raises
     ------
@@ -190,7 +190,7 @@ class _Categorical(torch.autograd.Function):
 
     @staticmethod
     def forward(scores: Tensor, target: Tensor, alpha: float) -> tuple[Tensor, Tensor]:
-        totals, y = _shares(target)
+        totals, y = _proportions(target)
         p = entmax(scores, alpha)
         apart = p - y
         gaps = scores - scores.amax(-1, keepdim=True)
@@ -208,12 +208,12 @@ class _Categorical(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
         scores, target, slopes = ctx.saved_tensors
         if torch.is_grad_enabled():  # it will be differentiated again
-            totals, y = _shares(target)
+            totals, y = _proportions(target)
             slopes = totals * (entmax(scores, ctx.alpha) - y)
         return grad[..., None] * slopes, None, None
 
 
-def _shares(target: Tensor) -> tuple[Tensor, Tensor]:
+def _proportions(target: Tensor) -> tuple[Tensor, Tensor]:
     """Return the sum of each row, and its parts of it."""
     totals = target.sum(-1, keepdim=True)
     return totals, target / torch.where(totals > 0, totals, 1)

@@ -6,9 +6,13 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from .._typing import Array
 from ._beta_gaussian import BetaGaussian
 
-Loss = Callable[[Tensor, Tensor], Tensor]  # of scores and target, a number a row
+# Outside training; of many features as many rows as take 32 MiB in float32.
+ROWS_AT_ONCE, NUMBERS_AT_ONCE = 1024, 2**23
+
+Loss = Callable[[Tensor, Tensor], Tensor]  # of scores and target, one number per row
 
 
 class VariationalNetwork(torch.nn.Module):
@@ -62,3 +66,19 @@ def _perceptron(sizes: Sequence[int], activation: type[torch.nn.Module]) -> torc
     for inputs, outputs in pairwise(sizes):
         layers += [torch.nn.Linear(inputs, outputs), activation()]
     return torch.nn.Sequential(*layers[:-1])
+
+
+def as_array(values: Tensor) -> Array:
+    """Return the numbers of a tensor anywhere."""
+    array: Array = values.detach().cpu().numpy()
+    return array
+
+
+def device_of(network: torch.nn.Module) -> torch.device:
+    """Return where a network is."""
+    return next(network.parameters()).device
+
+
+def rows_at_once(n_features: int) -> int:
+    """Return the number of rows that go through a network together outside training."""
+    return max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // n_features))

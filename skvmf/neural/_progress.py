@@ -1,4 +1,4 @@
-"""What a user sees of training: a line an epoch, and scikit-learn's callbacks where it has them."""
+"""Reports of training: a line per epoch, and scikit-learn's callbacks where it has them."""
 
 from collections.abc import Callable
 from time import perf_counter

@@ -347,9 +347,9 @@ def _dependence(units: Tensor) -> Tensor:
     The Gram matrix says which plane is the nearest, and least squares how near it is.
     """
     n, vectors = len(units), units.double()
-    found = torch.full((n,), torch.inf, dtype=torch.float64, device=units.device)
+    distances = torch.full((n,), torch.inf, dtype=torch.float64, device=units.device)
     if n < 3:
-        return found.to(units.dtype)
+        return distances.to(units.dtype)
     lengths = vectors.norm(dim=1, keepdim=True).clamp(min=torch.finfo(torch.float64).tiny)
     directions = vectors / lengths
     gram = directions @ directions.T
@@ -363,12 +363,12 @@ def _dependence(units: Tensor) -> Tensor:
         plane = torch.linalg.svd(directions[[i, j]], full_matrices=False)
         basis = plane.Vh[plane.S > 1e-12]
         rest = vectors[k] - (vectors[k] @ basis.T) @ basis
-        found[k] = rest.norm()
-    return found.to(units.dtype)
+        distances[k] = rest.norm()
+    return distances.to(units.dtype)
 
 
 def _check_layers(layer: Linear, following: Linear | None) -> None:
-    """Refuse what are not linear layers, one behind the other."""
+    """Refuse layers that are not linear, or do not follow each other."""
     for one in [layer] if following is None else [layer, following]:
         if not isinstance(one, Linear):
             raise TypeError(f"A layer must be a torch.nn.Linear, not a {type(one).__name__}.")

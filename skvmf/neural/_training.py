@@ -1,4 +1,4 @@
-"""The training of a network by Adam: what a fit makes, and what it can go on from."""
+"""The training of a network by Adam, which can be resumed."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -83,9 +83,9 @@ class Training:
         learning_rate: float,
         turns: Sequence[str] = ("",),
     ) -> float:
-        """Take one step of Adam a batch, in random order; return the mean free energy.
+        """Take one step of Adam per batch, in random order; return the mean free energy.
 
-        Rows are gone through once a turn, which moves the module of that name alone; that
+        Rows are gone through once per turn, which moves the module of that name alone; that
         without a name is the whole network.
         """
         parameters = list(self.network.parameters())
@@ -109,8 +109,8 @@ class Training:
 @contextmanager
 def _alone(network: torch.nn.Module, moved: torch.nn.Module) -> Iterator[None]:
     """Let only the parameters of one module have gradients: Adam leaves those without alone."""
-    own = {id(parameter) for parameter in moved.parameters()}
-    still = [p for p in network.parameters() if p.requires_grad and id(p) not in own]
+    trained = {id(parameter) for parameter in moved.parameters()}
+    still = [p for p in network.parameters() if p.requires_grad and id(p) not in trained]
     for parameter in still:
         parameter.requires_grad_(False)
     try:
@@ -148,3 +148,16 @@ def seeded(random_state: np.random.RandomState) -> Iterator[None]:
     with _GENERATOR, torch.random.fork_rng(devices):
         torch.manual_seed(int(random_state.randint(2**31)))
         yield
+
+
+def split(X: Any, fraction: float, random_state: np.random.RandomState) -> tuple[Any, Any]:
+    """Return the rows to train on, and a random fraction of them that is held out."""
+    n = X.shape[0]
+    held_out = max(1, round(fraction * n))
+    if held_out >= n:
+        raise ValueError(
+            f"early_stopping=True holds out {held_out} of n_samples={n}: nothing is left to "
+            "train on. Take more rows, or early_stopping=False."
+        )
+    order = random_state.permutation(n)
+    return X[order[held_out:]], X[order[:held_out]]

@@ -16,7 +16,7 @@ from ._losses import BinaryEntmaxLoss
 from ._networks import Loss, VariationalNetwork
 
 LATENTS = {"gaussian": 1.0, "triweight": 4 / 3, "biweight": 1.5, "epanechnikov": 2.0}
-ROUNDING = 1e-6  # what scaling in float32 may exceed 1 by
+ROUNDING = 1e-6  # by which values scaled in float32 may exceed 1
 
 
 class FenchelYoungVAE(Autoencoder):
@@ -46,7 +46,7 @@ class FenchelYoungVAE(Autoencoder):
     hidden_layer_sizes : sequence of int, default=(512, 256)
         Units of the encoder's hidden layers; the decoder has them in reverse.
     batch_size : int, default=64
-        Rows a step of Adam.
+        Rows per step of Adam.
     learning_rate : float, default=0.001
         Step size of Adam.
     max_epochs : int, default=50

@@ -1,4 +1,4 @@
-"""The axes to draw on; matplotlib is imported here, on use."""
+"""Axes, labels and colours; matplotlib is imported on use."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The number of components: what speaks for each, and the tree of what has been joined."""
+"""A criterion by number of components, and the dendrogram of their merges."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,9 +11,9 @@ from .._typing import Array
 from ._axes import get_axes
 
 _COLOURS = [f"C{i}" for i in range(10) if i != 7]  # C7 is grey, and so is what is above them
-_LEAST = 1.0  # loss in nats below which heights are all drawn alike
-_MANY = 15  # numbers above which they stand upright
-_TOO_MANY = 60  # above which they are left out
+_MIN_LOG_LOSS = 1.0  # loss in nats below which heights are all drawn alike
+_MAX_LEVEL_NUMBERS = 15  # numbers above which they stand upright
+_MAX_NUMBERS = 60  # above which they are left out
 
 
 class ComponentPathDisplay:
@@ -26,13 +26,13 @@ class ComponentPathDisplay:
     n_components : ndarray of shape (n_steps,)
         Numbers of components, rising.
     criterion : ndarray of shape (n_steps,)
-        What speaks against each.
+        The criterion of each: the lowest is best.
     best_n_components : int
         The number chosen.
     linkage : ndarray of shape (max_components - 1, 4)
         The tree, in SciPy's format.
     leaf_weights : ndarray of shape (max_components,)
-        The share of the rows that each leaf has.
+        The fraction of the rows that each leaf has.
     best_nodes : ndarray of shape (best_n_components,)
         Which nodes of the tree the chosen components are.
     criterion_name : str, default="criterion"
@@ -216,8 +216,8 @@ class ComponentPathDisplay:
         areas = 0.25 * (72 * ax.figure.get_figwidth() / n_leaves) ** 2
         areas = min(areas, 150.0) * self.leaf_weights / self.leaf_weights.max()
         floor = np.full(n_leaves, heights[0])
-        own = colours[:n_leaves]
-        self.leaves_ = ax.scatter(x[:n_leaves], floor, s=areas, c=own, zorder=3, clip_on=False)
+        style = {"c": colours[:n_leaves], "zorder": 3, "clip_on": False}
+        self.leaves_ = ax.scatter(x[:n_leaves], floor, s=areas, **style)
         ax.set_yscale("log")
         ax.set(ylabel="log-likelihood lost", xlim=(-1, n_leaves))
         ax.set_ylim(heights[0], 1.5 * heights.max())
@@ -227,14 +227,14 @@ class ComponentPathDisplay:
         """Write a name below the middle of the leaves of each chosen component."""
         K = len(self.best_nodes)
         ax.set_xlabel("component")
-        if names is None and K > _TOO_MANY:
+        if names is None and K > _MAX_NUMBERS:
             ax.set_xticks([])
             return
         labels = [str(k) for k in range(K)] if names is None else list(names)
         ticks = [x[part == k].mean() for k in range(K)]
-        upright = K > _MANY or names is not None
+        upright = K > _MAX_LEVEL_NUMBERS or names is not None
         ax.set_xticks(ticks, labels, rotation=90 if upright else 0)
-        ax.tick_params(axis="x", labelsize=7 if K > _MANY else 9, pad=8)
+        ax.tick_params(axis="x", labelsize=7 if K > _MAX_LEVEL_NUMBERS else 9, pad=8)
 
     def _part_of_nodes(self) -> Array:
         """Return which chosen component each node is part of, -1 above all of them."""
@@ -253,8 +253,8 @@ def _layout(linkage: Array) -> tuple[list[int], Array, Array]:
     n_leaves = len(order)
     x, heights = np.empty(n_leaves + len(linkage)), np.empty(n_leaves + len(linkage))
     x[order] = np.arange(n_leaves)
-    unions = np.maximum(linkage[:, 2], _LEAST)
-    heights[:n_leaves], heights[n_leaves:] = 0.5 * unions.min(), unions
+    merges = np.maximum(linkage[:, 2], _MIN_LOG_LOSS)
+    heights[:n_leaves], heights[n_leaves:] = 0.5 * merges.min(), merges
     for i, (a, b) in enumerate(linkage[:, :2].astype(int)):
         x[n_leaves + i] = (x[a] + x[b]) / 2
     return order, x, heights

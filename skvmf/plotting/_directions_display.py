@@ -38,7 +38,7 @@ class DirectionsDisplay:
     X : ndarray of shape (n_samples, n_features), default=None
         Unit rows to draw, of two or three features.
     responsibilities : ndarray of shape (n_samples, n_components), default=None
-        The rows' shares, which say where rows are drawn on a map.
+        Responsibilities, which say where rows are drawn on a map.
     labels : ndarray of shape (n_samples,), default=None
         The component of each row, which gives its colour; -1 is grey.
     names : sequence of str, default=None
@@ -147,12 +147,14 @@ class DirectionsDisplay:
         K, d = estimator.mean_directions_.shape
         if names is not None and len(names) != K:
             raise ValueError(f"names should be those of {K} components, got {len(names)}.")
-        rows = resp = own = None
+        rows = resp = row_labels = None
         if X is not None:
-            own = estimator.predict(X) if labels is None else np.asarray(labels)
+            row_labels = estimator.predict(X) if labels is None else np.asarray(labels)
             resp = estimator.predict_proba(X)
-            if own.shape != (len(resp),):
-                raise ValueError(f"labels should be of shape ({len(resp)},), got {own.shape}.")
+            if row_labels.shape != (len(resp),):
+                raise ValueError(
+                    f"labels should be of shape ({len(resp)},), got {row_labels.shape}."
+                )
             rows = _unit_rows(X) if d <= 3 else None
         display = cls(
             estimator.weights_,
@@ -160,7 +162,7 @@ class DirectionsDisplay:
             estimator.concentrations_,
             rows,
             resp,
-            own,
+            row_labels,
             names=names,
         )
         return display.plot(ax=ax, **kwargs)
@@ -276,11 +278,11 @@ class DirectionsDisplay:
     def _row_positions(self, radii: Array) -> Array:
         """Return where rows lie on the map: between the discs of their components."""
         assert self.responsibilities is not None and self.positions_ is not None
-        shares = self.responsibilities[:, self._active].astype(np.float64)
-        known = shares.sum(axis=1, keepdims=True)
-        shares = np.where(known > 0, shares / np.where(known > 0, known, 1), 1 / len(radii))
-        offsets = disc_offsets(len(shares), np.random.default_rng(0))
-        places: Array = shares @ self.positions_ + _FILLED * (shares @ radii)[:, None] * offsets
+        resp = self.responsibilities[:, self._active].astype(np.float64)
+        known = resp.sum(axis=1, keepdims=True)
+        resp = np.where(known > 0, resp / np.where(known > 0, known, 1), 1 / len(radii))
+        offsets = disc_offsets(len(resp), np.random.default_rng(0))
+        places: Array = resp @ self.positions_ + _FILLED * (resp @ radii)[:, None] * offsets
         return places
 
     def _write_names(self, radii: Array) -> None:

@@ -1,4 +1,4 @@
-"""Where components lie on a map: near to what they overlap with, and none on top of another."""
+"""The layout of a map: overlapping components near each other, and no disc on another."""
 
 import numpy as np
 

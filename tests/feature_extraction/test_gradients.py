@@ -11,7 +11,7 @@ from skvmf.distributions import vonmises_fisher as vmf
 
 from .mixtures import KINDS, MIXTURES, plane, sphere
 
-STEP = 1e-5
+WORDS_PER_STEP = 1e-5
 
 
 def fisher_vectors(mixture, bags, kind, **options):
@@ -29,8 +29,8 @@ def difference(log_likelihood, shape):
     gradient = np.empty(shape)
     for index in np.ndindex(shape):
         shift = np.zeros(shape)
-        shift[index] = STEP
-        gradient[index] = (log_likelihood(shift) - log_likelihood(-shift)) / (2 * STEP)
+        shift[index] = WORDS_PER_STEP
+        gradient[index] = (log_likelihood(shift) - log_likelihood(-shift)) / (2 * WORDS_PER_STEP)
     return gradient
 
 

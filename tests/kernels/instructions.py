@@ -118,8 +118,10 @@ def row_calls():
             rows.add_labelled_rows(X, labels % 20, np.ones(n), sums)
 
         made[f"add_labelled_rows {name}"] = labelled
-        sparse = source * (source > 5)  # a share in twenty
-        made[f"add_sparse_shares {name}"] = partial(rows.add_sparse_shares, X, sparse, sums)
+        sparse = source * (source > 5)  # one in twenty
+        made[f"add_sparse_responsibilities {name}"] = partial(
+            rows.add_sparse_responsibilities, X, sparse, sums
+        )
     return made
 
 
@@ -138,20 +140,20 @@ def sparse_calls():
     columns = found.indptr.astype(np.int64), found.indices.astype(np.uint16), found.data
     return {
         "csr_dot": lambda: sparse.csr_dot(indptr, indices, data, matrix, product),
-        "columns_dot": lambda: sparse.columns_dot(*columns, resp, sums),
+        "csr_dot by columns": lambda: sparse.csr_dot(*columns, resp, sums),
     }
 
 
 def gaussian_calls():
     from skvmf._kernels import gaussian, rows
-    from skvmf._kernels import gaussian_scores as lanes
+    from skvmf._kernels import gaussian_scores as kernels
 
     rng = np.random.default_rng(0)
     n, d, K = 512, 16, 8
     X, origin, out = rng.standard_normal((n, d)), np.zeros(d), np.empty((n, d + d * (d + 1) // 2))
     means, halves, scores = rng.standard_normal((K, d)), np.full(K, -0.5), np.zeros((n, K))
-    roots, totals = rng.standard_normal((K, d, d)), np.zeros(K * lanes.ROWS)
-    some, many = (np.zeros(m * lanes.ROWS) for m in (lanes.FEATURES, 2 * d + 4))
+    roots, totals = rng.standard_normal((K, d, d)), np.zeros(K * kernels.BLOCK_ROWS)
+    some, many = (np.zeros(m * kernels.BLOCK_ROWS) for m in (kernels.BLOCK_FEATURES, 2 * d + 4))
     few = X, origin, means, halves, some, totals, scores
     full = X, origin, roots, means, halves, many, totals, scores
     scaled = X, origin, means, means, halves, some, totals, np.float64(-1e9), scores
@@ -159,11 +161,13 @@ def gaussian_calls():
     return {
         "gap_squares": lambda: gaussian.gap_squares(X, origin, out),
         "gap_products": lambda: gaussian.gap_products(X, origin, out),
-        "add_dense_shares": lambda: rows.add_dense_shares(out, scores, np.zeros((K, out.shape[1]))),
-        "spherical_scores": lambda: lanes.spherical_scores(*few),
-        "diagonal_scores": lambda: lanes.diagonal_scores(*scaled),
-        "diagonal_scores float32": lambda: lanes.diagonal_scores(*single),
-        "full_scores": lambda: lanes.full_scores(*full),
+        "add_dense_responsibilities": lambda: rows.add_dense_responsibilities(
+            out, scores, np.zeros((K, out.shape[1]))
+        ),
+        "spherical_scores": lambda: kernels.spherical_scores(*few),
+        "diagonal_scores": lambda: kernels.diagonal_scores(*scaled),
+        "diagonal_scores float32": lambda: kernels.diagonal_scores(*single),
+        "full_scores": lambda: kernels.full_scores(*full),
     }
 
 

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from skvmf._kernels.fisher import (
-    GATHER,
-    STEP,
+    WORDS_PER_PRODUCT,
+    WORDS_PER_STEP,
     direction_sums,
     moment_sums,
     packed_direction_sums,
@@ -32,7 +32,7 @@ def pad(indptr, indices, data):
     """Return the bags of the kernels, and each row's largest count."""
     n = len(indptr) - 1
     ptr = np.zeros(n + 1, dtype=np.intp)
-    np.cumsum(-(-np.diff(indptr) // STEP) * STEP, out=ptr[1:])
+    np.cumsum(-(-np.diff(indptr) // WORDS_PER_STEP) * WORDS_PER_STEP, out=ptr[1:])
     words, amounts, largest = np.empty(ptr[-1], np.intp), np.empty(ptr[-1]), np.empty(n)
     pad_bags(indptr, indices, data, ptr, words, amounts, largest)
     return (ptr, words, amounts), largest
@@ -75,7 +75,7 @@ def test_padded_bags_hold_relative_counts(index_type, count_type):
     )
     assert_allclose(unpad(bags) * largest[:, None], counts.toarray(), rtol=1e-15)
     assert_array_equal(largest, np.maximum(counts.toarray().max(axis=1), largest == 1))
-    assert_array_equal(bags[0] % STEP, 0)
+    assert_array_equal(bags[0] % WORDS_PER_STEP, 0)
 
 
 def test_padded_bags_take_a_slice_of_rows():
@@ -106,7 +106,10 @@ def test_direction_sums_are_products(K, d, dtype):
         assert_allclose(sums, expected, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("size", [GATHER - 1, GATHER, GATHER + 1, 2 * GATHER + 6])
+@pytest.mark.parametrize(
+    "size",
+    [WORDS_PER_PRODUCT - 1, WORDS_PER_PRODUCT, WORDS_PER_PRODUCT + 1, 2 * WORDS_PER_PRODUCT + 6],
+)
 def test_direction_sums_of_long_bags(size):
     _, resp, _, table, scales = problem(3, 4)
     words = np.random.default_rng(2).integers(V, size=size)

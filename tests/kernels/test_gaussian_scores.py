@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skvmf._kernels.gaussian_scores import (
-    FEATURES,
-    ROWS,
+    BLOCK_FEATURES,
+    BLOCK_ROWS,
     diagonal_scores,
     full_scores,
     spherical_scores,
@@ -16,17 +16,17 @@ from skvmf._kernels.gaussian_scores import (
 SHAPES = [
     (1, 1, 1),
     (5, 3, 9),
-    (ROWS - 1, 4, 8),
-    (ROWS, 5, 2),
-    (ROWS + 1, 8, 17),
-    (2 * ROWS + 15, FEATURES + 1, 3),
-    (40, 2 * FEATURES + 2, 10),
+    (BLOCK_ROWS - 1, 4, 8),
+    (BLOCK_ROWS, 5, 2),
+    (BLOCK_ROWS + 1, 8, 17),
+    (2 * BLOCK_ROWS + 15, BLOCK_FEATURES + 1, 3),
+    (40, 2 * BLOCK_FEATURES + 2, 10),
 ]
 
 
-def lanes(n, dtype=float):
+def columns(n, dtype=float):
     """Return what kernels work in, with numbers that must not come out."""
-    return np.full(n * ROWS, np.nan, dtype)
+    return np.full(n * BLOCK_ROWS, np.nan, dtype)
 
 
 def least(out, score=-np.inf):
@@ -57,7 +57,7 @@ def roots(K, d):
 def test_diagonal_scores_are_scaled_squared_distances(task, dtype):
     X, origin, means, factors, out = task
     X, scales = X.astype(dtype), np.random.default_rng(1).uniform(0.5, 2, size=means.shape)
-    work = lanes(FEATURES), lanes(len(means))
+    work = columns(BLOCK_FEATURES), columns(len(means))
     diagonal_scores(X, origin, fours(means), fours(scales), factors, *work, least(out), out)
     gaps = (X.astype(float)[:, None] - origin - means) * scales
     assert_allclose(out, factors * (gaps**2).sum(axis=2), rtol=1e-13)
@@ -66,17 +66,17 @@ def test_diagonal_scores_are_scaled_squared_distances(task, dtype):
 def test_diagonal_scores_in_single_precision_are_right_for_the_numbers_given(task):
     X, origin, means, factors, out = (array.astype(np.float32) for array in task)
     scales = np.random.default_rng(1).uniform(0.5, 2, size=means.shape).astype(np.float32)
-    work = lanes(FEATURES, np.float32), lanes(len(means), np.float32)
+    work = columns(BLOCK_FEATURES, np.float32), columns(len(means), np.float32)
     diagonal_scores(X, origin, fours(means), fours(scales), factors, *work, least(out), out)
     gaps = (X.astype(float)[:, None] - origin - means) * scales
     assert_allclose(out, factors * (gaps**2).sum(axis=2), rtol=2e-5)
 
 
 @pytest.mark.filterwarnings("ignore:overflow")  # without the compiler
-@pytest.mark.parametrize("n", [1, ROWS + 3])
+@pytest.mark.parametrize("n", [1, BLOCK_ROWS + 3])
 def test_diagonal_scores_say_how_many_rows_are_far_from_all_means(n):
     means, halves = np.array([[0.0] * 4, [20, 0, 0, 0]], np.float32), np.full(2, -0.5, np.float32)
-    work = lanes(FEATURES, np.float32), lanes(2, np.float32)
+    work = columns(BLOCK_FEATURES, np.float32), columns(2, np.float32)
     out, arguments = np.empty((n, 2), np.float32), (np.ones_like(means), halves, *work)
     X = np.zeros((n, 1), np.float32)
     for far, n_far in [([-9], 0), ([-10.5], 1), ([30.5], 1), ([29, 31], 1), ([3e38], 1)]:
@@ -89,7 +89,7 @@ def test_diagonal_scores_say_how_many_rows_are_far_from_all_means(n):
 def test_spherical_scores_are_squared_distances(task, dtype):
     X, origin, means, factors, out = task
     X = X.astype(dtype)
-    work = lanes(FEATURES), lanes(len(means))
+    work = columns(BLOCK_FEATURES), columns(len(means))
     spherical_scores(X, origin, fours(means), factors, *work, out)
     gaps = X.astype(float)[:, None] - origin - means
     assert_allclose(out, factors * (gaps**2).sum(axis=2), rtol=1e-13)
@@ -99,7 +99,7 @@ def test_tied_scores_are_squared_distances_of_white_rows(task):
     X, origin, means, factors, out = task
     root = roots(1, len(origin))[0]
     D = len(fours(origin))
-    work = lanes(2 * D), lanes(len(means))
+    work = columns(2 * D), columns(len(means))
     tied_scores(X, origin, fours(root, 2), fours(means), factors, *work, out)
     gaps = ((X - origin) @ root.T)[:, None] - means
     assert_allclose(out, factors * (gaps**2).sum(axis=2), rtol=1e-11)
@@ -109,18 +109,21 @@ def test_full_scores_are_squared_lengths_of_white_differences(task):
     X, origin, means, factors, out = task
     own = roots(*means.shape)
     D = len(fours(origin))
-    work = lanes(2 * D + 4), lanes(len(means))
+    work = columns(2 * D + 4), columns(len(means))
     full_scores(X, origin, fours(own, 2), fours(means), factors, *work, out)
     white = np.einsum("kij,nkj->nki", own, X[:, None] - origin - means)
     assert_allclose(out, factors * (white**2).sum(axis=2), rtol=1e-12)
 
 
 def test_rows_beside_a_row_do_not_touch_it():
-    """Whatever stands in the lanes that are left over."""
-    X, out = np.random.default_rng(0).normal(size=(ROWS + 3, 2)), np.empty((ROWS + 3, 1))
-    work = lanes(FEATURES), lanes(1)
+    """Whatever stands in the columns that are left over."""
+    X, out = (
+        np.random.default_rng(0).normal(size=(BLOCK_ROWS + 3, 2)),
+        np.empty((BLOCK_ROWS + 3, 1)),
+    )
+    work = columns(BLOCK_FEATURES), columns(1)
     arguments = np.zeros(2), np.zeros((1, 4)), np.array([-0.5]), *work
     spherical_scores(X, *arguments, out)
     last = np.empty((3, 1))
-    spherical_scores(X[ROWS:].copy(), *arguments, last)
-    assert_array_equal(last, out[ROWS:])
+    spherical_scores(X[BLOCK_ROWS:].copy(), *arguments, last)
+    assert_array_equal(last, out[BLOCK_ROWS:])

@@ -5,7 +5,11 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from skvmf._kernels.high_concentration import CLOSE, csr_shortfalls, shortfalls
+from skvmf._kernels.high_concentration import (
+    MAX_FROM_CHORD,
+    cosine_complements,
+    csr_cosine_complements,
+)
 
 
 def rows_near(direction, offset, dtype=np.float64):
@@ -22,10 +26,10 @@ def found(form, X, directions):
     scales = 1 / np.linalg.norm(X.astype(np.float64), axis=1)
     cosines = (X.astype(np.float64) * scales[:, None]) @ directions.T
     if form == "dense":
-        shortfalls(X, scales, directions, cosines)
+        cosine_complements(X, scales, directions, cosines)
     else:
         rows = sparse.csr_array(X)
-        csr_shortfalls(rows.indptr, rows.indices, rows.data, scales, directions, cosines)
+        csr_cosine_complements(rows.indptr, rows.indices, rows.data, scales, directions, cosines)
     return cosines
 
 
@@ -39,7 +43,9 @@ def test_nothing_cancels_near_a_direction(form, offset):
     unit = X.astype(np.longdouble) / np.linalg.norm(X.astype(np.longdouble), axis=1)[:, None]
     expected = 0.5 * ((unit[:, None] - directions) ** 2).sum(axis=2)
     gaps = found(form, X, directions)
-    assert_allclose(gaps, expected.astype(float), rtol=1e-15 / min(offset, CLOSE), atol=1e-31)
+    assert_allclose(
+        gaps, expected.astype(float), rtol=1e-15 / min(offset, MAX_FROM_CHORD), atol=1e-31
+    )
     assert_allclose(gaps[:, 1], 1, rtol=0.2)
 
 
@@ -54,9 +60,9 @@ def test_rows_of_float32_are_widened(form):
 
 def test_a_row_without_direction_is_as_far_as_any():
     X, scales, cosines = np.zeros((2, 3)), np.zeros(2), np.zeros((2, 1))
-    shortfalls(X, scales, np.eye(1, 3), cosines)
+    cosine_complements(X, scales, np.eye(1, 3), cosines)
     assert_allclose(cosines, 1)
     rows = sparse.csr_array(X)
     cosines[:] = 0
-    csr_shortfalls(rows.indptr, rows.indices, rows.data, scales, np.eye(1, 3), cosines)
+    csr_cosine_complements(rows.indptr, rows.indices, rows.data, scales, np.eye(1, 3), cosines)
     assert_allclose(cosines, 1)

@@ -114,7 +114,11 @@ def test_an_edited_constant_of_tables_counts(tmp_path):
     """What tables and compiled code both read: each sees the edit."""
     shutil.copytree(PACKAGE, tmp_path / "skvmf", ignore=shutil.ignore_patterns("__pycache__"))
     right = run(tmp_path, PARTITION)
-    edit(tmp_path / "skvmf" / "_kernels" / "vonmises_fisher.py", "WIDE = 32.0", "WIDE = 0.5")
+    edit(
+        tmp_path / "skvmf" / "_kernels" / "vonmises_fisher.py",
+        "MIN_EXPANDED = 32.0",
+        "MIN_EXPANDED = 0.5",
+    )
     edited = run(tmp_path, PARTITION)
     assert edited != right
     assert edited == run(tmp_path, PARTITION, SKVMF_CACHE="0")

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from skvmf._kernels.rows import (
-    HEIGHT,
-    WIDTH,
-    add_dense_shares,
+    CACHED_COMPONENTS,
+    CACHED_FEATURES,
+    add_dense_responsibilities,
     add_labelled_rows,
-    add_sparse_shares,
+    add_sparse_responsibilities,
     pack_rows,
 )
 
@@ -33,13 +33,15 @@ def test_labelled_rows(d, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [1, 4, 7, 60])
-@pytest.mark.parametrize(("d", "K"), [(1, 1), (9, 2), (WIDTH + 3, 5), (5, HEIGHT + 1), (8, 100)])
+@pytest.mark.parametrize(
+    ("d", "K"), [(1, 1), (9, 2), (CACHED_FEATURES + 3, 5), (5, CACHED_COMPONENTS + 1), (8, 100)]
+)
 def test_dense_shares(n, d, K, dtype):
     rng = np.random.default_rng(0)
     X, resp = rng.standard_normal((n, d)), rng.uniform(size=(n, K)).astype(dtype)
     out = rng.standard_normal((K + K % 2, d))
     expected = out[:K] + resp.astype(float).T @ X
-    add_dense_shares(X, resp, out)
+    add_dense_responsibilities(X, resp, out)
     np.testing.assert_allclose(out[:K], expected, rtol=1e-13, atol=1e-13)
 
 
@@ -67,7 +69,7 @@ def test_sparse_shares(d, K, density, dtype):
     resp = (rng.uniform(0.1, 1, (30, K)) * (rng.uniform(size=(30, K)) < density)).astype(dtype)
     X, out = rng.standard_normal((30, d)).astype(dtype), rng.standard_normal((K, d))
     expected = out.copy()
-    add_sparse_shares(X, resp, out)
+    add_sparse_responsibilities(X, resp, out)
     oracles.add_shares(X, resp, expected)
     np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-13)
 

@@ -8,8 +8,7 @@ from scipy import sparse
 from skvmf._kernels.sparse import (
     BAD_COLUMNS,
     BAD_POINTERS,
-    SOUND,
-    columns_dot,
+    VALID,
     csr_dot,
     csr_fault,
     csr_normalize,
@@ -40,18 +39,18 @@ def fault(X, **parts):
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 class TestFaults:
     def test_names(self, index):
-        assert len({SOUND, BAD_POINTERS, BAD_COLUMNS}) == 3
+        assert len({VALID, BAD_POINTERS, BAD_COLUMNS}) == 3
 
     def test_none(self, index):
         X = matrix()
         pointers, columns = X.indptr.astype(index), X.indices.astype(index)
-        assert fault(X, indptr=pointers, indices=columns) == SOUND
-        assert fault(X, indptr=pointers[3:8], indices=columns) == SOUND  # a block
-        assert fault(sparse.csr_array((5, 3))) == fault(sparse.csr_array((0, 3))) == SOUND
-        assert csr_fault(np.zeros(4, index), np.empty(0, index), 0, 0) == SOUND
+        assert fault(X, indptr=pointers, indices=columns) == VALID
+        assert fault(X, indptr=pointers[3:8], indices=columns) == VALID  # a block
+        assert fault(sparse.csr_array((5, 3))) == fault(sparse.csr_array((0, 3))) == VALID
+        assert csr_fault(np.zeros(4, index), np.empty(0, index), 0, 0) == VALID
         assert csr_fault(np.array([0, 1], index), np.zeros(1, index), 1, 0) == BAD_COLUMNS
         edges = np.array([0, X.shape[1] - 1], index)
-        assert csr_fault(np.array([0, 2], index), edges, 2, X.shape[1]) == SOUND
+        assert csr_fault(np.array([0, 2], index), edges, 2, X.shape[1]) == VALID
 
     @pytest.mark.parametrize("at", [0, 17, -1])
     @pytest.mark.parametrize("wrong", [-5, -1, 30, 31, 2**30, -(2**31)])
@@ -75,7 +74,7 @@ class TestFaults:
         pointers, columns = X.indptr.astype(index), X.indices.astype(index)
         assert fault(X, indptr=pointers, indices=columns[:-1]) == BAD_POINTERS
         assert fault(X, indptr=pointers, data=X.data[:-1]) == BAD_POINTERS
-        assert fault(X, indptr=pointers[:-1], indices=columns[: pointers[-2]]) == SOUND
+        assert fault(X, indptr=pointers[:-1], indices=columns[: pointers[-2]]) == VALID
 
 
 @pytest.mark.parametrize("K", [1, 7, 20])
@@ -90,7 +89,7 @@ def test_both_products(K, dtype, index):
     eps = np.finfo(dtype).eps
     assert_allclose(product, X.toarray() @ B, atol=50 * eps)
     sums = np.full((30, K), np.nan)
-    columns_dot(*by_columns(X), R, sums)
+    csr_dot(*by_columns(X), R, sums)
     assert_allclose(sums, X.toarray().T @ R, atol=50 * eps)
     assert_array_equal(sums[5], 0)
 

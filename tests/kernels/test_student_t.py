@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skvmf._kernels.student_t import FURTHEST, solve_dof, tail_scores, weigh_shares
+from skvmf._kernels.student_t import MAX_RATIO, solve_dof, tail_scores, weigh_responsibilities
 
 DOF = np.array([1e-3, 0.1, 1.0, 4.0, 30.0, 1e4, 1e8, 1e15, 1e100])
 
@@ -55,12 +55,12 @@ def test_rows_in_float32_are_scored_to_its_digits():
 def test_no_distance_is_too_large_and_rounding_below_zero_is_zero():
     products, latent = scored(np.array([1.7e308, np.inf, -1e-13]), np.array([1e-3, 4.0]), 3)
     assert np.isfinite(products).all() and (latent > 0).all()
-    assert_allclose(products[1], -0.5 * (np.array([1e-3, 4.0]) + 3) * np.log(FURTHEST))
+    assert_allclose(products[1], -0.5 * (np.array([1e-3, 4.0]) + 3) * np.log(MAX_RATIO))
     assert_array_equal(products[2], 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_shares_are_weighed_and_added_up(dtype):
+def test_responsibilities_are_weighted_and_added_up(dtype):
     rng = np.random.default_rng(0)
     resp = rng.random((37, 5)).astype(dtype)
     resp[rng.random((37, 5)) < 0.5] = 0
@@ -68,7 +68,7 @@ def test_shares_are_weighed_and_added_up(dtype):
     latent[::2] = 1 + 1e-6 * rng.normal(size=(19, 5))
     expected = resp.astype(float) * latent, resp.astype(float) * np.log(latent)
     sums, logs = np.ones(5), np.ones(5)
-    weigh_shares(resp, latent, sums, logs)
+    weigh_responsibilities(resp, latent, sums, logs)
     assert_allclose(latent, expected[0], rtol=1e-15)
     assert_allclose(sums, 1 + expected[0].sum(axis=0), rtol=1e-14)
     assert_allclose(logs, 1 + expected[1].sum(axis=0), rtol=1e-13)

@@ -112,14 +112,14 @@ class TestSeams:
     @pytest.mark.parametrize("dim", [2, 3, 7, 20, 50, 64])
     @pytest.mark.parametrize("flag", [False, True])
     def test_forward(self, dim, flag):
-        kappa = beside(kernels.WIDE)
+        kappa = beside(kernels.MIN_EXPANDED)
         assert seam(log_partition(kappa, dim, flag)) < 1e-14
         assert seam(mean_resultant_length(kappa, dim, flag)) < 1e-14
 
     @pytest.mark.parametrize("order", [0, 1, 2])
     @pytest.mark.parametrize("dim", [2, 3, 7, 20, 50, 64])
     def test_inverse_expansion(self, dim, order):
-        tau = (dim - 1) / kernels.FAR  # tau = (1 - r^2)/(1 + r^2)
+        tau = (dim - 1) / kernels.MIN_EXPANDED_INVERSE  # tau = (1 - r^2)/(1 + r^2)
         q = 2 * tau / (1 + tau) / (1 + np.sqrt((1 - tau) / (1 + tau)))
         q = q * (1 + np.array([4e-16, -4e-16]))
         assert seam(negentropy(1 - q, dim, order, q)) < 1e-14

@@ -480,17 +480,17 @@ def test_equal_rows_under_the_least_regularizer(solver, covariance_type):
 
 @pytest.mark.parametrize("weight", [0.5, 0.0])
 def test_a_concentrated_component_is_scored_alone(weight, monkeypatch):
-    """By chords is slow, so only the rows that are near its direction are taken so."""
+    """Chords are slow, so they are taken for concentrated components alone."""
     from skvmf._engine.families import vonmises_fisher_products
 
     taken = []
-    kernel = vonmises_fisher_products.chord_kernels.shortfalls
+    kernel = vonmises_fisher_products.high_concentration.cosine_complements
 
     def spy(rows, scales, directions, cosines):
         taken.append(len(directions))
         kernel(rows, scales, directions, cosines)
 
-    monkeypatch.setattr(vonmises_fisher_products.chord_kernels, "shortfalls", spy)
+    monkeypatch.setattr(vonmises_fisher_products.high_concentration, "cosine_complements", spy)
     mixture = VonMisesFisherMixture.from_parameters(
         [weight, 1 - weight], mean_directions=np.eye(2, 3), concentrations=[5e5, 3.0]
     )
@@ -517,7 +517,7 @@ def test_all_starts_have_the_anchor_of_the_first():
     assert any(won_later)
 
 
-def test_the_prior_on_concentrations_is_anchored_on_the_start():
+def test_the_prior_on_concentrations_is_centred_on_the_start():
     """Many pseudo-rows have the pooled length of the first partition, whatever it is."""
     spread, tight = X, X + [50, 0, 0]
     lengths = []

@@ -1,4 +1,4 @@
-"""What components say of a bag of vectors: gradients of its log-likelihood.
+"""Gradients of the log-likelihood of bags of vectors, of which Fisher vectors are made.
 
 A block of a Fisher vector belongs to one kind of parameter. Its gradient is a `slope` times a
 statistic of the bag, a sum over the bag's vectors; the statistic of one vector has a `variance`
@@ -16,14 +16,14 @@ import numpy as np
 from ..._typing import Array
 
 Bags: TypeAlias = tuple[Array, Array, Array]  # as `pad_bags` prepares them
-_LARGEST = float(np.finfo(np.float64).max)
+_MAX_FLOAT = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
 class VectorResponsibilities:
-    """Each component's share of each vector of a table, as the kernels take it.
+    """Responsibilities for the vectors of a table, as the kernels take them.
 
-    `resp` is (V, K), or compressed rows where most shares are zero; a vector that is left out
+    `resp` is (V, K), or compressed rows where most entries are zero; a vector that is left out
     has none. `table` (V, d) and `scales` (V,) are the vectors as the mixture sees them.
     """
 
@@ -33,7 +33,7 @@ class VectorResponsibilities:
 
     @property
     def packed(self) -> bool:
-        """Whether shares are compressed rows."""
+        """Whether responsibilities are compressed rows."""
         return isinstance(self.resp, tuple)
 
 
@@ -45,7 +45,7 @@ class ParameterBlock:
     variance: Array
 
     def factor(self, normalization: str | None) -> Array:
-        """Return what to multiply the statistic by: finite; 0 for a component without weight."""
+        """Return the factor of the statistic: finite; 0 for a component without weight."""
         if normalization is None:
             return self.slope
         if normalization == "fisher":
@@ -54,7 +54,7 @@ class ParameterBlock:
 
 
 class Gradients(ABC):
-    """Gradients in the parameters of a mixture: what a family says of a bag.
+    """Gradients in the parameters of a mixture, as statistics of bags of vectors.
 
     Parameters
     ----------
@@ -93,4 +93,4 @@ def repeat_columns(first: Array, second: Array, d: int) -> tuple[Array, Array]:
 def _inverse(values: Array) -> Array:
     with np.errstate(over="ignore"):
         inverses = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
-    return np.minimum(inverses, _LARGEST)
+    return np.minimum(inverses, _MAX_FLOAT)

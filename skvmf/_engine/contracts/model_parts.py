@@ -1,8 +1,9 @@
-"""The contracts: what each part of a mixture is, whole, for whoever writes another.
+"""The contracts of the parts of a mixture, for whoever writes another.
 
 A mixture answers four questions, and `MixtureModel` puts the answers together: what is a
-component (`Family`), how is a row shared out (`Posterior`), how are weights chosen (`Prior`
-and `WeightUpdate`), how do statistics move components (`Update`). Its data is a `RowSource`.
+component (`Family`), which responsibilities has it for a row (`Posterior`), how are weights
+chosen (`Prior` and `WeightUpdate`), how do statistics move components (`Update`). Its data is a
+`RowSource`.
 A part derives from its contract; one with a method missing cannot be made, and Python names
 the method. A part is frozen: what a fit learns is in the `components` that it hands round,
 an object of the family's own that nobody else looks into.
@@ -23,9 +24,9 @@ from .statistics import Statistics
 
 
 class Family(ABC):
-    """What a component is: a density, its sufficient statistics, and where fits start.
+    """The distribution of a component: density, sufficient statistics, and where fits start.
 
-    K is the number of components, d that of features. A `chunk` is a block of dense rows or,
+    K is the number of components, d that of features. A `block` is one of dense rows or,
     where the family takes them, of sparse ones (`skvmf._engine.data.blocks`). Components without
     rows keep their parameters, whatever else a method does.
     """
@@ -50,14 +51,14 @@ class Family(ABC):
 
     @abstractmethod
     def moments(
-        self, block: Any, responsibilities: Responsibilities, components: Any, kept: Any = None
+        self, block: Any, responsibilities: Responsibilities, components: Any, cache: Any = None
     ) -> tuple[Array, ...]:
-        """Return what the shares of a block add to the moments, about `origins(components)`.
+        """Return what a block adds to the moments, about `origins(components)`.
 
-        Shares carry the weights of the rows and, where rows are scaled, the scales too.
-        Moments add: those of all blocks together are the sum of those of each. `kept` is what
-        the scores of the same block and components kept, to be used up; None where a partition
-        is given and nothing was scored.
+        Responsibilities carry the weights of the rows and, where rows are scaled, the scales.
+        Moments add: those of all blocks together are the sum of those of each. `cache` is
+        that of the scores of the same block and components, to be used up; None where a
+        partition is given and nothing was scored.
         """
 
     @abstractmethod
@@ -116,12 +117,12 @@ class Family(ABC):
         are given the components are put there, and all take their shape from the whole data.
         """
 
-    def anchored(self, stats: Statistics) -> "Family":
+    def with_prior_from(self, stats: Statistics) -> "Family":
         """Return the family with its prior centred on a first partition of the data."""
         return self
 
-    def refreshed(self, fresh: "Family") -> "Family":
-        """Return a newly made family that goes on with what this one was anchored on.
+    def continued_by(self, fresh: "Family") -> "Family":
+        """Return a newly made family with this one's prior, for a fit that goes on.
 
         Raises a ValueError where components of this family cannot be those of `fresh`.
         """
@@ -162,7 +163,7 @@ class Family(ABC):
 
     @property
     def gradients(self) -> GradientsType:
-        """Return what Fisher vectors are made of; raises a ValueError where there are none."""
+        """Return the class of gradients for Fisher vectors; raises ValueError if there is none."""
         raise ValueError(
             f"{type(self).__name__} components have no Fisher vectors: use a "
             "VonMisesFisherMixture, or a Gaussian mixture with covariance_type='diag'."
@@ -285,16 +286,16 @@ class Proposal:
 
 
 class Posterior(ABC):
-    """How a row is shared out among the components."""
+    """Which responsibilities components have for a row."""
 
     @abstractmethod
     def assign(
         self, scores: Scores, weights: Array, row_weights: Array, row_scales: Array | None = None
     ) -> tuple[Responsibilities, Array, Array]:
-        """Return shares, the weighted counts (K,), and each row's value (n,).
+        """Return responsibilities, the weighted counts (K,), and each row's value (n,).
 
-        The value of a row is the most that <q, log p> less the price of its shares q can be.
-        A share is multiplied by the row's weight, and by its scale where there are scales.
+        The value of a row is the most that <q, log p> less the price of responsibilities q can be.
+        Responsibilities are multiplied by the row's weight, and by its scale where there is one.
         `scores` is used up.
         """
 
@@ -306,11 +307,11 @@ class Posterior(ABC):
     def label(
         self, scores: Scores, weights: Array, row_weights: Array
     ) -> tuple[Array, Array, Array]:
-        """Return the component with the largest share, the weighted counts, and its score."""
+        """Return the most responsible component, the weighted counts, and its score."""
 
     @abstractmethod
     def weight_value(self, counts: Array, weights: Array) -> float | None:
-        """Return what of the summed values depends on the weights, the shares being given.
+        """Return the part of the summed values that depends on the weights, given responsibilities.
 
         None where the weights that maximize it together with a prior are that prior's mode.
         """

@@ -1,4 +1,4 @@
-"""What passes between a family and a posterior: scores one way, shares the other."""
+"""Scores, which a family gives a posterior, and responsibilities, which it gets back."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,8 +9,8 @@ import numpy as np
 from ..._kernels.rows import pack_rows
 from ..._typing import Array
 
-_AT_ONCE = 2**16  # shares to compare with 0; to count booleans is ten times as fast as floats
-_SAMPLED = 32  # one row in so many tells whether shares are dense
+_BLOCK_SIZE = 2**16  # entries to compare with 0: to count booleans is ten times as fast as floats
+_SAMPLING_STEP = 32  # one row in so many tells whether responsibilities are dense
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,14 @@ class Scores:
         What each component adds.
     slopes : ndarray of shape (n,) or None
         What each row multiplies by; None is one, and what every family without row scales has.
-    kept : object or None
+    cache : object or None
         What the family's moments ask for again, such as distances; no posterior looks at it.
     """
 
     products: Array
     bias: Array
     slopes: Array | None = None
-    kept: Any = None
+    cache: Any = None
 
     def log_density(self) -> Array:
         """Return the log-density of each row under each component, (n, K)."""
@@ -41,33 +41,33 @@ class Scores:
 
     def with_component(self, log_density: float) -> "Scores":
         """Add a last component that has the same log-density everywhere."""
-        blank = np.zeros((len(self.products), 1), dtype=self.products.dtype)
+        zeros = np.zeros((len(self.products), 1), dtype=self.products.dtype)
         bias = np.append(self.bias, log_density)
-        return replace(self, products=np.hstack([self.products, blank]), bias=bias)
+        return replace(self, products=np.hstack([self.products, zeros]), bias=bias)
 
 
 @dataclass(frozen=True)
 class DenseResponsibilities:
-    """Each component's share of each row times the row's factor, (n, K)."""
+    """Each component's responsibility for each row, times the row's factor, (n, K)."""
 
     resp: Array
 
     @cached_property
     def n_positive(self) -> int:
-        """How many shares are not zero."""
+        """How many responsibilities are not zero."""
         n, K = self.resp.shape
-        n_rows = max(1, _AT_ONCE // K)
+        n_rows = max(1, _BLOCK_SIZE // K)
         parts = (self.resp[start : start + n_rows] for start in range(0, n, n_rows))
         return sum(int(np.count_nonzero(part != 0)) for part in parts)
 
     def denser_than(self, fraction: float) -> bool:
-        """Whether more than a fraction of the shares is not zero, as some of the rows tell.
+        """Whether more than a fraction of the entries is not zero, estimated from some rows.
 
-        One share in each row is not more.
+        One in each row is not more.
         """
         if self.resp.shape[1] * fraction < 1:
             return True
-        some = self.resp[::_SAMPLED]
+        some = self.resp[::_SAMPLING_STEP]
         return bool(np.count_nonzero(some != 0) > fraction * some.size)
 
     def packed(self) -> "SparseResponsibilities":
@@ -86,13 +86,13 @@ class DenseResponsibilities:
 
 @dataclass(frozen=True)
 class HardResponsibilities:
-    """The one component that has each row, (n,) int32, and the row's factor, (n,)."""
+    """The component of each row, (n,) int32, and the row's factor, (n,)."""
 
     labels: Array
     factors: Array
 
     def packed(self) -> "SparseResponsibilities":
-        """Return the same as one non-zero a row."""
+        """Return the same as one non-zero per row."""
         return SparseResponsibilities(np.arange(1, len(self.labels) + 1), self.labels, self.factors)
 
     def first_components(self, n_components: int) -> "HardResponsibilities":
@@ -106,7 +106,7 @@ class HardResponsibilities:
 
 @dataclass(frozen=True)
 class SparseResponsibilities:
-    """Non-zero shares, row after row: those of row n end before ``ends[n]``."""
+    """Non-zero responsibilities, row after row: those of row n end before ``ends[n]``."""
 
     ends: Array
     columns: Array
@@ -117,7 +117,7 @@ Responsibilities: TypeAlias = DenseResponsibilities | HardResponsibilities
 
 
 def as_dense(responsibilities: Responsibilities, n_components: int) -> Array:
-    """Return the shares as an (n, K) array."""
+    """Return an (n, K) array."""
     if isinstance(responsibilities, DenseResponsibilities):
         return responsibilities.resp
     resp = np.zeros((len(responsibilities.labels), n_components))

@@ -1,4 +1,4 @@
-"""What a step hands round: parameters one way, statistics the other."""
+"""The parameters of a mixture and the statistics of a step of EM."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -68,12 +68,12 @@ def as_dict(part: Any) -> dict[str, Any]:
 
 @dataclass
 class Statistics:
-    """What blocks of rows add up to.
+    """Sums over blocks of rows that an M-step needs.
 
     `value` is the weighted sum of the rows' posterior values, `total` the sum of weights,
     `counts` (K,) and the tuple `moments` are the family's, about the points `origins` (K, d)
     or about zero. `worst_value` and `worst_row` are the least likely row's, the first on
-    ties. The first moments of what has been added go to `spare`, as sums to be filled again.
+    ties. The first moments of what has been added go to `buffers`, to be filled again.
     """
 
     value: float
@@ -112,7 +112,7 @@ class Statistics:
         )
 
     def first_components(self, n_components: int) -> "Statistics":
-        """Leave out the counts of what has a weight and is no component of the family."""
+        """Leave out the counts beyond those of the family's components: the background's."""
         if n_components == len(self.counts):
             return self
         return replace(self, counts=self.counts[:n_components])

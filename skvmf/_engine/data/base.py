@@ -1,4 +1,4 @@
-"""Where rows come from: what a fit asks of its data."""
+"""The contract of data sources: weighted blocks of rows, and sums over them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -8,17 +8,17 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..._typing import Array
-from ..data.sampling import first_row, reservoir
 from .blocks import DenseBlock
+from .sampling import first_row, reservoir
 
 Part = TypeVar("Part")
 
 
 class RowSource(ABC):
-    """Where rows come from: fixed weighted blocks, and sums over them.
+    """A source of rows: fixed weighted blocks, and sums over them.
 
     Blocks depend on the data's shape alone, and how they are added on their numbers alone
-    (`skvmf._engine.parallel.tree_sum`): a sum has the same bits whoever reads the blocks.
+    (`skvmf._engine.parallel.tree_sum`): sums are bit-identical whoever reads the blocks.
     """
 
     n_rows: int
@@ -38,7 +38,7 @@ class RowSource(ABC):
 
     @abstractmethod
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
-        """Add ``function(chunk)`` over the blocks with ``+=``."""
+        """Add ``function(block)`` over the blocks with ``+=``."""
 
     @abstractmethod
     def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
@@ -50,7 +50,7 @@ class RowSource(ABC):
 
     @abstractmethod
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
-        """Call ``function(chunk, span)``, which writes the answer for the rows of `span`."""
+        """Call ``function(block, span)``, which writes the answer for the rows of `span`."""
 
     def sampling_weights(self) -> Array:
         """Return the weight (n_rows,) with which each row may be drawn: none for a zero row.

@@ -1,4 +1,4 @@
-"""Arrays that are used again instead of being allocated for each block."""
+"""A pool of arrays that are used again instead of being allocated for each block."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,11 +8,11 @@ import numpy.typing as npt
 
 from ..._typing import Array
 
-MOST = 16  # arrays that are kept for one use
+MAX_KEPT = 16  # arrays per use
 
 
 class BufferPool:
-    """Arrays that nobody needs any more, to be filled again, and what all blocks need.
+    """Arrays to be filled again, and arrays that are computed once for all blocks.
 
     Fresh pages cost as much as some sums do. Arrays are kept by what they were used for, where
     somebody has asked for such, and dropped where another shape or type is asked for.
@@ -32,12 +32,12 @@ class BufferPool:
 
     def give(self, use: str, array: Array) -> None:
         """Take an array back."""
-        kept = self._arrays.get(use)
-        if kept is not None and len(kept) < MOST:
-            kept.append(array)
+        arrays = self._arrays.get(use)
+        if arrays is not None and len(arrays) < MAX_KEPT:
+            arrays.append(array)
 
     def once(self, use: str, owner: Any, make: Callable[[], Array]) -> Array:
-        """Return what was made of the same owner, which does not change, or else make it."""
+        """Return what `make` returned for the same owner before, or else call it."""
         made = self._made.get(use)
         if made is None or made[0] is not owner:
             made = self._made[use] = owner, make()

@@ -1,7 +1,7 @@
-"""Rows of a Dask array: the same blocks and sums as of an array in memory, made by its workers.
+"""Rows of a Dask array: bit-identical blocks and sums, computed by its workers.
 
 Chunks stay where they are, in memory, on disk or not yet computed. A task sums over all blocks
-that begin in some chunks, and what it returns is joined along the tree of blocks, so that bits
+that begin in some chunks, and what it returns is added along the tree of blocks, so that bits
 depend neither on chunks nor on workers. What is kept beside the rows are their scales, 8 bytes a
 row, and of CSR a copy by columns.
 """
@@ -20,6 +20,7 @@ from scipy import sparse
 from ..._kernels import sphere as sphere_kernels
 from ..._typing import Array
 from .base import RowSource
+from .blocks import block_rows
 from .dask_tasks import (
     Carried,
     Cut,
@@ -36,14 +37,14 @@ from .dask_tasks import (
     summary,
     take,
 )
-from .rows import block_rows, make_rows
+from .rows import make_rows
 from .validation import read_as
 
 Part = TypeVar("Part")
 
-ARITY = 8  # sums that one task adds
-FEW = 4  # tasks to which parameters go, and from which sums come, without a task between
-PIECES = 8  # of a task's sum on average: beyond, workers add them before the client gets them
+SUMS_PER_TASK = 8  # that one task adds
+MAX_DIRECT_TASKS = 4  # without a task between them and the client
+MAX_PIECES_PER_SUM = 8  # on average; more are added by workers before the client gets them
 
 
 class DaskRows(RowSource):
@@ -76,31 +77,31 @@ class DaskRows(RowSource):
         self._groups = [
             _Group(self._tasks, cuts) for cuts in self._tasks.grouped(cut(X.chunks[0], size))
         ]
-        self._n_pieces = sum(count_pieces(own.cuts, size) for own in self._groups)
+        self._n_pieces = sum(count_pieces(group.cuts, size) for group in self._groups)
         self._measure()
 
     def _measure(self) -> None:
-        """Let all rows be read once, and keep what is found where they are."""
+        """Let workers read all rows once, and keep the measures beside them."""
         call, token = self._tasks.call, uuid4().hex
         states = [
-            call("measure", token, i, measure, *own.given, self._format)
-            for i, own in enumerate(self._groups)
+            call("measure", token, i, measure, *group.given, self._format)
+            for i, group in enumerate(self._groups)
         ]
-        self._states = self._tasks.kept(states)
-        found = self._results(
+        self._states = self._tasks.persisted(states)
+        summaries = self._results(
             [call("summary", token, i, summary, state) for i, state in enumerate(self._states)]
         )
-        self._found = Summary.of(found)
+        self._summary = Summary.of(summaries)
 
     @property
     def largest(self) -> float:
         """The largest magnitude of a value; 0 where the family sees rows of unit length."""
-        return self._found.largest
+        return self._summary.largest
 
     @property
     def weight_range(self) -> tuple[float, float]:
         """The least and the largest weight as it was given."""
-        return self._found.least_weight, self._found.largest_weight
+        return self._summary.least_weight, self._summary.largest_weight
 
     @cached_property
     def total_weight(self) -> float:
@@ -116,27 +117,24 @@ class DaskRows(RowSource):
         return self._first_row
 
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
-        """Add ``function(chunk)`` over the blocks."""
-        groups = enumerate(zip(self._groups, self._states, strict=True))
-        token, what = self._carried(function)
-        name = _name(function)
-        sums = [
-            self._tasks.call(name, token, i, sum_rows, what, own.sources, state)
-            for i, (own, state) in groups
-        ]
-        total: Part = self._total(sums, token)
+        """Add ``function(block)`` over the blocks."""
+        sources = [group.sources for group in self._groups]
+        total: Part = self._sum(function, sum_rows, sources)
         return total
 
     def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
         """Add ``function(start, weights)`` over the blocks; rows are not read."""
-        token, what = self._carried(function)
-        name = _name(function)
-        sums = [
-            self._tasks.call(name, token, i, sum_weights, what, state)
-            for i, state in enumerate(self._states)
-        ]
-        total: Part = self._total(sums, token)
+        total: Part = self._sum(function, sum_weights)
         return total
+
+    def _sum(self, function: Callable[..., Any], task: Callable[..., Any], *args: list[Any]) -> Any:
+        """Sum a function by a task per group, which gets the group's `args` and its state."""
+        token, what = self._carried(function)
+        sums = [
+            self._tasks.call(_name(function), token, i, task, what, *of_group)
+            for i, of_group in enumerate(zip(*args, self._states, strict=True))
+        ]
+        return self._total(sums, token)
 
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
         """Raise a TypeError: workers cannot write to an array of the client's."""
@@ -152,9 +150,9 @@ class DaskRows(RowSource):
 
     def take(self, indices: Array) -> Array:
         """Return some rows as the family sees them, dense float64."""
-        found = self._taken(indices)
-        found = found.toarray() if self._format.is_sparse else found
-        rows = np.ascontiguousarray(found, dtype=np.float64)
+        stored = self._taken(indices)
+        stored = stored.toarray() if self._format.is_sparse else stored
+        rows = np.ascontiguousarray(stored, dtype=np.float64)
         if self._format.unit:
             sphere_kernels.normalize_rows(rows)
         return rows
@@ -162,36 +160,36 @@ class DaskRows(RowSource):
     def _taken(self, indices: Array) -> Any:
         """Return some rows as they are stored."""
         numbers, places = np.unique(indices, return_inverse=True)
-        parts, found = [], []
-        token = uuid4().hex
-        for i, (own, state) in enumerate(zip(self._groups, self._states, strict=True)):
+        parts, order, token = [], [], uuid4().hex
+        for i, (group, state) in enumerate(zip(self._groups, self._states, strict=True)):
             wanted = [
                 (k, numbers[(numbers >= part.start) & (numbers < part.start + part.n_rows)])
-                for k, part in enumerate(own.cuts)
+                for k, part in enumerate(group.cuts)
             ]
             wanted = [(k, rows) for k, rows in wanted if len(rows)]
             if wanted:
-                found += [rows for _, rows in wanted]
-                local = [(k, rows - own.cuts[k].start) for k, rows in wanted]
-                parts.append(self._tasks.call("take", token, i, take, own.sources, state, local))
+                order += [rows for _, rows in wanted]
+                local = [(k, rows - group.cuts[k].start) for k, rows in wanted]
+                parts.append(self._tasks.call("take", token, i, take, group.sources, state, local))
         results = self._results(parts)
         rows = sparse.vstack(results, "csr") if self._format.is_sparse else np.concatenate(results)
-        return rows[np.argsort(np.concatenate(found))[places]]
+        return rows[np.argsort(np.concatenate(order))[places]]
 
     def _carried(self, function: Callable[..., Any]) -> tuple[str, Any]:
         """Return a token for the tasks of a sum, and its function: for many, as a task's result."""
-        token, what = uuid4().hex, Carried(function, self._found.largest_weight)
-        if len(self._groups) <= FEW:
+        token, what = uuid4().hex, Carried(function, self._summary.largest_weight)
+        if len(self._groups) <= MAX_DIRECT_TASKS:
             return token, what
         return token, self._tasks.call("parameters", token, 0, carry, what)
 
     def _total(self, sums: list[Any], token: str) -> Any:
-        level, few = 0, FEW if self._n_pieces <= PIECES * len(sums) else 1
+        level, few = 0, MAX_DIRECT_TASKS if self._n_pieces <= MAX_PIECES_PER_SUM * len(sums) else 1
         while len(sums) > few:
             level += 1
-            starts = range(0, len(sums), ARITY)
+            starts = range(0, len(sums), SUMS_PER_TASK)
             sums = [
-                self._tasks.call(f"add-{level}", token, i, add, sums[i : i + ARITY]) for i in starts
+                self._tasks.call(f"add-{level}", token, i, add, sums[i : i + SUMS_PER_TASK])
+                for i in starts
             ]
         return add(self._results(sums)).total()  # a copy: what came may be read-only, or shared
 
@@ -204,7 +202,7 @@ class DaskRows(RowSource):
             raise RuntimeError(f"{self._what_died(error)}") from error
 
     def _what_died(self, error: Any) -> str:
-        """Say which rows workers died of: those of a task, or of a chunk that X is made of."""
+        """Return an error message with the rows that workers died of: those of a task or chunk."""
         task = error.args[0] if error.args else ""
         number = str(task).rpartition("-")[2]
         where, start, stop = "some rows of X", 0, 0
@@ -230,7 +228,7 @@ def _quiet() -> Any:
 
 
 def _name(function: Any) -> str:
-    """Return what the dashboard calls a sum."""
+    """Return the name of a sum on the dashboard."""
     name: str = getattr(getattr(function, "func", function), "__name__", "sum")
     return name.strip("_").replace("_", "-")
 
@@ -243,13 +241,13 @@ class _Group:
 
     def __init__(self, tasks: Any, cuts: list[Cut]) -> None:
         self.cuts = cuts
-        own = {one.pieces[0][0] for one in cuts}
+        chunks = {one.pieces[0][0] for one in cuts}
         places: dict[tuple[int, int], int] = {}
         self.sources: list[Any] = []
         weights: list[Any] = []
 
         def place(chunk: int, stop: int) -> int:
-            whole = chunk in own or stop == tasks.lengths[chunk]
+            whole = chunk in chunks or stop == tasks.lengths[chunk]
             key = chunk, tasks.lengths[chunk] if whole else stop
             if key not in places:
                 places[key] = len(self.sources)
@@ -288,13 +286,13 @@ class _Delayed:
         task = dask.delayed(function, pure=False, traverse=False)
         return task(*args, dask_key_name=f"skvmf-{name}-{token}-{i}")
 
-    def kept(self, tasks: list[Any]) -> list[Any]:
-        """Let tasks be done, and their results stay where they are."""
+    def persisted(self, tasks: list[Any]) -> list[Any]:
+        """Compute tasks, and leave their results on the workers."""
         with _quiet():
             return list(dask.persist(*tasks))
 
     def results(self, tasks: list[Any]) -> list[Any]:
-        """Return what tasks return."""
+        """Return the results of tasks."""
         with _quiet():
             return list(dask.compute(*tasks, optimize_graph=False))
 
@@ -313,9 +311,9 @@ class _Futures:
         if chunks is None:
             return None
         client = chunks[0].client
-        own = None if weights is None else _held(client.persist(weights))
+        held = None if weights is None else _held(client.persist(weights))
         _wait(chunks)
-        return cls(client, X, chunks, own)
+        return cls(client, X, chunks, held)
 
     def grouped(self, cuts: list[Cut]) -> list[list[Cut]]:
         """Return the cuts that go together: those of a worker, for each of its threads."""
@@ -326,10 +324,10 @@ class _Futures:
             holders = where.get(self.chunks[one.pieces[0][0]].key) or [""]
             of_worker.setdefault(min(holders), []).append(one)
         groups = []
-        for worker, own in sorted(of_worker.items()):
-            n = min(n_threads.get(worker, 1), len(own))
-            edges = [round(i * len(own) / n) for i in range(n + 1)]
-            groups += [own[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        for worker, held in sorted(of_worker.items()):
+            n = min(n_threads.get(worker, 1), len(held))
+            edges = [round(i * len(held) / n) for i in range(n + 1)]
+            groups += [held[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
         return groups
 
     def head(self, chunk: int, n_rows: int) -> Any:
@@ -341,26 +339,26 @@ class _Futures:
         with _quiet():
             return self._client.submit(function, *args, key=f"skvmf-{name}-{token}-{i}", pure=False)
 
-    def kept(self, tasks: list[Any]) -> list[Any]:
-        """Return tasks, whose results stay where they are as long as these are there."""
+    def persisted(self, tasks: list[Any]) -> list[Any]:
+        """Return tasks, whose results stay on the workers as long as these exist."""
         return tasks
 
     def results(self, tasks: list[Any]) -> list[Any]:
-        """Return what tasks return, or raise what the first that failed has raised."""
+        """Return the results of tasks, or raise the exception of the first that failed."""
         return list(self._client.gather(tasks))
 
 
 def _held(X: Any) -> list[Any] | None:
     """Return the futures that are an array's chunks, in order, where a cluster holds them all."""
     graph = X.__dask_graph__()
-    found = []
+    futures = []
     for key in flatten(X.__dask_keys__()):
         future = graph.get(key)
         future = getattr(future, "value", future)  # of a node that is data
         if not hasattr(future, "client"):
             return None
-        found.append(future)
-    return found
+        futures.append(future)
+    return futures
 
 
 def _wait(chunks: list[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Blocks of rows that lie in pieces: what a worker does with the chunks that it is given.
+"""The tasks of Dask's workers: sums over blocks that lie in pieces of several chunks.
 
 Chunks of any lengths stay as they are. A block that begins in one chunk and ends in another
 borrows the head of that one, and is put together as it is read.
@@ -6,7 +6,6 @@ borrows the head of that one, and is put together as it is read.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,8 +15,8 @@ from ..._typing import Array
 from ..parallel.map_reduce import map_reduce
 from ..parallel.tree_sum import BlockSum
 from .buffers import BufferPool
-from .rows import DenseRows, Measures, Rows, SparseRows, canonical
-from .validation import of_ordinary_size
+from .rows import DenseRows, Measures, Rows, SparseRows
+from .validation import canonical, of_ordinary_size
 
 Piece: TypeAlias = tuple[int, int, int]  # a source's number, and the rows of it: start and stop
 
@@ -66,7 +65,7 @@ def count_pieces(cuts: list[Cut], size: int) -> int:
 
 @dataclass(frozen=True)
 class Format:
-    """What all chunks have in common, and how their rows are seen."""
+    """The type of all chunks, and how their rows become blocks."""
 
     n_features: int
     dtype: np.dtype[Any]
@@ -78,16 +77,16 @@ class Format:
 
 @dataclass
 class State:
-    """What a task keeps of the blocks that it was given: weights and measures, no rows.
+    """The weights and measures of the blocks of a task, without rows.
 
-    `sound` says of each source whether it may be taken as it is.
+    `valid` says of each source whether it may be taken as it is.
     """
 
     format: Format
     cuts: list[Cut]
     weights: list[Array | None]
     measures: list[Measures]
-    sound: list[bool]
+    valid: list[bool]
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ class Summary:
 
 
 class Stack:
-    """Pieces of arrays as one: what `Rows` asks of an array, without a copy of it."""
+    """Pieces of arrays that `Rows` reads like one array, without a copy."""
 
     def __init__(self, pieces: list[tuple[Any, int, int]], n_features: int) -> None:
         self._pieces = pieces
@@ -122,22 +121,22 @@ class Stack:
 
     def within(self, span: slice) -> list[tuple[Any, int, int]]:
         """Return the arrays that hold some rows, and which of theirs those are."""
-        found = []
+        parts = []
         first = int(np.searchsorted(self._ends, span.start, side="right"))
         for (array, start, stop), end in zip(self._pieces[first:], self._ends[first:], strict=True):
             offset = stop - int(end)  # from numbers here to the array's own
-            found.append((array, max(span.start + offset, start), min(span.stop + offset, stop)))
+            parts.append((array, max(span.start + offset, start), min(span.stop + offset, stop)))
             if end >= span.stop:
                 break
-        return found
+        return parts
 
     def take(self, indices: Array) -> list[Any]:
         """Return some rows, whose numbers rise, in as many parts as they lie in."""
         parts, first = [], 0
         for (array, start, _), end in zip(self._pieces, self._ends.tolist(), strict=True):
-            own = indices[(indices >= first) & (indices < end)]
-            if len(own):
-                parts.append(array[own - first + start])
+            inside = indices[(indices >= first) & (indices < end)]
+            if len(inside):
+                parts.append(array[inside - first + start])
             first = end
         return parts
 
@@ -171,20 +170,20 @@ class _StackedSparseRows(SparseRows):
 def measure(
     sources: list[Any], weights: list[Any], lengths: list[int], cuts: list[Cut], how: Format
 ) -> State:
-    """Look at all rows of some blocks once; return what later tasks need to know of them.
+    """Read all rows of some blocks once; return the state that later tasks need.
 
     Sources have so many rows as `lengths` says, or are refused.
     """
     for source, length in zip(sources, lengths, strict=True):
         _check(source, length, how)
     ready = [_prepared(source, how) for source in sources]
-    sound = [mine is theirs for mine, theirs in zip(ready, sources, strict=True)]
-    state = State(how, cuts, [], [], sound)
-    for own in cuts:
-        parts = [weights[number] for number, *_ in own.pieces]
+    valid = [mine is theirs for mine, theirs in zip(ready, sources, strict=True)]
+    state = State(how, cuts, [], [], valid)
+    for one in cuts:
+        parts = [weights[number] for number, *_ in one.pieces]
         whole = None
         if parts[0] is not None:
-            pieces = zip(parts, own.pieces, strict=True)
+            pieces = zip(parts, one.pieces, strict=True)
             spans = [part[start:stop] for part, (_, start, stop) in pieces]
             whole = spans[0] if len(spans) == 1 else np.concatenate(spans)
             whole = whole.astype(np.float64, copy=False)
@@ -209,22 +208,22 @@ def _range(weights: Array | None) -> tuple[float, float]:
 
 
 class Carried:
-    """A function of chunks, or of starts and weights, as data; with the largest weight of all."""
+    """A function of blocks, or of starts and weights, as data; with the largest weight of all."""
 
     def __init__(self, function: Callable[..., Any], largest_weight: float) -> None:
         self.function, self.largest_weight = function, largest_weight
 
 
 def carry(what: Carried) -> Carried:
-    """Return what is given: a task of its own, so that parameters travel once."""
+    """Return the argument: as a task of its own, so that parameters travel once."""
     return what
 
 
 def sum_rows(what: Carried, sources: list[Any], state: State) -> BlockSum[Any]:
-    """Sum a function of chunks over the blocks of some sources."""
-    found = _rows(state, _taken(sources, state), what.largest_weight)
-    blocks = [(rows, i) for rows in found for i in range(len(rows.numbers))]
-    numbers = [number for rows in found for number in rows.numbers]
+    """Sum a function of blocks over those of some sources."""
+    cuts = _rows(state, _taken(sources, state), what.largest_weight)
+    blocks = [(rows, i) for rows in cuts for i in range(len(rows.numbers))]
+    numbers = [number for rows in cuts for number in rows.numbers]
     return map_reduce(lambda block: what.function(block[0].block(block[1])), blocks, numbers)
 
 
@@ -253,27 +252,34 @@ def take(sources: list[Any], state: State, wanted: list[tuple[int, Array]]) -> A
 
 
 def head(source: Any, n_rows: int) -> Any:
-    """Return the first rows of a chunk, without what they are a part of."""
+    """Return a copy of the first rows of a chunk."""
     return source[:n_rows].copy()
 
 
 def _rows(state: State, sources: list[Any] | None, largest_weight: float) -> list[Rows]:
     """Return the rows of each cut, measured now if they have not been; without sources unread."""
     how, buffers = state.format, BufferPool()
-    found: list[Rows] = []
-    for i, own in enumerate(state.cuts):
+    cuts: list[Rows] = []
+    for i, one in enumerate(state.cuts):
         weights = state.weights[i]
         if weights is not None:
             weights = of_ordinary_size(weights, largest_weight)
-        X: Any = _Unread(own.n_rows, how) if sources is None else _stack(state, sources, i)
+        X: Any = _Unread(one.n_rows, how) if sources is None else _stack(state, sources, i)
         measures = state.measures[i] if state.measures else None
-        where: dict[str, Any] = {"unit": how.unit, "size": how.size, "start": own.start}
-        if how.is_sparse:
-            kind: Callable[..., Rows] = partial(_StackedSparseRows, columns=how.columns)
-        else:
-            kind = _StackedDenseRows
-        found.append(kind(X, weights, measures=measures, buffers=buffers, **where))
-    return found
+        kind = _StackedSparseRows if how.is_sparse else _StackedDenseRows
+        rows = kind(
+            X,
+            weights,
+            unit=how.unit,
+            size=how.size,
+            start=one.start,
+            measures=measures,
+            buffers=buffers,
+        )
+        if how.columns and measures is None and isinstance(rows, SparseRows):
+            rows.keep_columns()
+        cuts.append(rows)
+    return cuts
 
 
 def _stack(state: State, sources: list[Any], i: int) -> Stack:
@@ -283,27 +289,27 @@ def _stack(state: State, sources: list[Any], i: int) -> Stack:
 
 def _taken(sources: list[Any], state: State) -> list[Any]:
     """Return chunks as rows are read from them."""
-    pairs = zip(sources, state.sound, strict=True)
-    return [source if sound else _prepared(source, state.format) for source, sound in pairs]
+    pairs = zip(sources, state.valid, strict=True)
+    return [source if valid else _prepared(source, state.format) for source, valid in pairs]
 
 
 def _prepared(source: Any, how: Format) -> Any:
     """Return a chunk as rows are read from it; the chunk itself where it will do."""
     if not how.is_sparse:
         return source
-    found = canonical(source)
-    if found.dtype.char not in "fd":
-        found = found.astype(np.float64)
-    parts = found.data, found.indices, found.indptr
+    rows = canonical(source)
+    if rows.dtype.char not in "fd":
+        rows = rows.astype(np.float64)
+    parts = rows.data, rows.indices, rows.indptr
     if not all(part.flags.aligned for part in parts):  # as it came over a wire
         parts = tuple(np.require(part, requirements=["A"]) for part in parts)
-        found = sparse.csr_array(parts, shape=found.shape)
-    same = source.format == "csr" and np.shares_memory(found.data, source.data)
-    return source if same and len(found.data) == len(source.data) else found
+        rows = sparse.csr_array(parts, shape=rows.shape)
+    same = source.format == "csr" and np.shares_memory(rows.data, source.data)
+    return source if same and len(rows.data) == len(source.data) else rows
 
 
 def _check(source: Any, length: int, how: Format) -> None:
-    """Refuse a chunk that is not what the array's meta says."""
+    """Refuse a chunk that differs from the array's meta."""
     is_sparse = sparse.issparse(source)
     kind = type(source).__name__
     if is_sparse != how.is_sparse:

@@ -22,22 +22,20 @@ from ..._typing import Array
 from ..parallel.map_reduce import map_reduce
 from ..parallel.tree_sum import BlockSum
 from .base import RowSource
-from .blocks import Block, Columns, DenseBlock, SparseBlock
+from .blocks import Block, Columns, DenseBlock, SparseBlock, block_rows
 from .buffers import BufferPool
-from .validation import check_structure, of_ordinary_size, read_as, refuse_non_finite
+from .validation import canonical, of_ordinary_size, read_as, refuse_non_finite
 
 Part = TypeVar("Part")
 
-EVEN_BELOW = 16  # blocks
-
 # Inside these norms a product with unscaled rows can neither over- nor underflow.
 _SAFE_NORMS = {"f": (1e-12, 1e12), "d": (1e-100, 1e100)}
-FAR = 1e100  # beyond, rows of any length are moved in, so that their squares stay finite
+MAX_MAGNITUDE = 1e100  # larger rows are moved in, so that their squares stay finite
 
 
 @dataclass
 class Measures:
-    """What the first pass over rows finds.
+    """Results of the first pass over rows.
 
     `scales` (n,) bring rows to unit length; None where they stay as they are. `largest` are the
     largest magnitudes of the blocks, 0 where rows are scaled. The blocks in `unsafe` have lengths
@@ -68,8 +66,8 @@ class Rows(RowSource):
         The number of the first row in the data that the rows are a part of.
     measures : Measures or None
         What was found in the rows before; None lets them be read, and refuses nan and infinity.
-    spare : Spare or None
-        Arrays to be filled again that other rows have left.
+    buffers : BufferPool or None
+        Arrays to be filled again.
     ahead : bool
         Whether all blocks are measured at once; else each as it is first read, while the
         processor has it at hand.
@@ -87,7 +85,7 @@ class Rows(RowSource):
         buffers: BufferPool | None = None,
         ahead: bool = True,
     ) -> None:
-        self._spare = BufferPool() if buffers is None else buffers
+        self._buffers = BufferPool() if buffers is None else buffers
         self.n_rows, self.n_features = X.shape
         self.dtype = read_as(X.dtype)
         self._X, self._weights, self._start = X, weights, start
@@ -104,7 +102,7 @@ class Rows(RowSource):
 
     @property
     def measures(self) -> Measures:
-        """What the first pass finds; blocks that have not been read are read now."""
+        """The results of the first pass; blocks that have not been read are read now."""
         self._measure_all()
         return self._measures
 
@@ -134,7 +132,7 @@ class Rows(RowSource):
         return super().total_weight
 
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
-        """Add ``function(chunk)`` over the blocks."""
+        """Add ``function(block)`` over the blocks."""
         return self._sum(lambda i: function(self.block(i))).total()
 
     def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
@@ -142,7 +140,7 @@ class Rows(RowSource):
         return self.sum_weights(function).total()
 
     def sum_weights(self, function: Callable[[int, Array], Part]) -> BlockSum[Part]:
-        """Return the sum of ``function(start, weights)``, to be joined with others."""
+        """Return the sum of ``function(start, weights)``, to be added to others."""
         self._measure_all()
 
         def of_block(i: int) -> Part:
@@ -155,7 +153,7 @@ class Rows(RowSource):
         return map_reduce(of_block, range(len(self._spans)), self.numbers)
 
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
-        """Call ``function(chunk, span)``, which writes the answer for the rows of `span`."""
+        """Call ``function(block, span)``, which writes the answer for the rows of `span`."""
 
         def write(i: int) -> int:
             function(self.block(i), self._spans[i])
@@ -189,7 +187,7 @@ class Rows(RowSource):
 
     @abstractmethod
     def _measure(self, i: int, measures: Measures) -> None:
-        """Note what is found in block i."""
+        """Set the measures of block i."""
 
     @abstractmethod
     def block(self, i: int) -> Block:
@@ -239,7 +237,7 @@ class DenseRows(Rows):
             X = parts[0]
             if X.flags.c_contiguous and X.flags.aligned:
                 return X, False
-        rows = self._spare.empty("rows", (span.stop - span.start, self.n_features), self.dtype)
+        rows = self._buffers.empty("rows", (span.stop - span.start, self.n_features), self.dtype)
         start = 0
         for part in parts:
             _copy(part, rows[start : start + len(part)])
@@ -248,33 +246,37 @@ class DenseRows(Rows):
 
     def _measure(self, i: int, measures: Measures) -> None:
         span = self._spans[i]
-        X, own = self._read(span)
+        X, copied = self._read(span)
         if measures.scales is not None:
             scales = measures.scales[span]
             sphere_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
             self._note(i, measures, scales)
         else:
             measures.largest[i] = largest = _largest(X)
-            if not largest <= FAR:
+            if not largest <= MAX_MAGNITUDE:
                 measures.unsafe.add(i)
         if i in measures.unsafe:
             numbers = self._start + np.arange(span.start, span.stop)
             refuse_non_finite(X, np.broadcast_to(numbers[:, None], X.shape))
-        if own:
-            self._spare.give("rows", X)
+        if copied:
+            self._buffers.give("rows", X)
 
     def block(self, i: int) -> DenseBlock:
-        X, own = self._read(self._spans[i])
+        X, copied = self._read(self._spans[i])
         weights, scales = self._weights_and_scales(i)
         if i in self._measures_of(i).unsafe:
-            X = X if own else np.array(X)
-            own = True
+            X = X if copied else np.array(X)
+            copied = True
             if scales is None:
-                X *= np.minimum(1, FAR / np.maximum(np.abs(X).max(axis=1, keepdims=True), FAR))
+                X *= np.minimum(
+                    1,
+                    MAX_MAGNITUDE / np.maximum(np.abs(X).max(axis=1, keepdims=True), MAX_MAGNITUDE),
+                )
             else:
                 sphere_kernels.normalize_rows(X)
                 scales = (scales != 0).astype(np.float64)
-        return DenseBlock(X, weights, scales, self._start + self._spans[i].start, self._spare, own)
+        start = self._start + self._spans[i].start
+        return DenseBlock(X, weights, scales, start, self._buffers, copied)
 
 
 def _copy(rows: Array, to: Array) -> None:
@@ -287,25 +289,11 @@ def _copy(rows: Array, to: Array) -> None:
 
 
 class SparseRows(Rows):
-    """Rows of a CSR matrix; `columns=True` keeps one copy by columns for the M-step."""
+    """Rows of a CSR matrix."""
 
-    def __init__(
-        self,
-        X: Any,
-        weights: Array | None,
-        *,
-        unit: bool,
-        size: int,
-        start: int = 0,
-        measures: Measures | None = None,
-        buffers: BufferPool | None = None,
-        ahead: bool = True,
-        columns: bool = False,
-    ) -> None:
-        shared: dict[str, Any] = {"measures": measures, "buffers": buffers, "ahead": ahead}
-        super().__init__(X, weights, unit=unit, size=size, start=start, **shared)
-        if columns and measures is None:
-            self.measures.columns = [self._by_columns(i) for i in range(len(self._spans))]
+    def keep_columns(self) -> None:
+        """Keep a copy by columns, from which sums over rows are faster."""
+        self.measures.columns = [self._by_columns(i) for i in range(len(self._spans))]
 
     def take(self, indices: Array) -> Array:
         """Return some rows as the family sees them, dense float64."""
@@ -344,8 +332,9 @@ class SparseRows(Rows):
         indptr, indices, data, _ = self._safe(i)
         used, shape = slice(indptr[0], indptr[-1]), (len(indptr) - 1, self.n_features)
         block = sparse.csr_array((data[used], indices[used], indptr - indptr[0]), shape=shape)
-        found = block.tocsc()
-        return Columns(found.indptr.astype(np.int64), found.indices.astype(np.uint16), found.data)
+        turned = block.tocsc()
+        ptr, rows = turned.indptr.astype(np.int64), turned.indices.astype(np.uint16)
+        return Columns(ptr, rows, turned.data)
 
     def _safe(self, i: int) -> tuple[Array, Array, Array, bool]:
         """Return a block's arrays, and whether rows were scaled as they are extreme."""
@@ -373,27 +362,8 @@ class SparseRows(Rows):
             scales,
             self._start + self._spans[i].start,
             None if columns is None else columns[i],
-            self._spare,
+            self._buffers,
         )
-
-
-def block_rows(n_rows: int, n_features: int, *, is_sparse: bool, width: int = 1) -> int:
-    """Return the number of rows in a block.
-
-    It is a power of two: large pieces of the data that begin at such numbers hold whole blocks.
-    Below 16 blocks they are cut evenly instead, so that threads have equal work. `width` is how
-    many numbers a row brings along in a step beside its features, such as one a component: both
-    fit in some megabytes.
-    """
-    if is_sparse:
-        # Few blocks, as each brings a part of n_features x K to add; at most 2^16 rows, as row
-        # numbers are uint16.
-        most = max(256, min(16384, 2**23 // width))
-    else:
-        most = max(256, min(4096, 2**21 // max(int(n_features), width)))
-    size = 1 << (most.bit_length() - 1)
-    n_blocks = -(-n_rows // size)
-    return size if n_blocks >= EVEN_BELOW else -(-n_rows // n_blocks)
 
 
 def make_rows(
@@ -405,25 +375,17 @@ def make_rows(
     columns: bool = False,
     ahead: bool = True,
 ) -> Rows:
-    """Wrap dense or CSR data; `columns` keeps a copy by columns of what is sparse."""
+    """Wrap dense or CSR data; `columns` keeps a copy of sparse data by columns."""
     is_sparse = sparse.issparse(X)
     size = block_rows(*X.shape, is_sparse=is_sparse, width=width)
     if weights is not None:
         weights = of_ordinary_size(weights, float(weights.max()))
     if is_sparse:
-        X = canonical(X)
-        return SparseRows(X, weights, unit=unit, size=size, columns=columns, ahead=ahead)
+        rows = SparseRows(canonical(X), weights, unit=unit, size=size, ahead=ahead)
+        if columns:
+            rows.keep_columns()
+        return rows
     return DenseRows(X, weights, unit=unit, size=size, ahead=ahead)
-
-
-def canonical(X: Any) -> sparse.csr_array:
-    """Return a sound CSR matrix with one entry a place, each row's in order."""
-    X = sparse.csr_array(X)
-    check_structure(X)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
 
 
 def _largest(values: Array) -> float:

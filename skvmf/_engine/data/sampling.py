@@ -1,4 +1,4 @@
-"""Rows drawn by weight: a reservoir that any number of readers may fill, in any order.
+"""Weighted sampling of rows: a reservoir that any number of readers may fill, in any order.
 
 Each row has a key, Exp(1) over its weight, and the smallest win (Efraimidis and Spirakis,
 Information Processing Letters 97, 2006). Keys come from a stream that the seed and the number
@@ -37,7 +37,7 @@ class Reservoir:
     def sample(self) -> tuple[Array, Array]:
         """Return the numbers of all rows but the last drawn, and weights for them.
 
-        Where there are fewer than the reservoir holds they are all, with their own weights.
+        Where there are fewer than the reservoir holds they are all, with the weights they have.
         Weights make sums over the rows estimate sums over all, and add up to as many rows as
         those with equal weights would be worth.
         """
@@ -45,8 +45,8 @@ class Reservoir:
         if len(rows) == self._size:
             last = self.keys.max()
             inside = self.keys < last
-            rows, own = rows[inside], weights[inside]
-            weights = own / -np.expm1(-own * last)
+            rows, weights = rows[inside], weights[inside]
+            weights = weights / -np.expm1(-weights * last)
         order = np.argsort(rows)
         weights = weights[order]
         if (weights == weights[:1]).all():
@@ -58,9 +58,9 @@ def reservoir(size: int, seed: int, start: int, weights: Array) -> Reservoir:
     """Return the rows of a block that its first row's number and their weights let win."""
     drawn = np.random.default_rng((seed, start)).exponential(size=len(weights))
     rows = np.flatnonzero(weights > 0)
-    own = weights[rows]
+    weights = weights[rows]
     with np.errstate(over="ignore"):  # of rows that are next to never drawn
-        return Reservoir(size, drawn[rows] / own, rows + start, own)
+        return Reservoir(size, drawn[rows] / weights, rows + start, weights)
 
 
 @dataclass

@@ -1,9 +1,10 @@
-"""What rows have to be: finite, of sound structure, of a type that arithmetic is done in."""
+"""Validation of rows: finite, of valid CSR structure, of a type that arithmetic is done in."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from ..._kernels import sparse as sparse_kernels
 from ..._typing import Array
@@ -15,7 +16,7 @@ READABLE = _WIDE + _NARROW
 
 
 def read_as(dtype: npt.DTypeLike) -> np.dtype[Any]:
-    """Return what rows are computed with: float32 where that holds every number, else float64."""
+    """Return the type to compute in: float32 where that holds every number, else float64."""
     return np.dtype(np.float32 if np.dtype(dtype) in _NARROW else np.float64)
 
 
@@ -41,13 +42,23 @@ def check_structure(X: Any) -> None:
     SciPy does not look at them where a matrix is put together from its three arrays.
     """
     fault = sparse_kernels.csr_fault(X.indptr, X.indices, len(X.data), X.shape[1])
-    if fault != sparse_kernels.SOUND:
+    if fault != sparse_kernels.VALID:
         pointers = fault == sparse_kernels.BAD_POINTERS
         what = "indptr falls or leads" if pointers else "column numbers in indices lead"
         raise ValueError(
-            f"X is no sound CSR matrix: {what} outside its {len(X.data)} entries and "
+            f"X is no valid CSR matrix: {what} outside its {len(X.data)} entries and "
             f"{X.shape[1]} columns. X.check_format() says more."
         )
+
+
+def canonical(X: Any) -> sparse.csr_array:
+    """Return a valid CSR matrix without duplicates, the columns of each row in order."""
+    X = sparse.csr_array(X)
+    check_structure(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def of_ordinary_size(weights: Array, largest: float) -> Array:

@@ -55,7 +55,7 @@ class MixtureModel:
             scores, params.weights, block.weights, block.scales
         )
         own = responsibilities.first_components(params.n_components)
-        moments = self.family.moments(block, own, params.components, scores.kept)
+        moments = self.family.moments(block, own, params.components, scores.cache)
         block.buffers.give("products", scores.products)
         value = _weighted_sum(block.weights, np.maximum(values, LEAST, out=values))
         values[block.weights == 0] = np.inf

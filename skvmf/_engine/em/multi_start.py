@@ -82,7 +82,7 @@ class MultiStart:
         family, params = start.first(spec.family, self.rows, state.rng, watch)
         finish()
         if state.best is not None:  # one prior for all starts, so that bounds can be compared
-            family = state.best[0].refreshed(family)
+            family = state.best[0].continued_by(family)
         return replace(spec, family=family), spec.constraint.apply(family, params, start)
 
     def _after_flat_start(self, spec: MixtureSpec, params: Params, state: StartState) -> Params:

@@ -34,7 +34,9 @@ def step(
     seen, or None before the first batch. A prior on components that is centred on a partition
     is centred on what is remembered. A batch without weight changes nothing.
     """
-    spec = replace(spec, family=fitted.family.refreshed(spec.family), background=fitted.background)
+    spec = replace(
+        spec, family=fitted.family.continued_by(spec.family), background=fitted.background
+    )
     if rows.total_weight == 0:
         return replace(spec, family=fitted.family).fitted(fitted.params, memory)
     components = spec.constraint.convert(spec.family, fitted.params.components)
@@ -45,7 +47,7 @@ def step(
         stats = blended(memory, stats, decay)
     of_components = stats.first_components(len(components))
     if of_components.counts.any():  # else the background has every row
-        spec = replace(spec, family=spec.family.anchored(of_components))
+        spec = replace(spec, family=spec.family.with_prior_from(of_components))
     params = spec.model.maximize(stats, params)
     return spec.fitted(params, replace(stats, buffers=None))
 

@@ -108,7 +108,7 @@ class MixtureSpec:
 
     def continued(self, fitted: FittedMixture) -> tuple["MixtureSpec", Params]:
         """Return the mixture, and first parameters, of a fit that goes on from an earlier one."""
-        family = fitted.family.refreshed(self.family)
+        family = fitted.family.continued_by(self.family)
         components = self.constraint.convert(family, fitted.params.components)
         weights = fitted.weights_with(self.background is not None)
         params = Params.first(weights, components).pruned()

@@ -1,4 +1,4 @@
-"""What a component is: densities, sufficient statistics and estimates of each family.
+"""Families of components: densities, sufficient statistics and estimates.
 
 What a family offers beyond EM, gradients and costs of merging, is here too.
 """

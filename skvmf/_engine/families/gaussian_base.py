@@ -10,8 +10,9 @@ from ..contracts.model_parts import Family
 from ..contracts.responsibilities import Responsibilities, Scores
 from ..contracts.statistics import Statistics
 from ..data.blocks import DenseBlock
-from .covariance import COVARIANCE_TYPES, CovarianceType
-from .gaussian_products import NEAR, GaussianComponents, squared_distances
+from .covariance import COVARIANCE_TYPES
+from .covariance_type import CovarianceType
+from .gaussian_products import MAX_COMMON_SPREAD, GaussianComponents, squared_distances
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -77,7 +78,7 @@ class BaseGaussian(Family):
         centre = means.mean(axis=0)
         with np.errstate(over="ignore", invalid="ignore"):  # inf and nan are not near
             spread = self.type.spread(cholesky, means - centre)
-        origins = np.tile(centre, (len(means), 1)) if spread < NEAR else means
+        origins = np.tile(centre, (len(means), 1)) if spread < MAX_COMMON_SPREAD else means
         return GaussianComponents(means, covariances, cholesky, log_det, origins, spread)
 
     def kmeans(self) -> "BaseGaussian":
@@ -106,7 +107,7 @@ class BaseGaussian(Family):
         block: DenseBlock,
         responsibilities: Responsibilities,
         components: GaussianComponents,
-        kept: None = None,
+        cache: None = None,
     ) -> tuple[Array, ...]:
         """Return first and second moments about the components' origins."""
         return self.type.moments(block.X, responsibilities, components)
@@ -178,7 +179,7 @@ class BaseGaussian(Family):
         moved = np.arange(len(means)) == k
         return self.components(means, self.type.replaced(covariances, moved, by=average))
 
-    def refreshed(self, fresh: Family) -> Family:
+    def continued_by(self, fresh: Family) -> Family:
         """Return the family for a fit that goes on: there is nothing to take along."""
         assert isinstance(fresh, BaseGaussian)
         if fresh.covariance_type != self.covariance_type:

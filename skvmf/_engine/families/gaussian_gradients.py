@@ -19,8 +19,8 @@ from .gaussian_products import GaussianComponents
 class DiagonalGradients(Gradients):
     """Gradients in means, variances and weights of diagonal Gaussians.
 
-    With z = (x - mu)/sigma and shares g, statistics are sum g z, sum g (z^2 - 1) and N - w T;
-    their variances per vector are w, 2 w and w [1]_.
+    With z = (x - mu)/sigma and responsibilities g, statistics are sum g z, sum g (z^2 - 1) and
+    N - w T; their variances per vector are w, 2 w and w [1]_.
 
     References
     ----------
@@ -51,12 +51,12 @@ class DiagonalGradients(Gradients):
         add(bags, responsibilities.resp, responsibilities.table, self._means, counts, first, second)
         sizes = counts.sum(axis=1)
         first /= np.sqrt(self._variances)
-        found = {"means": first}
+        statistics = {"means": first}
         if "variances" in kinds:
             with np.errstate(over="ignore"):  # beyond the largest float it is taken for that
                 second /= self._variances
             second -= counts[:, :, None]
-            found["variances"] = second
+            statistics["variances"] = second
         if "weights" in kinds:
-            found["weights"] = counts - sizes[:, None] * self._weights
-        return found, sizes
+            statistics["weights"] = counts - sizes[:, None] * self._weights
+        return statistics, sizes

@@ -1,10 +1,10 @@
-"""Scores and moments of Gaussian components: where each is exact, and how it is fast.
+"""Scores and moments of Gaussian components.
 
 Scores are taken by differences from each mean, which are exact at any offset. Where the means lie
-within `NEAR` standard deviations of each other, moments are sums of features about one common
-origin: exact enough (they lose the square of that ratio, four digits of sixteen) and faster;
-elsewhere they are of differences from each mean. The choice depends on the parameters alone, so it
-is the same for every number of threads.
+within `MAX_COMMON_SPREAD` standard deviations of their centre, moments are sums of features about
+one common origin: exact enough (they lose the square of that ratio, four digits of sixteen) and
+faster; elsewhere they are of differences from each mean. The choice depends on the parameters
+alone, so it is the same for every number of threads.
 """
 
 from collections.abc import Iterator
@@ -14,24 +14,24 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ..._kernels import gaussian_scores as lane_kernels
+from ..._kernels import gaussian_scores as score_kernels
 from ..._kernels.gaussian import difference_moments, gap_norms, gap_products, gap_squares
-from ..._kernels.gaussian_scores import FEATURES, ROWS
+from ..._kernels.gaussian_scores import BLOCK_FEATURES, BLOCK_ROWS
 from ..._typing import Array
 from ..contracts.responsibilities import DenseResponsibilities, Responsibilities, as_dense
-from .linalg import TILE, feature_sums, tiles, work_rows
+from .linalg import TILE_ROWS, feature_sums, tiles, work_rows
 
-NEAR = 100.0
-SINGLE_SPREAD = 16.0  # standard deviations up to which float32 rows are scored in float32
-SINGLE_SCORE = -0.5 * SINGLE_SPREAD**2  # of a row that far from a mean
-SINGLE_DIM = 128  # up to as many features: errors grow with their number
-SINGLE = (1e-30, 1e30)  # sizes of what keeps its digits in float32
-PACK = 1 / 8  # density of shares below which visiting the positive ones alone is cheaper
+MAX_COMMON_SPREAD = 100.0
+MAX_SINGLE_SPREAD = 16.0  # standard deviations up to which float32 rows are scored in float32
+SINGLE_SCORE = -0.5 * MAX_SINGLE_SPREAD**2  # of a row that far from a mean
+MAX_SINGLE_DIM = 128  # up to as many features: errors grow with their number
+SINGLE_RANGE = (1e-30, 1e30)  # sizes of what keeps its digits in float32
+MIN_DENSITY = 1 / 8  # density of shares below which visiting the positive ones alone is cheaper
 
 
 @dataclass(frozen=True)
 class GaussianComponents:
-    """K Gaussian components, and what scoring needs, derived once a step.
+    """K Gaussian components, and arrays for scoring, derived once per step.
 
     `cholesky` is scikit-learn's precisions_cholesky_: upper triangular U with precision U U'.
     Moments are taken about `origins` (K, d): one common point where `common_origin`, else the
@@ -52,14 +52,14 @@ class GaussianComponents:
     @property
     def common_origin(self) -> bool:
         """Whether features about one common origin are exact enough."""
-        return self.spread < NEAR
+        return self.spread < MAX_COMMON_SPREAD
 
     @property
     def single_precision(self) -> bool:
         """Whether differences taken in float32 are exact enough for rows in float32."""
-        if self.means.shape[1] > SINGLE_DIM or not self.spread < SINGLE_SPREAD:
+        if self.means.shape[1] > MAX_SINGLE_DIM or not self.spread < MAX_SINGLE_SPREAD:
             return False
-        low, high = SINGLE
+        low, high = SINGLE_RANGE
         scales = (self.cholesky > low) & (self.cholesky < high)
         return bool(scales.all() and (np.abs(self.origins[0]) < high).all())
 
@@ -94,18 +94,18 @@ class GaussianComponents:
 def component_rows(
     responsibilities: Responsibilities, n_components: int, tile: slice
 ) -> Iterator[tuple[int, Array | slice, Array]]:
-    """Yield each component with the rows of the tile that it shares in, and their shares.
+    """Yield each component with the rows of the tile that it has, and its responsibilities.
 
-    Rows without a share are left out where that saves half the work: sparse posteriors make
-    this step cheaper.
+    Rows with zeros are left out where that saves half the work: sparse posteriors make this
+    step cheaper.
     """
     if isinstance(responsibilities, DenseResponsibilities):
-        for k, share in enumerate(np.ascontiguousarray(responsibilities.resp[tile].T)):
-            rows = np.flatnonzero(share)
-            if 2 * len(rows) > len(share):
-                yield k, slice(None), share
+        for k, resp in enumerate(np.ascontiguousarray(responsibilities.resp[tile].T)):
+            rows = np.flatnonzero(resp)
+            if 2 * len(rows) > len(resp):
+                yield k, slice(None), resp
             elif len(rows):
-                yield k, rows, share[rows]
+                yield k, rows, resp[rows]
         return
     labels, factors = responsibilities.labels[tile], responsibilities.factors[tile]
     order = np.argsort(labels, kind="stable")
@@ -119,15 +119,15 @@ def component_rows(
 def weighted_gaps(
     X: Array, responsibilities: Responsibilities, origins: Array
 ) -> Iterator[tuple[int, Array, Array]]:
-    """Yield component, differences from its origin, and the same times its shares, by tiles."""
+    """Yield component, differences from its origin, and the same weighted, by tiles."""
     K, d = origins.shape
-    gaps, weighted = np.empty((TILE, d)), np.empty((TILE, d))
+    gaps, weighted = np.empty((TILE_ROWS, d)), np.empty((TILE_ROWS, d))
     for tile in tiles(len(X)):
         rows_of_tile = X[tile]
-        for k, rows, share in component_rows(responsibilities, K, tile):
-            n = len(share)
+        for k, rows, resp in component_rows(responsibilities, K, tile):
+            n = len(resp)
             np.subtract(rows_of_tile[rows], origins[k], out=gaps[:n])
-            np.multiply(gaps[:n], share[:, None], out=weighted[:n])
+            np.multiply(gaps[:n], resp[:, None], out=weighted[:n])
             yield k, gaps[:n], weighted[:n]
 
 
@@ -135,8 +135,8 @@ def full_scores(X: Array, components: GaussianComponents) -> Array:
     """Return minus half the squared Mahalanobis distances, (n, K)."""
     K, d = components.means.shape
     out, (roots, means) = np.empty((len(X), K)), components.for_full
-    work = _lanes("rows", 2 * roots.shape[1] + 4), _lanes("totals", K)
-    lane_kernels.full_scores(X, np.zeros(d), roots, means, np.full(K, -0.5), *work, out)
+    work = _work_columns("rows", 2 * roots.shape[1] + 4), _work_columns("totals", K)
+    score_kernels.full_scores(X, np.zeros(d), roots, means, np.full(K, -0.5), *work, out)
     return out
 
 
@@ -145,14 +145,14 @@ def full_moments(
 ) -> tuple[Array, Array]:
     """Return first (K, d) and second (K, d, d) moments about the origins.
 
-    Products of pairs are made once for all components; where most shares are zero, or
-    the means are far apart, each component takes its own rows.
+    Products of pairs are made once for all components; where most responsibilities are
+    zero, or the means are far apart, each component takes its own rows.
     """
     K, d = components.means.shape
     if (
         components.common_origin
         and isinstance(responsibilities, DenseResponsibilities)
-        and responsibilities.denser_than(PACK)
+        and responsibilities.denser_than(MIN_DENSITY)
     ):
         size = K, d + d * (d + 1) // 2
         both = feature_sums(gap_products, X, components.origins[0], responsibilities, size)
@@ -177,8 +177,8 @@ def tied_scores(X: Array, components: GaussianComponents) -> Array:
     """Return minus half the squared Mahalanobis distances, (n, K)."""
     K = len(components.means)
     out, (origin, root, means) = np.empty((len(X), K)), components.for_tied
-    work = _lanes("rows", 2 * len(root)), _lanes("totals", K)
-    lane_kernels.tied_scores(X, origin, root, means, np.full(K, -0.5), *work, out)
+    work = _work_columns("rows", 2 * len(root)), _work_columns("totals", K)
+    score_kernels.tied_scores(X, origin, root, means, np.full(K, -0.5), *work, out)
     return out
 
 
@@ -221,9 +221,9 @@ def _diagonal_scores(X: Array, origin: Array, means: Array, scales: Array) -> tu
     """Return scores of the type of the origin, and how many rows are far from all means."""
     K, dtype = len(means), origin.dtype
     out, factors = np.empty((len(X), K), dtype), np.full(K, -0.5, dtype)
-    work = _lanes("rows", FEATURES, dtype), _lanes("totals", K, dtype)
+    work = _work_columns("rows", BLOCK_FEATURES, dtype), _work_columns("totals", K, dtype)
     least = dtype.type(SINGLE_SCORE)
-    n_far = lane_kernels.diagonal_scores(X, origin, means, scales, factors, *work, least, out)
+    n_far = score_kernels.diagonal_scores(X, origin, means, scales, factors, *work, least, out)
     return out, int(n_far)
 
 
@@ -248,8 +248,11 @@ def spherical_scores(X: Array, components: GaussianComponents) -> Array:
 def squared_distances(X: Array, points: Array, factors: Array) -> Array:
     """Return squared distances (n, m) of rows from points (m, d), times a factor for each."""
     m, d = points.shape
-    out, work = np.empty((len(X), m)), (_lanes("rows", FEATURES), _lanes("totals", m))
-    lane_kernels.spherical_scores(X, np.zeros(d), _in_fours(points), factors, *work, out)
+    out, work = (
+        np.empty((len(X), m)),
+        (_work_columns("rows", BLOCK_FEATURES), _work_columns("totals", m)),
+    )
+    score_kernels.spherical_scores(X, np.zeros(d), _in_fours(points), factors, *work, out)
     return out
 
 
@@ -266,10 +269,10 @@ def spherical_moments(
     return first, second.sum(axis=1)
 
 
-def _lanes(use: str, n: int, dtype: npt.DTypeLike = np.float64) -> Array:
-    """Return n lanes to work in."""
-    lanes: Array = work_rows(use, 1, n * ROWS, dtype)[0]
-    return lanes
+def _work_columns(use: str, n: int, dtype: npt.DTypeLike = np.float64) -> Array:
+    """Return work space for n columns of a block of rows."""
+    columns: Array = work_rows(use, 1, n * BLOCK_ROWS, dtype)[0]
+    return columns
 
 
 def _in_fours(matrix: Array) -> Array:

@@ -8,34 +8,38 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from ..._kernels._jit import LINE, kept
-from ..._kernels.rows import add_dense_shares, add_labelled_rows
+from ..._kernels._jit import CACHE_LINE, thread_cache
+from ..._kernels.rows import add_dense_responsibilities, add_labelled_rows
 from ..._typing import Array
 from ..contracts.responsibilities import DenseResponsibilities, Responsibilities
 
-SMALL = 10**6  # multiplications up to which OpenBLAS does not copy the factors first
-LARGE = 2**15  # entries of a matrix, from which copies cost less than products that leave the cache
-TILE = 512  # rows that are taken at once
-FEATURES = 2**16  # of a tile of rows, which stay in the processor's second cache
-MOST_FEATURES = 2**19  # of a tile, which stay in the third
-FEW_ROWS = 128  # in a tile, from which calls cost less than copies
-KEPT = 2**24  # bytes, up to which a thread keeps what it works in
-COPYING = {"Haswell", "Zen"}  # for which OpenBLAS copies the factors of every product
+MAX_UNCOPIED_PRODUCT = 10**6  # multiplications for which OpenBLAS does not copy the factors first
+MIN_TILED_SIZE = (
+    2**15
+)  # entries of a matrix; copies cost less than larger products outside the cache
+TILE_ROWS = 512  # taken at once
+TILE_FEATURES = 2**16  # entries that stay in the processor's second cache
+MAX_TILE_FEATURES = 2**19  # entries that stay in the third
+MIN_TILE_ROWS = 128  # from which calls cost less than copies
+MAX_CACHED_BYTES = 2**24  # of work space that a thread uses again
+COPYING_ARCHITECTURES = {"Haswell", "Zen"}  # OpenBLAS copies the factors of every product
 
 
 def tile_rows(size: int, most: int) -> int:
     """Return how many rows, at most `most`, to multiply at once with a matrix of that size."""
     if always_copies():
-        return min(TILE, most) if size >= LARGE else most
-    rows = SMALL // size
-    return rows if FEW_ROWS <= rows < most else most
+        return min(TILE_ROWS, most) if size >= MIN_TILED_SIZE else most
+    rows = MAX_UNCOPIED_PRODUCT // size
+    return rows if MIN_TILE_ROWS <= rows < most else most
 
 
 @cache
 def always_copies() -> bool:
     """Return whether BLAS treats small products as it does large ones."""
     libraries = ThreadpoolController().select(user_api="blas").lib_controllers
-    return not COPYING.isdisjoint(getattr(library, "architecture", "") for library in libraries)
+    return not COPYING_ARCHITECTURES.isdisjoint(
+        getattr(library, "architecture", "") for library in libraries
+    )
 
 
 def tall_dot(X: Array, matrix: Array, product: Array) -> None:
@@ -50,7 +54,7 @@ def tall_dot(X: Array, matrix: Array, product: Array) -> None:
         np.dot(X[start : start + size], matrix, out=product[start : start + size])
 
 
-def tiles(n: int, size: int = TILE) -> list[slice]:
+def tiles(n: int, size: int = TILE_ROWS) -> list[slice]:
     """Return slices of at most `size` rows."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
@@ -61,27 +65,27 @@ def aligned(n: int, size: int, dtype: npt.DTypeLike = np.float64) -> Array:
     A vector that reaches into two lines takes twice as long to load.
     """
     itemsize = np.dtype(dtype).itemsize
-    size = -(-size * itemsize // LINE) * LINE
-    memory = np.zeros(n * size + LINE, dtype=np.uint8)
-    start = -memory.ctypes.data % LINE
+    size = -(-size * itemsize // CACHE_LINE) * CACHE_LINE
+    memory = np.zeros(n * size + CACHE_LINE, dtype=np.uint8)
+    start = -memory.ctypes.data % CACHE_LINE
     return memory[start : start + n * size].view(dtype).reshape(n, size // itemsize)
 
 
 def work_rows(use: str, n: int, size: int, dtype: npt.DTypeLike = np.float64) -> Array:
-    """Return rows as `aligned` makes them, to work in; this thread keeps them, unless large."""
+    """Return rows as `aligned` makes them, as work space; this thread caches them, unless large."""
     shape = n, size, np.dtype(dtype)
-    found: tuple[tuple[int, int, np.dtype[Any]], Array] | None = getattr(kept, use, None)
-    if found is not None and found[0] == shape:
-        return found[1]
+    cached: tuple[tuple[int, int, np.dtype[Any]], Array] | None = getattr(thread_cache, use, None)
+    if cached is not None and cached[0] == shape:
+        return cached[1]
     rows = aligned(*shape)
-    if rows.nbytes <= KEPT:
-        setattr(kept, use, (shape, rows))
+    if rows.nbytes <= MAX_CACHED_BYTES:
+        setattr(thread_cache, use, (shape, rows))
     return rows
 
 
 def feature_rows(n_features: int) -> int:
     """Return how many rows' features to take at once: a multiple of four, as they are summed."""
-    n_rows = min(max(FEW_ROWS, FEATURES // n_features), MOST_FEATURES // n_features)
+    n_rows = min(max(MIN_TILE_ROWS, TILE_FEATURES // n_features), MAX_TILE_FEATURES // n_features)
     return max(4, n_rows // 4 * 4)
 
 
@@ -92,7 +96,7 @@ def feature_sums(
     responsibilities: Responsibilities,
     size: tuple[int, int],
 ) -> Array:
-    """Return sums (K, n_features) of features of the rows about an origin, by share, by tiles."""
+    """Return sums (K, n_features) of features about an origin, weighted by responsibilities."""
     K, n_features = size
     sums = aligned(K + K % 2, n_features)
     values = work_rows("features", feature_rows(n_features), n_features)
@@ -100,7 +104,7 @@ def feature_sums(
         n = tile.stop - tile.start
         features(X[tile], origin, values)
         if isinstance(responsibilities, DenseResponsibilities):
-            add_dense_shares(values[:n], responsibilities.resp[tile], sums)
+            add_dense_responsibilities(values[:n], responsibilities.resp[tile], sums)
         else:
             add_labelled_rows(
                 values[:n], responsibilities.labels[tile], responsibilities.factors[tile], sums

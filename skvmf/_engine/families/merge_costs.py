@@ -8,7 +8,8 @@ import numpy as np
 from ..._typing import Array
 from ...distributions import vonmises_fisher as vmf
 from ..contracts.model_parts import MergeCost
-from .covariance import COVARIANCE_TYPES, CovarianceType
+from .covariance import COVARIANCE_TYPES
+from .covariance_type import CovarianceType
 
 MAX_PRODUCTS = 4096  # parts up to which the products of all pairs of sums are kept: 128 MiB
 
@@ -231,7 +232,7 @@ class EllipticalMergeCost(MergeCost):
         """Return the covariances of part i merged with each part."""
         assert self.covariances is not None
         fraction = self.counts[i] / (self.counts + self.counts[i])
-        return self.kind.united(fraction, self.covariances, self.covariances[i], gaps)
+        return self.kind.merged(fraction, self.covariances, self.covariances[i], gaps)
 
     def _log_det(self, n: Array, covariances: Array) -> Array:
         """Return log-determinants (M,) of covariances with their pseudo-observations."""

@@ -138,7 +138,7 @@ class ShrunkGaussian(BaseGaussian, ShapedFamily):
         covariance = kind.select(components.covariances, [a])
         if not kind.shared:
             other = kind.select(components.covariances, [b])
-            covariance = kind.united(np.array([1 - fraction]), covariance, other, gap)
+            covariance = kind.merged(np.array([1 - fraction]), covariance, other, gap)
         return self.components(mean, covariance)
 
     def merge_statistics(

@@ -22,7 +22,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammaln
 
-from ..._kernels.student_t import solve_dof, tail_scores, weigh_shares
+from ..._kernels.student_t import solve_dof, tail_scores, weigh_responsibilities
 from ..._typing import Array
 from ..contracts.constraint import Constraint
 from ..contracts.model_parts import Family, Proposal
@@ -31,16 +31,16 @@ from ..contracts.statistics import Statistics
 from ..data.base import RowSource
 from ..data.blocks import DenseBlock
 from .background import Background
-from .covariance import CovarianceType
+from .covariance_type import CovarianceType
 from .gaussian import Gaussian
 from .gaussian_base import BaseGaussian
 from .gaussian_products import GaussianComponents
 from .merge_costs import EllipticalMergeCost
 
-KNOWN = (1e-3, 1e100)  # degrees of freedom that may be given; the last are a Gaussian's
-ESTIMATED = (0.1, 1e6)  # that are looked for
-FIRST = 4.0  # that an estimate begins with
-_MANY = 20.0  # halves of degrees of freedom from which a series is used
+KNOWN_RANGE = (1e-3, 1e100)  # of given degrees of freedom; at the upper end a Gaussian
+ESTIMATED_RANGE = (0.1, 1e6)  # of estimated degrees of freedom
+INITIAL_DOF = 4.0  # degrees of freedom
+_SERIES_FROM = 20.0  # half the degrees of freedom
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class StudentTComponents(GaussianComponents):
 class StudentT(Family):
     """Student-t components, their degrees of freedom known or estimated.
 
-    Moments are those of a Gaussian with shares times latent weights, sum r u (x - c) and
-    sum r u (x - c)(x - c)', and beside them sum r u and sum r log u.
+    Moments are those of a Gaussian with responsibilities r times latent weights u,
+    sum r u (x - c) and sum r u (x - c)(x - c)', and beside them sum r u and sum r log u.
 
     Parameters
     ----------
@@ -86,18 +86,18 @@ class StudentT(Family):
     covariance_type: str
     reg_covar: float = 0.0
     scale: float = 1.0
-    degrees_of_freedom: float | Array = FIRST
+    degrees_of_freedom: float | Array = INITIAL_DOF
     estimated: bool = True
     tied: bool = False
 
     @cached_property
     def gaussian(self) -> Gaussian:
-        """The family of rows that are weighed already."""
+        """The family of rows that are weighted already."""
         return Gaussian(self.dim, self.covariance_type, self.reg_covar, scale=self.scale)
 
     @property
     def type(self) -> CovarianceType:
-        """What is particular to the type of the scale matrices."""
+        """The type of the scale matrices."""
         return self.gaussian.type
 
     @property
@@ -134,8 +134,8 @@ class StudentT(Family):
         return self.gaussian.kmeans()
 
     def from_centres(self, centres: Array) -> StudentTComponents:
-        """Return components at centres (K, d) that weigh all rows alike, as Gaussian ones do."""
-        return self._with_tails(self.gaussian.from_centres(centres), KNOWN[1])
+        """Return components at centres (K, d) that weight all rows alike, as Gaussian ones do."""
+        return self._with_tails(self.gaussian.from_centres(centres), KNOWN_RANGE[1])
 
     def centres(self, components: StudentTComponents) -> Array:
         """Return the means, (K, d)."""
@@ -150,19 +150,19 @@ class StudentT(Family):
         scores = self.gaussian.scores(block, components)
         latent = np.empty(scores.products.shape)
         tail_scores(scores.products, components.degrees_of_freedom, self.dim, latent)
-        return replace(scores, bias=scores.bias + components.log_normalizers, kept=latent)
+        return replace(scores, bias=scores.bias + components.log_normalizers, cache=latent)
 
     def moments(
         self,
         block: DenseBlock,
         responsibilities: Responsibilities,
         components: StudentTComponents,
-        kept: Array | None = None,
+        cache: Array | None = None,
     ) -> tuple[Array, ...]:
-        """Return the moments of shares times latent weights, and sums of r u and of r log u."""
-        latent = self.scores(block, components).kept if kept is None else kept
-        weighed, sums, logs = _weighed(responsibilities, latent)
-        return *self.gaussian.moments(block, weighed, components), sums, logs
+        """Return Gaussian moments weighted by r u, and the sums of r u and of r log u."""
+        latent = self.scores(block, components).cache if cache is None else cache
+        weighted, sums, logs = _weighted(responsibilities, latent)
+        return *self.gaussian.moments(block, weighted, components), sums, logs
 
     def origins(self, components: StudentTComponents) -> Array:
         """Return the points (K, d) that moments are about."""
@@ -170,7 +170,7 @@ class StudentT(Family):
 
     def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
         """Return the statistics about other points (K, d)."""
-        moved = self.gaussian.recenter(_of_weighed_rows(stats), origins)
+        moved = self.gaussian.recenter(_of_weighted_rows(stats), origins)
         return replace(stats, moments=moved.moments + stats.moments[2:], origins=origins)
 
     def maximize(
@@ -188,7 +188,7 @@ class StudentT(Family):
         [2]_: scatter is divided by sums of r u, not of r. An empty component keeps its
         parameters, and so does a broken one.
         """
-        shape, broken = self.gaussian.maximize(_of_weighed_rows(stats), components)
+        shape, broken = self.gaussian.maximize(_of_weighted_rows(stats), components)
         levels = self._latent_means(stats, components)
         if self.type.shared:
             excess = stats.moments[2].sum() / (levels @ stats.counts)
@@ -204,13 +204,13 @@ class StudentT(Family):
         self, stats: Statistics, components: StudentTComponents, centres: Array | None = None
     ) -> StudentTComponents:
         """Make first components from a partition: its means and covariances, and first tails."""
-        shape = self.gaussian.initial(_of_weighed_rows(stats), components, centres)
+        shape = self.gaussian.initial(_of_weighted_rows(stats), components, centres)
         return self._with_tails(shape, self.degrees_of_freedom)
 
-    def refreshed(self, fresh: Family) -> "StudentT":
-        """Return the family for a fit that goes on: there is nothing to take along."""
+    def continued_by(self, fresh: Family) -> "StudentT":
+        """Return the newly made family: there is no prior to take along."""
         assert isinstance(fresh, StudentT)
-        self.gaussian.refreshed(fresh.gaussian)
+        self.gaussian.continued_by(fresh.gaussian)
         return fresh
 
     def merge_cost(
@@ -236,7 +236,7 @@ class StudentT(Family):
         """Return components of another fit with degrees of freedom that are this family's."""
         if not self.estimated:
             return self._with_tails(components, self.degrees_of_freedom)
-        dof = np.clip(components.degrees_of_freedom, *ESTIMATED)
+        dof = np.clip(components.degrees_of_freedom, *ESTIMATED_RANGE)
         return self._with_tails(components, np.exp(np.log(dof).mean()) if self.tied else dof)
 
     def _with_tails(self, shape: GaussianComponents, dof: float | Array) -> StudentTComponents:
@@ -272,7 +272,7 @@ class StudentT(Family):
         if self.tied:
             gaps = np.average(gaps[alive], weights=counts[alive], keepdims=True)
         best = np.empty_like(gaps)
-        solve_dof(gaps, self.dim, *ESTIMATED, best)
+        solve_dof(gaps, self.dim, *ESTIMATED_RANGE, best)
         return best if self.tied else np.where(alive, best, components.degrees_of_freedom)
 
 
@@ -287,34 +287,34 @@ def log_normalizers(dof: Array, dim: int) -> Array:
     total = np.array([np.log1p(steps / half).sum() for half in halves])
     if dim % 2 == 0:
         return total
-    few, many = np.minimum(halves, _MANY), np.maximum(halves, _MANY)
+    few, many = np.minimum(halves, _SERIES_FROM), np.maximum(halves, _SERIES_FROM)
     direct = gammaln(few + 0.5) - gammaln(few) - 0.5 * np.log(few)
     terms = [-1 / 8, 1 / 192, -1 / 640, 17 / 14336, -31 / 18432]
     series = np.polynomial.polynomial.polyval(many**-2.0, terms) / many
-    return total + np.where(halves < _MANY, direct, series)
+    return total + np.where(halves < _SERIES_FROM, direct, series)
 
 
-def _of_weighed_rows(stats: Statistics) -> Statistics:
-    """Return the statistics of a Gaussian: counts and moments of shares times latent weights."""
+def _of_weighted_rows(stats: Statistics) -> Statistics:
+    """Return the statistics of a Gaussian, weighted by r u."""
     return replace(stats, counts=stats.moments[2], moments=stats.moments[:2])
 
 
-def _weighed(
+def _weighted(
     responsibilities: Responsibilities, latent: Array
 ) -> tuple[Responsibilities, Array, Array]:
-    """Return shares times latent weights, and sums of r u and of r log u; uses up the latter."""
+    """Return r u, and the sums of r u and of r log u; uses up the latent weights."""
     K = latent.shape[1]
     if isinstance(responsibilities, DenseResponsibilities):
         sums, logs = np.zeros(K), np.zeros(K)
-        weigh_shares(responsibilities.resp, latent, sums, logs)
+        weigh_responsibilities(responsibilities.resp, latent, sums, logs)
         return DenseResponsibilities(latent), sums, logs
-    own = np.take_along_axis(latent, responsibilities.labels[:, None], axis=1)[:, 0]
-    weighed = responsibilities.factors * own
+    latent = np.take_along_axis(latent, responsibilities.labels[:, None], axis=1)[:, 0]
+    weighted = responsibilities.factors * latent
     return (
-        replace(responsibilities, factors=weighed),
-        np.bincount(responsibilities.labels, weights=weighed, minlength=K),
+        replace(responsibilities, factors=weighted),
+        np.bincount(responsibilities.labels, weights=weighted, minlength=K),
         np.bincount(
-            responsibilities.labels, weights=responsibilities.factors * np.log(own), minlength=K
+            responsibilities.labels, weights=responsibilities.factors * np.log(latent), minlength=K
         ),
     )
 

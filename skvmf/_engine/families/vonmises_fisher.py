@@ -16,20 +16,20 @@ from ..data.blocks import Block, DenseBlock
 from .merge_costs import DirectionMergeCost
 from .vonmises_fisher_gradients import VonMisesFisherGradients
 from .vonmises_fisher_products import (
-    CHORD_CONCENTRATION,
+    HIGH_CONCENTRATION,
     DirectionalComponents,
+    complement_sums,
     concentrated_lengths,
-    cosine_deficits,
+    cosine_complements,
     cosine_products,
     dense_row_sums,
-    score_shortfalls,
     sparse_dot,
     sparse_row_sums,
     unit_columns,
 )
 
 MAX_CONCENTRATION = 1e12  # of fitted and given components
-ROUNDING = 1e-6  # mean resultant length that is none: of float32 rows more may be rounding
+MIN_LENGTH = 1e-6  # mean resultant length that is none: of float32 rows more may be rounding
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class VonMisesFisher(SeedFamily):
             psi = vmf.negentropy(lengths, self.dim, complement=complements, method=self.method)
             log_partition, deficit = kappa * lengths - psi, kappa * complements + psi
         log_area = vmf.log_sphere_area(self.dim)
-        largest, by_chords = kappa.max(), kappa > CHORD_CONCENTRATION
+        largest, concentrated = kappa.max(), kappa > HIGH_CONCENTRATION
         return DirectionalComponents(
             np.ascontiguousarray(directions),
             np.broadcast_to(lengths, kappa.shape).copy(),
@@ -84,8 +84,10 @@ class VonMisesFisher(SeedFamily):
             -log_partition - log_area,
             deficit - log_area,
             in_float64=bool(largest > min(16_000, 84 * (self.dim - 1))),
-            by_chords=by_chords,
-            origins=np.where(by_chords[:, None], directions.T, np.nan) if by_chords.any() else None,
+            concentrated=concentrated,
+            origins=np.where(concentrated[:, None], directions.T, np.nan)
+            if concentrated.any()
+            else None,
         )
 
     def kmeans(self) -> "VonMisesFisher":
@@ -121,8 +123,8 @@ class VonMisesFisher(SeedFamily):
         complements = vmf.mean_resultant_length(concentrations, self.dim, complement=True)
         return self.components(np.ascontiguousarray(units.T), lengths, complements)
 
-    def refreshed(self, fresh: Family) -> "VonMisesFisher":
-        """Return a newly made family with this one's anchor."""
+    def continued_by(self, fresh: Family) -> "VonMisesFisher":
+        """Return a newly made family with this one's prior."""
         assert isinstance(fresh, VonMisesFisher)
         if fresh.dim != self.dim:
             raise ValueError(f"The fit to go on from has {self.dim} features, not {fresh.dim}.")
@@ -161,22 +163,22 @@ class VonMisesFisher(SeedFamily):
         """Return the log-densities of the rows of a block."""
         kappa, bias = components.concentrations, components.log_normalizers
         products = cosine_products(block, components)
-        by_chords = components.by_chords
-        if not by_chords.any():
+        concentrated = components.concentrated
+        if not concentrated.any():
             return Scores(products, bias, block.scales)
         assert block.scales is not None
         products *= block.scales[:, None]
-        tight = kappa[by_chords]
-        cosines = products[:, by_chords] / tight
-        products[:, by_chords] = -tight * score_shortfalls(block, components, cosines)
-        return Scores(products, np.where(by_chords, components.peaks, bias))
+        tight = kappa[concentrated]
+        cosines = products[:, concentrated] / tight
+        products[:, concentrated] = -tight * cosine_complements(block, components, cosines)
+        return Scores(products, np.where(concentrated, components.peaks, bias))
 
     def moments(
         self,
         block: Block,
         responsibilities: Responsibilities,
         components: DirectionalComponents,
-        kept: None = None,
+        cache: None = None,
     ) -> tuple[Array, ...]:
         """Return the weighted sums of rows (d, K) and, for components by chords, of 1 - m.x."""
         K = len(components.lengths)
@@ -186,8 +188,8 @@ class VonMisesFisher(SeedFamily):
             else sparse_row_sums(block, responsibilities, K)
         )
         deficits = np.zeros(K)
-        if components.by_chords.any():
-            deficits[components.by_chords] = cosine_deficits(block, responsibilities, components)
+        if components.concentrated.any():
+            deficits[components.concentrated] = complement_sums(block, responsibilities, components)
         return sums, deficits
 
     def origins(self, components: DirectionalComponents) -> Array | None:
@@ -286,7 +288,7 @@ class VonMisesFisher(SeedFamily):
         length = np.array([self.prior_length])
         return self.components(np.eye(self.dim, 1), length, 1 - length)
 
-    def anchored(self, stats: Statistics) -> "VonMisesFisher":
+    def with_prior_from(self, stats: Statistics) -> "VonMisesFisher":
         """Centre the prior on the pooled resultant length of a first partition."""
         return replace(self, prior_length=min(_pooled_length(stats), 1 - 1e-6))
 
@@ -302,7 +304,7 @@ class VonMisesFisher(SeedFamily):
         if centres is None:
             means = _means(stats)
             lengths = np.linalg.norm(means, axis=0)
-            lost = np.flatnonzero(lengths < ROUNDING)
+            lost = np.flatnonzero(lengths < MIN_LENGTH)
             means[:, lost], means[lost % self.dim, lost], lengths[lost] = 0.0, 1.0, 1.0
             directions = np.ascontiguousarray(means / lengths)
         else:

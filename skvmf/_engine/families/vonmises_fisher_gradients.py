@@ -20,10 +20,10 @@ from .vonmises_fisher_products import DirectionalComponents
 class VonMisesFisherGradients(Gradients):
     """Gradients in mean directions, concentrations and weights (derived here).
 
-    With g the shares, S = sum g x and N = sum g of a component, A its mean resultant length and
-    T the size of the bag, statistics are S, its part across the mean direction m if `tangent`,
-    m.S - A N and N - w T; their variances per vector are w/d (the second moment, averaged over
-    dimensions), w A/kappa, w A' and w.
+    With g the responsibilities, S = sum g x and N = sum g of a component, A its mean resultant
+    length and T the size of the bag, statistics are S, its part across the mean direction m if
+    `tangent`, m.S - A N and N - w T; their variances per vector are w/d (the second moment,
+    averaged over dimensions), w A/kappa, w A' and w.
     """
 
     names = {"means": "mean", "concentrations": "concentration", "weights": "weight"}
@@ -60,12 +60,12 @@ class VonMisesFisherGradients(Gradients):
             sums,
         )
         sizes = counts.sum(axis=1)
-        found = {"means": sums}
+        statistics = {"means": sums}
         if "concentrations" in kinds or self._tangent:
             along = np.einsum("nkd,kd->nk", sums, self._directions)
-            found["concentrations"] = along - self._lengths * counts
+            statistics["concentrations"] = along - self._lengths * counts
             if self._tangent:
                 sums -= along[:, :, None] * self._directions
         if "weights" in kinds:
-            found["weights"] = counts - sizes[:, None] * self._weights
-        return found, sizes
+            statistics["weights"] = counts - sizes[:, None] * self._weights
+        return statistics, sizes

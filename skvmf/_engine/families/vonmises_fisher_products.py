@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..._kernels import high_concentration as chord_kernels
+from ..._kernels import high_concentration as high_concentration
 from ..._kernels import rows as row_kernels
 from ..._kernels import sparse as sparse_kernels
 from ..._typing import Array
@@ -16,21 +16,21 @@ from ..contracts.responsibilities import (
 from ..data.blocks import Block, DenseBlock, SparseBlock
 from .linalg import tall_dot
 
-# Share of positive responsibilities below which visiting those alone is cheaper than a product.
-PACK_DENSE, PACK_SPARSE = 1 / 8, 1 / 32
-CHORD_CONCENTRATION = 4e5  # from which kappa times the rounding of a cosine is felt
+# Of positive responsibilities; below, visiting those alone is cheaper than a product.
+MIN_DENSITY_DENSE, MIN_DENSITY_SPARSE = 1 / 8, 1 / 32
+HIGH_CONCENTRATION = 4e5  # kappa times the rounding of a cosine is felt above
 
 
 @dataclass(frozen=True)
 class DirectionalComponents:
-    """K von Mises-Fisher components, and the arrays derived from them once a step.
+    """K von Mises-Fisher components, and the arrays derived from them once per step.
 
     `directions` (d, K) are unit columns; `lengths` (K,) and `complements` (K,) are the mean
     resultant length r and 1 - r; log p = kappa m.x + `log_normalizers` = `peaks` -
     kappa (1 - m.x), where the peaks lose nothing to a large kappa. Float32 rows are scored
-    in float64 where `in_float64`. Components `by_chords` (K, boolean) are so
-    concentrated that 1 - m.x is taken from the chord between row and direction; `origins`
-    (K, d) are their directions, with nan for other components, or None where there are none.
+    in float64 where `in_float64`. For components that are `concentrated` (K, boolean), 1 - m.x is
+    |x - m|^2 / 2; `origins` (K, d) are their directions, with nan for other components, or None
+    where there are none.
     """
 
     directions: Array
@@ -40,7 +40,7 @@ class DirectionalComponents:
     log_normalizers: Array
     peaks: Array
     in_float64: bool
-    by_chords: Array
+    concentrated: Array
     origins: Array | None
 
     def __len__(self) -> int:
@@ -64,39 +64,39 @@ def cosine_products(block: Block, components: DirectionalComponents) -> Array:
     return product
 
 
-def score_shortfalls(block: Block, components: DirectionalComponents, cosines: Array) -> Array:
-    """Turn cosines (n, m) of rows with the directions by chords into 1 - m.x, in place."""
+def cosine_complements(block: Block, components: DirectionalComponents, cosines: Array) -> Array:
+    """Turn cosines (n, m) of rows with concentrated components into 1 - m.x, in place."""
     assert block.scales is not None
-    directions = np.ascontiguousarray(components.directions[:, components.by_chords].T)
+    directions = np.ascontiguousarray(components.directions[:, components.concentrated].T)
     if isinstance(block, SparseBlock):
         arguments = block.indptr, block.indices, block.data
-        chord_kernels.csr_shortfalls(*arguments, block.scales, directions, cosines)
+        high_concentration.csr_cosine_complements(*arguments, block.scales, directions, cosines)
     else:
-        chord_kernels.shortfalls(block.X, block.scales, directions, cosines)
+        high_concentration.cosine_complements(block.X, block.scales, directions, cosines)
     return cosines
 
 
-def cosine_deficits(
+def complement_sums(
     block: Block, responsibilities: Responsibilities, components: DirectionalComponents
 ) -> Array:
-    """Return sums of 1 - m.x (m,) by share, for the components by chords.
+    """Return sums of 1 - m.x (m,) weighted by responsibilities, for concentrated components.
 
-    Shares carry the rows' scales; chords are of rows of unit length, and do not need them.
+    Responsibilities carry the rows' scales; chords are of unit rows, and do not need them.
     """
     assert block.scales is not None
-    tight = np.flatnonzero(components.by_chords)
-    directions = components.directions[:, tight]
+    concentrated = np.flatnonzero(components.concentrated)
+    directions = components.directions[:, concentrated]
     if isinstance(block, SparseBlock):
         cosines = sparse_dot(block, directions, wide=True)
     else:
         cosines = np.dot(block.X.astype(np.float64, copy=False), directions)
-    gaps = score_shortfalls(block, components, cosines * block.scales[:, None])
+    gaps = cosine_complements(block, components, cosines * block.scales[:, None])
     gaps /= np.where(block.scales > 0, block.scales, 1.0)[:, None]
     if isinstance(responsibilities, DenseResponsibilities):
-        total: Array = np.einsum("nk,nk->k", responsibilities.resp[:, tight], gaps)
+        total: Array = np.einsum("nk,nk->k", responsibilities.resp[:, concentrated], gaps)
         return total
-    own = responsibilities.labels[:, None] == tight
-    total = np.einsum("nk,nk,n->k", own, gaps, responsibilities.factors)
+    assigned = responsibilities.labels[:, None] == concentrated
+    total = np.einsum("nk,nk,n->k", assigned, gaps, responsibilities.factors)
     return total
 
 
@@ -113,13 +113,13 @@ def sparse_dot(block: SparseBlock, matrix: Array, *, wide: bool) -> Array:
 def dense_row_sums(block: DenseBlock, responsibilities: Responsibilities, K: int) -> Array:
     """Return the sums (d, K) of dense rows times their responsibilities."""
     if isinstance(responsibilities, DenseResponsibilities) and responsibilities.denser_than(
-        PACK_DENSE
+        MIN_DENSITY_DENSE
     ):
         X = block.X.astype(responsibilities.resp.dtype, copy=False)
         sums = block.buffers.empty("sums", (X.shape[1], K))
-        own = block.buffers.empty("own sums", sums.shape, X.dtype)
-        sums[:] = np.dot(X.T, responsibilities.resp, out=own)
-        block.buffers.give("own sums", own)
+        product = block.buffers.empty("block sums", sums.shape, X.dtype)
+        sums[:] = np.dot(X.T, responsibilities.resp, out=product)
+        block.buffers.give("block sums", product)
         return sums
     sums = block.buffers.empty("sums", (block.X.shape[1], K)).T
     if not sums.flags.c_contiguous:  # a component's sums are added to at once
@@ -130,7 +130,7 @@ def dense_row_sums(block: DenseBlock, responsibilities: Responsibilities, K: int
             block.X, responsibilities.labels, responsibilities.factors, sums
         )
     else:
-        row_kernels.add_sparse_shares(block.X, responsibilities.resp, sums)
+        row_kernels.add_sparse_responsibilities(block.X, responsibilities.resp, sums)
     return sums.T
 
 
@@ -139,11 +139,11 @@ def sparse_row_sums(block: SparseBlock, responsibilities: Responsibilities, K: i
     columns = block.columns
     if (
         isinstance(responsibilities, DenseResponsibilities)
-        and responsibilities.denser_than(PACK_SPARSE)
+        and responsibilities.denser_than(MIN_DENSITY_SPARSE)
         and columns is not None
     ):
         sums = block.buffers.empty("sums", (block.n_features, K))
-        sparse_kernels.columns_dot(
+        sparse_kernels.csr_dot(
             columns.ptr, columns.rows, columns.values, responsibilities.resp, sums
         )
         return sums

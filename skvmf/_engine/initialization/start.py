@@ -96,7 +96,7 @@ class Initialization(Start):
     ) -> tuple[Family, Params]:
         """Return a family anchored on a first partition, and first parameters."""
         (stats, about), centres = self._first_partition(family, rows, rng, on_iteration)
-        family = family.anchored(stats)
+        family = family.with_prior_from(stats)
         components = family.initial(stats, about, centres)
         if self.weights is not None:
             weights = self._beside_background(self.weights, stats)

@@ -19,7 +19,7 @@ class _User:
     """A thread's stay among the workers, and the limits of BLAS that it has to give back."""
 
     def __init__(self) -> None:
-        self.found: dict[Any, int] = {}  # by library
+        self.limits: dict[Any, int] = {}  # by library
         self.pool: Pool | None = None
 
     def __enter__(self) -> "_User":
@@ -49,7 +49,7 @@ class _Workers:
         self._lock = threading.RLock()
         self._here = threading.local()  # the user of this thread: the outermost
         self._users: set[_User] = set()
-        self._found: dict[Any, int] = {}  # limits by library
+        self._limits: dict[Any, int] = {}  # limits by library
         self._libraries: list[Any] | None = None  # finding them takes milliseconds
         self._shared: dict[Any, bool] = {}  # whether a library's limit is the whole process's
         self._pool: Pool | None = None
@@ -68,9 +68,9 @@ class _Workers:
             if self._here.__dict__.get("user") is not user:
                 return
             self._users.discard(user)
-            _restore(user.found)
+            _restore(user.limits)
             if not self._users:
-                _restore(self._found)
+                _restore(self._limits)
                 if self._pool is not None:
                     self._pool.close()
                     self._pool = None
@@ -78,9 +78,9 @@ class _Workers:
 
     def forget(self) -> None:
         """Restore the limits in a forked child, which has none of the other users' threads."""
-        _restore(self._found)
+        _restore(self._limits)
         if "user" in self._here.__dict__:
-            _restore(self._here.user.found)
+            _restore(self._here.user.limits)
 
     def _open(self) -> None:
         if self._libraries is None:
@@ -93,12 +93,12 @@ class _Workers:
     def _pin(self, user: _User) -> None:
         for library in self._unpinned():
             # Found again, somebody has set or lifted a limit since: the higher one was first.
-            self._found[library] = max(library.num_threads, self._found.get(library, 1))
+            self._limits[library] = max(library.num_threads, self._limits.get(library, 1))
             _set_limit(library, 1)
             if library not in self._shared:
                 self._shared[library] = _limit_elsewhere(library) == 1
             if not self._shared[library]:
-                user.found[library] = self._found.pop(library)
+                user.limits[library] = self._limits.pop(library)
 
     def _pin_worker(self) -> None:
         for library in self._unpinned():
@@ -110,11 +110,11 @@ class _Workers:
         return [library for library in self._libraries if library.num_threads != 1]
 
 
-def _restore(found: dict[Any, int]) -> None:
-    for library in list(found):
+def _restore(limits: dict[Any, int]) -> None:
+    for library in list(limits):
         if library.num_threads == 1:  # else somebody has set another limit since
-            _set_limit(library, found[library])
-        del found[library]
+            _set_limit(library, limits[library])
+        del limits[library]
 
 
 def _limit_elsewhere(library: Any) -> int:

@@ -1,4 +1,4 @@
-"""Row blocks over threads: a sum that has the same bits for any number of threads.
+"""Sums over blocks of rows on threads, bit-identical for any number of threads.
 
 Kernels release the GIL and BLAS is held at one thread, so a standard thread pool over fixed
 blocks uses every core. How many threads there are is what BLAS is allowed at that moment:
@@ -24,9 +24,10 @@ def map_reduce(
 ) -> BlockSum[Part]:
     """Sum ``function(block)`` over blocks, whose numbers are counted from zero unless given.
 
-    Parts add with ``+=``; a part that has been added to another is used up. Two parts more than
-    there are threads, and as many as the sum keeps, are alive at a time at most. An exception in
-    any part is raised here, when no part is being made any more. `function` does not fold itself.
+    Parts add with ``+=``; a part that has been added to another is used up. At most two parts
+    more than there are threads are alive at a time, besides those that the sum keeps. An exception
+    in any part is raised here, when no part is being made any more. `function` does not call
+    `map_reduce` itself.
     """
     total: BlockSum[Part] = BlockSum()
     numbers = range(len(blocks)) if numbers is None else numbers

@@ -1,4 +1,4 @@
-"""Threads that make calls for another, which may be interrupted at any moment.
+"""A thread pool whose caller may be interrupted at any moment.
 
 A Ctrl-C comes to the main thread between two steps of Python, never within a call of a built-in.
 The main thread shares nothing with the others here but queues and locks that are built-ins.

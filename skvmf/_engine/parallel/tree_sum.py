@@ -1,4 +1,4 @@
-"""A sum whose bits depend on the blocks alone, whoever adds them and in whatever order.
+"""Bit-identical sums over blocks, whoever adds them and in whatever order.
 
 Floating-point addition is not associative. So parts of single blocks are added along the aligned
 binary tree of block numbers: blocks 2i and 2i + 1 first, then 4i to 4i + 3, and so on.
@@ -13,7 +13,7 @@ Part = TypeVar("Part")
 class BlockSum(Generic[Part]):
     """The sums of some blocks, in pieces: each piece is a whole subtree of the tree of blocks.
 
-    Two neighbours in the tree are joined as soon as both are there. A piece is the same subtree
+    Two neighbours in the tree are added as soon as both are there. A piece is the same subtree
     however its blocks were grouped, and in whichever order they came: so sums of threads and of
     workers, of runs of blocks and of scattered ones, end in the same bits. Of a run of n blocks
     that came in order at most 1 + log2(n) pieces are kept.

@@ -1,4 +1,4 @@
-"""How a row is shared among components: the E-step.
+"""Responsibilities of components for rows: the E-step.
 
 Softmax, alpha-entmax and hard assignments are one class.
 """

@@ -1,4 +1,4 @@
-"""How a row is shared out among the components: the Fenchel-Young posterior."""
+"""Responsibilities by the Fenchel-Young posterior."""
 
 from dataclasses import dataclass
 
@@ -34,15 +34,15 @@ class FenchelYoungPosterior(Posterior):
 
     @property
     def tsallis(self) -> bool:
-        """Whether shares are alpha-entmax of scores, and the weights enter as powers."""
+        """Whether responsibilities are alpha-entmax of scores, and the weights enter as powers."""
         return self.alpha > 1 and self.temperature > 0
 
     def assign(
         self, scores: Scores, weights: Array, row_weights: Array, row_scales: Array | None = None
     ) -> tuple[Responsibilities, Array, Array]:
-        """Turn scores into shares, in place.
+        """Turn scores into responsibilities, in place.
 
-        Returns the shares, the weighted counts (K,) and each row's value (n,): the most that
+        Returns them, the weighted counts (K,) and each row's value (n,): the most that
         <q, log p> less the price of q can be.
         """
         if self.temperature == 0:
@@ -63,7 +63,7 @@ class FenchelYoungPosterior(Posterior):
         return DenseResponsibilities(scores.products), counts, values
 
     def values(self, scores: Scores, weights: Array) -> Array:
-        """Return each row's value alone, (n,); of softmax shares without the shares."""
+        """Return each row's value alone, (n,); for softmax without responsibilities."""
         if self.tsallis or self.temperature == 0:
             return super().values(scores, weights)
         products, values = scores.products, np.empty(len(scores.products))
@@ -76,7 +76,7 @@ class FenchelYoungPosterior(Posterior):
     def label(
         self, scores: Scores, weights: Array, row_weights: Array
     ) -> tuple[Array, Array, Array]:
-        """Return the component with the largest share, its weighted counts and its score."""
+        """Return the component with the largest responsibility, the counts, and its score."""
         n = len(scores.products)
         labels = np.empty(n, dtype=np.int32)
         counts, values = np.zeros(len(weights)), np.empty(n)
@@ -87,10 +87,10 @@ class FenchelYoungPosterior(Posterior):
         return labels, counts, values
 
     def weight_value(self, counts: Array, weights: Array) -> float | None:
-        """Return what of the summed values depends on the weights, for Tsallis shares.
+        """Return the part of the summed values that depends on the weights, for alpha-entmax.
 
         That is T (<counts, eta> - N Omega*(eta)): the Fenchel-Young loss of eta without the
-        part that depends on the shares alone [P2]_ eq. 16. Of softmax and hard shares it is
+        part that depends on responsibilities alone [P2]_ eq. 16. For softmax and hard ones it is
         sum of counts * log weights, which a prior's mode maximizes together with the prior.
         """
         if not self.tsallis:

@@ -11,7 +11,7 @@ from ..contracts.statistics import Statistics
 
 
 def alive_components(stats: Statistics) -> Array:
-    """Return which components (K,) have rows, beyond what rounding leaves."""
+    """Return which components (K,) have rows: counts above rounding."""
     alive: Array = stats.counts > 10 * np.finfo(np.float64).eps * stats.counts.sum()
     return alive
 

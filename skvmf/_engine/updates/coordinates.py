@@ -7,34 +7,12 @@ of Gaussian mixture models", section 2.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 from ..._typing import Array
-
-
-class Coordinates(Protocol):
-    """Another way to write K means of d features, (K, d) as well."""
-
-    def from_means(self, means: Array) -> Array:
-        """Return the coordinates of means."""
-
-    def to_means(self, coordinates: Array) -> Array:
-        """Return the means."""
-
-    def jacobian(self, coordinates: Array) -> Array:
-        """Return d means / d coordinates (K d, K d), both flattened by rows."""
-
-    def pull_back(self, coordinates: Array, gradient: Array) -> Array:
-        """Return the gradient J'g with respect to the coordinates."""
-
-    def keep_order(self, means: Array, alive: Array) -> Array:
-        """Return means (K, d) in the order that the coordinates ask for, to rounding."""
-
-    def place(self, means: Array, alive: Array, k: int, row: Array) -> Array:
-        """Return means (K, d) with mean k as near to a row as the order of others allows."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +149,9 @@ class RelativeCoordinates:
                 least = np.nextafter(least, np.inf)
             apart[k] = max(apart[k], least)
         return apart
+
+
+Coordinates: TypeAlias = AbsoluteCoordinates | RelativeCoordinates
 
 
 def pull_back_information(jacobian: Array, information: Array) -> Array:

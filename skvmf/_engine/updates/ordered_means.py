@@ -28,14 +28,14 @@ MAX_HALVINGS = 1100  # from the largest to the smallest float
 
 @dataclass(frozen=True)
 class MeanObjective:
-    """What depends on the means: -sum_k (m_k - mu_k)' N_k P_k (m_k - mu_k) / 2 N.
+    """The bound as a function of the means: -sum_k (m_k - mu_k)' N_k P_k (m_k - mu_k) / 2 N.
 
     Parameters
     ----------
     best : ndarray of shape (K, d)
         The weighted means m_k of the rows.
     precisions : ndarray of shape (K, d, d) or (K, d)
-        Shares of the weight times precisions N_k P_k / N, or their diagonals.
+        Fractions of the weight times precisions N_k P_k / N, or their diagonals.
     """
 
     best: Array
@@ -56,8 +56,8 @@ class MeanObjective:
 def objective(family: Gaussian, stats: Statistics, components: GaussianComponents) -> MeanObjective:
     """Return the objective of the means for the covariances of the components."""
     precisions = family.type.each_precision(components.cholesky, *components.means.shape)
-    responsibilities = (stats.counts / stats.total).reshape((-1,) + (1,) * (precisions.ndim - 1))
-    return MeanObjective(family.sample_means(stats, components), responsibilities * precisions)
+    fractions = (stats.counts / stats.total).reshape((-1,) + (1,) * (precisions.ndim - 1))
+    return MeanObjective(family.sample_means(stats, components), fractions * precisions)
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ class MeanUpdate(Update):
         """Return better components, and which are broken."""
         alive = alive_components(stats)
         target = objective(family, stats, components)
-        own = MeanObjective(target.best[alive], target.precisions[alive])
+        of_alive = MeanObjective(target.best[alive], target.precisions[alive])
         means = components.means.copy()
-        means[alive] = self.move(own, means[alive])
+        means[alive] = self.move(of_alive, means[alive])
         means = self.coordinates.keep_order(means, alive)
         fresh, broken = family.maximize(stats, components, means)
         if broken.any():  # these are back where they were

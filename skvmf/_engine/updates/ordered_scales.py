@@ -1,8 +1,8 @@
 """Updates of Gaussian standard deviations that are in order along one feature.
 
-With responsibilities and means given, what of the bound depends on the standard deviations
+With fractions and means given, what of the bound depends on the standard deviations
 sigma along a feature is, per unit of weight, the sum of -n_k (log sigma_k + S_k / 2 sigma_k^2),
-where n_k are shares of the weight and S_k mean squared deviations. How the other features depend
+where n_k are fractions of the weight and S_k mean squared deviations. How the other features depend
 on this one, and what is then left of them, is at its best whatever sigma is (derived here).
 
 References
@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from ..._typing import Array
 from ..contracts.model_parts import Update
 from ..contracts.statistics import Statistics
-from ..families.covariance import CovarianceType
+from ..families.covariance_type import CovarianceType
 from ..families.gaussian import Gaussian
 from ..families.gaussian_products import GaussianComponents
 from .closed_form import alive_components
@@ -27,42 +27,42 @@ from .coordinates import RelativeCoordinates
 
 _MAX_HALVINGS = 60  # to the last digit
 _MAX_STEPS = 2000  # halvings from the largest to the smallest float, and as many to digits
-_MOST = 1e100  # ratio of standard deviations whose square is a float
+_MAX_RATIO = 1e100  # ratio of standard deviations whose square is a float
 
 
 @dataclass(frozen=True)
 class ScaleObjective:
-    """What depends on standard deviations (K,): -sum_k n_k (log sigma_k + S_k / 2 sigma_k^2).
+    """The bound as a function of standard deviations: -sum_k n_k (log sigma_k + S_k / 2 sigma_k^2).
 
     Parameters
     ----------
-    shares : ndarray of shape (K,)
-        Shares n_k of the weight.
+    fractions : ndarray of shape (K,)
+        Fractions n_k of the weight.
     best : ndarray of shape (K,)
         The standard deviations that maximize it, the roots of S_k.
     """
 
-    responsibilities: Array
+    fractions: Array
     best: Array
 
     def slopes(self, scales: Array) -> Array:
         """Return the derivatives by each standard deviation."""
         with np.errstate(over="ignore"):
-            ratios = np.minimum(self.best / scales, _MOST)
-            slopes: Array = self.responsibilities * (ratios**2 - 1) / scales
+            ratios = np.minimum(self.best / scales, _MAX_RATIO)
+            slopes: Array = self.fractions * (ratios**2 - 1) / scales
         return slopes
 
     def value(self, scales: Array) -> float:
         """Return the value, less than at the maximum."""
-        ratios = np.minimum(self.best / scales, _MOST)
-        return float(np.sum(self.responsibilities * (np.log(ratios) + 0.5 * (1 - ratios**2))))
+        ratios = np.minimum(self.best / scales, _MAX_RATIO)
+        return float(np.sum(self.fractions * (np.log(ratios) + 0.5 * (1 - ratios**2))))
 
     def part(self, some: slice) -> "ScaleObjective":
-        """Return what depends on some of the standard deviations."""
-        return ScaleObjective(self.responsibilities[some], self.best[some])
+        """Return the objective of some of the standard deviations."""
+        return ScaleObjective(self.fractions[some], self.best[some])
 
     def moved_together(self, scales: Array) -> Array:
-        """Return standard deviations, the least first, all moved by what is best, uphill."""
+        """Return standard deviations, the least first, all moved by the same best amount."""
         here, gaps = scales[0], scales - scales[0]
 
         def slope(first: float) -> float:
@@ -121,7 +121,7 @@ class ScaleOrder:
         return self.resized(kind, covariances, moved)
 
     def place(self, scales: Array, alive: Array, k: int) -> Array:
-        """Return standard deviations with that of k as it is, or as near as the order allows."""
+        """Return standard deviations with that of k unchanged, or as near as the order allows."""
         placed = self.coordinates.place(scales[:, None], alive, k, scales[k : k + 1])[:, 0]
         present = alive | (np.arange(len(alive)) == k)
         return self.coordinates.keep_order(self._wide(placed, scales)[:, None], present)[:, 0]
@@ -174,7 +174,7 @@ class ScaleOrder:
 
     def _pooled(self, target: ScaleObjective) -> float:
         """Return the least of standard deviations that are as near as they may be."""
-        squares = target.responsibilities @ target.best**2 / target.responsibilities.sum()
+        squares = target.fractions @ target.best**2 / target.fractions.sum()
         first = np.sqrt(squares) * np.ones(1)
         if self.clearance == 0:
             return float(first[0])
@@ -213,9 +213,9 @@ class ScaleUpdate(Update):
         moved = best.copy()
         if alive.any():
             unit = np.ldexp(1.0, np.frexp(best[alive].max())[1])  # no power of them overflows
-            own = ScaleOrder(self.order.feature, self.order.clearance / unit)
+            scaled = ScaleOrder(self.order.feature, self.order.clearance / unit)
             target = ScaleObjective(stats.counts[alive] / stats.total, best[alive] / unit)
-            move = own.joint if self.joint else own.conditional
+            move = scaled.joint if self.joint else scaled.conditional
             moved[alive] = unit * move(target, here[alive] / unit)
         return self._with_scales(family, fresh, components, best, moved, alive), broken
 

@@ -1,4 +1,4 @@
-"""How proportions are chosen: the prior on the weights."""
+"""The modified Dirichlet prior on the weights."""
 
 from dataclasses import dataclass
 

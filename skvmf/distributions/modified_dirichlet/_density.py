@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaln, logit, logsumexp, xlogy
+from scipy.special import betaln, xlogy
 
 from ..._typing import Array
 from .._arguments import checked_array, checked_number
@@ -24,7 +24,7 @@ from ._mode import checked_sizes, modes
 
 __all__ = ["log_kernel", "log_normalizer", "logpdf", "mean", "mode", "posterior", "rvs"]
 
-_LARGEST_TABULATED = 1e4  # beyond, series of integrals over four entries and more lose digits
+_MAX_TABULATED = 1e4  # above, series of integrals over four entries and more lose digits
 
 
 def log_kernel(x: ArrayLike, alpha: ArrayLike) -> Any:
@@ -248,9 +248,7 @@ def log_normalizer(alpha: ArrayLike, floor: float) -> float:
         return float(betaln(ascending[1:], np.cumsum(ascending)[:-1]).sum())
     if len(alpha) * floor >= 1:
         return -np.inf  # a point
-    if len(alpha) > 3:
-        return log_integral(_moderate(alpha), floor)
-    return float(_log_integral(alpha, np.array(floor)))
+    return log_integral(_moderate(alpha) if len(alpha) > 3 else alpha, floor)
 
 
 def mean(alpha: ArrayLike, floor: float) -> Array:
@@ -292,8 +290,8 @@ def mean(alpha: ArrayLike, floor: float) -> Array:
     for i in range(len(distinct)):
         more = alpha + (np.arange(n) == np.flatnonzero(which == i)[0])
         ratios[i] = log_normalizer(more, floor) - base
-    found = np.exp(ratios)[which]
-    return np.asarray(found / found.sum())
+    expected = np.exp(ratios)[which]
+    return np.asarray(expected / expected.sum())
 
 
 def rvs(
@@ -353,60 +351,12 @@ def rvs(
 def _moderate(alpha: Array) -> Array:
     """Return parameters, or raise a ValueError where tables of integrals would lose digits."""
     largest = np.abs(alpha).max()
-    if largest > _LARGEST_TABULATED:
+    if largest > _MAX_TABULATED:
         raise ValueError(
             f"alpha must be up to 1e4 in size here, and reaches {largest:g}: log_kernel and mode "
             "take any size."
         )
     return alpha
-
-
-def _log_integral(alpha: Array, floor: Array) -> Array:
-    """Integrate over the first coordinate; the others, rescaled to sum 1, see the floor rise.
-
-    In t = logit(x) the integrand x^(alpha_1) (1 - x)^(alpha_2 + ... + alpha_n) is smooth. One
-    peak inside and one at each end are allowed for: the panels shrink towards all three.
-    """
-    n, rest = len(alpha), np.sum(alpha[1:])
-    if n == 1:
-        return np.zeros_like(floor)
-    low, high = logit(_never_zero(floor)), -logit(_never_zero((n - 1) * floor))
-    high = np.maximum(high, low)  # where one point is left, rounding may exchange them
-
-    def log_terms(peak: Array) -> tuple[Array, Array]:
-        t, weights = _graded_rule(low, peak, high)
-        log_x, log_rest = -np.logaddexp(0, -t), -np.logaddexp(0, t)
-        inner = _log_integral(alpha[1:], floor[..., None] * np.exp(-log_rest)) if n == 3 else 0.0
-        with np.errstate(divide="ignore"):
-            return t, alpha[0] * log_x + rest * log_rest + inner + np.log(weights)
-
-    peak = 0.5 * (low + high)
-    for _ in range(2):
-        t, terms = log_terms(peak)
-        found = np.argmax(terms, axis=-1)[..., None]
-        peak = np.take_along_axis(t, found, axis=-1)[..., 0]
-    return np.asarray(logsumexp(log_terms(peak)[1], axis=-1))
-
-
-def _never_zero(floor: Array) -> Array:
-    """Stand off a floor of 0: all alphas are >= 1 then, and what is cut off is negligible."""
-    return np.where(floor > 0, floor, 1e-20)
-
-
-def _graded_rule(low: Array, peak: Array, high: Array) -> tuple[Array, Array]:
-    """Return nodes and weights of a composite Gauss rule; one more axis than the arguments."""
-    grades = 0.4 ** np.arange(20, 0, -1)
-    nodes, weights = np.polynomial.legendre.leggauss(12)
-    breaks = []
-    for left, right in ((low, peak), (peak, high)):
-        length = np.asarray(right - left)[..., None]
-        breaks += [left[..., None] + np.r_[0, grades] * length]
-        breaks += [right[..., None] - grades[::-1] * length]
-    edges = np.concatenate([*breaks, high[..., None]], axis=-1)
-    half, middle = 0.5 * np.diff(edges, axis=-1), 0.5 * (edges[..., 1:] + edges[..., :-1])
-    t = middle[..., None] + half[..., None] * nodes
-    shape = (*t.shape[:-2], -1)
-    return t.reshape(shape), (half[..., None] * weights).reshape(shape)
 
 
 def _checked(alpha: ArrayLike, floor: float) -> tuple[Array, float]:

@@ -1,4 +1,4 @@
-"""Normalizer and draws of the modified Dirichlet, by one integral after the other.
+"""Normalizer and draws of the modified Dirichlet, by nested integrals.
 
 The last k entries of a point, divided by their sum s, are a point of the smaller simplex whose
 floor is floor/s. So the integral over them is a function of that one number, and integrals for
@@ -7,7 +7,7 @@ floor is floor/s. So the integral over them is a function of that one number, an
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.polynomial import chebyshev, legendre
@@ -16,9 +16,11 @@ from scipy.special import logit, logsumexp
 
 from ..._typing import Array
 
-_NODES, _NODE_WEIGHTS = legendre.leggauss(12)
+Inner: TypeAlias = Callable[[Array], Array]  # the log-integral over the other entries by floor
+
+_NODES, _NODE_WEIGHTS = legendre.leggauss(16)
 _TO_SERIES = np.linalg.inv(legendre.legvander(_NODES, len(_NODES) - 1))
-_DEGREE = 20  # of a piece of a table
+_DEGREE = 20  # of the series of a piece
 _PIECES = (8, 32, 128, 512)  # tried one after the other
 _TAIL = 1e-11  # what the last coefficients may be of the largest
 _BLOCK = 4096  # integrals at a time: memory
@@ -51,15 +53,24 @@ def log_integral(alpha: Array, floor: float) -> float:
     """Return the log-integral over the simplex above the floor, in its first n - 1 coordinates."""
     if len(alpha) == 1:
         return 0.0
-    return float(_log_integrals(alpha, np.array([floor]), tables(alpha, floor)[-1])[0])
+    # All alphas are >= 1 where the floor is 0, and what is cut off at 1e-20 is negligible.
+    inner = _exact_inner(alpha[1:]) if len(alpha) <= 3 else tables(alpha, floor)[-1]
+    return float(_log_integrals(alpha, np.array([max(floor, 1e-20)]), inner)[0])
+
+
+def _exact_inner(alpha: Array) -> Inner | None:
+    """Return the log-integral over one or two entries as a function of their floors."""
+    if len(alpha) == 1:
+        return None
+    return lambda floors: _log_integrals(alpha, floors.ravel(), None).reshape(floors.shape)
 
 
 def tables(alpha: Array, floor: float) -> list[Table | None]:
     """Return the tables for the last 1, 2, ..., n - 1 entries."""
-    found: list[Table | None] = [None]  # of one entry the integral is 1
+    inner: list[Table | None] = [None]  # of one entry the integral is 1
     for k in range(2, len(alpha)):
-        found.append(_tabulated(alpha[-k:], floor, found[-1]))
-    return found
+        inner.append(_tabulated(alpha[-k:], floor, inner[-1]))
+    return inner
 
 
 def draws(alpha: Array, floor: float, size: int, rng: np.random.Generator) -> Array:
@@ -68,14 +79,14 @@ def draws(alpha: Array, floor: float, size: int, rng: np.random.Generator) -> Ar
     x = np.empty((size, n))
     inner = [table and _splined(table, floor) for table in tables(alpha, floor)]
     for i in range(n - 1):
-        share = _first_entries(alpha[i:], floor / left, inner[n - i - 2], rng)
-        x[:, i] = left * share
+        fraction = _first_entries(alpha[i:], floor / left, inner[n - i - 2], rng)
+        x[:, i] = left * fraction
         left = left - x[:, i]
     x[:, -1] = left
     return np.maximum(x, floor)
 
 
-def _splined(table: Table, floor: float) -> Callable[[Array], Array]:
+def _splined(table: Table, floor: float) -> Inner:
     """Return a table as a spline, ten times faster and good enough to draw from."""
     depth = -np.log(table.k * floor) * np.linspace(0, 1, 4000) ** 2
     smooth = table(np.exp(-depth) / table.k)
@@ -84,8 +95,8 @@ def _splined(table: Table, floor: float) -> Callable[[Array], Array]:
     spline = CubicSpline(depth, smooth)
 
     def evaluate(floor: Array) -> Array:
-        own = np.clip(-np.log(np.maximum(table.k * floor, 1e-300)), 1e-300, depth[-1])
-        return np.asarray(spline(own) + (table.k - 1) * np.log(-np.expm1(-own)))
+        deep = np.clip(-np.log(np.maximum(table.k * floor, 1e-300)), 1e-300, depth[-1])
+        return np.asarray(spline(deep) + (table.k - 1) * np.log(-np.expm1(-deep)))
 
     return evaluate
 
@@ -105,17 +116,17 @@ def _tabulated(alpha: Array, floor: float, inner: Table | None) -> Table:
     return Table(k, edges, series)
 
 
-def _log_integrals(alpha: Array, floors: Array, inner: Table | None) -> Array:
+def _log_integrals(alpha: Array, floors: Array, inner: Inner | None) -> Array:
     """Return log-integrals over the first entry, for a vector of floors."""
-    found = []
+    blocks = []
     for start in range(0, len(floors), _BLOCK):
         _, half, log_f = _integrand(alpha, floors[start : start + _BLOCK], inner)
         terms = log_f + np.log(_NODE_WEIGHTS) + np.log(half)[..., np.newaxis]
-        found.append(logsumexp(terms, axis=(1, 2)))
-    return np.concatenate(found)
+        blocks.append(logsumexp(terms, axis=(1, 2)))
+    return np.concatenate(blocks)
 
 
-def _integrand(alpha: Array, floors: Array, inner: Any) -> tuple[Array, Array, Array]:
+def _integrand(alpha: Array, floors: Array, inner: Inner | None) -> tuple[Array, Array, Array]:
     """Return panels of t = logit(first entry) and log-integrands at their nodes.
 
     Returns their edges (m, p + 1), half lengths (m, p) and values (m, p, nodes).
@@ -135,8 +146,8 @@ def _integrand(alpha: Array, floors: Array, inner: Any) -> tuple[Array, Array, A
     peak = 0.5 * (low + high)
     for _ in range(4):
         edges = _panels(low, peak, high)
-        found = evaluate(edges).argmax(axis=1)[:, np.newaxis]
-        peak = np.take_along_axis(edges, found, axis=1)[:, 0]
+        highest = evaluate(edges).argmax(axis=1)[:, np.newaxis]
+        peak = np.take_along_axis(edges, highest, axis=1)[:, 0]
     edges = _panels(low, peak, high)
     half, middle = 0.5 * np.diff(edges, axis=-1), 0.5 * (edges[:, 1:] + edges[:, :-1])
     log_f = evaluate(middle[..., np.newaxis] + half[..., np.newaxis] * _NODES)
@@ -154,25 +165,26 @@ def _panels(low: Array, peak: Array, high: Array) -> Array:
     return np.concatenate([*parts, high[:, np.newaxis]], axis=1)
 
 
-def _first_entries(alpha: Array, floors: Array, inner: Any, rng: np.random.Generator) -> Array:
+def _first_entries(
+    alpha: Array, floors: Array, inner: Inner | None, rng: np.random.Generator
+) -> Array:
     """Draw the first entry of points with given floors: a panel, then a place in it."""
-    found = []
+    blocks = []
     for start in range(0, len(floors), _BLOCK):
-        own = floors[start : start + _BLOCK]
-        edges, half, log_f = _integrand(alpha, own, inner)
+        edges, half, log_f = _integrand(alpha, floors[start : start + _BLOCK], inner)
         density = np.exp(log_f - log_f.max(axis=(1, 2), keepdims=True))
         masses = (density @ _NODE_WEIGHTS) * half
         sums = np.cumsum(masses, axis=1)
-        rows = np.arange(len(own))
-        target = rng.random(len(own)) * sums[:, -1]
+        rows = np.arange(len(edges))
+        target = rng.random(len(edges)) * sums[:, -1]
         panel = np.minimum((sums < target[:, np.newaxis]).sum(axis=1), masses.shape[1] - 1)
         before = sums[rows, panel] - masses[rows, panel]
         part = (target - before) / half[rows, panel]
         u = _inverse(legendre.legint(_TO_SERIES @ density[rows, panel].T, lbnd=-1), part)
         left, right = edges[rows, panel], edges[rows, panel + 1]
         t = 0.5 * ((1 - u) * left + (1 + u) * right)
-        found.append(1 / (1 + np.exp(-t)))
-    return np.concatenate(found)
+        blocks.append(1 / (1 + np.exp(-t)))
+    return np.concatenate(blocks)
 
 
 def _inverse(series: Array, values: Array) -> Array:

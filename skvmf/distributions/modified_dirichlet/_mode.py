@@ -1,17 +1,17 @@
-"""What the modified Dirichlet shares with the priors made of it: many modes, and limits."""
+"""Modes of many modified Dirichlets at once, and the limits of their parameters."""
 
 import numpy as np
 
 from ..._kernels import dirichlet
 from ..._typing import Array
 
-LARGEST = 1e300  # times the log of the smallest float, and summed, it is still a float
+MAX_PARAMETER = 1e300  # times the log of the smallest float, and summed, it is still a float
 
 
 def checked_sizes(alpha: Array, name: str) -> Array:
     """Return parameters, or raise a ValueError that names them where densities overflow."""
-    if not np.all(np.abs(alpha) <= LARGEST):  # nor for nan
-        raise ValueError(f"{name} must be finite, and not above {LARGEST:g} in size.")
+    if not np.all(np.abs(alpha) <= MAX_PARAMETER):  # nor for nan
+        raise ValueError(f"{name} must be finite, and not above {MAX_PARAMETER:g} in size.")
     return alpha
 
 

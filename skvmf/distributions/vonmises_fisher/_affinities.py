@@ -1,4 +1,4 @@
-"""How much von Mises-Fisher distributions overlap."""
+"""Bhattacharyya coefficients of von Mises-Fisher distributions."""
 
 import numpy as np
 
@@ -15,10 +15,10 @@ def log_affinities(directions: Array, concentrations: Array) -> Array:
     kappa, dim = concentrations, directions.shape[1]
     gaps = [((directions - direction) ** 2).sum(axis=1) for direction in directions]
     sums = kappa + kappa[:, np.newaxis]
-    shortfalls = kappa * kappa[:, np.newaxis] * np.array(gaps)
-    R = np.sqrt(np.maximum(sums**2 - shortfalls, 0)) / 2
-    own = log_partition_deficit(kappa, dim)
-    deficits = (own + own[:, np.newaxis]) / 2 - log_partition_deficit(R, dim)
+    squared_gaps = kappa * kappa[:, np.newaxis] * np.array(gaps)
+    R = np.sqrt(np.maximum(sums**2 - squared_gaps, 0)) / 2
+    peaks = log_partition_deficit(kappa, dim)
+    deficits = (peaks + peaks[:, np.newaxis]) / 2 - log_partition_deficit(R, dim)
     totals = np.maximum(2 * R + sums, np.finfo(np.float64).tiny)
-    affinities: Array = np.minimum(deficits - 0.5 * shortfalls / totals, 0)
+    affinities: Array = np.minimum(deficits - 0.5 * squared_gaps / totals, 0)
     return affinities

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 
 from ..._typing import Array
 
-_LARGEST = 1e150  # its square is still finite
-_LARGEST_DIM = 10**15  # floats tell integers apart up to ten times as much
+_MAX_CONCENTRATION = 1e150  # its square is still finite
+_MAX_DIM = 10**15  # floats tell integers apart up to ten times as much
 _ROUNDING = 1e-12  # what the limits give way, for values that were computed
 
 
@@ -52,14 +52,16 @@ def checked_dims(dim: ArrayLike) -> Array:
         raise ValueError(f"dim must be an integer of at least 2, not {dim!r}.")
     if whole.size and whole.min() < 2:
         raise ValueError(f"dim must be an integer of at least 2; the smallest is {whole.min()}.")
-    if whole.size and whole.max() > _LARGEST_DIM:
+    if whole.size and whole.max() > _MAX_DIM:
         raise ValueError(f"dim must be at most 1e15; the largest is {whole.max()}.")
     return whole
 
 
 def checked_kappa(kappa: ArrayLike) -> Array:
     values = np.asarray(kappa, dtype=np.float64)
-    if values.size and not (values.min() >= 0 and values.max() <= _LARGEST * (1 + _ROUNDING)):
+    if values.size and not (
+        values.min() >= 0 and values.max() <= _MAX_CONCENTRATION * (1 + _ROUNDING)
+    ):
         raise ValueError(
             "kappa, the concentration, must be finite, at least 0 and at most 1e150; "
             f"its values are within [{values.min()}, {values.max()}]."
@@ -71,7 +73,9 @@ def checked_lengths(
     r: ArrayLike, complement: ArrayLike | None, dim: ArrayLike
 ) -> tuple[Array, ...]:
     """Return (r,) or (r, 1 - r) after checking their ranges and that they fit together."""
-    least = 0.5 * (checked_dims(dim) - 1.0) / _LARGEST  # kappa is (d - 1)/(2 (1 - r)) there
+    least = (
+        0.5 * (checked_dims(dim) - 1.0) / _MAX_CONCENTRATION
+    )  # kappa is (d - 1)/(2 (1 - r)) there
     lengths = np.asarray(r, dtype=np.float64)
     if lengths.size == 0:
         return (lengths,)

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..._kernels.vonmises_fisher import FAR, WIDE, mean_resultant_length
+from ..._kernels.vonmises_fisher import MIN_EXPANDED, MIN_EXPANDED_INVERSE, mean_resultant_length
 from ..._kernels.vonmises_fisher_tables import expansions
 
 _N_NODES = 15  # of interpolation in a cell
@@ -29,11 +29,11 @@ def inverse_cells(dim: int) -> np.ndarray:
     The shape is (2, n_cells, 16). Where the expansions reach everywhere there are no cells.
     """
     a = 0.5 * (dim - 1)
-    if a >= WIDE:
+    if a >= MIN_EXPANDED:
         return np.empty((2, 0, _N_NODES + 1))
-    octaves = 2.0 ** np.arange(7)[:, np.newaxis]  # y < FAR/(2a), at most 90
+    octaves = 2.0 ** np.arange(7)[:, np.newaxis]  # y < MIN_EXPANDED_INVERSE/(2a), at most 90
     starts, lengths = (octaves * [1, 1.25, 1.5, 1.75]).ravel(), np.repeat(0.25 * octaves, 4)
-    n_cells = np.count_nonzero(starts <= FAR / (2 * a) * (1 + 1e-12))
+    n_cells = np.count_nonzero(starts <= MIN_EXPANDED_INVERSE / (2 * a) * (1 + 1e-12))
     starts, lengths = starts[:n_cells, np.newaxis], lengths[:n_cells, np.newaxis]
     y, g = _samples(dim, starts + lengths * _NODES)
     both = np.stack([g, a * (g - 0.5 / a) / (y * (y + 1))], axis=2)

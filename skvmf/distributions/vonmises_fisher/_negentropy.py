@@ -94,7 +94,7 @@ def negentropy(
 
         - "exact": uniform expansions; for d < 65 and small concentrations polynomials,
           fitted once for a dimension. No iteration; relative error below 1e-14 everywhere.
-        - "ode": the paper's differential equation, solved once for a dimension and kept;
+        - "ode": the paper's differential equation, solved once per dimension;
           relative error below 1e-12, 1e-9 for order 2.
         - "rational": the paper's first refinement; relative error about 0.17/d^2. Closed
           forms, finite for every d >= 2.

@@ -82,7 +82,7 @@ def fit(X: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[Array, fl
     X : array_like of shape (n, d)
         Points on the unit sphere.
     sample_weight : array_like of shape (n,), default=None
-        Weights, at least 0, not all 0; None weighs all points alike.
+        Weights, at least 0, not all 0; None weights all points alike.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def fit(X: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[Array, fl
         Mean direction. Where the points have mean zero any direction is as good; it is the
         first axis.
     kappa : float
-        Concentration, exact to rounding even for tight points: 1 - r is the mean of
+        Concentration, exact to rounding even where it is high: 1 - r is the mean of
         ||x - m||^2/2, not a difference.
 
     Raises
@@ -114,7 +114,7 @@ def fit(X: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[Array, fl
     points = unit_rows(X, "X")
     if points.ndim != 2 or len(points) == 0:
         raise ValueError(f"X must have shape (n, d) with n > 0, not {points.shape}.")
-    weights = _shares(sample_weight, len(points))
+    weights = _normalized(sample_weight, len(points))
     total = weights @ points
     r = float(np.linalg.norm(total))
     mu = total / r if r > 0 else np.eye(1, points.shape[1])[0]
@@ -128,7 +128,7 @@ def fit(X: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[Array, fl
     return mu, float(concentration(min(r, 1.0), points.shape[1], complement=q))
 
 
-def _shares(sample_weight: ArrayLike | None, n: int) -> Array:
+def _normalized(sample_weight: ArrayLike | None, n: int) -> Array:
     """Return weights that sum to one."""
     if sample_weight is None:
         return np.full(n, 1 / n)

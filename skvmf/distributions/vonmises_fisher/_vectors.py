@@ -221,9 +221,9 @@ def _radial_divergence(r: Array, s: Array, d: int) -> Any:
     r, s = np.broadcast_arrays(r, s)
     close = np.abs(r - s) <= 0.1 * (1 - np.maximum(r, s))
     far = negentropy(r, d) - negentropy(s, d) - concentration(s, d) * (r - s)
-    shares = 0.5 * (1 + _NODES)
-    t = s[..., np.newaxis] + (r - s)[..., np.newaxis] * shares
-    curvature = negentropy(t, d, order=2) @ (0.5 * _NODE_WEIGHTS * (1 - shares))
+    fractions = 0.5 * (1 + _NODES)
+    t = s[..., np.newaxis] + (r - s)[..., np.newaxis] * fractions
+    curvature = negentropy(t, d, order=2) @ (0.5 * _NODE_WEIGHTS * (1 - fractions))
     return np.where(close, (r - s) ** 2 * curvature, far)[()]
 
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skvmf._engine.contracts.statistics import Params, Statistics
-from skvmf._engine.data.buffers import MOST, BufferPool
+from skvmf._engine.data.buffers import MAX_KEPT, BufferPool
 
 
 def part(value, worst, buffers=None):
@@ -62,11 +62,11 @@ def test_arrays_of_another_shape_or_type_are_dropped(shape, dtype):
 def test_few_arrays_are_kept():
     buffers = BufferPool()
     buffers.empty("sums", (1,))
-    given = [np.zeros(1) for _ in range(2 * MOST)]
+    given = [np.zeros(1) for _ in range(2 * MAX_KEPT)]
     for array in given:
         buffers.give("sums", array)
     got = [buffers.empty("sums", (1,)) for _ in given]
-    assert sum(any(one is other for other in given) for one in got) == MOST
+    assert sum(any(one is other for other in given) for one in got) == MAX_KEPT
 
 
 def test_at_a_start_nothing_has_happened():

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from skvmf._engine.data.blocks import block_rows
 from skvmf._engine.data.dask_tasks import (
     Carried,
     Cut,
@@ -22,7 +23,7 @@ from skvmf._engine.data.dask_tasks import (
     sum_rows,
     summary,
 )
-from skvmf._engine.data.rows import block_rows, make_rows
+from skvmf._engine.data.rows import make_rows
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=30), st.integers(1, 17))

@@ -243,7 +243,7 @@ def test_arrays_of_the_data_are_not_filled_again():
     expected, rows = X.copy(), make_rows(X, None, unit=False, width=2**11)
     for _ in range(2):
         rows.for_each(lambda block, span: block.release())
-    assert not rows._spare._arrays.get("rows")
+    assert not rows._buffers._arrays.get("rows")
     assert_array_equal(X, expected)
 
 

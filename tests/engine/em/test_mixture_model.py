@@ -235,10 +235,10 @@ def test_what_scores_keep_comes_back_with_the_shares(background):
 
     class Keeping(Gaussian):
         def scores(self, block, components):
-            return replace(super().scores(block, components), kept=block.X.copy())
+            return replace(super().scores(block, components), cache=block.X.copy())
 
-        def moments(self, block, responsibilities, components, kept=None):
-            assert_array_equal(kept, block.X)
+        def moments(self, block, responsibilities, components, cache=None):
+            assert_array_equal(cache, block.X)
             return super().moments(block, responsibilities, components)
 
     _, rows = some_rows()

@@ -5,7 +5,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skvmf._engine.families import linalg as products
-from skvmf._engine.families.linalg import MOST_FEATURES, SMALL, TILE, feature_rows, tall_dot
+from skvmf._engine.families.linalg import (
+    MAX_TILE_FEATURES,
+    MAX_UNCOPIED_PRODUCT,
+    TILE_ROWS,
+    feature_rows,
+    tall_dot,
+)
 
 
 @pytest.mark.parametrize("copies", [False, True])
@@ -14,9 +20,11 @@ from skvmf._engine.families.linalg import MOST_FEATURES, SMALL, TILE, feature_ro
 def test_product_in_tiles_is_the_product(d, K, dtype, copies, monkeypatch):
     monkeypatch.setattr(products, "always_copies", lambda: copies)
     rng = np.random.default_rng(0)
-    most = SMALL // (d * K)
+    most = MAX_UNCOPIED_PRODUCT // (d * K)
     matrix = rng.normal(size=(d, K)).astype(dtype)
-    edges = {size + more for size in (most, TILE) if size < 2000 for more in (-1, 0, 1, size + 3)}
+    edges = {
+        size + more for size in (most, TILE_ROWS) if size < 2000 for more in (-1, 0, 1, size + 3)
+    }
     for n in sorted({0, 1, 300} | edges):
         X = rng.normal(size=(n, d)).astype(dtype)
         product = np.full((n, K), np.nan, dtype)
@@ -29,4 +37,4 @@ def test_product_in_tiles_is_the_product(d, K, dtype, copies, monkeypatch):
 def test_features_of_rows_taken_at_once_stay_in_the_cache(n_features):
     n_rows = feature_rows(n_features)
     assert n_rows % 4 == 0  # rows that are left over are summed one by one
-    assert 4 <= n_rows <= max(4, MOST_FEATURES / n_features)
+    assert 4 <= n_rows <= max(4, MAX_TILE_FEATURES / n_features)

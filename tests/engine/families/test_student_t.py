@@ -14,7 +14,7 @@ from skvmf._engine.contracts.responsibilities import DenseResponsibilities, Hard
 from skvmf._engine.contracts.statistics import Statistics
 from skvmf._engine.data.rows import make_rows
 from skvmf._engine.families.gaussian import Gaussian
-from skvmf._engine.families.student_t import ESTIMATED, StudentT, log_normalizers
+from skvmf._engine.families.student_t import ESTIMATED_RANGE, StudentT, log_normalizers
 
 TYPES = ["full", "tied", "diag", "spherical"]
 SCALES = {
@@ -151,11 +151,11 @@ def test_moments_are_of_shares_times_latent_weights(kind, hard):
     assert_allclose(logs, (resp * np.log(u)).sum(axis=0), rtol=1e-12)
 
 
-def test_latent_weights_are_those_that_scores_kept():
+def test_latent_weights_are_those_that_scores_cached():
     family, (X, resp) = StudentT(2, "full"), some_rows()
     components = family.components(MEANS, SCALES["full"], DOF)
-    kept = family.scores(whole(X), components).kept
-    again = family.moments(whole(X), DenseResponsibilities(resp.copy()), components, kept)
+    cache = family.scores(whole(X), components).cache
+    again = family.moments(whole(X), DenseResponsibilities(resp.copy()), components, cache)
     afresh = family.moments(whole(X), DenseResponsibilities(resp.copy()), components)
     for a, b in zip(again, afresh, strict=True):
         assert_array_equal(a, b)
@@ -260,7 +260,7 @@ def test_degrees_of_freedom_are_the_best_of_the_bound():
             best = half * np.log(half) - gammaln(half) + gammaln(a) - a * np.log(a) + a
             return -(best + half * (mean_log - np.log(level) - 1))
 
-        best = minimize_scalar(loss, bounds=np.log(ESTIMATED), method="bounded",
+        best = minimize_scalar(loss, bounds=np.log(ESTIMATED_RANGE), method="bounded",
                                options={"xatol": 1e-10})  # fmt: skip
         assert_allclose(fresh.degrees_of_freedom[k], np.exp(best.x), rtol=1e-5)
 
@@ -320,13 +320,13 @@ def test_a_reseeded_component_keeps_its_degrees_of_freedom():
 
 def test_a_fit_goes_on_with_degrees_of_freedom_that_it_may_have():
     fresh = StudentT(2, "diag", 0.5)
-    assert StudentT(2, "diag").refreshed(fresh) is fresh
+    assert StudentT(2, "diag").continued_by(fresh) is fresh
     with pytest.raises(ValueError, match="covariance_type='full', not 'diag'"):
-        StudentT(2, "full").refreshed(fresh)
+        StudentT(2, "full").continued_by(fresh)
     wild = fresh.components(MEANS, SCALES["diag"], np.array([1e-3, 1e100]))
-    assert_array_equal(fresh.adopted(wild).degrees_of_freedom, ESTIMATED)
+    assert_array_equal(fresh.adopted(wild).degrees_of_freedom, ESTIMATED_RANGE)
     one = replace(fresh, tied=True).adopted(wild)
-    assert_allclose(one.degrees_of_freedom, np.sqrt(np.prod(ESTIMATED)))
+    assert_allclose(one.degrees_of_freedom, np.sqrt(np.prod(ESTIMATED_RANGE)))
     known = replace(fresh, degrees_of_freedom=DOF, estimated=False).adopted(wild)
     assert_array_equal(known.degrees_of_freedom, DOF)
     assert_array_equal(known.means, MEANS)

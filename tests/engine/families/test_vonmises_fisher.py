@@ -72,7 +72,7 @@ def test_scores_and_biases_are_log_densities(as_format, dtype, method, largest):
     family = VonMisesFisher(D, method=method)
     components = some_components(family, kappas)
     assert components.in_float64 == (largest > 200)
-    assert_array_equal(components.by_chords, [False, False, largest == 1e6])
+    assert_array_equal(components.concentrated, [False, False, largest == 1e6])
     found = family.scores(whole(as_format(X)), components).log_density()
     assert_allclose(components.concentrations, kappas, rtol=1e-10)
     for k, kappa in enumerate(components.concentrations):
@@ -196,7 +196,7 @@ def test_the_concentration_of_tight_rows_keeps_its_digits(spread):
     X = unit(np.eye(1, D) + across - across.mean(axis=0))
     family = VonMisesFisher(D)
     components = family.from_natural(X[:1], np.array([1e8]))
-    assert components.by_chords.all()
+    assert components.concentrated.all()
     block = whole(X)
     moments = family.moments(block, DenseResponsibilities(block.scales[:, None].copy()), components)
     origins = family.origins(components)
@@ -258,11 +258,11 @@ def test_a_prior_that_outweighs_all_rows_is_at_its_mode(method, tied):
     assert family.log_prior(fresh) == 0
 
 
-def test_the_prior_is_anchored_on_the_pooled_length_of_a_partition():
+def test_the_prior_is_centred_on_the_pooled_length_of_a_partition():
     family = VonMisesFisher(D, prior_strength=1.0)
     stats, resp = statistics(family, family.from_centres(np.eye(K, D)), whole(some_rows()))
     pooled = np.linalg.norm(resp.T @ unit(some_rows()), axis=1).sum() / N
-    assert_allclose(family.anchored(stats).prior_length, pooled)
+    assert_allclose(family.with_prior_from(stats).prior_length, pooled)
     assert family.prior_length == 0
 
 
@@ -288,7 +288,7 @@ def test_a_start_on_rows_that_are_all_but_equal_has_the_pseudo_rows_too(tied):
     sums = np.zeros((D, K))
     sums[0] = counts = np.array([5.0, 7.0, 1.0])
     stats = Statistics(0.0, counts.sum(), counts, (sums,), None, 0.0, np.zeros(D))
-    start = family.anchored(stats).initial(stats, None)
+    start = family.with_prior_from(stats).initial(stats, None)
     assert_allclose(start.complements, 1e-6 * 2 * K / (counts.sum() + 2 * K), rtol=1e-9)
 
 
@@ -381,10 +381,10 @@ def test_kmeans_shares_one_concentration_and_has_no_prior():
 
 def test_a_fit_goes_on_with_its_anchor():
     fresh = VonMisesFisher(D, prior_strength=2.0)
-    assert VonMisesFisher(D, prior_length=0.3).refreshed(fresh).prior_length == 0.3
-    assert VonMisesFisher(D, prior_length=0.3).refreshed(fresh).prior_strength == 2.0
+    assert VonMisesFisher(D, prior_length=0.3).continued_by(fresh).prior_length == 0.3
+    assert VonMisesFisher(D, prior_length=0.3).continued_by(fresh).prior_strength == 2.0
     with pytest.raises(ValueError, match="has 5 features, not 4"):
-        VonMisesFisher(5).refreshed(fresh)
+        VonMisesFisher(5).continued_by(fresh)
 
 
 def test_small_answers():

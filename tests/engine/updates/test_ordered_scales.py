@@ -34,9 +34,10 @@ def widths(covariances, feature):
 
 
 def full(covariances, d):
-    return COVARIANCE_TYPES[{1: "spherical", 2: "diag", 3: "full"}[np.ndim(covariances)]].as_full(
-        covariances, len(covariances), d
-    )
+    """Covariances of any type as matrices (K, d, d)."""
+    if np.ndim(covariances) == 3:
+        return covariances
+    return np.eye(d) * np.reshape(covariances, (len(covariances), -1))[:, :, None]
 
 
 def parts(flat, covariance_type, K, d):
