@@ -114,10 +114,8 @@ def _clear(totals):
 
 
 @row_kernel
-def diagonal_scores(X, origin, means, scales, factors, columns, totals, least, out):
+def diagonal_scores(X, origin, means, scales, factors, columns, totals, out):
     """out[n, k] = factors[k] sum_j ((x_nj - c_j - means[k, j]) scales[k, j])^2.
-
-    Returns how many rows have no score of `least` or more.
 
     Parameters
     ----------
@@ -126,10 +124,8 @@ def diagonal_scores(X, origin, means, scales, factors, columns, totals, least, o
     means, scales : (K, D); D is the least multiple of four from d on
     factors : (K,)
     columns, totals : BLOCK_FEATURES and K columns to work in
-    least : number
     out : (n, K)
     """
-    n_far = 0
     for start in range(0, X.shape[0], BLOCK_ROWS):
         _clear(totals)
         for j in range(0, X.shape[1], BLOCK_FEATURES):
@@ -138,12 +134,18 @@ def diagonal_scores(X, origin, means, scales, factors, columns, totals, least, o
             for k in range(out.shape[1]):
                 _add_scaled_squares(columns, means, scales, k, j, stop, totals)
         _transpose_back(totals, factors, out, start)
-        for i in range(start, min(start + BLOCK_ROWS, out.shape[0])):
-            row, near = out[i], False
-            for k in range(row.shape[0]):
-                near |= row[k] >= least
-            n_far += not near
-    return n_far
+
+
+@row_kernel
+def count_rows_below(scores, least):
+    """Return how many rows of scores (n, K) have none of `least` or more."""
+    count = 0
+    for n in range(scores.shape[0]):
+        row, near = scores[n], False
+        for k in range(row.shape[0]):
+            near |= row[k] >= least
+        count += not near
+    return count
 
 
 @row_kernel

@@ -156,7 +156,7 @@ def gaussian_calls():
     some, many = (np.zeros(m * kernels.BLOCK_ROWS) for m in (kernels.BLOCK_FEATURES, 2 * d + 4))
     few = X, origin, means, halves, some, totals, scores
     full = X, origin, roots, means, halves, many, totals, scores
-    scaled = X, origin, means, means, halves, some, totals, np.float64(-1e9), scores
+    scaled = X, origin, means, means, halves, some, totals, scores
     single = [array.astype(np.float32) for array in scaled]
     return {
         "gap_squares": lambda: gaussian.gap_squares(X, origin, out),

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skvmf._kernels.gaussian_scores import (
     BLOCK_FEATURES,
     BLOCK_ROWS,
+    count_rows_below,
     diagonal_scores,
     full_scores,
     spherical_scores,
@@ -27,11 +28,6 @@ SHAPES = [
 def columns(n, dtype=float):
     """Return what kernels work in, with numbers that must not come out."""
     return np.full(n * BLOCK_ROWS, np.nan, dtype)
-
-
-def least(out, score=-np.inf):
-    """Return a score of the type of the others."""
-    return out.dtype.type(score)
 
 
 def fours(array, axes=1):
@@ -58,7 +54,7 @@ def test_diagonal_scores_are_scaled_squared_distances(task, dtype):
     X, origin, means, factors, out = task
     X, scales = X.astype(dtype), np.random.default_rng(1).uniform(0.5, 2, size=means.shape)
     work = columns(BLOCK_FEATURES), columns(len(means))
-    diagonal_scores(X, origin, fours(means), fours(scales), factors, *work, least(out), out)
+    diagonal_scores(X, origin, fours(means), fours(scales), factors, *work, out)
     gaps = (X.astype(float)[:, None] - origin - means) * scales
     assert_allclose(out, factors * (gaps**2).sum(axis=2), rtol=1e-13)
 
@@ -67,22 +63,17 @@ def test_diagonal_scores_in_single_precision_are_right_for_the_numbers_given(tas
     X, origin, means, factors, out = (array.astype(np.float32) for array in task)
     scales = np.random.default_rng(1).uniform(0.5, 2, size=means.shape).astype(np.float32)
     work = columns(BLOCK_FEATURES, np.float32), columns(len(means), np.float32)
-    diagonal_scores(X, origin, fours(means), fours(scales), factors, *work, least(out), out)
+    diagonal_scores(X, origin, fours(means), fours(scales), factors, *work, out)
     gaps = (X.astype(float)[:, None] - origin - means) * scales
     assert_allclose(out, factors * (gaps**2).sum(axis=2), rtol=2e-5)
 
 
-@pytest.mark.filterwarnings("ignore:overflow")  # without the compiler
 @pytest.mark.parametrize("n", [1, BLOCK_ROWS + 3])
-def test_diagonal_scores_say_how_many_rows_are_far_from_all_means(n):
-    means, halves = np.array([[0.0] * 4, [20, 0, 0, 0]], np.float32), np.full(2, -0.5, np.float32)
-    work = columns(BLOCK_FEATURES, np.float32), columns(2, np.float32)
-    out, arguments = np.empty((n, 2), np.float32), (np.ones_like(means), halves, *work)
-    X = np.zeros((n, 1), np.float32)
-    for far, n_far in [([-9], 0), ([-10.5], 1), ([30.5], 1), ([29, 31], 1), ([3e38], 1)]:
-        X[-len(far) :, 0] = far[-n:]
-        found = diagonal_scores(X, X[0] * 0, means, *arguments, least(out, -50), out)
-        assert found == n_far
+def test_rows_without_a_large_score_are_counted(n):
+    scores = np.full((n, 2), -50, np.float32)
+    for last, count in [([-50, -50], 0), ([-51, -50], 0), ([-51, -60], 1), ([-np.inf] * 2, 1)]:
+        scores[-1] = last
+        assert count_rows_below(scores, np.float32(-50)) == count
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

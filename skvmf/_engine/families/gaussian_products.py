@@ -208,23 +208,22 @@ def diagonal_scores(X: Array, components: GaussianComponents) -> Array:
     """
     single = components.for_diagonal_in_single if X.dtype == np.float32 else None
     if single is None:
-        return _diagonal_scores(X, *components.for_diagonal)[0]
-    scores, n_far = _diagonal_scores(X, *single)
-    if n_far:
+        return _diagonal_scores(X, *components.for_diagonal)
+    scores = _diagonal_scores(X, *single)
+    if score_kernels.count_rows_below(scores, np.float32(SINGLE_SCORE)):
         far = ~(scores >= SINGLE_SCORE).any(axis=1)
         scores = scores.astype(np.float64)
-        scores[far] = _diagonal_scores(X[far], *components.for_diagonal)[0]
+        scores[far] = _diagonal_scores(X[far], *components.for_diagonal)
     return scores
 
 
-def _diagonal_scores(X: Array, origin: Array, means: Array, scales: Array) -> tuple[Array, int]:
-    """Return scores of the type of the origin, and how many rows are far from all means."""
+def _diagonal_scores(X: Array, origin: Array, means: Array, scales: Array) -> Array:
+    """Return scores of the type of the origin."""
     K, dtype = len(means), origin.dtype
     out, factors = np.empty((len(X), K), dtype), np.full(K, -0.5, dtype)
     work = _work_columns("rows", BLOCK_FEATURES, dtype), _work_columns("totals", K, dtype)
-    least = dtype.type(SINGLE_SCORE)
-    n_far = score_kernels.diagonal_scores(X, origin, means, scales, factors, *work, least, out)
-    return out, int(n_far)
+    score_kernels.diagonal_scores(X, origin, means, scales, factors, *work, out)
+    return out
 
 
 def diagonal_moments(
