@@ -45,11 +45,15 @@ def write(folder=FOLDER):
 
 def pages():
     """Return the text of the pages by file name."""
-    return {
+    written = {
         "reproduction_items.rst": results_page(),
         "reproduction_ours.rst": our_page(),
         "reproduction_errata.rst": errata_page(),
     }
+    for name, item in load().items():
+        lines = [judged(own, verdict) for own, verdict in claims.of_item(item)]
+        written[f"reproduction_claims_{name}.rst"] = "\n".join(lines) + "\n"
+    return written
 
 
 def results_page():
@@ -108,15 +112,20 @@ def section(item):
             lines += [list_table(table.text(), title=table.title), ""]
     else:
         lines += [f"Without a record: it takes {duration(item.minutes)} of CPU time.", ""]
-    for own, verdict in claims.of_item(item):
-        said = f"*{escaped(own.words)}*" if own.ours else f"{own.section}: “{escaped(own.words)}”"
-        differs = f" What differs: {escaped(own.differs)}" if own.differs else ""
-        because = escaped(verdict.because)
-        lines.append(f"- {said} **{verdict.verdict.capitalize()}.** {because}{differs}")
+    lines += [judged(own, verdict) for own, verdict in claims.of_item(item)]
     for erratum in ERRATA:
         if item.name in erratum.items:
             lines.append(f"- Erratum: {erratum.where}, see :doc:`errata`.")
     return "\n".join([*lines, ""])
+
+
+def judged(claim, verdict):
+    """Return a claim and its verdict as a line of a list."""
+    words = escaped(claim.words)
+    said = f"*{words}*" if claim.ours else f"{claim.section}: “{words}”"
+    differs = f" What differs: {escaped(claim.differs)}" if claim.differs else ""
+    because = escaped(verdict.because)
+    return f"- {said} **{verdict.verdict.capitalize()}.** {because}{differs}"
 
 
 def made(record):

@@ -133,7 +133,7 @@ CASES = {
     "entmax_reconstructs_better": Case(
         {"softmax": 1.5, ".": 1.3}, {"softmax": 1.5, ".": 1.45}, {"softmax": 1.5, ".": 1.6}
     ),
-    "topics_are_coherent": ahead("entmax", r"\|5"),
+    "topics_are_coherent": Case({}, {r"entmax\|5": 1, "entmax": -1}, {"entmax": -1}),
     "gradients_are_longer": exact(
         {"ratio": 2, "share": 1}, {"ratio": 2, "share": 0.4}, {"ratio": 0.5, "share": 0.4}
     ),
@@ -200,6 +200,7 @@ LISTS = {  # rows of a name: temperatures 1 and 20; the three latent densities
         "against": ([0, 0, 1],) * 2,
     },
 }
+LEAST = {"order_is_kept", "general_algorithm_works", "layers_stay_in_order"}  # of all samples
 ONE_RUN = {"order_matters", "one_pass_is_enough"}  # cannot be judged until they are repeated
 
 
@@ -237,7 +238,7 @@ def test_a_claim_is_judged_by_the_record(claim, kind, verdict):
 
 @pytest.mark.parametrize(
     "claim",
-    [own for own in CLAIMS if own.name in CASES and not CASES[own.name].exact],
+    [own for own in CLAIMS if own.name not in LEAST | ONE_RUN and not CASES[own.name].exact],
     ids=lambda own: own.name,
 )
 def test_a_claim_cannot_be_judged_from_noise(claim):
