@@ -44,8 +44,8 @@ def convergence_is_faster(record):
         speed = record.cell(FIELDS, grid, "speed along mu_2 - mu_1, ratio")
         effects.append(exact(f"speed along mu_2 - mu_1, ratio, truth {grid}:", speed, at_least=1))
         cosines = [
-            record.cell(FIELDS, grid, f"cosine {name}")
-            for name in ("relative", "to the truth, absolute")
+            record.cell(FIELDS, grid, f"cosine{name}")
+            for name in (", relative", " to the truth, absolute")
         ]
         what = f"cosine to the truth, relative less absolute, truth {grid}:"
         effects.append(difference(what, *cosines, at_least=0))
