@@ -170,3 +170,18 @@ def slope_misses_labels(record):
         exact(f"factor off, {name}:", factor, at_least=1.05)
         for name, factor in off(record, "Labels of people").items()
     ]
+
+
+@ours("guide.mode", "Finding modes takes little of a step, so that NumPy is fast enough for it.")
+def modes_take_little(record):
+    """Expect a small share of a step of a grammar, and of a mixture of few rows."""
+    title = "Microseconds of CPU time"
+    return [
+        exact(
+            f"share of the step, {name}:",
+            record.cell(title, name, "share of the step"),
+            at_most=0.05,
+            partly_at_most=0.2,
+        )
+        for name in record.names(title)
+    ]

@@ -21,6 +21,7 @@ MODULES = [
     "p4_tables",
     "guide_concentrations",
     "guide_mixtures",
+    "guide_mode",
     "guide_posteriors",
     "guide_figures",
     "guide_components",

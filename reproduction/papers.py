@@ -110,6 +110,7 @@ PAPERS = {
                 (
                     "guide.prior",
                     "guide.which",
+                    "guide.mode",
                     "guide.unequal",
                     "guide.dimension",
                     "guide.texts",

@@ -184,6 +184,7 @@ CASES = {
         {"classic3.*tied": ".9 / .9", "tied": ".1 / .1", ".": ".5 / .5"},
         {"tied": ".1 / .1", ".": ".5 / .5"},
     ),
+    "modes_take_little": exact({}, {"two": 1}, {".": 1}),
     "negative_finds_three": exact({".": "3.0 (100%)"}, {".": "3.4 (60%)"}, {".": "9.0 (0%)"}),
     "small_classes": Case({"sparse": 0.3, ".": 0.05}, {".": 0.05}, {"sparse": 0.01, ".": 0.3}),
     "sparse_is_hard_in_many": exact({"root": 90}, {"root": 9}, {"root": 9, ".": 30}),
