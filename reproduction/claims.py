@@ -14,6 +14,7 @@ from scipy.stats import t as student
 from .results import NotMeasured, read
 
 VERDICTS = ("holds", "holds in part", "does not hold", "cannot be judged")
+PARTS = dict(zip(VERDICTS, ("hold", "hold in part", "do not hold", "are undecided"), strict=True))
 MODULES = ["claims_p0", "claims_p1", "claims_p2", "claims_p3", "claims_p4", "claims_ours"]
 
 
@@ -79,17 +80,14 @@ class Verdict:
     def because(self):
         """Return the effects in words; of many those that decide least and most, and how many."""
         words = [self.reason] if self.reason else []
-        if len(self.effects) > 6:
-            words.append(counted([effect.verdict for effect in self.effects]) + ".")
-            for verdict in VERDICTS:
-                some = [effect for effect in self.effects if effect.verdict == verdict]
-                if some:
-                    words.append(
-                        f"{verdict.capitalize()}: {'; '.join(map(str, some[:3]))}"
-                        + (" and others." if len(some) > 3 else ".")
-                    )
-        elif self.effects:
-            words.append("; ".join(map(str, self.effects)) + ".")
+        if len(self.effects) <= 6:
+            return " ".join([*words, "; ".join(map(str, self.effects)) + "." * bool(self.effects)])
+        verdicts = [effect.verdict for effect in self.effects]
+        words.append(f"{counted(verdicts)}.")
+        for verdict in dict.fromkeys(sorted(verdicts, key=VERDICTS.index)):
+            some = [str(effect) for effect in self.effects if effect.verdict == verdict]
+            more = " and others" * (len(some) > 3)
+            words.append(f"{PARTS[verdict].capitalize()}: {'; '.join(some[:3])}{more}.")
         return " ".join(words)
 
 
@@ -155,8 +153,9 @@ def combined(verdicts):
 
 
 def counted(verdicts):
-    """Return verdicts with their numbers."""
-    return ", ".join(f"{verdicts.count(v)} {v}" for v in VERDICTS if v in verdicts)
+    """Say how many parts of a claim have which verdict."""
+    some = ", ".join(f"{verdicts.count(v)} {PARTS[v]}" for v in VERDICTS if v in verdicts)
+    return f"Of {len(verdicts)} parts {some}"
 
 
 # Effects from cells

@@ -84,7 +84,8 @@ def glance(papers):
         for shown in paper.shows:
             for name in shown.items if key != "guide" else ():
                 for own, verdict in claims.of_item(load()[name]):
-                    where = f":ref:`{name} <{anchor(name)}>`, {own.section.lower()}"
+                    section = own.section[0].lower() + own.section[1:]
+                    where = f":ref:`{name} <{anchor(name)}>`, {section}"
                     rows.append((where, escaped(own.words), verdict.verdict, escaped(own.differs)))
             if key != "guide" and not shown.items:
                 rows.append((key, shown.what, "cannot be judged", shown.reason))
