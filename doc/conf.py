@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 import skvmf
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]  # colours, and reproduction
 GENERATED = HERE / "generated"
 
 project = "skvmf"
@@ -38,6 +38,7 @@ exclude_patterns = [
     "examples",
     "generated/files.rst",
     "generated/measures.rst",
+    "generated/reproduction_*.rst",
     "generated/speed.rst",
     "generated/speed_card.rst",
     "generated/backreferences",
@@ -143,6 +144,13 @@ def _write_speed(app):
     (GENERATED / "speed_card.rst").write_text(speed["speed_card"](), encoding="utf-8")
 
 
+def _write_reproduction(app):
+    """Write what the pages of results and errata include, from the records."""
+    from reproduction import page
+
+    page.write(GENERATED)
+
+
 def _ship_mathjax(app, exception):
     """Copy MathJax, one file that draws with paths and asks for no fonts, into the site."""
     if exception is None and app.builder.format == "html":
@@ -159,5 +167,6 @@ _write_inventories()
 def setup(app):
     app.connect("builder-inited", _describe_architecture)
     app.connect("builder-inited", _write_speed)
+    app.connect("builder-inited", _write_reproduction)
     app.connect("build-finished", _ship_mathjax)
     app.connect("autodoc-process-docstring", _keep_shapes_plain, priority=400)

@@ -10,7 +10,7 @@ import time
 import warnings
 from pathlib import Path
 
-from . import page
+from . import claims
 from .items import Missing, Setting, load
 from .results import read, shown, write
 
@@ -23,16 +23,14 @@ def main(arguments=None):
     add("--list", action="store_true", help="say what there is, with minutes on one core")
     add("--data", type=Path, metavar="FOLDER", help="files of data, see reproduction.prepare")
     add("--pictures", type=Path, metavar="FOLDER", help="where to save them (needs matplotlib)")
-    add("--cache", type=Path, metavar="FOLDER", help="keeps trained word vectors for later runs")
-    add("--keep", action="store_true", help="keep the figures as records, and renew the page")
-    add("--page", action="store_true", help="renew the documentation's pages from the records")
+    add("--cache", type=Path, metavar="FOLDER", help="keeps what is trained for later runs")
+    add("--keep", action="store_true", help="keep the figures as records, of which pages are made")
+    add("--epochs", type=int, metavar="N", help="of autoencoders, fewer than the paper's")
+    add("--seeds", type=int, metavar="N", help="of autoencoders, fewer than the paper's")
     add("--show", action="store_true", help="print the records instead of running anything")
     add("--small", action="store_true", help="sizes of the tests: seconds, not results")
     options = parser.parse_args(arguments)
     items = load()
-    if options.page:
-        page.write()
-        return 0
     if options.list or not options.names:
         print(overview(items.values()))
         return 0
@@ -40,12 +38,10 @@ def main(arguments=None):
         parser.error("--keep is for full runs: what --small prints are no results.")
     chosen = choose(items, options.names, parser)
     if options.show:
-        print("\n\n".join(heading(own) + "\n" + shown(read(own.record)) for own in chosen))
+        print("\n\n".join(map(kept, chosen)))
         return 0
     print(f"{len(chosen)} items, about {sum(own.minutes for own in chosen):.0f} minutes.")
     failed = [own.name for own in chosen if not run(own, options)]
-    if options.keep:
-        page.write()
     if failed:
         print(f"\nNot run: {', '.join(failed)}", file=sys.stderr)
     return int(bool(failed))
@@ -81,20 +77,29 @@ def heading(item):
     return f"{line}\n{'=' * len(line)}"
 
 
+def kept(item):
+    """Return an item's record and its verdicts as text."""
+    if not item.record.exists():
+        return f"{heading(item)}\nWithout a record."
+    record = read(item.record)
+    return f"{heading(item)}\n{shown(record)}\n{claims.shown(item.name, record)}"
+
+
 def run(item, options):
     """Run an item, print what it gives and keep it where that is asked for."""
     print(f"\n{heading(item)}", flush=True)
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the papers' settings end fits early, and say so
-            result = item.run(Setting(options.data, options.cache, options.small))
+            more = {"epochs": options.epochs, "seeds": options.seeds}
+            result = item.run(Setting(options.data, options.cache, options.small, **more))
     except (Missing, ModuleNotFoundError) as error:
         print(f"Not run. {error}")
         return False
-    record = result.record(time.perf_counter() - start)
-    record_of = dict(record, tables=result.tables, verdicts=result.verdicts)
-    print(shown(record_of), flush=True)
+    record = result.record(time.process_time() - start)
+    print(shown(record), flush=True)
+    print(claims.shown(item.name, record), flush=True)
     if options.keep:
         write(item.record, record)
     if options.pictures and result.draw:

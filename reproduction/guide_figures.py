@@ -12,7 +12,7 @@ from skvmf.datasets import make_vonmises_fisher_blobs
 
 from . import texts
 from .items import item
-from .results import Result, Table, judge
+from .results import Result, Table
 
 NEWS = ("20news-bydate.jsonl.gz", "stoplist_smart.txt")
 
@@ -50,7 +50,6 @@ def background(setting):
         "The background's weight, and the agreement of the rows of clusters with these",
         ["uniform rows, share", *(f"{n}, sphere" for n in names), *(f"{n}, plane" for n in names)],
     )
-    worst = 0.0
     for share in (0.0, 0.05, 0.2, 0.5):
         cells = []
         for make in (on_sphere, in_plane):
@@ -61,20 +60,12 @@ def background(setting):
                 labels = mixture.responsibilities(X).toarray().argmax(axis=1)
                 own.append((mixture.background_weight_, adjusted_rand_score(y, labels)))
             cells += list(np.array(own).T)
-            worst = max(worst, abs(cells[-2].mean() - share))
         table.add(f"{share:g}", *cells)
     return Result(
         "100 clusters on the sphere with 384 features and concentrations of 300, 25 of different "
-        "sizes in the plane; 10,000 rows of clusters, three data sets.",
+        "sizes in the plane; 10,000 rows of clusters.",
+        "three data sets, 0 to 2",
         [table],
-        [
-            judge(
-                "The weight of the background is the share of uniform rows.",
-                worst < 0.01,
-                f"It is at most {worst:.3f} from it.",
-                else_="holds in part",
-            )
-        ],
     )
 
 
@@ -98,17 +89,10 @@ def streams(setting):
             labels = learner.predict(X)
             found.setdefault(name, []).append(normalized_mutual_info_score(y, labels))
         table.add(name, *found[name])
-    shuffled, sorted_ = found["partial_fit"]
     return Result(
         "50,000 rows of 64 clusters with 64 features, batches of 1,000.",
+        "0",
         [table],
-        [
-            judge(
-                "Rows that come class by class ruin a pass.",
-                sorted_ < shuffled - 0.1,
-                f"NMI {sorted_:.2f} against {shuffled:.2f}.",
-            )
-        ],
     )
 
 
@@ -184,18 +168,8 @@ def passes(setting):
         news.add(name, np.array(own))
     whole = [VonMisesFisherMixture(k, random_state=seed).fit(rows).labels_ for seed in (0, 1)]
     news.add("fit", np.array([normalized_mutual_info_score(labels, own) for own in whole]))
-    scores = [score for score, _ in found.values()]
     return Result(
-        "A mean resultant length of .22; the log-likelihood is the mean of 20,000 rows held out. "
-        "On 20 newsgroups two orders of the rows.",
+        "A mean resultant length of .22; the log-likelihood is the mean of 20,000 rows held out.",
+        "0; on 20 newsgroups two orders of the rows, 0 and 1",
         [table, news],
-        [
-            judge(
-                "One pass is as good as five steps of a fit.",
-                scores[1] >= scores[2],
-                f"With a first batch of {first:,} the log-likelihood is {scores[1]:.2f} against "
-                f"{scores[2]:.2f}, without it {scores[0]:.2f}.",
-                else_="holds in part",
-            )
-        ],
     )

@@ -8,15 +8,21 @@ from pathlib import Path
 RECORDS = Path(__file__).parent / "records"
 MODULES = [
     "p0_negentropy",
+    "p0_operations",
     "p0_texts",
-    "p0_concentrations",
     "p1_mixtures",
     "p1_grammars",
     "p2_expectation",
     "p2_images",
     "p2_documents",
     "p3_relative",
+    "p3_printed",
+    "p3_layers",
     "p4_tables",
+    "guide_concentrations",
+    "guide_mixtures",
+    "guide_mode",
+    "guide_posteriors",
     "guide_figures",
     "guide_components",
 ]
@@ -31,8 +37,10 @@ class Setting:
     """How an item is run."""
 
     data: Path | None = None
-    cache: Path | None = None  # keeps word vectors from run to run
+    cache: Path | None = None  # keeps what has been trained from run to run
     small: bool = False  # sizes of the tests: seconds, and figures that mean nothing
+    epochs: int | None = None  # fewer than the papers', where these take days
+    seeds: int | None = None
 
     def size(self, full, small):
         """Return one of two sizes."""
@@ -79,7 +87,7 @@ def item(name, title, *, minutes, needs=()):
     title : str
         What it is, for the list and the page.
     minutes : float
-        How long it takes on one core.
+        CPU time of a full run.
     needs : tuple of str
         Files of data and packages that are no dependencies of skvmf.
     """

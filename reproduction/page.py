@@ -1,123 +1,152 @@
-"""The documentation's pages of results and errata, made from the records."""
+"""The documentation's pages of verdicts, figures and errata, made from the records."""
 
 from pathlib import Path
 
+from . import claims
 from .errata import ERRATA
 from .items import load
 from .papers import PAPERS
 from .results import read
 
-FOLDER = Path(__file__).parents[1] / "doc" / "reproduction"
+FOLDER = Path(__file__).parents[1] / "doc" / "generated"
 INTRODUCTION = """\
-Every table and figure
-======================
+What the five papers say, in their words, what comes out here, and what to think of it. A verdict
+is computed from a record: effects with 95 % intervals over seeds, sets or folds are compared with
+what the claim asks for. A claim of several parts *holds* where all its parts do, *holds in part*
+where some do, and *does not hold* where none does and one is refuted. It *cannot be judged* where
+intervals leave all open, or where the protocol differs so far from the paper's that it could turn
+the verdict.
 
-..
-   Made by ``python -m reproduction --page`` from the records in ``reproduction/records``.
-
-What the five papers show, what comes out here, and what to think of it. Each item has a command;
-run it from a clone of the repository::
+Run what is below from a clone of the repository::
 
     python -m reproduction --list                       # what there is, and how long it takes
     python -m reproduction P0.fig2                      # one item
     python -m reproduction P0.fig3 --data FOLDER        # one that needs data
-    python -m reproduction all --data FOLDER            # everything: {hours}
+    python -m reproduction all --data FOLDER --small    # everything, at sizes of seconds
     python -m reproduction P0.fig2 --pictures FOLDER    # with its picture
     python -m reproduction.prepare                      # the data: which public files, and how
 
-``--keep`` writes what was found to the records, and this page anew. Figures are means ± standard
-deviations over seeds; those of the papers stand beside them. :doc:`errata` has what is wrong in
-the papers.
+A full run takes about {hours:.0f} hours of CPU time, of which autoencoders take {neural:.0f}.
+``--keep`` writes what was found to the records. Figures are means ± standard deviations.
+:doc:`errata` has what is wrong in the papers, :doc:`ours` what we say ourselves.
+"""
+OURS = """\
+Figures of our user guide that are no paper's, computed and judged in the same way: a statement of
+ours, and what the records say of it.
 """
 
 
-def write():
-    """Write both pages."""
+def write(folder=FOLDER):
+    """Write all pages."""
+    folder.mkdir(exist_ok=True)
     for name, text in pages().items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def pages():
     """Return the text of the pages by file name."""
-    return {"items.rst": results_page(), "errata.rst": errata_page()}
+    written = {
+        "reproduction_items.rst": results_page(),
+        "reproduction_ours.rst": our_page(),
+        "reproduction_errata.rst": errata_page(),
+    }
+    for name, item in load().items():
+        lines = [judged(own, verdict) for own, verdict in claims.of_item(item)]
+        written[f"reproduction_claims_{name}.rst"] = "\n".join(lines) + "\n"
+    return written
 
 
 def results_page():
-    """Return the page of results."""
+    """Return the page of the papers' items."""
     items = load()
-    minutes = sum(own.minutes for own in items.values())
-    records = {name: read(own.record) for name, own in items.items() if own.record.exists()}
-    parts = [INTRODUCTION.format(hours=f"about {minutes / 60:.1f} hours on one core")]
-    parts += ["At a glance", "-" * 11, "", glance(records)]
+    minutes = {name: own.minutes for name, own in items.items()}
+    neural = sum(minutes[name] for name in ("P2.tab2", "P2.tab3"))
+    hours = {"hours": sum(minutes.values()) / 60, "neural": neural / 60}
+    parts = [INTRODUCTION.format(**hours)]
+    parts += ["At a glance", "-----------", ""]
+    parts += [list_table(glance(PAPERS), widths="10 34 14 42")]
     for key, paper in PAPERS.items():
-        parts += [f"{key}: {paper.title}", "-" * (len(key) + 2 + len(paper.title)), ""]
-        guides = ", ".join(f":doc:`{guide}`" for guide in paper.guides)
-        parts += [f"The claims one by one, and settings: {guides}.", ""]
-        names = [name for name in items if name.startswith(f"{key}.")]
-        parts += [section(items[name], records.get(name), guides) for name in names]
+        if key != "guide":
+            parts += paper_section(key, paper, items)
     return "\n".join(parts).rstrip() + "\n"
 
 
-def glance(records):
-    """Return the table of what the papers show."""
-    rows = [("paper", "item", "verdict", "erratum")]
-    for key, paper in PAPERS.items():
+def our_page():
+    """Return the page of our own items."""
+    names = [name for name in load() if name.startswith("guide.")]
+    return "\n".join([OURS, *(section(load()[name]) for name in names)]).rstrip() + "\n"
+
+
+def glance(papers):
+    """Return a row for each claim."""
+    rows = [("where", "the paper's words", "verdict", "what differs")]
+    for key, paper in papers.items():
         for shown in paper.shows:
-            verdicts = [
-                v.verdict
-                for name in shown.items
-                if name in records
-                for v in records[name]["verdicts"]
-            ]
-            wrong = any(set(shown.items) & set(erratum.items) for erratum in ERRATA)
-            links = ", ".join(f":ref:`{name} <{anchor(name)}>`" for name in shown.items)
-            rows.append(
-                (
-                    f"{key}, {shown.what}",
-                    links or "",
-                    counted(verdicts) if verdicts else shown.reason or NOT_RUN,
-                    ":doc:`yes <errata>`" if wrong else "",
-                )
-            )
-    return list_table(rows, widths="45 15 32 8")
+            for name in shown.items if key != "guide" else ():
+                for own, verdict in claims.of_item(load()[name]):
+                    section = own.section[0].lower() + own.section[1:]
+                    where = f":ref:`{name} <{anchor(name)}>`, {section}"
+                    rows.append((where, escaped(own.words), verdict.verdict, escaped(own.differs)))
+            if key != "guide" and not shown.items:
+                rows.append((key, shown.what, "cannot be judged", shown.reason))
+    return rows
 
 
-NOT_RUN = "Without a record: it takes longer than we had."
+def paper_section(key, paper, items):
+    """Return the section of a paper."""
+    title = f"{key}: {paper.title}"
+    guides = ", ".join(f":doc:`{guide}`" for guide in paper.guides)
+    parts = [title, "-" * len(title), "", f"The method, and more on its claims: {guides}.", ""]
+    return [*parts, *(section(own) for name, own in items.items() if name.startswith(f"{key}."))]
 
 
-def counted(verdicts):
-    """Return verdicts with their numbers."""
-    return ", ".join(
-        verdict
-        if verdicts.count(verdict) == len(verdicts) == 1
-        else f"{verdicts.count(verdict)} {verdict}"
-        for verdict in dict.fromkeys(verdicts)
-    )
-
-
-def section(item, record, guides):
+def section(item):
     """Return what there is to say of an item."""
     title = f"{item.name}: {item.title}"
     lines = [f".. _{anchor(item.name)}:", "", title, "^" * len(title), ""]
     data = " --data FOLDER" if any("." in need for need in item.needs) else ""
     lines += [f"``python -m reproduction {item.name}{data}``", ""]
-    if record is None:
-        return "\n".join([*lines, f"{NOT_RUN} Figures of earlier runs: {guides}.", ""])
-    lines += [f"{record['settings']} {duration(record['minutes'])}", ""]
-    for table in record["tables"]:
-        head, *rows = table.text()
-        lines += [list_table([head, *rows], title=table.title), ""]
-    for own in record["verdicts"]:
-        lines.append(f"- *{own.claim}* **{own.verdict.capitalize()}.** {own.because}")
+    if item.record.exists():
+        record = read(item.record)
+        lines += [f"{record.settings} {made(record)}", ""]
+        for table in record.tables:
+            lines += [list_table(table.text(), title=table.title), ""]
+    else:
+        lines += [f"Without a record: it takes {duration(item.minutes)} of CPU time.", ""]
+    lines += [judged(own, verdict) for own, verdict in claims.of_item(item)]
     for erratum in ERRATA:
         if item.name in erratum.items:
             lines.append(f"- Erratum: {erratum.where}, see :doc:`errata`.")
     return "\n".join([*lines, ""])
 
 
+def judged(claim, verdict):
+    """Return a claim and its verdict as a line of a list."""
+    words = escaped(claim.words)
+    said = f"*{words}*" if claim.ours else f"{claim.section}: “{words}”"
+    differs = f" What differs: {escaped(claim.differs)}" if claim.differs else ""
+    because = escaped(verdict.because)
+    return f"- {said} **{verdict.verdict.capitalize()}.** {because}{differs}"
+
+
+def made(record):
+    """Say how a record was made."""
+    return (
+        f"Seeds: {record.seeds}. It took {duration(record.minutes)} of CPU time; commit "
+        f"{record.commit}; machine: {record.machine}."
+    )
+
+
 def duration(minutes):
-    """Say how long a run took."""
-    return f"It took {minutes:.0f} minutes on one core." if minutes >= 2 else "It takes a minute."
+    """Say how long a run takes."""
+    if minutes >= 90:
+        return f"{minutes / 60:.0f} hours"
+    return f"{minutes:.0f} minutes" if minutes >= 2 else "a minute"
+
+
+def escaped(text):
+    """Return text without what reStructuredText would take for markup."""
+    return text.replace("\\", "\\\\").replace("*", "\\*").replace("`", "\\`").replace("|", "\\|")
 
 
 def anchor(name):
@@ -127,7 +156,7 @@ def anchor(name):
 
 def list_table(rows, title="", widths=""):
     """Return rows of strings as a table, the first as its heads."""
-    lines = [f".. list-table:: {title}".rstrip(), "   :header-rows: 1"]
+    lines = [f".. list-table:: {escaped(title)}".rstrip(), "   :header-rows: 1"]
     lines += [f"   :widths: {widths}"] * bool(widths)
     for row in rows:
         marks = ["   * -", *["     -"] * (len(row) - 1)]
@@ -138,17 +167,7 @@ def list_table(rows, title="", widths=""):
 
 def errata_page():
     """Return the page of errata."""
-    lines = [
-        "Errata of the papers",
-        "====================",
-        "",
-        "..",
-        "   Made by ``python -m reproduction --page`` from ``reproduction/errata.py``.",
-        "",
-        "Where a paper is wrong, what is right, and the test that shows it. Everything else that "
-        "was tried is right as printed.",
-        "",
-    ]
+    lines = ["Where a paper is wrong, what is right, and the test that shows it.", ""]
     for key, paper in PAPERS.items():
         own = [erratum for erratum in ERRATA if erratum.items[0].startswith(f"{key}.")]
         if not own:
@@ -157,8 +176,8 @@ def errata_page():
         lines += [title, "-" * len(title), ""]
         for erratum in own:
             lines += [
-                f"**{erratum.where}.** *Printed:* {erratum.printed} *Right:* {erratum.right} "
-                f"(``{erratum.test}``; item "
+                f"**{erratum.where}.** *Printed:* {escaped(erratum.printed)} "
+                f"*Right:* {escaped(erratum.right)} (``{erratum.test}``; item "
                 + ", ".join(f":ref:`{n} <{anchor(n)}>`" for n in erratum.items)
                 + ")",
                 "",

@@ -11,11 +11,16 @@ import io
 import json
 import re
 import shutil
+import struct
 import sys
 import tarfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+
+from skvmf.datasets import load_idx
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,8 @@ SOURCES = {
         "10,000 sentences, subjective ones first",
     ),
     "mr": Source(
-        "rt-polarity.pos and rt-polarity.neg (rt-polaritydata.tar.gz)",
+        "rt-polarity.pos and rt-polarity.neg (rt-polaritydata.tar.gz, or NLTK's "
+        "sentence_polarity.zip)",
         "as above, the sentence polarity dataset v1.0",
         "mr.jsonl.gz",
         "10,662 sentences, positive ones first",
@@ -72,6 +78,12 @@ SOURCES = {
         "www.nltk.org/nltk_data: lines of word, tag and head, for private, non-commercial use",
         "wsj_dependency_sample.conllu.gz",
         "3,914 sentences, 555 of up to ten words without punctuation",
+    ),
+    "ewt": Source(
+        "en_ewt-ud-train.conllu and en_ewt-ud-test.conllu",
+        "github.com/UniversalDependencies/UD_English-EWT, CC BY-SA 4.0",
+        "en_ewt-ud-*.conllu.gz",
+        "12,544 and 2,077 sentences, 5,378 and 1,224 of up to ten words without punctuation",
     ),
     "stopwords": Source(
         "english.stop, the list of the SMART system",
@@ -87,10 +99,11 @@ SOURCES = {
         "60,000 and 10,000 images of 28 x 28",
     ),
     "fashion": Source(
-        "the four files of the same names of Fashion-MNIST",
+        "the four files of the same names of Fashion-MNIST, images before labels",
         "github.com/zalandoresearch/fashion-mnist: idx files, in the format of MNIST",
         "fashion-*-ubyte.gz",
-        "60,000 and 10,000 images of 28 x 28",
+        "the first 1,000 training and 200 test images of each class: image i is number i // 10 of "
+        "class i % 10",
     ),
 }
 # SHA-256 of the uncompressed contents with which the records were made.
@@ -106,6 +119,18 @@ CHECKSUMS = {
     ),
     "mnist-t10k-images-idx3-ubyte.gz": (
         "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"
+    ),
+    "en_ewt-ud-train.conllu.gz": (
+        "3fb78e2b55482c8ee00caa653af436c88c9e5bc9a73ce26e4ae3ddc79d2b7e7b"
+    ),
+    "en_ewt-ud-test.conllu.gz": (
+        "e266e515a0a7547657ed3d90d9ba46487d6bd251f27ad4269d4e8a427c8555cd"
+    ),
+    "fashion-train-images-idx3-ubyte.gz": (
+        "c7084bb6d8547680a90d1b7e62eef652b321599dcc052cb47df709f6ae65b129"
+    ),
+    "fashion-test-images-idx3-ubyte.gz": (
+        "1b9a1884bcce59552fe06b761ebbd50c82321ffbf0a6fbbc881318e5bf226d2a"
     ),
     "mnist-train-labels-idx1-ubyte.gz": (
         "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"
@@ -226,6 +251,28 @@ def renamed(prefix):
     return copy
 
 
+def compressed(files, folder):
+    """Put files into the folder, compressed."""
+    for file in files:
+        with gzip.open(folder / f"{Path(file).name}.gz", "wb") as out:
+            out.write(Path(file).read_bytes())
+
+
+def subset(files, folder):
+    """Take the first images of each class of Fashion-MNIST, class after class."""
+    for split, number, images, labels in (
+        ("train", 1000, *files[:2]),
+        ("test", 200, *files[2:]),
+    ):
+        pixels, y = load_idx(images), load_idx(labels)
+        first = [np.flatnonzero(y == c)[:number] for c in range(10)]
+        order = np.stack(first, axis=1).ravel()
+        for kind, values in (("images-idx3", pixels[order]), ("labels-idx1", y[order])):
+            head = struct.pack(f">{1 + values.ndim}i", 0x800 + values.ndim, *values.shape)
+            with gzip.open(folder / f"fashion-{split}-{kind}-ubyte.gz", "wb") as out:
+                out.write(head + values.tobytes())
+
+
 def stopwords(files, folder):
     """Copy the list without its comments."""
     lines = Path(files[0]).read_text(encoding="utf-8").splitlines()
@@ -243,7 +290,8 @@ READERS = {
     "wsj": wsj,
     "stopwords": stopwords,
     "mnist": renamed("mnist"),
-    "fashion": renamed("fashion"),
+    "ewt": compressed,
+    "fashion": subset,
 }
 
 

@@ -1,6 +1,8 @@
-"""What an item of a paper gives: tables, verdicts, perhaps a picture; as text and as a record."""
+"""What an item gives: tables, perhaps a picture; as text and as a record."""
 
 import json
+import platform
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,25 +10,9 @@ from typing import Any
 
 import numpy as np
 
-VERDICTS = ("holds", "holds in part", "does not hold", "cannot be judged")
 
-
-@dataclass(frozen=True)
-class Verdict:
-    """What becomes of one claim of a paper, and the figures that say so."""
-
-    claim: str
-    verdict: str
-    because: str
-
-    def __post_init__(self):
-        if self.verdict not in VERDICTS:
-            raise ValueError(f"A verdict is one of {VERDICTS}, not {self.verdict!r}.")
-
-
-def judge(claim, holds, because, *, else_="does not hold"):
-    """Return the verdict that a condition gives."""
-    return Verdict(claim, "holds" if holds else else_, because)
+class NotMeasured(LookupError):
+    """A record has no such figure."""
 
 
 @dataclass
@@ -41,7 +27,7 @@ class Table:
     def add(self, *cells):
         """Append a row: its name, then a cell for each column but the first.
 
-        A cell is None, a string, a number, or an array of repeats, kept as mean and spread.
+        A cell is None, a string, a number, or an array of repeats, which are all kept.
         """
         if len(cells) != len(self.columns):
             raise ValueError(f"{self.title!r} has {len(self.columns)} columns, not {len(cells)}.")
@@ -54,41 +40,124 @@ class Table:
 
 @dataclass
 class Result:
-    """What running an item gave."""
+    """What running an item gave.
+
+    Parameters
+    ----------
+    settings : str
+        What was run, in sentences.
+    seeds : str
+        The seeds or sets that were repeated.
+    tables : list of Table
+        The figures.
+    draw : callable, default=None
+        Draws on a matplotlib figure.
+    """
 
     settings: str
+    seeds: str
     tables: list[Table]
-    verdicts: list[Verdict]
-    draw: Callable[[Any], None] | None = None  # draws on a matplotlib figure
+    draw: Callable[[Any], None] | None = None
 
     def record(self, seconds):
-        """Return what is kept, as JSON takes it."""
-        return {
-            "settings": self.settings,
-            "minutes": float(f"{seconds / 60:.2g}"),
-            "tables": [vars(table) for table in self.tables],
-            "verdicts": [vars(verdict) for verdict in self.verdicts],
-        }
+        """Return what is kept."""
+        return Record(
+            settings=self.settings,
+            seeds=self.seeds,
+            minutes=float(f"{seconds / 60:.2g}"),
+            commit=commit(),
+            machine=processor(),
+            tables=self.tables,
+        )
+
+
+@dataclass
+class Record:
+    """What a run gave, and where it was made: claims read their figures here."""
+
+    settings: str
+    seeds: str
+    minutes: float
+    commit: str
+    machine: str
+    tables: list[Table]
+
+    def table(self, title):
+        """Return the table whose title begins so."""
+        for table in self.tables:
+            if table.title.startswith(title):
+                return table
+        raise NotMeasured(f"no table {title!r}")
+
+    def cells(self, title, row, column):
+        """Return the cells of all rows of that name, in order; None where a cell is empty."""
+        table = self.table(title)
+        if column not in table.columns:
+            raise NotMeasured(f"no column {column!r} in {title!r}")
+        found = [own[table.columns.index(column)] for own in table.rows if own[0] == row]
+        if not found or found == [None]:
+            raise NotMeasured(f"no {row!r}, {column!r} in {title!r}")
+        return found
+
+    def cell(self, title, row, column):
+        """Return one cell: a number, a string, or a dict with the mean, spread and values."""
+        return self.cells(title, row, column)[0]
+
+    def names(self, title):
+        """Return the names of the rows of a table."""
+        return [row[0] for row in self.table(title).rows]
+
+
+def commit():
+    """Return the commit that is checked out, with a plus where files have been changed since."""
+    folder = Path(__file__).parent
+
+    def git(*arguments):
+        return subprocess.run(
+            ["git", *arguments], cwd=folder, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    try:
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", "../skvmf", ".")
+        return git("rev-parse", "--short=12", "HEAD") + "+" * bool(changed)
+    except (OSError, subprocess.CalledProcessError):
+        return "not in a clone"
+
+
+def processor():
+    """Return the name of the processor."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
 
 
 def write(path, record):
-    """Keep a record in a file."""
-    text = json.dumps(record, indent=1, ensure_ascii=False)
-    Path(path).write_text(text + "\n", encoding="utf-8")
+    """Keep a record in a file, a row of a table in a line."""
+    head = {name: value for name, value in vars(record).items() if name != "tables"}
+    lines = [json.dumps(head, indent=1, ensure_ascii=False)[:-2] + ",", ' "tables": [']
+    for number, table in enumerate(record.tables):
+        described = {name: value for name, value in vars(table).items() if name != "rows"}
+        lines += ["  " + json.dumps(described, ensure_ascii=False)[:-1] + ', "rows": [']
+        rows = ["   " + json.dumps(row, ensure_ascii=False) for row in table.rows]
+        lines += [",\n".join(rows), "  ]}" + "," * (number < len(record.tables) - 1)]
+    Path(path).write_text("\n".join([*lines, " ]", "}"]) + "\n", encoding="utf-8")
 
 
 def read(path):
-    """Return the record that a file keeps, with tables and verdicts as objects."""
-    record = json.loads(Path(path).read_text(encoding="utf-8"))
-    record["tables"] = [Table(**table) for table in record["tables"]]
-    record["verdicts"] = [Verdict(**verdict) for verdict in record["verdicts"]]
-    return record
+    """Return the record that a file keeps."""
+    kept = json.loads(Path(path).read_text(encoding="utf-8"))
+    kept["tables"] = [Table(**table) for table in kept["tables"]]
+    return Record(**kept)
 
 
 def shown(record):
     """Return a record as lines of text."""
-    lines = [record["settings"]]
-    for table in record["tables"]:
+    lines = [record.settings]
+    for table in record.tables:
         cells = table.text()
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines += ["", table.title]
@@ -98,21 +167,22 @@ def shown(record):
                 for i, (cell, width) in enumerate(zip(row, widths, strict=True))
             )
             lines.append("   ".join([f"  {first}", *rest]).rstrip())
-    lines.append("")
-    for own in record["verdicts"]:
-        lines.append(f"{own.verdict.upper()}: {own.claim}")
-        lines.append(f"    {own.because}")
     return "\n".join(lines)
 
 
 def _stored(cell):
-    """Return a cell as JSON takes it; of repeats, their mean, standard deviation and number."""
-    if cell is None or isinstance(cell, str):
+    """Return a cell as JSON takes it; of repeats, their mean, standard deviation and values."""
+    if cell is None or isinstance(cell, str | dict):
         return cell
     values = np.asarray(cell, dtype=np.float64)
     if values.ndim == 0:
         return _rounded(values)
-    return {"mean": _rounded(values.mean()), "sd": _rounded(values.std()), "n": len(values)}
+    return {
+        "mean": _rounded(values.mean()),
+        "sd": _rounded(values.std()),
+        "n": len(values),
+        "values": [_rounded(value) for value in values],
+    }
 
 
 def _rounded(value):

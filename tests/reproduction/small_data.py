@@ -14,14 +14,16 @@ def make(folder):
     rng = np.random.default_rng(0)
     write_lines(folder / "20news-bydate.jsonl.gz", list(messages(rng)))
     write_lines(folder / "classic3.jsonl.gz", list(abstracts(rng)))
-    write_lines(folder / "subj.jsonl.gz", list(sentences(rng)))
+    for name in ("subj", "mr"):
+        write_lines(folder / f"{name}.jsonl.gz", list(sentences(rng)))
     for name in ("med", "cran"):
         write_judgements(folder / f"{name}_queries_qrels.json.gz", name, rng)
-    with gzip.open(folder / "wsj_dependency_sample.conllu.gz", "wt", encoding="utf-8") as file:
-        file.writelines(trees(rng))
-    for split in ("train", "t10k"):
+    for split in ("train", "test"):
+        with gzip.open(folder / f"en_ewt-ud-{split}.conllu.gz", "wt", encoding="utf-8") as file:
+            file.writelines(trees(rng))
+    for name in ("mnist-train", "mnist-t10k", "fashion-train", "fashion-test"):
         pixels = rng.integers(0, 256, size=(64, 8, 8), dtype=np.uint8)
-        with gzip.open(folder / f"mnist-{split}-images-idx3-ubyte.gz", "wb") as file:
+        with gzip.open(folder / f"{name}-images-idx3-ubyte.gz", "wb") as file:
             file.write(struct.pack(">4i", 0x803, *pixels.shape) + pixels.tobytes())
     with gzip.open(folder / "mnist-train-labels-idx1-ubyte.gz", "wb") as file:
         file.write(struct.pack(">2i", 0x801, 64) + bytes(range(4)) * 16)
@@ -84,7 +86,7 @@ def trees(rng, n_sentences=40):
             tags, heads = [*tags, "DT", "NN"], [*heads, 5, 3]
         yield f"# sent_id = {number}\n"
         for i, (tag, head) in enumerate(zip(tags, heads, strict=True), 1):
-            yield f"{i}\tw\t_\t_\t{tag}\t_\t{head}\t_\t_\t_\n"
+            yield f"{i}\tw\t_\t{tag}\t{tag}\t_\t{head}\t_\t_\t_\n"
         yield "\n"
 
 

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from reproduction import items, page
+from reproduction import claims, items, page
 from reproduction.errata import ERRATA
 from reproduction.papers import PAPERS
 
@@ -13,12 +13,26 @@ from ..conftest import ROOT
 ITEMS = items.load()
 
 
-@pytest.mark.parametrize("name", ["items.rst", "errata.rst"])
-def test_a_page_is_what_the_records_give(name):
-    path = page.FOLDER / name
-    assert path.read_text(encoding="utf-8") == page.pages()[name], (
-        "run: python -m reproduction --page"
-    )
+def test_pages_are_written_from_the_records(tmp_path):
+    page.write(tmp_path)
+    found = (tmp_path / "reproduction_items.rst").read_text(encoding="utf-8")
+    for name, own in claims.load().items():
+        assert name.startswith("guide.") or f".. _{page.anchor(name)}:" in found
+        for claim in own:
+            assert claim.ours or page.escaped(claim.words) in found
+    ours = (tmp_path / "reproduction_ours.rst").read_text(encoding="utf-8")
+    assert "item-guide-components" in ours
+
+
+def test_every_row_of_the_glance_has_a_verdict():
+    head, *rows = page.glance(PAPERS)
+    assert {row[2] for row in rows} <= set(claims.VERDICTS)
+    said = sum(len(own) for name, own in claims.load().items() if not name.startswith("guide."))
+    assert len(rows) >= said
+
+
+def test_every_item_has_a_claim_and_every_claim_an_item():
+    assert set(claims.load()) == set(ITEMS)
 
 
 def test_every_item_shows_something_of_a_paper():
@@ -40,4 +54,5 @@ def test_an_erratum_names_items_and_a_test_that_exist(erratum):
 
 @pytest.mark.parametrize("key", PAPERS)
 def test_a_paper_has_its_pages(key):
-    assert all((page.FOLDER / f"{guide}.rst").exists() for guide in PAPERS[key].guides)
+    folder = ROOT / "doc" / "reproduction"
+    assert all((folder / f"{guide}.rst").exists() for guide in PAPERS[key].guides)

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import struct
 import tarfile
 import zipfile
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from reproduction import prepare, texts
-from skvmf.datasets import load_conllu
+from skvmf.datasets import load_conllu, load_idx
 
 
 def lines(path):
@@ -97,7 +98,7 @@ def test_the_treebank_is_read_by_skvmf(tmp_path):
     assert np.concatenate(bank.heads).tolist() == [2, 0, 0]
 
 
-def teststop_words_lose_their_comment(tmp_path):
+def test_stop_words_lose_their_comment(tmp_path):
     (tmp_path / "english.stop").write_text("# SMART\na\ndon't\n")
     prepare.main(["stopwords", str(tmp_path / "english.stop"), "--data", str(tmp_path)])
     assert texts.stop_words(tmp_path) == ["don"]
@@ -116,3 +117,28 @@ def test_a_checksum_tells_other_contents(tmp_path):
     with gzip.open(path, "wb") as file:
         file.write(b"other")
     assert prepare.compared(path).startswith("not")
+
+
+def test_a_treebank_is_compressed(tmp_path):
+    (tmp_path / "en_ewt-ud-test.conllu").write_text("1\tGo\t_\tVERB\tVB\t_\t0\t_\t_\t_\n\n")
+    prepare.main(["ewt", str(tmp_path / "en_ewt-ud-test.conllu"), "--data", str(tmp_path)])
+    bank = load_conllu(tmp_path / "en_ewt-ud-test.conllu.gz", tags="upos")
+    assert [list(tags) for tags in bank.tags] == [["VERB"]]
+
+
+def test_images_are_the_first_of_each_class(tmp_path):
+    rng, files = np.random.default_rng(0), []
+    for split, number in (("train", 12_000), ("t10k", 3000)):
+        y = rng.integers(10, size=number).astype(np.uint8)
+        pixels = np.repeat(y, 4).reshape(-1, 2, 2)
+        pixels[:, 0] = np.arange(number)[:, np.newaxis] % 256
+        for kind, values in (("images", pixels), ("labels", y)):
+            path = tmp_path / f"{split}-{kind}"
+            head = struct.pack(f">{1 + values.ndim}i", 0x800 + values.ndim, *values.shape)
+            path.write_bytes(head + values.tobytes())
+            files.append(str(path))
+    prepare.main(["fashion", *files, "--data", str(tmp_path)])
+    for split, number in (("train", 1000), ("test", 200)):
+        y = load_idx(tmp_path / f"fashion-{split}-labels-idx1-ubyte.gz")
+        pixels = load_idx(tmp_path / f"fashion-{split}-images-idx3-ubyte.gz")
+        assert (y == np.arange(10 * number) % 10).all() and (pixels[:, 1, 0] == y).all()

@@ -1,0 +1,187 @@
+"""What our user guide says beyond the papers, and how records are read for it."""
+
+from .claims import claim, difference, exact, level, once
+
+
+def ours(item, words):
+    """Let a function be a claim of the user guide."""
+    return claim(item, "User guide", words, ours=True)
+
+
+def pair(cell):
+    """Return the two figures of a cell of NMI and ARI."""
+    return [float(part) for part in cell.split("/")]
+
+
+@ours("guide.prior", "Tied concentrations cluster texts better than free ones.")
+def tied_for_texts(record):
+    """Expect a larger ARI of tied concentrations on every set of texts."""
+    effects = []
+    for title in ("The default start", "A random partition"):
+        for name in ("classic3, tf-idf", "news20, tf-idf", "docstrings, tf-idf"):
+            tied, free = (
+                pair(record.cell(title, name, way))[1] for way in ("tied", "one pseudo-row")
+            )
+            effects.append(exact(f"ARI, tied less free, {name}:", tied - free, at_least=0))
+    return effects
+
+
+@ours("guide.which", "A negative parameter finds the number of components.")
+def negative_finds_three(record):
+    """Expect three components at -5, -10 and -20, with a tolerance of 1e-5."""
+    shares = [(alpha, record.cell("Components", alpha, "tol=1e-05")) for alpha in ("-5", "-20")]
+    return [
+        exact(
+            f"share of sets with three components at {alpha}:",
+            float(cell.partition("(")[2].rstrip("%)")) / 100,
+            at_least=0.9,
+            partly_at_least=0.5,
+        )
+        for alpha, cell in shares
+    ]
+
+
+@ours("guide.unequal", "Standard and hard steps find a small class; sparse ones make it larger.")
+def small_classes(record):
+    """Expect a weight of .05 of standard and hard steps, and more of sparse ones."""
+    title = "Weight of the cluster"
+    near = {"at_least": 0.04, "at_most": 0.06}
+    return [
+        *(
+            level(f"weight, {name}:", record.cell(title, name, "weight"), **near)
+            for name in ("standard", "hard")
+        ),
+        level(
+            "weight, sparse, alpha 2:",
+            record.cell(title, "sparse, alpha 2", "weight"),
+            at_least=0.06,
+        ),
+    ]
+
+
+@ours("guide.dimension", "Sparse posteriors become hard with the dimension, unless tempered.")
+def sparse_is_hard_in_many(record):
+    """Expect few rows with more than one share, and more at the root of d."""
+    title = "Rows with more than one share"
+    plain, warm = (
+        record.cell(title, "32", name) for name in ("sparsemax", "sparsemax, T = root of d")
+    )
+    return [
+        exact("% of rows with more than one share, 32 features:", plain, at_most=20),
+        exact("the same at the root of d:", warm, at_least=50, partly_at_least=20),
+    ]
+
+
+@ours("guide.texts", "A temperature above one helps on texts.")
+def warmth_helps(record):
+    """Expect a larger NMI and ARI at temperature 20."""
+    title = "Tied mixtures"
+    effects = []
+    for name in ("NMI", "ARI"):
+        plain, warm = record.cells(title, "1", name)[:2]
+        effects.append(difference(f"{name}, 20 less 1:", warm, plain, at_least=0))
+    return effects
+
+
+@ours("guide.beta", "Densities of finite support reconstruct better where beta is large.")
+def finite_support_at_large_beta(record):
+    """Expect smaller errors of the Epanechnikov density at .1 and .3."""
+    effects = []
+    for observation in ("bernoulli", "binary-entmax"):
+        for beta in ("0.1", "0.3"):
+            gaussian, _, finite = record.cells("l1 distance", observation, beta)
+            what = f"l1, Epanechnikov less Gaussian, {observation}, beta {beta}:"
+            effects.append(difference(what, finite, gaussian, at_most=0))
+    return effects
+
+
+@ours("guide.background", "The weight of the background is the share of uniform rows.")
+def background_is_the_share(record):
+    """Expect a weight within .01 of the share."""
+    title = "The background's weight"
+    return [
+        difference(
+            f"weight less share, {share}, {where}:",
+            record.cell(title, share, f"weight, {where}"),
+            float(share),
+            at_least=-0.01,
+            at_most=0.01,
+        )
+        for share in ("0.05", "0.2", "0.5")
+        for where in ("sphere", "plane")
+    ]
+
+
+@ours("guide.streams", "Rows that come class by class ruin a pass.")
+def order_matters(record):
+    """Expect a smaller NMI of rows that come class by class."""
+    title = "NMI with the classes"
+    return [
+        once(
+            f"NMI of {name}, class by class less shuffled:",
+            record.cell(title, name, "class by class") - record.cell(title, name, "shuffled"),
+            at_most=-0.1,
+            partly_at_most=0,
+        )
+        for name in ("partial_fit", "MiniBatchKMeans")
+    ]
+
+
+@ours("guide.passes", "One pass is as good as five steps of a fit.")
+def one_pass_is_enough(record):
+    """Expect no smaller likelihood, nor NMI, with a large first batch."""
+    title = record.tables[0].title
+    first = next(name for name in record.names(title) if "first batch" in name)
+    return [
+        once(
+            f"{column}, one pass less five steps:",
+            record.cell(title, first, column) - record.cell(title, "fit, max_iter=5", column),
+            at_least=0,
+        )
+        for column in ("log-likelihood held out", "NMI held out")
+    ]
+
+
+def off(record, title):
+    """Return how far the number that the slope chooses is off, as factors by name."""
+    factors = {}
+    for name in dict.fromkeys(record.names(title)):
+        labels, chosen = (
+            [float(cell) for cell in record.cells(title, name, column)]
+            for column in ("labels", "slope")
+        )
+        factors[name] = max(max(a / b, b / a) for a, b in zip(labels, chosen, strict=True))
+    return factors
+
+
+@ours("guide.components", "The slope of the path finds the number of clusters that are known.")
+def slope_finds_clusters(record):
+    """Expect the number that was drawn, within 5 %."""
+    return [
+        exact(f"factor off, {name}:", factor, at_most=1.05, partly_at_most=1.2)
+        for name, factor in off(record, "Clusters that are known").items()
+    ]
+
+
+@ours("guide.components", "It does not find the number of labels that people gave.")
+def slope_misses_labels(record):
+    """Expect another number than that of the labels."""
+    return [
+        exact(f"factor off, {name}:", factor, at_least=1.05)
+        for name, factor in off(record, "Labels of people").items()
+    ]
+
+
+@ours("guide.mode", "Finding modes takes little of a step, so that NumPy is fast enough for it.")
+def modes_take_little(record):
+    """Expect a small share of a step of a grammar, and of a mixture of few rows."""
+    title = "Microseconds of CPU time"
+    return [
+        exact(
+            f"share of the step, {name}:",
+            record.cell(title, name, "share of the step"),
+            at_most=0.05,
+            partly_at_most=0.2,
+        )
+        for name in record.names(title)
+    ]
