@@ -223,6 +223,7 @@ class BaseMixture(
         .. [1] Cappé and Moulines, "On-line expectation-maximization algorithm for latent data
            models", Journal of the Royal Statistical Society B 71, 2009.
         """
+        self._validate_params()  # which the decorator leaves out after the first call
         with all_or_nothing(self), limited_blas() as limit, limit:
             memory, continues = getattr(self, "_memory", None), hasattr(self, "_fitted")
             X = self._validated(X, reset=not continues)

@@ -3,6 +3,7 @@
 import hashlib
 import platform
 from importlib.metadata import version
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ def fit_description(
         }
         | {name: version(name) for name in ("numpy", "scipy", "numba")},
         "parameters": {"the estimator": estimator}
-        | {name: _told(value) for name, value in params.items() if name not in _WITHOUT_EFFECT}
-        | {"the warm start": None if begins_with is None else _digest(begins_with.weights)},
+        | {name: _told(value) for name, value in params.items() if name not in _WITHOUT_EFFECT},
+        "start": {"the warm start": None if begins_with is None else _digest(begins_with.weights)},
         "data": {
             "the number of rows": rows.n_rows,
             "the number of features": rows.n_features,
@@ -40,6 +41,8 @@ def _told(value: Any) -> str:
     if isinstance(value, np.random.RandomState):
         state = value.get_state(legacy=False)["state"]
         return f"RandomState {_digest(state['key'])} at {state['pos']}"
+    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
+        return f"{float(value):.17g}"  # 1 and 1.0 are the same
     if isinstance(value, str | tuple) or np.ndim(value) == 0:
         return repr(value.item() if isinstance(value, np.generic) else value)
     array = np.asarray(value)

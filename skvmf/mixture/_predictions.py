@@ -122,7 +122,8 @@ class MixturePredictions:
         log_likelihood : float
             Mean log-density.
         """
-        total, weight = self._fitted.log_likelihood(self._new_rows(X, sample_weight))
+        rows = self._new_rows(X, sample_weight)
+        total, weight = self._fitted.log_likelihood(rows)
         return total / weight if weight > 0 else self._fitted.family.zero_row_log_density
 
     def aic(self, X: Any) -> float:
@@ -139,7 +140,8 @@ class MixturePredictions:
             Twice the number of free parameters of the active components less twice the
             log-likelihood.
         """
-        total, _ = self._fitted.log_likelihood(self._new_rows(X))
+        rows = self._new_rows(X)
+        total, _ = self._fitted.log_likelihood(rows)
         return -2 * total + 2 * self._n_parameters()
 
     def bic(self, X: Any) -> float:
@@ -156,7 +158,8 @@ class MixturePredictions:
             Free parameters of the active components times log n_samples less twice the
             log-likelihood.
         """
-        total, n_samples = self._fitted.log_likelihood(self._new_rows(X))
+        rows = self._new_rows(X)
+        total, n_samples = self._fitted.log_likelihood(rows)
         return -2 * total + float(np.log(max(n_samples, 1))) * self._n_parameters()
 
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:

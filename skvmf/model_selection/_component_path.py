@@ -286,6 +286,7 @@ class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
                 f"max_components={self.max_components}."
             )
         first: BaseMixture = clone(self.estimator).set_params(n_components=self.max_components)
+        self._check_fixed_parameters(first)
         for name in ("weight_concentration_prior", "degrees_of_freedom"):
             if np.ndim(getattr(first, name, 0.0)) > 0:
                 raise ValueError(
@@ -293,6 +294,18 @@ class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
                     "different numbers of them."
                 )
         return first
+
+    def _check_fixed_parameters(self, first: BaseMixture) -> None:
+        """Refuse fixed parameters that are given for one number of components only."""
+        for fixed, name in [("weights", "weights_init"), ("covariances", "precisions_init")]:
+            given = fixed not in first.free_parameters and getattr(first, name, None) is not None
+            shared = name == "precisions_init" and first.covariance_type == "tied"
+            if given and not shared and self.min_components < self.max_components:
+                raise ValueError(
+                    f"free_parameters={first.free_parameters!r} keeps {name}, which is given for "
+                    f"{self.max_components} components: mixtures of a path have fewer and fewer. "
+                    f"Leave out {name}, or add {fixed!r} to free_parameters."
+                )
 
     def _split(self, X: Any, sample_weight: Any) -> tuple[Any, Any, tuple[Any, Any] | None]:
         """Return the rows of the path and their weights, and those held out."""

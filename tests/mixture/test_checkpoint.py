@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -286,7 +287,7 @@ def test_a_refused_checkpoint_leaves_the_fit_before(at_once, tmp_path):
 
 def test_folders_that_are_not_there_are_told_before_the_fit(tmp_path):
     mixture = VonMisesFisherMixture(2, checkpoint=tmp_path / "none" / "fit.npz")
-    with pytest.raises(ValueError, match="none' is no folder that can be written to"):
+    with pytest.raises(ValueError, match="none' cannot be written to"):
         fitted(mixture)
     with pytest.raises(InvalidParameterError, match="checkpoint"):
         fitted(VonMisesFisherMixture(2, checkpoint=3))
@@ -322,6 +323,54 @@ def test_writes_are_rare(tmp_path, monkeypatch):
     fitted(VonMisesFisherMixture(8, max_iter=150, **options), noise)
     assert len(writes) >= 2
     assert np.diff(writes).min() >= 50 * 3.0
+
+
+def test_a_write_that_fails_warns_and_the_fit_goes_on(at_once, tmp_path, monkeypatch):
+    expected, original, n_writes = fitted(SparseGaussianMixture(3, random_state=0)), os.replace, 0
+
+    def replace(*paths):
+        nonlocal n_writes
+        n_writes += 1
+        if n_writes == 1:
+            raise OSError("disk full")
+        original(*paths)
+
+    monkeypatch.setattr(os, "replace", replace)
+    path = tmp_path / "fit.npz"
+    mixture = SparseGaussianMixture(3, random_state=0, checkpoint=path)
+    with pytest.warns(RuntimeWarning, match="could not be written .disk full"):
+        mixture.fit(X)
+    assert_array_equal(mixture.means_, expected.means_)
+    assert os.listdir(tmp_path) == ["fit.npz"]
+
+
+def test_a_warm_start_takes_the_place_of_the_fit_that_it_goes_on_from(at_once, tmp_path):
+    path = tmp_path / "fit.npz"
+    mixture = fitted(
+        SparseGaussianMixture(3, random_state=0, max_iter=2, warm_start=True, checkpoint=path)
+    )
+    without = fitted(SparseGaussianMixture(3, random_state=0, max_iter=2, warm_start=True))
+    assert_array_equal(fitted(mixture).means_, fitted(without).means_)
+    assert_array_equal(fitted(mixture).means_, fitted(without).means_)
+
+
+def test_whole_numbers_are_the_same_parameters_as_floats(at_once, tmp_path):
+    path = tmp_path / "fit.npz"
+    for alpha in (1, 1.0):
+        fitted(SparseGaussianMixture(3, random_state=0, entmax_alpha=alpha, checkpoint=path))
+
+
+@pytest.mark.parametrize("path", ["", "."])
+def test_a_path_that_is_no_file_is_refused(path):
+    with pytest.raises(ValueError, match="should be the path of a file"):
+        SparseGaussianMixture(3, checkpoint=path).fit(X)
+
+
+def test_the_home_folder_may_be_abbreviated(at_once, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    fitted(SparseGaussianMixture(3, random_state=0, checkpoint="~/fit.npz"))
+    assert os.listdir(tmp_path) == ["fit.npz"]
 
 
 def test_a_path_of_numbers_keeps_the_checkpoint_for_its_first_fit(at_once, tmp_path):
@@ -370,6 +419,6 @@ def test_killed_processes_go_on(tmp_path):
             assert f"{title}\n" in process.stdout
             assert "  Iteration 5\n" in process.stdout
             process.send_signal(signal.SIGKILL)
-        assert set(os.listdir(tmp_path)) <= {"fit.npz", "fit.npz.tmp"}
+        assert all(re.fullmatch(r"fit\.npz(\.\d+-\d+\.tmp)?", name) for name in os.listdir(tmp_path))
     with start(path) as process:
         assert process.stdout.readlines()[-1] == whole

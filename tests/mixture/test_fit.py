@@ -586,6 +586,52 @@ def test_callbacks_see_every_stage_begin_and_end(init, stages):
     assert seen.count(("begin", "iteration")) == seen.count(("end", "iteration"))
 
 
+class Recorder:
+    """A callback that counts tasks, and asks for the fitted estimator of each iteration."""
+
+    requires_fit_info = ()
+
+    def setup(self, estimator, context):
+        self.n_tasks = 0
+
+    def on_fit_task_begin(self, estimator, context, **data):
+        self.n_tasks += 1
+
+    def on_fit_task_end(self, estimator, context, **data):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+@pytest.mark.parametrize("options", [{}, {"n_init": 4}, {"background": True, "n_init": 2}], ids=str)
+def test_callbacks_go_with_every_start(estimator, options):
+    pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has callbacks")
+    recorder = Recorder()
+    mixture = estimator(2, random_state=0, **options).set_callbacks(recorder)
+    quietly(mixture, X)
+    assert recorder.n_tasks > 3
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+@pytest.mark.parametrize("method", ["score", "aic", "bic"])
+def test_what_is_not_fitted_says_so(estimator, method):
+    with pytest.raises(NotFittedError):
+        getattr(estimator(2), method)(X)
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_learned_attributes_may_be_set_to_what_they_are(estimator):
+    """Meta-estimators copy every learned attribute of an estimator, also onto itself."""
+    mixture = estimator(2, random_state=0).fit(X)
+    for name, value in list(vars(mixture).items()):
+        if name.endswith("_"):
+            setattr(mixture, name, value)
+    with pytest.raises(AttributeError, match="from_parameters"):
+        mixture.weights_ = mixture.weights_.copy()
+
+
 # What it warns of.
 
 

@@ -366,3 +366,23 @@ def test_a_low_decay_follows_a_stream_that_moves():
         last[decay] = mixture.means_[0, 0]
     assert abs(last[0.3] - 0.2 * 59) < 1
     assert_allclose(last[1.0], 0.1 * 59, atol=0.2)  # the mean of all
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"learning_decay": -1}, {"temperature": -1}, {"weight_floor": -0.5}, {"init_params": "none"}],
+    ids=str,
+)
+def test_parameters_are_checked_at_every_call(changes):
+    mixture = SparseGaussianMixture(3, random_state=0).partial_fit(X)
+    before = mixture.means_
+    [name] = changes
+    with pytest.raises(ValueError, match=f"The '{name}' parameter"):
+        mixture.set_params(**changes).partial_fit(X)
+    assert mixture.means_ is before
+
+
+def test_another_covariance_type_is_refused_by_its_name():
+    mixture = SparseGaussianMixture(3, random_state=0).partial_fit(X)
+    with pytest.raises(ValueError, match="covariance_type='full', and covariance_type is 'diag'"):
+        mixture.set_params(covariance_type="diag").partial_fit(X)

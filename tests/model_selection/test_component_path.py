@@ -403,3 +403,12 @@ def test_clear_errors(parameters, error, message):
 
 def test_html_shows_the_mixture():
     assert "VonMisesFisherMixture" in SMALL._repr_html_()
+
+
+def test_fixed_parameters_of_one_number_of_components_are_refused():
+    X = np.random.default_rng(0).normal(size=(60, 1))
+    relative = RelativeGMM(
+        free_parameters=("weights", "means"), covariance_type="diag", precisions_init=np.ones((4, 1))
+    )
+    with pytest.raises(ValueError, match="keeps precisions_init"):
+        ComponentPath(relative, max_components=4).fit(X)

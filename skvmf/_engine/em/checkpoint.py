@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._warnings import warn
 from ..contracts.model_parts import Family
 from ..contracts.statistics import Params, Statistics, as_dict
 from .checkpoint_file import load, n_bytes, save
@@ -63,7 +64,7 @@ class Checkpoint:
         path: str | os.PathLike[str] | None = None,
         description: Callable[[], Description] = dict,
     ) -> None:
-        self._path = None if path is None else Path(path)
+        self._path = None if path is None else _checked_path(path)
         self._due, self._began = 0.0, perf_counter()
         self._tree: dict[str, Any] | None = None
         if self._path is None:
@@ -71,12 +72,11 @@ class Checkpoint:
         self._header = description()
         if self._path.exists():
             self._tree = load(self._path)
-            _refuse_another_fit(self._path, self._tree.get("header", {}), self._header)
-        elif not os.access(self._path.parent, os.W_OK):
-            raise ValueError(
-                f"checkpoint={str(self._path)!r}: {str(self._path.parent)!r} is no folder that "
-                "can be written to."
-            )
+            header = self._tree.get("header", {})
+            if _continues_finished_fit(header, self._header):
+                self._tree = None
+            else:
+                _refuse_another_fit(self._path, header, self._header)
 
     def start_state(self, spec: MixtureSpec, rng: np.random.RandomState) -> StartState | None:
         """Return where the fit goes on, None for the beginning; sets the generator, too."""
@@ -126,7 +126,14 @@ class Checkpoint:
             if now < self._due:
                 return
         now = perf_counter()
-        save(path, tree)
+        try:
+            save(path, tree)
+        except OSError as error:
+            warn(
+                f"checkpoint={str(path)!r} could not be written ({error}). The fit goes on, and "
+                "tries again later; an earlier checkpoint is left as it was.",
+                RuntimeWarning,
+            )
         after = perf_counter()
         self._due = after + _TIMES_WRITING * (after - now)
 
@@ -154,6 +161,27 @@ class Checkpoint:
             "comparable": bool(run.comparable),
             "best": best,
         }
+
+
+def _checked_path(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file that can be written, or raise a ValueError."""
+    given, path = path, Path(path).expanduser()
+    if str(given) == "" or path.is_dir():
+        raise ValueError(f"checkpoint={str(given)!r} should be the path of a file.")
+    target = path if path.exists() else path.parent
+    if not os.access(target, os.W_OK):
+        raise ValueError(f"checkpoint={str(given)!r}: {str(target)!r} cannot be written to.")
+    return path
+
+
+def _continues_finished_fit(before: Description, now: Description) -> bool:
+    """Return whether a warm start goes on from the fit that the checkpoint is of.
+
+    The file is then of no more use, and that of the new fit takes its place.
+    """
+    if before.get("start") == now["start"] or now["start"] == {"the warm start": None}:
+        return False
+    return before | {"start": None} == now | {"start": None}
 
 
 def _family(spec: MixtureSpec, fields: dict[str, Any]) -> Family:

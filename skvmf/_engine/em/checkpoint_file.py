@@ -5,6 +5,7 @@ import os
 import zipfile
 import zlib
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -25,16 +26,20 @@ _DAMAGED = (
 def save(path: Path, tree: dict[str, Any]) -> None:
     """Write a tree, so that the file is the old one or the new one wherever a process dies.
 
-    Under a fixed name beside it first: not more than one file may be left over.
+    Under a name of its own beside it first, so that two fits may write to one path.
     """
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     text = json.dumps(_without_arrays(tree, arrays))
-    unfinished = path.with_name(path.name + ".tmp")
-    with open(unfinished, "wb") as file:
-        np.savez(file, **{_TREE: np.array(text)}, **arrays)  # type: ignore[arg-type]
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(unfinished, path)
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.tmp")
+    try:
+        with open(unfinished, "wb") as file:
+            np.savez(file, **{_TREE: np.array(text)}, **arrays)  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+        raise
     _sync_folder(path.parent)
 
 

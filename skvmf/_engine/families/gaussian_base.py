@@ -184,8 +184,9 @@ class BaseGaussian(Family):
         assert isinstance(fresh, BaseGaussian)
         if fresh.covariance_type != self.covariance_type:
             raise ValueError(
-                f"The fit to go on from has covariance_type={self.covariance_type!r}, not "
-                f"{fresh.covariance_type!r}. Set warm_start=False to start afresh."
+                f"The fitted mixture has covariance_type={self.covariance_type!r}, and "
+                f"covariance_type is {fresh.covariance_type!r} now: set it back, or start afresh "
+                "with a clone of the mixture or warm_start=False."
             )
         return fresh
 
