@@ -123,6 +123,36 @@ def test_xarray_is_unwrapped():
     assert isinstance(mixture.predict(array), da.Array)
 
 
+def test_coordinates_are_no_names_of_features():
+    """An array of xarray's has its coordinates as attributes, whatever they are called."""
+    X = blobs(3000)
+
+    class Labelled:
+        """What is asked of xarray's arrays."""
+
+        data = da.from_array(X, chunks=1000)
+        ndim, shape, dtype = data.ndim, data.shape, data.dtype
+
+        @property
+        def columns(self):
+            return self
+
+        def __dask_graph__(self):
+            return self.data.__dask_graph__()
+
+    mixture = VonMisesFisherMixture(3, random_state=0).fit(Labelled())
+    assert not hasattr(mixture, "feature_names_in_")
+    alone = VonMisesFisherMixture(3, random_state=0).fit(X)
+    np.testing.assert_array_equal(mixture.means_, alone.means_)
+
+
+def test_xarray_with_a_coordinate_called_columns():
+    xarray = pytest.importorskip("xarray", reason="needs xarray")
+    lazy, names = da.from_array(blobs(3000), chunks=1000), list("abcd")
+    array = xarray.DataArray(lazy, dims=["row", "columns"], coords={"columns": names})
+    assert VonMisesFisherMixture(3, random_state=0).fit(array).n_features_in_ == 4
+
+
 def test_frames_are_unwrapped_with_their_names():
     pd = pytest.importorskip("pandas", reason="needs pandas")
     dd = pytest.importorskip("dask.dataframe", reason="needs dask[dataframe]")
