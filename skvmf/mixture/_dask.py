@@ -138,7 +138,7 @@ def per_row(
     check_is_fitted(estimator)
     estimator._validate_params()
     X = validated(estimator, X, reset=False)
-    width = estimator.n_components if wide else None
+    width = estimator._fitted.n_components if wide else None  # n_components may be new
     return mapped(_lean(estimator, estimator._fitted), method, X, dtype, width, is_sparse)
 
 
