@@ -42,7 +42,7 @@ def embedding_table(
     Raises
     ------
     ValueError
-        If there are no vectors, or vectors have different dimensions.
+        If there are no vectors, vectors have different dimensions, or the vocabulary is a text.
 
     Examples
     --------
@@ -55,6 +55,8 @@ def embedding_table(
     array([[0.8, 0.6],
            [nan, nan]])
     """
+    if isinstance(vocabulary, str):  # which is a sequence of letters
+        raise ValueError(f"vocabulary should be a list of words, got the text {vocabulary!r}.")
     index, vectors = _index_and_vectors(keyed_vectors)
     if vocabulary is None:
         words = sorted(index, key=lambda word: index[word])

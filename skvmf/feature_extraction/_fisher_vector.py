@@ -361,6 +361,8 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         X = validated(self, X, reset=False)
         lean = copy(self)
         lean.mixture = lean.embeddings = None  # only `fit` needs them
+        if hasattr(lean, "feature_names_in_"):  # and chunks of frames are arrays
+            del lean.feature_names_in_
         dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
         if X.dtype.kind in "biu":
             dtype = table.dtype

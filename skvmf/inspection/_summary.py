@@ -137,7 +137,8 @@ def component_summary(
     mixture : estimator instance
         A fitted mixture of skvmf, or scikit-learn's ``GaussianMixture``.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-        Rows to count and to choose from; None leaves those columns out.
+        Rows to count and to choose from, in memory or made of a Dask array; None leaves those
+        columns out.
     feature_names : sequence of str, default=None
         Names of the features, such as ``vectorizer.get_feature_names_out()``; None takes
         ``feature_names_in_`` where the mixture has it, and numbers where not.
@@ -243,9 +244,10 @@ def _rows(
     mixture: Any, components: Components, active: Array, X: Any, n_rows: int
 ) -> dict[str, Any]:
     """Return sizes, and the most typical and the most doubtful rows of each component."""
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-    labels = mixture.predict(X)
+    X = X.compute() if hasattr(X, "__dask_graph__") else X
+    labels = mixture.predict(X)  # of X as it is given: with its names, if it has any
     proba = mixture.predict_proba(X)
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     typical, doubtful = [], []
     for i, k in enumerate(active):
         members = np.flatnonzero(labels == k)
@@ -267,8 +269,31 @@ def _closeness(component: Components, X: Any) -> Array:
     if isinstance(component, GaussianComponents):
         near: Array = component.log_densities(X)[:, 0]
         return near
-    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else (X * X).sum(axis=1)
-    norms = np.sqrt(np.asarray(squares, dtype=np.float64)).ravel()
-    along = np.asarray(safe_sparse_dot(X, component.directions[0])).ravel()
-    cosines: Array = along / np.where(norms > 0, norms, 1.0)
+    X = sparse.csr_array(X, dtype=np.float64) if sparse.issparse(X) else X.astype(np.float64)
+    for size in (
+        _largest,
+        _lengths,
+    ):  # first the largest entry, whose square may over- or underflow
+        X = _divided(X, size(X))
+    cosines: Array = np.asarray(safe_sparse_dot(X, component.directions[0])).ravel()
     return cosines
+
+
+def _largest(X: Any) -> Array:
+    largest = abs(X).max(axis=1)
+    found: Array = largest.toarray() if sparse.issparse(largest) else largest
+    return found.ravel()
+
+
+def _lengths(X: Any) -> Array:
+    lengths: Array = np.sqrt(np.asarray((X * X).sum(axis=1), dtype=np.float64)).ravel()
+    return lengths
+
+
+def _divided(X: Any, sizes: Array) -> Any:
+    """Return rows divided by their sizes; zero rows stay."""
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    if not sparse.issparse(X):
+        return X / sizes[:, np.newaxis]
+    data = X.data / np.repeat(sizes, np.diff(X.indptr))
+    return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)

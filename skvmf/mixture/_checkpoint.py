@@ -39,8 +39,10 @@ def fit_description(
 def _told(value: Any) -> str:
     """Return a parameter as a short text that tells it from others."""
     if isinstance(value, np.random.RandomState):
-        state = value.get_state(legacy=False)["state"]
-        return f"RandomState {_digest(state['key'])} at {state['pos']}"
+        state: Any = value.get_state(legacy=False)
+        parts = state["state"].values()  # arrays and numbers, as the bit generator has them
+        kept = [_digest(part) if isinstance(part, np.ndarray) else str(part) for part in parts]
+        return f"RandomState {state['bit_generator']} {_digest(np.array(kept))}"
     if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
         return f"{float(value):.17g}"  # 1 and 1.0 are the same
     if isinstance(value, str | tuple) or np.ndim(value) == 0:

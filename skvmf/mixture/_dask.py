@@ -8,6 +8,7 @@ import dask.array as da
 import numpy as np
 import numpy.typing as npt
 from dask.array.dispatch import concatenate_lookup
+from dask.delayed import Delayed
 from scipy import sparse
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -33,8 +34,8 @@ def validated(estimator: Any, X: Any, *, reset: bool) -> da.Array:
 
     xarray's arrays and Dask's frames are unwrapped.
     """
-    names = getattr(X, "columns", None)
-    X = _unwrapped(X)
+    names = X.columns if hasattr(X, "to_dask_array") else None  # xarray may have such a name
+    X = _unwrapped(X, "X")
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: X has shape {X.shape}.")
     _refuse_unknown(X, "X")
@@ -55,16 +56,21 @@ def validated(estimator: Any, X: Any, *, reset: bool) -> da.Array:
     return _in_one_column(estimator, X)
 
 
-def _unwrapped(X: Any) -> da.Array:
+def _unwrapped(X: Any, name: str) -> da.Array:
     if isinstance(X, da.Array):
         return X
+    if isinstance(X, Delayed):  # which seems to have any attribute
+        raise ValueError(
+            f"{name} is a Delayed, of unknown shape and type: give a dask.array, such as "
+            f"dask.array.from_delayed({name}, shape=..., dtype=...)."
+        )
     if hasattr(X, "to_dask_array"):  # a data frame, of any lengths
         return X.to_dask_array(lengths=True)
     inner = getattr(X, "data", None)  # xarray's
     if isinstance(inner, da.Array):
         return inner
     raise ValueError(
-        f"X is a Dask collection of the type {type(X).__name__}: give a dask.array of rows."
+        f"{name} is a Dask collection of the type {type(X).__name__}: give a dask.array of rows."
     )
 
 
@@ -98,7 +104,7 @@ def checked_weights(sample_weight: Any, X: da.Array) -> da.Array:
     if not hasattr(sample_weight, "__dask_graph__"):
         weights = check_sample_weight(sample_weight, X)
         return da.from_array(weights, chunks=(X.chunks[0],))
-    weights = _unwrapped(sample_weight)
+    weights = _unwrapped(sample_weight, "sample_weight")
     _refuse_unknown(weights, "sample_weight")
     if weights.shape != X.shape[:1]:
         raise ValueError(
@@ -132,7 +138,7 @@ def per_row(
     check_is_fitted(estimator)
     estimator._validate_params()
     X = validated(estimator, X, reset=False)
-    width = estimator.n_components if wide else None
+    width = estimator._fitted.n_components if wide else None  # n_components may be new
     return mapped(_lean(estimator, estimator._fitted), method, X, dtype, width, is_sparse)
 
 

@@ -54,6 +54,8 @@ class BaseEllipticalMixture(BaseMixture):
         background = None
         if mixture.background and background_bounds is None:
             raise ValueError("A background needs background_bounds, the corners of its box.")
+        if not mixture.background and background_bounds is not None:
+            raise ValueError("background_bounds needs a background: give background_weight, too.")
         if mixture.background:
             background = Background.in_box(_checked_bounds(background_bounds, means.shape[1]))
         family = mixture._family(means.shape[1])

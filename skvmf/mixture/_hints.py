@@ -42,7 +42,7 @@ class ArgumentHints:
 
 def holds_texts(X: Any) -> bool:
     """Whether X is a text or a sequence of texts."""
-    if hasattr(X, "to_numpy") and getattr(X, "ndim", 2) == 1:  # a series of texts
+    if hasattr(type(X), "to_numpy") and getattr(X, "ndim", 2) == 1:  # a series of texts
         X = X.to_numpy()
     first = X[0] if isinstance(X, list | tuple | np.ndarray) and len(X) > 0 else None
     return isinstance(X, str) or isinstance(first, str)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .._typing import Array
 
 
@@ -25,6 +27,13 @@ def feature_names(estimator: Any, features: Sequence[int]) -> list[str]:
     return [f"feature {i}" if names is None else names[i] for i in features]
 
 
+def in_memory(X: Any) -> Any:
+    """Return rows or labels in memory: those of a Dask array are made now."""
+    return X.compute() if hasattr(X, "__dask_graph__") and hasattr(X, "compute") else X
+
+
 def row_colours(labels: Array) -> list[str]:
-    """Return a colour for each row: that of its component, and grey for outliers."""
+    """Return a colour for each row: that of its component or class, and grey for outliers."""
+    if labels.dtype.kind not in "biuf":  # names of classes
+        labels = np.unique(labels, return_inverse=True)[1]
     return ["0.7" if label < 0 else f"C{label % 10}" for label in labels]

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from .._typing import Array
 from ..distributions import vonmises_fisher as vmf
 from ..distributions.vonmises_fisher._affinities import log_affinities
-from ._axes import get_axes, row_colours
+from ._axes import get_axes, in_memory, row_colours
 from ._layout import disc_offsets, map_positions
 
 _FILLED = 0.8  # of a disc's radius, that rows are scattered over
@@ -114,9 +114,9 @@ class DirectionsDisplay:
         estimator : VonMisesFisherMixture
             A fitted mixture.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-            The rows.
+            The rows; those of a Dask array are read into memory.
         labels : array-like of shape (n_samples,), default=None
-            Integers that colour the rows, such as known classes; None is
+            What colours the rows, such as known classes, numbers or names; None is
             ``estimator.predict(X)``.
         names : sequence of str, default=None
             Names of the components, in the order of their numbers; None is the numbers.
@@ -149,6 +149,7 @@ class DirectionsDisplay:
             raise ValueError(f"names should be those of {K} components, got {len(names)}.")
         rows = resp = row_labels = None
         if X is not None:
+            X, labels = in_memory(X), in_memory(labels)
             row_labels = estimator.predict(X) if labels is None else np.asarray(labels)
             resp = estimator.predict_proba(X)
             if row_labels.shape != (len(resp),):
@@ -218,7 +219,7 @@ class DirectionsDisplay:
         angles = np.linspace(-np.pi, np.pi, 721)
         circle = np.column_stack([np.cos(angles), np.sin(angles)])
         parts = {k: self._density(int(k), circle) for k in self._active}
-        highest = max(part.max() for part in parts.values())
+        highest = max((part.max() for part in parts.values()), default=1.0)
         self.ax_.plot(*circle.T, color="0.5", linewidth=1)
         for k, part in parts.items():
             outline = (1 + part / highest) * circle.T
@@ -280,7 +281,7 @@ class DirectionsDisplay:
         assert self.responsibilities is not None and self.positions_ is not None
         resp = self.responsibilities[:, self._active].astype(np.float64)
         known = resp.sum(axis=1, keepdims=True)
-        resp = np.where(known > 0, resp / np.where(known > 0, known, 1), 1 / len(radii))
+        resp = np.where(known > 0, resp / np.where(known > 0, known, 1), 1 / max(len(radii), 1))
         offsets = disc_offsets(len(resp), np.random.default_rng(0))
         places: Array = resp @ self.positions_ + _FILLED * (resp @ radii)[:, None] * offsets
         return places

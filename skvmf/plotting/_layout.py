@@ -14,8 +14,8 @@ def map_positions(log_affinities: Array, radii: Array) -> Array:
     wide as the discs need, after which discs that still overlap are pushed apart.
     """
     K = len(radii)
-    if K == 1:
-        return np.zeros((1, 2))
+    if K < 2:
+        return np.zeros((K, 2))
     squares = -np.maximum(log_affinities, -1e6)
     squares = 0.5 * (squares + squares.T)
     np.fill_diagonal(squares, 0)

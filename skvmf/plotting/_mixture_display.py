@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from .._typing import Array
-from ._axes import feature_names, get_axes, row_colours
+from ._axes import feature_names, get_axes, in_memory, row_colours
 
 
 class MixtureDisplay:
@@ -95,11 +95,12 @@ class MixtureDisplay:
             A fitted Gaussian mixture of any covariance type, or a
             :class:`~skvmf.StudentTMixture`, of which scale matrices are drawn.
         X : array-like of shape (n_samples, n_features)
-            The rows.
+            The rows; those of a Dask array are read into memory.
         features : tuple of two int, default=(0, 1)
             The features to draw.
         labels : array-like of shape (n_samples,), default=None
-            The component of each row; None is ``estimator.predict(X)``. -1 is grey.
+            The component of each row, or a known class, a number or a name; None is
+            ``estimator.predict(X)``. -1 is grey.
         ax : matplotlib Axes, default=None
             Axes to draw on; None makes new ones.
         **kwargs : dict
@@ -126,6 +127,7 @@ class MixtureDisplay:
                 "MixtureDisplay draws ellipses of those. Give a Gaussian or Student-t mixture."
             )
         features = _check_features(features, estimator.means_.shape[1])
+        X, labels = in_memory(X), in_memory(labels)
         labels = estimator.predict(X) if labels is None else np.asarray(labels)
         names = feature_names(estimator, features)
         rows = check_array(X)[:, features]

@@ -156,6 +156,13 @@ def test_weights_of_any_size(scale):
     assert bits(lazy) == bits(mixture().fit(X, sample_weight=weights))
 
 
+def test_what_is_delayed_has_no_shape():
+    X = blobs(500)
+    refused(dask.delayed(X), "X is a Delayed, .*dask.array.from_delayed")
+    weights = dask.delayed(np.ones(500))
+    refused(chunked(X, [500]), "sample_weight is a Delayed, .*from_delayed", weights=weights)
+
+
 def test_extreme_rows():
     X = blobs(2000) * np.resize([1e-300, 1.0, 1e300], 2000)[:, None]
     assert bits(mixture().fit(chunked(X, [700, 1300]))) == bits(mixture().fit(X))

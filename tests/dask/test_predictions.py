@@ -56,6 +56,26 @@ def test_sums_are_made_where_the_rows_are(kind):
     assert mixture.bic(lazy) == mixture.bic(X)
 
 
+def test_columns_are_those_of_the_fit():
+    X = blobs(500)
+    mixture = VonMisesFisherMixture(3, random_state=0).fit(X).set_params(n_components=5)
+    lazy = mixture.predict_proba(chunked(X, [200, 300]))
+    assert lazy.shape == lazy.compute(scheduler="synchronous").shape == (500, 3)
+
+
+def test_fisher_vectors_of_a_frame_do_not_warn():
+    pd = pytest.importorskip("pandas", reason="needs pandas")
+    dd = pytest.importorskip("dask.dataframe", reason="needs dask[dataframe]")
+    X = pd.DataFrame(np.random.default_rng(0).poisson(0.5, size=(100, 30))).add_prefix("w")
+    embeddings = np.random.default_rng(0).normal(size=(30, 5))
+    transformer = FisherVectorTransformer(
+        VonMisesFisherMixture(3), embeddings=embeddings, random_state=0
+    ).fit(X)
+    lazy = transformer.transform(dd.from_pandas(X, npartitions=2))
+    found = lazy.compute(scheduler="synchronous")
+    np.testing.assert_allclose(found, transformer.transform(X), rtol=1e-10, atol=1e-12)
+
+
 def test_labels_of_a_fit_are_lazy():
     X = blobs(5000)
     lazy = chunked(X, [2000, 3000])
@@ -121,6 +141,36 @@ def test_xarray_is_unwrapped():
     alone = VonMisesFisherMixture(3, random_state=0).fit(X)
     np.testing.assert_array_equal(mixture.means_, alone.means_)
     assert isinstance(mixture.predict(array), da.Array)
+
+
+def test_coordinates_are_no_names_of_features():
+    """An array of xarray's has its coordinates as attributes, whatever they are called."""
+    X = blobs(3000)
+
+    class Labelled:
+        """What is asked of xarray's arrays."""
+
+        data = da.from_array(X, chunks=1000)
+        ndim, shape, dtype = data.ndim, data.shape, data.dtype
+
+        @property
+        def columns(self):
+            return self
+
+        def __dask_graph__(self):
+            return self.data.__dask_graph__()
+
+    mixture = VonMisesFisherMixture(3, random_state=0).fit(Labelled())
+    assert not hasattr(mixture, "feature_names_in_")
+    alone = VonMisesFisherMixture(3, random_state=0).fit(X)
+    np.testing.assert_array_equal(mixture.means_, alone.means_)
+
+
+def test_xarray_with_a_coordinate_called_columns():
+    xarray = pytest.importorskip("xarray", reason="needs xarray")
+    lazy, names = da.from_array(blobs(3000), chunks=1000), list("abcd")
+    array = xarray.DataArray(lazy, dims=["row", "columns"], coords={"columns": names})
+    assert VonMisesFisherMixture(3, random_state=0).fit(array).n_features_in_ == 4
 
 
 def test_frames_are_unwrapped_with_their_names():

@@ -102,6 +102,9 @@ def test_entries_of_equal_parameters_are_exchangeable():
 
 def test_shapes_and_seeds():
     assert rvs([1.0, -1.0, 2.0], 0.1, size=None, random_state=0).shape == (3,)
+    for floor, alpha in [(0.1, -1.0), (0.0, 1.0), (1 / 3, -1.0)]:
+        assert rvs([1.0, alpha, 2.0], floor, size=0).shape == (0, 3)
+        assert rvs([1.0, alpha, 2.0], floor, size=(2, 0)).shape == (2, 0, 3)
     assert rvs([1.0, -1.0, 2.0], 0.1, size=(2, 5), random_state=0).shape == (2, 5, 3)
     assert rvs([1.0, 2.0, 2.0], 0.0, size=4, random_state=0).shape == (4, 3)
     assert rvs([1.0, 2.0], 0.5, size=2, random_state=0).tolist() == [[0.5, 0.5]] * 2

@@ -91,3 +91,8 @@ def test_a_gensim_model_and_a_count_vectorizer_agree_on_columns():
     words, matrix = embedding_table(model.wv, fitted.vocabulary_)
     assert words == fitted.get_feature_names_out().tolist()
     assert_array_equal(np.flatnonzero(np.isnan(matrix).any(axis=1)), [words.index("snow")])
+
+
+def test_a_text_is_no_vocabulary():
+    with pytest.raises(ValueError, match="list of words, got the text 'ice'"):
+        embedding_table({"ice": [0.8, 0.6]}, vocabulary="ice")

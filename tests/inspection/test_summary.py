@@ -127,3 +127,30 @@ def test_names_of_a_frame_and_wrong_names():
         component_summary(mixture, feature_names=["a", "b"])
     with pytest.raises(ValueError, match="not fitted"):
         component_summary(VonMisesFisherMixture())
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [(np.float32, 1e20), (np.float32, 1e-25), (np.float64, 1e160), (np.float64, 1e-170)],
+)
+def test_typical_rows_are_the_same_at_any_size(form, dtype, size):
+    mixture, X = directions(), data().astype(dtype)
+    found = component_summary(mixture, form((X * size).astype(dtype)))
+    for own, expected in zip(found.typical, component_summary(mixture, X).typical, strict=True):
+        assert_array_equal(own, expected)
+
+
+@pytest.mark.parametrize("cls", [VonMisesFisherMixture, SparseGaussianMixture])
+def test_rows_of_a_frame_keep_their_names(cls):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(data(), columns=NAMES)
+    mixture = cls(4, random_state=0).fit(frame)
+    assert component_summary(mixture, frame).sizes.sum() == 300  # without a warning
+
+
+def test_rows_of_a_dask_array_are_summed_up():
+    da = pytest.importorskip("dask.array")
+    mixture = directions()
+    found = component_summary(mixture, da.from_array(data(), chunks=(100, 4)))
+    assert str(found) == str(component_summary(mixture, data()))

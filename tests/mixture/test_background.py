@@ -442,3 +442,11 @@ def test_a_background_may_have_every_row(mixture):
     assert np.isfinite(fitted.lower_bound_)
     assert np.isfinite(fitted.means_).all()
     assert_allclose(fitted.weights_.sum() + fitted.background_weight_, 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("mixture", [SparseGaussianMixture, StudentTMixture, RelativeGMM])
+def test_bounds_are_those_of_a_background(mixture):
+    parameters = [np.full(2, 0.5), np.eye(2, 3), np.tile(np.eye(3), (2, 1, 1))]
+    parameters += [5.0] if mixture is StudentTMixture else []
+    with pytest.raises(ValueError, match="background_bounds needs a background"):
+        mixture.from_parameters(*parameters, background_bounds=[[-5.0] * 3, [5.0] * 3])

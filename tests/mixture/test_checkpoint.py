@@ -177,20 +177,24 @@ def test_warm_starts_go_on(at_once, tmp_path):
         fitted(other)
 
 
-def test_generators_go_on(at_once, tmp_path):
+@pytest.mark.parametrize("kind", [np.random.MT19937, np.random.PCG64, np.random.Philox])
+def test_generators_go_on(at_once, tmp_path, kind):
     """One that is given is left where a whole fit leaves it; NumPy's own is not touched."""
+
+    def seeded(seed):
+        return np.random.RandomState(kind(seed))
+
     options = {"n_components": 4, "max_iter": 4, "tol": 0, **KMEANS}
-    generator = np.random.RandomState(3)
+    generator = seeded(3)
     whole = fitted(SparseGaussianMixture(random_state=generator, **options))
     left = generator.uniform()
     options["checkpoint"] = tmp_path / "fit.npz"
-    generator = np.random.RandomState(3)
-    assert interrupted(SparseGaussianMixture(random_state=generator, **options), 3)
-    generator = np.random.RandomState(3)
+    assert interrupted(SparseGaussianMixture(random_state=seeded(3), **options), 3)
+    generator = seeded(3)
     assert_same_bits(fitted(SparseGaussianMixture(random_state=generator, **options)), whole)
     assert generator.uniform() == left
     with pytest.raises(ValueError, match="random_state was RandomState .* and is RandomState"):
-        fitted(SparseGaussianMixture(random_state=np.random.RandomState(4), **options))
+        fitted(SparseGaussianMixture(random_state=seeded(4), **options))
     options["checkpoint"] = tmp_path / "other.npz"
     assert interrupted(SparseGaussianMixture(**options), 3)
     before = np.random.mtrand._rand.get_state()[1]
@@ -419,6 +423,8 @@ def test_killed_processes_go_on(tmp_path):
             assert f"{title}\n" in process.stdout
             assert "  Iteration 5\n" in process.stdout
             process.send_signal(signal.SIGKILL)
-        assert all(re.fullmatch(r"fit\.npz(\.\d+-\d+\.tmp)?", name) for name in os.listdir(tmp_path))
+        assert all(
+            re.fullmatch(r"fit\.npz(\.\d+-\d+\.tmp)?", name) for name in os.listdir(tmp_path)
+        )
     with start(path) as process:
         assert process.stdout.readlines()[-1] == whole

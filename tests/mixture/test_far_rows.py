@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from skvmf import SparseGaussianMixture, StudentTMixture
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture
 
 from ..pairwise import pairwise
 
@@ -37,3 +37,21 @@ def test_heavy_tails_find_clusters_among_rows_between_them(n_between):
     means = StudentTMixture(3, random_state=0).fit(X).means_
     gaps = np.linalg.norm(means[:, np.newaxis] - centres, axis=2)
     assert gaps.min(axis=0).max() < 0.3
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+@pytest.mark.parametrize("mixture", [SparseGaussianMixture, RelativeGMM])
+def test_what_a_row_too_far_for_covariances_needs_is_told(mixture):
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    X[7] *= 1e9
+    with pytest.raises(ValueError, match="a few rows lie far .* set background=True"):
+        mixture(3, random_state=0).fit(X)
+    assert np.isfinite(mixture(3, background=True, random_state=0).fit(X).lower_bound_)
+
+
+@pytest.mark.parametrize("background", [False, True])
+@pytest.mark.parametrize("mixture", [SparseGaussianMixture, StudentTMixture, RelativeGMM])
+def test_rows_whose_squares_underflow_count_as_equal(mixture, background):
+    X = 1e-160 * np.random.default_rng(0).normal(size=(500, 3))
+    fit = mixture(3, random_state=0, background=background).fit(X)
+    assert np.isfinite(fit.score_samples(X)).all()

@@ -408,7 +408,9 @@ def test_html_shows_the_mixture():
 def test_fixed_parameters_of_one_number_of_components_are_refused():
     X = np.random.default_rng(0).normal(size=(60, 1))
     relative = RelativeGMM(
-        free_parameters=("weights", "means"), covariance_type="diag", precisions_init=np.ones((4, 1))
+        free_parameters=("weights", "means"),
+        covariance_type="diag",
+        precisions_init=np.ones((4, 1)),
     )
     with pytest.raises(ValueError, match="keeps precisions_init"):
         ComponentPath(relative, max_components=4).fit(X)

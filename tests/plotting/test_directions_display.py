@@ -172,3 +172,31 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'skvmf\[plotting\]'"):
         DirectionsDisplay(np.ones(1), np.eye(1, 4), np.ones(1)).plot()
+
+
+@pytest.mark.parametrize("d", [2, 3, 5])
+def test_a_background_that_has_every_row_is_drawn(d, plt):
+    X = np.random.default_rng(0).normal(size=(20, d))
+    for K in (1, 2):
+        mixture = VonMisesFisherMixture.from_parameters(
+            np.zeros(K), 0.5 * np.eye(K, d), background_weight=1.0
+        )
+        for rows in (None, X):
+            display = DirectionsDisplay.from_estimator(mixture, rows)
+            assert display.components_ == []
+            plt.close(display.figure_)
+
+
+@pytest.mark.parametrize("d", [2, 3, 5])
+def test_rows_of_a_dask_array_and_names_of_classes(d, plt):
+    da = pytest.importorskip("dask.array")
+    X = np.random.default_rng(0).normal(size=(60, d))
+    mixture = VonMisesFisherMixture(2, random_state=0).fit(X)
+    numbers = np.arange(60) % 2
+    expected = DirectionsDisplay.from_estimator(mixture, X, labels=numbers)
+    lazy = da.from_array(X, chunks=(20, d))
+    assert_array_equal(DirectionsDisplay.from_estimator(mixture, lazy).labels, mixture.labels_)
+    for labels in (np.array(["a", "b"])[numbers], np.array(["a", "b"], object)[numbers]):
+        display = DirectionsDisplay.from_estimator(mixture, X, labels=labels)
+        assert_array_equal(display.scatter_.get_facecolors(), expected.scatter_.get_facecolors())
+    plt.close("all")

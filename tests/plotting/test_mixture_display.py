@@ -127,3 +127,15 @@ def test_rows_of_the_background_are_grey():
     colours = MixtureDisplay.from_estimator(mixture, X).scatter_.get_facecolors()[:, :3]
     assert_allclose(colours[outliers], np.tile(to_rgba("0.7")[:3], (3, 1)))
     assert_allclose(colours[~outliers], np.tile(to_rgba("C0")[:3], (50, 1)))
+
+
+def test_rows_of_a_dask_array_and_names_of_classes():
+    da = pytest.importorskip("dask.array")
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    mixture = SparseGaussianMixture(2, random_state=0).fit(X)
+    display = MixtureDisplay.from_estimator(mixture, da.from_array(X, chunks=(20, 3)))
+    assert_array_equal(display.labels, mixture.predict(X))
+    assert_array_equal(display.X, X[:, :2])
+    labels = np.array(["a", "b"])[np.arange(60) % 2]
+    colours = MixtureDisplay.from_estimator(mixture, X, labels=labels).scatter_.get_facecolors()
+    assert len(np.unique(colours, axis=0)) == 2

@@ -12,6 +12,7 @@ from .blocks import DenseBlock
 from .sampling import first_row, reservoir
 
 Part = TypeVar("Part")
+_LEAST_VARIANCE = 1e-280  # of which a trillionth is a float with all digits
 
 
 class RowSource(ABC):
@@ -64,10 +65,14 @@ class RowSource(ABC):
         return int(self.map_reduce_weights(first_row).number)
 
     def mean_variance(self) -> float:
-        """Return the weighted variance of the features, averaged over them, of dense rows."""
+        """Return the weighted variance of the features, averaged over them, of dense rows.
+
+        Rows whose squares underflow count as equal: parts of such a variance would be lost.
+        """
         pivot = self.take(np.array([self.first_row()]))[0]  # offsets do not cancel about a row
         first, second = self.map_reduce(partial(_sums_about, pivot)) / self.total_weight
-        return float(np.mean(np.maximum(second - first**2, 0)))
+        variance = float(np.mean(np.maximum(second - first**2, 0)))
+        return variance if variance > _LEAST_VARIANCE else 0.0
 
     def draw(self, size: int, seed: int) -> tuple[Array, Array]:
         """Draw rows by weight without putting back; return their numbers, and weights for them.

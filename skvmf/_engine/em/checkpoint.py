@@ -154,7 +154,7 @@ class Checkpoint:
             "header": self._header,
             "index": state.index,
             "flat": state.flat,
-            "generator": None if state.rng is None else state.rng.get_state(),
+            "generator": None if state.rng is None else state.rng.get_state(legacy=False),
             "family": as_dict(family),
             "params": _params_dict(run.params),
             "bounds": np.array(run.bounds),

@@ -15,6 +15,10 @@ from .covariance_type import CovarianceType
 from .gaussian_products import MAX_COMMON_SPREAD, GaussianComponents, squared_distances
 
 _EPS = float(np.finfo(np.float64).eps)
+_FAR = (
+    "If a few rows lie far from all others, no reg_covar helps: leave them out, set "
+    "background=True, or take a StudentTMixture."
+)
 
 
 @dataclass(frozen=True)
@@ -164,7 +168,7 @@ class BaseGaussian(Family):
             raise ValueError(
                 "Every covariance is singular: the rows of each component lie in a subspace. "
                 f"Increase reg_covar (now {self.reg_covar}), reduce n_components, or choose a "
-                "simpler covariance_type."
+                f"simpler covariance_type. {_FAR}"
             )
         means = np.where(broken[:, None], components.means, means)
         covariances = self.type.replaced(covariances, broken, by=components.covariances)
@@ -217,7 +221,7 @@ class BaseGaussian(Family):
         if np.isnan(fresh.log_det).any():
             raise ValueError(
                 "The covariance of the data is singular: the rows lie in a subspace. Increase "
-                f"reg_covar (now {self.reg_covar}) or choose a simpler covariance_type."
+                f"reg_covar (now {self.reg_covar}) or choose a simpler covariance_type. {_FAR}"
             )
         return fresh
 

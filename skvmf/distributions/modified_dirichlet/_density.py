@@ -85,7 +85,8 @@ def logpdf(x: ArrayLike, alpha: ArrayLike, floor: float) -> Any:
     See Also
     --------
     log_kernel : Without the normalizer: for many densities with the same parameters.
-    log_normalizer : The normalizer.
+    log_normalizer : The normalizer, and how long it takes: 100 entries with a floor some
+        8 seconds, once for all points of a call.
 
     References
     ----------
@@ -233,8 +234,9 @@ def log_normalizer(alpha: ArrayLike, floor: float) -> float:
     -----
     The integral over the last k entries is a function of one number, the floor that they see
     once divided by their sum. It is tabulated for k = 2, 3, ..., each from the one before, so
-    that the time is proportional to n (derived here). Errors are below 1e-13 for n <= 3, and
-    below 1e-8 relative to the logarithm for n > 3.
+    that the time is proportional to n (derived here): for n > 3 with a floor 0.05 to 0.1 seconds
+    an entry, some 8 seconds for 100 entries. Errors are below 1e-13 for n <= 3, and below 1e-8
+    relative to the logarithm for n > 3.
 
     Examples
     --------

@@ -169,7 +169,7 @@ def _first_entries(
     alpha: Array, floors: Array, inner: Inner | None, rng: np.random.Generator
 ) -> Array:
     """Draw the first entry of points with given floors: a panel, then a place in it."""
-    blocks = []
+    blocks = [np.empty(0)]  # where no point is asked for
     for start in range(0, len(floors), _BLOCK):
         edges, half, log_f = _integrand(alpha, floors[start : start + _BLOCK], inner)
         density = np.exp(log_f - log_f.max(axis=(1, 2), keepdims=True))

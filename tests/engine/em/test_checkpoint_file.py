@@ -153,4 +153,6 @@ def test_killed_writers_leave_whole_files(tmp_path):
             writer.send_signal(signal.SIGKILL)
         tree = load(path)
         assert_array_equal(tree["array"], np.full(300_000, float(tree["number"])))
-        assert all(re.fullmatch(r"fit\.npz(\.\d+-\d+\.tmp)?", name) for name in os.listdir(tmp_path))
+        assert all(
+            re.fullmatch(r"fit\.npz(\.\d+-\d+\.tmp)?", name) for name in os.listdir(tmp_path)
+        )
