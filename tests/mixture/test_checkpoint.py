@@ -26,6 +26,8 @@ X = CENTRES[rng.integers(3, size=300)] + rng.normal(size=(300, 3))
 WEIGHTS = rng.uniform(0.5, 2.0, size=300)
 KMEANS = {"init_params": "kmeans", "n_init": 3}
 
+FILES = r"fit\.npz(\.\d+-\d+\.tmp)?"  # a checkpoint, and what is not yet one
+
 
 class Killed(BaseException):
     """What ends a fit in the middle."""
