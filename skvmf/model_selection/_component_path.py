@@ -213,7 +213,8 @@ class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
             fitted, self.best_nodes_, _ = steps[self.best_index_]
             self.linkage_ = make_linkage(self.max_components, path.merges)
             self.leaf_weights_ = np.array(first.weights_)
-            self.leaf_labels_ = first.labels_ if held_out is None else first.predict(X)
+            leaf_labels = first.labels_ if held_out is None else first.predict(X)
+            self.leaf_labels_ = np.asarray(leaf_labels)
             self.n_features_in_ = first.n_features_in_
             if hasattr(first, "feature_names_in_"):
                 self.feature_names_in_ = first.feature_names_in_
@@ -298,9 +299,10 @@ class ComponentPath(BestPredictions, MetaEstimatorMixin, BaseEstimator):
     def _check_fixed_parameters(self, first: BaseMixture) -> None:
         """Refuse fixed parameters that are given for one number of components only."""
         for fixed, name in [("weights", "weights_init"), ("covariances", "precisions_init")]:
-            given = fixed not in first.free_parameters and getattr(first, name, None) is not None
-            shared = name == "precisions_init" and first.covariance_type == "tied"
-            if given and not shared and self.min_components < self.max_components:
+            if fixed in first.free_parameters or getattr(first, name, None) is None:
+                continue
+            shared = name == "precisions_init" and getattr(first, "covariance_type", "") == "tied"
+            if not shared and self.min_components < self.max_components:
                 raise ValueError(
                     f"free_parameters={first.free_parameters!r} keeps {name}, which is given for "
                     f"{self.max_components} components: mixtures of a path have fewer and fewer. "

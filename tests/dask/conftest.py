@@ -25,6 +25,13 @@ def in_time():
     signal.signal(signal.SIGALRM, earlier)
 
 
+def pytest_collection_modifyitems(items):
+    """Leave out by default what starts worker processes."""
+    for item in items:
+        if "client" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 def start(n_workers):
     """Start workers of one thread each, which say nothing."""
     from distributed import LocalCluster

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from scipy import sparse
 
 da = pytest.importorskip("dask.array", reason="needs Dask: pip install 'skvmf[dask]'")
@@ -181,9 +182,15 @@ def test_not_fitted():
         mixture().predict(da.zeros((10, 5)))
 
 
-def test_what_needs_rows_in_memory_says_so():
-    with pytest.raises(TypeError, match="needs an array in memory"):
-        ComponentPath(mixture(), max_components=4).fit(da.from_array(blobs(500), chunks=100))
+def test_a_path_of_lazy_rows_is_that_of_rows_in_memory():
+    X = blobs(500)
+    path, lazy = (
+        ComponentPath(mixture(), max_components=4).fit(rows)
+        for rows in (X, da.from_array(X, chunks=100))
+    )
+    assert_array_equal(lazy.results_["bic"], path.results_["bic"])
+    assert_array_equal(lazy.linkage_, path.linkage_)
+    assert_array_equal(lazy.cut(2), path.cut(2))
 
 
 def test_a_client_that_is_closed():

@@ -269,7 +269,7 @@ def test_changes_that_a_stream_cannot_follow_are_refused(cls, changed):
 
 def test_another_covariance_type_is_refused():
     mixture = SparseGaussianMixture(3, random_state=0).partial_fit(X)
-    with pytest.raises(ValueError, match="covariance_type='full', not 'diag'"):
+    with pytest.raises(ValueError, match="covariance_type='full', and covariance_type is 'diag'"):
         mixture.set_params(covariance_type="diag").partial_fit(X)
 
 
@@ -380,9 +380,3 @@ def test_parameters_are_checked_at_every_call(changes):
     with pytest.raises(ValueError, match=f"The '{name}' parameter"):
         mixture.set_params(**changes).partial_fit(X)
     assert mixture.means_ is before
-
-
-def test_another_covariance_type_is_refused_by_its_name():
-    mixture = SparseGaussianMixture(3, random_state=0).partial_fit(X)
-    with pytest.raises(ValueError, match="covariance_type='full', and covariance_type is 'diag'"):
-        mixture.set_params(covariance_type="diag").partial_fit(X)

@@ -281,7 +281,7 @@ def test_kmeans_is_equal_spheres_that_stay():
 def test_a_fit_goes_on_with_covariances_of_the_same_shape():
     fresh = Gaussian(2, "diag", 0.5)
     assert Gaussian(2, "diag").continued_by(fresh) is fresh
-    with pytest.raises(ValueError, match="covariance_type='full', not 'diag'"):
+    with pytest.raises(ValueError, match="covariance_type='full', and covariance_type is 'diag'"):
         Gaussian(2, "full").continued_by(fresh)
 
 

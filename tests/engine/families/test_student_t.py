@@ -321,7 +321,7 @@ def test_a_reseeded_component_keeps_its_degrees_of_freedom():
 def test_a_fit_goes_on_with_degrees_of_freedom_that_it_may_have():
     fresh = StudentT(2, "diag", 0.5)
     assert StudentT(2, "diag").continued_by(fresh) is fresh
-    with pytest.raises(ValueError, match="covariance_type='full', not 'diag'"):
+    with pytest.raises(ValueError, match="covariance_type='full', and covariance_type is 'diag'"):
         StudentT(2, "full").continued_by(fresh)
     wild = fresh.components(MEANS, SCALES["diag"], np.array([1e-3, 1e100]))
     assert_array_equal(fresh.adopted(wild).degrees_of_freedom, ESTIMATED_RANGE)
