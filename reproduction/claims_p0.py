@@ -37,7 +37,7 @@ def solutions_agree(record):
     differs="Judged at the figure's dimensions, 10, 100, 1000 and 10,000; the table has others.",
 )
 def lower_errors(record):
-    """Expect that the first form is no worse at every r, in the figure's dimensions."""
+    """Expect no larger error of the first form at any r, in the figure's dimensions."""
     return [
         exact(
             f"share of r where the error of {name} is no larger at d = {dim}:",
