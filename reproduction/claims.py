@@ -87,7 +87,8 @@ class Verdict:
         for verdict in dict.fromkeys(sorted(verdicts, key=VERDICTS.index)):
             some = [str(effect) for effect in self.effects if effect.verdict == verdict]
             more = " and others" * (len(some) > 3)
-            words.append(f"{PARTS[verdict].capitalize()}: {'; '.join(some[:3])}{more}.")
+            label = "Undecided" if verdict == VERDICTS[-1] else verdict.capitalize()
+            words.append(f"{label}: {'; '.join(some[:3])}{more}.")
         return " ".join(words)
 
 
