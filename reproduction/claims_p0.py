@@ -234,13 +234,10 @@ def mean_is_natural(record):
     """NMI of both parametrizations differs by little."""
     title = "NMI by mean and by natural"
     return [
-        difference(
-            f"NMI, mean less natural, {name}:",
-            record.cell(title, name, "mean"),
-            record.cell(title, name, "natural"),
-            at_least=-0.01,
+        exact(
+            f"largest gap of a pair of fits, {name}:",
+            record.cell(title, name, "largest gap of a pair"),
             at_most=0.01,
-            partly_at_least=-0.05,
             partly_at_most=0.05,
         )
         for name in record.names(title)
