@@ -1,7 +1,7 @@
-"""Claims of the papers: what is said and where, and what the records say of it.
+"""Claims of the papers: what is said and where, and what the records tell about it.
 
 A claim is a function of a record. It returns effects: figures with 95 % intervals over seeds, sets
-or folds, each beside the values that would bear the claim out. The verdict follows from them.
+or folds, each with the values that would support the claim. The verdict follows from them.
 """
 
 import importlib
@@ -45,7 +45,7 @@ class Effect:
 
     @property
     def verdict(self):
-        """Return what this figure alone says of the claim."""
+        """Return the verdict of this figure alone."""
         if self._within(self.at_least, self.at_most):
             return "holds"
         least = self.at_least if self.partly_at_least is None else self.partly_at_least
@@ -70,7 +70,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What becomes of a claim, and the effects that say so."""
+    """What is decided about a claim, and the effects that decide it."""
 
     verdict: str
     effects: list[Effect]
@@ -87,7 +87,8 @@ class Verdict:
         for verdict in dict.fromkeys(sorted(verdicts, key=VERDICTS.index)):
             some = [str(effect) for effect in self.effects if effect.verdict == verdict]
             more = " and others" * (len(some) > 3)
-            words.append(f"{PARTS[verdict].capitalize()}: {'; '.join(some[:3])}{more}.")
+            label = "Undecided" if verdict == VERDICTS[-1] else verdict.capitalize()
+            words.append(f"{label}: {'; '.join(some[:3])}{more}.")
         return " ".join(words)
 
 
@@ -105,7 +106,7 @@ class Claim:
     ours: bool = False
 
     def judge(self, record):
-        """Return the verdict that a record gives; None where there is no record."""
+        """Return the verdict that a record gives; None if it has no record."""
         if record is None:
             return Verdict("cannot be judged", [], "It has not been run.")
         try:
@@ -235,7 +236,7 @@ def _margin(spread, number):
 
 
 def of_item(item):
-    """Return the claims of an item beside their verdicts, from its record."""
+    """Return the claims of an item with their verdicts, from its record."""
     record = read(item.record) if item.record.exists() else None
     return [(own, own.judge(record)) for own in load().get(item.name, [])]
 

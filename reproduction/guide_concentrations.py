@@ -1,4 +1,4 @@
-"""Concentrations tied, free or drawn together."""
+"""Concentrations tied, free or with a common prior."""
 
 import numpy as np
 from sklearn.cluster import KMeans

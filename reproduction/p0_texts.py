@@ -86,7 +86,7 @@ def figure_3(setting):
     tables, found = [], {}
     comparison = Table(
         "NMI by mean and by natural parameters from the same starts, at the true K",
-        ["set and variant", "mean", "natural"],
+        ["set and variant", "mean", "natural", "largest gap of a pair"],
     )
     for name, by_number in PAPER.items():
         X, y = rows(setting, name)
@@ -115,7 +115,8 @@ def figure_3(setting):
                     for seed in seeds
                 ]
             )
-            comparison.add(f"{name}, {variant}", *pairs.T)
+            gap = np.abs(pairs[:, 0] - pairs[:, 1]).max()
+            comparison.add(f"{name}, {variant}", *pairs.T, gap)
         tables.append(table)
         print(f"  {name} done", flush=True)
     return Result(

@@ -64,7 +64,7 @@ def printed(setting):
         gaps = [np.subtract(lost["EM"], lost[name]) for name in list(READINGS)[1:]]
         others.add(f"(-{reach:g}, {reach:g})", *gaps)
     return Result(
-        "200 rows of two unit Gaussians of equal weight; only the means are learnt.",
+        "200 rows of two unit Gaussians of equal weight; only the means are learned.",
         "30 samples, 0 to 29",
         [table, others],
         lambda figure: show(figure, paths),

@@ -67,7 +67,7 @@ def figure_1(setting):
             axis.set(title=f"ascent in {name} coordinates", aspect="equal")
 
     settings = (
-        "Two unit Gaussians of equal weight, whose means are learnt; integrals by quadrature."
+        "Two unit Gaussians of equal weight, whose means are learned; integrals by quadrature."
     )
     return Result(settings, "none", [table], draw)
 
@@ -132,8 +132,8 @@ def figure_2(setting):
         ]
         others.add(str(truth), ratios)
     return Result(
-        "200 rows of two unit Gaussians of equal weight; only the means are learnt, by Algorithm 1 "
-        "with its reference mean corrected, see the errata.",
+        "200 rows of two unit Gaussians of equal weight; only the means are learned, by Algorithm "
+        "1 with its reference mean corrected, see the errata.",
         "30 samples, 0 to 29",
         [table, distances, others],
         lambda figure: show(figure, fits),
@@ -171,8 +171,8 @@ def scales(setting):
         table.add(f"{gap:g} and {wide:g}", *medians, steps[1] / steps[0], *lost)
     return Result(
         "200 rows of two Gaussians of equal weight, the second at the gap; weights, means and "
-        "variances are learnt, from the true parameters made alike by half. EM of ordered standard "
-        "deviations is EM wherever they differ.",
+        "variances are learned, from the true parameters made alike by half. EM of ordered "
+        "standard deviations is EM wherever they differ.",
         "20 samples, 0 to 19",
         [table],
     )

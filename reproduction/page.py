@@ -101,7 +101,7 @@ def paper_section(key, paper, items):
 
 
 def section(item):
-    """Return what there is to say of an item."""
+    """Return the section of an item: figures and verdicts."""
     title = f"{item.name}: {item.title}"
     lines = [f".. _{anchor(item.name)}:", "", title, "^" * len(title), ""]
     data = " --data FOLDER" if any("." in need for need in item.needs) else ""
