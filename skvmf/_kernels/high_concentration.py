@@ -1,4 +1,7 @@
-"""1 - m.x for highly concentrated components, from chords where it would cancel: |x - m|^2 / 2."""
+"""1 - m.x for highly concentrated components, from the squared chord (x - m)^2 / 2.
+
+Nothing cancels if x and m are close.
+"""
 
 import numpy as np
 

@@ -367,3 +367,11 @@ def test_rows_that_are_one_point_keep_their_component(seed):
     labels = mixture.predict(X)
     assert len(set(labels[:142])) == 1
     assert 142 <= np.sum(labels == labels[0]) <= 142 + 4
+
+
+def test_a_row_too_far_from_the_others_is_refused_without_warnings():
+    """Warnings are errors here; the message names what helps."""
+    rng = np.random.default_rng(342)
+    X = rng.normal(size=(40, 5)) * np.where(np.arange(40) == 0, 1e9, 1)[:, None] - 1e6
+    with pytest.raises(ValueError, match="a few rows lie far from all others"):
+        SparseGaussianMixture(2, random_state=0).fit(X)

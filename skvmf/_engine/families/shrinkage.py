@@ -114,8 +114,20 @@ class ShrunkGaussian(BaseGaussian, ShapedFamily):
         floor = max(1e-9 * float(np.mean(kind.variances(pooled))), 1e-12 * self.scale)
         pooled = kind.regularized(pooled, floor)
         shrunk = pooled if kind.shared else self._shrunk(covariances, counts, pooled)
-        means = self.sample_means(stats, components)
-        return self.components(means, shrunk), np.zeros(len(counts), dtype=bool)
+        result = self.components(self.sample_means(stats, components), shrunk)
+        if np.isnan(result.log_det).any():  # by rounding, beside a row very far away
+            result = self._spherical_where_broken(result)
+        return result, np.zeros(len(counts), dtype=bool)
+
+    def _spherical_where_broken(self, components: GaussianComponents) -> GaussianComponents:
+        """Return components with multiples of the identity for covariances that are singular."""
+        means, kind = components.means, self.type
+        sizes, unit = kind.sizes(components.covariances), kind.identity(*means.shape)
+        if kind.shared:
+            return self.components(means, unit * sizes[0])
+        spherical = unit * sizes.reshape((-1,) + (1,) * (unit.ndim - 1))
+        broken = np.isnan(components.log_det)
+        return self.components(means, kind.replaced(components.covariances, broken, spherical))
 
     def sizes(self, components: GaussianComponents) -> Array:
         """Return the mean variance of each component, (K,)."""
