@@ -61,7 +61,7 @@ _LEAST_SAMPLE = 10_000
 # has to go. Measured: .05 and less if labels say nothing any more, .25 and more if they still do.
 _NEARLY_UNIFORM = 0.05
 _OF_WHOLE_FITS = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_", "path_"}
-_PARAMETERS = ("weights", "means", "covariances")
+PARAMETERS = ("weights", "means", "covariances")
 
 
 class BaseMixture(
@@ -83,7 +83,7 @@ class BaseMixture(
     background: bool = False
     learning_decay: float = 0.7
     checkpoint: str | PathLike[str] | None = None
-    free_parameters: Any = _PARAMETERS
+    free_parameters: Any = PARAMETERS
     store_path: bool = False
 
     _family_class: ClassVar[type[Family]]
@@ -429,12 +429,7 @@ class BaseMixture(
     def _n_parameters(self) -> int:
         """Return the number of free parameters of the active components."""
         check_is_fitted(self)
-        fitted = self._fitted
-        n_weights = 0
-        if "weights" in self.free_parameters:
-            n_weights = max(int(np.count_nonzero(fitted.params.weights)) - 1, 0)
-        n_parameters: int = fitted.family.n_parameters(self.n_active_components_)
-        return n_parameters + n_weights
+        return self._fitted.n_parameters(free_weights="weights" in self.free_parameters)
 
     # Where a fit begins.
 

@@ -24,9 +24,8 @@ from .._engine.updates.ordered_scales import ScaleOrder, ScaleUpdate
 from .._engine.updates.ordering import Ordering
 from .._sklearn import Interval, StrOptions
 from .._typing import Array
+from ._base import PARAMETERS
 from ._gaussian import BaseGaussianMixture
-
-_PARAMETERS = ("weights", "means", "covariances")
 
 
 class RelativeGMM(BaseGaussianMixture):
@@ -257,7 +256,7 @@ array-like, default='merging'
         covariance_type: str = "full",
         reg_covar: float = 1e-6,
         precisions_init: ArrayLike | None = None,
-        free_parameters: Sequence[str] = _PARAMETERS,
+        free_parameters: Sequence[str] = PARAMETERS,
         store_path: bool = False,
         entmax_alpha: float = 1.0,
         temperature: float = 1.0,
@@ -314,9 +313,9 @@ array-like, default='merging'
     def _check_names(self) -> None:
         """Refuse parameters that do not go together."""
         free = list(self.free_parameters)
-        if "means" not in free or not set(free) <= set(_PARAMETERS):
+        if "means" not in free or not set(free) <= set(PARAMETERS):
             raise ValueError(
-                f"free_parameters should hold 'means' and any others of {_PARAMETERS}, "
+                f"free_parameters should hold 'means' and any others of {PARAMETERS}, "
                 f"got {self.free_parameters!r}."
             )
         if self.store_path and self.checkpoint is not None:

@@ -20,6 +20,7 @@ from .._engine.initialization.agglomerate import merge_greedily
 from .._engine.initialization.partitions import partition_statistics
 from .._engine.initialization.start import Initialization
 from .._engine.parallel.blas import limited_blas
+from .._engine.weights.updates import FixedWeights
 from .._typing import Array
 
 _STEPS = 3  # of EM after components have been merged
@@ -78,7 +79,8 @@ class MergePath:
     def measures(self) -> dict[str, float]:
         """Return what the current mixture makes of the rows."""
         log_likelihood, n_samples = self.fitted.log_likelihood(self._rows)
-        n_parameters = self._spec.n_parameters(self.fitted.params)
+        free_weights = not isinstance(self._spec.weight_update, FixedWeights)
+        n_parameters = self.fitted.n_parameters(free_weights=free_weights)
         bic = -2 * log_likelihood + n_parameters * float(np.log(max(n_samples, 1)))
         return {
             "n_components": len(self.nodes),

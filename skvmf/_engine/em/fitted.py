@@ -49,6 +49,12 @@ class FittedMixture:
         """The weight of the background."""
         return self.params.background_weight
 
+    def n_parameters(self, *, free_weights: bool) -> int:
+        """Return the number of free parameters of the active components."""
+        n_weights = max(int(np.count_nonzero(self.params.weights)) - 1, 0) if free_weights else 0
+        n_parameters: int = self.family.n_parameters(int(np.count_nonzero(self.weights)))
+        return n_parameters + n_weights
+
     def weights_with(self, background: bool) -> Array:
         """Return the weights with that of a background, or without, for a fit that goes on."""
         if background == (self.background is not None):

@@ -12,7 +12,6 @@ from ..contracts.statistics import Params, Statistics
 from ..data.base import RowSource
 from ..families.background import Background
 from ..updates.closed_form import ClosedForm
-from ..weights.updates import FixedWeights
 from .fitted import FittedMixture
 from .loop import OnIteration
 from .mixture_model import MixtureModel
@@ -120,11 +119,3 @@ class MixtureSpec:
         """Return a fit and its statistics, with components in the order to publish."""
         params, stats = self.constraint.sort(self.family, params, stats)
         return FittedMixture(self.family, params, self.background), stats
-
-    def n_parameters(self, params: Params) -> int:
-        """Return the number of free parameters of the active components."""
-        n_active = int(np.count_nonzero(params.component_weights))
-        n_weights = 0
-        if not isinstance(self.weight_update, FixedWeights):
-            n_weights = max(int(np.count_nonzero(params.weights)) - 1, 0)
-        return self.family.n_parameters(n_active) + n_weights
