@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from ..._typing import Array
-from .model_parts import Family
+from .model_parts import AnyFamily
 from .statistics import Params, Statistics
 
 
@@ -16,23 +16,22 @@ class Given(Protocol):
         """First weights, (K,)."""
 
     @property
-    def covariances(self) -> Array | None:
-        """First covariances."""
+    def shapes(self) -> Array | None:
+        """First covariances, scale matrices or concentrations."""
 
 
 class Constraint:
     """No constraint; subclasses override what they constrain.
 
-    The update keeps a constraint from step to step. This object establishes it where parameters
-    come from elsewhere, and puts components into the order in which a fit publishes them.
+    The update keeps a constraint from step to step. This object establishes it for parameters of
+    a start or an earlier fit, and puts components into the order in which a fit publishes them.
     """
 
     def apply(self, family: Any, params: Params, given: Given | None = None) -> Params:
         """Return first parameters that fulfil the constraint, with what the user has given."""
-        if given is None or given.covariances is None:
+        if given is None or given.shapes is None:
             return params
-        components = family.components(params.components.means, given.covariances)
-        return replace(params, components=components)
+        return replace(params, components=family.reshaped(params.components, given.shapes))
 
     def order(self, components: Any) -> Array | None:
         """Return the order (K,) in which components are kept; None leaves them as they are."""
@@ -44,6 +43,6 @@ class Constraint:
         """Return parameters and their statistics with components in the order to keep."""
         return params, stats
 
-    def convert(self, family: Family, components: Any) -> Any:
+    def convert(self, family: AnyFamily, components: Any) -> Any:
         """Return components of an earlier fit as this fit may have them."""
         return components

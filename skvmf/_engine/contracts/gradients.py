@@ -1,4 +1,4 @@
-"""Gradients of the log-likelihood of bags of vectors, of which Fisher vectors are made.
+"""Gradients of the log-likelihood of bags of vectors: the parts of Fisher vectors.
 
 A block of a Fisher vector belongs to one kind of parameter. Its gradient is a `slope` times a
 statistic of the bag, a sum over the bag's vectors; the statistic of one vector has a `variance`

@@ -6,13 +6,13 @@ chosen (`Prior` and `WeightUpdate`), how do statistics move components (`Update`
 `RowSource`.
 A part derives from its contract; one with a method missing cannot be made, and Python names
 the method. A part is frozen: what a fit learns is in the `components` that it hands round,
-an object of the family's own that nobody else looks into.
+an object that only the family looks into.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -20,15 +20,17 @@ from ..._typing import Array
 from ..data.base import RowSource
 from .gradients import GradientsType
 from .responsibilities import Responsibilities, Scores
-from .statistics import Statistics
+from .statistics import Components, Statistics
+
+C = TypeVar("C", bound=Components)  # the components of a family
 
 
-class Family(ABC):
+class Family(ABC, Generic[C]):
     """The distribution of a component: density, sufficient statistics, and where fits start.
 
     K is the number of components, d that of features. A `block` is one of dense rows or,
-    where the family takes them, of sparse ones (`skvmf._engine.data.blocks`). Components without
-    rows keep their parameters, whatever else a method does.
+    where the family takes them, of sparse ones (`skvmf._engine.data.blocks`). No method
+    changes the parameters of components without rows.
     """
 
     dim: int
@@ -46,12 +48,12 @@ class Family(ABC):
     # A step of EM.
 
     @abstractmethod
-    def scores(self, block: Any, components: Any) -> Scores:
+    def scores(self, block: Any, components: C) -> Scores:
         """Return the log-density of each row of a block under each component."""
 
     @abstractmethod
     def moments(
-        self, block: Any, responsibilities: Responsibilities, components: Any, cache: Any = None
+        self, block: Any, responsibilities: Responsibilities, components: C, cache: Any = None
     ) -> tuple[Array, ...]:
         """Return what a block adds to the moments, about `origins(components)`.
 
@@ -62,7 +64,7 @@ class Family(ABC):
         """
 
     @abstractmethod
-    def maximize(self, stats: Statistics, components: Any) -> tuple[Any, Array]:
+    def maximize(self, stats: Statistics, components: C) -> tuple[C, Array]:
         """Return the components that maximize the penalised likelihood, and which are broken.
 
         A component is broken (K, boolean) where no density fits its rows, such as a Gaussian
@@ -71,7 +73,7 @@ class Family(ABC):
         """
 
     @abstractmethod
-    def reseed(self, components: Any, k: int, row: Array) -> Any:
+    def reseed(self, components: C, k: int, row: Array) -> C:
         """Move component k to a row (d,), with a shape like that of the others."""
 
     @property
@@ -79,11 +81,11 @@ class Family(ABC):
     def min_rows(self) -> int:
         """Return the number of rows that a component needs to be estimated from."""
 
-    def log_prior(self, components: Any) -> float:
-        """Return the log-density of the prior on the components; 0 where there is none."""
+    def log_prior(self, components: C) -> float:
+        """Return the log-density of the prior on the components; 0 without a prior."""
         return 0.0
 
-    def origins(self, components: Any) -> Array | None:
+    def origins(self, components: C) -> Array | None:
         """Return the points (K, d) that moments are about; None for moments about zero."""
         return None
 
@@ -94,15 +96,15 @@ class Family(ABC):
     # Fits and starts.
 
     @abstractmethod
-    def kmeans(self) -> "Family":
-        """Return the family of which hard EM with equal weights is k-means."""
+    def kmeans(self) -> "AnyFamily":
+        """Return the family whose hard EM with equal weights is k-means."""
 
     @abstractmethod
-    def from_centres(self, centres: Array) -> Any:
+    def from_centres(self, centres: Array) -> C:
         """Return some components at centres (K, d)."""
 
     @abstractmethod
-    def centres(self, components: Any) -> Array:
+    def centres(self, components: C) -> Array:
         """Return where the components are, (K, d)."""
 
     @abstractmethod
@@ -110,27 +112,31 @@ class Family(ABC):
         """Return the k-means loss of each row at each of m centres, (n, m), finite."""
 
     @abstractmethod
-    def initial(self, stats: Statistics, components: Any, centres: Array | None = None) -> Any:
+    def initial(self, stats: Statistics, components: C, centres: Array | None = None) -> C:
         """Return first components from a partition of the rows.
 
-        The moments in `stats` are about the origins of `components`. Where `centres` (K, d)
-        are given the components are put there, and all take their shape from the whole data.
+        The moments in `stats` are about the origins of `components`. If `centres` (K, d)
+        are given, the components are put there and all take their shape from the whole data.
         """
 
-    def with_prior_from(self, stats: Statistics) -> "Family":
+    def with_prior_from(self, stats: Statistics) -> "AnyFamily":
         """Return the family with its prior centred on a first partition of the data."""
         return self
 
-    def continued_by(self, fresh: "Family") -> "Family":
-        """Return a newly made family with this one's prior, for a fit that goes on.
+    def continued_by(self, fresh: "AnyFamily") -> "AnyFamily":
+        """Return a new family with this one's prior, for a fit that continues.
 
-        Raises a ValueError where components of this family cannot be those of `fresh`.
+        Raises a ValueError if components of this family cannot be those of `fresh`.
         """
         return fresh
 
+    def reshaped(self, components: C, shapes: Array) -> C:
+        """Return components with covariances, scale matrices or concentrations that are given."""
+        raise NotImplementedError
+
     # Optional: merging.
 
-    def merge_cost(self, stats: Statistics, components: Any, parts: Array) -> "MergeCost":
+    def merge_cost(self, stats: Statistics, components: C, parts: Array) -> "MergeCost":
         """Return what merging some of the components costs, by their numbers `parts` (M,).
 
         A start by merging and a `ComponentPath` ask for it.
@@ -139,8 +145,8 @@ class Family(ABC):
             f"{type(self).__name__} components cannot be merged: the family has no `merge_cost`."
         )
 
-    def proposal(self, background: bool) -> "Proposal":
-        """Return how starts by merging find components, beside a background or alone."""
+    def proposal(self) -> "Proposal":
+        """Return how starts by merging find components."""
         raise ValueError(
             f"{type(self).__name__} components have no start by merging: the family has no "
             "`proposal`. Set init_params to 'kmeans', 'k-means++', 'random' or 'random_from_data'."
@@ -150,10 +156,10 @@ class Family(ABC):
 
     @abstractmethod
     def n_parameters(self, n_components: int) -> int:
-        """Return the number of free parameters of so many components, without weights."""
+        """Return the number of free parameters of `n_components`, without weights."""
 
     @abstractmethod
-    def sample(self, components: Any, counts: Array, rng: np.random.RandomState) -> Array:
+    def sample(self, components: C, counts: Array, rng: np.random.RandomState) -> Array:
         """Draw ``counts[k]`` rows from each component k in turn."""
 
     @property
@@ -168,6 +174,9 @@ class Family(ABC):
             f"{type(self).__name__} components have no Fisher vectors: use a "
             "VonMisesFisherMixture, or a Gaussian mixture with covariance_type='diag'."
         )
+
+
+AnyFamily: TypeAlias = Family[Any]  # for whoever hands components round
 
 
 class MergeCost(ABC):
@@ -195,13 +204,13 @@ class MergeCost(ABC):
         """Add part j to part i; part j is not used any more."""
 
     def log_likelihoods(self) -> Array:
-        """Return the log-likelihood l_i of each part, (M,); starts beside a background need it."""
+        """Return the log-likelihood l_i of each part, (M,), for starts with a background."""
         raise ValueError(
-            f"Starts by merging beside a background need {type(self).__name__}.log_likelihoods."
+            f"Starts by merging with a background need {type(self).__name__}.log_likelihoods."
         )
 
 
-class SeedFamily(Family):
+class SeedFamily(Family[C]):
     """A family whose components overseeding puts at single rows, fits and merges.
 
     They have few parameters each, so that a few rows suffice to estimate them: often those of
@@ -209,48 +218,51 @@ class SeedFamily(Family):
     """
 
     @abstractmethod
-    def place(self, points: Array, like: Any = None) -> Any:
+    def place(self, points: Array, like: C | None = None) -> C:
         """Return components at points (M, d), of a size typical of the components `like`.
 
         None is a size typical of the whole data.
         """
 
     @abstractmethod
-    def append(self, components: Any, others: Any) -> Any:
+    def append(self, components: C, others: C) -> C:
         """Return components followed by others."""
 
     @abstractmethod
-    def peaks(self, components: Any) -> Array:
+    def peaks(self, components: C) -> Array:
         """Return the largest value of the log-density of each component, (K,)."""
 
     @abstractmethod
-    def fit_parts(self, cost: Any, parts: Array) -> Any:
+    def fit_parts(self, cost: Any, parts: Array) -> C:
         """Return the components that fit some parts, by number, of the family's `merge_cost`."""
 
 
-class ShapedFamily(Family):
+class ShapedFamily(Family[C]):
     """A family with covariances that split-and-merge can split and merge."""
 
     @abstractmethod
     def affordable(self, n_rows: int, n_components: int) -> bool:
-        """Return whether so many rows suffice to estimate so many components."""
+        """Return whether there are enough rows to estimate the components."""
 
     @abstractmethod
-    def sizes(self, components: Any) -> Array:
+    def sizes(self, components: C) -> Array:
         """Return the mean variance of each component, (K,)."""
 
     @abstractmethod
-    def split(self, components: Any, steps: Array) -> Any:
+    def split(self, components: C, steps: Array) -> C:
         """Return components moved by -steps (K, d), followed by the same moved by steps."""
 
     @abstractmethod
-    def merge_pair(self, components: Any, weights: Array, a: int, b: int) -> Any:
-        """Return one component with the mean and covariance of two with such weights (K,)."""
+    def merge_pairs(self, components: C, weights: Array, pairs: Array) -> list[C]:
+        """Return one component for each pair (m, 2), with the mean and covariance of the two.
+
+        The components have such weights (K,).
+        """
 
     @abstractmethod
     def merge_statistics(
-        self, stats: Statistics, components: Any, pairs: Array
-    ) -> tuple[Statistics, Any]:
+        self, stats: Statistics, components: C, pairs: Array
+    ) -> tuple[Statistics, C]:
         """Add the statistics of the second component of each pair (m, 2) to those of the first.
 
         Also returns the components without the second ones.
@@ -269,20 +281,17 @@ class Proposal:
         Components with covariances, for split-and-merge where rows suffice; None ends with the
         simple ones.
     trimmed : callable or None
-        If given, rows far from all others are left out. Takes the mean variance of the rest
-        and returns the proposal for them.
-    judge : Family or None
-        If given, a second start is beside a background of log-density ``uniform(rows)``, and
-        the start with the larger bound under this family wins.
-    uniform : callable or None
-        See `judge`.
+        If given, rows far from all others are left out where a background has them. Takes the
+        mean variance of the rest and returns the proposal for them.
+    alternative : callable or None
+        If given, mixtures without a background have a second start, with one. Takes the rows
+        and returns that background, and the family under which the larger bound wins.
     """
 
-    seeds: SeedFamily
-    shaped: ShapedFamily | None = None
+    seeds: SeedFamily[Any]
+    shaped: ShapedFamily[Any] | None = None
     trimmed: "Callable[[float], Proposal] | None" = None
-    judge: Family | None = None
-    uniform: Callable[[RowSource], float] | None = None
+    alternative: Callable[[RowSource], tuple[Any, AnyFamily]] | None = None
 
 
 class Posterior(ABC):
@@ -295,7 +304,7 @@ class Posterior(ABC):
         """Return responsibilities, the weighted counts (K,), and each row's value (n,).
 
         The value of a row is the most that <q, log p> less the price of responsibilities q can be.
-        Responsibilities are multiplied by the row's weight, and by its scale where there is one.
+        Responsibilities are multiplied by the row's weight and, if it has one, its scale.
         `scores` is used up.
         """
 
@@ -338,7 +347,7 @@ class Prior(ABC):
 
     @abstractmethod
     def lift(self, weights: Array) -> Array:
-        """Return the weights moved up to the floor where they lie below, pruned ones excepted."""
+        """Return the weights raised to the floor, except pruned ones."""
 
     @abstractmethod
     def mode(self, counts: Array) -> Array:
@@ -353,19 +362,20 @@ class WeightUpdate(ABC):
         """Return the weights for the next step; those without counts are zero."""
 
 
-class Update(ABC):
-    """How statistics move the components."""
+@dataclass(frozen=True)
+class Update:
+    """How statistics move the components: to the family's maximum; subclasses go elsewhere."""
 
-    @abstractmethod
     def __call__(self, family: Any, stats: Statistics, components: Any) -> tuple[Any, Array]:
         """Return better components, and which are broken, as `Family.maximize` does."""
+        return family.maximize(stats, components)
 
-    @abstractmethod
     def reseed(self, family: Any, components: Any, alive: Array, k: int, row: Array) -> Any:
         """Move component k to a row (d,); the components `alive` (K,) have rows."""
+        return family.reseed(components, k, row)
 
 
-def require(part: Any, contract: type, role: str) -> None:
+def require(part: object, contract: type, role: str) -> None:
     """Refuse a part that is not what its role asks for, with the contract's name."""
     if not isinstance(part, contract):
         raise TypeError(

@@ -15,24 +15,12 @@ _SAMPLING_STEP = 32  # one row in so many tells whether responsibilities are den
 
 @dataclass(frozen=True)
 class Scores:
-    """Log-densities as matrix products leave them: slopes[:, None] * products + bias.
+    """Log-densities as matrix products leave them: slopes[:, None] * products + bias."""
 
-    Parameters
-    ----------
-    products : ndarray of shape (n, K)
-        float32 or float64; a posterior works in it, so it is used up.
-    bias : ndarray of shape (K,)
-        What each component adds.
-    slopes : ndarray of shape (n,) or None
-        What each row multiplies by; None is one, and what every family without row scales has.
-    cache : object or None
-        What the family's moments ask for again, such as distances; no posterior looks at it.
-    """
-
-    products: Array
-    bias: Array
-    slopes: Array | None = None
-    cache: Any = None
+    products: Array  # (n, K) of float32 or float64; a posterior works in it, so it is used up
+    bias: Array  # (K,)
+    slopes: Array | None = None  # (n,); None is one, and what families without row scales have
+    cache: Any = None  # what the family's moments ask for again; no posterior looks at it
 
     def log_density(self) -> Array:
         """Return the log-density of each row under each component, (n, K)."""
@@ -92,8 +80,9 @@ class HardResponsibilities:
     factors: Array
 
     def packed(self) -> "SparseResponsibilities":
-        """Return the same as one non-zero per row."""
-        return SparseResponsibilities(np.arange(1, len(self.labels) + 1), self.labels, self.factors)
+        """Return the same as one non-zero per row, or none if its factor is zero."""
+        kept = self.factors != 0
+        return SparseResponsibilities(np.cumsum(kept), self.labels[kept], self.factors[kept])
 
     def first_components(self, n_components: int) -> "HardResponsibilities":
         """Leave out the components from a number on: their rows go to the first for nothing."""

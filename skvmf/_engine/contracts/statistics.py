@@ -1,37 +1,31 @@
 """The parameters of a mixture and the statistics of a step of EM."""
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from ..._typing import Array
-from ..data.buffers import BufferPool
+from ..._typing import Array, Attributes
+from ..data.blocks import BufferPool
+
+
+class Components(Protocol):
+    """The parameters of K components; what else they are is their family's business."""
+
+    def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True)
 class Params:
-    """The parameters of a mixture, and what has happened to its components in this fit.
+    """The parameters of a mixture, and what has happened to its components in this fit."""
 
-    Parameters
-    ----------
-    weights : ndarray of shape (K,) or (K + 1,)
-        Mixture weights; beside a background its weight is the last.
-    components : object
-        The family's components; their number is ``len(components)``.
-    reseeded : ndarray of bool, as long as the weights
-        Components that have been moved to a row or pruned, which happens once.
-    on_floor : ndarray of bool, as long as the weights
-        Components whose weight is the least that the prior on the weights allows.
-    """
-
-    weights: Array
-    components: Any
-    reseeded: Array
-    on_floor: Array
+    weights: Array  # (K,) or (K + 1,): that of a background is the last
+    components: Any  # of the family; their number is ``len(components)``
+    reseeded: Array  # as long as the weights: moved to a row or pruned, which happens once
+    on_floor: Array  # as long as the weights: of the least weight that the prior allows
 
     @classmethod
-    def first(cls, weights: Array, components: Any) -> "Params":
+    def first(cls, weights: Array, components: Components) -> "Params":
         """Begin a fit: nothing has happened."""
         nowhere = np.zeros(len(weights), dtype=bool)
         return cls(weights, components, nowhere, nowhere)
@@ -47,15 +41,23 @@ class Params:
         return self.weights[: self.n_components]
 
     @property
+    def conditional_weights(self) -> Array:
+        """The weights of the components for rows that are not of the background, (K,)."""
+        if len(self.weights) == self.n_components:
+            return self.weights
+        total = max(float(self.component_weights.sum()), float(np.finfo(np.float64).tiny))
+        return self.component_weights / total
+
+    @property
     def background_weight(self) -> float:
-        """The weight of the background; 0 where there is none."""
+        """The weight of the background; 0 without one."""
         return float(self.weights[self.n_components :].sum())
 
     def pruned(self) -> "Params":
         """Take components without weight as pruned: they are not re-seeded."""
         return replace(self, reseeded=self.reseeded | (self.weights == 0))
 
-    def reordered(self, order: Array, components: Any) -> "Params":
+    def reordered(self, order: Array, components: Components) -> "Params":
         """Return the same with components in another order; they are given in that order."""
         index = np.append(order, np.arange(self.n_components, len(self.weights)))
         return Params(self.weights[index], components, self.reseeded[index], self.on_floor[index])
@@ -97,7 +99,7 @@ class Statistics:
             other.buffers.give("sums", other.moments[0])
         return self
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Attributes:
         return vars(self) | {"buffers": None}  # is of use only where the blocks are
 
     def scaled(self, factor: float) -> "Statistics":

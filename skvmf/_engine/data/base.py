@@ -2,12 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ..._typing import Array
+from ..._typing import Array, DType
 from .blocks import DenseBlock
 from .sampling import first_row, reservoir
 
@@ -19,12 +19,12 @@ class RowSource(ABC):
     """A source of rows: fixed weighted blocks, and sums over them.
 
     Blocks depend on the data's shape alone, and how they are added on their numbers alone
-    (`skvmf._engine.parallel.tree_sum`): sums are bit-identical whoever reads the blocks.
+    (`skvmf._engine.parallel.map_reduce`): sums are bit-identical whoever reads the blocks.
     """
 
     n_rows: int
     n_features: int
-    dtype: np.dtype[Any]
+    dtype: DType
     """What rows are stored in, float32 or float64."""
 
     @property
@@ -32,7 +32,7 @@ class RowSource(ABC):
     def largest(self) -> float:
         """The largest magnitude of a value; 0 where the family sees rows of unit length."""
 
-    @property
+    @cached_property
     def total_weight(self) -> float:
         """Sum of the weights of the rows that count."""
         return self.map_reduce_weights(_sum)
@@ -77,9 +77,8 @@ class RowSource(ABC):
     def draw(self, size: int, seed: int) -> tuple[Array, Array]:
         """Draw rows by weight without putting back; return their numbers, and weights for them.
 
-        The draw depends on the seed and the blocks alone, not on who reads them. Weights make
-        sums over the rows drawn estimate sums over all, and add up to as many rows as those
-        with equal weights would be worth.
+        The draw depends on the seed and the blocks alone. Sums with these weights estimate sums
+        over all rows.
         """
         return self.map_reduce_weights(partial(reservoir, size + 1, seed)).sample()
 

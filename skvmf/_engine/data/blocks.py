@@ -1,14 +1,49 @@
-"""Blocks of rows as a family sees them, and how large they are."""
+"""Blocks of rows as a family sees them, their size, and the arrays that they use again."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from ..._typing import Array
-from .buffers import BufferPool
 
 EVEN_BELOW = 16  # blocks
+MAX_KEPT = 16  # arrays per use
+
+
+class BufferPool:
+    """Arrays to be filled again, and arrays that are computed once for all blocks.
+
+    Fresh pages cost as much as some sums do. Arrays are kept by what they were used for, where
+    somebody has asked for such, and dropped where another shape or type is asked for.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, list[Array]] = {}
+        self._made: dict[str, tuple[Any, Array]] = {}
+
+    def empty(self, use: str, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Array:
+        """Return an array with anything in it."""
+        try:
+            array = self._arrays.setdefault(use, []).pop()
+        except IndexError:
+            return np.empty(shape, dtype)
+        return array if array.shape == shape and array.dtype == dtype else np.empty(shape, dtype)
+
+    def give(self, use: str, array: Array) -> None:
+        """Take an array back."""
+        arrays = self._arrays.get(use)
+        if arrays is not None and len(arrays) < MAX_KEPT:
+            arrays.append(array)
+
+    def once(self, use: str, owner: Any, make: Callable[[], Array]) -> Array:
+        """Return what `make` returned for the same owner before, or else call it."""
+        made = self._made.get(use)
+        if made is None or made[0] is not owner:
+            made = self._made[use] = owner, make()
+        return made[1]
 
 
 class _Block:
@@ -25,10 +60,7 @@ class _Block:
     @property
     def has_direction(self) -> Array:
         """Rows that the family can see: all but zero rows on the sphere."""
-        if self.scales is None:
-            return np.ones(len(self.weights), dtype=bool)
-        nonzero: Array = self.scales != 0
-        return nonzero
+        return np.ones(len(self.weights), bool) if self.scales is None else self.scales != 0
 
 
 @dataclass(frozen=True)
@@ -97,10 +129,9 @@ Block: TypeAlias = DenseBlock | SparseBlock
 def block_rows(n_rows: int, n_features: int, *, is_sparse: bool, width: int = 1) -> int:
     """Return the number of rows in a block.
 
-    It is a power of two: large pieces of the data that begin at such numbers hold whole blocks.
-    Below 16 blocks they are cut evenly instead, so that threads have equal work. `width` is how
-    many numbers a row brings along in a step beside its features, such as one per component: both
-    fit in some megabytes.
+    It is a power of two, or an even cut into fewer than 16 blocks, so that threads have equal work.
+    `width` is how many numbers per row a step needs in addition to its features, such as one per
+    component: both fit in some megabytes.
     """
     if is_sparse:
         # Few blocks, as each brings n_features x K numbers to add; at most 2^16 rows, as row

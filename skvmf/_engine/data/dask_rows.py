@@ -1,15 +1,16 @@
 """Rows of a Dask array: bit-identical blocks and sums, computed by its workers.
 
-Chunks stay where they are, in memory, on disk or not yet computed. A task sums over all blocks
-that begin in some chunks, and what it returns is added along the tree of blocks, so that bits
-depend neither on chunks nor on workers. What is kept beside the rows are their scales, 8 bytes a
-row, and of CSR a copy by columns.
+Chunks stay in place, in memory, on disk or not yet computed. A task sums over all blocks that begin
+in some chunks, and what it returns is added along the tree of blocks, so that bits depend neither
+on chunks nor on workers. Scales, 8 bytes per row, and a copy of CSR by columns are kept.
 """
 
+import itertools
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from uuid import uuid4
 
 import dask
@@ -17,8 +18,7 @@ import numpy as np
 from dask.core import flatten
 from scipy import sparse
 
-from ..._kernels import sphere as sphere_kernels
-from ..._typing import Array
+from ..._typing import Array, Function, Matrix
 from .base import RowSource
 from .blocks import block_rows
 from .dask_tasks import (
@@ -37,8 +37,15 @@ from .dask_tasks import (
     summary,
     take,
 )
-from .rows import make_rows
+from .rows import as_seen, make_rows
 from .validation import read_as
+
+if TYPE_CHECKING:
+    import dask.array as da
+    from dask.delayed import Delayed
+    from distributed import Client, Future
+
+    Task: TypeAlias = Delayed | Future
 
 Part = TypeVar("Part")
 
@@ -50,22 +57,18 @@ MAX_PIECES_PER_SUM = 8  # on average; more are added by workers before the clien
 class DaskRows(RowSource):
     """Weighted rows of a Dask array.
 
-    Parameters
-    ----------
-    X : dask.array.Array of shape (n_samples, n_features)
-        Of known chunks, one along the features; of dense blocks, or of CSR ones by its meta.
-    weights : dask.array.Array of shape (n_samples,) or None
-        Their weights, in the same chunks.
-    unit : bool
-        Whether the family sees rows of unit length.
-    width : int
-        How many numbers a row brings along in a step beside its features.
-    columns : bool
-        Whether to keep a copy of CSR blocks by columns.
+    X has known chunks, one along the features, of dense blocks, or of CSR ones by its meta; the
+    weights have the same chunks. The other arguments are those of `make_rows`.
     """
 
     def __init__(
-        self, X: Any, weights: Any, *, unit: bool, width: int = 1, columns: bool = False
+        self,
+        X: "da.Array",
+        weights: "da.Array | None",
+        *,
+        unit: bool,
+        width: int = 1,
+        columns: bool = False,
     ) -> None:
         self.n_rows, self.n_features = map(int, X.shape)
         is_sparse = sparse.issparse(X._meta)
@@ -81,7 +84,7 @@ class DaskRows(RowSource):
         self._measure()
 
     def _measure(self) -> None:
-        """Let workers read all rows once, and keep the measures beside them."""
+        """Let workers read all rows once, and keep the measures next to them."""
         call, token = self._tasks.call, uuid4().hex
         states = [
             call("measure", token, i, measure, *group.given, self._format)
@@ -95,7 +98,6 @@ class DaskRows(RowSource):
 
     @property
     def largest(self) -> float:
-        """The largest magnitude of a value; 0 where the family sees rows of unit length."""
         return self._summary.largest
 
     @property
@@ -104,32 +106,24 @@ class DaskRows(RowSource):
         return self._summary.least_weight, self._summary.largest_weight
 
     @cached_property
-    def total_weight(self) -> float:
-        """Sum of the weights of the rows that count."""
-        return super().total_weight
-
-    @cached_property
     def _first_row(self) -> int:
         return super().first_row()
 
     def first_row(self) -> int:
-        """Return the number of the first row that counts."""
         return self._first_row
 
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
-        """Add ``function(block)`` over the blocks."""
         sources = [group.sources for group in self._groups]
-        total: Part = self._sum(function, sum_rows, sources)
-        return total
+        return self._sum(function, sum_rows, sources)
 
     def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
-        """Add ``function(start, weights)`` over the blocks; rows are not read."""
-        total: Part = self._sum(function, sum_weights)
-        return total
+        return self._sum(function, sum_weights)
 
-    def _sum(self, function: Callable[..., Any], task: Callable[..., Any], *args: list[Any]) -> Any:
+    def _sum(self, function: Function, task: Function, *args: list[list["Task"]]) -> Any:
         """Sum a function by a task per group, which gets the group's `args` and its state."""
-        token, what = self._carried(function)
+        token, what = uuid4().hex, Carried(function, self._summary.largest_weight)
+        if len(self._groups) > MAX_DIRECT_TASKS:  # parameters travel once, as a task's result
+            what = self._tasks.call("parameters", token, 0, carry, what)
         sums = [
             self._tasks.call(_name(function), token, i, task, what, *of_group)
             for i, of_group in enumerate(zip(*args, self._states, strict=True))
@@ -149,15 +143,9 @@ class DaskRows(RowSource):
         return rows.subset(np.arange(len(indices)), weights, width, single)
 
     def take(self, indices: Array) -> Array:
-        """Return some rows as the family sees them, dense float64."""
-        stored = self._taken(indices)
-        stored = stored.toarray() if self._format.is_sparse else stored
-        rows = np.ascontiguousarray(stored, dtype=np.float64)
-        if self._format.unit:
-            sphere_kernels.normalize_rows(rows)
-        return rows
+        return as_seen(self._taken(indices), unit=self._format.unit)
 
-    def _taken(self, indices: Array) -> Any:
+    def _taken(self, indices: Array) -> Matrix:
         """Return some rows as they are stored."""
         numbers, places = np.unique(indices, return_inverse=True)
         parts, order, token = [], [], uuid4().hex
@@ -175,14 +163,7 @@ class DaskRows(RowSource):
         rows = sparse.vstack(results, "csr") if self._format.is_sparse else np.concatenate(results)
         return rows[np.argsort(np.concatenate(order))[places]]
 
-    def _carried(self, function: Callable[..., Any]) -> tuple[str, Any]:
-        """Return a token for the tasks of a sum, and its function: for many, as a task's result."""
-        token, what = uuid4().hex, Carried(function, self._summary.largest_weight)
-        if len(self._groups) <= MAX_DIRECT_TASKS:
-            return token, what
-        return token, self._tasks.call("parameters", token, 0, carry, what)
-
-    def _total(self, sums: list[Any], token: str) -> Any:
+    def _total(self, sums: list["Task"], token: str) -> Any:
         level, few = 0, MAX_DIRECT_TASKS if self._n_pieces <= MAX_PIECES_PER_SUM * len(sums) else 1
         while len(sums) > few:
             level += 1
@@ -193,7 +174,7 @@ class DaskRows(RowSource):
             ]
         return add(self._results(sums)).total()  # a copy: what came may be read-only, or shared
 
-    def _results(self, tasks: list[Any]) -> list[Any]:
+    def _results(self, tasks: list["Task"]) -> list[Any]:
         try:
             return self._tasks.results(tasks)
         except Exception as error:
@@ -201,7 +182,7 @@ class DaskRows(RowSource):
                 raise
             raise RuntimeError(f"{self._what_died(error)}") from error
 
-    def _what_died(self, error: Any) -> str:
+    def _what_died(self, error: Exception) -> str:
         """Return an error message with the rows that workers died of: those of a task or chunk."""
         task = error.args[0] if error.args else ""
         number = str(task).rpartition("-")[2]
@@ -220,14 +201,14 @@ class DaskRows(RowSource):
         )
 
 
-def _quiet() -> Any:
+def _quiet() -> AbstractContextManager[object]:
     """Keep Dask from warning of the parameters of many components, which it finds large."""
     loaded = "distributed" in sys.modules  # else it would miss its own settings
     threshold = {"distributed.admin.large-graph-warning-threshold": "1GB"}
     return dask.config.set(threshold if loaded else {})
 
 
-def _name(function: Any) -> str:
+def _name(function: Function) -> str:
     """Return the name of a sum on the dashboard."""
     name: str = getattr(getattr(function, "func", function), "__name__", "sum")
     return name.strip("_").replace("_", "-")
@@ -239,19 +220,22 @@ class _Group:
     A source is a chunk, or the head of one that another group has.
     """
 
-    def __init__(self, tasks: Any, cuts: list[Cut]) -> None:
+    def __init__(self, tasks: "_Delayed | _Futures", cuts: list[Cut]) -> None:
         self.cuts = cuts
         chunks = {one.pieces[0][0] for one in cuts}
         places: dict[tuple[int, int], int] = {}
-        self.sources: list[Any] = []
-        weights: list[Any] = []
+        self.sources: list[Task] = []
+        weights: list[Task | None] = []
 
         def place(chunk: int, stop: int) -> int:
             whole = chunk in chunks or stop == tasks.lengths[chunk]
             key = chunk, tasks.lengths[chunk] if whole else stop
             if key not in places:
                 places[key] = len(self.sources)
-                self.sources.append(tasks.chunks[chunk] if whole else tasks.head(chunk, stop))
+                source = tasks.chunks[chunk]
+                if not whole:
+                    source = tasks.call("head", uuid4().hex, chunk, head, source, stop)
+                self.sources.append(source)
                 weights.append(None if tasks.weights is None else tasks.weights[chunk])
             return places[key]
 
@@ -268,7 +252,7 @@ class _Group:
 class _Delayed:
     """Tasks for whichever scheduler is current: threads, one thread, or a cluster's."""
 
-    def __init__(self, X: Any, weights: Any) -> None:
+    def __init__(self, X: "da.Array", weights: "da.Array | None") -> None:
         self.lengths = list(map(int, X.chunks[0]))
         self.chunks = X.to_delayed().ravel().tolist()
         self.weights = None if weights is None else weights.to_delayed().ravel().tolist()
@@ -277,21 +261,17 @@ class _Delayed:
         """Return the cuts that go together: each alone."""
         return [[one] for one in cuts]
 
-    def head(self, chunk: int, n_rows: int) -> Any:
-        """Return the head of a chunk."""
-        return self.call("head", uuid4().hex, chunk, head, self.chunks[chunk], n_rows)
-
-    def call(self, name: str, token: str, i: int, function: Callable[..., Any], *args: Any) -> Any:
+    def call(self, name: str, token: str, i: int, function: Function, *args: object) -> "Task":
         """Return a task."""
         task = dask.delayed(function, pure=False, traverse=False)
         return task(*args, dask_key_name=f"skvmf-{name}-{token}-{i}")
 
-    def persisted(self, tasks: list[Any]) -> list[Any]:
+    def persisted(self, tasks: list["Task"]) -> list["Task"]:
         """Compute tasks, and leave their results on the workers."""
         with _quiet():
             return list(dask.persist(*tasks))
 
-    def results(self, tasks: list[Any]) -> list[Any]:
+    def results(self, tasks: list["Task"]) -> list[Any]:
         """Return the results of tasks."""
         with _quiet():
             return list(dask.compute(*tasks, optimize_graph=False))
@@ -300,12 +280,18 @@ class _Delayed:
 class _Futures:
     """Tasks for a cluster that holds the chunks: one a thread takes all that its worker has."""
 
-    def __init__(self, client: Any, X: Any, chunks: list[Any], weights: list[Any] | None) -> None:
+    def __init__(
+        self,
+        client: "Client",
+        X: "da.Array",
+        chunks: list["Future"],
+        weights: list["Future"] | None,
+    ) -> None:
         self.lengths = list(map(int, X.chunks[0]))
         self.chunks, self.weights, self._client = chunks, weights, client
 
     @classmethod
-    def of(cls, X: Any, weights: Any) -> "_Futures | None":
+    def of(cls, X: "da.Array", weights: "da.Array | None") -> "_Futures | None":
         """Return tasks for the cluster that holds all chunks, where one does."""
         chunks = _held(X)
         if chunks is None:
@@ -327,28 +313,24 @@ class _Futures:
         for worker, held in sorted(of_worker.items()):
             n = min(n_threads.get(worker, 1), len(held))
             edges = [round(i * len(held) / n) for i in range(n + 1)]
-            groups += [held[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+            groups += [held[a:b] for a, b in itertools.pairwise(edges)]
         return groups
 
-    def head(self, chunk: int, n_rows: int) -> Any:
-        """Return the head of a chunk."""
-        return self.call("head", uuid4().hex, chunk, head, self.chunks[chunk], n_rows)
-
-    def call(self, name: str, token: str, i: int, function: Callable[..., Any], *args: Any) -> Any:
+    def call(self, name: str, token: str, i: int, function: Function, *args: object) -> "Task":
         """Begin a task."""
         with _quiet():
             return self._client.submit(function, *args, key=f"skvmf-{name}-{token}-{i}", pure=False)
 
-    def persisted(self, tasks: list[Any]) -> list[Any]:
+    def persisted(self, tasks: list["Task"]) -> list["Task"]:
         """Return tasks, whose results stay on the workers as long as these exist."""
         return tasks
 
-    def results(self, tasks: list[Any]) -> list[Any]:
+    def results(self, tasks: list["Task"]) -> list[Any]:
         """Return the results of tasks, or raise the exception of the first that failed."""
         return list(self._client.gather(tasks))
 
 
-def _held(X: Any) -> list[Any] | None:
+def _held(X: "da.Array") -> list["Future"] | None:
     """Return the futures that are an array's chunks, in order, where a cluster holds them all."""
     graph = X.__dask_graph__()
     futures = []
@@ -361,7 +343,7 @@ def _held(X: Any) -> list[Any] | None:
     return futures
 
 
-def _wait(chunks: list[Any]) -> None:
+def _wait(chunks: list["Future"]) -> None:
     """Wait until chunks are there; refuse those of a client that is gone."""
     from distributed import wait
 

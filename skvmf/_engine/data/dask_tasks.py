@@ -4,20 +4,22 @@ Chunks of any lengths stay as they are. A block that begins in one chunk and end
 borrows the head of that one, and is put together as it is read.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from ..._typing import Array
+from ..._typing import Array, DType, Function, Matrix
 from ..parallel.map_reduce import map_reduce
 from ..parallel.tree_sum import BlockSum
-from .buffers import BufferPool
+from .blocks import BufferPool
 from .rows import DenseRows, Measures, Rows, SparseRows
 from .validation import canonical, of_ordinary_size
 
+AnySum: TypeAlias = BlockSum[Any]
 Piece: TypeAlias = tuple[int, int, int]  # a source's number, and the rows of it: start and stop
 
 
@@ -55,7 +57,7 @@ def cut(lengths: Sequence[int], size: int) -> list[Cut]:
 
 
 def count_pieces(cuts: list[Cut], size: int) -> int:
-    """Return of how many pieces the sum over some blocks is: many, where they are scattered."""
+    """Return the number of pieces of the sum over some blocks: many, if they are scattered."""
     total: BlockSum[int] = BlockSum()
     for one in cuts:
         for start in range(0, one.n_rows, size):
@@ -68,7 +70,7 @@ class Format:
     """The type of all chunks, and how their rows become blocks."""
 
     n_features: int
-    dtype: np.dtype[Any]
+    dtype: DType
     is_sparse: bool
     unit: bool
     size: int
@@ -79,7 +81,7 @@ class Format:
 class State:
     """The weights and measures of the blocks of a task, without rows.
 
-    `valid` says of each source whether it may be taken as it is.
+    `valid` holds for each source whether it may be taken as it is.
     """
 
     format: Format
@@ -91,7 +93,7 @@ class State:
 
 @dataclass(frozen=True)
 class Summary:
-    """What is told of a state: the largest value, and the range of the weights.
+    """A summary of a state: the largest value, and the range of the weights.
 
     A nan in any of them is one here, which Python's `min` and `max` would not see.
     """
@@ -113,13 +115,13 @@ class Summary:
 class Stack:
     """Pieces of arrays that `Rows` reads like one array, without a copy."""
 
-    def __init__(self, pieces: list[tuple[Any, int, int]], n_features: int) -> None:
+    def __init__(self, pieces: list[tuple[Matrix, int, int]], n_features: int) -> None:
         self._pieces = pieces
         self._ends = np.cumsum([stop - start for _, start, stop in pieces])
         self.shape = (int(self._ends[-1]), n_features)
         self.dtype = pieces[0][0].dtype
 
-    def within(self, span: slice) -> list[tuple[Any, int, int]]:
+    def within(self, span: slice) -> list[tuple[Matrix, int, int]]:
         """Return the arrays that hold some rows, and which of theirs those are."""
         parts = []
         first = int(np.searchsorted(self._ends, span.start, side="right"))
@@ -130,7 +132,7 @@ class Stack:
                 break
         return parts
 
-    def take(self, indices: Array) -> list[Any]:
+    def take(self, indices: Array) -> list[Matrix]:
         """Return some rows, whose numbers rise, in as many parts as they lie in."""
         parts, first = [], 0
         for (array, start, _), end in zip(self._pieces, self._ends.tolist(), strict=True):
@@ -139,13 +141,6 @@ class Stack:
                 parts.append(array[inside - first + start])
             first = end
         return parts
-
-
-class _Unread:
-    """The shape and the type of rows that are not there."""
-
-    def __init__(self, n_rows: int, how: Format) -> None:
-        self.shape, self.dtype = (n_rows, how.n_features), how.dtype
 
 
 class _StackedDenseRows(DenseRows):
@@ -168,11 +163,15 @@ class _StackedSparseRows(SparseRows):
 
 
 def measure(
-    sources: list[Any], weights: list[Any], lengths: list[int], cuts: list[Cut], how: Format
+    sources: list[Matrix],
+    weights: list[Array | None],
+    lengths: list[int],
+    cuts: list[Cut],
+    how: Format,
 ) -> State:
     """Read all rows of some blocks once; return the state that later tasks need.
 
-    Sources have so many rows as `lengths` says, or are refused.
+    Sources whose numbers of rows are not `lengths` are refused.
     """
     for source, length in zip(sources, lengths, strict=True):
         _check(source, length, how)
@@ -184,7 +183,7 @@ def measure(
         whole = None
         if parts[0] is not None:
             pieces = zip(parts, one.pieces, strict=True)
-            spans = [part[start:stop] for part, (_, start, stop) in pieces]
+            spans = [part[a:b] for part, (_, a, b) in pieces if part is not None]
             whole = spans[0] if len(spans) == 1 else np.concatenate(spans)
             whole = whole.astype(np.float64, copy=False)
         state.weights.append(whole)
@@ -194,23 +193,17 @@ def measure(
 
 def summary(state: State) -> Summary:
     """Return what the client has to know."""
-    return Summary.of(
-        [
-            Summary(float(measures.largest.max()), *_range(weights))
-            for measures, weights in zip(state.measures, state.weights, strict=True)
-        ]
-    )
-
-
-def _range(weights: Array | None) -> tuple[float, float]:
-    """Return the least and the largest weight."""
-    return (1.0, 1.0) if weights is None else (float(weights.min()), float(weights.max()))
+    parts = []
+    for measures, weights in zip(state.measures, state.weights, strict=True):
+        weights = np.ones(1) if weights is None else weights
+        parts.append(Summary(measures.largest.max(), weights.min(), weights.max()))
+    return Summary.of(parts)
 
 
 class Carried:
     """A function of blocks, or of starts and weights, as data; with the largest weight of all."""
 
-    def __init__(self, function: Callable[..., Any], largest_weight: float) -> None:
+    def __init__(self, function: Function, largest_weight: float) -> None:
         self.function, self.largest_weight = function, largest_weight
 
 
@@ -219,7 +212,7 @@ def carry(what: Carried) -> Carried:
     return what
 
 
-def sum_rows(what: Carried, sources: list[Any], state: State) -> BlockSum[Any]:
+def sum_rows(what: Carried, sources: list[Matrix], state: State) -> AnySum:
     """Sum a function of blocks over those of some sources."""
     cuts = _rows(state, _taken(sources, state), what.largest_weight)
     blocks = [(rows, i) for rows in cuts for i in range(len(rows.numbers))]
@@ -227,23 +220,23 @@ def sum_rows(what: Carried, sources: list[Any], state: State) -> BlockSum[Any]:
     return map_reduce(lambda block: what.function(block[0].block(block[1])), blocks, numbers)
 
 
-def sum_weights(what: Carried, state: State) -> BlockSum[Any]:
+def sum_weights(what: Carried, state: State) -> AnySum:
     """Sum a function of starts and weights over some blocks; rows are not read."""
-    total: BlockSum[Any] = BlockSum()
+    total: AnySum = BlockSum()
     for rows in _rows(state, None, what.largest_weight):
         total.absorb(rows.sum_weights(what.function))
     return total
 
 
-def add(sums: list[BlockSum[Any]]) -> BlockSum[Any]:
+def add(sums: list[AnySum]) -> AnySum:
     """Return the sum of sums, which stay as they are: a task may be run again."""
-    total: BlockSum[Any] = BlockSum()
+    total: AnySum = BlockSum()
     for one in sums:
         total.join(one)
     return total
 
 
-def take(sources: list[Any], state: State, wanted: list[tuple[int, Array]]) -> Any:
+def take(sources: list[Matrix], state: State, wanted: list[tuple[int, Array]]) -> Matrix:
     """Return some rows of some cuts as they are stored, those of each in order."""
     sources, parts = _taken(sources, state), []
     for i, indices in wanted:
@@ -251,12 +244,12 @@ def take(sources: list[Any], state: State, wanted: list[tuple[int, Array]]) -> A
     return sparse.vstack(parts, "csr") if state.format.is_sparse else np.concatenate(parts)
 
 
-def head(source: Any, n_rows: int) -> Any:
+def head(source: Matrix, n_rows: int) -> Matrix:
     """Return a copy of the first rows of a chunk."""
     return source[:n_rows].copy()
 
 
-def _rows(state: State, sources: list[Any] | None, largest_weight: float) -> list[Rows]:
+def _rows(state: State, sources: list[Matrix] | None, largest_weight: float) -> list[Rows]:
     """Return the rows of each cut, measured now if they have not been; without sources unread."""
     how, buffers = state.format, BufferPool()
     cuts: list[Rows] = []
@@ -264,7 +257,10 @@ def _rows(state: State, sources: list[Any] | None, largest_weight: float) -> lis
         weights = state.weights[i]
         if weights is not None:
             weights = of_ordinary_size(weights, largest_weight)
-        X: Any = _Unread(one.n_rows, how) if sources is None else _stack(state, sources, i)
+        if sources is None:  # weights alone are asked for
+            X: Any = SimpleNamespace(shape=(one.n_rows, how.n_features), dtype=how.dtype)
+        else:
+            X = _stack(state, sources, i)
         measures = state.measures[i] if state.measures else None
         kind = _StackedSparseRows if how.is_sparse else _StackedDenseRows
         rows = kind(
@@ -282,20 +278,20 @@ def _rows(state: State, sources: list[Any] | None, largest_weight: float) -> lis
     return cuts
 
 
-def _stack(state: State, sources: list[Any], i: int) -> Stack:
+def _stack(state: State, sources: list[Matrix], i: int) -> Stack:
     pieces = [(sources[number], start, stop) for number, start, stop in state.cuts[i].pieces]
     return Stack(pieces, state.format.n_features)
 
 
-def _taken(sources: list[Any], state: State) -> list[Any]:
+def _taken(sources: list[Matrix], state: State) -> list[Matrix]:
     """Return chunks as rows are read from them."""
     pairs = zip(sources, state.valid, strict=True)
     return [source if valid else _prepared(source, state.format) for source, valid in pairs]
 
 
-def _prepared(source: Any, how: Format) -> Any:
+def _prepared(source: Matrix, how: Format) -> Matrix:
     """Return a chunk as rows are read from it; the chunk itself where it will do."""
-    if not how.is_sparse:
+    if not how.is_sparse or isinstance(source, np.ndarray):
         return source
     rows = canonical(source)
     if rows.dtype.char not in "fd":
@@ -308,7 +304,7 @@ def _prepared(source: Any, how: Format) -> Any:
     return source if same and len(rows.data) == len(source.data) else rows
 
 
-def _check(source: Any, length: int, how: Format) -> None:
+def _check(source: Matrix, length: int, how: Format) -> None:
     """Refuse a chunk that differs from the array's meta."""
     is_sparse = sparse.issparse(source)
     kind = type(source).__name__

@@ -1,15 +1,13 @@
 """Rows: dense or CSR data as fixed, weighted blocks, and sums over them.
 
-Blocks depend on the shape of the data alone, so that sums do not depend on the number of
-threads. Rows are read block by block, and there they are scaled to unit length or widened: the
-data is not copied. One pass over them, the first, finds all that has to be known before; where
-each block is read once, as predictions do, a block is measured just before.
+Rows are read block by block, and there they are scaled to unit length or widened: the data is not
+copied. A first pass finds all that has to be known before; where each block is read once, as
+predictions do, a block is measured just before.
 """
 
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,12 +16,11 @@ from scipy import sparse
 from ..._kernels import sparse as sparse_kernels
 from ..._kernels import sphere as sphere_kernels
 from ..._kernels.half import widen
-from ..._typing import Array
+from ..._typing import Array, Matrix
 from ..parallel.map_reduce import map_reduce
 from ..parallel.tree_sum import BlockSum
 from .base import RowSource
-from .blocks import Block, Columns, DenseBlock, SparseBlock, block_rows
-from .buffers import BufferPool
+from .blocks import Block, BufferPool, Columns, DenseBlock, SparseBlock, block_rows
 from .validation import canonical, of_ordinary_size, read_as, refuse_non_finite
 
 Part = TypeVar("Part")
@@ -37,7 +34,7 @@ MAX_MAGNITUDE = 1e100  # larger rows are moved in, so that their squares stay fi
 class Measures:
     """Results of the first pass over rows.
 
-    `scales` (n,) bring rows to unit length; None where they stay as they are. `largest` are the
+    `scales` (n,) bring rows to unit length; None if they stay as they are. `largest` are the
     largest magnitudes of the blocks, 0 where rows are scaled. The blocks in `unsafe` have lengths
     or values that are none of ordinary size. `columns` are copies of CSR blocks by columns.
     """
@@ -49,33 +46,18 @@ class Measures:
 
 
 class Rows(RowSource):
-    """Weighted rows of an array in fixed blocks.
+    """Weighted rows of an array in fixed blocks of `size` rows.
 
-    Parameters
-    ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-        Of one of the types in `READABLE`; CSR of float32 or float64.
-    weights : ndarray of shape (n_samples,) or None
-        Float64; None is one each.
-    unit : bool
-        Whether the family sees rows of unit length. Zero rows keep length zero, scale zero
-        and weight zero.
-    size : int
-        How many rows a block has.
-    start : int
-        The number of the first row in the data that the rows are a part of.
-    measures : Measures or None
-        What was found in the rows before; None lets them be read, and refuses nan and infinity.
-    buffers : BufferPool or None
-        Arrays to be filled again.
-    ahead : bool
-        Whether all blocks are measured at once; else each as it is first read, while the
-        processor has it at hand.
+    X is of one of the types in `READABLE`, CSR of float32 or float64. If `unit`, the family sees
+    rows of unit length; zero rows have scale zero and weight zero. `start` is the number of the
+    first row in the data that these are a part of. `measures` are those of an earlier pass; without
+    them rows are read, and nan and infinity refused: all blocks at once if `ahead`, else each as it
+    is first read, while the processor has it at hand.
     """
 
     def __init__(
         self,
-        X: Any,
+        X: Matrix,
         weights: Array | None,
         *,
         unit: bool,
@@ -123,43 +105,30 @@ class Rows(RowSource):
 
     @property
     def largest(self) -> float:
-        """The largest magnitude of a value; 0 where the family sees rows of unit length."""
         return float(self.measures.largest.max())
 
-    @cached_property
-    def total_weight(self) -> float:
-        """Sum of the weights of the rows that count."""
-        return super().total_weight
-
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
-        """Add ``function(block)`` over the blocks."""
-        return self._sum(lambda i: function(self.block(i))).total()
+        blocks = range(len(self._spans))
+        return map_reduce(lambda i: function(self.block(i)), blocks, self.numbers).total()
 
     def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
-        """Add ``function(start, weights)`` over the blocks; rows are not read."""
         return self.sum_weights(function).total()
 
     def sum_weights(self, function: Callable[[int, Array], Part]) -> BlockSum[Part]:
         """Return the sum of ``function(start, weights)``, to be added to others."""
         self._measure_all()
-
-        def of_block(i: int) -> Part:
-            weights, _ = self._weights_and_scales(i)
-            return function(self._start + self._spans[i].start, weights)
-
-        return self._sum(of_block)
-
-    def _sum(self, of_block: Callable[[int], Part]) -> BlockSum[Part]:
-        return map_reduce(of_block, range(len(self._spans)), self.numbers)
+        return map_reduce(
+            lambda i: function(self._start + self._spans[i].start, self._weights_and_scales(i)[0]),
+            range(len(self._spans)),
+            self.numbers,
+        )
 
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
-        """Call ``function(block, span)``, which writes the answer for the rows of `span`."""
-
         def write(i: int) -> int:
             function(self.block(i), self._spans[i])
             return 0
 
-        self._sum(write)
+        map_reduce(write, range(len(self._spans)))
 
     def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> "Rows":
         """Return some rows with other weights as rows of their own, without a copy if all.
@@ -175,14 +144,16 @@ class Rows(RowSource):
         own = None if (weights == 1).all() else weights
         return make_rows(rows, own, unit=unit, width=width, columns=True)
 
+    def take(self, indices: Array) -> Array:
+        return as_seen(self._X[indices], unit=self.measures.scales is not None)
+
     def sampling_weights(self) -> Array:
-        """Return the weight with which each row may be drawn: none for a zero row."""
         scales = self.measures.scales
         weights = np.ones(self.n_rows) if self._weights is None else self._weights
         return weights if scales is None else np.where(scales == 0, 0.0, weights)
 
     @abstractmethod
-    def _in_single(self, indices: Array) -> Any:
+    def _in_single(self, indices: Array) -> Matrix:
         """Return some unit rows in single precision."""
 
     @abstractmethod
@@ -213,12 +184,7 @@ class Rows(RowSource):
 class DenseRows(Rows):
     """Rows of a dense array of any memory order; blocks are made contiguous one at a time."""
 
-    def take(self, indices: Array) -> Array:
-        """Return some rows as the family sees them, dense float64."""
-        rows = np.ascontiguousarray(self._X[indices], dtype=np.float64)
-        if self.measures.scales is not None:
-            sphere_kernels.normalize_rows(rows)
-        return rows
+    _X: Any  # an array, or what stands for one in pieces
 
     def _in_single(self, indices: Array) -> Array:
         rows = np.empty((len(indices), self.n_features), dtype=np.float32)
@@ -240,7 +206,12 @@ class DenseRows(Rows):
         rows = self._buffers.empty("rows", (span.stop - span.start, self.n_features), self.dtype)
         start = 0
         for part in parts:
-            _copy(part, rows[start : start + len(part)])
+            to = rows[start : start + len(part)]
+            if part.dtype == np.float16:
+                halves = np.require(part, requirements=["C", "A"])
+                widen(halves.view(np.int16).reshape(-1), to.reshape(-1))
+            else:
+                to[...] = part
             start += len(part)
         return rows, True
 
@@ -268,10 +239,7 @@ class DenseRows(Rows):
             X = X if copied else np.array(X)
             copied = True
             if scales is None:
-                X *= np.minimum(
-                    1,
-                    MAX_MAGNITUDE / np.maximum(np.abs(X).max(axis=1, keepdims=True), MAX_MAGNITUDE),
-                )
+                X *= MAX_MAGNITUDE / np.maximum(np.abs(X).max(axis=1, keepdims=True), MAX_MAGNITUDE)
             else:
                 sphere_kernels.normalize_rows(X)
                 scales = (scales != 0).astype(np.float64)
@@ -279,28 +247,14 @@ class DenseRows(Rows):
         return DenseBlock(X, weights, scales, start, self._buffers, copied)
 
 
-def _copy(rows: Array, to: Array) -> None:
-    """Copy rows of any type, in any order of memory."""
-    if rows.dtype == np.float16:
-        halves = np.require(rows, requirements=["C", "A"])
-        widen(halves.view(np.int16).reshape(-1), to.reshape(-1))
-    else:
-        to[...] = rows
-
-
 class SparseRows(Rows):
     """Rows of a CSR matrix."""
+
+    _X: sparse.csr_array
 
     def keep_columns(self) -> None:
         """Keep a copy by columns, from which sums over rows are faster."""
         self.measures.columns = [self._by_columns(i) for i in range(len(self._spans))]
-
-    def take(self, indices: Array) -> Array:
-        """Return some rows as the family sees them, dense float64."""
-        rows = np.ascontiguousarray(self._X[indices].toarray(), dtype=np.float64)
-        if self.measures.scales is not None:
-            sphere_kernels.normalize_rows(rows)
-        return rows
 
     def _in_single(self, indices: Array) -> sparse.csr_array:
         rows = self._X[indices]
@@ -367,7 +321,7 @@ class SparseRows(Rows):
 
 
 def make_rows(
-    X: Any,
+    X: Matrix,
     weights: Array | None,
     *,
     unit: bool,
@@ -388,8 +342,17 @@ def make_rows(
     return DenseRows(X, weights, unit=unit, size=size, ahead=ahead)
 
 
+def as_seen(stored: Any, *, unit: bool) -> Array:
+    """Return rows as the family sees them, dense float64."""
+    stored = stored.toarray() if sparse.issparse(stored) else stored
+    rows = np.ascontiguousarray(stored, dtype=np.float64)
+    if unit:
+        sphere_kernels.normalize_rows(rows)
+    return rows
+
+
 def _largest(values: Array) -> float:
-    """Return the largest magnitude, nan where there is one; 0 of nothing."""
+    """Return the largest magnitude, nan if one is among them; 0 of nothing."""
     if values.size == 0:
         return 0.0
     return max(abs(float(values.max())), abs(float(values.min())))

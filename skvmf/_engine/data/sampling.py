@@ -31,13 +31,12 @@ class Reservoir:
 
     def in_order(self) -> Array:
         """Return the numbers of the rows in the order in which they were drawn."""
-        rows: Array = self.rows[np.lexsort([self.rows, self.keys])]
-        return rows
+        return self.rows[np.lexsort([self.rows, self.keys])]
 
     def sample(self) -> tuple[Array, Array]:
         """Return the numbers of all rows but the last drawn, and weights for them.
 
-        Where there are fewer than the reservoir holds they are all, with the weights they have.
+        If there are fewer than the reservoir holds, all are returned with their own weights.
         Weights make sums over the rows estimate sums over all, and add up to as many rows as
         those with equal weights would be worth.
         """

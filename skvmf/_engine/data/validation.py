@@ -1,13 +1,11 @@
 """Validation of rows: finite, of valid CSR structure, of a type that arithmetic is done in."""
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from ..._kernels import sparse as sparse_kernels
-from ..._typing import Array
+from ..._typing import Array, DType, Matrix
 
 _WIDE = [np.float64, np.int64, np.uint64, np.int32, np.uint32]
 _NARROW = [np.float32, np.float16, np.int16, np.uint16, np.int8, np.uint8]
@@ -15,7 +13,7 @@ READABLE = _WIDE + _NARROW
 """The types of dense rows that are read block by block, as they are stored."""
 
 
-def read_as(dtype: npt.DTypeLike) -> np.dtype[Any]:
+def read_as(dtype: npt.DTypeLike) -> DType:
     """Return the type to compute in: float32 where that holds every number, else float64."""
     return np.dtype(np.float32 if np.dtype(dtype) in _NARROW else np.float64)
 
@@ -36,7 +34,7 @@ def refuse_non_finite(values: Array, numbers: Array) -> None:
     )
 
 
-def check_structure(X: Any) -> None:
+def check_structure(X: sparse.csr_array) -> None:
     """Refuse pointers or column numbers that lead out of the arrays of a CSR matrix.
 
     SciPy does not look at them where a matrix is put together from its three arrays.
@@ -51,14 +49,14 @@ def check_structure(X: Any) -> None:
         )
 
 
-def canonical(X: Any) -> sparse.csr_array:
+def canonical(X: Matrix) -> sparse.csr_array:
     """Return a valid CSR matrix without duplicates, the columns of each row in order."""
-    X = sparse.csr_array(X)
-    check_structure(X)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
+    rows = sparse.csr_array(X)
+    check_structure(rows)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
 
 
 def of_ordinary_size(weights: Array, largest: float) -> Array:
@@ -70,5 +68,4 @@ def of_ordinary_size(weights: Array, largest: float) -> Array:
     low, high = 1e-20, 1e20
     if largest == 0 or low <= largest <= high:
         return weights
-    ordinary: Array = weights / largest * min(max(largest, low), high)
-    return ordinary
+    return weights / largest * min(max(largest, low), high)

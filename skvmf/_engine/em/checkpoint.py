@@ -1,62 +1,44 @@
-"""The checkpoint of a fit: what it holds, when it is written, and which fit may go on from it."""
+"""The checkpoint of a fit: what it holds, when it is written, and which fit continues from it."""
 
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
 from ..._warnings import warn
-from ..contracts.model_parts import Family
+from ..contracts.model_parts import AnyFamily
 from ..contracts.statistics import Params, Statistics, as_dict
-from .checkpoint_file import load, n_bytes, save
-from .loop import EMResult, EMState
+from .checkpoint_file import Tree, load, n_bytes, save
+from .loop import EMState
+from .mixture_model import MixtureResult
 from .spec import MixtureSpec
 
 _TIMES_WRITING = 50  # times as long as a write takes pass before the next
 _BYTES_PER_SECOND, _LATENCY = 1e8, 0.02  # what the first write may take, in seconds
 
-Description = dict[str, dict[str, Any]]
+Description = dict[str, Tree]
 
 
 @dataclass(frozen=True)
 class StartState:
-    """Where in a fit a run of EM is.
+    """Where in a fit a run of EM is."""
 
-    Parameters
-    ----------
-    index : int
-        The number of the start.
-    flat : bool
-        Whether it is the run under a flat prior before.
-    rng : RandomState or None
-        What the next starts are drawn from.
-    best : tuple of Family and EMResult, or None
-        The best of the starts before.
-    """
-
-    index: int = 0
-    flat: bool = False
-    rng: np.random.RandomState | None = None
-    best: tuple[Family, EMResult] | None = None
+    index: int = 0  # the number of the start
+    flat: bool = False  # whether it is the run under a flat prior before
+    rng: np.random.RandomState | None = None  # of the next starts
+    best: tuple[AnyFamily, MixtureResult] | None = None  # of the starts before
 
 
 class Checkpoint:
-    """The file from which a fit goes on, and which records how far it is.
+    """The file from which a fit continues, and which records how far it is.
 
     Starts are made again rather than kept: from one state of the generator they are
     bit-identical. What is kept is of runs of EM. The lower bound that the data has at the
-    parameters kept is its fingerprint.
-
-    Parameters
-    ----------
-    path : str, path-like or None
-        The file; None is no checkpoint.
-    description : callable
-        Returns what two runs of one fit have in common: values by name, by part.
+    parameters kept is its fingerprint. `description` returns what two runs of one fit have in
+    common: values by name, by part.
     """
 
     def __init__(
@@ -66,7 +48,7 @@ class Checkpoint:
     ) -> None:
         self._path = None if path is None else _checked_path(path)
         self._due, self._began = 0.0, perf_counter()
-        self._tree: dict[str, Any] | None = None
+        self._tree: Tree | None = None
         if self._path is None:
             return
         self._header = description()
@@ -79,7 +61,7 @@ class Checkpoint:
                 _refuse_another_fit(self._path, header, self._header)
 
     def start_state(self, spec: MixtureSpec, rng: np.random.RandomState) -> StartState | None:
-        """Return where the fit goes on, None for the beginning; sets the generator, too."""
+        """Return where the fit continues, None for the beginning; sets the generator, too."""
         tree = self._tree
         if tree is None:
             return None
@@ -90,8 +72,10 @@ class Checkpoint:
             best = _family(spec, best["family"]), _result(spec, best)
         return StartState(tree["index"], tree["flat"], rng, best)
 
-    def reached(self, spec: MixtureSpec, state: StartState) -> tuple[MixtureSpec, EMState] | None:
-        """Return from where the run at a state goes on, once; None for its beginning."""
+    def reached(
+        self, spec: MixtureSpec, state: StartState
+    ) -> tuple[MixtureSpec, EMState[Params]] | None:
+        """Return where the run at a state continues, once; None for its beginning."""
         tree = self._tree
         if tree is None or (state.index, state.flat) != (tree["index"], tree["flat"]):
             return None
@@ -99,14 +83,14 @@ class Checkpoint:
         run = EMState(_params(spec, tree["params"]), bounds, tree["comparable"])
         return replace(spec, family=_family(spec, tree["family"])), run
 
-    def keeper(self, family: Family, state: StartState) -> Callable[[EMState], None]:
-        """Return what is told how far the run at a state is, and writes when it is time to."""
+    def keeper(self, family: AnyFamily, state: StartState) -> Callable[[EMState[Params]], None]:
+        """Return a function that takes the state of a run, and writes it when it is time to."""
         if self._path is None:
             return lambda run: None
         expected, self._tree = self._tree, None
         path, first = self._path, True
 
-        def keep(run: EMState) -> None:
+        def keep(run: EMState[Params]) -> None:
             nonlocal first
             if first and expected is not None:
                 _refuse_other_data(path, expected["bounds"][-1], run.bounds[-1])
@@ -115,7 +99,7 @@ class Checkpoint:
 
         return keep
 
-    def _write(self, path: Path, describe: Callable[[], dict[str, Any]]) -> None:
+    def _write(self, path: Path, describe: Callable[[], Tree]) -> None:
         now = perf_counter()
         if now < self._due:
             return
@@ -137,7 +121,7 @@ class Checkpoint:
         after = perf_counter()
         self._due = after + _TIMES_WRITING * (after - now)
 
-    def _described(self, family: Family, state: StartState, run: EMState) -> dict[str, Any]:
+    def _described(self, family: AnyFamily, state: StartState, run: EMState[Params]) -> Tree:
         best = None
         if state.best is not None:
             result = state.best[1]
@@ -175,7 +159,7 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
 
 
 def _continues_finished_fit(before: Description, now: Description) -> bool:
-    """Return whether a warm start goes on from the fit that the checkpoint is of.
+    """Return whether a warm start continues the fit of the checkpoint.
 
     The file is then of no more use, and that of the new fit takes its place.
     """
@@ -184,19 +168,19 @@ def _continues_finished_fit(before: Description, now: Description) -> bool:
     return before | {"start": None} == now | {"start": None}
 
 
-def _family(spec: MixtureSpec, fields: dict[str, Any]) -> Family:
+def _family(spec: MixtureSpec, fields: Tree) -> AnyFamily:
     return type(spec.family)(**fields)
 
 
-def _params(spec: MixtureSpec, fields: dict[str, Any]) -> Params:
+def _params(spec: MixtureSpec, fields: Tree) -> Params:
     components = spec.family.components_class(**fields["components"])
     return Params(fields["weights"], components, fields["reseeded"], fields["on_floor"])
 
 
-def _result(spec: MixtureSpec, best: dict[str, Any]) -> EMResult:
+def _result(spec: MixtureSpec, best: Tree) -> MixtureResult:
     stats = Statistics(**best["stats"])
     stats.moments = tuple(stats.moments)
-    return EMResult(
+    return MixtureResult(
         _params(spec, best["params"]),
         best["bounds"].tolist(),
         best["n_iter"],
@@ -206,11 +190,11 @@ def _result(spec: MixtureSpec, best: dict[str, Any]) -> EMResult:
     )
 
 
-def _params_dict(params: Params) -> dict[str, Any]:
+def _params_dict(params: Params) -> Tree:
     return as_dict(params) | {"components": as_dict(params.components)}
 
 
-def _refuse_another_fit(path: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
+def _refuse_another_fit(path: Path, before: Tree, now: Tree) -> None:
     """Refuse a checkpoint of other parameters, data or versions, and say which."""
     gaps = []
     for part, values in now.items():
@@ -232,7 +216,7 @@ def _refuse_other_data(path: Path, before: float, now: float) -> None:
     if before != now:
         raise ValueError(
             f"checkpoint={str(path)!r} is of other data: its parameters had the lower bound "
-            f"{before!r} and have {now!r} now. It is left as it is: give X and sample_weight as "
-            "they were, on the same type of processor and with the same BLAS, to go on; or give "
-            "another path, or remove the file to start afresh."
+            f"{float(before)!r} and have {float(now)!r} now. It is left as it is: give X and "
+            "sample_weight as they were, on the same type of processor and with the same BLAS, to "
+            "continue; or give another path, or remove the file to start from scratch."
         )

@@ -6,9 +6,13 @@ import zipfile
 import zlib
 from pathlib import Path
 from threading import get_ident
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+
+from ..._typing import Array
+
+Tree: TypeAlias = dict[str, Any]  # of dicts, lists, numbers, texts and arrays
 
 _TREE = "skvmf-checkpoint"  # the entry that holds all but the arrays
 _ARRAY = "is array"  # stands there in the place of one, as no field is called
@@ -23,12 +27,12 @@ _DAMAGED = (
 )
 
 
-def save(path: Path, tree: dict[str, Any]) -> None:
+def save(path: Path, tree: Tree) -> None:
     """Write a tree, so that the file is the old one or the new one wherever a process dies.
 
-    Under a name of its own beside it first, so that two fits may write to one path.
+    Under another name in its folder first, so that two fits may write to one path.
     """
-    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    arrays: dict[str, Array] = {}
     text = json.dumps(_without_arrays(tree, arrays))
     unfinished = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.tmp")
     try:
@@ -43,7 +47,7 @@ def save(path: Path, tree: dict[str, Any]) -> None:
     _sync_folder(path.parent)
 
 
-def load(path: Path) -> dict[str, Any]:
+def load(path: Path) -> Tree:
     """Return the tree of a file; arrays and numbers have their bits.
 
     Raises a ValueError where the file is damaged, or no checkpoint.
@@ -51,7 +55,7 @@ def load(path: Path) -> dict[str, Any]:
     try:
         with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-        tree: dict[str, Any] = _with_arrays(json.loads(str(arrays.pop(_TREE))), arrays)
+        tree: Tree = _with_arrays(json.loads(str(arrays.pop(_TREE))), arrays)
     except _DAMAGED as error:
         raise ValueError(
             f"{str(path)!r} is no checkpoint, or one that is truncated or damaged. It is left as "
@@ -60,7 +64,7 @@ def load(path: Path) -> dict[str, Any]:
     return tree
 
 
-def n_bytes(tree: Any) -> int:
+def n_bytes(tree: object) -> int:
     """Return about how large the file of a tree is."""
     if isinstance(tree, dict | list | tuple):
         parts = tree.values() if isinstance(tree, dict) else tree
@@ -68,7 +72,7 @@ def n_bytes(tree: Any) -> int:
     return int(getattr(tree, "nbytes", 32))
 
 
-def _without_arrays(part: Any, arrays: dict[str, Any]) -> Any:
+def _without_arrays(part: object, arrays: dict[str, Array]) -> object:
     """Return a part of the tree as JSON has it, with its arrays moved to `arrays`."""
     if isinstance(part, dict):
         return {name: _without_arrays(value, arrays) for name, value in part.items()}
@@ -81,7 +85,7 @@ def _without_arrays(part: Any, arrays: dict[str, Any]) -> Any:
     return part.item() if isinstance(part, np.generic) else part
 
 
-def _with_arrays(part: Any, arrays: dict[str, Any]) -> Any:
+def _with_arrays(part: object, arrays: dict[str, Array]) -> Any:
     if isinstance(part, list):
         return [_with_arrays(value, arrays) for value in part]
     if not isinstance(part, dict):

@@ -1,4 +1,4 @@
-"""What Fisher vectors ask of a fitted mixture: gradients, and its shares of a table of vectors."""
+"""What Fisher vectors need of a fitted mixture: gradients, and responsibilities for vectors."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,26 +17,16 @@ from .fitted import FittedMixture
 
 TABLE_BYTES = 2**23  # selected rows of a table are copied by so much at a time
 Index: TypeAlias = Array | slice
-PACK = 1 / 4  # of shares that are not zero, up to which visiting those alone is cheaper
+PACK = 1 / 4  # of responsibilities that are not zero, up to which visiting those alone is cheaper
 
 
 @dataclass(frozen=True)
 class VectorModel:
-    """A fitted mixture as bags of vectors see it.
-
-    Parameters
-    ----------
-    fitted : FittedMixture
-        Family and parameters; the family has gradients.
-    posterior : Posterior
-        How vectors are shared out.
-    as_rows : callable
-        Takes vectors (n, d) and returns a `RowSource`, or raises a ValueError.
-    """
+    """A fitted mixture, whose family has gradients, as bags of vectors see it."""
 
     fitted: FittedMixture
     posterior: Posterior
-    as_rows: Callable[[Array], RowSource]
+    as_rows: Callable[[Array], RowSource]  # of vectors (n, d); may raise a ValueError
 
     @property
     def names(self) -> Mapping[str, str]:
@@ -47,22 +37,18 @@ class VectorModel:
     def gradients(self, *, tangent: bool) -> Gradients:
         """Return the gradients in the parameters, in directions along the sphere if `tangent`.
 
-        What the background has of vectors counts nothing: weights are those of the components
-        among themselves.
+        Weights are conditional on belonging to a component.
         """
-        fitted, weights = self.fitted, self.fitted.weights
-        if fitted.background is not None:
-            weights = weights / max(weights.sum(), np.finfo(np.float64).tiny)
-        made: Gradients = fitted.family.gradients(
-            weights, fitted.params.components, tangent=tangent
+        fitted, params = self.fitted, self.fitted.params
+        return fitted.family.gradients(
+            params.conditional_weights, params.components, tangent=tangent
         )
-        return made
 
-    def share(self, table: Array, used: Array | None) -> VectorResponsibilities:
-        """Share out the rows of a table that are in `used`, booleans (None: all)."""
+    def responsibilities(self, table: Array, used: Array | None) -> VectorResponsibilities:
+        """Return responsibilities for the rows of a table in `used`, booleans (None: all)."""
         found = _Found(np.zeros((len(table), len(self.fitted.weights))), np.zeros(len(table)))
         for numbers, part in _parts(table, used):
-            self._share_part(numbers, part, found)
+            self._assign_part(numbers, part, found)
         if found.moved:
             table = table.copy()
             for mine, vectors in found.moved:
@@ -73,8 +59,8 @@ class VectorModel:
             found.dense[mine] = resp.toarray()
         return VectorResponsibilities(found.dense, table, found.scales)
 
-    def _share_part(self, numbers: Array | None, part: Array, found: "_Found") -> None:
-        """Share out some rows, with their numbers in the table; None is all of it."""
+    def _assign_part(self, numbers: Array | None, part: Array, found: "_Found") -> None:
+        """Compute responsibilities for rows with their numbers in the table; None is all."""
         fitted, K = self.fitted, self.fitted.n_components
 
         def write(block: DenseBlock, span: slice) -> None:
@@ -102,7 +88,7 @@ class VectorModel:
 
 @dataclass
 class _Found:
-    """Shares and scales of the rows of a table, as blocks of them are found.
+    """Responsibilities for and scales of the rows of a table, block by block.
 
     `dense` costs nothing until the first block that is written there; `sparse` blocks come with
     the number of their first row, and of all. Rows that the mixture sees elsewhere are `moved`.
@@ -115,7 +101,7 @@ class _Found:
     moved: list[tuple[Index, Array]] = field(default_factory=list)
 
     def packed(self) -> tuple[Array, Array, Array]:
-        """Return sparse shares as compressed rows over the whole table."""
+        """Return sparse responsibilities as compressed rows over the whole table."""
         V, K = self.dense.shape
         sizes, blocks = np.zeros(V, dtype=np.intp), [sparse.csr_array((0, K))]
         for _, mine, resp in sorted(self.sparse, key=lambda block: block[0]):

@@ -1,6 +1,5 @@
-"""What a fitted mixture says of rows: shares, labels and densities."""
+"""Predictions of a fitted mixture: responsibilities, labels and densities."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -9,11 +8,17 @@ import numpy as np
 
 from ..._typing import Array
 from ..contracts.model_parts import Posterior
-from ..contracts.responsibilities import Responsibilities, Scores, as_dense
+from ..contracts.responsibilities import (
+    DenseResponsibilities,
+    Responsibilities,
+    Scores,
+    SparseResponsibilities,
+    as_dense,
+)
 from ..contracts.statistics import Params
 from ..data.base import RowSource
 from ..data.blocks import Block
-from ..families.background import FIRST_SHARE, Background, with_share
+from ..families.background import NO_BACKGROUND, Background
 from ..posteriors.fenchel_young import FenchelYoungPosterior
 from ..weights.modified_dirichlet import ModifiedDirichlet
 from ..weights.updates import FixedWeights
@@ -32,7 +37,7 @@ class FittedMixture:
 
     family: Any  # a Family, and its estimator knows which
     params: Params
-    background: Background | None = None
+    background: Background = NO_BACKGROUND
 
     @property
     def n_components(self) -> int:
@@ -55,59 +60,51 @@ class FittedMixture:
         n_parameters: int = self.family.n_parameters(int(np.count_nonzero(self.weights)))
         return n_parameters + n_weights
 
-    def weights_with(self, background: bool) -> Array:
-        """Return the weights with that of a background, or without, for a fit that goes on."""
-        if background == (self.background is not None):
-            return self.params.weights
-        if background:
-            return with_share(self.weights, FIRST_SHARE)
-        alone = self.weights if self.weights.any() else np.ones(self.n_components)
-        weights: Array = alone / alone.sum()
-        return weights
+    def probabilities(self, rows: RowSource, posterior: Posterior) -> Array:
+        """Return the responsibilities of the components for each row, (n, K), in the rows' dtype.
 
-    def share(
-        self,
-        rows: RowSource,
-        posterior: Posterior,
-        write: Callable[[Responsibilities, Array, Block, slice], None],
-    ) -> None:
-        """Call ``write(shares, values, chunk, span)`` with the shares and values of each block.
-
-        Shares of a row, and what the background has of it, add up to one, whatever its weight.
+        With that of the background, those for a row sum to one for any weight. Those of rows
+        without a direction, and of rows so far away that no component has a density there, are
+        the weights, or 0 with a background.
         """
+        proba = np.empty((rows.n_rows, self.n_components), dtype=rows.dtype)
 
-        def work(block: Block, span: slice) -> None:
-            ones = np.ones(len(block.weights))
-            responsibilities, _, values = posterior.assign(
-                self.scores(block), self.params.weights, ones
-            )
-            write(responsibilities.first_components(self.n_components), values, block, span)
+        def write(block: Block, span: slice) -> None:
+            proba[span] = as_dense(self._assigned(block, posterior), self.n_components)
 
-        rows.for_each(work)
+        rows.for_each(write)
+        return proba
 
-    def share_densely(
-        self, rows: RowSource, posterior: Posterior, write: Callable[[Array, slice], None]
-    ) -> None:
-        """Call ``write(resp, span)`` with the shares (n, K) of each block, in the rows' dtype.
+    def responsibilities(
+        self, rows: RowSource, posterior: Posterior
+    ) -> list[SparseResponsibilities]:
+        """Return what `probabilities` does, block after block and without the zeros."""
+        parts = {}
 
-        Rows without a direction, and those so far that no component has a density there, are
-        shared out by weight.
-        """
+        def pack(block: Block, span: slice) -> None:
+            resp = self._assigned(block, posterior)
+            if isinstance(resp, DenseResponsibilities):
+                resp = DenseResponsibilities(resp.resp.astype(rows.dtype, copy=False))
+            parts[span.start] = resp.packed()
 
-        def give(
-            responsibilities: Responsibilities, values: Array, block: Block, span: slice
-        ) -> None:
-            resp = as_dense(responsibilities, self.n_components).astype(rows.dtype, copy=False)
-            resp[~block.has_direction | np.isneginf(values)] = self.weights
-            write(resp, span)
+        rows.for_each(pack)
+        return [parts[start] for start in sorted(parts)]
 
-        self.share(rows, posterior, give)
+    def _assigned(self, block: Block, posterior: Posterior) -> Responsibilities:
+        scores, ones = self.scores(block), np.ones(len(block.weights))
+        resp, _, values = posterior.assign(scores, self.params.weights, ones)
+        resp = resp.first_components(self.n_components)
+        lost = ~block.has_direction | np.isneginf(values)
+        if lost.any():
+            resp = DenseResponsibilities(as_dense(resp, self.n_components))
+            resp.resp[lost] = self._of_lost_rows
+        return resp
 
     def labels(self, rows: RowSource, posterior: Posterior) -> Array:
-        """Return the component with the largest share of each row, (n,); ties go to the first.
+        """Return the component most responsible for each row, (n,); ties go to the first.
 
-        What no component has a say about goes to the one with the largest weight; -1 is the
-        background.
+        A row without a direction or a density goes to the background, or if there is none, to the
+        component with the largest weight; -1 is the background.
         """
         labels = np.empty(rows.n_rows, dtype=np.int64)
 
@@ -117,10 +114,10 @@ class FittedMixture:
         rows.for_each(write)
         return labels
 
-    def labels_and_shares(self, rows: RowSource, posterior: Posterior) -> tuple[Array, Array]:
-        """Return the labels of rows, and the share that each one's component has in it, (n,).
+    def most_responsible(self, rows: RowSource, posterior: Posterior) -> tuple[Array, Array]:
+        """Return the labels of rows, and the responsibilities of those components, (n,).
 
-        That is 0 for a row of the background.
+        That of a row of the background is 0.
         """
         labels = np.empty(rows.n_rows, dtype=np.int64)
         largest = np.empty(rows.n_rows, dtype=rows.dtype)
@@ -131,20 +128,25 @@ class FittedMixture:
             responsibilities, *_ = posterior.assign(scores, self.params.weights, ones)
             resp = as_dense(responsibilities, len(self.params.weights))
             labels[span], largest[span] = own, resp[np.arange(len(own)), own]
-            largest[span][lost] = self.weights.max()
+            largest[span][lost] = self._of_lost_rows.max()
             largest[span][own == -1] = 0
 
         rows.for_each(write)
         return labels, largest
 
+    @property
+    def _of_lost_rows(self) -> Array:
+        """The responsibilities of the components for a row without a direction or a density."""
+        return np.zeros(self.n_components) if len(self.background) else self.weights
+
     def _label(
         self, scores: Scores, has_direction: Array, posterior: Posterior
     ) -> tuple[Array, Array]:
-        """Return labels, and of which rows no component has a say; scores stay as they are."""
+        """Return labels, and which rows have no direction or density; scores are not used up."""
         ones = np.ones(len(has_direction))
         labels, _, values = posterior.label(scores, self.params.weights, ones)
         lost: Array = ~has_direction | np.isneginf(values)
-        labels[lost] = np.argmax(self.params.weights)
+        labels[lost] = -1 if len(self.background) else np.argmax(self.weights)
         labels[labels == self.n_components] = -1
         return labels, lost
 
@@ -152,10 +154,11 @@ class FittedMixture:
         """Return the log-density of the mixture at each row, (n,) and finite."""
         log_densities = np.empty(rows.n_rows, dtype=rows.dtype)
         least = max(LEAST, float(np.finfo(rows.dtype).min))
+        of_zero_row = self.family.zero_row_log_density
 
         def write(block: Block, span: slice) -> None:
             values = _DENSITY.values(self.scores(block), self.params.weights)
-            values = np.where(block.has_direction, values, self.family.zero_row_log_density)
+            values = np.where(block.has_direction, values, of_zero_row)
             log_densities[span] = np.maximum(values, least)
 
         rows.for_each(write)
@@ -168,7 +171,7 @@ class FittedMixture:
             _DENSITY,
             ModifiedDirichlet(),
             FixedWeights(),
-            background=self.background_log_density,
+            background=self.background,
         )
         with np.errstate(over="ignore"):
             total, weight = rows.map_reduce(partial(model.evaluate, self.params))
@@ -178,10 +181,4 @@ class FittedMixture:
         """Return the log-densities of a block, the background's last."""
         with np.errstate(over="ignore"):  # of rows far away: the log-density is -inf
             scores: Scores = self.family.scores(block, self.params.components)
-        log_density = self.background_log_density
-        return scores if log_density is None else scores.with_component(log_density)
-
-    @property
-    def background_log_density(self) -> float | None:
-        """The log-density of the background, at every row; None without one."""
-        return None if self.background is None else self.background.log_density
+        return self.background.add_scores(scores)

@@ -1,15 +1,27 @@
 """A mixture model: the answers put together, and when a component leaves."""
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from ..._typing import Array
-from ..contracts.model_parts import Family, Posterior, Prior, Update, WeightUpdate, require
+from ..contracts.model_parts import (
+    AnyFamily,
+    Family,
+    Posterior,
+    Prior,
+    Update,
+    WeightUpdate,
+    require,
+)
 from ..contracts.responsibilities import Scores
 from ..contracts.statistics import Params, Statistics
 from ..data.blocks import Block
-from ..updates.closed_form import ClosedForm
+from ..families.background import NO_BACKGROUND, Background
+from .loop import EMResult
+
+MixtureResult: TypeAlias = EMResult[Params, Statistics]
 
 _LARGEST = float(np.finfo(np.float64).max)
 _RESTS = 1 + 1e-9  # times the floor, up to which a weight is on it
@@ -18,23 +30,14 @@ LEAST = -1e270  # log-density below which rows are all as unlikely; sums of it a
 
 @dataclass(frozen=True)
 class MixtureModel:
-    """A named choice of answers: what the loop climbs.
+    """The parts of a mixture; the loop increases its lower bound."""
 
-    Parameters
-    ----------
-    family, posterior, weight_prior, weight_update, update
-        The answers, each what its contract asks for.
-    background : float or None
-        The log-density, the same everywhere, of a last component that has a weight and no
-        parameters; None is no such component.
-    """
-
-    family: Family
+    family: AnyFamily
     posterior: Posterior
     weight_prior: Prior
     weight_update: WeightUpdate
-    update: Update = ClosedForm()
-    background: float | None = None
+    update: Update = Update()
+    background: Background = NO_BACKGROUND
 
     def __post_init__(self) -> None:
         require(self.family, Family, "family")
@@ -45,8 +48,7 @@ class MixtureModel:
 
     def scores(self, params: Params, block: Block) -> Scores:
         """Return the log-densities of a block, the background's last."""
-        scores = self.family.scores(block, params.components)
-        return scores if self.background is None else scores.with_component(self.background)
+        return self.background.add_scores(self.family.scores(block, params.components))
 
     def expect(self, params: Params, block: Block) -> Statistics:
         """Share out the rows of a block and sum what the maximization needs."""
@@ -96,10 +98,10 @@ class MixtureModel:
     def maximize(self, stats: Statistics, params: Params) -> Params:
         """Return better parameters.
 
-        An empty component is re-seeded at the least likely row, once in a fit, then pruned.
+        An empty component is re-seeded once in a fit, at the row of lowest likelihood, then pruned.
         A broken one is pruned, and so is one whose weight stays on the floor of the weight
         prior for two steps while it has fewer rows than a component or the prior asks for,
-        unless all weights are on the floor, where nothing is said by being there.
+        unless all weights are on the floor.
         """
         K = params.n_components
         own = stats.first_components(K)
@@ -132,7 +134,7 @@ class MixtureModel:
 
 
 def _weighted_sum(weights: Array, values: Array) -> float:
-    """Return weights @ values, where a row without weight counts nothing, whatever its value."""
+    """Return weights @ values without the rows of weight 0, whose values may be infinite."""
     if (weights > 0).all():
         return float(weights @ values)
     counted = weights > 0

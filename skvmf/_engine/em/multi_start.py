@@ -1,52 +1,39 @@
 """Several starts of one fit, and the best of them."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from ..._typing import Attributes
 from ..._warnings import warn
 from ..contracts.model_parts import Prior
 from ..contracts.statistics import Params
 from ..data.base import RowSource
 from ..weights.modified_dirichlet import ModifiedDirichlet
 from .checkpoint import Checkpoint, StartState
-from .loop import EMResult, run_em
+from .loop import run_em
+from .mixture_model import MixtureResult
 from .progress import Progress
 from .spec import MixtureSpec
+
+_FIRST_START = StartState()
 
 
 @dataclass(frozen=True)
 class MultiStart:
-    """Runs EM from every start of a fit.
-
-    Parameters
-    ----------
-    rows : RowSource
-        The data.
-    progress : Progress
-        What is told of every stage.
-    checkpoint : Checkpoint
-        Where an interrupted fit goes on from, and what records how far this one is.
-    max_iter : int
-        Largest number of steps of a run.
-    tol : float
-        Change of the lower bound at which a run stops.
-    flat_start : bool
-        Whether a run under a flat prior comes first if the prior takes weight away.
-    keep_path : bool
-        Whether results keep the parameters of every iteration.
-    """
+    """Runs EM from every start of a fit."""
 
     rows: RowSource
     progress: Progress
     checkpoint: Checkpoint
-    max_iter: int
-    tol: float
-    flat_start: bool
-    keep_path: bool = False
+    max_iter: int  # of a run
+    tol: float  # change of the lower bound at which a run stops
+    flat_start: bool  # whether a run under a flat prior comes before one that takes weight away
+    keep_path: bool = False  # whether results keep the parameters of every iteration
 
-    def best(self, spec: MixtureSpec, rng: np.random.RandomState) -> tuple[MixtureSpec, EMResult]:
+    def best(
+        self, spec: MixtureSpec, rng: np.random.RandomState
+    ) -> tuple[MixtureSpec, MixtureResult]:
         """Return the mixture with the largest bound, the first of equals."""
         assert spec.start is not None
         state = self.checkpoint.start_state(spec, rng) or StartState(0, True, rng)
@@ -66,18 +53,16 @@ class MultiStart:
         family, result = state.best
         return replace(spec, family=family), result
 
-    def run(self, spec: MixtureSpec, params: Params, state: StartState | None = None) -> EMResult:
-        """Return what EM reaches from parameters, with weights raised to the prior's floor."""
-        state = StartState() if state is None else state
-        params = replace(params, weights=spec.weight_prior.lift(params.weights))
-        return self._run(spec, params, f"Start {state.index}", state)
-
     def _start(self, spec: MixtureSpec, state: StartState) -> tuple[MixtureSpec, Params]:
         """Return the mixture and the parameters that a start begins with."""
         start = spec.start
-        assert start is not None and state.rng is not None
+        assert start is not None
+        assert state.rng is not None
         watch, finish = self.progress.task(
-            f"{start.title} {state.index}", max_iter=start.max_steps, at_once=start.reports_late
+            f"{start.title} {state.index}",
+            max_iter=start.max_steps,
+            detail=start.describe(self.rows.n_rows),
+            at_once=start.max_steps is None,
         )
         family, params = start.first(spec.family, self.rows, state.rng, watch)
         finish()
@@ -91,23 +76,28 @@ class MultiStart:
             return params
         if self.flat_start:
             flat = replace(spec, weight_prior=ModifiedDirichlet())
-            params = self._run(flat, params, f"Flat start {state.index}", state).params
-        _warn_if_prior_outweighs(
-            spec.weight_prior,
-            params,
-            self.rows.total_weight,
-            alone=spec.background is not None,
-        )
+            params = self.run(flat, params, state).params
+        _warn_if_prior_outweighs(spec.weight_prior, params, self.rows.total_weight)
         return params
 
-    def _run(self, spec: MixtureSpec, params: Params, title: str, state: StartState) -> EMResult:
+    def run(
+        self, spec: MixtureSpec, params: Params, state: StartState = _FIRST_START
+    ) -> MixtureResult:
+        """Return what EM reaches from parameters, with weights raised to the prior's floor."""
+        params = replace(params, weights=spec.weight_prior.lift(params.weights))
         reached = self.checkpoint.reached(spec, state)
 
-        def attributes(params: Params) -> dict[str, Any]:
+        def attributes(params: Params) -> Attributes:
             return {"_fitted": spec.fitted(params)[0]}
 
+        title = f"{'Flat start' if state.flat else 'Start'} {state.index}"
         watch, finish = self.progress.task(
-            title, attributes, self.max_iter, at_once=reached is not None
+            title,
+            attributes,
+            self.max_iter,
+            detail=f"{self.rows.n_rows} rows, {params.n_components} components",
+            tol=self.tol,
+            at_once=reached is not None,
         )
         result = run_em(
             spec.model,
@@ -119,21 +109,19 @@ class MultiStart:
             keep=self.checkpoint.keeper(spec.family, state),
             keep_path=self.keep_path,
         )
-        finish(result if title.startswith("Start") else None)
+        finish(None if state.flat else result)
         return result
 
 
-def _warn_if_prior_outweighs(
-    prior: Prior, params: Params, total_weight: float, *, alone: bool
-) -> None:
-    """Warn of a prior that leaves one component, or `alone` the background, at once."""
-    K = params.n_components
+def _warn_if_prior_outweighs(prior: Prior, params: Params, total_weight: float) -> None:
+    """Warn of a prior that leaves one component, or the background alone, at once."""
+    K, n_weights = params.n_components, len(params.weights)
     counts = params.component_weights * total_weight
     alpha = np.broadcast_to(prior.alpha, params.weights.shape)[:K]
-    if (K == 1 and not alone) or np.any(counts + alpha > 1):
+    if n_weights == 1 or np.any(counts + alpha > 1):
         return
     left, more = ("one component", "more than one")
-    if alone:
+    if n_weights > K:
         left, more = ("the background alone", "any component")
     given = alpha[0] if (alpha == alpha[0]).all() else alpha
     warn(

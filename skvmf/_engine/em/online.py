@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from ..._typing import Array
-from ..contracts.model_parts import Family
+from ..contracts.model_parts import AnyFamily
 from ..contracts.statistics import Statistics
 from ..data.base import RowSource
 from ..weights.modified_dirichlet import ModifiedDirichlet
@@ -34,9 +34,7 @@ def step(
     seen, or None before the first batch. A prior on components that is centred on a partition
     is centred on what is remembered. A batch without weight changes nothing.
     """
-    spec = replace(
-        spec, family=fitted.family.continued_by(spec.family), background=fitted.background
-    )
+    spec = replace(spec.refitted(fitted), family=fitted.family.continued_by(spec.family))
     if rows.total_weight == 0:
         return replace(spec, family=fitted.family).fitted(fitted.params, memory)
     components = spec.constraint.convert(spec.family, fitted.params.components)
@@ -76,8 +74,8 @@ def blended(memory: Statistics, batch: Statistics, decay: float) -> Statistics:
 
 
 def _recentred(
-    family: Family, memory: Statistics, n_components: int, about: Array | None
+    family: AnyFamily, memory: Statistics, n_components: int, about: Array | None
 ) -> Statistics:
-    """Return the memory with moments about other points; a background has counts alone."""
+    """Return the memory with moments about other points; counts stay."""
     moved = family.recenter(memory.first_components(n_components), about)
     return replace(moved, counts=memory.counts)

@@ -7,11 +7,10 @@ import numpy as np
 
 from ..._typing import Array
 from ..contracts.constraint import Constraint
-from ..contracts.model_parts import Family, Posterior, Prior, Update, WeightUpdate
+from ..contracts.model_parts import AnyFamily, Posterior, Prior, Update, WeightUpdate
 from ..contracts.statistics import Params, Statistics
 from ..data.base import RowSource
-from ..families.background import Background
-from ..updates.closed_form import ClosedForm
+from ..families.background import NO_BACKGROUND, Background
 from .fitted import FittedMixture
 from .loop import OnIteration
 from .mixture_model import MixtureModel
@@ -23,37 +22,36 @@ class Start(ABC):
     weights: Array | None
     """First weights that the user has given."""
 
-    covariances: Array | None
-    """First covariances that the user has given."""
+    shapes: Array | None
+    """First covariances, scale matrices or concentrations that the user has given."""
 
     @property
     @abstractmethod
     def title(self) -> str:
         """What progress reports call the search for first parameters."""
 
+    @abstractmethod
+    def describe(self, n_rows: int) -> str:
+        """Return what progress reports say about a search among `n_rows` rows."""
+
     @property
     @abstractmethod
     def max_steps(self) -> int | None:
-        """Number of steps that a search reports at most; None if that is not known."""
+        """Largest number of steps of a search; None for one whose first step takes long."""
 
     @property
     @abstractmethod
     def n_starts(self) -> int:
-        """How many starts go on to all rows."""
-
-    @property
-    @abstractmethod
-    def reports_late(self) -> bool:
-        """Whether a search has worked for a while when it reports its first step."""
+        """How many starts continue on all rows."""
 
     @abstractmethod
     def first(
         self,
-        family: Family,
+        family: AnyFamily,
         rows: RowSource,
         rng: np.random.RandomState,
         on_iteration: OnIteration,
-    ) -> tuple[Family, Params]:
+    ) -> tuple[AnyFamily, Params]:
         """Return a family whose prior is centred on a first partition, and first parameters."""
 
 
@@ -62,56 +60,40 @@ class MixtureSpec:
     """The answers that make up a mixture, and what its fits begin with.
 
     An estimator turns its parameters into one; nothing below an estimator sees the estimator.
-
-    Parameters
-    ----------
-    family : Family
-        What a component is.
-    posterior : Posterior
-        How responsibilities follow from log-densities.
-    weight_prior : Prior
-        The prior on the weights.
-    weight_update : WeightUpdate
-        How counts become weights.
-    update : Update
-        How statistics move components.
-    background : Background or None
-        What rows may belong to beside the components.
-    constraint : Constraint
-        What components must fulfil beyond their family's bounds.
-    start : Start or None
-        Where starts come from; None for a fit that goes on from an earlier one.
     """
 
-    family: Family
-    posterior: Posterior
+    family: AnyFamily  # what a component is
+    posterior: Posterior  # how responsibilities follow from log-densities
     weight_prior: Prior
-    weight_update: WeightUpdate
-    update: Update = ClosedForm()
-    background: Background | None = None
-    constraint: Constraint = Constraint()
-    start: Start | None = None
+    weight_update: WeightUpdate  # how counts become weights
+    update: Update = Update()  # how statistics move components
+    background: Background = NO_BACKGROUND  # what rows may belong to in place of a component
+    constraint: Constraint = Constraint()  # what components must fulfil
+    start: Start | None = None  # None for a fit that continues an earlier one
 
     @property
     def model(self) -> MixtureModel:
-        """The mixture whose lower bound the loop climbs."""
-        background = None if self.background is None else self.background.log_density
+        """The mixture whose lower bound the loop increases."""
         return MixtureModel(
             self.family,
             self.posterior,
             self.weight_prior,
             self.weight_update,
             self.update,
-            background,
+            self.background,
         )
 
     def continued(self, fitted: FittedMixture) -> tuple["MixtureSpec", Params]:
-        """Return the mixture, and first parameters, of a fit that goes on from an earlier one."""
+        """Return the mixture, and first parameters, of a fit that continues an earlier one."""
         family = fitted.family.continued_by(self.family)
         components = self.constraint.convert(family, fitted.params.components)
-        weights = fitted.weights_with(self.background is not None)
+        weights = self.background.weights_after(fitted.params)
         params = Params.first(weights, components).pruned()
         return replace(self, family=family), self.constraint.apply(family, params)
+
+    def refitted(self, fitted: FittedMixture) -> "MixtureSpec":
+        """Return the mixture with the family and the background of a fit."""
+        return replace(self, family=fitted.family, background=fitted.background)
 
     def fitted(
         self, params: Params, stats: Statistics | None = None

@@ -1,4 +1,4 @@
-"""A background: a density that is the same everywhere, for rows that belong to no component."""
+"""The background of a mixture: a uniform density for rows that belong to no component."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -8,50 +8,79 @@ import numpy as np
 
 from ..._typing import Array
 from ...distributions import vonmises_fisher as vmf
+from ..contracts.responsibilities import Scores
+from ..contracts.statistics import Params
 from ..data.base import RowSource
 from ..data.blocks import DenseBlock
 
-FIRST_SHARE = 0.1  # of the rows, before any has been seen
+FIRST_WEIGHT = 0.1  # of the rows, before any has been seen
 
 
 @dataclass(frozen=True)
 class Background:
-    """A uniform distribution, on the sphere or in a box.
+    """What a mixture has behind its components: one uniform distribution, or nothing.
 
-    Parameters
-    ----------
-    log_density : float
-        Its log-density, also at rows outside the box: they are no less outlying than those
-        inside.
-    bounds : ndarray of shape (2, d) or None
-        The least and the largest corner of the box; None is the sphere.
+    Weights, counts and scores have an entry per uniform distribution after those of the
+    components, so no caller has to ask whether there is one.
+
+    `log_densities` holds the log-density, also at rows outside the box: they are no less outlying
+    than those inside. It is empty if there is no background. `bounds` (2, d) are the least and the
+    largest corner of the box; None is the sphere.
     """
 
-    log_density: float
+    log_densities: tuple[float, ...] = ()
     bounds: Array | None = None
 
     @classmethod
     def on_sphere(cls, dim: int) -> "Background":
         """Return the uniform distribution on the unit sphere."""
-        return cls(-float(vmf.log_sphere_area(dim)))
+        return cls((-float(vmf.log_sphere_area(dim)),))
 
     @classmethod
     def in_box(cls, bounds: Array) -> "Background":
         """Return the uniform distribution between two corners (2, d)."""
-        return cls(-float(np.log(bounds[1] - bounds[0]).sum()), bounds)
+        return cls((-float(np.log(bounds[1] - bounds[0]).sum()),), bounds)
 
     @classmethod
     def around(cls, rows: RowSource, reg_covar: float, scale: float) -> "Background":
         """Return the uniform distribution in the box around rows of a mean variance `scale`."""
         return cls.in_box(bounding_box(rows, max(reg_covar, 1e-12 * scale)))
 
-    def draw(self, size: int, dim: int, rng: np.random.RandomState) -> Array:
-        """Draw rows (size, dim)."""
-        if self.bounds is None:
-            return vmf.rvs(np.eye(1, dim)[0], 0.0, size=size, random_state=rng)
-        low, high = self.bounds
-        drawn: Array = rng.uniform(low, high, size=(size, dim))
-        return drawn
+    def __len__(self) -> int:
+        return len(self.log_densities)
+
+    def add_scores(self, scores: Scores) -> Scores:
+        """Return the scores of components followed by those of the background."""
+        for log_density in self.log_densities:
+            scores = scores.with_component(log_density)
+        return scores
+
+    def add_weight(self, weights: Array, weight: float) -> Array:
+        """Return weights (K,), scaled, followed by that of the background: they sum to one."""
+        return np.append((1 - len(self) * weight) * weights, np.full(len(self), weight))
+
+    def weights_after(self, params: Params) -> Array:
+        """Return the weights for a fit that continues one with or without a background."""
+        if len(params.weights) == params.n_components + len(self):
+            return params.weights
+        weights = params.conditional_weights
+        if not weights.any():
+            weights = np.full(params.n_components, 1 / params.n_components)
+        return self.add_weight(weights, FIRST_WEIGHT)
+
+    def draw(self, counts: Array, dim: int, rng: np.random.RandomState) -> Array:
+        """Draw ``counts.sum()`` rows; `counts` is as long as the background."""
+        parts = [np.empty((0, dim))]
+        for size in counts:
+            if self.bounds is None:
+                parts.append(vmf.rvs(np.eye(1, dim)[0], 0.0, size=size, random_state=rng))
+            else:
+                low, high = self.bounds
+                parts.append(rng.uniform(low, high, size=(size, dim)))
+        return np.concatenate(parts)
+
+
+NO_BACKGROUND = Background()
 
 
 @dataclass
@@ -83,8 +112,3 @@ def bounding_box(rows: RowSource, least_variance: float) -> Array:
     narrowest = np.maximum(np.sqrt(12 * least_variance), 16 * np.spacing(largest))
     missing = np.maximum(narrowest - (high - low), 0)
     return np.array([low - missing / 2, high + missing / 2])
-
-
-def with_share(weights: Array, share: float) -> Array:
-    """Return weights (K,) with that of the background behind them, (K + 1,), to sum to one."""
-    return np.append((1 - share) * weights, share)

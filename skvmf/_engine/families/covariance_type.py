@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from ..._typing import Array
-from ..contracts.gradients import GradientsType
 from ..contracts.responsibilities import Responsibilities
 from .gaussian_products import GaussianComponents
 
@@ -14,15 +13,13 @@ from .gaussian_products import GaussianComponents
 class CovarianceType(ABC):
     """Methods that depend on the type of covariance.
 
-    `name` is scikit-learn's, `definite` what covariances must be, in words, `shared` whether
-    all components have the same, and `gradients` what Fisher vectors are made of, where there
-    are any.
+    `name` is scikit-learn's, `definite` what covariances must be, in words, and `shared` whether
+    all components have the same.
     """
 
     name: str
     definite: str
     shared = False
-    gradients: GradientsType | None = None
 
     # Shapes and conversions.
 
@@ -80,8 +77,7 @@ class CovarianceType(ABC):
 
     def select(self, covariances: Array, index: Any) -> Array:
         """Return the covariances of some components, in the order of an index."""
-        selected: Array = covariances[index]
-        return selected
+        return covariances[index]
 
     def replaced(self, covariances: Array, where: Array, by: Array) -> Array:
         """Return covariances with those of the components `where` (K,) taken from others."""
@@ -141,8 +137,7 @@ class CovarianceType(ABC):
 
     def per_count(self, second: Array, counts: Array) -> Array:
         """Divide second moments by the counts that they are sums over; 0 counts as 1."""
-        per_count: Array = second / _per_component(np.where(counts > 0, counts, 1.0), second)
-        return per_count
+        return second / per_component(np.where(counts > 0, counts, 1.0), second)
 
     @abstractmethod
     def estimate(self, counts: Array, first: Array, second: Array) -> Array:
@@ -161,7 +156,7 @@ class CovarianceType(ABC):
 
         The second of a pair has a fraction (K,) of the rows; means are `gaps` (K, d) apart.
         """
-        part = _per_component(fraction, covariances)
+        part = per_component(fraction, covariances)
         within: Array = (1 - part) * covariances + part * others
         between: Array = part * (1 - part) * self.scatter(np.ones(len(gaps)), gaps)
         return within + between
@@ -190,6 +185,6 @@ class CovarianceType(ABC):
         return matrices
 
 
-def _per_component(numbers: Array, covariances: Array) -> Array:
+def per_component(numbers: Array, covariances: Array) -> Array:
     """Return numbers (K,) in a shape that multiplies covariances (K, ...)."""
     return numbers.reshape((-1,) + (1,) * (covariances.ndim - 1))

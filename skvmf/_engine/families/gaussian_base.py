@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..._typing import Array
-from ..contracts.model_parts import Family
+from ..contracts.model_parts import AnyFamily, Family
 from ..contracts.responsibilities import Responsibilities, Scores
 from ..contracts.statistics import Statistics
 from ..data.blocks import DenseBlock
@@ -22,41 +22,26 @@ _FAR = (
 
 
 @dataclass(frozen=True)
-class BaseGaussian(Family):
+class BaseGaussian(Family[GaussianComponents]):
     """Gaussian components with full, tied, diagonal or spherical covariances.
 
-    Rows are taken in float64, whatever they are stored in: products of float32 features are
-    wrong for clusters ten standard deviations apart. Scores of float32 rows under diagonal
-    covariances alone are taken in float32, by differences, where all means lie within 16
-    standard deviations of their centre and there are at most 128 features, but for rows that
-    are further than that from every mean: rounding moves a mean by a millionth of a standard
-    deviation, and a responsibility by less than 1e-4.
-
-    Parameters
-    ----------
-    dim : int
-        Number of features.
-    covariance_type : {'full', 'tied', 'diag', 'spherical'}
-        Name of the type.
-    reg_covar : float
-        Added to the diagonals.
-    fixed : bool
-        Whether covariances stay as they are.
-    scale : float
-        Mean variance of the data's features, the covariance of components that have none yet.
+    Rows are taken in float64: products of float32 features are wrong for clusters ten standard
+    deviations apart. Scores of float32 rows under diagonal covariances alone are taken in float32,
+    by differences, where that moves a mean by a millionth of a standard deviation, and a
+    responsibility by less than 1e-4: see `GaussianComponents.single_precision`.
     """
 
     components_class: ClassVar[type] = GaussianComponents
 
     dim: int
     covariance_type: str
-    reg_covar: float = 0.0
-    fixed: bool = False
-    scale: float = 1.0
+    reg_covar: float = 0.0  # added to the diagonals
+    fixed_covariances: bool = False
+    fixed_means: bool = False
+    scale: float = 1.0  # mean variance of the features: that of components that have none yet
 
     @property
     def type(self) -> CovarianceType:
-        """What is particular to the type of covariance."""
         return COVARIANCE_TYPES[self.covariance_type]
 
     @property
@@ -65,14 +50,14 @@ class BaseGaussian(Family):
         return self.dim + 1
 
     def n_parameters(self, n_components: int) -> int:
-        """Return the number of free parameters of means and covariances."""
-        n_means = n_components * self.dim
-        return n_means + (0 if self.fixed else self.type.n_parameters(n_components, self.dim))
+        n_means = 0 if self.fixed_means else n_components * self.dim
+        if self.fixed_covariances:
+            return n_means
+        return n_means + self.type.n_parameters(n_components, self.dim)
 
     def sample(
         self, components: GaussianComponents, counts: Array, rng: np.random.RandomState
     ) -> Array:
-        """Draw ``counts[k]`` rows from each component k in turn."""
         return self.type.draw(components.means, components.covariances, counts, rng)
 
     def components(self, means: Array, covariances: Array) -> GaussianComponents:
@@ -86,15 +71,16 @@ class BaseGaussian(Family):
         return GaussianComponents(means, covariances, cholesky, log_det, origins, spread)
 
     def kmeans(self) -> "BaseGaussian":
-        """Return the family of which hard EM with equal weights is k-means."""
-        return BaseGaussian(self.dim, "spherical", fixed=True, scale=self.scale)
+        return BaseGaussian(self.dim, "spherical", fixed_covariances=True, scale=self.scale)
 
     def from_centres(self, centres: Array) -> GaussianComponents:
         """Return components at centres (K, d) with the data's scale."""
         return self.components(centres, self.scale * self.type.identity(*centres.shape))
 
+    def reshaped(self, components: GaussianComponents, shapes: Array) -> GaussianComponents:
+        return self.components(components.means, shapes)
+
     def centres(self, components: GaussianComponents) -> Array:
-        """Return the means, (K, d)."""
         return components.means
 
     def distances(self, block: DenseBlock, centres: Array) -> Array:
@@ -102,7 +88,6 @@ class BaseGaussian(Family):
         return squared_distances(block.X, centres, np.full(len(centres), 1 / self.scale))
 
     def scores(self, block: DenseBlock, components: GaussianComponents) -> Scores:
-        """Return the log-densities of the rows of a block."""
         products = self.type.scores(block.X, components)
         return Scores(products, components.log_det - 0.5 * self.dim * np.log(2 * np.pi))
 
@@ -113,16 +98,14 @@ class BaseGaussian(Family):
         components: GaussianComponents,
         cache: None = None,
     ) -> tuple[Array, ...]:
-        """Return first and second moments about the components' origins."""
         return self.type.moments(block.X, responsibilities, components)
 
     def origins(self, components: GaussianComponents) -> Array:
-        """Return the points (K, d) that moments are about."""
         return components.origins
 
     def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
-        """Return the statistics about other points (K, d)."""
-        assert origins is not None and stats.origins is not None
+        assert origins is not None
+        assert stats.origins is not None
         shifts = origins - stats.origins
         first, second = stats.moments
         moved = self.type.moved(stats.counts, first, second, shifts)
@@ -141,27 +124,22 @@ class BaseGaussian(Family):
     def maximize(
         self, stats: Statistics, components: GaussianComponents, means: Array | None = None
     ) -> tuple[GaussianComponents, Array]:
-        """Return the maximum likelihood components, and which are broken.
+        """Return the maximum likelihood components, and which have singular covariances.
 
-        An empty component keeps its parameters, and so does a broken one, whose covariance
-        would be singular. Where `means` are given, covariances are about them.
+        If `means` are given, covariances are about them.
         """
         empty = stats.counts <= 0
         sample_means = self.sample_means(stats, components)
-        means = sample_means if means is None else means
-        if self.fixed:
+        if means is None:
+            means = components.means if self.fixed_means else sample_means
+        if self.fixed_covariances:
             return self.components(means, components.covariances), np.zeros_like(empty)
         covariances = self._covariances(stats, components.covariances)
         if means is not sample_means:
             covariances = covariances + self.type.scatter(stats.counts, means - sample_means)
         covariances = self.type.replaced(covariances, empty, by=components.covariances)
-        fresh = self.components(means, covariances)
+        fresh = self._regular_components(means, covariances, stats)
         broken = np.isnan(fresh.log_det)
-        if broken.any() and self.reg_covar > 0:  # then by rounding alone
-            definite = self.type.regularized(covariances, 8 * self.dim * self._rounding(stats))
-            covariances = self.type.replaced(covariances, broken, by=definite)
-            fresh = self.components(means, covariances)
-            broken = np.isnan(fresh.log_det)
         if not broken.any():
             return fresh, broken
         if broken[~empty].all():
@@ -171,20 +149,24 @@ class BaseGaussian(Family):
                 f"simpler covariance_type. {_FAR}"
             )
         means = np.where(broken[:, None], components.means, means)
-        covariances = self.type.replaced(covariances, broken, by=components.covariances)
+        covariances = self.type.replaced(fresh.covariances, broken, by=components.covariances)
         return self.components(means, covariances), broken
 
     def reseed(self, components: GaussianComponents, k: int, row: Array) -> GaussianComponents:
         """Move component k to a row, with the mean covariance of all."""
+        if self.fixed_means:
+            return components
         means = components.means.copy()
         means[k] = row
         covariances = components.covariances
+        if self.fixed_covariances:
+            return self.components(means, covariances)
         average = np.broadcast_to(covariances.mean(axis=0), covariances.shape)
         moved = np.arange(len(means)) == k
         return self.components(means, self.type.replaced(covariances, moved, by=average))
 
-    def continued_by(self, fresh: Family) -> Family:
-        """Return the family for a fit that goes on: there is nothing to take along."""
+    def continued_by(self, fresh: AnyFamily) -> AnyFamily:
+        """Return the new family, after a check of its type of covariance."""
         assert isinstance(fresh, BaseGaussian)
         if fresh.covariance_type != self.covariance_type:
             raise ValueError(
@@ -204,7 +186,7 @@ class BaseGaussian(Family):
         """
         assert stats.origins is not None
         means = stats.origins + _first(stats)
-        if self.fixed:
+        if self.fixed_covariances:
             means = means if centres is None else centres
             return self.components(means, components.covariances)
         covariances = self._covariances(stats, components.covariances)
@@ -212,12 +194,13 @@ class BaseGaussian(Family):
         if centres is not None:
             fresh = self.components(centres, of_data)
         else:
-            fresh = self.components(means, covariances)
+            fresh = self._regular_components(means, covariances, stats)
             lost = np.isnan(fresh.log_det) | (stats.counts <= 0)
             if np.isnan(fresh.log_det).all():
                 fresh = self.components(means, of_data)
             elif lost.any():
-                fresh = self.components(means, self.type.replaced(covariances, lost, by=of_data))
+                covariances = self.type.replaced(fresh.covariances, lost, by=of_data)
+                fresh = self.components(means, covariances)
         if np.isnan(fresh.log_det).any():
             raise ValueError(
                 "The covariance of the data is singular: the rows lie in a subspace. Increase "
@@ -225,12 +208,23 @@ class BaseGaussian(Family):
             )
         return fresh
 
+    def _regular_components(
+        self, means: Array, covariances: Array, stats: Statistics
+    ) -> GaussianComponents:
+        """Return components; covariances that are singular by rounding alone grow by that much."""
+        fresh = self.components(means, covariances)
+        singular = np.isnan(fresh.log_det)
+        if singular.any() and self.reg_covar > 0:  # else the rows may lie in a subspace
+            regular = self.type.regularized(covariances, 8 * self.dim * self._rounding(stats))
+            covariances = self.type.replaced(covariances, singular, by=regular)
+            fresh = self.components(means, covariances)
+        return fresh
+
     def _covariances(self, stats: Statistics, old: Array) -> Array:
         """Return covariances; the old ones where moments have lost their digits.
 
-        Moments about a point far from the rows cancel, by old standard deviations and by new
-        ones. A mean that has come from there is at the rows now, so the next step knows
-        better, and the bound does not fall where a covariance waits for it.
+        Moments about a point far from the rows cancel. A mean that has come from there is at the
+        rows now, so the next step knows better, and the bound does not fall meanwhile.
         """
         kind, first = self.type, _first(stats)
         second = kind.per_count(stats.moments[1], stats.counts)
@@ -246,5 +240,4 @@ class BaseGaussian(Family):
 
 def _first(stats: Statistics) -> Array:
     """Return first moments per unit of count."""
-    first: Array = stats.moments[0] / np.where(stats.counts > 0, stats.counts, 1.0)[:, None]
-    return first
+    return stats.moments[0] / np.where(stats.counts > 0, stats.counts, 1.0)[:, None]

@@ -1,8 +1,7 @@
-"""Products of tall matrices, in tiles that BLAS multiplies where they are."""
+"""Products of tall matrices, in tiles that BLAS multiplies without copies."""
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,13 +9,11 @@ from threadpoolctl import ThreadpoolController
 
 from ..._kernels._jit import CACHE_LINE, thread_cache
 from ..._kernels.rows import add_dense_responsibilities, add_labelled_rows
-from ..._typing import Array
+from ..._typing import Array, DType
 from ..contracts.responsibilities import DenseResponsibilities, Responsibilities
 
 MAX_UNCOPIED_PRODUCT = 10**6  # multiplications for which OpenBLAS does not copy the factors first
-MIN_TILED_SIZE = (
-    2**15
-)  # entries of a matrix; copies cost less than larger products outside the cache
+MIN_TILED_SIZE = 2**15  # entries of a matrix; copies cost less than products outside the cache
 TILE_ROWS = 512  # taken at once
 TILE_FEATURES = 2**16  # entries that stay in the processor's second cache
 MAX_TILE_FEATURES = 2**19  # entries that stay in the third
@@ -74,7 +71,7 @@ def aligned(n: int, size: int, dtype: npt.DTypeLike = np.float64) -> Array:
 def work_rows(use: str, n: int, size: int, dtype: npt.DTypeLike = np.float64) -> Array:
     """Return rows as `aligned` makes them, as work space; this thread caches them, unless large."""
     shape = n, size, np.dtype(dtype)
-    cached: tuple[tuple[int, int, np.dtype[Any]], Array] | None = getattr(thread_cache, use, None)
+    cached: tuple[tuple[int, int, DType], Array] | None = getattr(thread_cache, use, None)
     if cached is not None and cached[0] == shape:
         return cached[1]
     rows = aligned(*shape)

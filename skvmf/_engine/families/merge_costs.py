@@ -9,7 +9,7 @@ from ..._typing import Array
 from ...distributions import vonmises_fisher as vmf
 from ..contracts.model_parts import MergeCost
 from .covariance import COVARIANCE_TYPES
-from .covariance_type import CovarianceType
+from .covariance_type import CovarianceType, per_component
 
 MAX_PRODUCTS = 4096  # parts up to which the products of all pairs of sums are kept: 128 MiB
 
@@ -27,7 +27,6 @@ class _SumMergeCost(MergeCost):
         return self.sums @ self.sums.T if len(self.sums) <= MAX_PRODUCTS else None
 
     def merge(self, i: int, j: int) -> None:
-        """Add part j to part i; part j is not used any more."""
         if self._products is not None:
             self._products[i] += self._products[j]
             self._products[:, i] += self._products[:, j]
@@ -38,28 +37,16 @@ class _SumMergeCost(MergeCost):
     def _joint_squares(self, i: int) -> Array:
         """Return the squared lengths (M,) of the sums of part i with each part."""
         products = self.sums @ self.sums[i] if self._products is None else self._products[i]
-        squares: Array = np.maximum(self._squares + self._squares[i] + 2 * products, 0)
-        return squares
+        return np.maximum(self._squares + self._squares[i] + 2 * products, 0)
 
 
 class DirectionMergeCost(_SumMergeCost):
     """Directions of one concentration, or each of its own with the prior's pseudo-observations.
 
     The log-likelihood of n rows with the sum R is, up to n times a constant, kappa |R| or
-    (n + n0) psi((|R| + n0 r0) / (n + n0)), for the negative entropy psi.
-
-    Parameters
-    ----------
-    sums : ndarray of shape (M, d)
-        Sums of the rows of each part.
-    counts : ndarray of shape (M,)
-        Numbers of rows, positive.
-    log_normalizer : float
-        That constant.
-    concentration : float or None
-        The concentration kappa of all parts; None gives each its own.
-    n_pseudo, pseudo_length : float
-        Number n0 and resultant length r0 of the pseudo-observations.
+    (n + n0) psi((|R| + n0 r0) / (n + n0)), for the negative entropy psi. The constant is
+    `log_normalizer`; without a `concentration` kappa of all parts, each has its own; `n_pseudo` and
+    `pseudo_length` are n0 and r0.
     """
 
     def __init__(
@@ -67,7 +54,6 @@ class DirectionMergeCost(_SumMergeCost):
         sums: Array,
         counts: Array,
         log_normalizer: float,
-        *,
         concentration: float | None = None,
         n_pseudo: float = 0.0,
         pseudo_length: float = 0.0,
@@ -77,16 +63,13 @@ class DirectionMergeCost(_SumMergeCost):
         self._n_pseudo, self._pseudo_length = n_pseudo, pseudo_length
 
     def losses(self, i: int) -> Array:
-        """Return the log-likelihood (M,) that is lost where part i is merged with each part."""
         n = self.counts
         single = self._values(n, self._squares)
         of_pseudo = self._values(np.zeros(1), np.zeros(1))
         joint = self._values(n + n[i], self._joint_squares(i))
-        losses: Array = single + single[i] - joint - of_pseudo
-        return losses
+        return single + single[i] - joint - of_pseudo
 
     def log_likelihoods(self) -> Array:
-        """Return the log-likelihood (M,) of the rows of each part."""
         return self._values(self.counts, self._squares) + self.counts * self._log_normalizer
 
     def _values(self, n: Array, squares: Array) -> Array:
@@ -97,28 +80,15 @@ class DirectionMergeCost(_SumMergeCost):
         total = n + self._n_pseudo
         lengths += self._n_pseudo * self._pseudo_length
         means = np.divide(lengths, total, out=np.zeros_like(total), where=total > 0)
-        values: Array = total * vmf.negentropy(np.minimum(means, 1 - 1e-12), self.dim)
-        return values
+        return total * vmf.negentropy(np.minimum(means, 1 - 1e-12), self.dim)
 
 
 class SphericalMergeCost(_SumMergeCost):
     """Spherical Gaussians with n0 pseudo-observations of the pooled variance each.
 
     The log-likelihood of n rows with the scatter S about their mean is, up to what all parts have
-    in common, -d/2 (n + n0) log((S + n0 d pooled) / ((n + n0) d)).
-
-    Parameters
-    ----------
-    sums, squares : ndarray of shape (M, d) and (M,)
-        Sums of the rows of each part, and of their squared lengths, about `centre`.
-    counts : ndarray of shape (M,)
-        Numbers of rows, positive.
-    centre : ndarray of shape (d,)
-        See `sums`.
-    n_pseudo : float
-        The number n0.
-    pooled : float
-        The pooled variance of a feature.
+    in common, -d/2 (n + n0) log((S + n0 d pooled) / ((n + n0) d)). Sums of rows and of their
+    squared lengths (M,) are about `centre` (d,).
     """
 
     def __init__(
@@ -135,61 +105,42 @@ class SphericalMergeCost(_SumMergeCost):
         self._n_pseudo, self.pooled = n_pseudo, pooled
 
     def merge(self, i: int, j: int) -> None:
-        """Add part j to part i; part j is not used any more."""
         super().merge(i, j)
         self.row_squares[i] += self.row_squares[j]
 
     def losses(self, i: int) -> Array:
-        """Return the log-likelihood (M,) that is lost where part i is merged with each part."""
         n, squares = self.counts, self.row_squares
         single = self._costs(n, squares, self._squares)
         joint = self._costs(n + n[i], squares + squares[i], self._joint_squares(i))
         of_pseudo = 0.5 * self.dim * self._n_pseudo * np.log(self.pooled)
-        losses: Array = joint - single - single[i] + of_pseudo
-        return losses
+        return joint - single - single[i] + of_pseudo
 
     def log_likelihoods(self) -> Array:
-        """Return the log-likelihood (M,) of the rows of each part."""
         scatter = np.maximum(self.row_squares - self._squares / self.counts, 0)
         pseudo = self._n_pseudo * self.dim * self.pooled
         variances = (scatter + pseudo) / ((self.counts + self._n_pseudo) * self.dim)
         constants = self.counts * self.dim * np.log(2 * np.pi * variances)
-        log_likelihoods: Array = -0.5 * (constants + scatter / variances)
-        return log_likelihoods
+        return -0.5 * (constants + scatter / variances)
 
     def _costs(self, n: Array, row_squares: Array, squares: Array) -> Array:
         """Return minus the log-likelihoods, up to what all parts have in common."""
         d, n_pseudo = self.dim, self._n_pseudo
         scatter = np.maximum(row_squares - squares / n, 0) + n_pseudo * d * self.pooled
-        costs: Array = 0.5 * d * (n + n_pseudo) * np.log(scatter / ((n + n_pseudo) * d))
-        return costs
+        return 0.5 * d * (n + n_pseudo) * np.log(scatter / ((n + n_pseudo) * d))
 
 
 @dataclass
 class EllipticalMergeCost(MergeCost):
     """Gaussian components by their means and covariances, with pseudo-observations.
 
-    Those have the shape of the pooled covariance and the size of the component's own, so that
-    parts of few rows do not seem to be worth more than they are. The log-likelihood of n rows
-    is, up to what all parts have in common, -n/2 log det C; where all components have one
-    covariance, merging a and b loses n_a n_b / (n_a + n_b) times half the squared distance of
-    their means.
-
-    Parameters
-    ----------
-    counts : ndarray of shape (M,)
-        Numbers of rows, positive.
-    means : ndarray of shape (M, d)
-        The means; in units of the covariance where it is the same for all.
-    covariances : ndarray of shape (M, d, d), (M, d) or (M,), or None
-        The covariances; None is one for all.
-    kind : CovarianceType
-        Their type.
+    Those have the shape of the pooled covariance and the size of the component's own. The
+    log-likelihood of n rows is, up to what all parts have in common, -n/2 log det C; with one
+    covariance for all, merging a and b loses n_a n_b / (n_a + n_b) |m_a - m_b|^2 / 2.
     """
 
-    counts: Array
-    means: Array
-    covariances: Array | None
+    counts: Array  # (M,), positive
+    means: Array  # (M, d), in units of the covariance where it is the same for all
+    covariances: Array | None  # None is one for all
     kind: CovarianceType
 
     def __post_init__(self) -> None:
@@ -209,19 +160,16 @@ class EllipticalMergeCost(MergeCost):
         return cls(counts, means @ cholesky, None, COVARIANCE_TYPES["tied"])
 
     def losses(self, i: int) -> Array:
-        """Return the log-likelihood (M,) that is lost where part i is merged with each part."""
         n, n_i = self.counts, self.counts[i]
         gaps = self.means - self.means[i]
         if self.covariances is None:
-            losses: Array = 0.5 * n * (n_i / (n + n_i)) * np.einsum("md,md->m", gaps, gaps)
-            return losses
+            return 0.5 * n * (n_i / (n + n_i)) * np.einsum("md,md->m", gaps, gaps)
         single = n * self._log_det(n, self.covariances)
         joint = (n + n_i) * self._log_det(n + n_i, self._joint_covariances(i, gaps))
         losses = 0.5 * (joint - single - single[i])
         return losses
 
     def merge(self, i: int, j: int) -> None:
-        """Add part j to part i; part j is not used any more."""
         n_i, n_j = self.counts[i], self.counts[j]
         if self.covariances is not None:
             self.covariances[i] = self._joint_covariances(i, self.means - self.means[i])[j]
@@ -236,14 +184,10 @@ class EllipticalMergeCost(MergeCost):
 
     def _log_det(self, n: Array, covariances: Array) -> Array:
         """Return log-determinants (M,) of covariances with their pseudo-observations."""
-        axes = (-1,) + (1,) * (covariances.ndim - 1)
-        pseudo = (self._n_pseudo / (n + self._n_pseudo)).reshape(axes)
+        pseudo = per_component(self._n_pseudo / (n + self._n_pseudo), covariances)
+        sizes = per_component(self.kind.sizes(covariances), covariances)
         shrunk = (1 - pseudo) * covariances
-        shrunk += pseudo * self.kind.sizes(covariances).reshape(axes) * self._shape
+        shrunk += pseudo * sizes * self._shape
         if covariances.ndim == 3:
-            log_det: Array = np.linalg.slogdet(shrunk)[1]
-        elif covariances.ndim == 2:
-            log_det = np.log(shrunk).sum(axis=1)
-        else:
-            log_det = self.dim * np.log(shrunk)
-        return log_det
+            return np.linalg.slogdet(shrunk)[1]
+        return np.log(shrunk).sum(axis=1) if covariances.ndim == 2 else self.dim * np.log(shrunk)

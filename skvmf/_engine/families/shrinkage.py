@@ -7,6 +7,7 @@ import numpy as np
 from ..._typing import Array
 from ..contracts.model_parts import SeedFamily, ShapedFamily
 from ..contracts.statistics import Statistics
+from .covariance_type import per_component
 from .gaussian_base import BaseGaussian
 from .gaussian_products import GaussianComponents
 from .merge_costs import SphericalMergeCost
@@ -15,7 +16,7 @@ MIN_ROWS_PER_COMPONENT = 8  # with a covariance of its own
 
 
 @dataclass(frozen=True)
-class ShrunkSpherical(BaseGaussian, SeedFamily):
+class ShrunkSpherical(BaseGaussian, SeedFamily[GaussianComponents]):
     """Spherical Gaussians with n0 pseudo-observations each of the pooled variance."""
 
     n_pseudo: float = 0.0
@@ -28,7 +29,6 @@ class ShrunkSpherical(BaseGaussian, SeedFamily):
     def maximize(
         self, stats: Statistics, components: GaussianComponents, means: Array | None = None
     ) -> tuple[GaussianComponents, Array]:
-        """Return the components, none of them broken."""
         empty = stats.counts <= 0
         variances = np.where(empty, 0.0, self._covariances(stats, components.covariances))
         pooled = max(stats.counts @ variances / stats.counts.sum(), 1e-12 * self.scale)
@@ -43,16 +43,13 @@ class ShrunkSpherical(BaseGaussian, SeedFamily):
     def append(
         self, components: GaussianComponents, others: GaussianComponents
     ) -> GaussianComponents:
-        """Return components followed by others."""
         return self.components(
             np.vstack([components.means, others.means]),
             np.append(components.covariances, others.covariances),
         )
 
     def peaks(self, components: GaussianComponents) -> Array:
-        """Return the log-densities at the means."""
-        peaks: Array = components.log_det - 0.5 * self.dim * np.log(2 * np.pi)
-        return peaks
+        return components.log_det - 0.5 * self.dim * np.log(2 * np.pi)
 
     def merge_cost(
         self, stats: Statistics, components: GaussianComponents, parts: Array
@@ -66,7 +63,6 @@ class ShrunkSpherical(BaseGaussian, SeedFamily):
         return SphericalMergeCost(sums, squares, counts, centre, self.n_pseudo, float(pooled))
 
     def fit_parts(self, cost: SphericalMergeCost, parts: Array) -> GaussianComponents:
-        """Return the components of parts, by number."""
         counts, means = cost.counts[parts], cost.sums[parts] / cost.counts[parts, None]
         squares = np.einsum("kd,kd->k", means, means)
         variances = np.maximum(cost.row_squares[parts] / counts - squares, 0) / self.dim
@@ -81,7 +77,7 @@ class ShrunkSpherical(BaseGaussian, SeedFamily):
 
 
 @dataclass(frozen=True)
-class ShrunkGaussian(BaseGaussian, ShapedFamily):
+class ShrunkGaussian(BaseGaussian, ShapedFamily[GaussianComponents]):
     """Gaussians with n0 pseudo-observations each, of the pooled shape and of their own size."""
 
     n_pseudo: float = 0.0
@@ -98,14 +94,12 @@ class ShrunkGaussian(BaseGaussian, ShapedFamily):
         )
 
     def affordable(self, n_rows: int, n_components: int) -> bool:
-        """Return whether so many rows suffice to estimate the covariances."""
         n_parameters = self.type.n_parameters(n_components, self.dim)
         return n_rows >= max(MIN_ROWS_PER_COMPONENT * n_components, 2 * n_parameters / self.dim)
 
     def maximize(
         self, stats: Statistics, components: GaussianComponents, means: Array | None = None
     ) -> tuple[GaussianComponents, Array]:
-        """Return the components, none of them broken."""
         counts, kind = stats.counts, self.type
         covariances = self._covariances(stats, components.covariances)
         pooled = covariances
@@ -115,48 +109,49 @@ class ShrunkGaussian(BaseGaussian, ShapedFamily):
         pooled = kind.regularized(pooled, floor)
         shrunk = pooled if kind.shared else self._shrunk(covariances, counts, pooled)
         result = self.components(self.sample_means(stats, components), shrunk)
-        if np.isnan(result.log_det).any():  # by rounding, beside a row very far away
-            result = self._spherical_where_broken(result)
+        singular = np.isnan(result.log_det)
+        if singular.any():  # by rounding, beside a row very far away: then a sphere of its size
+            unit = kind.identity(*result.means.shape)
+            sizes = np.maximum(kind.sizes(shrunk), floor)  # rounding can take them below zero
+            spheres = unit * (sizes[0] if kind.shared else per_component(sizes, unit))
+            covariances = spheres if kind.shared else kind.replaced(shrunk, singular, spheres)
+            result = self.components(result.means, covariances)
         return result, np.zeros(len(counts), dtype=bool)
 
-    def _spherical_where_broken(self, components: GaussianComponents) -> GaussianComponents:
-        """Return components with multiples of the identity for covariances that are singular."""
-        means, kind = components.means, self.type
-        sizes, unit = kind.sizes(components.covariances), kind.identity(*means.shape)
-        if kind.shared:
-            return self.components(means, unit * sizes[0])
-        spherical = unit * sizes.reshape((-1,) + (1,) * (unit.ndim - 1))
-        broken = np.isnan(components.log_det)
-        return self.components(means, kind.replaced(components.covariances, broken, spherical))
-
     def sizes(self, components: GaussianComponents) -> Array:
-        """Return the mean variance of each component, (K,)."""
         return np.broadcast_to(self.type.sizes(components.covariances), len(components.means))
 
     def split(self, components: GaussianComponents, steps: Array) -> GaussianComponents:
-        """Return components moved by -steps (K, d), followed by the same moved by steps."""
         twice = np.tile(np.arange(len(steps)), 2)
         means = np.vstack([components.means - steps, components.means + steps])
         return self.components(means, self.type.select(components.covariances, twice))
 
-    def merge_pair(
-        self, components: GaussianComponents, weights: Array, a: int, b: int
-    ) -> GaussianComponents:
-        """Return one component with the mean and covariance of two with such weights (K,)."""
-        kind, total = self.type, weights[a] + weights[b]
-        fraction = weights[a] / total if total > 0 else 0.5
-        gap = components.means[[a]] - components.means[[b]]
-        mean = components.means[[b]] + fraction * gap
-        covariance = kind.select(components.covariances, [a])
+    def merge_pairs(
+        self, components: GaussianComponents, weights: Array, pairs: Array
+    ) -> list[GaussianComponents]:
+        kind, (a, b) = self.type, pairs.T
+        total = weights[a] + weights[b]
+        fractions = np.where(total > 0, weights[a] / np.where(total > 0, total, 1.0), 0.5)
+        gaps = components.means[a] - components.means[b]
+        means = components.means[b] + fractions[:, None] * gaps
+        covariances = kind.select(components.covariances, a)
         if not kind.shared:
-            other = kind.select(components.covariances, [b])
-            covariance = kind.merged(np.array([1 - fraction]), covariance, other, gap)
-        return self.components(mean, covariance)
+            others = kind.select(components.covariances, b)
+            covariances = kind.merged(1 - fractions, covariances, others, gaps)
+        merged = self.components(means, covariances)
+        return [self._single(merged, k) for k in range(len(pairs))]
+
+    def _single(self, components: GaussianComponents, k: int) -> GaussianComponents:
+        """Return one of some components."""
+        kind, part = self.type, slice(k, k + 1)
+        covariance = kind.select(components.covariances, part)
+        cholesky = kind.select(components.cholesky, part)
+        mean = components.means[part]
+        return GaussianComponents(mean, covariance, cholesky, components.log_det[part], mean, 0.0)
 
     def merge_statistics(
         self, stats: Statistics, components: GaussianComponents, pairs: Array
     ) -> tuple[Statistics, GaussianComponents]:
-        """Add the statistics of the second component of each pair (m, 2) to those of the first."""
         kind, (a, b) = self.type, pairs.T
         assert stats.origins is not None
         origins = stats.origins.copy()
@@ -182,12 +177,8 @@ class ShrunkGaussian(BaseGaussian, ShapedFamily):
         ratios = ratios.reshape(len(counts), -1).mean(axis=1)
         n_of_size = 1 + 2 / self.dim
         sizes = (counts * ratios + n_of_size) / (counts + n_of_size)
-        a, b = (
-            part.reshape((-1,) + (1,) * (covariances.ndim - 1))
-            for part in (
-                counts / (counts + self.n_pseudo),
-                self.n_pseudo * sizes / (counts + self.n_pseudo),
-            )
-        )
-        shrunk: Array = a * covariances + b * pooled
+        total = counts + self.n_pseudo
+        of_rows, of_pseudo = counts / total, self.n_pseudo * sizes / total
+        shrunk: Array = per_component(of_rows, covariances) * covariances
+        shrunk += per_component(of_pseudo, covariances) * pooled
         return shrunk

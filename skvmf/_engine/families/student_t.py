@@ -2,17 +2,8 @@
 
 A row of a Student-t component is a Gaussian row whose covariance is divided by a latent weight
 u of its own, drawn from a gamma distribution of mean one. Given the row, u is expected to be
-(nu + d) / (nu + D), with D the squared Mahalanobis distance: rows far away count less.
-
-References
-----------
-.. [1] Peel and McLachlan, "Robust mixture modelling using the t distribution", Statistics and
-   Computing 10, 2000.
-.. [2] Liu, Rubin and Wu, "Parameter expansion to accelerate EM: the PX-EM algorithm",
-   Biometrika 85, 1998.
-.. [3] Hasannasab, Hertrich, Laus and Steidl, "Alternatives to the EM algorithm for ML
-   estimation of location, scatter matrix, and degree of freedom of the Student t
-   distribution", Numerical Algorithms 87, 2021.
+(nu + d) / (nu + D), with D the squared Mahalanobis distance: rows far away count less (Peel and
+McLachlan, "Robust mixture modelling using the t distribution", Statistics and Computing 10, 2000).
 """
 
 from dataclasses import dataclass, fields, replace
@@ -25,7 +16,7 @@ from scipy.special import gammaln
 from ..._kernels.student_t import solve_dof, tail_scores, weigh_responsibilities
 from ..._typing import Array
 from ..contracts.constraint import Constraint
-from ..contracts.model_parts import Family, Proposal
+from ..contracts.model_parts import AnyFamily, Family, Proposal
 from ..contracts.responsibilities import DenseResponsibilities, Responsibilities, Scores
 from ..contracts.statistics import Statistics
 from ..data.base import RowSource
@@ -47,8 +38,8 @@ _SERIES_FROM = 20.0  # half the degrees of freedom
 class StudentTComponents(GaussianComponents):
     """K Student-t components: `covariances` are their scale matrices.
 
-    `degrees_of_freedom` and `log_normalizers` are (K,); the latter is what a log-density has
-    beside that of a Gaussian at its mean.
+    `degrees_of_freedom` and `log_normalizers` are (K,); the latter is the log-density at the
+    mean less that of a Gaussian.
     """
 
     degrees_of_freedom: Array
@@ -56,44 +47,30 @@ class StudentTComponents(GaussianComponents):
 
 
 @dataclass(frozen=True)
-class StudentT(Family):
+class StudentT(Family[StudentTComponents]):
     """Student-t components, their degrees of freedom known or estimated.
 
     Moments are those of a Gaussian with responsibilities r times latent weights u,
-    sum r u (x - c) and sum r u (x - c)(x - c)', and beside them sum r u and sum r log u.
-
-    Parameters
-    ----------
-    dim : int
-        Number of features.
-    covariance_type : {'full', 'tied', 'diag', 'spherical'}
-        Name of the type of the scale matrices.
-    reg_covar : float
-        Added to their diagonals.
-    scale : float
-        Mean variance of the data's features.
-    degrees_of_freedom : float or ndarray of shape (K,)
-        Those of components that have none yet.
-    estimated : bool
-        Whether they are estimated.
-    tied : bool
-        Whether estimates are one for all components.
+    sum r u (x - c) and sum r u (x - c)(x - c)', and in addition sum r u and sum r log u.
     """
 
     components_class: ClassVar[type] = StudentTComponents
 
     dim: int
     covariance_type: str
-    reg_covar: float = 0.0
-    scale: float = 1.0
-    degrees_of_freedom: float | Array = INITIAL_DOF
-    estimated: bool = True
-    tied: bool = False
+    reg_covar: float = 0.0  # added to the diagonals of scale matrices
+    scale: float = 1.0  # mean variance of the data's features
+    degrees_of_freedom: float | Array = INITIAL_DOF  # (K,): of components that have none yet
+    estimated: bool = True  # whether degrees of freedom are
+    tied: bool = False  # whether estimates are one for all components
+    fixed_covariances: bool = False
+    fixed_means: bool = False
 
     @cached_property
     def gaussian(self) -> Gaussian:
         """The family of rows that are weighted already."""
-        return Gaussian(self.dim, self.covariance_type, self.reg_covar, scale=self.scale)
+        fixed = self.fixed_covariances, self.fixed_means
+        return Gaussian(self.dim, self.covariance_type, self.reg_covar, *fixed, self.scale)
 
     @property
     def type(self) -> CovarianceType:
@@ -102,7 +79,6 @@ class StudentT(Family):
 
     @property
     def min_rows(self) -> int:
-        """As many as a Gaussian."""
         return self.gaussian.min_rows
 
     def n_parameters(self, n_components: int) -> int:
@@ -113,7 +89,6 @@ class StudentT(Family):
     def sample(
         self, components: StudentTComponents, counts: Array, rng: np.random.RandomState
     ) -> Array:
-        """Draw ``counts[k]`` rows from each component k in turn."""
         centred = np.zeros_like(components.means)
         rows = self.type.draw(centred, components.covariances, counts, rng)
         dof = np.repeat(components.degrees_of_freedom, counts)
@@ -130,19 +105,19 @@ class StudentT(Family):
         return self._with_tails(self.gaussian.components(means, covariances), dof)
 
     def kmeans(self) -> BaseGaussian:
-        """Return the family of which hard EM with equal weights is k-means."""
         return self.gaussian.kmeans()
 
     def from_centres(self, centres: Array) -> StudentTComponents:
         """Return components at centres (K, d) that weight all rows alike, as Gaussian ones do."""
         return self._with_tails(self.gaussian.from_centres(centres), KNOWN_RANGE[1])
 
+    def reshaped(self, components: StudentTComponents, shapes: Array) -> StudentTComponents:
+        return self.components(components.means, shapes, components.degrees_of_freedom)
+
     def centres(self, components: StudentTComponents) -> Array:
-        """Return the means, (K, d)."""
         return components.means
 
     def distances(self, block: DenseBlock, centres: Array) -> Array:
-        """Return squared distances in units of the data's variance, (n, m)."""
         return self.gaussian.distances(block, centres)
 
     def scores(self, block: DenseBlock, components: StudentTComponents) -> Scores:
@@ -165,11 +140,9 @@ class StudentT(Family):
         return *self.gaussian.moments(block, weighted, components), sums, logs
 
     def origins(self, components: StudentTComponents) -> Array:
-        """Return the points (K, d) that moments are about."""
         return self.gaussian.origins(components)
 
     def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
-        """Return the statistics about other points (K, d)."""
         moved = self.gaussian.recenter(_of_weighted_rows(stats), origins)
         return replace(stats, moments=moved.moments + stats.moments[2:], origins=origins)
 
@@ -184,19 +157,18 @@ class StudentT(Family):
             log Gamma(a) - a log a + a + a log u - u b,
 
         with equality at the old components, whose u this is (derived here; for the degrees of
-        freedom [3]_, MMF). What is maximized is this bound, with latent weights of any mean
-        [2]_: scatter is divided by sums of r u, not of r. An empty component keeps its
-        parameters, and so does a broken one.
+        freedom Hasannasab et al., Numerical Algorithms 87, 2021, MMF). What is maximized is this
+        bound, with latent weights of any mean (Liu, Rubin and Wu, Biometrika 85, 1998, PX-EM):
+        scatter is divided by sums of r u, not of r.
         """
         shape, broken = self.gaussian.maximize(_of_weighted_rows(stats), components)
         levels = self._latent_means(stats, components)
-        if self.type.shared:
+        if self.type.shared and not self.fixed_covariances:
             excess = stats.moments[2].sum() / (levels @ stats.counts)
             shape = self.gaussian.components(shape.means, shape.covariances * excess)
         return self._with_tails(shape, self._freedom(stats, levels, components, broken)), broken
 
     def reseed(self, components: StudentTComponents, k: int, row: Array) -> StudentTComponents:
-        """Move component k to a row, with the mean scale matrix of all."""
         moved = self.gaussian.reseed(components, k, row)
         return self._with_tails(moved, components.degrees_of_freedom)
 
@@ -207,7 +179,7 @@ class StudentT(Family):
         shape = self.gaussian.initial(_of_weighted_rows(stats), components, centres)
         return self._with_tails(shape, self.degrees_of_freedom)
 
-    def continued_by(self, fresh: Family) -> "StudentT":
+    def continued_by(self, fresh: AnyFamily) -> "StudentT":
         """Return the newly made family: there is no prior to take along."""
         assert isinstance(fresh, StudentT)
         self.gaussian.continued_by(fresh.gaussian)
@@ -216,21 +188,19 @@ class StudentT(Family):
     def merge_cost(
         self, stats: Statistics, components: StudentTComponents, parts: Array
     ) -> EllipticalMergeCost:
-        """Return what merging components costs, by their scale matrices."""
         return self.gaussian.merge_cost(stats, components, parts)
 
-    def proposal(self, background: bool) -> Proposal:
-        """Start with Gaussians among rows that are not far from all others.
+    def proposal(self) -> Proposal:
+        """Start with Gaussians, with a background and without one.
 
-        Rows between clusters are nothing unlikely to heavy tails. Beside a background the start
-        finds clusters among many such rows, without one it finds more of their shapes: without
-        a background of the mixture's own both are tried.
+        Rows between clusters are nothing unlikely to heavy tails. With a background the start
+        finds clusters among many such rows, without one it finds more of their shapes.
         """
 
-        def uniform(rows: RowSource) -> float:
-            return Background.around(rows, self.reg_covar, self.scale).log_density
+        def alternative(rows: RowSource) -> tuple[Background, AnyFamily]:
+            return Background.around(rows, self.reg_covar, self.scale), self
 
-        return replace(self.gaussian.proposal(True), judge=self, uniform=uniform)
+        return replace(self.gaussian.proposal(), alternative=alternative)
 
     def adopted(self, components: StudentTComponents) -> StudentTComponents:
         """Return components of another fit with degrees of freedom that are this family's."""
@@ -249,15 +219,16 @@ class StudentT(Family):
     def _latent_means(self, stats: Statistics, components: StudentTComponents) -> Array:
         """Return the means (K,) that latent weights are let have.
 
-        Where components share a scale matrix there is one, which weighs them by their degrees
-        of freedom.
+        If components share a scale matrix there is one mean, weighted by their degrees of
+        freedom. It is 1 if scale matrices, which would take it up, are fixed.
         """
         counts, sums = stats.counts, stats.moments[2]
+        if self.fixed_covariances:
+            return np.ones(len(counts))
         if self.type.shared:
             dof = components.degrees_of_freedom / components.degrees_of_freedom.max()
             return np.full(len(counts), (dof @ sums) / (dof @ counts))
-        means: Array = np.divide(sums, counts, out=np.ones_like(sums), where=counts > 0)
-        return means
+        return np.divide(sums, counts, out=np.ones_like(sums), where=counts > 0)
 
     def _freedom(
         self, stats: Statistics, levels: Array, components: StudentTComponents, broken: Array
@@ -279,8 +250,7 @@ class StudentT(Family):
 def log_normalizers(dof: Array, dim: int) -> Array:
     """Return log Gamma((nu + d) / 2) - log Gamma(nu / 2) - d / 2 log(nu / 2), (K,).
 
-    As a sum over pairs of features, which loses nothing where this tends to 0 with many degrees
-    of freedom: Gamma(a + 1) = a Gamma(a).
+    As a sum over pairs of features it loses nothing where it tends to 0: Gamma(a + 1) = a Gamma(a).
     """
     halves = 0.5 * dof
     steps = np.arange(dim // 2) + 0.5 * (dim % 2)
@@ -322,7 +292,6 @@ def _weighted(
 class KnownTails(Constraint):
     """Components whose degrees of freedom are what the family knows of them."""
 
-    def convert(self, family: Family, components: StudentTComponents) -> StudentTComponents:
-        """Return components of an earlier fit with degrees of freedom as they may be now."""
+    def convert(self, family: AnyFamily, components: StudentTComponents) -> StudentTComponents:
         assert isinstance(family, StudentT)
         return family.adopted(components)

@@ -8,8 +8,9 @@ import numpy as np
 
 from ..._typing import Array
 from ...distributions import vonmises_fisher as vmf
+from ...distributions.vonmises_fisher._negentropy import Method
 from ..contracts.gradients import GradientsType
-from ..contracts.model_parts import Family, Proposal, SeedFamily
+from ..contracts.model_parts import AnyFamily, Proposal, SeedFamily
 from ..contracts.responsibilities import Responsibilities, Scores
 from ..contracts.statistics import Statistics
 from ..data.blocks import Block, DenseBlock
@@ -23,6 +24,8 @@ from .vonmises_fisher_products import (
     cosine_complements,
     cosine_products,
     dense_row_sums,
+    mean_vectors,
+    pooled_length,
     sparse_dot,
     sparse_row_sums,
     unit_columns,
@@ -33,21 +36,12 @@ MIN_LENGTH = 1e-6  # mean resultant length that is none: of float32 rows more ma
 
 
 @dataclass(frozen=True)
-class VonMisesFisher(SeedFamily):
+class VonMisesFisher(SeedFamily[DirectionalComponents]):
     """Von Mises-Fisher components in mean or natural parameters.
 
-    Parameters
-    ----------
-    dim : int
-        Dimension of the ambient space, at least 2.
-    tied : bool
-        One concentration for all: the exact maximum likelihood for a shared kappa.
-    method : str
-        Route from mean resultant length to concentration and log-normalizer.
-    prior_strength, prior_length : float
-        The prior on kappa alone, p(kappa) ~ exp(n0 (r0 kappa - Phi(kappa))): n0 pseudo-rows
-        of resultant length r0 about each mean direction (derived here: the conjugate prior
-        with the direction marginalised out; log-concave in kappa).
+    The prior is on kappa alone, p(kappa) ~ exp(n0 (r0 kappa - Phi(kappa))): n0 pseudo-rows of
+    resultant length r0 about each mean direction (derived here: the conjugate prior with the
+    direction marginalised out; log-concave in kappa).
     """
 
     components_class: ClassVar[type] = DirectionalComponents
@@ -55,10 +49,12 @@ class VonMisesFisher(SeedFamily):
     sparse_rows: ClassVar[bool] = True
 
     dim: int
-    tied: bool = False
-    method: str = "exact"
-    prior_strength: float = 0.0
-    prior_length: float = 0.0
+    tied: bool = False  # one concentration for all
+    method: Method = "exact"  # from mean resultant length to concentration and log-normalizer
+    prior_strength: float = 0.0  # n0
+    prior_length: float = 0.0  # r0
+    fixed_means: bool = False
+    fixed_concentrations: bool = False
 
     def components(
         self, directions: Array, lengths: Array, complements: Array
@@ -91,16 +87,17 @@ class VonMisesFisher(SeedFamily):
         )
 
     def kmeans(self) -> "VonMisesFisher":
-        """Return the family of which hard EM with equal weights is spherical k-means."""
-        return replace(self, tied=True, method="exact", prior_strength=0.0)
+        return VonMisesFisher(self.dim, tied=True)
 
     def from_centres(self, centres: Array) -> DirectionalComponents:
         """Return components of moderate concentration in the directions of `centres`."""
         half = np.full(len(centres), 0.5)
         return self.components(np.ascontiguousarray(centres.T), half, half)
 
+    def reshaped(self, components: DirectionalComponents, shapes: Array) -> DirectionalComponents:
+        return self.from_natural(components.directions.T, shapes)
+
     def centres(self, components: DirectionalComponents) -> Array:
-        """Return the mean directions, (K, d)."""
         return components.directions.T
 
     def from_means(self, means: Array) -> DirectionalComponents:
@@ -123,8 +120,7 @@ class VonMisesFisher(SeedFamily):
         complements = vmf.mean_resultant_length(concentrations, self.dim, complement=True)
         return self.components(np.ascontiguousarray(units.T), lengths, complements)
 
-    def continued_by(self, fresh: Family) -> "VonMisesFisher":
-        """Return a newly made family with this one's prior."""
+    def continued_by(self, fresh: AnyFamily) -> "VonMisesFisher":
         assert isinstance(fresh, VonMisesFisher)
         if fresh.dim != self.dim:
             raise ValueError(f"The fit to go on from has {self.dim} features, not {fresh.dim}.")
@@ -136,13 +132,14 @@ class VonMisesFisher(SeedFamily):
         return 2
 
     def n_parameters(self, n_components: int) -> int:
-        """Return the number of free parameters of directions and concentrations."""
-        return n_components * (self.dim - 1) + (1 if self.tied else n_components)
+        n_directions = 0 if self.fixed_means else n_components * (self.dim - 1)
+        if self.fixed_concentrations:
+            return n_directions
+        return n_directions + (1 if self.tied else n_components)
 
     def sample(
         self, components: DirectionalComponents, counts: Array, rng: np.random.RandomState
     ) -> Array:
-        """Draw ``counts[k]`` rows from each component k in turn."""
         directions = np.ascontiguousarray(components.directions.T)
         parts = zip(directions, components.concentrations, counts, strict=True)
         return np.vstack(
@@ -156,14 +153,11 @@ class VonMisesFisher(SeedFamily):
 
     @property
     def gradients(self) -> GradientsType:
-        """Gradients in directions, concentrations and weights."""
         return VonMisesFisherGradients
 
     def scores(self, block: Block, components: DirectionalComponents) -> Scores:
-        """Return the log-densities of the rows of a block."""
         kappa, bias = components.concentrations, components.log_normalizers
-        products = cosine_products(block, components)
-        concentrated = components.concentrated
+        products, concentrated = cosine_products(block, components), components.concentrated
         if not concentrated.any():
             return Scores(products, bias, block.scales)
         assert block.scales is not None
@@ -182,11 +176,10 @@ class VonMisesFisher(SeedFamily):
     ) -> tuple[Array, ...]:
         """Return the weighted sums of rows (d, K) and, for components by chords, of 1 - m.x."""
         K = len(components.lengths)
-        sums = (
-            dense_row_sums(block, responsibilities, K)
-            if isinstance(block, DenseBlock)
-            else sparse_row_sums(block, responsibilities, K)
-        )
+        if isinstance(block, DenseBlock):
+            sums = dense_row_sums(block, responsibilities, K)
+        else:
+            sums = sparse_row_sums(block, responsibilities, K)
         deficits = np.zeros(K)
         if components.concentrated.any():
             deficits[components.concentrated] = complement_sums(block, responsibilities, components)
@@ -210,14 +203,17 @@ class VonMisesFisher(SeedFamily):
     def maximize(
         self, stats: Statistics, components: DirectionalComponents
     ) -> tuple[DirectionalComponents, Array]:
-        """Return the maximum a posteriori components, none of them broken.
-
-        An empty component keeps its parameters.
-        """
+        """Return the maximum a posteriori components, none of them broken."""
         counts = stats.counts
         full = counts > 0
         directions, lengths = unit_columns(stats.moments[0], counts)
         directions[:, lengths == 0] = components.directions[:, lengths == 0]
+        if self.fixed_means:  # the means' lengths along their directions
+            along = np.einsum("dk,dk->k", directions, components.directions)
+            directions, lengths = components.directions, np.maximum(lengths * along, 0)
+        if self.fixed_concentrations:
+            fresh = self.components(directions, components.lengths, components.complements)
+            return fresh, np.zeros_like(full)
         complements = 1 - lengths
         if stats.origins is not None:
             tight = ~np.isnan(stats.origins[:, 0]) & full
@@ -238,7 +234,7 @@ class VonMisesFisher(SeedFamily):
     def _with_prior(self, lengths: Array, complements: Array, counts: Array) -> tuple[Array, Array]:
         """Return resultant lengths and complements of rows and the prior's pseudo-rows.
 
-        `counts` (K,) are those of all components; where there is one length for all it goes
+        `counts` (K,) are those of all components; if one length is for all, it goes
         with their sum, and has the pseudo-rows of all.
         """
         n_prior = self.prior_strength
@@ -255,21 +251,22 @@ class VonMisesFisher(SeedFamily):
         self, components: DirectionalComponents, k: int, row: Array
     ) -> DirectionalComponents:
         """Move component k to a row, with the mean of all resultant lengths."""
+        if self.fixed_means:
+            return components
         directions = components.directions.copy()
         directions[:, k] = row / np.linalg.norm(row)  # float32 rows are of unit length nearly
         if self.tied:
             return self.components(directions, components.lengths[:1], components.complements[:1])
         lengths, complements = components.lengths.copy(), components.complements.copy()
-        lengths[k], complements[k] = lengths.mean(), complements.mean()
+        if not self.fixed_concentrations:
+            lengths[k], complements[k] = lengths.mean(), complements.mean()
         return self.components(directions, lengths, complements)
 
     def log_prior(self, components: DirectionalComponents) -> float:
         """Return n0 sum of r0 kappa - Phi(kappa), less what it is at the prior's mode.
 
-        So it is 0 where all concentrations have the resultant length r0, and negative
-        elsewhere. A pruned component keeps its term. Near the mode the difference would be
-        rounding alone: there it is, but for higher orders, half of what the concentration
-        gains times what the resultant length gains.
+        A pruned component keeps its term. Near the mode the difference would be rounding alone: it
+        is half of what the concentration gains times what the resultant length gains.
         """
         if self.prior_strength == 0:
             return 0.0
@@ -290,26 +287,25 @@ class VonMisesFisher(SeedFamily):
 
     def with_prior_from(self, stats: Statistics) -> "VonMisesFisher":
         """Centre the prior on the pooled resultant length of a first partition."""
-        return replace(self, prior_length=min(_pooled_length(stats), 1 - 1e-6))
+        return replace(self, prior_length=min(pooled_length(stats), 1 - 1e-6))
 
     def initial(
         self, stats: Statistics, components: DirectionalComponents, centres: Array | None = None
     ) -> DirectionalComponents:
         """Make first components from a partition, all with its pooled concentration.
 
-        The prior counts, or the concentration of rows that are all but equal would be rounding.
-        `centres` (K, d) overrides the directions of the partition; a part that is empty, to be
-        re-seeded in the first step, gets some axis, and so does one whose rows cancel.
+        The prior counts, or the concentration of rows that are all but equal would be rounding. A
+        part that is empty, or whose rows cancel, gets some axis.
         """
         if centres is None:
-            means = _means(stats)
+            means = mean_vectors(stats)
             lengths = np.linalg.norm(means, axis=0)
             lost = np.flatnonzero(lengths < MIN_LENGTH)
             means[:, lost], means[lost % self.dim, lost], lengths[lost] = 0.0, 1.0, 1.0
             directions = np.ascontiguousarray(means / lengths)
         else:
             directions = np.ascontiguousarray(centres.T)
-        pooled = np.array([_pooled_length(stats)])
+        pooled = np.array([pooled_length(stats)])
         lengths, complements = self._with_prior(pooled, 1 - pooled, stats.counts)
         if not self.tied:
             K = len(stats.counts)
@@ -321,30 +317,21 @@ class VonMisesFisher(SeedFamily):
     def merge_cost(
         self, stats: Statistics, components: DirectionalComponents, parts: Array
     ) -> DirectionMergeCost:
-        """Return what merging components costs, by the sums of their rows."""
         counts = stats.counts[parts]
         sums = np.ascontiguousarray(stats.moments[0].T[parts])
         if self.tied:
             kappa, log_normalizer = components.concentrations[0], components.log_normalizers[0]
-            return DirectionMergeCost(
-                sums, counts, float(log_normalizer), concentration=float(kappa)
-            )
-        return DirectionMergeCost(
-            sums,
-            counts,
-            self.zero_row_log_density,
-            n_pseudo=self.prior_strength,
-            pseudo_length=self.prior_length,
-        )
+            return DirectionMergeCost(sums, counts, float(log_normalizer), float(kappa))
+        prior = self.prior_strength, self.prior_length
+        return DirectionMergeCost(sums, counts, self.zero_row_log_density, None, *prior)
 
-    def proposal(self, background: bool) -> Proposal:
+    def proposal(self) -> Proposal:
         """Start with components of one concentration, without a prior."""
         return Proposal(self.kmeans())
 
     def place(
         self, points: Array, like: DirectionalComponents | None = None
     ) -> DirectionalComponents:
-        """Return components in the directions of points (M, d)."""
         units = points / np.linalg.norm(points, axis=1, keepdims=True)
         length = np.array([0.5]) if like is None else like.lengths[:1]
         complement = np.array([0.5]) if like is None else like.complements[:1]
@@ -353,14 +340,12 @@ class VonMisesFisher(SeedFamily):
     def append(
         self, components: DirectionalComponents, others: DirectionalComponents
     ) -> DirectionalComponents:
-        """Return components followed by others, all of the concentration of the first."""
+        """All have the concentration of the first."""
         directions = np.hstack([components.directions, others.directions])
         return self.components(directions, components.lengths[:1], components.complements[:1])
 
     def peaks(self, components: DirectionalComponents) -> Array:
-        """Return the log-densities at the mean directions."""
-        peaks: Array = components.concentrations + components.log_normalizers
-        return peaks
+        return components.concentrations + components.log_normalizers
 
     def fit_parts(self, cost: DirectionMergeCost, parts: Array) -> DirectionalComponents:
         """Return components in the directions of sums, with the pooled resultant length."""
@@ -378,16 +363,4 @@ class VonMisesFisher(SeedFamily):
             cosines = np.dot(block.X, centres.T.astype(block.X.dtype))
         else:
             cosines = sparse_dot(block, centres.T, wide=True)
-        distances: Array = np.maximum(1 - cosines * block.scales[:, None], 0)
-        return distances
-
-
-def _means(stats: Statistics) -> Array:
-    """Return the mean parameters (d, K); 0 for an empty component."""
-    means: Array = stats.moments[0] / np.where(stats.counts > 0, stats.counts, 1.0)
-    return means
-
-
-def _pooled_length(stats: Statistics) -> float:
-    lengths = np.linalg.norm(_means(stats), axis=0)
-    return min(float(lengths @ stats.counts / stats.counts.sum()), 1.0)
+        return np.maximum(1 - cosines * block.scales[:, None], 0)

@@ -1,6 +1,7 @@
-"""Gradients of von Mises-Fisher mixtures, of which Fisher vectors are made."""
+"""Gradients of von Mises-Fisher mixtures, for Fisher vectors."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,7 +27,11 @@ class VonMisesFisherGradients(Gradients):
     averaged over dimensions), w A/kappa, w A' and w.
     """
 
-    names = {"means": "mean", "concentrations": "concentration", "weights": "weight"}
+    names: ClassVar[dict[str, str]] = {
+        "means": "mean",
+        "concentrations": "concentration",
+        "weights": "weight",
+    }
 
     def __init__(self, weights: Array, components: DirectionalComponents, *, tangent: bool) -> None:
         self._weights, self._tangent = weights, tangent
@@ -47,7 +52,6 @@ class VonMisesFisherGradients(Gradients):
     def statistics(
         self, bags: Bags, responsibilities: VectorResponsibilities, kinds: Sequence[str]
     ) -> tuple[dict[str, Array], Array]:
-        """Return the statistics of each kind, (n, K, d) or (n, K), and the bags' sizes (n,)."""
         n, (K, d) = len(bags[0]) - 1, self._directions.shape
         counts, sums = np.empty((n, K)), np.empty((n, K, d))
         add = kernels.packed_direction_sums if responsibilities.packed else kernels.direction_sums

@@ -13,6 +13,7 @@ from ..contracts.responsibilities import (
     HardResponsibilities,
     Responsibilities,
 )
+from ..contracts.statistics import Statistics
 from ..data.blocks import Block, DenseBlock, SparseBlock
 from .linalg import tall_dot
 
@@ -30,7 +31,7 @@ class DirectionalComponents:
     kappa (1 - m.x), where the peaks lose nothing to a large kappa. Float32 rows are scored
     in float64 where `in_float64`. For components that are `concentrated` (K, boolean), 1 - m.x is
     |x - m|^2 / 2; `origins` (K, d) are their directions, with nan for other components, or None
-    where there are none.
+    if there are none.
     """
 
     directions: Array
@@ -44,7 +45,6 @@ class DirectionalComponents:
     origins: Array | None
 
     def __len__(self) -> int:
-        """Return the number of components."""
         return len(self.concentrations)
 
 
@@ -57,7 +57,7 @@ def cosine_products(block: Block, components: DirectionalComponents) -> Array:
         return products
     dtype = np.dtype(np.float64) if components.in_float64 else block.X.dtype
     natural = block.buffers.once(
-        f"natural {dtype}", components, lambda: (directions * kappa).astype(dtype)
+        f"natural {dtype.char}", components, lambda: (directions * kappa).astype(dtype)
     )
     product = block.buffers.empty("products", (len(block.X), len(kappa)), dtype)
     tall_dot(block.X.astype(dtype, copy=False), natural, product)
@@ -93,8 +93,7 @@ def complement_sums(
     gaps = cosine_complements(block, components, cosines * block.scales[:, None])
     gaps /= np.where(block.scales > 0, block.scales, 1.0)[:, None]
     if isinstance(responsibilities, DenseResponsibilities):
-        total: Array = np.einsum("nk,nk->k", responsibilities.resp[:, concentrated], gaps)
-        return total
+        return np.einsum("nk,nk->k", responsibilities.resp[:, concentrated], gaps)
     assigned = responsibilities.labels[:, None] == concentrated
     total = np.einsum("nk,nk,n->k", assigned, gaps, responsibilities.factors)
     return total
@@ -159,7 +158,7 @@ def sparse_row_sums(block: SparseBlock, responsibilities: Responsibilities, K: i
 def unit_columns(sums: Array, counts: Array) -> tuple[Array, Array]:
     """Return columns (d, K) of unit length, and their lengths per unit of count.
 
-    Where nothing but rounding is left of a sum its length is 0. Sums are no longer than their
+    If nothing but rounding is left of a sum, its length is 0. Sums are no longer than their
     counts, which are divided out first where squares might overflow.
     """
     scale = counts.max()
@@ -178,10 +177,22 @@ def concentrated_lengths(means: Array, deficits: Array, directions: Array) -> tu
 
     With a the mean's component along the old direction, 1 - a is known directly, as
     `deficits`, and 1 - r = (1 - a) - p.p / (r + a) for the perpendicular component p: nothing
-    cancels.
+    cancels. If a is negative, r + a would cancel, and 1 - r does not.
     """
     along = 1 - deficits
     across = means - directions * np.einsum("dk,dk->k", means, directions)
     squares = np.einsum("dk,dk->k", across, across)
     lengths = np.hypot(along, np.sqrt(squares))
-    return lengths, deficits - squares / np.maximum(lengths + along, np.finfo(float).tiny)
+    complements = deficits - squares / np.where(along > 0, lengths + along, 1.0)
+    return lengths, np.where(along > 0, complements, 1 - lengths)
+
+
+def mean_vectors(stats: Statistics) -> Array:
+    """Return the mean parameters (d, K); 0 for an empty component."""
+    return stats.moments[0] / np.where(stats.counts > 0, stats.counts, 1.0)
+
+
+def pooled_length(stats: Statistics) -> float:
+    """Return the mean resultant length, averaged over components."""
+    lengths = np.linalg.norm(mean_vectors(stats), axis=0)
+    return min(float(lengths @ stats.counts / stats.counts.sum()), 1.0)

@@ -7,29 +7,52 @@ chance, and the more, the more rows and features it has. `chance_gain` is taken 
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy.special import ndtri, xlogy
 
 from ..._typing import Array
 from ..contracts.model_parts import MergeCost
+from ..families.background import NO_BACKGROUND, Background
+
+_PLACES = 2**14  # per unit of the root of p
 
 
 @dataclass
-class BackgroundRows:
-    """Number of the rows that belong to no part, and their log-density, the same for all."""
+class OtherRows:
+    """The number of rows that belong to no part, and the background that they belong to."""
 
-    count: float
-    log_density: float
+    count: float = 0.0
+    background: Background = NO_BACKGROUND
+
+    def excess(self, cost: MergeCost) -> Array:
+        """Return what giving each part (M,) to the background loses, beyond chance.
+
+        Chance is the largest of as many halved chi-squares as there are rows (Laurent and
+        Massart, Annals of Statistics 28, 2000, lemma 1): a component that is put anywhere into
+        the background gains nothing on average, and one that is fitted there gains so much.
+        """
+        excess = np.full(len(cost.counts), np.inf)
+        for log_density in self.background.log_densities:
+            n, others = cost.counts, self.count
+            apart = cost.log_likelihoods() + xlogy(n, n) + xlogy(others, others)
+            together = n * log_density + xlogy(n + others, n + others)
+            n_places = np.log(n.sum() + others)
+            excess = apart - together - (np.sqrt(cost.dim / 2) + np.sqrt(n_places)) ** 2
+        return excess
+
+
+_NO_ROWS = OtherRows()
 
 
 def merge_greedily(
-    cost: MergeCost, n_parts: int, background: BackgroundRows | None = None
+    cost: MergeCost, n_parts: int, others: OtherRows = _NO_ROWS
 ) -> tuple[Array, list[tuple[int, int, float]]]:
     """Merge parts until so many are left.
 
-    Beside a background, a part that gains no more than chance goes to it once no pair loses less
-    than chance.
+    Once no pair loses less than chance, a part that gains no more than chance is added to
+    `others`.
 
     Returns
     -------
@@ -55,7 +78,7 @@ def merge_greedily(
     def cheapest() -> int:
         """Return the part that is cheapest to merge with its nearest.
 
-        Where the nearest is gone, merging costs at least what is noted.
+        If the nearest is gone, merging costs at least what is noted.
         """
         i = int(least.argmin())
         while stale[i]:
@@ -67,23 +90,17 @@ def merge_greedily(
         alive[i], least[i] = False, np.inf
         stale[alive & (nearest == i)] = True
 
-    def absorbed() -> int | None:
-        """Return the part that the background explains best, if it does and no merge is due."""
-        if background is None or least[cheapest()] < 0:
-            return None
-        excess = np.where(alive, _background_excess(cost, background), np.inf)
-        i = int(excess.argmin())
-        return i if excess[i] < 0 else None
-
     for i in range(M):
         update(i)
     for _ in range(M - n_parts):
-        part = absorbed()
-        if background is not None and part is not None:
-            background.count += float(cost.counts[part])
-            remove(part)
-            continue
         i = cheapest()
+        if least[i] >= 0:
+            excess = np.where(alive, others.excess(cost), np.inf)
+            part = int(excess.argmin())
+            if excess[part] < 0:
+                others.count += float(cost.counts[part])
+                remove(part)
+                continue
         j = int(nearest[i])
         chance = chance_gain(cost.counts[i], cost.counts[j], cost.dim)
         merges.append((i, j, float(least[i] + chance)))
@@ -102,26 +119,19 @@ def chance_gain(a: Array, b: Array, dim: int) -> Array:
 
     Cutting at a quantile of one direction gains n phi(z)^2 / (2 p (1 - p)), for n = a + b and the
     normal density phi at the quantile z of p = a / n; choosing the best of `dim` directions adds
-    about sqrt(dim / 2) to its root.
+    about sqrt(dim / 2) to its root. Quantiles take long: roots of gains are interpolated.
     """
     n = a + b
-    p = np.clip(np.minimum(a, b) / n, 1e-12, 0.5)
-    z = ndtri(p)
-    along = n * np.exp(-(z**2)) / (4 * np.pi * p * (1 - p))
-    gain: Array = (np.sqrt(dim / 2) + np.sqrt(along)) ** 2
-    return gain
+    roots, steps = _roots_of_gains()
+    places = np.sqrt(np.minimum(a, b) / n) * _PLACES
+    below = np.asarray(places).astype(np.intp)
+    return (np.sqrt(dim / 2) + np.sqrt(n) * (roots[below] + (places - below) * steps[below])) ** 2
 
 
-def _background_excess(cost: MergeCost, background: BackgroundRows) -> Array:
-    """Return what giving each part (M,) to the background loses, beyond chance.
-
-    Chance is the largest of as many halved chi-squares as there are rows (Laurent and Massart,
-    Annals of Statistics 28, 2000, lemma 1): a component that is put anywhere into the background
-    gains nothing on average, and one that is fitted there gains so much.
-    """
-    n, others = cost.counts, background.count
-    apart = cost.log_likelihoods() + xlogy(n, n) + xlogy(others, others)
-    together = n * background.log_density + xlogy(n + others, n + others)
-    n_places = np.log(n.sum() + others)
-    excess: Array = apart - together - (np.sqrt(cost.dim / 2) + np.sqrt(n_places)) ** 2
-    return excess
+@cache
+def _roots_of_gains() -> tuple[Array, Array]:
+    """Return the roots of phi(z)^2 / (2 p (1 - p)) for p up to a half, and their differences."""
+    p = (np.arange(int(_PLACES * np.sqrt(0.5)) + 3) / _PLACES) ** 2
+    p = np.clip(p, 1e-12, 0.5)
+    roots = np.exp(-0.5 * ndtri(p) ** 2) / np.sqrt(4 * np.pi * p * (1 - p))
+    return roots, np.diff(roots)

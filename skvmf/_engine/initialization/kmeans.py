@@ -1,13 +1,12 @@
 """k-means and k-means++ on the sphere and in Euclidean space, as hard EM of the engine."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ..._typing import Array
-from ..contracts.model_parts import Family
-from ..contracts.statistics import Params, Statistics
+from ..contracts.model_parts import AnyFamily
+from ..contracts.statistics import Components, Params, Statistics
 from ..data.base import RowSource
 from ..data.blocks import Block
 from ..em.loop import OnIteration, ignore, run_em
@@ -15,22 +14,21 @@ from ..em.mixture_model import MixtureModel
 from ..posteriors.fenchel_young import FenchelYoungPosterior
 from ..weights.modified_dirichlet import ModifiedDirichlet
 from ..weights.updates import FixedWeights
-from .base import assignment
-from .partitions import partition_statistics
+from .partitions import assignment, partition_statistics
 
 KMEANS_MAX_ITER = 30
 _LARGEST_LOSS = float(np.finfo(np.float32).max)
 
 
 def nearest_partition(
-    family: Family,
+    family: AnyFamily,
     rows: RowSource,
     centres: Array,
     *,
     max_iter: int = 0,
     about: Array | None = None,
     on_iteration: OnIteration = ignore,
-) -> tuple[Statistics, Any]:
+) -> tuple[Statistics, Components]:
     """Sum the moments of the rows by nearest centre (K, d), after some steps of k-means.
 
     Moments are about those centres or, if given, other points (K, d). Also returns components
@@ -52,7 +50,7 @@ def nearest_partition(
 
 
 def kmeans_plusplus(
-    family: Family, rows: RowSource, n_components: int, rng: np.random.RandomState
+    family: AnyFamily, rows: RowSource, n_components: int, rng: np.random.RandomState
 ) -> Array:
     """Draw K rows (K, d) far from each other, each the best of 2 + log K candidates.
 
@@ -71,8 +69,7 @@ def kmeans_plusplus(
 
     def potentials(candidates: Array, block: Block) -> Array:
         before = closest[block.start : block.start + len(block.weights)]
-        total: Array = block.weights @ np.minimum(losses(candidates, block), before[:, None])
-        return total
+        return block.weights @ np.minimum(losses(candidates, block), before[:, None])
 
     def move_closer(centre: Array, block: Block, span: slice) -> None:
         closest[span] = np.minimum(closest[span], losses(centre, block)[:, 0])

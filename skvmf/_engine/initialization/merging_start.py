@@ -1,20 +1,24 @@
 """Starts by merging: what a family proposes, on a sample.
 
-Overseeding finds where clusters are with simple components. Where rows suffice, more of those than
-asked for are then given covariances, and split-and-merge goes on with them.
+Overseeding finds clusters with simple components. If there are enough rows, split-and-merge
+continues with more of these components than `n_components`, and with covariances.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..contracts.model_parts import Family, Proposal, ShapedFamily
-from ..contracts.statistics import Params
+from ..._typing import Array
+from ..contracts.model_parts import AnyFamily, Proposal, ShapedFamily
+from ..contracts.responsibilities import as_dense
+from ..contracts.statistics import Components, Params, Statistics
 from ..data.base import RowSource
+from ..data.blocks import Block
 from ..em.loop import OnIteration, ignore
-from ..families.background import with_share
-from .base import SampleStart, climb
+from ..em.mixture_model import MixtureModel
+from ..families.background import NO_BACKGROUND, Background
 from .overseeding import Overseeding
+from .partitions import assignment, climb, partition_statistics, plain_model
 from .split_and_merge import SplitAndMerge
 from .trimming import rows_in_groups
 
@@ -22,47 +26,67 @@ SHAPED_PER_COMPONENT = 2  # simple components that get covariances, for each to 
 SEEDS_PER_SHAPED = 2  # first seeds for each of those
 STEPS_BESIDE_BACKGROUND = 3  # of EM, of components that started without it
 JUDGED_STEPS = 3  # of EM of the family that judges two starts
+MIN_RESPONSIBILITY = 1e-3  # times the largest that the components together have for a row
 FAR = 200  # squared standard deviations, beside d, from which a trimmed row is nobody's
 
 
 @dataclass(frozen=True)
+class SampleStart:
+    """Components found on a sample, and their bound there."""
+
+    model: MixtureModel
+    params: Params
+    bound: float
+
+    def partition(self, family: AnyFamily, rows: RowSource) -> tuple[Statistics, Components]:
+        """Return `partition_statistics` of a family for these responsibilities for rows."""
+        centres = self.model.family.centres(self.params.components)
+        return partition_statistics(family, rows, centres, assignment(self.model, self.params))
+
+    def rows_of_components(self, rows: RowSource) -> RowSource:
+        """Return the rows that are not the background's, weighted by 1 - its responsibility.
+
+        All rows, if it has every one.
+        """
+        K, assign = self.params.n_components, assignment(self.model, self.params)
+
+        def weigh(block: Block) -> list[Array]:
+            return [as_dense(assign(block)[0], K).sum(axis=1)]
+
+        weights = np.concatenate(rows.map_reduce(weigh))
+        some = np.flatnonzero(weights > MIN_RESPONSIBILITY * weights.max())
+        return rows.subset(some, weights[some], width=4 * K) if len(some) else rows
+
+
+@dataclass(frozen=True)
 class MergingStart:
-    """A start by merging on a sample.
+    """A start by merging on a sample."""
 
-    Parameters
-    ----------
-    proposal : Proposal
-        How the family's components are found.
-    rows : RowSource
-        The sample.
-    n_components : int
-        How many components are to be left.
-    watch : callable
-        ``watch(n_rounds, bounds, params)`` is called after each round; it returns whether to stop.
-    """
+    proposal: Proposal  # how the family's components are found
+    rows: RowSource  # the sample
+    n_components: int  # to be left
+    watch: OnIteration = ignore  # is called after each round, and returns whether to stop
+    background: Background = NO_BACKGROUND
 
-    proposal: Proposal
-    rows: RowSource
-    n_components: int
-    watch: OnIteration = ignore
+    def run(self, rng: np.random.Generator) -> SampleStart:
+        """Return the best components, with a background or without one."""
+        backgrounds, judge, alternative = [self.background], None, self.proposal.alternative
+        if alternative is not None and len(self.background) == 0:
+            another, judge = alternative(self.rows)
+            backgrounds.append(another)
+        near, trimmed_weight = self._trimmed(backgrounds)
+        starts = []
+        for each in backgrounds:
+            start = replace(near, background=each)._run(rng)
+            if trimmed_weight > 0:
+                start = near._with_trimmed(start, trimmed_weight)
+            starts.append(start if judge is None else _judged(judge, start, self.rows))
+        return max(starts, key=lambda start: start.bound)
 
-    def run(self, rng: np.random.Generator, background: float | None = None) -> SampleStart:
-        """Return components beside a background of some log-density, or alone."""
-        start, trimmed_weight = self._trimmed()
-        judge, uniform = self.proposal.judge, self.proposal.uniform
-        if background is not None or judge is None or uniform is None:
-            return start._run_untrimmed(trimmed_weight, rng, background)
-        starts = [
-            start._run_untrimmed(trimmed_weight, rng, log_density)
-            for log_density in (None, uniform(self.rows))
-        ]
-        judged = [_judged(judge, found, self.rows) for found in starts]
-        return max(judged, key=lambda found: found.bound)
-
-    def _trimmed(self) -> tuple["MergingStart", float]:
+    def _trimmed(self, backgrounds: list[Background]) -> tuple["MergingStart", float]:
         """Return the same among rows that are not far from all others, and the others' weight."""
         trimmed = self.proposal.trimmed
-        if trimmed is None:
+        if trimmed is None or not any(map(len, backgrounds)):
             return self, 0.0
         weights = self.rows.sampling_weights()
         far = weights > 0
@@ -75,30 +99,25 @@ class MergingStart:
                 return replace(self, proposal=trimmed(scale), rows=rows), trimmed_weight
         return self, 0.0
 
-    def _run_untrimmed(
-        self, trimmed_weight: float, rng: np.random.Generator, background: float | None
-    ) -> SampleStart:
-        """Return components beside a background that has the trimmed rows, if there are any."""
-        start = self._run(rng, background)
-        if trimmed_weight == 0:
-            return start
-        family, components, weights = start.family, start.params.components, start.params.weights
-        if background is None:
-            peaks = self.proposal.seeds.peaks(components)
-            background = float(peaks.min()) - 0.5 * (family.dim + FAR)
-        else:
-            trimmed_weight = max(trimmed_weight, weights[-1])
-            weights = weights[:-1] / (weights[:-1].sum() or 1.0)
-        params = Params.first(with_share(weights, trimmed_weight), components)
-        return SampleStart(family, params, start.bound, background)
+    def _with_trimmed(self, start: SampleStart, trimmed_weight: float) -> SampleStart:
+        """Return a start with a background that has the trimmed rows."""
+        params, background, dim = start.params, start.model.background, start.model.family.dim
+        if len(background) == 0:
+            peak = float(self.proposal.seeds.peaks(params.components).min())
+            background = Background((peak - 0.5 * (dim + FAR),))
+        weight = max(trimmed_weight, params.background_weight)
+        weights = background.add_weight(params.conditional_weights, weight)
+        model = replace(start.model, background=background)
+        return SampleStart(model, Params.first(weights, params.components), start.bound)
 
-    def _run(self, rng: np.random.Generator, background: float | None = None) -> SampleStart:
+    def _run(self, rng: np.random.Generator) -> SampleStart:
         """Return components with covariances where rows suffice, else simple ones."""
-        shaped = self.proposal.shaped
+        seeds, shaped = self.proposal.seeds, self.proposal.shaped
         if shaped is None or not self._affordable(shaped, self.rows):
-            return self._simple(rng, self.watch, background)
-        if background is not None:
-            return self._run_beside(background, shaped, rng)
+            overseeding = Overseeding(seeds, self.rows, self.n_components, self.background)
+            return SampleStart(overseeding.model, *overseeding.run(rng, self.watch))
+        if len(self.background) > 0:
+            return self._run_with_background(shaped, rng)
         stops = []
 
         def after_seeding(n_rounds: int, bounds: list[float], params: Params) -> bool:
@@ -108,20 +127,20 @@ class MergingStart:
         def after_split(n_splits: int, bounds: list[float], params: Params) -> bool:
             return self.watch(1 + n_splits, bounds, params) or any(stops)
 
-        seeds, n_shaped = self.proposal.seeds, SHAPED_PER_COMPONENT * self.n_components
+        n_shaped = SHAPED_PER_COMPONENT * self.n_components
         overseeding = Overseeding(seeds, self.rows, n_shaped, seeds_per_component=SEEDS_PER_SHAPED)
         simple, _ = overseeding.run(rng, after_seeding)
         split_and_merge = SplitAndMerge(shaped, self.rows, self.n_components)
         params, bound = split_and_merge.run(split_and_merge.shaped(seeds, simple), rng, after_split)
-        return SampleStart(shaped, params, bound)
+        return SampleStart(split_and_merge.model, params, bound)
 
-    def _run_beside(
-        self, background: float, shaped: ShapedFamily, rng: np.random.Generator
+    def _run_with_background(
+        self, shaped: ShapedFamily[Components], rng: np.random.Generator
     ) -> SampleStart:
-        """Start among the rows that simple components have beside a background.
+        """Start among the rows that simple components do not leave to a background.
 
-        Of components with covariances that go on from the simple ones, and those that start
-        anew, the better are returned; the simple ones, where rows do not suffice.
+        Components with covariances start from the simple ones and from scratch, and the better
+        are returned; the simple ones, if there are too few rows.
         """
         stops = []
 
@@ -129,39 +148,34 @@ class MergingStart:
             stops.append(self.watch(n_rounds, bounds, params))
             return stops[-1]
 
-        simple = self._simple(rng, after_round, background)
+        seeds = self.proposal.seeds
+        simple = replace(self, proposal=Proposal(seeds), watch=after_round)._run(rng)
         rows, weights = simple.rows_of_components(self.rows), simple.params.weights
-        share = weights[-1]
-        if any(stops) or share == 1 or not self._affordable(shaped, rows):
+        background_weight = weights[-1]
+        if any(stops) or background_weight == 1 or not self._affordable(shaped, rows):
             return simple
-        params = Params.first(weights[:-1] / (1 - share), simple.params.components)
+        params = Params.first(weights[:-1] / (1 - background_weight), simple.params.components)
         split_and_merge = SplitAndMerge(shaped, rows, self.n_components)
         candidates = (
-            split_and_merge.shaped(self.proposal.seeds, params),
-            replace(self, rows=rows)._run(rng).params,
+            split_and_merge.shaped(seeds, params),
+            replace(self, rows=rows, background=NO_BACKGROUND)._run(rng).params,
         )
-        starts = []
+        model, starts = plain_model(shaped, self.background), []
         for candidate in candidates:
-            params = Params.first(with_share(candidate.weights, share), candidate.components)
-            params, bound = climb(shaped, self.rows, params, STEPS_BESIDE_BACKGROUND, background)
-            starts.append(SampleStart(shaped, params, bound, background))
+            weights = self.background.add_weight(candidate.weights, background_weight)
+            params = Params.first(weights, candidate.components)
+            reached = climb(model, self.rows, params, STEPS_BESIDE_BACKGROUND)
+            starts.append(SampleStart(model, *reached))
         return max(starts, key=lambda start: start.bound)
 
-    def _simple(
-        self, rng: np.random.Generator, watch: OnIteration, background: float | None
-    ) -> SampleStart:
-        seeds = self.proposal.seeds
-        overseeding = Overseeding(seeds, self.rows, self.n_components, background)
-        return SampleStart(seeds, *overseeding.run(rng, watch), background)
-
-    def _affordable(self, shaped: ShapedFamily, rows: RowSource) -> bool:
+    def _affordable(self, shaped: ShapedFamily[Components], rows: RowSource) -> bool:
         return shaped.affordable(rows.n_rows, SHAPED_PER_COMPONENT * self.n_components)
 
 
-def _judged(family: Family, start: SampleStart, rows: RowSource) -> SampleStart:
+def _judged(family: AnyFamily, start: SampleStart, rows: RowSource) -> SampleStart:
     """Return a start with the bound that components of a family reach from it on a sample."""
     stats, about = start.partition(family, rows)
     if not stats.counts.any():  # the background has every row
         return replace(start, bound=-np.inf)
     params = Params.first(stats.counts / stats.counts.sum(), family.initial(stats, about))
-    return replace(start, bound=climb(family, rows, params, JUDGED_STEPS)[1])
+    return replace(start, bound=climb(plain_model(family), rows, params, JUDGED_STEPS)[1])

@@ -5,32 +5,30 @@ mixtures of separated, spherical Gaussians", JMLR 8, 2007; here components are m
 that loses least log-likelihood (Ward, 1963). Rounds of further seeds at rows with a low
 likelihood, merged again, find what is still missing, in the spirit of split-and-merge EM (Ueda et
 al., Neural Computation 12, 2000) and breathing k-means (Fritzke, 2020). A round looks only at
-the rows that its seeds explain better than the components do: so many components cost what some
-steps of EM with them cost.
+the rows that its seeds explain better than the components do: it costs about as much as some
+steps of EM with the components.
 """
 
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
 
 import numpy as np
 
 from ..._typing import Array
 from ..contracts.model_parts import MergeCost, SeedFamily
-from ..contracts.statistics import Params, Statistics
+from ..contracts.statistics import Components, Params, Statistics
 from ..data.base import RowSource
 from ..data.blocks import Block
 from ..em.loop import OnIteration, ignore
-from ..families.background import FIRST_SHARE, with_share
+from ..em.mixture_model import MixtureModel
+from ..families.background import FIRST_WEIGHT, NO_BACKGROUND, Background
 from ..posteriors.fenchel_young import FenchelYoungPosterior
-from .agglomerate import BackgroundRows, merge_greedily
-from .base import climb, plain_model
-from .partitions import assign_labels, partition_statistics
+from .agglomerate import OtherRows, merge_greedily
+from .partitions import assign_labels, climb, partition_statistics, plain_model
 
 SEEDS_PER_COMPONENT = 4  # at the beginning
 MAX_SEEDS = 4096  # at the beginning, if there are more than two for each component
-SEEDS_PER_ROUND = 2  # for each component; beside a background
-BACKGROUND_FACTOR = 2  # times as many, since half of them come from its rows
+SEEDS_PER_ROUND = 2  # for each component; beside a background as many more, of its rows
 MAX_ROUNDS = 4  # of further seeds
 MIN_ROUND_GAIN = 1e-2  # of the bound; after less there is no further round
 STEPS_BEFORE_MERGING, STEPS_AFTER_MERGING = 3, 3  # of EM
@@ -56,26 +54,12 @@ class _Assigned:
 
 @dataclass(frozen=True)
 class Overseeding:
-    """Seeds, merging and further rounds of both, on a sample.
+    """Seeds, merging and further rounds of both, on a sample."""
 
-    Parameters
-    ----------
-    family : SeedFamily
-        The components.
-    rows : RowSource
-        The sample.
-    n_components : int
-        How many components are to be left.
-    background : float or None
-        Log-density of a background, whose weight is the last; None is no background.
-    seeds_per_component : int
-        Number of first seeds for each component.
-    """
-
-    family: SeedFamily
-    rows: RowSource
-    n_components: int
-    background: float | None = None
+    family: SeedFamily[Components]
+    rows: RowSource  # the sample
+    n_components: int  # to be left
+    background: Background = NO_BACKGROUND
     seeds_per_component: int = SEEDS_PER_COMPONENT
 
     def run(self, rng: np.random.Generator, watch: OnIteration = ignore) -> tuple[Params, float]:
@@ -86,7 +70,7 @@ class Overseeding:
         params, bound = self._first_round(rng)
         bounds = [bound]
         stop = watch(0, bounds, params)
-        several = self.n_components > 1 or self.background is not None
+        several = self.n_components + len(self.background) > 1
         if several and self._n_drawable > 2 * self.n_components:
             while not stop and len(bounds) <= MAX_ROUNDS:
                 if (improved := self._further_round(params, rng)) is None:
@@ -100,6 +84,11 @@ class Overseeding:
                     break
         return (params, bounds[-1]) if stop else self._converge(params, bounds[-1])
 
+    @cached_property
+    def model(self) -> MixtureModel:
+        """The mixture of the components on the sample."""
+        return plain_model(self.family, self.background)
+
     @property
     def _n_drawable(self) -> int:
         return int(np.count_nonzero(self.rows.sampling_weights()))
@@ -107,7 +96,7 @@ class Overseeding:
     @property
     def _n_first_seeds(self) -> int:
         K = self.n_components
-        least = 0 if self.background is None else BACKGROUND_FACTOR * SEEDS_PER_COMPONENT
+        least = SEEDS_PER_COMPONENT * (1 + len(self.background))
         return max(min(self.seeds_per_component * K, max(2 * K, MAX_SEEDS)), least)
 
     # Rounds.
@@ -117,14 +106,19 @@ class Overseeding:
         few = self._on_few_rows(rng)
         drawn = _draw(few.rows.sampling_weights().astype(np.float64), self._n_first_seeds, rng)
         points = few.rows.take(drawn)
-        params = few._fit_seeds(few.rows, few._place(points), np.ones(len(points)))
-        return self._climb(few._merge(params, few._assign(params).labels))
+        equal = few._params(np.ones(len(points)), self.family.place(points), 0.0)
+        stats = few._partition(equal, few._assign(equal).labels)
+        cost = self.family.merge_cost(stats, equal.components, np.flatnonzero(stats.counts > 0))
+        seeds = self.family.place(points, few._fit(cost))  # of the size of the parts near them
+        params = few._fit_seeds(few.rows, seeds, np.ones(len(points)))
+        params = few._merge(params, few._assign(params).labels)
+        return climb(self.model, self.rows, params, STEPS_AFTER_MERGING)
 
     def _on_few_rows(self, rng: np.random.Generator) -> "Overseeding":
         """Return the same on as many rows as suffice for the first merging."""
         drawable = np.flatnonzero(self.rows.sampling_weights())
         size = max(ROWS_PER_COMPONENT * self.n_components, MIN_ROWS)
-        if len(drawable) <= size or self.background is not None:  # clusters may be small
+        if len(drawable) <= size or len(self.background) > 0:  # clusters may be small
             return self
         return self._on(np.sort(rng.choice(drawable, size, replace=False)), self._n_first_seeds)
 
@@ -133,19 +127,12 @@ class Overseeding:
         weights = self.rows.sampling_weights()[indices]
         return replace(self, rows=self.rows.subset(indices, weights, width))
 
-    def _place(self, points: Array) -> Any:
-        """Return components at points, of the size of the parts that are nearest to them."""
-        params = self._params(np.ones(len(points)), self.family.place(points), 0.0)
-        stats = self._partition(params, self._assign(params).labels)
-        cost = self.family.merge_cost(stats, params.components, np.flatnonzero(stats.counts > 0))
-        return self.family.place(points, self._fit(cost))
-
     def _further_round(
         self, params: Params, rng: np.random.Generator
     ) -> tuple[Params, float] | None:
         """Add and merge seeds; None where no row is explained badly, or no seed helps."""
         assigned, K = self._assign(params), self.n_components
-        n_seeds = SEEDS_PER_ROUND * K * (1 if self.background is None else BACKGROUND_FACTOR)
+        n_seeds = SEEDS_PER_ROUND * K * (1 + len(self.background))
         probabilities = self._seed_probabilities(assigned, n_seeds)
         if not probabilities.any():
             return None
@@ -158,7 +145,7 @@ class Overseeding:
         counts = np.full(len(drawn), self.rows.total_weight / K)
         more = self._fit_seeds(local.rows, seeds, counts, params)
         assigned.labels[won] = local._assign(more).labels
-        return self._climb(self._merge(more, assigned.labels))
+        return climb(self.model, self.rows, self._merge(more, assigned.labels), STEPS_AFTER_MERGING)
 
     def _seed_probabilities(self, assigned: _Assigned, n_seeds: int) -> Array:
         """Return how likely rows are to be seeds, up to a factor: s^2, for s above the median.
@@ -186,7 +173,7 @@ class Overseeding:
     def _seed_points(self, drawn: Array, assigned: _Assigned, params: Params) -> Array:
         """Return rows, every second one moved towards its component's centre.
 
-        Where two clusters share a component, the rows of a cluster are nearer to that component
+        If two clusters share a component, the rows of a cluster are nearer to that component
         than to any one of them, but not nearer than to such a point.
         """
         points, labels = self.rows.take(drawn), assigned.labels[drawn]
@@ -195,19 +182,20 @@ class Overseeding:
         points[moved] += TOWARDS_CENTRE * (centres - points[moved])
         return points
 
-    def _rows_won(self, seeds: Any, n_seeds: int, assigned: _Assigned, candidates: Array) -> Array:
+    def _rows_won(
+        self, seeds: Components, n_seeds: int, assigned: _Assigned, candidates: Array
+    ) -> Array:
         """Return the candidates that seeds explain better than the components do."""
-        alone = replace(self._on(candidates, n_seeds), background=None)
+        alone = replace(self._on(candidates, n_seeds), background=NO_BACKGROUND)
         by_seeds = alone._assign(alone._params(np.ones(n_seeds), seeds, 0.0)).log_densities
         by_seeds += np.log(n_seeds / self.n_components)
         better = by_seeds > assigned.log_densities[candidates]
-        won: Array = candidates[better | (assigned.labels[candidates] < 0)]
-        return won
+        return candidates[better | (assigned.labels[candidates] < 0)]
 
     # Fitting and merging.
 
     def _fit_seeds(
-        self, rows: RowSource, seeds: Any, counts: Array, old: Params | None = None
+        self, rows: RowSource, seeds: Components, counts: Array, old: Params | None = None
     ) -> Params:
         """Return old components and seeds, after some steps of EM that move the seeds only.
 
@@ -215,50 +203,53 @@ class Overseeding:
         component at a single row is too far from the others to win them from it.
         """
         n_old = 0 if old is None else self.n_components
-        share = FIRST_SHARE if old is None else old.background_weight
+        background_weight = FIRST_WEIGHT if old is None else old.background_weight
         for step in range(STEPS_BEFORE_MERGING):
-            params = self._append(old, seeds, counts, share)
-            background = self.background if step > 0 else None
-            params = params if step > 0 else self._without_background(params)
-            model = plain_model(self.family, background)
+            params, model = self._append(old, seeds, counts, background_weight), self.model
+            if step == 0:
+                params, model = _without_background(params), plain_model(self.family)
             stats = rows.map_reduce(partial(model.expect, params))
-            if background is not None:
-                share = stats.counts[-1] / self.rows.total_weight
-            stats = stats.first_components(n_old + len(counts))
+            if step > 0:
+                background_weight = (
+                    stats.counts[params.n_components :].sum() / self.rows.total_weight
+                )
+            stats = stats.first_components(params.n_components)
             large = n_old + self._more_than_a_row(stats.counts[n_old:], self.n_components - n_old)
             if old is not None and len(large) == 0:
                 return old
+            if len(large) == 0:  # the background has every row
+                break
             cost = self.family.merge_cost(stats, params.components, large)
             seeds, counts = self._fit(cost), cost.counts
-        return self._append(old, seeds, counts, share)
+        return self._append(old, seeds, counts, background_weight)
 
-    def _append(self, old: Params | None, seeds: Any, counts: Array, share: float) -> Params:
+    def _append(
+        self, old: Params | None, seeds: Components, counts: Array, background_weight: float
+    ) -> Params:
         """Return parameters of old components, if there are any, and of seeds with counts."""
         if old is None:
-            return self._params(counts, seeds, share)
+            return self._params(counts, seeds, background_weight)
         old_counts = old.component_weights * self.rows.total_weight
         components = self.family.append(old.components, seeds)
-        return self._params(np.append(old_counts, counts), components, share)
+        return self._params(np.append(old_counts, counts), components, background_weight)
 
     def _merge(self, params: Params, labels: Array) -> Params:
         """Merge components, of rows with such labels, until `n_components` are left."""
         stats = self._partition(params, labels)
         if not stats.counts.any():  # the background has every row
-            alone = replace(self, background=None)
-            labels = alone._assign(self._without_background(params)).labels
+            alone = replace(self, background=NO_BACKGROUND)
+            labels = alone._assign(_without_background(params)).labels
             stats = self._partition(params, labels)
         large = self._more_than_a_row(stats.counts, self.n_components)
         cost = self.family.merge_cost(stats, params.components, large)
-        outside, share = None, 0.0
-        if self.background is not None:
-            count = max(float(stats.total - cost.counts.sum()), 0.0)
-            outside = BackgroundRows(count, self.background)
-        left, _ = merge_greedily(cost, min(self.n_components, len(cost.counts)), outside)
-        if outside is not None:
-            share = max(outside.count / stats.total, params.background_weight)
-        return self._params(*self._fill(cost.counts[left], self._fit(cost, left)), share)
+        others = OtherRows(max(float(stats.total - cost.counts.sum()), 0.0), self.background)
+        left, _ = merge_greedily(cost, min(self.n_components, len(cost.counts)), others)
+        background_weight = max(others.count / stats.total, params.background_weight)
+        return self._params(
+            *self._fill(cost.counts[left], self._fit(cost, left)), background_weight
+        )
 
-    def _fill(self, counts: Array, components: Any) -> tuple[Array, Any]:
+    def _fill(self, counts: Array, components: Components) -> tuple[Array, Components]:
         """Add components without rows where rows are too few or too much alike for all."""
         missing = self.n_components - len(counts)
         if missing == 0:
@@ -267,7 +258,7 @@ class Overseeding:
         more = self.family.place(self.rows.take(np.full(missing, row)), components)
         return np.append(counts, np.zeros(missing)), self.family.append(components, more)
 
-    def _fit(self, cost: MergeCost, parts: Array | None = None) -> Any:
+    def _fit(self, cost: MergeCost, parts: Array | None = None) -> Components:
         """Return the components of all parts, or of some."""
         return self.family.fit_parts(cost, np.arange(len(cost.counts)) if parts is None else parts)
 
@@ -283,27 +274,19 @@ class Overseeding:
     def _converge(self, params: Params, bound: float) -> tuple[Params, float]:
         """Return parameters after steps of EM that still gain: on all rows they cost more."""
         for _ in range(MAX_LAST_STEPS):
-            params, after = self._climb(params, 1)
+            params, after = climb(self.model, self.rows, params, 1)
             if after - bound < MIN_STEP_GAIN:
                 break
             bound = after
         return params, max(bound, after)
 
-    def _climb(self, params: Params, n_steps: int = STEPS_AFTER_MERGING) -> tuple[Params, float]:
-        return climb(self.family, self.rows, params, n_steps, self.background)
-
     # Parameters and partitions.
 
-    def _params(self, counts: Array, components: Any, share: float) -> Params:
-        """Return parameters with weights in proportion to counts, and the background's share."""
-        weights = counts / counts.sum()
-        if self.background is not None:
-            weights = with_share(weights, min(share, MAX_BACKGROUND_WEIGHT))
+    def _params(self, counts: Array, components: Components, background_weight: float) -> Params:
+        """Return parameters with weights in proportion to counts, and the background's weight."""
+        background_weight = min(background_weight, MAX_BACKGROUND_WEIGHT)
+        weights = self.background.add_weight(counts / counts.sum(), background_weight)
         return Params.first(weights, components)
-
-    def _without_background(self, params: Params) -> Params:
-        weights = params.component_weights
-        return Params.first(weights / weights.sum(), params.components)
 
     def _partition(self, params: Params, labels: Array) -> Statistics:
         """Return the statistics of the rows by their labels."""
@@ -316,16 +299,13 @@ class Overseeding:
         n, K = self.rows.n_rows, params.n_components
         labels, log_densities, shortfalls = np.empty(n, dtype=np.int32), np.empty(n), np.empty(n)
         posterior = FenchelYoungPosterior(temperature=0)
-        model = plain_model(self.family, self.background)
-        peaks = self.family.peaks(params.components)
-        if self.background is not None:
-            peaks = np.append(peaks, self.background)
+        peaks = np.append(self.family.peaks(params.components), self.background.log_densities)
         with np.errstate(divide="ignore"):
             offsets = np.log(params.weights) + peaks
 
         def write(block: Block, span: slice) -> None:
             labels[span], _, log_densities[span] = posterior.label(
-                model.scores(params, block), params.weights, block.weights
+                self.model.scores(params, block), params.weights, block.weights
             )
             shortfalls[span] = offsets[labels[span]] - log_densities[span]
             labels[span][labels[span] == K] = -1
@@ -334,8 +314,13 @@ class Overseeding:
         return _Assigned(labels, log_densities, shortfalls)
 
 
+def _without_background(params: Params) -> Params:
+    weights = params.component_weights
+    return Params.first(weights / weights.sum(), params.components)
+
+
 def _draw(weights: Array, size: int, rng: np.random.Generator) -> Array:
-    """Draw the numbers of at most so many rows by weight, without replacement."""
+    """Draw the numbers of at most `size` rows by weight, without replacement."""
     keys = np.full(len(weights), np.inf)
     drawable = weights > 0
     with np.errstate(over="ignore"):  # of rows that are next to never drawn
@@ -347,5 +332,4 @@ def _draw(weights: Array, size: int, rng: np.random.Generator) -> Array:
 def _squares(excess: Array) -> Array:
     """Return the squares of what is positive, in units of the largest: they are finite."""
     positive = np.maximum(excess, 0)
-    squares: Array = (positive / (positive.max() or 1.0)) ** 2
-    return squares
+    return (positive / (positive.max() or 1.0)) ** 2

@@ -1,27 +1,36 @@
-"""Partitions of the rows, whose statistics give first components: random ones, and given ones."""
+"""Partitions of the rows, whose statistics give first components, and plain steps of EM.
+
+A partition is given, random, or the responsibilities of a mixture.
+"""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
 from ..._typing import Array
-from ..contracts.model_parts import Family
+from ..contracts.model_parts import AnyFamily
 from ..contracts.responsibilities import (
     DenseResponsibilities,
     HardResponsibilities,
     Responsibilities,
 )
-from ..contracts.statistics import Statistics
+from ..contracts.statistics import Components, Params, Statistics
 from ..data.base import RowSource
 from ..data.blocks import Block
+from ..em.mixture_model import MixtureModel
+from ..families.background import NO_BACKGROUND, Background
+from ..posteriors.fenchel_young import FenchelYoungPosterior
+from ..weights.modified_dirichlet import ModifiedDirichlet
+from ..weights.updates import FixedWeights
 
 Assignment: TypeAlias = Callable[[Block], tuple[Responsibilities, Array]]
 
 
 def partition_statistics(
-    family: Family, rows: RowSource, centres: Array, assign: Assignment
-) -> tuple[Statistics, Any]:
+    family: AnyFamily, rows: RowSource, centres: Array, assign: Assignment
+) -> tuple[Statistics, Components]:
     """Sum the moments of a partition: `assign(block)` returns responsibilities and counts.
 
     Also returns the components at `centres` (K, d) that the moments are about.
@@ -39,7 +48,7 @@ def partition_statistics(
 
 
 def assign_labels(labels: Array, n_components: int, block: Block) -> tuple[Responsibilities, Array]:
-    """Assign the rows of a block by the labels (n_samples,) of all rows; -1 is no component."""
+    """Assign the rows of a block by the labels (n_samples,) of all rows; -1 is for none."""
     labels, factors = labels[block.start : block.start + len(block.weights)], block.factors
     counts = np.bincount(labels + 1, weights=block.weights, minlength=n_components + 1)[1:]
     none = labels < 0
@@ -89,3 +98,37 @@ def random_rows(rows: RowSource, n_components: int, rng: np.random.RandomState) 
         if len(distinct) >= n_components:
             break
     return rows.take(np.resize(np.array(distinct + repeated), n_components))
+
+
+def plain_model(family: AnyFamily, background: Background = NO_BACKGROUND) -> MixtureModel:
+    """Return a mixture with a softmax posterior and no prior on the weights."""
+    posterior, flat = FenchelYoungPosterior(), ModifiedDirichlet()
+    return MixtureModel(family, posterior, flat, FixedWeights(), background=background)
+
+
+def climb(
+    model: MixtureModel, rows: RowSource, params: Params, n_steps: int
+) -> tuple[Params, float]:
+    """Return parameters after some steps of plain EM, and the bound before the last."""
+    bound = -np.inf
+    for _ in range(n_steps):
+        stats = rows.map_reduce(partial(model.expect, params))
+        bound = model.lower_bound(stats, params)
+        components, of_components = params.components, stats.first_components(params.n_components)
+        if of_components.counts.any():  # else the background has every row
+            components, _ = model.family.maximize(of_components, components)
+        params = Params.first(stats.counts / stats.counts.sum(), components)
+    return params, bound
+
+
+def assignment(model: MixtureModel, params: Params) -> Assignment:
+    """Return what gives responsibilities for a block, and counts, without the background's."""
+    K = params.n_components
+
+    def assign(block: Block) -> tuple[Responsibilities, Array]:
+        responsibilities, counts, _ = model.posterior.assign(
+            model.scores(params, block), params.weights, block.weights, block.scales
+        )
+        return responsibilities.first_components(K), counts[:K]
+
+    return assign

@@ -9,22 +9,22 @@ split and merged again, as long as that helps, in the spirit of Ueda et al. (Neu
 """
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from ..._typing import Array
-from ..contracts.model_parts import Family, ShapedFamily
+from ..contracts.model_parts import AnyFamily, ShapedFamily
 from ..contracts.responsibilities import as_dense
-from ..contracts.statistics import Params, Statistics
+from ..contracts.statistics import Components, Params, Statistics
 from ..data.base import RowSource
 from ..data.blocks import DenseBlock
 from ..em.loop import OnIteration, ignore
+from ..em.mixture_model import MixtureModel
 from ..parallel.map_reduce import map_reduce
-from .base import assignment, climb, plain_model
-from .partitions import partition_statistics
+from .partitions import assignment, climb, partition_statistics, plain_model
 
 FIRST_STEPS, STEPS_BETWEEN, LAST_STEPS = 2, 1, 3  # of EM before, between and after merging
 NEIGHBOURS = 4  # of each component that it may be merged with
@@ -35,7 +35,8 @@ POWER_ITERATIONS = 3  # for the longest axes
 MAX_SPLITS = 3
 MIN_SPLIT_GAIN = 1e-2  # of the bound; after less there is no further split
 MIN_RESPONSIBILITY = 5e-4  # for a row to count in what merging costs
-PAIRS_PER_BLOCK = 64  # for threads
+PAIRS_PER_BLOCK = 64  # for threads,
+MAX_BLOCK_ENTRIES = 2**20  # or as many as have so many entries of covariances
 
 Costs: TypeAlias = dict[tuple[int, ...], float]  # of merging, by the numbers of two components
 
@@ -59,21 +60,16 @@ class _Expectation:
 
 @dataclass(frozen=True)
 class SplitAndMerge:
-    """Merge components on a sample, then split and merge them again.
+    """Merge components on a sample, then split and merge them again."""
 
-    Parameters
-    ----------
-    family : ShapedFamily
-        The components.
-    rows : RowSource
-        The sample.
-    n_components : int
-        How many components are to be left.
-    """
+    family: ShapedFamily[Components]
+    rows: RowSource  # the sample
+    n_components: int  # to be left
 
-    family: ShapedFamily
-    rows: RowSource
-    n_components: int
+    @cached_property
+    def model(self) -> MixtureModel:
+        """The mixture of the components on the sample."""
+        return plain_model(self.family)
 
     def run(
         self, start: Params, rng: np.random.Generator, watch: OnIteration = ignore
@@ -95,7 +91,7 @@ class SplitAndMerge:
             stop = watch(len(bounds) - 1, bounds, params) or gain < MIN_SPLIT_GAIN
         return params, bounds[-1]
 
-    def shaped(self, family: Family, simple: Params) -> Params:
+    def shaped(self, family: AnyFamily, simple: Params) -> Params:
         """Return components with the moments of the rows of simple ones, of another family."""
         centres = family.centres(simple.components)
         stats, about = partition_statistics(
@@ -106,12 +102,12 @@ class SplitAndMerge:
 
     def _merge(self, params: Params) -> tuple[Params, float]:
         """Merge until `n_components` are left; return these and their bound."""
-        params, _ = climb(self.family, self.rows, params, FIRST_STEPS)
+        params, _ = climb(self.model, self.rows, params, FIRST_STEPS)
         known: Costs = {}
         while len(params.weights) > self.n_components:
             params, known = self._merge_some(params, known)
-            params, _ = climb(self.family, self.rows, params, STEPS_BETWEEN)
-        return climb(self.family, self.rows, params, LAST_STEPS)
+            params, _ = climb(self.model, self.rows, params, STEPS_BETWEEN)
+        return climb(self.model, self.rows, params, LAST_STEPS)
 
     # Splitting.
 
@@ -133,19 +129,17 @@ class SplitAndMerge:
             variances = _lengths(products) / np.where(counts > 0, counts, 1.0)
             axes = np.where(variances[:, None] > 0, products, axes)
         axes /= _lengths(axes)[:, None]
-        half_axes: Array = 0.8 * np.sqrt(variances)[:, None] * axes
-        return half_axes
+        return 0.8 * np.sqrt(variances)[:, None] * axes
 
     def _scatter_products(self, params: Params, axes: Array, block: DenseBlock) -> Array:
         """Return the scatter matrix of each component's rows times its axis, (K, d)."""
         means = self.family.centres(params.components)
         centre = means.mean(axis=0)
-        responsibilities, counts = assignment(plain_model(self.family), params)(block)
+        responsibilities, counts = assignment(self.model, params)(block)
         gaps, offsets = block.X - centre, means - centre
         along = gaps @ axes.T - np.einsum("kd,kd->k", offsets, axes)
         along *= as_dense(responsibilities, len(counts))
-        products: Array = along.T @ gaps - along.sum(axis=0)[:, None] * offsets
-        return products
+        return along.T @ gaps - along.sum(axis=0)[:, None] * offsets
 
     # Merging.
 
@@ -197,9 +191,9 @@ class SplitAndMerge:
         return np.array(sorted(pairs))
 
     def _expect(self, params: Params, block: DenseBlock) -> _Expectation:
-        model, components = plain_model(self.family), params.components
-        responsibilities, counts, log_densities = model.posterior.assign(
-            model.scores(params, block), params.weights, block.weights
+        components = params.components
+        responsibilities, counts, log_densities = self.model.posterior.assign(
+            self.model.scores(params, block), params.weights, block.weights
         )
         weights, moments = block.weights, self.family.moments(block, responsibilities, components)
         origins = self.family.origins(components)
@@ -212,23 +206,17 @@ class SplitAndMerge:
     def _costs(self, params: Params, pairs: Array, expectation: _Expectation) -> Array:
         """Return the loss of log-likelihood by merging each pair alone.
 
-        Where a and b are merged, the density p of a row becomes p - p_a - p_b + p_ab.
+        If a and b are merged, the density p of a row becomes p - p_a - p_b + p_ab.
         """
         responsibilities = sparse.csc_array(sparse.vstack(expectation.responsibilities))
         log_densities = np.concatenate(expectation.log_densities)
         weights = np.concatenate(expectation.weights)
 
-        def cost(a: int, b: int) -> float:
-            ends = responsibilities.indptr
-            spans = [slice(ends[k], ends[k + 1]) for k in (a, b)]
-            indices = np.concatenate([responsibilities.indices[span] for span in spans])
-            rows, places = np.unique(indices, return_inverse=True)
+        def cost(a: int, b: int, merged: Components) -> float:
+            rows, lost = _union(responsibilities, a, b)  # lost is (p_a + p_b) / p
             weight = float(params.weights[a] + params.weights[b])
             if len(rows) == 0 or weight == 0:
                 return 0.0
-            merged = self.family.merge_pair(params.components, params.weights, a, b)
-            values = np.concatenate([responsibilities.data[span] for span in spans])
-            lost = np.bincount(places, values)  # (p_a + p_b) / p
             block = DenseBlock(self.rows.take(rows), weights[rows], None, 0)
             scores = self.family.scores(block, merged).log_density()[:, 0]
             gained = np.exp(np.minimum(np.log(weight) + scores - log_densities[rows], 50))
@@ -236,15 +224,29 @@ class SplitAndMerge:
             return -float(block.weights @ np.log(ratios))
 
         def costs(block: Array) -> list[float]:
-            return [cost(int(a), int(b)) for a, b in block]
+            merged = self.family.merge_pairs(params.components, params.weights, block)
+            return [cost(a, b, each) for (a, b), each in zip(block.tolist(), merged, strict=True)]
 
-        starts = range(0, len(pairs), PAIRS_PER_BLOCK)
-        return np.array(map_reduce(costs, [pairs[i : i + PAIRS_PER_BLOCK] for i in starts]).total())
+        size = max(1, min(PAIRS_PER_BLOCK, MAX_BLOCK_ENTRIES // self.family.dim**2))
+        starts = range(0, len(pairs), size)
+        return np.array(map_reduce(costs, [pairs[i : i + size] for i in starts]).total())
+
+
+def _union(columns: sparse.csc_array, a: int, b: int) -> tuple[Array, Array]:
+    """Return the rows where one of two sorted columns is not zero, and the columns' sum there."""
+    (rows, sums), (others, values) = (
+        (columns.indices[span], columns.data[span])
+        for span in (slice(columns.indptr[k], columns.indptr[k + 1]) for k in (a, b))
+    )
+    places = np.searchsorted(rows, others)
+    both = np.append(rows, -1)[places] == others
+    sums = np.append(sums, values[~both])
+    sums[places[both]] += values[both]
+    return np.append(rows, others[~both]), sums
 
 
 def _lengths(vectors: Array) -> Array:
     """Return the lengths of vectors whose squares may over- or underflow: scatter is a square."""
     largest = np.abs(vectors).max(axis=1)
     within = vectors / np.where(largest > 0, largest, 1.0)[:, None]
-    lengths: Array = largest * np.linalg.norm(within, axis=1)
-    return lengths
+    return largest * np.linalg.norm(within, axis=1)

@@ -1,20 +1,20 @@
-"""Where a fit begins: what the user gives, or what the rows provide."""
+"""The start of a fit: from what the user gives, or from the rows."""
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ..._typing import Array
-from ..contracts.model_parts import Family
-from ..contracts.statistics import Params, Statistics
+from ..contracts.model_parts import AnyFamily
+from ..contracts.statistics import Components, Params, Statistics
 from ..data.base import RowSource
 from ..em.loop import OnIteration, ignore
 from ..em.spec import Start
-from ..families.background import FIRST_SHARE, with_share
+from ..families.background import FIRST_WEIGHT, NO_BACKGROUND, Background
 from . import kmeans, partitions
 from .merging_start import MergingStart
+from .overseeding import SEEDS_PER_COMPONENT
 from .partitions import Assignment
 
 # Products in a step on the sample from which single precision saves more than a second kind of
@@ -24,57 +24,36 @@ _SINGLE_PRECISION_PRODUCTS = 10**10
 
 @dataclass(frozen=True)
 class Initialization(Start):
-    """What a fit begins with, checked.
-
-    Parameters
-    ----------
-    n_components : int
-        Number of components.
-    partition : str or callable
-        Where the first partition comes from, by name; or what assigns a block's rows, as
-        `checked_partition` returns it.
-    weights : ndarray of shape (n_components,) or None
-        First weights, where given. A component of weight 0 is pruned from the beginning,
-        whatever else is given.
-    means : ndarray of shape (n_components, n_features) or None
-        First centres, where given.
-    covariances : ndarray or None
-        First covariances of Gaussian components, where given.
-    n_init : int
-        How many starts compete on a sample.
-    init_size : int
-        How many rows the sample has.
-    background : float or None
-        The log-density of a background; None is none.
-    """
+    """What a fit begins with, checked."""
 
     n_components: int
-    partition: str | Assignment
-    weights: Array | None = None
-    means: Array | None = None
-    covariances: Array | None = None
-    n_init: int = 1
-    init_size: int = 1
-    background: float | None = None
+    partition: str | Assignment  # by name, or as `checked_partition` returns it
+    weights: Array | None = None  # (K,), where given; 0 prunes a component from the beginning
+    means: Array | None = None  # first centres (K, d), where given
+    shapes: Array | None = None  # first covariances or concentrations, where given
+    n_init: int = 1  # how many starts compete on a sample
+    init_size: int = 1  # how many rows the sample has
+    background: Background = NO_BACKGROUND
 
     @property
     def title(self) -> str:
-        """What progress reports call the search for first parameters."""
         return "Merging" if self.partition == "merging" else "k-means"
+
+    def describe(self, n_rows: int) -> str:
+        K = self.n_components
+        sample = min(n_rows, max(self.init_size, K))
+        if not self.merges:
+            return f"{sample} of {n_rows} rows, {K} components"
+        first = min(sample, SEEDS_PER_COMPONENT * K)
+        return f"{sample} of {n_rows} rows, {first} components merged into {K}"
 
     @property
     def max_steps(self) -> int | None:
-        """Number of steps that a search reports at most; None if that is not known."""
         return None if self.merges else kmeans.KMEANS_MAX_ITER
 
     @property
-    def reports_late(self) -> bool:
-        """Whether a search has worked for a while when it reports its first step."""
-        return self.merges
-
-    @property
     def n_starts(self) -> int:
-        """How many starts go on to all rows; a start that is given is one."""
+        """How many starts continue on all rows; a given start is one."""
         return 1 if self.given or self.merges else self.n_init
 
     @property
@@ -89,53 +68,47 @@ class Initialization(Start):
 
     def first(
         self,
-        family: Family,
+        family: AnyFamily,
         rows: RowSource,
         rng: np.random.RandomState,
         on_iteration: OnIteration = ignore,
-    ) -> tuple[Family, Params]:
-        """Return a family anchored on a first partition, and first parameters."""
-        (stats, about), centres = self._first_partition(family, rows, rng, on_iteration)
+    ) -> tuple[AnyFamily, Params]:
+        K, centres = self.n_components, self.means
+        if self.merges:
+            stats, about = self._merged_partition(family, rows, rng, on_iteration)
+        elif centres is None and self.partition in ("kmeans", "k-means++"):
+            stats, about = self._nearest_partition(family, rows, rng, on_iteration)
+        elif centres is None and self.partition == "random_from_data":
+            centres = partitions.random_rows(rows, K, rng)
+            stats, about = kmeans.nearest_partition(family, rows, centres)
+        else:
+            stats, about = self._given_partition(family, rows, rng)
         family = family.with_prior_from(stats)
-        components = family.initial(stats, about, centres)
-        if self.weights is not None:
-            weights = self._beside_background(self.weights, stats)
-            return family, Params.first(weights, components).pruned()
         weights = stats.counts / stats.counts.sum()
-        if centres is not None and self.means is None:  # random rows
-            weights = np.full(self.n_components, 1 / self.n_components)
-        return family, Params.first(self._beside_background(weights, stats), components)
+        if self.weights is not None:
+            weights = self.weights
+        elif centres is not self.means:  # random rows
+            weights = np.full(K, 1 / K)
+        rest = 1 - stats.counts.sum() / stats.total  # what a partition leaves to the background
+        weights = self.background.add_weight(weights, min(max(rest, FIRST_WEIGHT), 0.9))
+        params = Params.first(weights, family.initial(stats, about, centres))
+        return family, params if self.weights is None else params.pruned()
 
-    def _beside_background(self, weights: Array, stats: Statistics) -> Array:
-        """Return first weights with the background's: what a partition leaves out, or a share."""
-        if self.background is None:
-            return weights
-        left_out = 1 - stats.counts.sum() / stats.total
-        return with_share(weights, min(max(left_out, FIRST_SHARE), 0.9))
-
-    def _first_partition(
-        self, family: Family, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
-    ) -> tuple[tuple[Statistics, Any], Array | None]:
-        """Return the statistics of a partition, and centres where those are kept."""
-        K = self.n_components
+    def _given_partition(
+        self, family: AnyFamily, rows: RowSource, rng: np.random.RandomState
+    ) -> tuple[Statistics, Components]:
+        """Return the partition by given means, labels or responsibilities, or a random one."""
+        K, assign = self.n_components, self.partition
         anywhere = np.tile(partitions.first_row(rows), (K, 1))
         if self.means is not None:
-            return kmeans.nearest_partition(family, rows, self.means, about=anywhere), self.means
-        if self.partition == "random_from_data":
-            centres = partitions.random_rows(rows, K, rng)
-            return kmeans.nearest_partition(family, rows, centres), centres
-        if self.merges:
-            return self._merged_partition(family, rows, rng, watch), None
-        if self.partition in ("kmeans", "k-means++"):
-            return self._nearest_partition(family, rows, rng, watch), None
-        assign = self.partition
+            return kmeans.nearest_partition(family, rows, self.means, about=anywhere)
         if isinstance(assign, str):
             assign = partial(partitions.assign_randomly, partitions.draw_seed(rng), K)
-        return partitions.partition_statistics(family, rows, anywhere, assign), None
+        return partitions.partition_statistics(family, rows, anywhere, assign)
 
     def _nearest_partition(
-        self, family: Family, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
-    ) -> tuple[Statistics, Any]:
+        self, family: AnyFamily, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
+    ) -> tuple[Statistics, Components]:
         """Return the partition of all rows by the nearest k-means centre of a sample."""
         n_steps = 0 if self.partition == "k-means++" else kmeans.KMEANS_MAX_ITER
         many = rows.n_rows > max(self.init_size, self.n_components)
@@ -153,15 +126,14 @@ class Initialization(Start):
         return rows.subset(*rows.draw(size, seed), width=width, single=single)
 
     def _merged_partition(
-        self, family: Family, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
-    ) -> tuple[Statistics, Any]:
+        self, family: AnyFamily, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
+    ) -> tuple[Statistics, Components]:
         """Return the soft partition of all rows by the best of some starts on a sample."""
-        proposal = family.proposal(self.background is not None)
+        proposal = family.proposal()
         n_rows, M = min(rows.n_rows, self.init_size), 4 * self.n_components
         single = n_rows * rows.n_features * M >= _SINGLE_PRECISION_PRODUCTS
         sample = self._sample(rows, partitions.draw_seed(rng), M, single)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
-        start = MergingStart(proposal, sample, self.n_components, watch)
-        starts = [start.run(np.random.default_rng(seed), self.background) for seed in seeds]
-        best = max(starts, key=lambda start: start.bound)
-        return best.partition(family, rows)
+        merging = MergingStart(proposal, sample, self.n_components, watch, self.background)
+        starts = map(merging.run, map(np.random.default_rng, seeds))
+        return max(starts, key=lambda start: start.bound).partition(family, rows)

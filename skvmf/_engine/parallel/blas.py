@@ -8,18 +8,21 @@ import os
 import threading
 from _thread import start_new_thread
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from threadpoolctl import ThreadpoolController
 
 from .thread_pool import Call, Pool
+
+if TYPE_CHECKING:
+    from threadpoolctl import LibController
 
 
 class _User:
     """A thread's stay among the workers, and the limits of BLAS that it has to give back."""
 
     def __init__(self) -> None:
-        self.limits: dict[Any, int] = {}  # by library
+        self.limits: dict[LibController, int] = {}  # by library
         self.pool: Pool | None = None
 
     def __enter__(self) -> "_User":
@@ -49,9 +52,11 @@ class _Workers:
         self._lock = threading.RLock()
         self._here = threading.local()  # the user of this thread: the outermost
         self._users: set[_User] = set()
-        self._limits: dict[Any, int] = {}  # limits by library
-        self._libraries: list[Any] | None = None  # finding them takes milliseconds
-        self._shared: dict[Any, bool] = {}  # whether a library's limit is the whole process's
+        self._limits: dict[LibController, int] = {}  # limits by library
+        self._libraries: list[LibController] | None = None  # finding them takes milliseconds
+        self._shared: dict[
+            LibController, bool
+        ] = {}  # whether a library's limit is the whole process's
         self._pool: Pool | None = None
 
     def enter(self, user: _User) -> None:
@@ -105,19 +110,19 @@ class _Workers:
             if not self._shared.get(library):
                 _set_limit(library, 1)
 
-    def _unpinned(self) -> list[Any]:
+    def _unpinned(self) -> list["LibController"]:
         assert self._libraries is not None
         return [library for library in self._libraries if library.num_threads != 1]
 
 
-def _restore(limits: dict[Any, int]) -> None:
+def _restore(limits: dict["LibController", int]) -> None:
     for library in list(limits):
         if library.num_threads == 1:  # else somebody has set another limit since
             _set_limit(library, limits[library])
         del limits[library]
 
 
-def _limit_elsewhere(library: Any) -> int:
+def _limit_elsewhere(library: "LibController") -> int:
     """Return the limit of a library in another thread."""
     wanted = threading.Lock()
     with wanted:
@@ -126,8 +131,8 @@ def _limit_elsewhere(library: Any) -> int:
         return call.result()
 
 
-def _set_limit(library: Any, limit: int) -> None:
-    """Set a limit from whatever thread this is, and leave it to any thread to set the next one.
+def _set_limit(library: "LibController", limit: int) -> None:
+    """Set a limit from any thread, and let any thread set the next one.
 
     From 3.8 on, threadpoolctl lets one thread set the limits of OpenBLAS and ignores the others
     as long as that one lives.

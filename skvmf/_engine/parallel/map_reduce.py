@@ -40,6 +40,16 @@ def map_reduce(
     return total
 
 
+def _made_one(todo: SimpleQueue[Call[Part]]) -> bool:
+    """Make a call that no thread has begun, in this one; False if there is none."""
+    try:
+        call = todo.get_nowait()
+    except Empty:
+        return False
+    call.make_here()
+    return True
+
+
 def _add_by_threads(
     total: BlockSum[Part],
     function: Callable[[Item], Part],
@@ -55,17 +65,9 @@ def _add_by_threads(
         total.add(waiting[call], call.result())
         del waiting[call]
 
-    def made_one() -> bool:
-        try:
-            call = todo.get_nowait()
-        except Empty:
-            return False
-        call.make_here()
-        return True
-
     def add_some() -> None:
         first = next(iter(waiting))  # of several errors the first is raised
-        if not made_one():  # all have begun
+        if not _made_one(todo):  # all have begun
             add(first)
         for call in [call for call in waiting if call.has_result]:
             add(call)

@@ -1,9 +1,8 @@
 """A thread pool whose caller may be interrupted at any moment.
 
-A Ctrl-C comes to the main thread between two steps of Python, never within a call of a built-in.
-The main thread shares nothing with the others here but queues and locks that are built-ins.
-Those of `concurrent.futures` and `threading.Thread` are written in Python: interrupted at the
-wrong moment, they are held for ever.
+A Ctrl-C comes to the main thread between two steps of Python, never within a built-in. So threads
+share only queues and locks that are built-ins: those of `concurrent.futures` and
+`threading.Thread`, interrupted at the wrong moment, are held for ever.
 """
 
 from _thread import start_new_thread

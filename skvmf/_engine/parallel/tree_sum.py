@@ -15,7 +15,7 @@ class BlockSum(Generic[Part]):
 
     Two neighbours in the tree are added as soon as both are there. A piece is the same subtree
     however its blocks were grouped, and in whichever order they came: so sums of threads and of
-    workers, of runs of blocks and of scattered ones, end in the same bits. Of a run of n blocks
+    workers, of runs of blocks and of scattered ones, are bit-identical. Of a run of n blocks
     that came in order at most 1 + log2(n) pieces are kept.
     """
 

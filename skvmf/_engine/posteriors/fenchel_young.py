@@ -20,13 +20,9 @@ from ..contracts.responsibilities import (
 class FenchelYoungPosterior(Posterior):
     """Softmax, sparse and hard expectation steps as one object.
 
-    With ``alpha = 1``, q is proportional to (pi_k p_k)^(1 / temperature). With ``alpha > 1`` it
-    is alpha-entmax(eta + log p / temperature), eta = (pi^(alpha - 1) - 1) / (alpha - 1)
-    [P2]_ eq. 15-17. ``temperature = 0`` is classification EM for every alpha.
-
-    References
-    ----------
-    .. [P2] Sklaviadis et al., "Fenchel-Young variational learning".
+    With ``alpha = 1``, q is proportional to (pi_k p_k)^(1 / temperature). With ``alpha > 1`` it is
+    alpha-entmax(eta + log p / temperature), eta = (pi^(alpha - 1) - 1) / (alpha - 1) (Sklaviadis et
+    al., "Fenchel-Young variational learning", eq. 15-17). ``temperature = 0`` is classification EM.
     """
 
     alpha: float = 1.0
@@ -40,11 +36,7 @@ class FenchelYoungPosterior(Posterior):
     def assign(
         self, scores: Scores, weights: Array, row_weights: Array, row_scales: Array | None = None
     ) -> tuple[Responsibilities, Array, Array]:
-        """Turn scores into responsibilities, in place.
-
-        Returns them, the weighted counts (K,) and each row's value (n,): the most that
-        <q, log p> less the price of q can be.
-        """
+        """Turn scores into responsibilities, in place."""
         if self.temperature == 0:
             labels, counts, values = self.label(scores, weights, row_weights)
             factors = row_weights if row_scales is None else row_weights * row_scales
@@ -76,7 +68,6 @@ class FenchelYoungPosterior(Posterior):
     def label(
         self, scores: Scores, weights: Array, row_weights: Array
     ) -> tuple[Array, Array, Array]:
-        """Return the component with the largest responsibility, the counts, and its score."""
         n = len(scores.products)
         labels = np.empty(n, dtype=np.int32)
         counts, values = np.zeros(len(weights)), np.empty(n)
@@ -89,9 +80,8 @@ class FenchelYoungPosterior(Posterior):
     def weight_value(self, counts: Array, weights: Array) -> float | None:
         """Return the part of the summed values that depends on the weights, for alpha-entmax.
 
-        That is T (<counts, eta> - N Omega*(eta)): the Fenchel-Young loss of eta without the
-        part that depends on responsibilities alone [P2]_ eq. 16. For softmax and hard ones it is
-        sum of counts * log weights, which a prior's mode maximizes together with the prior.
+        That is T (<counts, eta> - N Omega*(eta)), of eq. 16. For softmax and hard responsibilities
+        it is sum of counts * log weights, which a prior's mode maximizes together with the prior.
         """
         if not self.tsallis:
             return None

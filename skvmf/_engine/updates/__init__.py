@@ -1,4 +1,4 @@
 """How statistics become new components: the M-step.
 
-Either each family's closed form, or estimates whose means or scales keep an order.
+Estimates whose means or scales keep an order; without one the update is the family's maximum.
 """

@@ -1,9 +1,7 @@
 """Coordinates of the means: absolute, or a reference and ordered gaps along one feature.
 
-References
-----------
-Esser and Nielsen, "On the influence of enforcing model identifiability on learning dynamics
-of Gaussian mixture models", section 2.
+See Esser and Nielsen, "On the influence of enforcing model identifiability on learning dynamics of
+Gaussian mixture models", section 2.
 """
 
 from dataclasses import dataclass
@@ -20,27 +18,21 @@ class AbsoluteCoordinates:
     """The means themselves, in no order."""
 
     def from_means(self, means: Array) -> Array:
-        """Return the means."""
         return means
 
     def to_means(self, coordinates: Array) -> Array:
-        """Return the means."""
         return coordinates
 
     def jacobian(self, coordinates: Array) -> Array:
-        """Return the identity."""
         return np.eye(coordinates.size)
 
     def pull_back(self, coordinates: Array, gradient: Array) -> Array:
-        """Return the gradient."""
         return gradient
 
     def keep_order(self, means: Array, alive: Array) -> Array:
-        """Return the means."""
         return means
 
     def place(self, means: Array, alive: Array, k: int, row: Array) -> Array:
-        """Return means with mean k at the row."""
         placed = means.copy()
         placed[k] = row
         return placed
@@ -51,18 +43,9 @@ class RelativeCoordinates:
     """The first mean, and the gaps from each mean to the next.
 
     Along `feature` gaps are at least `clearance`, which keeps the means in order and away from
-    the overlap of components.
-
-    Parameters
-    ----------
-    feature : int
-        The feature that orders the means.
-    clearance : float
-        The least gap along it, at least 0.
-    squared : bool
-        Whether the coordinate along it is the root of what a gap has above the clearance. Any
-        real number is then allowed, as gradient methods want it, at the price of a stationary
-        point at 0.
+    the overlap of components. If `squared`, the coordinate along it is the root of what a gap has
+    above the clearance. Any real number is then allowed, as gradient methods want it, at the price
+    of a stationary point at 0.
     """
 
     feature: int = 0
@@ -107,8 +90,12 @@ class RelativeCoordinates:
         stay as they are.
         """
         steps = self.clearance * np.arange(len(values))
-        ordered: Array = isotonic_regression(values - steps, sample_weight=weights)
-        return np.where(ordered == values - steps, values, ordered + steps)
+        stepped = values - steps
+        ordered: Array = isotonic_regression(stepped, sample_weight=weights)
+        # The average of equal values is that value, to the last digit.
+        lower = np.minimum.accumulate(stepped[::-1])[::-1]
+        ordered = np.clip(ordered, lower, np.maximum.accumulate(stepped))
+        return np.where(ordered == stepped, values, ordered + steps)
 
     def keep_order(self, means: Array, alive: Array) -> Array:
         """Return means in order to the last digit.
@@ -118,7 +105,13 @@ class RelativeCoordinates:
         """
         ordered = means.copy()
         column = ordered[:, self.feature]
-        column[alive] = self._apart(column[alive])
+        values = column[alive]
+        for k in range(1, len(values)):
+            least = values[k - 1] + self.clearance
+            if least - values[k - 1] < self.clearance:
+                least = np.nextafter(least, np.inf)
+            values[k] = max(values[k], least)
+        column[alive] = values
         floor = np.maximum.accumulate(np.where(alive, column, -np.inf))
         ceiling = np.minimum.accumulate(np.where(alive, column, np.inf)[::-1])[::-1]
         column[~alive] = np.clip(column, floor, ceiling)[~alive]
@@ -127,7 +120,7 @@ class RelativeCoordinates:
     def place(self, means: Array, alive: Array, k: int, row: Array) -> Array:
         """Return means with mean k at the row, moved along the feature to between neighbours.
 
-        Where there is no room between those alive, they make some.
+        If there is no gap between those alive, they make one.
         """
         column = means[:, self.feature]
         floor = max(column[:k][alive[:k]], default=-np.inf) + self.clearance
@@ -141,20 +134,10 @@ class RelativeCoordinates:
         placed[present, self.feature] = room
         return self.keep_order(placed, present)
 
-    def _apart(self, values: Array) -> Array:
-        apart = values.copy()
-        for k in range(1, len(apart)):
-            least = apart[k - 1] + self.clearance
-            if least - apart[k - 1] < self.clearance:
-                least = np.nextafter(least, np.inf)
-            apart[k] = max(apart[k], least)
-        return apart
-
 
 Coordinates: TypeAlias = AbsoluteCoordinates | RelativeCoordinates
 
 
 def pull_back_information(jacobian: Array, information: Array) -> Array:
     """Return Fisher information J'IJ with respect to the coordinates."""
-    pulled: Array = jacobian.T @ information @ jacobian
-    return pulled
+    return jacobian.T @ information @ jacobian

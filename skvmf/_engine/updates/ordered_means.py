@@ -1,13 +1,8 @@
 """Updates of ordered Gaussian means, and gradient ascent, from the statistics alone.
 
-With responsibilities and covariances given, what of the bound depends on the means is a
-concave quadratic. An update raises it, and the family takes covariances about the new means;
-so the bound never falls.
-
-References
-----------
-Esser and Nielsen, "On the influence of enforcing model identifiability on learning dynamics
-of Gaussian mixture models", section 4.2 and algorithm 2.
+With responsibilities and covariances given, what of the bound depends on the means is a concave
+quadratic. An update raises it, and the family takes covariances about the new means; so the bound
+never falls. See Esser and Nielsen, section 4.2 and algorithm 2.
 """
 
 from abc import abstractmethod
@@ -18,35 +13,31 @@ import numpy as np
 from ..._typing import Array
 from ..contracts.model_parts import Update
 from ..contracts.statistics import Statistics
+from ..families.covariance_type import per_component
 from ..families.gaussian import Gaussian
 from ..families.gaussian_products import GaussianComponents
-from .closed_form import alive_components
 from .coordinates import Coordinates, RelativeCoordinates
 
 MAX_HALVINGS = 1100  # from the largest to the smallest float
 
 
+def alive_components(stats: Statistics) -> Array:
+    """Return which components (K,) have rows: counts above rounding."""
+    return stats.counts > 10 * np.finfo(np.float64).eps * stats.counts.sum()
+
+
 @dataclass(frozen=True)
 class MeanObjective:
-    """The bound as a function of the means: -sum_k (m_k - mu_k)' N_k P_k (m_k - mu_k) / 2 N.
+    """The bound as a function of the means: -sum_k (m_k - mu_k)' N_k P_k (m_k - mu_k) / 2 N."""
 
-    Parameters
-    ----------
-    best : ndarray of shape (K, d)
-        The weighted means m_k of the rows.
-    precisions : ndarray of shape (K, d, d) or (K, d)
-        Fractions of the weight times precisions N_k P_k / N, or their diagonals.
-    """
-
-    best: Array
-    precisions: Array
+    best: Array  # the weighted means m_k of the rows, (K, d)
+    precisions: Array  # N_k P_k / N, (K, d, d), or their diagonals, (K, d)
 
     def gradient(self, means: Array) -> Array:
         """Return the gradient at means (K, d)."""
         gaps = self.best - means
         axes = "kd,kd->kd" if self.precisions.ndim == 2 else "kde,ke->kd"
-        gradient: Array = np.einsum(axes, self.precisions, gaps)
-        return gradient
+        return np.einsum(axes, self.precisions, gaps)
 
     def value(self, means: Array) -> float:
         """Return the value at means (K, d)."""
@@ -56,7 +47,7 @@ class MeanObjective:
 def objective(family: Gaussian, stats: Statistics, components: GaussianComponents) -> MeanObjective:
     """Return the objective of the means for the covariances of the components."""
     precisions = family.type.each_precision(components.cholesky, *components.means.shape)
-    fractions = (stats.counts / stats.total).reshape((-1,) + (1,) * (precisions.ndim - 1))
+    fractions = per_component(stats.counts / stats.total, precisions)
     return MeanObjective(family.sample_means(stats, components), fractions * precisions)
 
 
@@ -72,7 +63,6 @@ class MeanUpdate(Update):
     def __call__(
         self, family: Gaussian, stats: Statistics, components: GaussianComponents
     ) -> tuple[GaussianComponents, Array]:
-        """Return better components, and which are broken."""
         alive = alive_components(stats)
         target = objective(family, stats, components)
         of_alive = MeanObjective(target.best[alive], target.precisions[alive])
@@ -100,12 +90,10 @@ class MeanUpdate(Update):
 
 @dataclass(frozen=True)
 class RelativeEM(MeanUpdate):
-    """The exact M-step in relative coordinates.
+    """The exact M-step in relative coordinates: EM, if no gap is at its clearance.
 
     Along the ordering feature it is an isotonic regression of the weighted means with weights
-    N_k / Sigma_k,ll, what is left of the quadratic once the other features are at their best;
-    those follow by regression on the feature (derived here). Where no gap is at its clearance
-    this is EM, since a maximum does not depend on coordinates.
+    N_k / Sigma_k,ll; the other features follow by regression on this one (derived here).
     """
 
     coordinates: RelativeCoordinates
@@ -126,10 +114,9 @@ class RelativeEM(MeanUpdate):
 class RelativeECM(MeanUpdate):
     """Conditional maximization: the reference mean first, then one gap after the other.
 
-    The printed update of the reference (algorithm 1, line 6) loses a sign and takes the wrong
-    count; for K = 2 and unit variances it is mu_1 = (T_1 + T_2 - N_2 Delta) / (N_1 + N_2), with
-    T_k the weighted sums of rows. A gap below its clearance is set to it and the other
-    features are solved for again, the solution of the conditions that appendix B sets up.
+    The paper's algorithm 1, line 6, loses a sign and takes the wrong count; for K = 2 and unit
+    variances it is mu_1 = (T_1 + T_2 - N_2 Delta) / (N_1 + N_2), with T_k the weighted sums of
+    rows. A gap below its clearance is set to it, and the other features are solved for again.
     """
 
     coordinates: RelativeCoordinates
@@ -152,11 +139,7 @@ class RelativeECM(MeanUpdate):
 
 @dataclass(frozen=True)
 class GradientStep(MeanUpdate):
-    """One step up the gradient of the bound per unit of weight, with respect to coordinates.
-
-    The gradient of the expected log-likelihood at the current means is that of the
-    log-likelihood. A step too long to raise the former is halved until it does.
-    """
+    """One step up the gradient of the bound per unit of weight; halved until the bound rises."""
 
     learning_rate: float
 
@@ -176,9 +159,7 @@ class GradientStep(MeanUpdate):
 
 def _solve(precision: Array, vector: Array) -> Array:
     """Solve for a vector (d,); the matrix (d, d) or its diagonal (d,) is positive."""
-    solution: Array
-    solution = np.linalg.solve(precision, vector) if precision.ndim == 2 else vector / precision
-    return solution
+    return np.linalg.solve(precision, vector) if precision.ndim == 2 else vector / precision
 
 
 def _covariance_column(precision: Array, feature: int) -> Array:

@@ -1,14 +1,9 @@
 """Updates of Gaussian standard deviations that are in order along one feature.
 
-With fractions and means given, what of the bound depends on the standard deviations
-sigma along a feature is, per unit of weight, the sum of -n_k (log sigma_k + S_k / 2 sigma_k^2),
-where n_k are fractions of the weight and S_k mean squared deviations. How the other features depend
-on this one, and what is then left of them, is at its best whatever sigma is (derived here).
-
-References
-----------
-Esser and Nielsen, "On the influence of enforcing model identifiability on learning dynamics
-of Gaussian mixture models", section 3.1: sigma_2 = sigma_1 + Delta_sigma.
+With fractions n_k of the weight and means given, what of the bound depends on the standard
+deviations sigma along a feature is the sum of -n_k (log sigma_k + S_k / 2 sigma_k^2), where S_k are
+mean squared deviations; how other features depend on this one is at its best for any sigma (derived
+here). See Esser and Nielsen, section 3.1: sigma_2 = sigma_1 + Delta_sigma.
 """
 
 from dataclasses import dataclass
@@ -19,11 +14,11 @@ from scipy.optimize import brentq
 from ..._typing import Array
 from ..contracts.model_parts import Update
 from ..contracts.statistics import Statistics
-from ..families.covariance_type import CovarianceType
+from ..families.covariance_type import CovarianceType, per_component
 from ..families.gaussian import Gaussian
 from ..families.gaussian_products import GaussianComponents
-from .closed_form import alive_components
 from .coordinates import RelativeCoordinates
+from .ordered_means import alive_components
 
 _MAX_HALVINGS = 60  # to the last digit
 _MAX_STEPS = 2000  # halvings from the largest to the smallest float, and as many to digits
@@ -32,18 +27,10 @@ _MAX_RATIO = 1e100  # ratio of standard deviations whose square is a float
 
 @dataclass(frozen=True)
 class ScaleObjective:
-    """The bound as a function of standard deviations: -sum_k n_k (log sigma_k + S_k / 2 sigma_k^2).
+    """The bound as a function of standard deviations, per unit of weight."""
 
-    Parameters
-    ----------
-    fractions : ndarray of shape (K,)
-        Fractions n_k of the weight.
-    best : ndarray of shape (K,)
-        The standard deviations that maximize it, the roots of S_k.
-    """
-
-    fractions: Array
-    best: Array
+    fractions: Array  # n_k, of the weight
+    best: Array  # the standard deviations that maximize it, the roots of S_k
 
     def slopes(self, scales: Array) -> Array:
         """Return the derivatives by each standard deviation."""
@@ -90,15 +77,7 @@ class ScaleObjective:
 
 @dataclass(frozen=True)
 class ScaleOrder:
-    """Standard deviations along a feature in ascending order, with a clearance.
-
-    Parameters
-    ----------
-    feature : int
-        The feature.
-    clearance : float
-        The least gap from one to the next, at least 0.
-    """
+    """Standard deviations along a feature in ascending order, with a least gap."""
 
     feature: int
     clearance: float = 0.0
@@ -110,8 +89,7 @@ class ScaleOrder:
 
     def scales(self, kind: CovarianceType, covariances: Array, K: int) -> Array:
         """Return the standard deviations (K,)."""
-        scales: Array = np.sqrt(kind.along(covariances, K, self.feature))
-        return scales
+        return np.sqrt(kind.along(covariances, K, self.feature))
 
     def apart(self, kind: CovarianceType, covariances: Array, K: int) -> Array:
         """Return covariances whose components are wider or narrower, so that they are in order."""
@@ -129,7 +107,7 @@ class ScaleOrder:
     def resized(self, kind: CovarianceType, covariances: Array, moved: Array) -> Array:
         """Return covariances of the same shapes with other standard deviations."""
         scales = self.scales(kind, covariances, len(moved))
-        ratios = (moved / scales).reshape((-1,) + (1,) * (covariances.ndim - 1))
+        ratios = per_component(moved / scales, covariances)
         sized = kind.stretched(covariances * ratios * ratios, self.feature, moved**2)
         return kind.replaced(covariances, moved != scales, by=sized)
 
@@ -137,7 +115,7 @@ class ScaleOrder:
     def _wide(moved: Array, scales: Array) -> Array:
         """Return all moved up where an order from the middle leaves the first no width."""
         least: float = scales.min()
-        return moved + (least - moved.min()) if moved.min() < least / 2 else moved
+        return (moved - moved.min()) + least if moved.min() < least / 2 else moved
 
     def conditional(self, target: ScaleObjective, scales: Array) -> Array:
         """Return the conditional maxima over the first, then over one gap after the other."""
@@ -154,9 +132,8 @@ class ScaleOrder:
     def joint(self, target: ScaleObjective, scales: Array) -> Array:
         """Return the best standard deviations in order, by pooling adjacent violators.
 
-        Without a clearance a pool has the weighted mean of its variances. With one, the sum
-        over a pool may have several hills, and conditional maxima are what is left where
-        another one than that of `scales` is lower.
+        Without a clearance a pool has the weighted mean of its variances. With one, the sum over a
+        pool may have several hills: where another one is lower, conditional maxima are left.
         """
         firsts: list[float] = []
         sizes: list[int] = []
@@ -186,25 +163,15 @@ class ScaleUpdate(Update):
     """Means by an update of theirs, covariances about them; then standard deviations in order.
 
     Components without rows do not count in the order: they lie between their neighbours.
-
-    Parameters
-    ----------
-    means : Update
-        What moves the means.
-    order : ScaleOrder
-        The order of the standard deviations.
-    joint : bool
-        Whether all are moved at once rather than one after the other.
     """
 
     means: Update
     order: ScaleOrder
-    joint: bool = False
+    joint: bool = False  # whether all are moved at once rather than one after the other
 
     def __call__(
         self, family: Gaussian, stats: Statistics, components: GaussianComponents
     ) -> tuple[GaussianComponents, Array]:
-        """Return better components, and which are broken."""
         fresh, broken = self.means(family, stats, components)
         alive = alive_components(stats) & ~broken
         kind, K = family.type, len(alive)
@@ -217,7 +184,16 @@ class ScaleUpdate(Update):
             target = ScaleObjective(stats.counts[alive] / stats.total, best[alive] / unit)
             move = scaled.joint if self.joint else scaled.conditional
             moved[alive] = unit * move(target, here[alive] / unit)
-        return self._with_scales(family, fresh, components, best, moved, alive), broken
+        moved = self.order.coordinates.keep_order(moved[:, None], alive)[:, 0]
+        changed = moved != best
+        if not changed.any():
+            return fresh, broken
+        stretched = kind.stretched(fresh.covariances, self.order.feature, moved**2)
+        covariances = kind.replaced(fresh.covariances, changed, by=stretched)
+        ordered = family.components(fresh.means, covariances)
+        if np.isnan(ordered.log_det).any():  # too thin for floats: the step waits
+            ordered = family.components(fresh.means, components.covariances)
+        return ordered, broken
 
     def reseed(
         self, family: Gaussian, components: GaussianComponents, alive: Array, k: int, row: Array
@@ -229,25 +205,3 @@ class ScaleUpdate(Update):
         return family.components(
             fresh.means, self.order.resized(family.type, fresh.covariances, placed)
         )
-
-    def _with_scales(
-        self,
-        family: Gaussian,
-        fresh: GaussianComponents,
-        before: GaussianComponents,
-        scales: Array,
-        moved: Array,
-        alive: Array,
-    ) -> GaussianComponents:
-        """Return components with other standard deviations, in order to the last digit."""
-        moved = self.order.coordinates.keep_order(moved[:, None], alive)[:, 0]
-        changed = moved != scales
-        if not changed.any():
-            return fresh
-        kind = family.type
-        stretched = kind.stretched(fresh.covariances, self.order.feature, moved**2)
-        covariances = kind.replaced(fresh.covariances, changed, by=stretched)
-        ordered = family.components(fresh.means, covariances)
-        if np.isnan(ordered.log_det).any():  # too thin for floats: the step waits
-            return family.components(fresh.means, before.covariances)
-        return ordered

@@ -7,10 +7,10 @@ import numpy as np
 from ..._typing import Array
 from ..contracts.constraint import Constraint, Given
 from ..contracts.statistics import Params, Statistics
-from ..families.covariance import CovarianceType
+from ..families.covariance_type import CovarianceType
 from ..families.gaussian import Gaussian
 from ..families.gaussian_products import GaussianComponents
-from .coordinates import AbsoluteCoordinates, RelativeCoordinates
+from .coordinates import Coordinates, RelativeCoordinates
 from .ordered_scales import ScaleOrder
 
 _OFF_THE_BOUND = 1e-2  # standard deviations by which a gradient's start clears its bound
@@ -18,30 +18,13 @@ _OFF_THE_BOUND = 1e-2  # standard deviations by which a gradient's start clears 
 
 @dataclass(frozen=True)
 class Ordering(Constraint):
-    """Ascending means or standard deviations, with gaps of at least the clearance.
+    """Ascending means or standard deviations, with gaps of at least the clearance."""
 
-    Parameters
-    ----------
-    feature : int
-        The feature along which components are in order.
-    by_scales : bool
-        Whether they are sorted by their standard deviations rather than by their means.
-    coordinates : AbsoluteCoordinates or RelativeCoordinates
-        Those of the means; relative ones keep means apart.
-    scale_order : ScaleOrder or None
-        The order of standard deviations that a fit keeps, if there is one.
-    covariance_type : CovarianceType
-        The type of the covariances.
-    fixed_weights : bool
-        Whether weights are the given ones, else equal.
-    """
-
-    feature: int
-    by_scales: bool
-    coordinates: AbsoluteCoordinates | RelativeCoordinates
-    scale_order: ScaleOrder | None
+    feature: int  # along which components are in order
+    by_scales: bool  # whether they are sorted by standard deviations rather than by means
+    coordinates: Coordinates  # of the means; relative ones keep means apart
+    scale_order: ScaleOrder | None  # that a fit keeps, if there is one
     covariance_type: CovarianceType
-    fixed_weights: bool = False
 
     def check(self, n_features: int) -> None:
         """Refuse a feature that the rows do not have."""
@@ -52,7 +35,6 @@ class Ordering(Constraint):
             )
 
     def order(self, components: GaussianComponents) -> Array:
-        """Return what sorts components by their mean, or their standard deviation."""
         return self.argsort(components.means, components.covariances)
 
     def argsort(self, means: Array, covariances: Array | None) -> Array:
@@ -80,16 +62,12 @@ class Ordering(Constraint):
         order, kind = self.order(params.components), self.covariance_type
         means = self.apart(params.components.means[order], family.scale)
         covariances = kind.select(params.components.covariances, order)
-        weights = params.reordered(order, None).weights
+        weights = params.reordered(order, params.components).weights
         if given is not None:  # in the order of the components
-            if given.covariances is not None:
-                covariances = given.covariances
-            elif family.fixed:
-                covariances = kind.identity(*means.shape)
+            if given.shapes is not None:
+                covariances = given.shapes
             if given.weights is not None:
                 weights = params.weights
-            elif self.fixed_weights:
-                weights = np.full(len(means), 1 / len(means))
         if self.scale_order is not None:
             covariances = self.scale_order.apart(kind, covariances, len(means))
         first = Params.first(weights, family.components(means, covariances))
@@ -104,14 +82,13 @@ class Ordering(Constraint):
             return params, stats
         covariances = self.covariance_type.select(components.covariances, order)
         params = params.reordered(order, family.components(components.means[order], covariances))
-        return params, None if stats is None else self._sorted_statistics(stats, order)
-
-    def _sorted_statistics(self, stats: Statistics, order: Array) -> Statistics:
-        assert stats.origins is not None
-        first, second = stats.moments
-        return replace(
-            stats,
-            counts=np.append(stats.counts[order], stats.counts[len(order) :]),
-            moments=(first[order], self.covariance_type.select(second, order)),
-            origins=stats.origins[order],
-        )
+        if stats is not None:
+            assert stats.origins is not None
+            first, second = stats.moments
+            stats = replace(
+                stats,
+                counts=np.append(stats.counts[order], stats.counts[len(order) :]),
+                moments=(first[order], self.covariance_type.select(second, order)),
+                origins=stats.origins[order],
+            )
+        return params, stats

@@ -11,37 +11,25 @@ from ..contracts.model_parts import Prior
 
 @dataclass(frozen=True)
 class ModifiedDirichlet(Prior):
-    """The modified Dirichlet on the weights; flat where alpha is 1 and the floor 0.
+    """The modified Dirichlet on the weights; flat if alpha is 1 and the floor is zero.
 
     A weight of zero marks a pruned component: it has left the mixture, and counts in the
-    density as if it rested on the floor, so that pruning does not change what is compared.
-
-    Parameters
-    ----------
-    alpha : float or ndarray of shape (K,)
-        Any real parameters, up to 1e300 in size: beyond, log-densities overflow.
-    floor : float
-        The least weight of a component in the mixture; positive where an alpha is below 1.
-
-    References
-    ----------
-    Tu, "Modified Dirichlet distribution: allowing negative parameters to induce stronger
-    sparsity", section 2.
+    density as if it rested on the floor, so that pruning does not change what is compared. See Tu,
+    "Modified Dirichlet distribution: allowing negative parameters to induce stronger sparsity",
+    section 2.
     """
 
-    alpha: float | Array = 1.0
-    floor: float = 0.0
+    alpha: float | Array = 1.0  # any real, up to 1e300 in size: beyond, log-densities overflow
+    floor: float = 0.0  # least weight in the mixture; positive where an alpha is below 1
 
     def __post_init__(self) -> None:
         checked_sizes(np.asarray(self.alpha), "weight_concentration_prior")
 
     @property
     def flat(self) -> bool:
-        """Whether weights are simply proportions."""
         return self.floor == 0 and bool(np.all(self.alpha == 1))
 
     def log_density(self, weights: Array) -> float:
-        """Return the unnormalised log-density of the weights."""
         if np.all(self.alpha == 1):
             return 0.0
         alive = (weights > 0) | (self.floor > 0)
@@ -49,10 +37,10 @@ class ModifiedDirichlet(Prior):
         return float(np.sum((self.alpha - 1) * np.log(held)))
 
     def lift(self, weights: Array) -> Array:
-        """Return the weights moved up to the floor where they lie below, pruned ones excepted.
+        """Return the weights raised to the floor, except pruned ones.
 
-        Where none lies below, they are returned as they are: to divide them by their sum again
-        would round them, and a fit that goes on would begin elsewhere.
+        If none is below, they are returned as they are: to divide them by their sum again would
+        round them, and a fit that continues would begin with other weights.
         """
         if np.all((weights >= self.floor) | (weights == 0)):
             return weights
@@ -64,8 +52,7 @@ class ModifiedDirichlet(Prior):
         A component without counts is pruned: its weight is zero.
         """
         if self.flat:
-            proportions: Array = counts / counts.sum()
-            return proportions
+            return counts / counts.sum()
         alive = counts > 0
         alpha = np.broadcast_to(self.alpha, counts.shape)[alive]
         weights = np.zeros(len(counts))

@@ -17,7 +17,6 @@ class MapWeights(WeightUpdate):
     """
 
     def __call__(self, posterior: Posterior, prior: Prior, counts: Array, weights: Array) -> Array:
-        """Return the weights for the next step."""
         better = prior.mode(counts)
         old = posterior.weight_value(counts, weights)
         if old is None or prior.flat or not np.array_equal(better > 0, weights > 0):
@@ -33,5 +32,4 @@ class FixedWeights(WeightUpdate):
     """Weights that stay as they are."""
 
     def __call__(self, posterior: Posterior, prior: Prior, counts: Array, weights: Array) -> Array:
-        """Return the weights for the next step."""
         return weights
