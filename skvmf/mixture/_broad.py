@@ -3,6 +3,7 @@
 import numpy as np
 
 from .._typing import Array
+from .._warnings import warn
 
 # Measured: on texts and embeddings the broad component has 2.5 to 6 times the average weight, more
 # than twice that of the next, and .15 to .35 of the others' concentration. Among clusters that are
@@ -24,6 +25,19 @@ def broad_component(weights: Array, concentrations: Array) -> int | None:
     )
     least = min(_OF_OTHERS * typical, concentrations[others].min())
     return largest if is_large and concentrations[largest] < least else None
+
+
+def warn_if_broad(weights: Array, concentrations: Array) -> None:
+    """Warn if free concentrations have let one broad component take most rows."""
+    broad = broad_component(weights, concentrations)
+    if broad is not None:
+        warn(
+            f"Component {broad} is by far the broadest and holds {weights[broad]:.0%} of the "
+            "rows, as happens with free concentrations in many dimensions. Unless there is such "
+            "a cluster, use concentration_type='tied' or a larger concentration_prior; if these "
+            "rows are outliers, use background=True.",
+            UserWarning,
+        )
 
 
 def _weighted_median(values: Array, weights: Array) -> float:

@@ -1,4 +1,4 @@
-"""What two runs of one fit have in common, so that one may go on where the other ended."""
+"""What two runs of one fit have in common, so that the second may resume from the first."""
 
 import hashlib
 import platform
@@ -10,14 +10,15 @@ import numpy as np
 
 from .._engine.contracts.statistics import Params
 from .._engine.data.base import RowSource
+from .._engine.em.checkpoint import Description
 from .._version import __version__
 
 _WITHOUT_EFFECT = {"checkpoint", "verbose", "verbose_interval", "warm_start", "learning_decay"}
 
 
 def fit_description(
-    estimator: str, params: dict[str, Any], rows: RowSource, begins_with: Params | None
-) -> dict[str, dict[str, Any]]:
+    estimator: str, params: dict[str, object], rows: RowSource, begins_with: Params | None
+) -> Description:
     """Return what two runs of one fit have in common, by name."""
     return {
         "versions": {
@@ -26,7 +27,7 @@ def fit_description(
         }
         | {name: version(name) for name in ("numpy", "scipy", "numba")},
         "parameters": {"the estimator": estimator}
-        | {name: _told(value) for name, value in params.items() if name not in _WITHOUT_EFFECT},
+        | {name: _as_text(value) for name, value in params.items() if name not in _WITHOUT_EFFECT},
         "start": {"the warm start": None if begins_with is None else _digest(begins_with.weights)},
         "data": {
             "the number of rows": rows.n_rows,
@@ -36,14 +37,14 @@ def fit_description(
     }
 
 
-def _told(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """Return a parameter as a short text that tells it from others."""
     if isinstance(value, np.random.RandomState):
         state: Any = value.get_state(legacy=False)
         parts = state["state"].values()  # arrays and numbers, as the bit generator has them
-        kept = [_digest(part) if isinstance(part, np.ndarray) else str(part) for part in parts]
-        return f"RandomState {state['bit_generator']} {_digest(np.array(kept))}"
-    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
+        texts = [_digest(part) if isinstance(part, np.ndarray) else str(part) for part in parts]
+        return f"RandomState {state['bit_generator']} {_digest(np.array(texts))}"
+    if not isinstance(value, bool | np.bool_) and isinstance(value, Real):
         return f"{float(value):.17g}"  # 1 and 1.0 are the same
     if isinstance(value, str | tuple) or np.ndim(value) == 0:
         return repr(value.item() if isinstance(value, np.generic) else value)

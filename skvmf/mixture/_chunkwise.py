@@ -1,30 +1,40 @@
-"""Dask arrays without Dask: what is asked of them before it is imported."""
+"""Dask arrays: what is needed before Dask is imported."""
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from .._sklearn import check_sample_weight
+from .._typing import Array, MatrixLike
+
+if TYPE_CHECKING:
+    import dask.array as da
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def is_lazy(X: Any) -> bool:
+def is_lazy(X: object) -> "TypeGuard[da.Array]":
     """Return whether X is a Dask array or frame, or an xarray array of one."""
     return getattr(X, "__dask_graph__", lambda: None)() is not None
 
 
-def checked_row_weights(sample_weight: Any, X: Any) -> Any:
+def in_memory(X: object) -> Any:
+    """Return rows, labels or weights in memory, also those of a Dask array."""
+    return X.compute() if is_lazy(X) else X
+
+
+def checked_row_weights(
+    sample_weight: ArrayLike | None, X: MatrixLike
+) -> "Array | da.Array | None":
     """Return the weights of validated rows, as rows of their kind take them; None stays None."""
     if sample_weight is not None and is_lazy(X):
         from ._dask import checked_weights
 
         return checked_weights(sample_weight, X)
-    if is_lazy(sample_weight):
-        sample_weight = sample_weight.compute()
-    return check_sample_weight(sample_weight, X)
+    return check_sample_weight(in_memory(sample_weight), X)
 
 
 def chunkwise(
@@ -38,12 +48,10 @@ def chunkwise(
 
     def decorate(method: Method) -> Method:
         @wraps(method)
-        def predict(self: Any, X: Any) -> Any:
+        def predict(self: Any, X: MatrixLike) -> Any:
             if not is_lazy(X):
                 return method(self, X)
-            from ._dask import per_row
-
-            return per_row(self, method.__name__, X, dtype, wide, is_sparse)
+            return self._predict_lazily(method.__name__, X, dtype, wide, is_sparse)
 
         return predict  # type: ignore[return-value]
 

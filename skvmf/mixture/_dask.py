@@ -1,4 +1,4 @@
-"""Dask arrays as rows: what is checked of them, and predictions chunk by chunk."""
+"""Dask arrays as rows: their validation, and predictions chunk by chunk."""
 
 from typing import Any
 from uuid import uuid4
@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from dask.array.dispatch import concatenate_lookup
 from dask.delayed import Delayed
+from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from .._engine.data.dask_rows import DaskRows
 from .._engine.data.validation import READABLE, read_as
-from .._engine.em.fitted import FittedMixture
-from .._sklearn import check_sample_weight, validate_data
+from .._sklearn import check_sample_weight
+from .._typing import MatrixLike
+from ._hints import refuse_sparse_rows
 
 
 def _stacked(parts: Any, axis: int = 0) -> Any:
@@ -29,34 +29,37 @@ def _stacked(parts: Any, axis: int = 0) -> Any:
 concatenate_lookup.register(sparse.sparray, _stacked)
 
 
-def validated(estimator: Any, X: Any, *, reset: bool) -> da.Array:
-    """Return rows as a Dask array of known chunks, one along the features.
+def checked_rows(X: MatrixLike, *, sparse_rows: bool) -> tuple[da.Array, Any]:
+    """Return rows as a Dask array of known chunks, one along the features, and a row like them.
 
-    xarray's arrays and Dask's frames are unwrapped.
+    xarray's arrays and Dask's frames are unwrapped. The row is a frame if the rows have the names
+    of their features, for scikit-learn to validate.
     """
-    names = X.columns if hasattr(X, "to_dask_array") else None  # xarray may have such a name
-    X = _unwrapped(X, "X")
-    if X.ndim != 2:
-        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: X has shape {X.shape}.")
-    _refuse_unknown(X, "X")
-    n_rows, n_features = X.shape
+    is_frame = hasattr(X, "to_dask_array")  # xarray may have columns, too
+    names = X.columns if is_frame and hasattr(X, "columns") else None
+    rows = _unwrapped(X, "X")
+    if rows.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {rows.ndim}D array instead: X has shape {rows.shape}."
+        )
+    _refuse_unknown(rows, "X")
+    n_rows, n_features = rows.shape
     if n_rows == 0 or n_features == 0:
         raise ValueError(
             f"Found array with {n_rows} sample(s) and {n_features} feature(s): at least one of "
             "each is required."
         )
-    if X.dtype.kind not in "fiub":
-        raise ValueError(f"X should hold numbers, and its meta says {X.dtype}: use X.astype.")
-    probe: Any = np.zeros((1, n_features))
+    if rows.dtype.kind not in "fiub":
+        raise ValueError(f"X should hold numbers, and its meta says {rows.dtype}: use X.astype.")
+    row: Any = np.zeros((1, n_features))
     if names is not None:
         import pandas as pd
 
-        probe = pd.DataFrame(probe, columns=list(names))
-    validate_data(estimator, probe, reset=reset)
-    return _in_one_column(estimator, X)
+        row = pd.DataFrame(row, columns=list(names))
+    return _in_one_column(rows, sparse_rows), row
 
 
-def _unwrapped(X: Any, name: str) -> da.Array:
+def _unwrapped(X: object, name: str) -> da.Array:
     if isinstance(X, da.Array):
         return X
     if isinstance(X, Delayed):  # which seems to have any attribute
@@ -74,15 +77,12 @@ def _unwrapped(X: Any, name: str) -> da.Array:
     )
 
 
-def _in_one_column(estimator: Any, X: da.Array) -> da.Array:
+def _in_one_column(X: da.Array, sparse_rows: bool) -> da.Array:
     if not sparse.issparse(X._meta):
         X = X if X.dtype in READABLE else X.astype(np.float64)
         return X if len(X.chunks[1]) == 1 else X.rechunk({1: -1})
-    if not get_tags(estimator).input_tags.sparse:
-        raise TypeError(
-            f"Sparse data was passed, and {type(estimator).__name__} takes dense rows: use "
-            "X.map_blocks(lambda block: block.toarray(), meta=np.empty((0, 0)))."
-        )
+    if not sparse_rows:
+        refuse_sparse_rows("X.map_blocks(lambda block: block.toarray(), meta=np.empty((0, 0)))")
     if len(X.chunks[1]) > 1:
         raise ValueError(
             f"X has {len(X.chunks[1])} chunks along the features: sparse rows should have one. "
@@ -99,7 +99,7 @@ def _refuse_unknown(X: da.Array, name: str) -> None:
         )
 
 
-def checked_weights(sample_weight: Any, X: da.Array) -> da.Array:
+def checked_weights(sample_weight: ArrayLike | None, X: da.Array) -> da.Array:
     """Return sample weights as a Dask array of float64 in the chunks of X."""
     if not hasattr(sample_weight, "__dask_graph__"):
         weights = check_sample_weight(sample_weight, X)
@@ -126,42 +126,17 @@ def make_lazy_rows(X: da.Array, weights: da.Array | None, **options: Any) -> Das
     return rows
 
 
-def per_row(
-    estimator: Any,
-    method: str,
-    X: Any,
-    dtype: npt.DTypeLike | None = None,
-    wide: bool = False,
-    is_sparse: bool = False,
-) -> da.Array:
-    """Return what a method says of each row, as a lazy array in the chunks of X."""
-    check_is_fitted(estimator)
-    estimator._validate_params()
-    X = validated(estimator, X, reset=False)
-    width = estimator._fitted.n_components if wide else None  # n_components may be new
-    return mapped(_lean(estimator, estimator._fitted), method, X, dtype, width, is_sparse)
-
-
-def labels_and_shares(
-    estimator: Any, fitted: FittedMixture, X: da.Array
-) -> tuple[da.Array, da.Array]:
-    """Return the labels of rows, and the share that each one's component has in it, lazily."""
-    lean = _lean(estimator, fitted)
-    labels = mapped(lean, "predict", X, np.int64)
-    return labels, mapped(lean, "_largest_shares", X)
-
-
 def mapped(
-    lean: Any,
+    lean: object,
     method: str,
     X: da.Array,
     dtype: npt.DTypeLike | None = None,
     width: int | None = None,
     is_sparse: bool = False,
 ) -> da.Array:
-    """Return what a method says of validated rows: a number each, or `width` numbers.
+    """Return what a method returns for validated rows, lazily: `width` numbers per row, or one.
 
-    `lean` is an estimator that is sent to workers. A `dtype` of None is the one that rows are
+    `lean` has the method and is sent to workers. A `dtype` of None is the one that rows are
     read in.
     """
     if dtype is None:
@@ -178,16 +153,6 @@ def mapped(
     return X.map_blocks(_of_block, model, method, meta, name=name, dtype=dtype, meta=meta, **shape)
 
 
-def _of_block(block: Any, model: Any, method: str, nothing: Any) -> Any:
-    """Return what a method says of the rows of a chunk; of none, nothing."""
+def _of_block(block: Any, model: object, method: str, nothing: Any) -> Any:
+    """Return what a method returns for the rows of a chunk, and `nothing` for no rows."""
     return getattr(model, method)(block) if block.shape[0] else nothing
-
-
-def _lean(estimator: Any, fitted: FittedMixture) -> Any:
-    """Return an estimator with a fit and without what only fits need, to be sent to workers."""
-    params = estimator.get_params(deep=False)
-    defaults = {name: None for name in params if name.endswith("_init") and name != "n_init"}
-    lean = type(estimator)(**(params | defaults | {"init_params": "kmeans"}))
-    lean._publish(fitted)
-    lean.n_features_in_ = fitted.family.dim
-    return lean

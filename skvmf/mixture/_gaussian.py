@@ -1,36 +1,62 @@
-"""What mixtures in the plane have in common: covariance types, and plain data checks."""
+"""Mixtures with covariance types: what the Gaussian and Student-t estimators share."""
+
+from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._engine.data.base import RowSource
 from .._engine.data.rows import MAX_MAGNITUDE
 from .._engine.em.fitted import FittedMixture
-from .._engine.em.loop import EMResult
+from .._engine.em.mixture_model import MixtureResult
 from .._engine.em.spec import MixtureSpec
-from .._engine.families.background import Background
+from .._engine.families.background import NO_BACKGROUND, Background
 from .._engine.families.covariance import COVARIANCE_TYPES
 from .._engine.families.covariance_type import CovarianceType
 from .._engine.families.gaussian import Gaussian
 from .._engine.families.gaussian_products import GaussianComponents
-from .._sklearn import Interval, StrOptions
-from .._typing import Array
+from .._sklearn import Interval, SomeOf, StrOptions
+from .._typing import Array, Attributes, ParameterConstraints
 from ..distributions._arguments import checked_array
 from ._base import BaseMixture
-from ._given import checked_means
+from ._given import checked_means, with_background
 
 
 class BaseEllipticalMixture(BaseMixture):
-    """Means, and a matrix of some covariance type for each: validation and starts."""
+    """Components with a mean and a matrix of some covariance type: validation and starts.
+
+    Parameters
+    ----------
+    covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
+        Shape of the covariances, as in scikit-learn.
+    reg_covar : float, default=1e-6
+        Added to the diagonal of the covariances that are estimated. If a row is 1e8 times as far
+        away as the rest, 'full' and 'tied' covariances may be singular with any value, and
+        `fit` refuses the rows: leave that row out, or set `background`.
+    means_init : array-like of shape (n_components, n_features), default=None
+        First means, instead of `init_params`. The first covariances are then that of all rows.
+
+    Attributes
+    ----------
+    means_ : ndarray of shape (n_components, n_features)
+        Component means.
+    background_bounds_ : ndarray of shape (2, n_features) or None
+        The lower and the upper corner of the box in which the background is uniform.
+    """
 
     means_: Array
     background_bounds_: Array | None
 
-    _parameter_constraints = BaseMixture._parameter_constraints | {
+    covariance_type: str
+    reg_covar: float
+
+    _parameter_constraints: ClassVar[ParameterConstraints] = {
+        **BaseMixture._parameter_constraints,
         "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
     }
@@ -38,32 +64,36 @@ class BaseEllipticalMixture(BaseMixture):
     @classmethod
     def _from_matrices(
         cls,
-        weights: Any,
-        means: Any,
-        matrices: Any,
+        weights: ArrayLike,
+        means: ArrayLike,
+        matrices: ArrayLike,
         name: str,
-        params: dict[str, Any],
+        params: dict[str, object],
         background_weight: float,
-        background_bounds: Any,
+        background_bounds: ArrayLike | None,
     ) -> Self:
-        """Build a usable mixture of what `from_parameters` is given."""
+        """Return the mixture of the arguments of `from_parameters`."""
         given = means
         means = checked_means(means, "means")
         refuse_overflow(np.abs(means).max(), "means holds")
-        mixture = cls._from_parameters(len(means), cls._beside(background_weight, params))
-        background = None
-        if mixture.background and background_bounds is None:
-            raise ValueError("A background needs background_bounds, the corners of its box.")
-        if not mixture.background and background_bounds is not None:
-            raise ValueError("background_bounds needs a background: give background_weight, too.")
-        if mixture.background:
-            background = Background.in_box(_checked_bounds(background_bounds, means.shape[1]))
+        mixture = cls._from_parameters(len(means), with_background(background_weight, params))
+        background = mixture._given_background(background_bounds, means.shape[1])
         family = mixture._family(means.shape[1])
         matrices = mixture._checked_matrices(matrices, means.shape[1], name)
         components = family.components(means, matrices)
         refuse_singular(components, name)
         first = mixture._given_params(weights, components, background_weight)
         return mixture._publish_given(FittedMixture(family, first, background), given)
+
+    def _given_background(self, bounds: ArrayLike | None, d: int) -> Background:
+        """Return the background in the box given, or raise a ValueError."""
+        if self.background:
+            if bounds is None:
+                raise ValueError("A background needs background_bounds, the corners of its box.")
+            return Background.in_box(_checked_bounds(bounds, d))
+        if bounds is not None:
+            raise ValueError("background_bounds needs a background: give background_weight, too.")
+        return NO_BACKGROUND
 
     @property
     def _covariance_type(self) -> CovarianceType:
@@ -76,7 +106,7 @@ class BaseEllipticalMixture(BaseMixture):
     def _spec(self, rows: RowSource, stage: str = "start", seen_before: float = 0.0) -> MixtureSpec:
         refuse_overflow(rows.largest, "The data holds")
         family = self._family(rows.n_features, rows.mean_variance() or 1.0)
-        background = None
+        background = NO_BACKGROUND
         if self.background and stage != "stream":
             background = Background.around(rows, float(self.reg_covar), family.scale)
         spec = self._assembled(family, background)
@@ -85,14 +115,14 @@ class BaseEllipticalMixture(BaseMixture):
         means = self._checked_means_init(rows)
         if means is not None:
             refuse_overflow(np.abs(means).max(), "means_init holds")
-        covariances = self._first_covariances(rows.n_features)
-        return replace(spec, start=self._start(spec, rows, means, covariances))
+        shapes = self._first_shapes(rows.n_features)
+        return replace(spec, start=self._start(spec, rows, means, shapes))
 
     @abstractmethod
-    def _first_covariances(self, d: int) -> Array | None:
-        """Return the matrices that the user begins with, checked; None where there are none."""
+    def _first_shapes(self, d: int) -> Array | None:
+        """Return the first matrices that the user gives, checked; None if there are none."""
 
-    def _checked_matrices(self, matrices: Any, d: int, name: str) -> Array:
+    def _checked_matrices(self, matrices: ArrayLike, d: int, name: str) -> Array:
         matrices = checked_array(matrices, name).astype(np.float64)
         kind = self._covariance_type
         expected = kind.shape(self.n_components, d)
@@ -103,39 +133,63 @@ class BaseEllipticalMixture(BaseMixture):
             )
         if not kind.is_definite(matrices):
             raise ValueError(f"{name} should be {kind.definite}.")
-        checked: Array = matrices
-        return checked
+        return matrices
 
-    def _attributes(self, fitted: FittedMixture, result: EMResult | None = None) -> dict[str, Any]:
-        background = fitted.background
+    def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
         return super()._attributes(fitted, result) | {
             "means_": fitted.params.components.means,
-            "background_bounds_": None if background is None else background.bounds,
+            "background_bounds_": fitted.background.bounds,
         }
 
 
 class BaseGaussianMixture(BaseEllipticalMixture):
-    """Gaussian components: their attributes."""
+    """Gaussian components.
+
+    Parameters
+    ----------
+    precisions_init : array-like, default=None
+        First precisions, of the shape that belongs to `covariance_type`.
+    fixed : tuple of str, default=()
+        Parameters that a fit does not change. They keep their first values, which are those of
+        the last fit with `warm_start` and in `partial_fit`: 'weights' (`weights_init`, or equal
+        weights), 'means' (`means_init`) and 'covariances' (the inverses of `precisions_init`, or
+        the identity).
+
+    Attributes
+    ----------
+    covariances_ : ndarray
+        Covariances, of shape (n_components, n_features, n_features) for 'full', (n_features,
+        n_features) for 'tied', (n_components, n_features) for 'diag' and (n_components,) for
+        'spherical'.
+    precisions_ : ndarray
+        Their inverses, of the same shape.
+    precisions_cholesky_ : ndarray
+        Upper triangular U with precision U U', or the square roots of the precisions.
+    """
+
+    precisions_init: ArrayLike | None
 
     covariances_: Array
     precisions_: Array
     precisions_cholesky_: Array
 
     _family_class = Gaussian
-    _parameter_constraints = BaseEllipticalMixture._parameter_constraints | {
+    _parameter_constraints: ClassVar[ParameterConstraints] = {
+        **BaseEllipticalMixture._parameter_constraints,
         "precisions_init": ["array-like", None],
+        "fixed": [SomeOf({"weights", "means", "covariances"})],
     }
 
     @classmethod
     def from_parameters(
         cls,
-        weights: Any,
-        means: Any,
-        covariances: Any,
+        weights: ArrayLike,
+        means: ArrayLike,
+        covariances: ArrayLike,
         *,
         background_weight: float = 0.0,
-        background_bounds: Any = None,
-        **params: Any,
+        background_bounds: ArrayLike | None = None,
+        **params: object,
     ) -> Self:
         """Build a usable mixture without a fit.
 
@@ -146,11 +200,11 @@ class BaseGaussianMixture(BaseEllipticalMixture):
         means : array-like of shape (n_components, n_features)
             Component means.
         covariances : array-like
-            Covariances, of the shape that `covariance_type` asks for.
+            Covariances, of the shape that belongs to `covariance_type`.
         background_weight : float, default=0.0
             Weight of a background; 0 is none.
         background_bounds : array-like of shape (2, n_features), default=None
-            The least and the largest corner of the background's box.
+            The lower and the upper corner of the background's box.
         **params : dict
             Constructor parameters; `n_components` may be left out.
 
@@ -184,13 +238,14 @@ class BaseGaussianMixture(BaseEllipticalMixture):
         )
 
     def _family(self, n_features: int, scale: float = 1.0) -> Gaussian:
-        fixed = "covariances" not in self.free_parameters
-        return Gaussian(n_features, self.covariance_type, float(self.reg_covar), fixed, scale)
+        fixed = "covariances" in self.fixed, "means" in self.fixed
+        return Gaussian(n_features, self.covariance_type, float(self.reg_covar), *fixed, scale)
 
-    def _first_covariances(self, d: int) -> Array | None:
+    def _first_shapes(self, d: int) -> Array | None:
         """Return the inverses of `precisions_init`."""
         if self.precisions_init is None:
-            return None
+            fixed = "covariances" in self.fixed
+            return self._covariance_type.identity(self.n_components, d) if fixed else None
         precisions = self._checked_matrices(self.precisions_init, d, "precisions_init")
         family, origin = Gaussian(d, self.covariance_type), np.zeros((self.n_components, d))
         with np.errstate(over="ignore", divide="ignore"):
@@ -201,7 +256,7 @@ class BaseGaussianMixture(BaseEllipticalMixture):
             refuse_singular(family.components(origin, covariances), "precisions_init")
         return covariances
 
-    def _attributes(self, fitted: FittedMixture, result: EMResult | None = None) -> dict[str, Any]:
+    def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
         components = fitted.params.components
         return super()._attributes(fitted, result) | {
             "covariances_": components.covariances,
@@ -210,7 +265,7 @@ class BaseGaussianMixture(BaseEllipticalMixture):
         }
 
 
-def _checked_bounds(bounds: Any, d: int) -> Array:
+def _checked_bounds(bounds: ArrayLike | None, d: int) -> Array:
     """Return the corners (2, d) of a box of finite, positive volume, or raise a ValueError."""
     checked: Array = checked_array(bounds, "background_bounds").astype(np.float64)
     if checked.shape != (2, d) or not np.isfinite(checked).all():
@@ -238,8 +293,8 @@ def refuse_overflow(largest: float, holder: str) -> None:
 def refuse_singular(components: GaussianComponents, name: str) -> None:
     """Refuse covariances or precisions, given by name, that are singular."""
     with np.errstate(over="ignore", invalid="ignore"):
-        sound = np.isfinite(components.covariances).all() and np.isfinite(components.log_det).all()
-        if not sound or not np.isfinite(components.cholesky**2).all():
+        finite = np.isfinite(components.covariances).all() and np.isfinite(components.log_det).all()
+        if not finite or not np.isfinite(components.cholesky**2).all():
             raise ValueError(
                 f"{name} should be symmetric and positive definite, with finite inverses."
             )

@@ -1,18 +1,21 @@
-"""What the user gives to begin with, checked before any work: weights, means, a partition."""
+"""Weights, means and partitions that the user gives, checked before any work."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._engine.data.base import RowSource
-from .._engine.initialization.partitions import assign_labels, assign_responsibilities
-from .._engine.initialization.start import Assignment
+from .._engine.initialization.partitions import (
+    Assignment,
+    assign_labels,
+    assign_responsibilities,
+)
 from .._typing import Array
 from ..distributions._arguments import checked_array
 
 
-def checked_weights(weights: Any, n_components: int, name: str) -> Array:
+def checked_weights(weights: ArrayLike, n_components: int, name: str) -> Array:
     """Return weights as float64 that sum to one, or raise a ValueError that names them."""
     weights = checked_array(weights, name).astype(np.float64)
     if weights.shape != (n_components,):
@@ -22,12 +25,13 @@ def checked_weights(weights: Any, n_components: int, name: str) -> Array:
             f"{name} should be non-negative and sum to 1, "
             f"got minimum {weights.min():.5g} and sum {weights.sum():.5g}."
         )
-    normalized: Array = weights / weights.sum()
-    return normalized
+    return weights / weights.sum()
 
 
-def checked_weights_beside(weights: Any, n_components: int, background_weight: Any) -> Array:
-    """Return weights with that of a background behind them, or raise a ValueError."""
+def checked_weights_beside(
+    weights: ArrayLike, n_components: int, background_weight: ArrayLike
+) -> Array:
+    """Return weights followed by that of a background, or raise a ValueError."""
     weights = checked_array(weights, "weights").astype(np.float64)
     share = checked_array(background_weight, "background_weight").astype(np.float64)
     if weights.shape != (n_components,) or share.shape != ():
@@ -39,7 +43,7 @@ def checked_weights_beside(weights: Any, n_components: int, background_weight: A
     return checked_weights(np.append(weights, share), n_components + 1, together)
 
 
-def checked_means(means: Any, name: str, shape: tuple[int, int] | None = None) -> Array:
+def checked_means(means: ArrayLike, name: str, shape: tuple[int, int] | None = None) -> Array:
     """Return means as finite float64, (n_components, n_features), or raise a ValueError."""
     means = checked_array(means, name).astype(np.float64)
     if means.ndim != 2 or means.size == 0 or shape not in (None, means.shape):
@@ -47,25 +51,50 @@ def checked_means(means: Any, name: str, shape: tuple[int, int] | None = None) -
         raise ValueError(f"{name} should have the shape {expected}, got {means.shape}.")
     if not np.isfinite(means).all():
         raise ValueError(f"{name} contains nan or inf: give finite means.")
-    checked: Array = means
-    return checked
+    return means
+
+
+def checked_directions(means: Array, name: str) -> Array:
+    """Return means at unit length, or raise a ValueError."""
+    largest = np.abs(means).max(axis=1, keepdims=True)
+    if not (largest > 0).all():
+        raise ValueError(f"{name} contains a zero row, which has no direction.")
+    means = means / largest
+    return means / np.linalg.norm(means, axis=1, keepdims=True)
+
+
+def checked_concentrations(concentrations: ArrayLike | None, n_components: int, name: str) -> Array:
+    """Return concentrations (n_components,) as float64, or raise a ValueError."""
+    kappa = checked_array(concentrations, name).astype(np.float64)
+    if kappa.shape != (n_components,):
+        raise ValueError(f"{name} should have the shape ({n_components},), got {kappa.shape}.")
+    if not np.isfinite(kappa).all() or not (kappa >= 0).all():
+        raise ValueError(f"{name} should be finite and at least 0, got {kappa}.")
+    return kappa
+
+
+def refuse_unequal(concentrations: Array, tied: bool) -> None:
+    """Refuse concentrations that differ where all components share one."""
+    if tied and not np.allclose(concentrations, concentrations[0]):
+        raise ValueError(
+            f"concentration_type='tied' asks for one concentration, got {concentrations}."
+        )
 
 
 def _weight_of(responsibilities: Array, start: int, weights: Array) -> Array:
-    """Return the weight of a block's rows in shares of all rows."""
-    weight: Array = np.asarray(weights @ responsibilities[start : start + len(weights)])
-    return weight
+    """Return the weight of a block's rows per component."""
+    return np.asarray(weights @ responsibilities[start : start + len(weights)])
 
 
 def checked_partition(
-    given: Any, rows: RowSource, n_components: int, background: bool = False
+    partition: ArrayLike, rows: RowSource, n_components: int, background: bool = False
 ) -> Assignment:
-    """Return how `init_params`, labels or responsibilities, shares out a block.
+    """Return how `init_params`, labels or responsibilities, assigns the rows of a block.
 
-    Responsibilities may have any scale; they are divided by their largest. Beside a background
-    some labels may be -1.
+    Responsibilities may have any scale: they are divided by the largest. With a background some
+    labels may be -1.
     """
-    given = checked_array(given, "init_params")
+    given = checked_array(partition, "init_params")
     shape, least = (rows.n_rows, n_components), -int(background)
     labels = given.shape == shape[:1] and np.isin(given, np.arange(least, n_components)).all()
     if labels and rows.map_reduce_weights(partial(_weight_of, given >= 0)).any():
@@ -80,3 +109,14 @@ def checked_partition(
         f"shape {shape[:1]} or non-negative responsibilities of shape {shape}, "
         f"got shape {given.shape}{values}."
     )
+
+
+def with_background(background_weight: ArrayLike, params: dict[str, object]) -> dict[str, object]:
+    """Return constructor parameters that say whether there is a background."""
+    given = bool(np.any(np.not_equal(background_weight, 0)))
+    if given and not params.get("background", True):
+        raise ValueError(
+            f"background=False does not go with background_weight={background_weight!r}: leave "
+            "background out, or the weight."
+        )
+    return {"background": given} | params

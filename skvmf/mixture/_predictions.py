@@ -1,28 +1,26 @@
-"""What a fitted mixture says of rows, as scikit-learn's users expect it."""
+"""Predictions, scores and samples of a fitted mixture, in scikit-learn's interface."""
 
-from numbers import Integral
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.data.base import RowSource
-from .._engine.em.fitted import FittedMixture
-from .._engine.posteriors.fenchel_young import FenchelYoungPosterior
-from .._typing import Array
-from ._chunkwise import checked_row_weights, chunkwise
+from .._sklearn import outputs_frames
+from .._typing import Array, MatrixLike, is_integer
+from ._chunkwise import chunkwise
+from ._rows import MixtureRows
 
 
-class MixturePredictions:
-    """Predictions, scores and samples; `BaseMixture` brings the fit."""
-
-    random_state: Any
-    _fitted: FittedMixture
+class MixturePredictions(MixtureRows):
+    """Predictions, scores and samples."""
 
     @chunkwise(dtype=np.int64)
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: MatrixLike) -> Array:
         """Return the most probable component of each row.
 
         Parameters
@@ -33,14 +31,16 @@ class MixturePredictions:
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Component labels; -1 where the background has the largest share.
+            Component labels; -1 is the background. A row without a direction (a row of zeros to a
+            mixture of directions) or without density under any component gets -1 with a
+            background, otherwise the component with the largest weight.
         """
         rows = self._new_rows(X)
         return self._fitted.labels(rows, self._posterior())
 
     @chunkwise(wide=True, is_sparse=True)
-    def responsibilities(self, X: Any) -> sparse.csr_array:
-        """Return each component's share of each row, without the zeros.
+    def responsibilities(self, X: MatrixLike) -> sparse.csr_array:
+        """Return the responsibilities of the components for each row, without the zeros.
 
         Parameters
         ----------
@@ -50,21 +50,20 @@ class MixturePredictions:
         Returns
         -------
         resp : csr_array of shape (n_samples, n_components)
-            What `predict_proba` returns, in compressed rows: small where the posterior is
-            sparse or hard.
+            What `predict_proba` returns, as a sparse array: small if the posterior is sparse
+            or hard.
         """
         rows = self._new_rows(X)
-        parts = {}
-
-        def keep(resp: Array, span: slice) -> None:
-            parts[span.start] = sparse.csr_array(resp)
-
-        self._fitted.share_densely(rows, self._posterior(), keep)
-        return sparse.csr_array(sparse.vstack([parts[start] for start in sorted(parts)]))
+        parts = self._fitted.responsibilities(rows, self._posterior())
+        sizes = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
+        columns = np.concatenate([part.columns for part in parts])
+        values = np.concatenate([part.values for part in parts], dtype=rows.dtype)
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        return sparse.csr_array((values, columns, ends), (rows.n_rows, self._fitted.n_components))
 
     @chunkwise(wide=True)
-    def predict_proba(self, X: Any) -> Array:
-        """Return each component's share of each row.
+    def predict_proba(self, X: MatrixLike) -> Array:
+        """Return the responsibilities of the components for each row.
 
         Parameters
         ----------
@@ -74,21 +73,42 @@ class MixturePredictions:
         Returns
         -------
         resp : ndarray of shape (n_samples, n_components)
-            Responsibilities under the mixture's own posterior; rows sum to one, or with a
-            background to one minus its share. A row that has no direction, or no density
-            under any component, has `weights_`.
+            Responsibilities, which depend on `entmax_alpha` and `temperature`. Rows sum to one,
+            or with a background to one minus its responsibility. Rows without a direction, or
+            without density under any component, get `weights_`, or 0 with a background.
         """
         rows = self._new_rows(X)
-        proba = np.empty((rows.n_rows, self._fitted.n_components), dtype=rows.dtype)
+        return self._fitted.probabilities(rows, self._posterior())
 
-        def keep(resp: Array, span: slice) -> None:
-            proba[span] = resp
+    def transform(self, X: MatrixLike) -> Any:
+        """Return the responsibilities of the components for each row, as new features.
 
-        self._fitted.share_densely(rows, self._posterior(), keep)
-        return proba
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        X_new : {ndarray, csr_array} of shape (n_samples, n_components)
+            With exact zeros, which ``entmax_alpha > 1`` and ``temperature=0`` give, what
+            `responsibilities` returns: a sparse array, which needs little memory for many
+            components. Otherwise, or if `set_output` asks for frames, what `predict_proba`
+            returns.
+        """
+        check_is_fitted(self)
+        posterior = self._posterior()
+        is_sparse = posterior.alpha > 1 or posterior.temperature == 0
+        if is_sparse and not outputs_frames(self):
+            return self.responsibilities(X)
+        return self.predict_proba(X)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._fitted.n_components
 
     @chunkwise()
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: MatrixLike) -> Array:
         """Return the log-density of the mixture at each row.
 
         Parameters
@@ -99,13 +119,15 @@ class MixturePredictions:
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
-            Log-densities, whatever the posterior of the fit, in the rows' dtype; what is below
-            its lowest number stays at it.
+            Log-densities in the rows' dtype, at least its lowest number. They do not depend on
+            `entmax_alpha` and `temperature`.
         """
         rows = self._new_rows(X)
         return self._fitted.log_densities(rows)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Return the weighted mean log-density of the rows.
 
         Parameters
@@ -126,7 +148,7 @@ class MixturePredictions:
         total, weight = self._fitted.log_likelihood(rows)
         return total / weight if weight > 0 else self._fitted.family.zero_row_log_density
 
-    def aic(self, X: Any) -> float:
+    def aic(self, X: MatrixLike) -> float:
         """Return the Akaike information criterion on X; the lower the better.
 
         Parameters
@@ -144,7 +166,7 @@ class MixturePredictions:
         total, _ = self._fitted.log_likelihood(rows)
         return -2 * total + 2 * self._n_parameters()
 
-    def bic(self, X: Any) -> float:
+    def bic(self, X: MatrixLike) -> float:
         """Return the Bayesian information criterion on X; the lower the better.
 
         Parameters
@@ -173,12 +195,12 @@ class MixturePredictions:
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            Rows, grouped by component; those of the background come last.
+            Rows, grouped by component; rows of the background come last.
         y : ndarray of shape (n_samples,)
             The component of each row; -1 is the background.
         """
         check_is_fitted(self)
-        if not isinstance(n_samples, Integral) or n_samples < 1:
+        if not is_integer(n_samples) or n_samples < 1:
             raise ValueError(
                 f"Invalid value for 'n_samples': {n_samples!r}. "
                 "Sampling requires at least one sample, a whole number of them."
@@ -188,39 +210,9 @@ class MixturePredictions:
         counts = rng.multinomial(n_samples, fitted.params.weights)
         X = fitted.family.sample(fitted.params.components, counts[:K], rng)
         y = np.repeat(np.arange(K), counts[:K])
-        if fitted.background is None:
-            return X, y
-        others = fitted.background.draw(counts[K], X.shape[1], rng)
+        others = fitted.background.draw(counts[K:], X.shape[1], rng)
         return np.vstack([X, others]), np.append(y, np.full(len(others), -1))
-
-    # What the rest of a mixture brings.
-
-    def _posterior(self) -> FenchelYoungPosterior:
-        raise NotImplementedError
 
     def _n_parameters(self) -> int:
         """Return the number of free parameters of the active components."""
-        raise NotImplementedError
-
-    def _validated(self, X: Any, *, reset: bool) -> Any:
-        """Return rows as scikit-learn validates them, or raise a ValueError."""
-        raise NotImplementedError
-
-    def _make_rows(self, X: Any, weights: Array | None, *, moments: bool = False) -> RowSource:
-        """Wrap validated rows for the engine."""
-        raise NotImplementedError
-
-    def _largest_shares(self, X: Any) -> Array:
-        """Return the share that each row's most probable component has in it."""
-        return self._fitted.labels_and_shares(self._new_rows(X), self._posterior())[1]
-
-    def _new_rows(self, X: Any, sample_weight: Any = None) -> RowSource:
-        """Return rows for a fitted mixture."""
-        check_is_fitted(self)
-        self._validate_params()
-        X = self._validated(X, reset=False)
-        return self._make_rows(X, checked_row_weights(sample_weight, X))
-
-    def _validate_params(self) -> None:
-        """Refuse parameters that are out of range, also where they were set after the fit."""
-        super()._validate_params()  # type: ignore[misc]
+        return self._fitted.n_parameters(free_weights="weights" not in self.fixed)
