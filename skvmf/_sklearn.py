@@ -1,34 +1,74 @@
 """All private or version-dependent names of scikit-learn that are used."""
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator as _BaseEstimator
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metaestimators import available_if as _available_if
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
+from sklearn.utils.validation import _num_samples as num_samples
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-SITE = "https://skvmf.github.io/skvmf"
+from ._version import __version__
+from ._warnings import warn
+
+if os.name == "mypy":  # mypy does not know this condition, and takes a name's first definition
+    from ._sklearn_types import (
+        BaseEstimator as _BaseEstimator,
+    )
+    from ._sklearn_types import (
+        CallbackSupportMixin,
+        ClassNamePrefixFeaturesOutMixin,
+        DensityMixin,
+        MetaEstimatorMixin,
+        TransformerMixin,
+    )
+
+from sklearn.base import BaseEstimator as _BaseEstimator  # type: ignore[no-redef]
+from sklearn.base import (  # type: ignore[no-redef]
+    ClassNamePrefixFeaturesOutMixin,
+    DensityMixin,
+    MetaEstimatorMixin,
+    TransformerMixin,
+)
 
 try:
-    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import CallbackSupportMixin  # type: ignore[no-redef]
     from sklearn.callback import with_callbacks as _with_callbacks
 except ImportError:  # scikit-learn < 1.9 has no callbacks
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stand in for scikit-learn's mixin: an estimator without callbacks."""
 
-    def _with_callbacks(method: Method) -> Method:
+    def _with_callbacks(method: Any) -> Any:
         return method
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+SITE = "https://skvmf.github.io/skvmf"
+CALLBACK_STATE = "_callback_", "_skl_callbacks"  # how attributes begin that a teardown needs
+
+
+class SomeOf(StrOptions):
+    """A tuple or list of some of a set of texts, as a constraint of a parameter."""
+
+    def is_satisfied_by(self, value: object) -> bool:
+        """Return whether a value is one."""
+        return isinstance(value, tuple | list) and all(map(super().is_satisfied_by, value))
+
+    def __str__(self) -> str:
+        return f"a tuple or list of some of {sorted(self.options)}"
+
+
 class BaseEstimator(_BaseEstimator):
-    """scikit-learn's, with a link from its picture in notebooks to its page on our site."""
+    """scikit-learn's, with a link to its page on our site, and with our version in pickles."""
 
     _doc_link_module = "skvmf"
     _doc_link_template = SITE + "/generated/{page}.html"
@@ -38,29 +78,52 @@ class BaseEstimator(_BaseEstimator):
         short = hasattr(sys.modules["skvmf"], name)  # `skvmf.mixture`'s are listed in `skvmf`
         return {"page": f"skvmf.{name}" if short else f"{package}.{name}"}
 
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(super().__getstate__()) | {"_skvmf_version": __version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        before = state.pop("_skvmf_version", "unknown")
+        if before.split(".")[:2] != __version__.split(".")[:2]:
+            warn(
+                f"This {type(self).__name__} was pickled with skvmf {before}, and this is "
+                f"{__version__}: fitted attributes may be missing or mean something else. Fit it "
+                "again.",
+                UserWarning,
+            )
+        super().__setstate__(state)
+
+
+@contextmanager
+def all_or_nothing(estimator: object) -> Iterator[None]:
+    """Leave the estimator as it was if the body fails or is interrupted.
+
+    Attributes are kept by name: a body assigns new arrays, it does not write into old ones. What
+    scikit-learn needs to tear down callbacks afterwards stays.
+    """
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        state = {k: v for k, v in vars(estimator).items() if k.startswith(CALLBACK_STATE)}
+        object.__setattr__(estimator, "__dict__", before | state)
+        raise
+
 
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:
     """Decorate a fit: validate the parameters before, with scikit-learn's configuration."""
-    decorate: Callable[[Method], Method] = _fit_context(
-        prefer_skip_nested_validation=prefer_skip_nested_validation
-    )
-    return decorate
+    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
 
 class CallbackTasks:
     """The tasks of one fit as scikit-learn's callbacks see them, the fit itself first.
 
-    Parameters
-    ----------
-    estimator : estimator instance
-        The estimator that is fitted.
-    data : dict
-        What callbacks may ask for: X, y, metadata.
-    max_subtasks : int
-        Number of stages at most.
+    `data` is what callbacks may ask for: X, y, metadata.
     """
 
-    def __init__(self, estimator: Any, data: dict[str, Any], max_subtasks: int) -> None:
+    def __init__(
+        self, estimator: CallbackSupportMixin, data: dict[str, Any], max_subtasks: int
+    ) -> None:
         self._estimator = estimator
         self._data = data
         self._open: list[Any] = []  # tasks that have begun, each inside the one before
@@ -91,7 +154,9 @@ class CallbackTasks:
         task.call_on_fit_task_begin(estimator=self._estimator, **self._data)
 
 
-def callback_tasks(estimator: Any, data: dict[str, Any], max_subtasks: int) -> CallbackTasks | None:
+def callback_tasks(
+    estimator: CallbackSupportMixin, data: dict[str, Any], max_subtasks: int
+) -> CallbackTasks | None:
     """Return the tasks of a fit for the estimator's callbacks; None if it has none."""
     if not getattr(estimator, "_skl_callbacks", None):
         return None
@@ -100,17 +165,26 @@ def callback_tasks(estimator: Any, data: dict[str, Any], max_subtasks: int) -> C
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
     """Decorate a method: it is there only where `check(estimator)` says so."""
-    decorate: Callable[[Method], Method] = _available_if(check)
-    return decorate
+    return _available_if(check)
+
+
+def outputs_frames(transformer: object) -> bool:
+    """Return whether `set_output` asks a transformer for data frames."""
+    return bool(_get_output_config("transform", transformer)["dense"] != "default")
 
 
 def with_callbacks(method: Method) -> Method:
     """Decorate a fit: tear callbacks down after it, where scikit-learn has them."""
-    decorated: Method = _with_callbacks(method)
-    return decorated
+    return _with_callbacks(method)
 
 
-def check_sample_weight(sample_weight: Any, X: Any) -> Any:
+def check_rows(X: object, **options: object) -> Any:
+    """Validate rows as `check_array` does, without warnings where the largest floats are added."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return check_array(X, **options)
+
+
+def check_sample_weight(sample_weight: ArrayLike | None, X: object) -> Any:
     """Validate non-negative float64 sample weights with a positive sum; None stays None."""
     if sample_weight is None:
         return None
@@ -130,12 +204,21 @@ __all__ = [
     "SITE",
     "BaseEstimator",
     "CallbackSupportMixin",
+    "ClassNamePrefixFeaturesOutMixin",
+    "DensityMixin",
     "Interval",
+    "MetaEstimatorMixin",
+    "SomeOf",
     "StrOptions",
+    "TransformerMixin",
+    "all_or_nothing",
     "available_if",
     "callback_tasks",
+    "check_rows",
     "check_sample_weight",
     "fit_context",
+    "num_samples",
+    "outputs_frames",
     "safe_indexing",
     "validate_data",
     "with_callbacks",

@@ -1,6 +1,6 @@
 """Decorators that compile kernels: the only use of Numba's njit, with its options.
 
-Set the environment variable ``SKVMF_CACHE=0`` to compile afresh in every process. Where the
+Set the environment variable ``SKVMF_CACHE=0`` to compile again in every process. If the
 cache cannot be written or read, code is compiled, not cached, and nothing else changes.
 Numba does not notice a changed option: after editing this file, clear its cache.
 """
@@ -21,6 +21,7 @@ from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+Function = Callable[..., Any]
 
 CACHE_LINE = 64  # bytes of a line of the processor's cache
 
@@ -39,15 +40,15 @@ class _ForgivingCache(FunctionCache):
     source left there. The next process then keeps its code again.
     """
 
-    def load_overload(self, *args: Any) -> Any:
-        """Return compiled code, or None where there is none to be read."""
+    def load_overload(self, *args: object) -> object:
+        """Return compiled code, or None if none can be read."""
         try:
             return super().load_overload(*args)
         except Exception:  # unpickling what is no pickle raises what it likes
             self._remove_index()
             return None
 
-    def save_overload(self, *args: Any) -> None:
+    def save_overload(self, *args: object) -> None:
         """Keep compiled code where that is possible."""
         try:
             super().save_overload(*args)
@@ -59,19 +60,19 @@ class _ForgivingCache(FunctionCache):
             os.unlink(os.path.join(self.cache_path, self._impl.filename_base + ".nbi"))
 
 
-class _Apart(Compiler):  # type: ignore[misc]
+class _Apart(Compiler):
     """Compile functions whose arguments do not overlap in memory.
 
     Without that loops look first, and come twice: for arrays that overlap, and for all others.
     """
 
-    def compile_extra(self, func: Callable[..., Any]) -> Any:
+    def compile_extra(self, func: Function) -> object:
         """Compile a function."""
         self.state.flags.noalias = True
         return super().compile_extra(func)
 
 
-def _uncollected(compile_types: Callable[..., Any]) -> Callable[..., Any]:
+def _uncollected(compile_types: Function) -> Function:
     """Turn Python's search for garbage off while a kernel is compiled.
 
     Compiling makes so many objects that Python goes through all there are again and again: a
@@ -79,7 +80,7 @@ def _uncollected(compile_types: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(compile_types)
-    def compile_uncollected(*args: Any) -> Any:
+    def compile_uncollected(*args: object) -> object:
         collects = gc.isenabled()
         gc.disable()
         try:
@@ -91,7 +92,7 @@ def _uncollected(compile_types: Callable[..., Any]) -> Callable[..., Any]:
     return compile_uncollected
 
 
-def _compile(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+def _compile(function: Function, **options: object) -> Function:
     """Decorate lazily; do without a cache where no location is writable.
 
     A name with an underscore is that of a part, which kernels call; Python would crash. Without
@@ -102,7 +103,7 @@ def _compile(function: Callable[..., Any], **options: Any) -> Callable[..., Any]
     options["_nrt"] = function.__module__.rpartition(".")[2] in _MAKERS
     if "fastmath" in options and not options["_nrt"]:
         options["pipeline_class"] = _Apart
-    compiled: Any = numba.njit(no_cpython_wrapper=part, **options)(function)
+    compiled = numba.njit(no_cpython_wrapper=part, **options)(function)
     if compiled is function:  # without the compiler
         return compiled
     compiled.compile = _uncollected(compiled.compile)
@@ -112,30 +113,30 @@ def _compile(function: Callable[..., Any], **options: Any) -> Callable[..., Any]
     return compiled
 
 
-def by_precision(single: Callable[..., Any], double: Callable[..., Any]) -> Callable[..., Any]:
+def by_precision(single: Function, double: Function) -> Function:
     """Return the one part for float32 and the other for float64, by their only argument.
 
-    Where a kernel asks for the type itself, both branches are compiled, and one thrown away.
+    If a kernel asks for the type itself, both branches are compiled, and one thrown away.
     """
 
-    def choice(x: Any) -> Any:  # without the compiler
+    def choice(x):  # without the compiler
         return (single if x.dtype == "float32" else double)(x)
 
     if isinstance(double, numba.core.dispatcher.Dispatcher):
 
-        @overload(choice, jit_options=double.targetoptions)  # type: ignore[untyped-decorator]
-        def of_type(x):  # type: ignore[no-untyped-def]  # Numba compares signatures
-            part: Any = single if getattr(x, "dtype", x) == numba.float32 else double
+        @overload(choice, jit_options=double.targetoptions)
+        def of_type(x):  # Numba compares signatures
+            part = single if getattr(x, "dtype", x) == numba.float32 else double
             return part.py_func
 
     return choice
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _ask_for(_: Any, array: Any, index: Any) -> Any:
+@intrinsic
+def _ask_for(_, array, index):
     """Ask for the line of memory that an entry is in, numbered as if the array were flat."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
@@ -148,28 +149,28 @@ def _ask_for(_: Any, array: Any, index: Any) -> Any:
     return numba.void(array, numba.intp), generate
 
 
-def prefetch(rows: Any, n: Any) -> None:
+def prefetch(rows, n):
     """Ask for row n of a contiguous matrix, which will be read soon. No result depends on it.
 
     Processors guess what comes next only where nothing else is done in between.
     """
 
 
-@overload(prefetch, jit_options={"_nrt": False})  # type: ignore[untyped-decorator]
-def _prefetch(rows: Any, n: Any) -> Any:
-    def lines(rows: Any, n: Any) -> None:  # Numba compares signatures
+@overload(prefetch, jit_options={"_nrt": False})
+def _prefetch(rows, n):
+    def lines(rows, n):  # Numba compares signatures
         for k in range(0, rows.shape[1], CACHE_LINE // rows.itemsize):
             _ask_for(rows, n * rows.shape[1] + k)
 
     return lines
 
 
-def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+def kernel(function: Function) -> Function:
     """Compile a kernel with strict IEEE arithmetic: for special functions."""
     return _compile(function)
 
 
-def row_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+def row_kernel(function: Function) -> Function:
     """Compile a kernel that may fuse a multiplication and an addition: for passes over rows.
 
     `contract` changes no rule for nan and inf; it is worth 10-20 % on such passes. Arrays that
@@ -178,7 +179,7 @@ def row_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     return _compile(function, fastmath={"contract"})
 
 
-def sum_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+def sum_kernel(function: Function) -> Function:
     """Compile a kernel that may also add in another order: for sums and nothing else.
 
     Without leave to reorder them compilers take one term of a sum at a time.

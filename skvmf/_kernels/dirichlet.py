@@ -1,6 +1,6 @@
 """The mode of the modified Dirichlet, by the two algorithms of Tu.
 
-Parameters come as what they exceed 1 by, alpha - 1: beside a 1 small ones would be lost. Both
+Parameters come as what they exceed 1 by, alpha - 1: added to 1, small ones would be lost. Both
 algorithms want at least one excess above 0 and n * floor < 1. Then the mode is unique:
 x = max(floor, excess / m), with m such that x sums to 1. Excesses are divided by the largest
 before they are added: their sum may be beyond the floats.

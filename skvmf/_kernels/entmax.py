@@ -79,7 +79,7 @@ def _mark(rows, width, tops, marks):
 def _pick(marks, rows, tops, n, columns, y):
     """Write down the columns marked in row n, and y = row - top there; return how many.
 
-    Where nan is among them, or the row's largest is not finite, return 0.
+    If nan is among them, or the row's largest is not finite, return 0.
     """
     size, valid = np.uintp(0), True
     if not -np.inf < tops[n] < np.inf:
@@ -213,7 +213,7 @@ def _root(b, c):
 def _entmax_below_two(y, size, c, p):
     """Solve 0 < c < 1 as p = exp(log1p(c (y - T)) / c), which keeps its digits as c goes to 0.
 
-    Newton on sum(p)^c, convex in T: it climbs from T = 0.
+    Newton on sum(p)^c, convex in T: T increases from 0.
     """
     T = 0.0
     for _ in range(MAX_ITER):
@@ -262,9 +262,9 @@ def _last_of_support(z, size, c, top):
 def _entmax_above_two(z, size, c, top, p):
     """Solve c > 1 by Newton on the smallest positive entry v, p = (c (z - z_last) + v^c)^(1/c).
 
-    Derived here: as a function of T the sum has infinite slope where an entry joins, as a
+    Derived here: as a function of T the sum has infinite slope where an entry is added, as a
     function of v it is convex with slope >= 1, so Newton falls from v = 1 / count. Gaps of z are
-    exact where they are small; those of y = z - top are not.
+    exact if small; those of y = z - top are not.
     """
     last, count = _last_of_support(z, size, c, top), 0
     for i in range(size):
@@ -284,6 +284,16 @@ def _entmax_above_two(z, size, c, top, p):
     for i in range(size):
         p[i] /= total
     return (last - top) + (1 - v**c) / c
+
+
+@row_kernel
+def _entmax_of_any(row, alpha, top, columns, y, size, p):
+    """Set p[:size] to entmax, where no formula is known for alpha, and return T."""
+    if alpha < 2:
+        return _entmax_below_two(y, size, alpha - 1, p)
+    for j in range(size):
+        y[j] = row[columns[j]]
+    return _entmax_above_two(y, size, alpha - 1, top, p)
 
 
 @row_kernel
@@ -316,12 +326,8 @@ def _entmax_block(rows, alpha, p, T, work, later):
         elif alpha == 1.5:
             few = size <= MAX_PAIRWISE
             T[n] = _three_halves_of_few(y, size, q) if few else _three_halves_of_many(y, size, q)
-        elif alpha < 2:
-            T[n] = _entmax_below_two(y, size, alpha - 1, q)
         else:
-            for j in range(size):
-                y[j] = rows[n, columns[n, j]]
-            T[n] = _entmax_above_two(y, size, alpha - 1, tops[n], q)
+            T[n] = _entmax_of_any(rows[n], alpha, tops[n], columns[n], y, size, q)
         for j in range(size):
             p[n, columns[n, j]] = q[j] if q[j] >= tiny else 0.0
 

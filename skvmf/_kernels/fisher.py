@@ -3,7 +3,7 @@
 A bag is a row of a CSR matrix of counts over the rows of a table of vectors. Row v of the table
 has the responsibilities ``resp[v]``; those of a sparse mixture come as compressed rows
  ``(ptr, components, values)``. `pad_bags` prepares the counts: ``bags = (ptr, words,
-amounts)`` are what the other kernels read. Sums are float64 whatever the table is.
+amounts)`` are what the other kernels read. Sums are float64 for any table.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ def pad_bags(indptr, indices, data, ptr, words, amounts, largest):
     indptr, indices, data : arrays of n CSR rows, counts not negative
     ptr : (n + 1,) intp, where each padded row starts and ends
     words, amounts : (ptr[n],) intp and float64, set
-    largest : (n,) float64, set to each row's largest count; 1 where there is none above zero
+    largest : (n,) float64, set to each row's largest count; 1 if none is above zero
     """
     for n in range(largest.shape[0]):
         top = 0.0

@@ -1,4 +1,4 @@
-"""Gaussian scores by differences from each mean: no cancellation, whatever the offset.
+"""Gaussian scores by differences from each mean: no cancellation at any offset.
 
 `BLOCK_ROWS` rows at a time are transposed, so that the values of a feature are contiguous, in a
 column. Arrays of columns are flat, column after column, so that compilers know how far apart they

@@ -116,8 +116,8 @@ def harmonic_counts(tags, offsets, power, counts):
     Every tag of n is the root with probability 1 / n; otherwise its head is drawn with
     probability proportional to distance^-power. The stop counts follow from taking the
     attachments p_a to one head as independent (derived here): with none = prod (1 - p_a) and
-    c = sum p_a, a side stops at once `none` times, goes on at once 1 - none times, and
-    having a child goes on c - (1 - none) times and stops 1 - none times.
+    c = sum p_a, a side stops at once `none` times, continues at once 1 - none times, and
+    having a child continues c - (1 - none) times and stops 1 - none times.
     """
     root, stop, choose = counts
     work = _workspace(offsets)
@@ -169,7 +169,7 @@ def _tag(sentence, direction, position):
 
 @kernel
 def _workspace(offsets):
-    """Return room for the charts of the longest sentence, and their slopes."""
+    """Return memory for the charts of the longest sentence, and their slopes."""
     n = 0
     for i in range(len(offsets) - 1):
         n = max(n, offsets[i + 1] - offsets[i])

@@ -71,7 +71,7 @@ def closed_form(r, complement, dim, refinement, order, out):
     """Set out to a closed form of psi, psi' or psi'' (order 0, 1, 2).
 
     `refinement` is 0 for Banerjee's, 1 and 2 for the paper's first and second refinement;
-    the second has no antiderivative. Where `complement` is empty, 1 - r is computed.
+    the second has no antiderivative. If `complement` is empty, 1 - r is computed.
     """
     d = 1.0 * dim
     given = len(complement) > 0
@@ -125,8 +125,10 @@ def _series_value(r, series, order):
     for j in range(len(series) - 1, -1, -1):
         if order == 0:
             factor = 0.5 / (j + 1.0)
+        elif order == 1:
+            factor = 1.0
         else:
-            factor = 1.0 if order == 1 else 2.0 * j + 1.0
+            factor = 2.0 * j + 1.0
         total = total * w + series[j] * factor
     if order == 0:
         return total * w

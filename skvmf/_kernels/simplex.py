@@ -104,7 +104,7 @@ _exp, _largest = by_precision(_exp32, _exp64), by_precision(_largest32, _largest
 def _shift_rows(scores, start, size, slopes, offsets, z, tops):
     """Set z = slopes * scores + offsets for `size` rows, and find the largest of each.
 
-    The work rows of z may be longer: their padding is left alone. Where slopes overflow,
+    The work rows of z may be longer: their padding is left alone. If slopes overflow,
     infinity is replaced by the largest number.
     """
     limit = scores.dtype.type(MAX_FLOAT_32 if _is_single(scores.dtype.type(1.0)) else MAX_FLOAT_64)

@@ -30,7 +30,7 @@ def _log(s, rest):
     """Return log(s) + rest of a normal s > 0; `rest` is added where it keeps its digits.
 
     A logarithm that compilers vectorise. For log(1 + t), s = 1 + t rounded and `rest` is
-    what of t is lost thereby, over s.
+    what the rounding takes from t, over s.
     """
     bits = np.float64(s).view(np.int64) + SHIFT
     e = np.int64((bits >> PLACE) | INTEGER).view(np.float64) - OFFSET

@@ -4,7 +4,7 @@ Notation: d the dimension, a = (d - 1)/2, kappa the concentration, r = A(kappa) 
 resultant length, q = 1 - r. The log-partition Phi is with respect to the uniform probability
 measure on the sphere; psi(r) = kappa r - Phi(kappa) is its Legendre transform.
 
-Three regions. Where a >= 32, or S = sqrt(a^2 + kappa^2) is large, the uniform expansions of
+Three regions. For a >= 32, or a large S = sqrt(a^2 + kappa^2), the uniform expansions of
 `vonmises_fisher_tables` (their polynomials come in as arguments); for small dimension and
 concentration, power series of positive terms; for the inverse there, polynomials fitted to them
 in cells of y = (1 + r^2)/(1 - r^2), which come in too. All arrays are contiguous float64, all

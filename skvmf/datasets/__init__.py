@@ -1,4 +1,4 @@
-"""Data sets: texts and samples for trying things out, and readers for files of your own."""
+"""Data sets: texts and samples for experiments, and readers for your own files."""
 
 from ._conllu import load_conllu
 from ._corpora import load_docstrings, load_jsonl

@@ -3,14 +3,16 @@
 import re
 import reprlib
 from collections.abc import Iterator
-from numbers import Integral
+from itertools import chain
 from os import PathLike
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from .._typing import is_integer
 from ..grammar._sentences import in_cycles
 from ._files import read_lines
 
@@ -30,26 +32,25 @@ _PUNCTUATION = {
 def load_conllu(
     path: str | PathLike[str],
     *,
-    tags: str = "xpos",
+    tags: Literal["xpos", "upos"] = "xpos",
     max_length: int | None = None,
-    punctuation: str = "drop",
+    punctuation: Literal["drop", "keep"] = "drop",
 ) -> Bunch:
     r"""Load tagged sentences and their dependency trees from a CoNLL-U file.
 
     Parameters
     ----------
     path : str or path-like
-        A UTF-8 text file, as it is or compressed by gzip.
+        A UTF-8 text file, plain or compressed by gzip.
     tags : {"xpos", "upos"}, default="xpos"
-        Which column to read as tags: the treebank's own or the universal ones.
+        The column to read as tags: the treebank's own or the universal ones.
     max_length : int, default=None
-        Leave out sentences with more tokens than that, counted without dropped punctuation.
+        Leave out sentences with more tokens, counted without dropped punctuation.
     punctuation : {"drop", "keep"}, default="drop"
-        With "drop", tokens whose universal tag is PUNCT or SYM, or whose own tag is one of
-        the Penn Treebank's for punctuation and currency signs, are left out. What hangs on
-        a dropped token hangs on that token's head instead, and so on upwards. Where the root
-        itself is dropped, the first token left without a head becomes the root and head of
-        the others. A sentence that loses all its tokens is left out.
+        "drop" leaves out tokens whose universal tag is PUNCT or SYM, or whose own tag is one of the
+        Penn Treebank's for punctuation and currency signs. The dependents of a dropped token get
+        its head, and so on upwards. If the root is dropped, the first token without a head becomes
+        the root and the head of the others. A sentence that loses all its tokens is left out.
 
     Returns
     -------
@@ -57,35 +58,28 @@ def load_conllu(
         A dictionary-like object with the attributes
 
         - ``tags``, list of lists of str: the tags of each sentence;
-        - ``heads``, list of int64 arrays: the head of each token, as positions in the sentence
-          from 1; 0 is the root;
+        - ``heads``, list of int64 arrays: the head of each token, as positions in the sentence from
+          1; 0 is the root;
         - ``words``, list of lists of str: the word forms.
 
     Raises
     ------
     ValueError
-        If a line is not what the format says, or heads form a cycle; the message has the
-        line's number.
+        If a line does not follow the format, or heads form a cycle; the message has the number of
+        the line.
 
     Notes
     -----
-    Only the columns ID, FORM, UPOS or XPOS, and HEAD are read. Multiword tokens and empty
-    nodes are skipped: their words are listed one by one beside them.
-
-    References
-    ----------
-    https://universaldependencies.org/format.html
+    Multiword tokens and empty nodes of the format (https://universaldependencies.org/format.html)
+    are skipped: their words are also listed one by one.
 
     Examples
     --------
-    >>> import tempfile, pathlib
+    >>> from pathlib import Path
     >>> from skvmf.datasets import load_conllu
-    >>> rows = [("1", "Dogs", "NNS", "2"), ("2", "bark", "VBP", "0"), ("3", ".", ".", "2")]
-    >>> lines = ["\t".join([i, w, "_", "_", t, "_", h, "_", "_", "_"]) for i, w, t, h in rows]
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "tiny.conllu")
-    ...     _ = path.write_text("\n".join(lines), encoding="utf-8")
-    ...     treebank = load_conllu(path)
+    >>> text = "1\tDogs\t_\t_\tNNS\t_\t2\t_\t_\t_\n2\tbark\t_\t_\tVBP\t_\t0\t_\t_\t_\n"
+    >>> _ = Path("tiny.conllu").write_text(text, encoding="utf-8")
+    >>> treebank = load_conllu("tiny.conllu")
     >>> treebank.words, treebank.tags, treebank.heads
     ([['Dogs', 'bark']], [['NNS', 'VBP']], [array([2, 0])])
     """
@@ -93,12 +87,13 @@ def load_conllu(
         raise ValueError(f"tags should be 'xpos' or 'upos', got {tags!r}.")
     if punctuation not in {"drop", "keep"}:
         raise ValueError(f"punctuation should be 'drop' or 'keep', got {punctuation!r}.")
-    if not (max_length is None or isinstance(max_length, Integral)):
+    if not (max_length is None or is_integer(max_length)):
         raise ValueError(f"max_length should be a whole number or None, got {max_length!r}.")
     treebank = Bunch(tags=[], heads=[], words=[])
     for rows, heads in _read(Path(path)):
-        keep = [punctuation == "keep" or not _is_punctuation(row) for row in rows]
-        if 0 < sum(keep) and (max_length is None or sum(keep) <= max_length):
+        dropped = _PUNCTUATION.items() if punctuation == "drop" else ()
+        keep = [not any(row[column] in marks for column, marks in dropped) for row in rows]
+        if sum(keep) > 0 and (max_length is None or sum(keep) <= max_length):
             left = [row for row, is_kept in zip(rows, keep, strict=True) if is_kept]
             treebank.tags.append([row[_TAGS[tags]] for row in left])
             treebank.heads.append(_heads_of_kept(heads, keep))
@@ -110,9 +105,10 @@ def _read(path: Path) -> Iterator[tuple[list[list[str]], Heads]]:
     """Yield the token rows and the heads of each sentence."""
     rows: list[list[str]] = []
     places: list[str] = []
-    for where, line in read_lines(path):
+    for where, line in chain(read_lines(path), [("", "")]):
         if not line.strip():
-            yield from _sentence(rows, places)
+            if rows:
+                yield rows, _heads(rows, places)
             rows, places = [], []
         elif not line.startswith("#"):
             row = line.split("\t")
@@ -123,13 +119,10 @@ def _read(path: Path) -> Iterator[tuple[list[list[str]], Heads]]:
             if not _SKIPPED.fullmatch(row[_ID]):
                 rows.append(row)
                 places.append(where)
-    yield from _sentence(rows, places)
 
 
-def _sentence(rows: list[list[str]], places: list[str]) -> Iterator[tuple[list[list[str]], Heads]]:
-    """Yield a sentence unless it is empty."""
-    if not rows:
-        return
+def _heads(rows: list[list[str]], places: list[str]) -> Heads:
+    """Return the heads of a sentence."""
     heads = np.empty(len(rows), dtype=np.int64)
     for i, (row, where) in enumerate(zip(rows, places, strict=True)):
         if not _NUMBER.fullmatch(row[_ID]):
@@ -145,11 +138,7 @@ def _sentence(rows: list[list[str]], places: list[str]) -> Iterator[tuple[list[l
     lost = in_cycles(heads, np.array([0, len(heads)]))
     if lost.any():
         raise ValueError(f"{places[int(lost.argmax())]}: heads form a cycle, and never reach 0.")
-    yield rows, heads
-
-
-def _is_punctuation(row: list[str]) -> bool:
-    return any(row[column] in tags for column, tags in _PUNCTUATION.items())
+    return heads
 
 
 def _heads_of_kept(heads: Heads, keep: list[bool]) -> Heads:

@@ -48,12 +48,11 @@ _CLUTTER = [
 def load_docstrings(*, return_X_y: bool = False) -> Bunch | tuple[list[str], NDArray[np.int64]]:
     """Load the docstrings of NumPy, SciPy and scikit-learn, labelled by module.
 
-    About 1,800 texts on 13 topics that every installation has, in a fixed order: a corpus
-    for examples and tests that needs no network. The exact texts follow the installed
-    versions. A text is the prose of one public function, class, method or distribution: its
-    examples, references and links, its lists of methods and attributes, its headings, and
-    dotted names such as ``scipy.stats.norm`` are left out. A text met twice is kept once,
-    and one with fewer than twenty words not at all.
+    About 1,800 texts on 13 topics in a fixed order, for examples and tests without a network. The
+    texts depend on the installed versions. Each is the prose of one public function, class, method
+    or distribution, without examples, references, links, lists of methods and attributes, headings,
+    and dotted names such as ``scipy.stats.norm``. Repeated texts, and those with fewer than twenty
+    words, are left out.
 
     Parameters
     ----------
@@ -68,18 +67,16 @@ def load_docstrings(*, return_X_y: bool = False) -> Bunch | tuple[list[str], NDA
         - ``data``, list of str: the texts;
         - ``target``, ndarray of shape (n_texts,): the number of each text's module;
         - ``target_names``, list of str: the modules;
-        - ``DESCR``, str: what this is.
+        - ``DESCR``, str: a description.
 
     See Also
     --------
-    load_jsonl : The same for texts of your own.
+    load_jsonl : The same for your own texts.
 
     Examples
     --------
     >>> from skvmf.datasets import load_docstrings
     >>> corpus = load_docstrings()
-    >>> len(corpus.target_names)
-    13
     >>> corpus.target_names[corpus.target[0]]
     'numpy.random'
     """
@@ -103,48 +100,38 @@ def load_docstrings(*, return_X_y: bool = False) -> Bunch | tuple[list[str], NDA
 def load_jsonl(
     path: str | PathLike[str], *, text: str = "text", label: str = "label", return_X_y: bool = False
 ) -> Bunch | tuple[list[str], NDArray[np.int64]]:
-    r"""Load labelled texts from a JSON Lines file, plain or compressed with gzip.
+    r"""Load labelled texts from a JSON Lines file, plain or compressed by gzip.
 
     Parameters
     ----------
     path : str or path-like
-        A UTF-8 file with one JSON object a line. Empty lines are skipped.
+        A UTF-8 file with one JSON object per line. Empty lines are skipped.
     text, label : str, default="text" and "label"
-        The fields that hold the text, a string, and its class, a string or an integer.
+        The fields of the text, a string, and of its class, a string or an integer.
     return_X_y : bool, default=False
         If true, return ``(data, target)`` instead of a `Bunch`.
 
     Returns
     -------
     corpus : Bunch or tuple
-        A dictionary-like object with the attributes
-
-        - ``data``, list of str: the texts in the order of the file;
-        - ``target``, ndarray of shape (n_texts,): the number of each text's class;
-        - ``target_names``, list: the classes, sorted;
-        - ``DESCR``, str: what this is.
+        As for :func:`load_docstrings`, with the texts in the order of the file and the classes
+        sorted.
 
     Raises
     ------
     ValueError
-        If the file holds no text, a line is not an object with the two fields, or classes are
-        strings on some lines and integers on others; the message has the line's number.
+        If the file holds no text, a line is not an object with the two fields, or some classes are
+        strings and others integers; the message has the number of the line.
 
     Examples
     --------
-    >>> import json, pathlib, tempfile
+    >>> from pathlib import Path
     >>> from skvmf.datasets import load_jsonl
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "mail.jsonl"
-    ...     lines = [{"text": "puck", "label": "hockey"}, {"text": "bat", "label": "baseball"}]
-    ...     _ = path.write_text("\n".join(map(json.dumps, lines)))
-    ...     corpus = load_jsonl(path)
-    >>> corpus.data
-    ['puck', 'bat']
-    >>> corpus.target_names
-    ['baseball', 'hockey']
-    >>> corpus.target
-    array([1, 0])
+    >>> lines = '{"text": "puck", "label": "hockey"}\n{"text": "bat", "label": "baseball"}'
+    >>> _ = Path("mail.jsonl").write_text(lines)
+    >>> corpus = load_jsonl("mail.jsonl")
+    >>> corpus.data, corpus.target, corpus.target_names
+    (['puck', 'bat'], array([1, 0]), ['baseball', 'hockey'])
     """
     path = Path(path)
     data: list[str] = []
@@ -200,7 +187,7 @@ def _public(namespace: Mapping[str, Any]) -> list[Any]:
 
 
 def _prose(docstring: str) -> str:
-    """Keep what a docstring says of its object in words."""
+    """Return the prose of a docstring."""
     first, *rest = _HEADING.split(inspect.cleandoc(docstring))
     sections = zip(rest[::2], rest[1::2], strict=True)
     text = first + "".join(body for title, body in sections if title not in _NOT_PROSE)

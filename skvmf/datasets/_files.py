@@ -12,7 +12,7 @@ _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)  # what gzip raises, none of
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file to read bytes; one that starts as gzip does is unpacked, whatever its name."""
+    """Open a file to read bytes; one that starts as gzip does is unpacked under any name."""
     with path.open("rb") as file:
         if file.peek(2)[:2] == b"\x1f\x8b":
             with gzip.open(file) as unpacked:
@@ -22,7 +22,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
 
 
 def read_at_most(file: IO[bytes], size: int, where: object) -> bytearray:
-    """Return the next bytes, fewer at the end of the file: `size` alone takes no memory."""
+    """Return the next bytes, fewer at the end of the file, without allocating `size` at once."""
     content = bytearray()
     while len(content) < size:
         try:
@@ -36,9 +36,9 @@ def read_at_most(file: IO[bytes], size: int, where: object) -> bytearray:
 
 
 def read_lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield where each line of a UTF-8 file is, "file, line 1", and the line without its end.
+    """Yield the place ("file, line 1") and the text of each line of a UTF-8 file.
 
-    Empty lines are among them; a byte order mark at the start is left out.
+    Empty lines are included; a byte order mark at the start is left out.
     """
     number = 0
     with open_bytes(path) as file:

@@ -1,4 +1,4 @@
-"""A reader of arrays in idx format, in which MNIST and its relatives come."""
+"""A reader of arrays in idx format, the format of MNIST and its relatives."""
 
 import math
 from os import PathLike
@@ -14,26 +14,22 @@ _TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 
 
 def load_idx(path: str | PathLike[str]) -> NDArray[Any]:
-    """Load an array from an idx file, such as MNIST's images or labels.
+    """Load an array from an idx file, such as MNIST's images or labels [1]_.
 
     Parameters
     ----------
     path : str or path-like
-        The file, as it is or compressed by gzip.
+        The file, plain or compressed by gzip.
 
     Returns
     -------
     ndarray
-        The array, of the file's shape and type: for images (n_images, height, width), uint8.
+        The array, of the file's shape and type: (n_images, height, width) and uint8 for images.
 
     Raises
     ------
     ValueError
         If the file is not in idx format, not as long as its header says, or damaged.
-
-    Notes
-    -----
-    No more is read, or unpacked, than the header promises.
 
     References
     ----------

@@ -1,7 +1,6 @@
 """Validation of numbers and arrays, with errors that name the argument."""
 
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -9,8 +8,8 @@ from scipy import sparse
 from .._typing import Array
 
 
-def checked_array(values: Any, name: str) -> Array:
-    """Return values as an array of real numbers, or raise a ValueError that names them."""
+def checked_array(values: object, name: str) -> Array:
+    """Return values as an array of real numbers; errors name the argument."""
     if sparse.issparse(values):
         raise ValueError(f"{name} should be a dense array, not a sparse one: give its toarray().")
     try:
@@ -24,15 +23,15 @@ def checked_array(values: Any, name: str) -> Array:
     return array
 
 
-def checked_number(value: Any, name: str) -> float:
-    """Return a value as a float, or raise a ValueError that names it."""
+def checked_number(value: object, name: str) -> float:
+    """Return a value as a float; errors name the argument."""
     array = checked_array(value, name)
     if array.ndim > 0:
         raise ValueError(f"{name} should be one number, not an array of shape {array.shape}.")
     return float(array)
 
 
-def checked_alpha(alpha: Any) -> float:
+def checked_alpha(alpha: object) -> float:
     """Return the alpha of an entropy as a float, at least 1."""
     value = checked_number(alpha, "alpha")
     if not 1 <= value < np.inf:
@@ -40,7 +39,7 @@ def checked_alpha(alpha: Any) -> float:
     return value
 
 
-def checked_positive(value: Any, name: str) -> float:
+def checked_positive(value: object, name: str) -> float:
     """Return a value as a float, finite and above 0."""
     number = checked_number(value, name)
     if not 0 < number < np.inf:
@@ -48,7 +47,7 @@ def checked_positive(value: Any, name: str) -> float:
     return number
 
 
-def check_count(value: Any, name: str) -> None:
+def check_count(value: object, name: str) -> None:
     """Raise a ValueError if a value is not a positive integer."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise ValueError(f"{name} must be a positive integer, not {value!r}.")

@@ -9,7 +9,7 @@ RandomState = int | np.random.RandomState | np.random.Generator | None
 
 
 def checked_size(size: Any) -> tuple[int, ...]:
-    """Return a size as a tuple of whole numbers."""
+    """Return a size as a tuple of integers."""
     if size is None:
         return ()
     sizes = (size,) if np.ndim(size) == 0 else tuple(size)
@@ -22,7 +22,7 @@ def checked_size(size: Any) -> tuple[int, ...]:
 
 
 def checked_generator(random_state: RandomState) -> np.random.Generator:
-    """Return the generator that kernels take; what is drawn from a RandomState seeds it."""
+    """Return the generator that kernels take, seeded with draws from a RandomState."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, int | np.integer):

@@ -1,12 +1,12 @@
 """Maps onto the probability simplex and their losses: softmax, sparsemax and alpha-entmax.
 
-With the Tsallis negative entropy Omega(p) = (sum p^alpha - 1) / (alpha (alpha - 1)), and
-sum p log p for alpha = 1, alpha-entmax of scores z is the p that maximizes <p, z> - Omega(p).
-Softmax is alpha = 1, sparsemax alpha = 2; for alpha > 1 small probabilities are exactly zero, and
-for alpha < 1 they fall as a power of the gap in scores, more slowly than those of softmax.
+With the Tsallis negative entropy Omega(p) = (sum p^alpha - 1) / (alpha (alpha - 1)), or sum p log p
+for alpha = 1, alpha-entmax of scores z is the p that maximizes <p, z> - Omega(p). Softmax is alpha
+= 1, sparsemax alpha = 2. For alpha > 1 small probabilities are exactly zero. For alpha < 1 they
+fall as a power of the gap in scores, more slowly than those of softmax.
 """
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,11 +18,13 @@ from ._arguments import checked_array, checked_positive
 
 __all__ = ["entmax", "fenchel_young_loss", "fenchel_young_posterior", "tsallis_negentropy"]
 
-from .._typing import Array
+from .._typing import Array, Values
 
 
 def entmax(scores: ArrayLike, alpha: float, axis: int = -1) -> Array:
     """Map scores to probabilities, sparse ones for alpha > 1.
+
+    See Sklaviadis et al., "Fenchel-Young variational learning", eq. 8 and 15.
 
     Parameters
     ----------
@@ -37,13 +39,13 @@ def entmax(scores: ArrayLike, alpha: float, axis: int = -1) -> Array:
     Returns
     -------
     ndarray of the shape of `scores`
-        The probabilities, float32 for float32 scores and else float64.
+        The probabilities, float32 for float32 scores and float64 otherwise.
 
     Raises
     ------
     ValueError
-        If alpha is not above 0 or not finite, scores hold nan or +inf, nothing but -inf along the
-        axis, or nothing at all, or there is no such axis.
+        If alpha is not above 0 or not finite, scores hold nan or +inf, or no score above -inf along
+        the axis, or there is no such axis.
 
     See Also
     --------
@@ -51,14 +53,9 @@ def entmax(scores: ArrayLike, alpha: float, axis: int = -1) -> Array:
 
     Notes
     -----
-    With c = alpha - 1, p_i = (1 + c (z_i - max(z) - T))_+^(1/c). T is found exactly for
-    alpha = 1.5 and 2, and by Newton's method else; the absolute error of p is below 1e-15. The
-    softmax is exactly zero below exp(-60) of its largest entry, below exp(-36) in float32. For
-    alpha below 1, which equation 8 of [1]_ allows, the bracket is always positive.
-
-    References
-    ----------
-    .. [1] Sklaviadis et al., "Fenchel-Young variational learning", eq. 8 and 15.
+    With c = alpha - 1, p_i = (1 + c (z_i - max(z) - T))_+^(1/c). T is exact for alpha = 1.5 and 2,
+    and found by Newton's method otherwise; the absolute error of p is below 1e-15. Softmax is
+    exactly zero below exp(-60) of its largest entry, exp(-36) in float32.
 
     Examples
     --------
@@ -71,13 +68,15 @@ def entmax(scores: ArrayLike, alpha: float, axis: int = -1) -> Array:
     return _restored(_entmax_rows(rows, alpha), shape, axis)
 
 
-def tsallis_negentropy(p: ArrayLike, alpha: float, axis: int = -1) -> Any:
+def tsallis_negentropy(p: ArrayLike, alpha: float, axis: int = -1) -> Values:
     """Return the Tsallis negative entropy of probabilities; Shannon's for alpha = 1.
+
+    See Sklaviadis et al., "Fenchel-Young variational learning", eq. 6.
 
     Parameters
     ----------
     p : array_like
-        Probabilities: not negative, with sums of 1 along the axis.
+        Probabilities, with sums of 1 along the axis.
     alpha : float
         Above 0.
     axis : int, default=-1
@@ -86,21 +85,13 @@ def tsallis_negentropy(p: ArrayLike, alpha: float, axis: int = -1) -> Any:
     Returns
     -------
     float or ndarray of float64
-        (sum p^alpha - 1) / (alpha (alpha - 1)), or sum p log p for alpha = 1, without `axis`.
+        (sum p^alpha - 1) / (alpha (alpha - 1)), or sum p log p for alpha = 1, without `axis`. The
+        digits are kept as alpha tends to 1.
 
     Raises
     ------
     ValueError
         If alpha is not above 0 or not finite, p holds no probabilities, or there is no such axis.
-
-    Notes
-    -----
-    Computed as sum p ((p^(alpha - 1) - 1) / (alpha - 1)) / alpha, which is the same for
-    probabilities that sum to 1 and keeps its digits as alpha tends to 1.
-
-    References
-    ----------
-    .. [1] Sklaviadis et al., "Fenchel-Young variational learning", eq. 6.
 
     Examples
     --------
@@ -120,11 +111,12 @@ def fenchel_young_loss(
     alpha: float,
     axis: int = -1,
     return_gradient: bool = False,
-) -> Any:
-    """Return the Fenchel-Young loss between scores and target probabilities.
+) -> Values:
+    """Return the Fenchel-Young loss of scores for target probabilities.
 
-    It is never negative, and zero where ``entmax(scores)`` is the target. For alpha = 1 it is
-    the Kullback-Leibler divergence of the softmax from the target.
+    It is zero if ``entmax(scores)`` is the target and positive otherwise. For alpha = 1 it is the
+    Kullback-Leibler divergence of softmax from the target. See Sklaviadis et al., "Fenchel-Young
+    variational learning", eq. 8 and 9.
 
     Parameters
     ----------
@@ -142,8 +134,8 @@ def fenchel_young_loss(
     Returns
     -------
     loss : float or ndarray of float64
-        Omega*(z) - <z, y> + Omega(y), without `axis`; inf where a forbidden entry is in the
-        target, or the loss is beyond the largest float.
+        Omega*(z) - <z, y> + Omega(y), without `axis`; inf if a forbidden entry is in the target, or
+        the loss is beyond the largest float.
     gradient : ndarray of the shape of `scores`
         The gradient with respect to `scores`, entmax(z) - y. Only with ``return_gradient=True``.
 
@@ -152,22 +144,12 @@ def fenchel_young_loss(
     ValueError
         As `entmax`, or if the target is negative, does not sum to 1 or does not fit.
 
-    See Also
-    --------
-    entmax : The map from scores to probabilities.
-
-    References
-    ----------
-    .. [1] Sklaviadis et al., "Fenchel-Young variational learning", eq. 8 and 9.
-
     Examples
     --------
     >>> from skvmf.distributions.simplex import fenchel_young_loss
     >>> loss, gradient = fenchel_young_loss([1, 0], [0, 1], alpha=2, return_gradient=True)
-    >>> print(loss)
-    1.0
-    >>> gradient
-    array([ 1., -1.])
+    >>> print(loss, gradient)
+    1.0 [ 1. -1.]
     """
     alpha = checked_positive(alpha, "alpha")
     scores, target = checked_array(scores, "scores"), checked_array(target, "target")
@@ -189,44 +171,36 @@ def fenchel_young_loss(
 def fenchel_young_posterior(
     losses: ArrayLike, weights: ArrayLike, alpha: float, temperature: float = 1.0
 ) -> Array:
-    """Return responsibilities of alternatives by losses of any kind: an expectation step.
+    """Return responsibilities of alternatives by their losses: an expectation step.
 
-    Whatever has a loss for each row and each alternative, such as the squared error of each of
-    several regressions, can be learnt by this step and a weighted fit in turn.
+    Any loss per row and alternative, such as the squared error of several regressions, can be
+    learned by this step and a weighted fit in turn. See Sklaviadis et al., "Fenchel-Young
+    variational learning", eq. 13 and 15.
 
     Parameters
     ----------
     losses : array_like of shape (..., K)
-        The loss of each alternative; +inf excludes it. For the components of a mixture these
-        are negative log-densities.
+        The loss of each alternative, such as negative log-densities; +inf excludes it.
     weights : array_like of shape (K,)
-        Probabilities of the alternatives before anything is seen.
+        Prior probabilities of the alternatives.
     alpha : float
         Above 0. 1 gives responsibilities proportional to weights * exp(-losses / temperature);
         above 1 they are sparse.
     temperature : float, default=1.0
-        Above 0: the price of responsibilities that differ from the weights, beta in [1]_.
+        Above 0: the price of responsibilities that differ from the weights, the paper's beta.
 
     Returns
     -------
     ndarray of the shape of `losses`
         The responsibilities q that minimize <q, losses> + temperature * L(eta; q), where L is the
-        Fenchel-Young loss and eta = (weights^(alpha - 1) - 1) / (alpha - 1), or the logarithm of
-        the weights for alpha = 1: continuous in alpha.
+        Fenchel-Young loss and eta = (weights^(alpha - 1) - 1) / (alpha - 1), or log(weights) for
+        alpha = 1: ``entmax(eta - losses / temperature)``.
 
     Raises
     ------
     ValueError
-        If alpha or the temperature is not above 0 or not finite, weights are no probabilities
-        or do not fit, or losses hold nan, -inf, or exclude every alternative of positive weight.
-
-    See Also
-    --------
-    entmax : The map that gives them, entmax(eta - losses / temperature).
-
-    References
-    ----------
-    .. [1] Sklaviadis et al., "Fenchel-Young variational learning", eq. 13 and 15.
+        If alpha or the temperature is not above 0 or not finite, weights are not probabilities or
+        do not fit, or losses hold nan, -inf, or exclude every alternative of positive weight.
 
     Examples
     --------
@@ -332,7 +306,7 @@ def _broadcast(target: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _check_probabilities(rows: Array, name: str) -> None:
-    """Refuse rows that are no probabilities."""
+    """Refuse rows that are not probabilities."""
     if not np.all(rows >= 0) or not np.all(np.abs(rows.sum(axis=1, dtype=np.float64) - 1) <= 1e-6):
         raise ValueError(f"{name} must hold probabilities: not negative, with sums of 1.")
 

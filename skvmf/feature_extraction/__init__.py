@@ -1,4 +1,4 @@
-"""Documents and images as vectors of fixed length, by means of a fitted mixture."""
+"""Fisher vectors: documents and images as vectors of fixed length."""
 
 from ._embeddings import embedding_table
 from ._fisher_vector import FisherVectorTransformer

@@ -1,18 +1,18 @@
 """Bags of vectors: a CSR matrix of counts over the rows of a table.
 
-Documents come as counts of words that have a vector each, or as arrays of vectors. Either way
-they become `Bags`, so that everything behind has one meaning.
+Documents are counts of words that have a vector each, or arrays of vectors. Both become `Bags`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 from scipy import sparse
 
-from .._typing import Array
+from .._typing import Array, DType
 from ..distributions._arguments import checked_array
 from ..mixture._hints import holds_texts
 
@@ -23,7 +23,7 @@ BLOCK_BYTES = 2**21  # of lists of arrays put together at a time: memory is fill
 class Bags:
     """Bag n holds row ``indices[j]`` of `table` ``data[j]`` times, for j in its CSR row.
 
-    Rows of `table` that are not in `used`, a boolean array, are left out; None is all of them.
+    Rows of `table` outside `used`, a boolean array, are left out; None uses all.
     """
 
     indptr: Array
@@ -37,7 +37,7 @@ class Bags:
 
     @classmethod
     def from_counts(cls, counts: Any, table: Array, present: Array) -> "Bags":
-        """Count the rows of a table; those that are not in `present` are left out."""
+        """Count the rows of a table; those outside `present` are left out."""
         counts = sparse.csr_array(counts)
         used = np.zeros(len(table), dtype=bool)
         used[counts.indices] = True
@@ -46,14 +46,14 @@ class Bags:
 
     @classmethod
     def from_arrays(cls, arrays: Sequence[Array], dtype: npt.DTypeLike) -> "Bags":
-        """Put arrays together: the table is their concatenation, each row counts once."""
+        """Concatenate arrays to a table in which each row counts once."""
         table = np.concatenate(arrays, dtype=dtype)
         indptr = np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
         return cls(indptr, np.arange(len(table)), np.ones(len(table)), table)
 
 
-def refuse_texts(X: Any) -> None:
-    """Refuse texts, and texts split into words, where counts or vectors are expected."""
+def refuse_texts(X: object) -> None:
+    """Refuse texts, and texts split into words: counts or vectors are expected."""
     first = X[0] if isinstance(X, list | tuple) and len(X) > 0 else None
     if holds_texts(X) or holds_texts(first):
         raise ValueError(
@@ -65,14 +65,14 @@ def refuse_texts(X: Any) -> None:
         )
 
 
-def are_arrays(X: Any) -> bool:
-    """Tell a list of arrays of vectors from a matrix of counts, which may be a list of lists."""
+def are_arrays(X: object) -> TypeGuard[Sequence[Array]]:
+    """Whether X holds arrays of vectors, and is not a matrix of counts or a list of lists."""
     if isinstance(X, np.ndarray):
         return X.ndim == 3 or (X.ndim == 1 and X.dtype == object and _hold_vectors(X))
     return isinstance(X, list | tuple) and _hold_vectors(X)
 
 
-def _hold_vectors(items: Any) -> bool:
+def _hold_vectors(items: Iterable[ArrayLike]) -> bool:
     return any(
         (hasattr(item, "__array__") and np.ndim(item) > 0)
         or (isinstance(item, list | tuple) and len(item) > 0 and _is_row(item[0]))
@@ -80,22 +80,18 @@ def _hold_vectors(items: Any) -> bool:
     )
 
 
-def _is_row(item: Any) -> bool:
+def _is_row(item: ArrayLike) -> bool:
     return isinstance(item, list | tuple) or np.ndim(item) > 0
 
 
 class BagList:
-    """Checked arrays of vectors, put together block by block.
+    """Checked arrays of vectors, concatenated block by block.
 
-    Parameters
-    ----------
-    X : sequence of array-like of shape (n_vectors, n_dims)
-        An array of shape (0,) is an empty bag.
-    n_dims : int, default=None
-        The dimension that the vectors must have; None takes what they have.
+    An array of shape (0,) is an empty bag. `n_dims` is the dimension of the vectors; None takes
+    theirs.
     """
 
-    def __init__(self, X: Any, n_dims: int | None = None) -> None:
+    def __init__(self, X: Sequence[ArrayLike], n_dims: int | None = None) -> None:
         arrays = [_as_array(x, i) for i, x in enumerate(X)]
         filled = {i: array for i, array in enumerate(arrays) if array.ndim == 2}
         expected = "the mixture was fitted on"
@@ -110,7 +106,7 @@ class BagList:
                     f"vectors of dimension {n_dims}."
                 )
         single = all(array.dtype == np.float32 for array in filled.values())
-        self.dtype: np.dtype[Any] = np.dtype(np.float32 if single and filled else np.float64)
+        self.dtype: DType = np.dtype(np.float32 if single and filled else np.float64)
         self.n_dims = n_dims
         empty = np.empty((0, n_dims), dtype=self.dtype)
         self._arrays = [filled.get(i, empty) for i in range(len(arrays))]
@@ -126,8 +122,7 @@ class BagList:
 
     def table(self) -> Array:
         """Return all vectors, one after another."""
-        table: Array = np.concatenate(self._arrays, dtype=self.dtype)
-        return table
+        return np.concatenate(self._arrays, dtype=self.dtype)
 
     def blocks(self) -> Iterator[tuple[slice, Bags]]:
         """Yield spans of bags with their `Bags`."""
@@ -142,7 +137,7 @@ class BagList:
 
 
 def _as_array(x: Any, i: int) -> Array:
-    """Return bag i as an array of numbers of two dimensions, or of none at all."""
+    """Return bag i as an array of numbers of two dimensions, or an empty one."""
     array = checked_array(x, f"X[{i}]")
     if array.ndim != 2 and array.shape != (0,):
         raise ValueError(

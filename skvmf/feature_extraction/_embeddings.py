@@ -1,4 +1,4 @@
-"""Vectors of words: taken from a model, or learnt from counts."""
+"""Vectors of words: taken from a model, or learned from counts."""
 
 from collections.abc import Iterable, Mapping, Set
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
-from .._typing import Array
+from .._typing import Array, Matrix
 from ..distributions._arguments import checked_array
 
 _NO_TABLE = (
@@ -24,20 +24,20 @@ def embedding_table(
     Parameters
     ----------
     keyed_vectors : object or mapping
-        Anything with ``vectors``, an array of shape (n_words, n_dims), and ``key_to_index``, a
-        mapping from words to its rows, such as gensim's ``KeyedVectors`` (the ``wv`` of a
-        model); or a mapping from words to vectors.
+        A mapping from words to vectors; or an object with ``vectors`` of shape (n_words, n_dims)
+        and ``key_to_index``, a mapping from words to its rows, such as gensim's ``KeyedVectors``
+        (the ``wv`` of a model).
     vocabulary : iterable of str or mapping of str to int, default=None
-        The words to take, for example the ``vocabulary_`` of a fitted ``CountVectorizer``; a
-        mapping orders them, a set is sorted. A word without a vector gets a row of nan, which
+        The words to take, such as the ``vocabulary_`` of a fitted ``CountVectorizer``; a mapping
+        orders them, a set is sorted. A word without a vector gets a row of nan, which
         :class:`FisherVectorTransformer` leaves out. None takes all words of the model.
 
     Returns
     -------
     words : list of str
-        The words: the ``vocabulary`` of a ``CountVectorizer`` whose column i is ``words[i]``.
+        The words, for the ``vocabulary`` of a ``CountVectorizer``.
     matrix : ndarray of shape (n_words, n_dims)
-        Row i is the vector of ``words[i]``, float32 where the vectors are.
+        Row i is the vector of ``words[i]``, float32 if the vectors are, else float64.
 
     Raises
     ------
@@ -49,8 +49,6 @@ def embedding_table(
     >>> from skvmf.feature_extraction import embedding_table
     >>> vectors = {"puck": [1.0, 0.0], "ice": [0.8, 0.6]}
     >>> words, matrix = embedding_table(vectors, vocabulary=["ice", "oven"])
-    >>> words
-    ['ice', 'oven']
     >>> matrix
     array([[0.8, 0.6],
            [nan, nan]])
@@ -111,17 +109,17 @@ def checked_embeddings(embeddings: Any) -> Array:
 
 
 def leave_out(table: Array) -> tuple[Array, Array]:
-    """Return a table with zeros for rows with nan, and which rows are vectors."""
+    """Return a table with zeros in rows with nan, and which rows are vectors."""
     missing = np.asarray(np.isnan(table).any(axis=1))
     if missing.any():
         table = np.where(missing[:, None], table.dtype.type(0), table)
     return table, np.asarray(table.any(axis=1))
 
 
-def lsi_vectors(X: Any, n_dims: int, random_state: np.random.RandomState) -> Array:
+def lsi_vectors(X: Matrix, n_dims: int, random_state: np.random.RandomState) -> Array:
     """Learn a vector for each column of X by latent semantic indexing.
 
-    The rows of V S in the truncated singular value decomposition X = U S V', at most as many
+    The rows of V S in the truncated singular value decomposition X = U S V', with at most as many
     dimensions as the rank of X. A column of zeros gets zeros.
     """
     n_dims = min(n_dims, *X.shape)
@@ -133,5 +131,4 @@ def lsi_vectors(X: Any, n_dims: int, random_state: np.random.RandomState) -> Arr
             "of words are learnt from X in as many dimensions as its rank, and need two. Give "
             "embeddings or more documents."
         )
-    vectors: Array = np.ascontiguousarray(X.T @ left[:, :rank])
-    return vectors
+    return np.ascontiguousarray(X.T @ left[:, :rank])

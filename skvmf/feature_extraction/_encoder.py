@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from .._engine.contracts.gradients import Gradients, VectorResponsibilities
 from .._engine.em.fisher_scores import VectorModel
 from .._engine.parallel.map_reduce import map_reduce
 from .._kernels.fisher import WORDS_PER_STEP, pad_bags
-from .._typing import Array
+from .._typing import Array, DType
 from ._bags import Bags
 
 BLOCK_BYTES = 2**20  # of features in one block of documents, which stays in the cache
@@ -24,16 +23,8 @@ _MAX_FLOAT = float(np.finfo(np.float64).max)
 class Encoder:
     """Writes Fisher vectors.
 
-    Parameters
-    ----------
-    model : VectorModel
-        Responsibilities and gradients of a fitted mixture.
-    tangent : bool
-        Whether gradients in directions are taken along the sphere.
-    kinds : tuple of str
-        The blocks, in the order of the features.
-    normalization, power, norm
-        As in `FisherVectorTransformer`.
+    `tangent` takes gradients in directions along the sphere; `kinds` are the blocks in the order of
+    the features. The other fields are those of `FisherVectorTransformer`.
     """
 
     model: VectorModel
@@ -59,14 +50,14 @@ class Encoder:
         return sum(factor.size for factor in self.factors)
 
     def names(self) -> Iterator[str]:
-        """Return a name for each feature: its parameter, component and dimension."""
+        """Yield a name for each feature: its parameter, component and dimension."""
         for kind, factor in zip(self.kinds, self.factors, strict=True):
             for index in np.ndindex(factor.shape):
                 yield self.gradients.names[kind] + "_".join(map(str, index))
 
     def encode(self, bags: Bags, out: Array) -> None:
         """Write the Fisher vectors of bags to the rows of `out`, float32 or float64."""
-        responsibilities = self.model.share(bags.table, bags.used)
+        responsibilities = self.model.responsibilities(bags.table, bags.used)
         size = max(1, BLOCK_BYTES // (8 * self.n_features))
         spans = [slice(i, min(i + size, len(bags))) for i in range(0, len(bags), size)]
 
@@ -122,8 +113,8 @@ class Encoder:
             row_factors = np.sqrt(largest) / np.sqrt(np.where(sizes > 0, sizes, 1.0))
         return [statistics[kind] for kind in self.kinds], sizes, row_factors
 
-    def _by_logarithms(self, parts: list[Array], row_factors: Array, dtype: np.dtype[Any]) -> Array:
-        """Return rows of features: none overflows on the way, or goes beyond the largest float."""
+    def _by_logarithms(self, parts: list[Array], row_factors: Array, dtype: DType) -> Array:
+        """Return rows of features without overflow, at most the largest float."""
         statistics = np.hstack([statistic.reshape(len(row_factors), -1) for statistic in parts])
         factors = np.hstack([factor.ravel() for factor in self.factors])
         with np.errstate(divide="ignore"):
@@ -137,5 +128,4 @@ class Encoder:
         features = np.exp(np.minimum(logs, np.log(float(np.finfo(dtype).max))))
         if self.norm == "l2":  # the largest is one, or all are zero
             features /= np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1.0)
-        signed: Array = np.copysign(features, statistics)
-        return signed
+        return np.copysign(features, statistics)

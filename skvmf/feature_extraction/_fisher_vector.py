@@ -1,23 +1,33 @@
 """FisherVectorTransformer: documents and images as the gradient of a mixture's likelihood."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from copy import copy
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.data.validation import check_structure
 from .._engine.parallel.blas import limited_blas
-from .._publish import all_or_nothing
-from .._sklearn import BaseEstimator, Interval, StrOptions, fit_context, validate_data
-from .._typing import Array
-from .._version import stamp, unstamp
+from .._sklearn import (
+    BaseEstimator,
+    Interval,
+    StrOptions,
+    TransformerMixin,
+    all_or_nothing,
+    fit_context,
+    validate_data,
+)
+from .._typing import Array, Matrix, MatrixLike, ParameterConstraints, RandomState
+from ..mixture._base import BaseMixture
 from ..mixture._chunkwise import is_lazy
 from ._bags import BagList, Bags, are_arrays, refuse_texts
 from ._embeddings import checked_embeddings, leave_out, lsi_vectors
@@ -28,52 +38,52 @@ from ._mixtures import N_COMPONENTS, check_kinds, checked_mixture, count_distinc
 class FisherVectorTransformer(TransformerMixin, BaseEstimator):
     """Fisher vectors of bags of vectors: texts as words, images as descriptors.
 
-    A mixture is fitted on the vectors, and a bag becomes the gradient of its log-likelihood in
-    the parameters of the mixture, divided by how large that is for a bag drawn from the
-    mixture: what each component would have to change to fit this bag better [1]_, [2]_.
+    A mixture is fitted to the vectors. A bag becomes the gradient of its log-likelihood in the
+    parameters of the mixture, relative to its typical size: the change of each component that would
+    fit this bag better [1]_, [2]_. The :doc:`user guide </user_guide/fisher_vectors>` has the
+    formulas.
 
     Parameters
     ----------
     mixture : mixture of skvmf or FrozenEstimator, default=None
-        The mixture to fit on the vectors: a `VonMisesFisherMixture`, or a Gaussian one, in any
-        order, with ``covariance_type="diag"``. One in scikit-learn's `FrozenEstimator` is used
-        as fitted. None is ``VonMisesFisherMixture(15)``, fewer components where there are fewer
-        distinct vectors. It reports its fit if it is told to, by its own ``verbose=1``.
+        The mixture to fit to the vectors: a `VonMisesFisherMixture`, or a Gaussian one with
+        ``covariance_type="diag"``. One in scikit-learn's `FrozenEstimator` is used as fitted. None
+        is ``VonMisesFisherMixture(15)``, or fewer components for fewer distinct vectors. Set its
+        own ``verbose`` to print its progress.
     embeddings : array-like of shape (n_features, n_dims), default=None
-        The vectors of the columns of X, where X holds counts. A row with nan, or of zeros, is
-        no vector: the word is left out. Without them, counts teach vectors of their own by
-        latent semantic indexing.
+        The vectors of the columns of X, if X holds counts. A word whose row holds nan, or only
+        zeros, is left out. None learns vectors from the counts by latent semantic indexing.
     embedding_dim : int, default=50
-        Dimension of vectors that are learnt from counts, capped by the rank of X.
+        Dimension of vectors learned from counts, at most the rank of X.
     fit_on : {'types', 'tokens'}, default='types'
-        Whether the mixture is fitted on each row of the table of vectors once, or as often as
-        X counts it. Arrays of vectors are tokens as they come: there it is the same.
+        Whether the mixture is fitted to each row of the table of vectors once, or as often as X
+        counts it. Arrays of vectors are always tokens.
     gradients : tuple of str, default=('means',)
-        What parameters to take gradients in: 'means', 'concentrations' (von Mises-Fisher),
-        'variances' (Gaussian) and 'weights', in the order of the features.
+        The parameters of the gradients: 'means', 'concentrations' (von Mises-Fisher), 'variances'
+        (Gaussian) and 'weights', in the order of the features.
     geometry : {'euclidean', 'tangent'}, default='euclidean'
-        Gradient in the mean directions of a von Mises-Fisher mixture: as if they were free
-        vectors, which is the paper's and suits classification, or along the sphere, where it
-        is zero on average and suits clustering. A Gaussian one has only one.
+        Gradient in the mean directions of a von Mises-Fisher mixture. 'euclidean' treats them as
+        free vectors, as the paper does, which suits classification. 'tangent' is along the sphere,
+        zero on average, and suits clustering. For Gaussian mixtures both are the same.
     normalization : {'fisher', 'paper'} or None, default='fisher'
-        What gradients are multiplied by: the inverse root of the diagonal of the Fisher
-        information of the bag (derived here), the inverse information of one vector, which is
-        what the paper's eq. 12 prints, or nothing.
+        The factor of the gradients: the inverse root of the diagonal of the bag's Fisher
+        information (derived here), the inverse information of one vector, as the paper's eq. 12
+        prints, or none.
     power : float, default=1.0
         Features become ``sign(z) * abs(z) ** power``, for a power in (0, 1].
     norm : {'l2'} or None, default='l2'
         Whether rows are scaled to unit length at the end.
     random_state : int, RandomState instance or None, default=None
-        Seed of learnt vectors, and of a mixture that has none of its own.
+        Seed of learned vectors, and of a mixture that has none of its own.
 
     Attributes
     ----------
     mixture_ : mixture of skvmf
         The fitted mixture.
     embeddings_ : ndarray of shape (n_features_in_, n_dims) or None
-        The vectors of the columns, with zeros where there is none; None after a fit on arrays.
+        The vectors of the columns, with zeros for missing ones; None after a fit on arrays.
     n_missing_embeddings_ : int
-        Columns without a vector. Their words are left out.
+        Number of columns without a vector, whose words are left out.
     n_features_in_ : int
         Number of columns, after a fit on counts.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -86,27 +96,20 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Responsibilities are computed once for each row of the table of vectors, whatever number of
-    documents it is in, and added up over each document. With a sparse or hard posterior
-    (``entmax_alpha``, ``temperature``) a vector has few components, and costs only those.
+    X is either a matrix of non-negative counts or tf-idf weights, dense or sparse, of shape
+    (n_documents, n_features), whose column i counts the vector in row i of `embeddings`. Or it is a
+    list (or an object array, or an array of three dimensions) of arrays of shape (n_vectors,
+    n_dims). A list of lists of numbers is a matrix. An empty document is a row of zeros.
 
-    X is one of two things with one meaning. Non-negative counts or tf-idf weights, dense or
-    sparse, of shape (n_documents, n_features): column i counts the vector in row i of
-    `embeddings`. Or a list (or an object array, or an array of three dimensions) of arrays of
-    shape (n_vectors, n_dims), each of its own length; a list of lists of numbers is a matrix.
-    An empty document, or one of left-out words, is a row of zeros.
-
-    For a bag of T vectors with responsibilities g, mixture weights w, in d dimensions, blocks of
-    'means' are, with ``normalization="fisher"``, ``sqrt(d / (T w)) sum g x`` for
-    'euclidean', ``sqrt(kappa / (T w A)) sum g (x - (m.x) m)`` for 'tangent', A being the mean
-    resultant length, and ``sum g (x - mu) / (sigma sqrt(T w))`` for a Gaussian mixture.
+    Responsibilities are computed once per row of the table of vectors, and summed over each
+    document. A sparse or hard posterior (``entmax_alpha``, ``temperature``) makes the sums faster.
 
     References
     ----------
     .. [1] Zhang, Guo, Lan, Xu and Cheng, "Aggregating neural word embeddings for document
        representation", ECIR 2018, section 3: mixtures of von Mises-Fisher distributions.
-    .. [2] Sanchez, Perronnin, Mensink and Verbeek, "Image classification with the Fisher
-       vector: theory and practice", IJCV 105, 2013.
+    .. [2] Sanchez, Perronnin, Mensink and Verbeek, "Image classification with the Fisher vector:
+       theory and practice", IJCV 105, 2013.
 
     Examples
     --------
@@ -114,23 +117,14 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
     >>> from skvmf import FisherVectorTransformer, VonMisesFisherMixture
     >>> rng = np.random.default_rng(0)
     >>> bags = [rng.normal(size=(n, 4)) for n in (7, 3, 5)]
-    >>> FisherVectorTransformer(VonMisesFisherMixture(2), random_state=0).fit_transform(bags).shape
+    >>> transformer = FisherVectorTransformer(VonMisesFisherMixture(2), random_state=0)
+    >>> transformer.fit_transform(bags).shape
     (3, 8)
-
-    Counts of words that have a vector each:
-
-    >>> embeddings = rng.normal(size=(6, 4))
-    >>> counts = rng.poisson(1, size=(10, 6))
-    >>> transformer = FisherVectorTransformer(
-    ...     VonMisesFisherMixture(2), embeddings=embeddings, random_state=0
-    ... )
-    >>> transformer.fit_transform(counts).shape
-    (10, 8)
     >>> print(*transformer.get_feature_names_out()[:5])
     mean0_0 mean0_1 mean0_2 mean0_3 mean1_0
     """
 
-    _parameter_constraints = {
+    _parameter_constraints: ClassVar[ParameterConstraints] = {
         "mixture": "no_validation",  # checked_mixture says more
         "embeddings": "no_validation",  # checked_embeddings says more
         "embedding_dim": [Interval(Integral, 2, None, closed="left")],
@@ -145,17 +139,17 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        mixture: Any = None,
+        mixture: BaseMixture | FrozenEstimator | None = None,
         *,
         embeddings: ArrayLike | None = None,
         embedding_dim: int = 50,
-        fit_on: str = "types",
+        fit_on: Literal["types", "tokens"] = "types",
         gradients: tuple[str, ...] = ("means",),
-        geometry: str = "euclidean",
-        normalization: str | None = "fisher",
+        geometry: Literal["euclidean", "tangent"] = "euclidean",
+        normalization: Literal["fisher", "paper"] | None = "fisher",
         power: float = 1.0,
-        norm: str | None = "l2",
-        random_state: Any = None,
+        norm: Literal["l2"] | None = "l2",
+        random_state: RandomState = None,
     ) -> None:
         self.mixture = mixture
         self.embeddings = embeddings
@@ -169,15 +163,15 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the mixture on the vectors.
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
+        """Fit the mixture to the vectors.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_documents, n_features) or list of array-like
             Counts, or arrays of vectors of shape (n_vectors, n_dims).
         y : Ignored
-            Not used, present for API consistency by convention.
+            Present by convention.
 
         Returns
         -------
@@ -187,7 +181,9 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If the data or a parameter cannot be used; the message says why.
+            If the data or a parameter is invalid.
+        TypeError
+            If X is a Dask array.
         """
         with all_or_nothing(self):
             frozen = isinstance(self.mixture, FrozenEstimator)
@@ -213,28 +209,27 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
             self.mixture_ = mixture
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Any:
         """Return the Fisher vectors of documents.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix, dask array} of shape (n_documents, n_features) or list of \
-                array-like
-            Counts, or arrays of vectors of shape (n_vectors, n_dims).
+        X : {array-like, sparse matrix, dask array} or list of array-like
+            Counts of shape (n_documents, n_features), or arrays of vectors of shape (n_vectors,
+            n_dims).
 
         Returns
         -------
         features : ndarray or dask array of shape (n_documents, n_features_out)
-            One row per document, blocks in the order of `gradients`, each component by
-            component. float32 where the counts or the arrays of vectors are; integer counts
-            take the type of `embeddings`. Finite: without `norm`, what is beyond the largest
-            float stays at it. Of a Dask array they are made when they are asked for.
+            One row per document, blocks in the order of `gradients`, each component by component.
+            float32 if the counts or the arrays of vectors are; integer counts take the type of
+            `embeddings`. Values beyond the largest float are set to it. Those of a Dask array are
+            computed on demand.
 
         Raises
         ------
         ValueError
-            If the data does not go with what was seen in `fit`, or a parameter that was changed
-            since cannot be used.
+            If the data does not fit that of `fit`, or a parameter changed since is invalid.
         """
         encoder = self._encoder()
         refuse_texts(X)
@@ -248,20 +243,20 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
             )
         if is_lazy(X):
             return self._transform_chunks(X, self.embeddings_, encoder.n_features)
-        X = self._counts(X, self.embeddings_, reset=False)
-        bags = Bags.from_counts(X, self.embeddings_, self._present)
-        features = np.empty((len(bags), encoder.n_features), dtype=X.dtype)
+        counts = self._counts(X, self.embeddings_, reset=False)
+        bags = Bags.from_counts(counts, self.embeddings_, self._present)
+        features = np.empty((len(bags), encoder.n_features), dtype=counts.dtype)
         with limited_blas() as limit, limit:
             encoder.encode(bags, features)
         return features
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: object = None) -> Array:
         """Return a name for each feature: its parameter, component and dimension.
 
         Parameters
         ----------
         input_features : Ignored
-            Not used, present for API consistency by convention.
+            Present by convention.
 
         Returns
         -------
@@ -270,18 +265,12 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         """
         return np.array(list(self._encoder().names()), dtype=object)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        return stamp(dict(super().__getstate__()))
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(unstamp(state, type(self).__name__))
 
     def _encoder(self) -> Encoder:
         """Return the encoder for the current parameters."""
@@ -293,10 +282,14 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         return Encoder(model, tangent, kinds, self.normalization, float(self.power), self.norm)
 
     def _fitted_mixture(
-        self, mixture: Any, vectors: Array, weights: Array | None, rng: np.random.RandomState
-    ) -> Any:
+        self,
+        unfitted: BaseMixture,
+        vectors: Array,
+        weights: Array | None,
+        rng: np.random.RandomState,
+    ) -> BaseMixture:
         """Return a copy of a mixture, fitted to vectors; seeded here if it has no seed."""
-        mixture = clone(mixture)
+        mixture: BaseMixture = clone(unfitted)
         if self.mixture is None:
             mixture.set_params(n_components=count_distinct(vectors, N_COMPONENTS))
         unseeded = mixture.get_params(deep=False).get("random_state", 0) is None
@@ -304,7 +297,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
             mixture.set_params(random_state=rng.randint(np.iinfo(np.int32).max))
         return mixture.fit(vectors, sample_weight=weights)
 
-    def _fit_on_arrays(self, X: Any) -> Array:
+    def _fit_on_arrays(self, X: Sequence[Array]) -> Array:
         """Return all vectors; there is no table to keep."""
         if self.embeddings is not None:
             raise ValueError(
@@ -320,15 +313,17 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
                 delattr(self, name)
         return bags.table()
 
-    def _fit_on_counts(self, X: Any, rng: np.random.RandomState) -> tuple[Array, Array | None]:
+    def _fit_on_counts(
+        self, X: MatrixLike, rng: np.random.RandomState
+    ) -> tuple[Array, Array | None]:
         """Set the table; return its rows that are vectors, and how often X counts them."""
         table = None if self.embeddings is None else checked_embeddings(self.embeddings)
-        X = self._counts(X, table, reset=True)
+        counts = self._counts(X, table, reset=True)
         if table is None:
-            table = lsi_vectors(X, self.embedding_dim, rng)
-        if len(table) != X.shape[1]:
+            table = lsi_vectors(counts, self.embedding_dim, rng)
+        if len(table) != counts.shape[1]:
             raise ValueError(
-                f"embeddings have {len(table)} rows, and X has {X.shape[1]} columns: row i "
+                f"embeddings have {len(table)} rows, and X has {counts.shape[1]} columns: row i "
                 "should be the vector of column i. See skvmf.feature_extraction.embedding_table."
             )
         table, present = leave_out(table)
@@ -339,10 +334,10 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         vectors = table if present.all() else table[present]
         if self.fit_on == "types":
             return vectors, None
-        return vectors, np.asarray(X.sum(axis=0), dtype=np.float64).ravel()[present]
+        return vectors, np.asarray(counts.sum(axis=0), dtype=np.float64).ravel()[present]
 
-    def _transform_arrays(self, X: Any, encoder: Encoder) -> Array:
-        """Return the Fisher vectors of arrays of vectors, put together block by block."""
+    def _transform_arrays(self, X: Sequence[Array], encoder: Encoder) -> Array:
+        """Return the Fisher vectors of arrays of vectors, concatenated block by block."""
         bags = BagList(X, self.mixture_.n_features_in_)
         features = np.empty((len(bags), encoder.n_features), dtype=bags.dtype)
         with limited_blas() as limit, limit:
@@ -354,28 +349,29 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
                     raise
         return features
 
-    def _transform_chunks(self, X: Any, table: Array, n_features: int) -> Any:
-        """Return the Fisher vectors of a Dask array of counts, made when they are asked for."""
-        from ..mixture._dask import mapped, validated
+    def _transform_chunks(self, X: MatrixLike, table: Array, n_features: int) -> Any:
+        """Return the Fisher vectors of a Dask array of counts, computed on demand."""
+        from ..mixture._dask import checked_rows, mapped
 
-        X = validated(self, X, reset=False)
+        rows, row = checked_rows(X, sparse_rows=True)
+        validate_data(self, row, reset=False)
         lean = copy(self)
         lean.mixture = lean.embeddings = None  # only `fit` needs them
         if hasattr(lean, "feature_names_in_"):  # and chunks of frames are arrays
             del lean.feature_names_in_
-        dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-        if X.dtype.kind in "biu":
+        dtype = np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
+        if rows.dtype.kind in "biu":
             dtype = table.dtype
-        return mapped(lean, "transform", X, dtype, n_features)
+        return mapped(lean, "transform", rows, dtype, n_features)
 
-    def _counts(self, X: Any, table: Array | None, *, reset: bool) -> Any:
+    def _counts(self, X: MatrixLike, table: Array | None, *, reset: bool) -> Matrix:
         """Validate counts; integers take the type of the table of vectors."""
-        dtype: Any = [np.float64, np.float32]
+        dtype: object = [np.float64, np.float32]
         if table is not None and np.dtype(getattr(X, "dtype", float)).kind in "biu":
             dtype = table.dtype
-        X = validate_data(
+        counts: Matrix = validate_data(
             self, X, accept_sparse="csr", dtype=dtype, ensure_non_negative=True, reset=reset
         )
-        if sparse.issparse(X):
-            check_structure(X)
-        return X
+        if sparse.issparse(counts):
+            check_structure(counts)
+        return counts

@@ -1,20 +1,23 @@
 """Validation of the mixture of a FisherVectorTransformer, and its default."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from sklearn.frozen import FrozenEstimator
 
 from .._typing import Array
 from ..mixture import VonMisesFisherMixture
+from ..mixture._base import BaseMixture
 
 N_COMPONENTS = 15  # the paper's; more made no difference there
 
 
-def checked_mixture(mixture: Any, kinds: Sequence[str]) -> Any:
+def checked_mixture(
+    mixture: BaseMixture | FrozenEstimator | None, kinds: Sequence[str]
+) -> BaseMixture:
     """Return the mixture to use or to fit; refuse one without gradients of these kinds."""
     frozen = isinstance(mixture, FrozenEstimator)
-    mixture = mixture.estimator if frozen else mixture
+    if isinstance(mixture, FrozenEstimator):
+        mixture = mixture.estimator
     if mixture is None:
         mixture = VonMisesFisherMixture(N_COMPONENTS)
     if isinstance(mixture, type) or not hasattr(mixture, "__gradient_names__"):
@@ -29,7 +32,7 @@ def checked_mixture(mixture: Any, kinds: Sequence[str]) -> Any:
 
 
 def check_kinds(kinds: Sequence[str], known: Iterable[str]) -> None:
-    """Check that gradients are among those that are known."""
+    """Refuse gradients that are not known, or repeated."""
     kinds = list(kinds)
     if not kinds or len(set(kinds)) < len(kinds) or not set(kinds) <= set(known):
         raise ValueError(

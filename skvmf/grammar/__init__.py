@@ -1,4 +1,4 @@
-"""Grammars learnt from tagged sentences."""
+"""Grammars learned from tagged sentences."""
 
 from ._dmv import DependencyModelWithValence
 from ._scores import attachment_score

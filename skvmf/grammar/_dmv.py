@@ -1,8 +1,10 @@
 """The dependency model with valence as a scikit-learn estimator."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,12 +21,12 @@ from .._sklearn import (
     fit_context,
     with_callbacks,
 )
-from .._typing import Array
+from .._typing import Array, ParameterConstraints
 from .._warnings import warn
 from ._learning import make_estimate, rules_of_trees, start_rules
-from ._model import Arrays, DependencyModel, Estimate, Sentences, each
+from ._model import Arrays, DependencyModel, Estimate, RuleCounts, Rules, Sentences, each, log
 from ._parser import Parser, TaggedSentences
-from ._rules import check_rules, log
+from ._rules import check_rules
 from ._sentences import check_tag_set, check_tags, check_trees, flatten, number_tags, tag_array
 
 _MAX_PRIOR = 1e15  # beside which one observation is lost to rounding
@@ -34,83 +36,78 @@ Trees = Sequence[Sequence[int] | Array]
 
 
 class DependencyModelWithValence(CallbackSupportMixin, Parser):
-    """Dependency model with valence: a grammar learnt from tagged sentences without trees.
+    """Dependency model with valence: a grammar learned from tagged sentences without trees.
 
-    The model generates a projective dependency tree from the top (Klein and Manning, 2004).
-    ROOT draws the tag of the root; then every head, on its left and on its right, decides to
-    STOP or to go on, where it matters whether it has a child on that side yet (the valence),
-    and for each time that it goes on, CHOOSE draws the tag of a dependent, given the head's tag
-    and the side. A tree is never seen: `fit` maximizes the probability of the tags by
-    expectation maximization over all projective trees, in O(n^3) time and O(n^2) memory for
-    a sentence of n tags.
+    The model generates a projective dependency tree from the top [1]_. ROOT draws the tag of the
+    root. On each side, a head decides to STOP or to continue, depending on whether it already has a
+    child there (the valence). Each time it continues, CHOOSE draws the tag of a dependent, given
+    the head's tag and the side. `fit` maximizes the probability of the tags by expectation
+    maximization over all projective trees, in O(n^3) time and O(n^2) memory for a sentence of n
+    tags.
 
-    The grammar has few parameters for the many sentences that it is learnt from, so a prior
-    that should matter must be strong: with the modified Dirichlet prior
-    `weight_concentration_prior` may be negative (Tu, 2016).
+    The grammar has few parameters and is learned from many sentences, so only strong priors matter.
+    The modified Dirichlet prior allows a negative `weight_concentration_prior` [2]_. Read more in
+    the :doc:`user guide </user_guide/grammar>`.
 
     Parameters
     ----------
     inference : {"map", "mean-field"}, default="map"
-        How rules are estimated. "map" finds one value for each probability, under a modified
-        Dirichlet prior on every multinomial (Tu, 2016, section 2). "mean-field" finds a
-        Dirichlet posterior for every multinomial, by variational Bayes (Kurihara and Sato,
-        2004); the fitted probabilities are its means.
+        How rules are estimated. "map" finds one value per probability, under a modified Dirichlet
+        prior on every multinomial [2]_. "mean-field" finds a Dirichlet posterior per multinomial by
+        variational Bayes [4]_; the fitted probabilities are its means.
     init : {"harmonic", "random"} or (root, stop, choose), default="harmonic"
-        Where to start: with rules counted in attachments that prefer near heads, with random
-        rules, or with given probabilities in the shapes of the exponentials of
-        `root_log_prob_`, `stop_log_prob_` and `choose_log_prob_`. Mean-field inference starts
-        from the counts expected under random and given rules.
+        The start: rules counted in attachments that prefer near heads, random rules, or
+        probabilities in the shapes of the exponentials of `root_log_prob_`, `stop_log_prob_` and
+        `choose_log_prob_`. Mean-field inference starts from the counts expected under the last two.
     distance_power : float, default=1.0
-        With the harmonic start, a word attaches to another in proportion to
-        ``distance ** -distance_power``. 1 is Klein and Manning's choice.
+        With the harmonic start, a word attaches to another in proportion to ``distance **
+        -distance_power``. 1 is the choice of [1]_.
     tags : array-like of str or int, default=None
-        All tags, in the order that the rules shall have; None takes the sorted tags of the
-        training sentences. Tags that do not occur there can be parsed afterwards.
+        All tags, in the order of the rules; None takes the sorted tags of the training sentences.
+        Tags that do not occur there can be parsed afterwards.
     unknown_tags : {"error", "average"}, default="error"
-        What to do with a tag that is new after `fit`. With "average" its rules are the
-        average of the known tags' rules, as root, as head and as dependent; log-likelihoods
-        of such sentences are not those of a normalised distribution.
+        What to do with new tags after `fit`. "average" gives them the average of the known tags'
+        rules, as root, as head and as dependent; the log-likelihoods of such sentences are not
+        normalized.
     weight_concentration_prior : float, default=1.0
-        Parameter alpha of the symmetric prior on every multinomial; any real number with
-        "map", where 1 is maximum likelihood, positive with "mean-field". It counts like
-        alpha - 1 observations of every rule, whatever the number of sentences.
+        Parameter alpha of the symmetric prior on every multinomial. Any real number with "map",
+        where 1 is maximum likelihood; positive with "mean-field". It counts like alpha - 1
+        observations of every rule, for any number of sentences.
     weight_floor : float, default=1e-4
-        Smallest probability of any rule with "map". Zero is allowed where
-        `weight_concentration_prior` is at least 1.
+        Smallest probability of any rule with "map". It may be zero if `weight_concentration_prior`
+        is at least 1.
     temperature : float, default=1.0
-        The posterior over a sentence's trees is proportional to weight ** (1 / temperature):
-        1 is EM, 0 is hard EM, which counts the best tree only, and between is softmax-EM with
-        sigma = 1 - temperature (Tu and Honavar, 2012). Values below 1e-12 are taken as 0;
-        the largest is 1e300.
+        The posterior of a sentence's trees is proportional to weight ** (1 / temperature). 1 is EM,
+        0 is hard EM, which counts the best tree only, and between is softmax-EM with sigma = 1 -
+        temperature [3]_. Values below 1e-12 count as 0; the largest is 1e300.
     tol : float, default=1e-4
-        A change of the lower bound, per sentence, that ends the fit.
+        The fit ends if the lower bound per sentence changes by less.
     max_iter : int, default=50
-        Number of EM steps at most; 0 keeps the start.
+        Maximum number of EM steps; 0 keeps the start.
     random_state : int, RandomState instance or None, default=None
         Seed of the random start and of `sample`.
     verbose : int, default=0
-        Whether to print iterations as they are made; above 1 with their times and bounds.
+        Whether to print iterations with their times, bounds and gains.
     verbose_interval : int, default=10
-        Number of iterations from one line to the next.
+        Number of iterations between lines.
 
     Attributes
     ----------
     tags_ : ndarray of shape (n_tags,)
-        The tags that the rules are about.
+        The tags of the rules.
     root_log_prob_ : ndarray of shape (n_tags,)
         Log-probability of each tag as root.
     stop_log_prob_ : ndarray of shape (n_tags, 2, 2, 2)
-        Log-probabilities by head, direction (left, right), whether the head has a child there
-        (no, yes), and outcome (stop, go on).
+        Log-probabilities by head, direction (left, right), whether the head has a child there (no,
+        yes), and outcome (stop, continue).
     choose_log_prob_ : ndarray of shape (n_tags, 2, n_tags)
         Log-probabilities of dependents by head, direction (left, right) and dependent.
     lower_bounds_ : list of float
-        The bound before each EM step and at the end, per sentence: the expected
-        log-probability of tags and trees plus temperature times the posterior's entropy, plus
-        the log-prior without its constant, or minus the divergence from the prior. It never
-        falls.
+        The bound per sentence before each EM step and at the end; it never falls. The expected
+        log-probability of tags and trees plus temperature times the posterior's entropy, plus the
+        log-prior without its constant, or minus the divergence from the prior.
     lower_bound_ : float
-        The last of them.
+        The last bound.
     n_iter_ : int
         Number of EM steps; 0 if fitted to given trees.
     converged_ : bool
@@ -118,31 +115,19 @@ class DependencyModelWithValence(CallbackSupportMixin, Parser):
 
     See Also
     --------
-    skvmf.grammar.attachment_score : The share of heads that a parser has right.
+    skvmf.grammar.attachment_score : The fraction of correct heads.
     skvmf.datasets.load_conllu : Sentences, tags and heads from a treebank file.
-
-    Notes
-    -----
-    With scikit-learn 1.9 or later ``set_callbacks`` takes progress bars, monitors and callbacks
-    of your own, which see every iteration and may stop the fit. A fit that is refused, fails or
-    is interrupted leaves the grammar as it was.
-
-    Sentences are lists of tags. `sklearn.model_selection.GridSearchCV` and its kin work on
-    lists of them; give `tags`, so that a tag missing from a fold is no error.
 
     References
     ----------
-    Klein and Manning (2004), "Corpus-based induction of syntactic structure: models of
-    dependency and constituency", ACL.
-
-    Tu (2016), "Modified Dirichlet distribution: allowing negative parameters to induce
-    stronger sparsity", EMNLP, section 4.
-
-    Tu and Honavar (2012), "Unambiguity regularization for unsupervised learning of
-    probabilistic grammars", EMNLP-CoNLL.
-
-    Kurihara and Sato (2004), "An application of the variational Bayesian approach to
-    probabilistic context-free grammars", IJCNLP workshop.
+    .. [1] Klein and Manning, "Corpus-based induction of syntactic structure: models of dependency
+       and constituency", ACL 2004.
+    .. [2] Tu, "Modified Dirichlet distribution: allowing negative parameters to induce stronger
+       sparsity", EMNLP 2016, sections 2 and 4.
+    .. [3] Tu and Honavar, "Unambiguity regularization for unsupervised learning of probabilistic
+       grammars", EMNLP-CoNLL 2012.
+    .. [4] Kurihara and Sato, "An application of the variational Bayesian approach to probabilistic
+       context-free grammars", IJCNLP workshop 2004.
 
     Examples
     --------
@@ -153,7 +138,7 @@ class DependencyModelWithValence(CallbackSupportMixin, Parser):
     [array([2, 3, 0, 3])]
     """
 
-    _parameter_constraints = {
+    _parameter_constraints: ClassVar[ParameterConstraints] = {
         "inference": [StrOptions({"map", "mean-field"})],
         "init": [StrOptions({"harmonic", "random"}), tuple, list],
         "distance_power": [Interval(Real, 0, None, closed="left")],
@@ -172,11 +157,11 @@ class DependencyModelWithValence(CallbackSupportMixin, Parser):
     def __init__(
         self,
         *,
-        inference: str = "map",
-        init: str | Sequence[ArrayLike] = "harmonic",
+        inference: Literal["map", "mean-field"] = "map",
+        init: Literal["harmonic", "random"] | Sequence[ArrayLike] = "harmonic",
         distance_power: float = 1.0,
         tags: ArrayLike | None = None,
-        unknown_tags: str = "error",
+        unknown_tags: Literal["error", "average"] = "error",
         weight_concentration_prior: float = 1.0,
         weight_floor: float = 1e-4,
         temperature: float = 1.0,
@@ -202,26 +187,17 @@ class DependencyModelWithValence(CallbackSupportMixin, Parser):
 
     @classmethod
     def from_parameters(
-        cls,
-        tags: ArrayLike,
-        root: ArrayLike,
-        stop: ArrayLike,
-        choose: ArrayLike,
-        **options: Any,
-    ) -> "DependencyModelWithValence":
+        cls, tags: ArrayLike, root: ArrayLike, stop: ArrayLike, choose: ArrayLike, **options: Any
+    ) -> DependencyModelWithValence:
         """Return a fitted model with given rules.
 
         Parameters
         ----------
         tags : array-like of shape (n_tags,)
             Distinct strings or integers.
-        root : array-like of shape (n_tags,)
-            Probability of each tag as root.
-        stop : array-like of shape (n_tags, 2, 2, 2)
-            Probabilities by head, direction (left, right), whether the head has a child there
-            (no, yes), and outcome (stop, go on); each pair sums to one.
-        choose : array-like of shape (n_tags, 2, n_tags)
-            Probabilities of dependents by head, direction and dependent.
+        root, stop, choose : array-like
+            Probabilities in the shapes of `root_log_prob_`, `stop_log_prob_` and
+            `choose_log_prob_`, with sums of one over the last axes.
         **options : dict
             Constructor arguments.
 
@@ -259,17 +235,17 @@ class DependencyModelWithValence(CallbackSupportMixin, Parser):
 
     @fit_context(prefer_skip_nested_validation=True)
     @with_callbacks
-    def fit(self, X: TaggedSentences, y: Trees | None = None) -> "DependencyModelWithValence":
+    def fit(self, X: TaggedSentences, y: Trees | None = None) -> DependencyModelWithValence:
         """Learn the rules from sentences, or count them in given trees.
 
         Parameters
         ----------
         X : sequence of array-like of str or int
-            The tags of each sentence. A sentence has at least one tag.
+            The tags of each sentence, at least one.
         y : sequence of array-like of int, default=None
             The head of every tag, as positions in the sentence from 1, with exactly one 0, the
-            root. With heads, the rules are estimated from the trees in one step. The
-            trees need not be projective, though the model gives probability to such only.
+            root. With heads, the rules are estimated from the trees in one step. The trees need not
+            be projective, although the model gives others probability zero.
 
         Returns
         -------
@@ -279,11 +255,14 @@ class DependencyModelWithValence(CallbackSupportMixin, Parser):
         Raises
         ------
         ValueError
-            If a sentence is empty, tags are neither all strings nor all integers, heads do not
-            form a tree, or the prior cannot have the given floor.
+            If a sentence is empty, tags are neither all strings nor all integers, heads do not form
+            a tree, or the prior cannot have this floor.
         """
-        tags, sentences = self._learn_tags(X)
-        heads = None if y is None else check_trees(y, sentences.offsets)
+        items, offsets = flatten(X)
+        check_tags(items, offsets)
+        tags = tag_array(sorted(set(items))) if self.tags is None else check_tag_set(self.tags)
+        sentences = Sentences(number_tags(items, tags), offsets, len(tags))
+        heads = None if y is None else check_trees(y, offsets)
         model = DependencyModel(self._estimate(len(tags)), self.temperature)
         with limited_blas() as limit, limit:
             tasks = callback_tasks(self, {"X": X, "y": y}, 1)
@@ -295,13 +274,6 @@ class DependencyModelWithValence(CallbackSupportMixin, Parser):
                 self._publish(tags, result)
         return self
 
-    def _learn_tags(self, X: TaggedSentences) -> tuple[Array, Sentences]:
-        """Return the tag set and the training sentences in its numbers."""
-        items, offsets = flatten(X)
-        check_tags(items, offsets)
-        tags = tag_array(sorted(set(items))) if self.tags is None else check_tag_set(self.tags)
-        return tags, Sentences(number_tags(items, tags), offsets, len(tags))
-
     def _estimate(self, n_tags: int) -> Estimate:
         """Return how counts become rules, or say why they cannot."""
         concentration, floor = self.weight_concentration_prior, self.weight_floor
@@ -309,24 +281,19 @@ class DependencyModelWithValence(CallbackSupportMixin, Parser):
 
     def _fit_em(
         self, model: DependencyModel, sentences: Sentences, tags: Array, progress: Progress
-    ) -> EMResult:
+    ) -> EMResult[Rules, RuleCounts]:
         rules = start_rules(model, sentences, self.init, self.distance_power, self.random_state)
         on_iteration, finish = progress.task(
-            "EM", lambda rules: _attributes(tags, rules.log_prob), self.max_iter
+            "EM", lambda rules: _attributes(tags, rules.log_prob), self.max_iter, tol=self.tol
         )
         result = run_em(
-            model,
-            sentences,
-            rules,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            on_iteration=on_iteration,
+            model, sentences, rules, max_iter=self.max_iter, tol=self.tol, on_iteration=on_iteration
         )
         finish(result)
         return result
 
-    def _publish(self, tags: Array, result: EMResult) -> None:
-        """Warn, and set all attributes in one step: what interrupts leaves those of before."""
+    def _publish(self, tags: Array, result: EMResult[Rules, RuleCounts]) -> None:
+        """Warn, and set all attributes in one step, so that an interrupt changes none."""
         if not result.converged and not result.stopped and self.max_iter > 0:
             warn(
                 f"The fit did not reach tol={self.tol} within max_iter={self.max_iter} "
@@ -343,6 +310,6 @@ class DependencyModelWithValence(CallbackSupportMixin, Parser):
 
 
 def _attributes(tags: Array, log_rules: Arrays) -> dict[str, Array]:
-    """Return the attributes that predictions are made of."""
+    """Return the attributes that predictions use."""
     names = "root_log_prob_", "stop_log_prob_", "choose_log_prob_"
     return {"tags_": tags} | dict(zip(names, log_rules, strict=True))

@@ -1,4 +1,4 @@
-"""The estimate that the parameters of a grammar describe, and the first rules of a fit."""
+"""The estimate of a grammar's rules from counts, and the first rules of a fit."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .._engine.em.loop import EMResult
-from .._typing import Array
+from .._typing import Array, RandomState
 from ._model import (
     Arrays,
     DependencyModel,
@@ -58,15 +58,18 @@ def start_rules(
     sentences: Sentences,
     init: str | Sequence[Any],
     distance_power: float,
-    random_state: Any,
+    random_state: RandomState,
 ) -> Rules:
-    """Return the rules to start from; under those given every sentence is possible."""
+    """Return the rules to start from; given ones must make every sentence possible."""
     if isinstance(init, str) and init == "harmonic":
         counts = sentences.harmonic_counts(distance_power)
         return model.estimate.start(each(lambda count: count + _SMOOTHING, counts))
     if isinstance(init, str):
         rng = check_random_state(random_state)
-        given = each(partial(_random_rules, rng), empty_counts(sentences.n_tags))
+        given = each(
+            lambda like: rng.dirichlet(np.ones(like.shape[-1]), size=like.shape[:-1]),
+            empty_counts(sentences.n_tags),
+        )
     elif len(init) != 3:
         raise ValueError("init should be 'harmonic', 'random' or (root, stop, choose).")
     else:
@@ -83,12 +86,9 @@ def start_rules(
     return rules
 
 
-def _random_rules(rng: np.random.RandomState, like: Array) -> Array:
-    """Draw uniformly from the simplices along the last axis."""
-    return rng.dirichlet(np.ones(like.shape[-1]), size=like.shape[:-1])
-
-
-def rules_of_trees(model: DependencyModel, sentences: Sentences, heads: Array) -> EMResult:
+def rules_of_trees(
+    model: DependencyModel, sentences: Sentences, heads: Array
+) -> EMResult[Rules, RuleCounts]:
     """Estimate the rules from trees; the bound is that of tags and trees together."""
     counts: Arrays = sentences.tree_counts(heads)
     rules = model.estimate.maximize(counts, None)

@@ -1,10 +1,12 @@
 """The dependency model with valence as a model for EM: sentences, rules, counts.
 
-A sentence brings another expectation to the loop of EM: the posterior is over
-projective trees instead of components, the multinomials of the grammar's rules take the place
-of the weights, and the same priors act on them.
+The posterior is over projective trees instead of components, and the multinomials of the rules take
+the place of the weights, with the same priors.
 """
 
+from __future__ import annotations
+
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -36,6 +38,12 @@ def each(function: Callable[..., Array], *rules: Arrays) -> Arrays:
     return root, stop, choose
 
 
+def log(probabilities: Array) -> Array:
+    """Return logarithms, with -inf for zero."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(probabilities))
+
+
 @dataclass(frozen=True)
 class Sentences:
     """Tag numbers, sentence i at ``tags[offsets[i]:offsets[i + 1]]``, none empty; int64."""
@@ -47,7 +55,7 @@ class Sentences:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def map_reduce(self, function: Callable[["Sentences"], Part]) -> Part:
+    def map_reduce(self, function: Callable[[Sentences], Part]) -> Part:
         """Add ``function(block)`` over blocks of sentences."""
         return map_reduce(lambda span: function(self._take(*span)), self._spans).total()
 
@@ -57,9 +65,9 @@ class Sentences:
         cost = np.diff(self.offsets).astype(np.float64) ** 3 + 100
         block = (np.cumsum(cost) - cost) // _BLOCK_COST
         cuts = [0, *(np.flatnonzero(np.diff(block)) + 1).tolist(), len(self)]
-        return list(zip(cuts[:-1], cuts[1:], strict=True))
+        return list(itertools.pairwise(cuts))
 
-    def _take(self, start: int, stop: int) -> "Sentences":
+    def _take(self, start: int, stop: int) -> Sentences:
         offsets = self.offsets[start : stop + 1]
         return Sentences(self.tags[offsets[0] : offsets[-1]], offsets - offsets[0], self.n_tags)
 
@@ -70,30 +78,31 @@ class Sentences:
         return counts
 
     def harmonic_counts(self, power: float) -> Arrays:
-        """Count the rules of a harmonic attachment: close words first."""
+        """Count the rules of a harmonic attachment, which prefers near words."""
         counts = empty_counts(self.n_tags)
         charts.harmonic_counts(self.tags, self.offsets, power, counts)
         return counts
 
     def log_partitions(self, log_weights: Arrays) -> Array:
         """Return the log of the total weight of each sentence's trees."""
-
-        def score(block: Sentences) -> list[Array]:
-            values = np.empty(len(block))
-            charts.inside(block.tags, block.offsets, log_weights, values)
-            return [values]
-
-        return np.concatenate(self.map_reduce(score))
+        return self._filled(charts.inside, log_weights, lambda block: np.empty(len(block)))
 
     def best_trees(self, log_weights: Arrays) -> Array:
-        """Return the heads of each sentence's tree of largest weight, sentence after sentence."""
+        """Return the heads of each sentence's tree of largest weight, all in one array."""
+        return self._filled(charts.best_trees, log_weights, lambda b: np.empty_like(b.tags))
 
-        def parse(block: Sentences) -> list[Array]:
-            heads = np.empty_like(block.tags)
-            charts.best_trees(block.tags, block.offsets, log_weights, heads)
-            return [heads]
+    def _filled(
+        self,
+        kernel: Callable[..., None],
+        log_weights: Arrays,
+        empty: Callable[[Sentences], Array],
+    ) -> Array:
+        def fill(block: Sentences) -> list[Array]:
+            out = empty(block)
+            kernel(block.tags, block.offsets, log_weights, out)
+            return [out]
 
-        return np.concatenate(self.map_reduce(parse))
+        return np.concatenate(self.map_reduce(fill))
 
 
 @dataclass
@@ -104,7 +113,7 @@ class RuleCounts:
     total: float
     counts: Arrays
 
-    def __iadd__(self, other: "RuleCounts") -> "RuleCounts":
+    def __iadd__(self, other: RuleCounts) -> RuleCounts:
         self.value += other.value
         self.total += other.total
         for mine, theirs in zip(self.counts, other.counts, strict=True):
@@ -123,8 +132,7 @@ class Rules:
 
 def as_rules(probabilities: Arrays) -> Rules:
     """Return given probabilities as rules, without a prior."""
-    with np.errstate(divide="ignore"):
-        log_prob = each(np.log, probabilities)
+    log_prob = each(log, probabilities)
     return Rules(log_prob, log_prob, 0.0)
 
 
@@ -136,7 +144,7 @@ def log_weight(counts: Arrays, rules: Rules) -> float:
 
 @dataclass(frozen=True)
 class MaximumPosterior:
-    """One value for each rule, under a modified Dirichlet prior on every multinomial (P1).
+    """One value per rule, under a modified Dirichlet prior on every multinomial (Tu, 2016).
 
     `concentration` may be any real number, `floor` bounds every probability from below.
     """
@@ -149,14 +157,14 @@ class MaximumPosterior:
         return self._rules(each(lambda count: modes(count, self.floor), counts))
 
     def maximize(self, counts: Arrays, rules: Rules | None) -> Rules:
-        """Return the posterior mode of every multinomial (P1, section 2.1)."""
+        """Return the posterior mode of every multinomial (Tu, 2016, section 2.1)."""
         old = each(np.zeros_like, counts) if rules is None else rules.log_prob
         counts = each(self._lean, counts, old)
         excess = self.concentration - 1
         return self._rules(each(lambda count: modes(excess + count, self.floor), counts))
 
     def _lean(self, counts: Array, old: Array) -> Array:
-        """Lean to the old values where nothing was counted and the mode is not unique."""
+        """Lean to the old values if nothing was counted and the mode is not unique."""
         if self.concentration > 1:
             return counts
         uncounted = counts.sum(axis=-1, keepdims=True) == 0
@@ -187,26 +195,24 @@ class MeanField:
         totals = each(lambda c: c.sum(axis=-1, keepdims=True), posterior)
         means = each(lambda c, total: np.log(c) - np.log(total), posterior, totals)
         weights = each(lambda c, total: digamma(c) - digamma(total), posterior, totals)
-        return Rules(means, weights, -sum(map(self._divergence, counts)))
-
-    def _divergence(self, counts: Array) -> float:
-        """Return the Kullback-Leibler divergences of the posteriors from the prior."""
-        whole = _log_gamma_gap(counts.shape[-1] * self.concentration, counts.sum(axis=-1))
-        return float(_log_gamma_gap(self.concentration, counts).sum() - whole.sum())
+        divergence = 0.0  # of the posteriors from the prior, by Kullback and Leibler
+        for count in counts:
+            whole = _log_gamma_gap(count.shape[-1] * self.concentration, count.sum(axis=-1))
+            divergence += float(_log_gamma_gap(self.concentration, count).sum() - whole.sum())
+        return Rules(means, weights, -divergence)
 
 
 Estimate: TypeAlias = MaximumPosterior | MeanField  # how counts become rules
 
 
 def _log_gamma_gap(a: float, c: Array) -> Array:
-    """Return c digamma(a + c) - log gamma(a + c) + log gamma(a), by how much a tangent is above.
+    """Return c digamma(a + c) - log gamma(a + c) + log gamma(a), the gap to a tangent.
 
-    Where `a` is large these are Stirling's series, of which the large terms cancel by hand.
+    For large `a` these are Stirling's series, whose large terms are cancelled by hand.
     """
     z = a + c
     if a < 30:
-        gap: Array = c * digamma(z) - (gammaln(z) - gammaln(a))
-        return gap
+        return c * digamma(z) - (gammaln(z) - gammaln(a))
     slope = 1 / (12 * z**2) - 1 / (120 * z**4) + 1 / (252 * z**6) - 1 / (240 * z**8)
     rest = _stirling_rest(a) - _stirling_rest(z) - c * slope
     return c - (a - 0.5) * np.log1p(c / a) - c / (2 * z) + rest
@@ -219,19 +225,17 @@ def _stirling_rest(z: float | Array) -> Array:
 
 @dataclass(frozen=True)
 class DependencyModel:
-    """The grammar as the loop sees it.
+    """The grammar as the EM loop sees it.
 
-    The posterior over trees is proportional to weight^(1 / temperature): EM at 1, hard EM at
-    0, softmax-EM between, where the literature writes sigma = 1 - temperature (Tu and Honavar,
-    2012). The bound is the sum over sentences of E_q log weight + temperature * H(q), plus the
-    log-prior, per sentence.
+    The posterior of trees is proportional to weight^(1 / temperature). The bound is the sum over
+    sentences of E_q log weight + temperature * H(q), plus the log-prior, per sentence.
     """
 
     estimate: Estimate
     temperature: float
 
     def expect(self, rules: Rules, sentences: Sentences) -> RuleCounts:
-        """Count the rules in the trees of a block of sentences, as the posterior has them."""
+        """Return the expected counts of rules in the trees of a block of sentences."""
         hard = self.temperature < _MIN_TEMPERATURE
         temperature = 1.0 if hard else self.temperature
         weights = each(lambda log_weight: log_weight / temperature, rules.log_weights)
@@ -240,11 +244,11 @@ class DependencyModel:
         return RuleCounts(temperature * float(values.sum()), len(sentences), counts)
 
     def lower_bound(self, stats: RuleCounts, rules: Rules) -> float:
-        """Return the bound of the rules that the counts were expected under, per sentence."""
+        """Return the bound, per sentence, of the rules that the counts were expected under."""
         return (stats.value + rules.log_prior) / stats.total
 
     def comparable(self, before: Rules, after: Rules) -> bool:
-        """Whether a small change of the bound is the end: always, as rules only move."""
+        """Whether a small change of the bound ends the fit: always, as rules only move."""
         return True
 
     def maximize(self, stats: RuleCounts, rules: Rules) -> Rules:

@@ -1,17 +1,14 @@
 """Predictions of a fitted grammar: parsing, scoring and sampling sentences."""
 
 from collections.abc import Sequence
-from numbers import Integral
-from typing import Any
 
 import numpy as np
-from sklearn.base import DensityMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._sklearn import BaseEstimator
+from .._sklearn import BaseEstimator, DensityMixin
 from .._typing import Array
-from .._version import stamp, unstamp
+from ..distributions._arguments import check_count
 from ._model import Arrays, Sentences
 from ._rules import draw_trees, with_average_tag
 from ._sentences import check_tags, flatten, number_tags
@@ -40,8 +37,8 @@ class Parser(DensityMixin, BaseEstimator):
         Returns
         -------
         heads : list of ndarray of int64
-            The head of every tag, as positions in the sentence from 1; 0 is the root. The
-            trees are projective. A sentence that the grammar cannot generate gets some tree.
+            The head of every tag, as positions in the sentence from 1; 0 is the root. Trees are
+            projective. A sentence that the grammar cannot generate gets an arbitrary tree.
         """
         sentences, log_rules = self._new_sentences(X)
         return np.split(sentences.best_trees(log_rules), sentences.offsets[1:-1])
@@ -57,8 +54,8 @@ class Parser(DensityMixin, BaseEstimator):
         Returns
         -------
         log_likelihood : ndarray of shape (n_sentences,)
-            Log-probabilities, whatever temperature the grammar was fitted with; -inf for a
-            sentence that the grammar cannot generate.
+            Log-probabilities, for any temperature of the fit; -inf for a sentence that the grammar
+            cannot generate.
         """
         sentences, log_rules = self._new_sentences(X)
         return sentences.log_partitions(log_rules)
@@ -71,13 +68,12 @@ class Parser(DensityMixin, BaseEstimator):
         X : sequence of array-like of str or int
             The tags of each sentence.
         y : Ignored
-            Not used, present for API consistency by convention. For the share of heads that
-            are right see `attachment_score`.
+            Present by convention; `attachment_score` compares trees.
 
         Returns
         -------
         log_likelihood : float
-            Mean log-probability of a sentence.
+            Mean log-probability per sentence.
         """
         return float(self.score_samples(X).mean())
 
@@ -91,7 +87,7 @@ class Parser(DensityMixin, BaseEstimator):
         n_samples : int, default=1
             Number of sentences.
         max_length : int, default=100
-            A longer sentence is thrown away and drawn again; some grammars never stop.
+            Longer sentences are drawn again; some grammars never stop.
 
         Returns
         -------
@@ -107,27 +103,17 @@ class Parser(DensityMixin, BaseEstimator):
         """
         check_is_fitted(self)
         self._validate_params()
-        for name, value in (("n_samples", n_samples), ("max_length", max_length)):
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(
-                    f"Invalid value for '{name}': {value!r}. It should be a whole number of at "
-                    "least 1."
-                )
+        check_count(n_samples, "n_samples")
+        check_count(max_length, "max_length")
         rng = check_random_state(self.random_state)
         sentences, heads = draw_trees(rng, self._log_rules, n_samples, max_length)
         return [self.tags_[sentence] for sentence in sentences], heads
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True
         return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        return stamp(super().__getstate__())
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(unstamp(state, type(self).__name__))
 
     @property
     def _log_rules(self) -> Arrays:

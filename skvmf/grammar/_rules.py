@@ -13,13 +13,6 @@ _TRIES = 100  # per sentence asked for, before a grammar is said not to end
 Tree = tuple[list[int], list[int | None], list[tuple[list[int], list[int]]]]
 
 
-def log(probabilities: Array) -> Array:
-    """Return logarithms, where that of zero is -inf."""
-    with np.errstate(divide="ignore"):
-        logarithms: Array = np.log(probabilities)
-    return logarithms
-
-
 def check_rules(root: ArrayLike, stop: ArrayLike, choose: ArrayLike, *, n_tags: int) -> Arrays:
     """Return given probabilities as three arrays that sum to one over their last axes."""
     return (
@@ -36,8 +29,7 @@ def _check_rule(name: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
     totals = rule.sum(axis=-1, keepdims=True)
     if not (rule >= 0).all() or not np.allclose(totals, 1, rtol=1e-6):
         raise ValueError(f"{name} should be non-negative and sum to 1 over its last axis.")
-    normalized: Array = rule / totals
-    return normalized
+    return rule / totals
 
 
 def with_average_tag(log_rules: Arrays) -> Arrays:

@@ -1,5 +1,7 @@
 """Scores of predicted trees against given ones."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,29 +17,27 @@ def attachment_score(
 
     Parameters
     ----------
-    y_true : sequence of array-like of int
-        The head of every token of every sentence, as positions from 1; 0 is the root.
-    y_pred : sequence of array-like of int
-        The predicted heads, in the same shapes.
+    y_true, y_pred : sequence of array-like of int
+        The true and the predicted head of every token of every sentence, as positions from 1; 0 is
+        the root.
     directed : bool, default=True
-        Whether a token must have the right head. If false, it is enough that the token and
-        its predicted head are linked in the given tree, in either direction (Klein and
-        Manning, 2004).
+        Whether a token must have the right head. If false, it suffices that the given tree links
+        the token and its predicted head in either direction [1]_.
 
     Returns
     -------
     score : float
-        Between 0 and 1; every token counts the same, the root's attachment included.
+        Between 0 and 1; every token counts the same, including the root.
 
     Raises
     ------
     ValueError
-        If the two differ in shape, a sentence is empty, or a head is no position in it.
+        If the two differ in shape, a sentence is empty, or a head is not a position in it.
 
     References
     ----------
-    Klein and Manning (2004), "Corpus-based induction of syntactic structure: models of
-    dependency and constituency", ACL.
+    .. [1] Klein and Manning, "Corpus-based induction of syntactic structure: models of dependency
+       and constituency", ACL 2004.
 
     Examples
     --------

@@ -1,18 +1,20 @@
 """Validation of sentences and heads, and their flat form."""
 
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import Array
 
+Items: TypeAlias = list[Any]  # tags or heads, before it is known of which type they are
 
-def flatten(X: Any, name: str = "X") -> tuple[list[Any], Array]:
+
+def flatten(X: Any, name: str = "X") -> tuple[Items, Array]:
     """Return the items of a sequence of sequences one after the other, and their offsets.
 
-    Raises a ValueError that names the sentence where there is nothing to flatten.
+    Raises a ValueError that names the sentence if there is nothing to flatten.
     """
     try:
         is_list, n_sentences = not isinstance(X, str | bytes), len(X)
@@ -22,7 +24,7 @@ def flatten(X: Any, name: str = "X") -> tuple[list[Any], Array]:
         raise ValueError(f"{name} should be a list of sentences, got {type(X).__name__}.")
     if n_sentences == 0:
         raise ValueError(f"{name} is empty: at least one sentence is needed.")
-    items: list[Any] = []
+    items: Items = []
     lengths = []
     for i, sentence in enumerate(X):
         words = _items(sentence, f"Sentence {i} of {name}")
@@ -31,7 +33,7 @@ def flatten(X: Any, name: str = "X") -> tuple[list[Any], Array]:
     return items, np.concatenate([[0], np.cumsum(lengths)])
 
 
-def _items(sentence: Any, which: str) -> list[Any]:
+def _items(sentence: Any, which: str) -> Items:
     if isinstance(sentence, str | bytes):
         raise ValueError(f"{which} is the string {sentence!r}: split it into a list of tags.")
     is_list = hasattr(sentence, "__len__") and not isinstance(sentence, set | frozenset | dict)
@@ -44,7 +46,7 @@ def _items(sentence: Any, which: str) -> list[Any]:
     return sentence.tolist() if isinstance(sentence, np.ndarray) else list(sentence)
 
 
-def check_tags(items: list[Any], offsets: Array, name: str = "X") -> None:
+def check_tags(items: Items, offsets: Array, name: str = "X") -> None:
     """Raise a ValueError unless all tags are strings or all are integers."""
     kinds = {type(item) for item in items}
     if all(issubclass(kind, str) for kind in kinds) or all(map(_is_integer, kinds)):
@@ -72,14 +74,14 @@ def check_tag_set(tags: ArrayLike) -> Array:
     return tag_array(items)
 
 
-def tag_array(items: list[Any]) -> Array:
-    """Return tags as an array, of objects where strings or integers would lose something."""
+def tag_array(items: Items) -> Array:
+    """Return tags as an array, of objects if strings or integers would lose something."""
     array = np.array(items)
     lossless = array.dtype.kind in "iuU" and array.tolist() == items
     return array if lossless else np.array(items, dtype=object)
 
 
-def number_tags(items: list[Any], tags: Array, unknown: int | None = None) -> Array:
+def number_tags(items: Items, tags: Array, unknown: int | None = None) -> Array:
     """Return each item's number in `tags`; `unknown` for others, or None to raise a ValueError."""
     number = {tag: i for i, tag in enumerate(tags.tolist())}
     missing = sorted(set(items) - set(number), key=str)
@@ -105,7 +107,7 @@ def flatten_heads(y: Any, name: str = "y") -> tuple[Array, Array]:
 
 
 def check_trees(y: Any, offsets: Array) -> Array:
-    """Return given heads as one int64 array, or raise a ValueError where they form no tree."""
+    """Return given heads as one int64 array, or raise a ValueError if they do not form trees."""
     heads, starts = flatten_heads(y)
     if len(starts) != len(offsets):
         raise ValueError(f"X has {len(offsets) - 1} sentences, y has {len(starts) - 1}.")
@@ -121,14 +123,13 @@ def check_trees(y: Any, offsets: Array) -> Array:
 
 
 def in_cycles(heads: Array, offsets: Array) -> Array:
-    """Tell which tokens' chains of heads go round: double the steps until all have ended."""
+    """Return which tokens' chains of heads are cycles: double the steps until all have ended."""
     end, lengths = len(heads), np.diff(offsets)
     up = np.where(heads == 0, end, np.repeat(offsets[:-1], lengths) + heads - 1)
     up = np.append(up, end)
     for _ in range(int(lengths.max()).bit_length()):
         up = up[up]
-    wrong: Array = up[:-1] != end
-    return wrong
+    return up[:-1] != end
 
 
 def _complain(offsets: Array, wrong: Array, name: str, problem: str) -> None:

@@ -1,4 +1,4 @@
-"""A closer look at mixtures: how well their parameters are known, and how they are learnt."""
+"""A closer look at mixtures: summaries, how well parameters are known, how they are learned."""
 
 from ._dynamics import expected_gradient, park_ozeki_coordinates
 from ._fisher_information import fisher_information

@@ -1,58 +1,49 @@
 """The components of a mixture, read from public attributes or from given parameters."""
 
+import itertools
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
+from .._engine.families.background import NO_BACKGROUND, Background
 from .._typing import Array
 from ..distributions import vonmises_fisher as vmf
-from ..distributions.vonmises_fisher._affinities import log_affinities as vonmises_fisher_affinities
+from ..distributions.vonmises_fisher._affinities import log_affinities
 
+if TYPE_CHECKING:
+    from sklearn.mixture import GaussianMixture
 
-@dataclass(frozen=True)
-class Background:
-    """A density that is the same at every row: its weight, and the box (2, d) it is drawn in.
+    from ..mixture import VonMisesFisherMixture
+    from ..mixture._gaussian import BaseEllipticalMixture
 
-    `bounds` are None on the sphere.
-    """
-
-    weight: float
-    log_density: float
-    bounds: Array | None
-
-    def draw(self, n: int, d: int, rng: np.random.RandomState) -> Array:
-        """Return n rows."""
-        if self.bounds is None:
-            return vmf.rvs(np.eye(1, d)[0], 0.0, size=n, random_state=rng)
-        low, high = self.bounds
-        return rng.uniform(low, high, size=(n, d))
+Mixture: TypeAlias = "VonMisesFisherMixture | BaseEllipticalMixture | GaussianMixture"
+Parameters: TypeAlias = tuple[ArrayLike, ...] | list[ArrayLike]
 
 
 class _Mixture:
-    """What components of both kinds have."""
+    """Attributes and methods of both kinds of components."""
 
     weights: Array
-    background: Background | None
+    background: Background
+    background_weight: float
 
     @property
     def all_weights(self) -> Array:
-        """The weights of the components, and that of a background behind them."""
-        if self.background is None:
-            return self.weights
-        return np.append(self.weights, self.background.weight)
+        """The weights of the components, followed by that of a background."""
+        return np.append(self.weights, np.full(len(self.background), self.background_weight))
 
     def _shared(self, active: Array) -> dict[str, Any]:
         """Return weights of some components and the background that sum to one."""
-        if self.background is None:
-            return {"weights": self.weights[active] / self.weights[active].sum()}
-        total = self.weights[active].sum() + self.background.weight
-        background = replace(self.background, weight=self.background.weight / total)
-        return {"weights": self.weights[active] / total, "background": background}
+        total = float(self.weights[active].sum() + self.background_weight) or 1.0  # of none
+        return {
+            "weights": self.weights[active] / total,
+            "background_weight": self.background_weight / total,
+        }
 
 
 @dataclass(frozen=True)
@@ -62,7 +53,8 @@ class GaussianComponents(_Mixture):
     weights: Array
     means: Array
     covariances: Array
-    background: Background | None = None
+    background: Background = NO_BACKGROUND
+    background_weight: float = 0.0
 
     @cached_property
     def precisions(self) -> Array:
@@ -77,23 +69,27 @@ class GaussianComponents(_Mixture):
             lower = np.linalg.cholesky(self.covariances[k])
             white = np.linalg.solve(lower, (X - mean).T)
             log_det = np.log(np.diagonal(lower)).sum()
-            log_densities[:, k] = -0.5 * (white**2).sum(axis=0) - log_det
-        normalized: Array = log_densities - 0.5 * d * np.log(2 * np.pi)
-        return normalized
+            with np.errstate(over="ignore"):  # of rows far away: the log-density is -inf
+                log_densities[:, k] = -0.5 * (white**2).sum(axis=0) - log_det
+        return log_densities - 0.5 * d * np.log(2 * np.pi)
 
     def draw(self, k: int, n: int, rng: np.random.RandomState) -> Array:
         """Return n rows of component k."""
         lower = np.linalg.cholesky(self.covariances[k])
-        rows: Array = self.means[k] + rng.standard_normal((n, self.means.shape[1])) @ lower.T
-        return rows
+        return self.means[k] + rng.standard_normal((n, self.means.shape[1])) @ lower.T
 
-    def log_affinity(self, i: int, j: int) -> Any:
-        """Return the logarithm of the Bhattacharyya coefficient of two components."""
-        gap = self.means[i] - self.means[j]
-        pair = self.covariances[[i, j]]
-        between = pair.mean(axis=0)
-        log_dets = np.linalg.slogdet(pair)[1].mean() - np.linalg.slogdet(between)[1]
-        return 0.5 * log_dets - 0.125 * gap @ np.linalg.solve(between, gap)
+    def log_affinities(self) -> Array:
+        """Return the logarithms (K, K) of the Bhattacharyya coefficients of all pairs."""
+        K = len(self.weights)
+        affinities = np.zeros((K, K))
+        for i, j in itertools.combinations(range(K), 2):
+            gap = self.means[i] - self.means[j]
+            pair = self.covariances[[i, j]]
+            between = pair.mean(axis=0)
+            log_dets = np.linalg.slogdet(pair)[1].mean() - np.linalg.slogdet(between)[1]
+            affinity = 0.5 * log_dets - 0.125 * gap @ np.linalg.solve(between, gap)
+            affinities[i, j] = affinities[j, i] = affinity
+        return affinities
 
     def some(self, active: Array) -> "GaussianComponents":
         """Return some of the components, with weights that sum to one."""
@@ -108,14 +104,14 @@ class DirectionalComponents(_Mixture):
     weights: Array
     directions: Array
     concentrations: Array
-    background: Background | None = None
+    background: Background = NO_BACKGROUND
+    background_weight: float = 0.0
 
     @cached_property
     def means(self) -> Array:
         """Mean parameters (K, d)."""
         lengths = vmf.mean_resultant_length(self.concentrations, self.directions.shape[1])
-        means: Array = self.directions * lengths[:, np.newaxis]
-        return means
+        return self.directions * lengths[:, np.newaxis]
 
     @cached_property
     def precisions(self) -> Array:
@@ -126,8 +122,7 @@ class DirectionalComponents(_Mixture):
         along, across = vmf.variance_eigenvalues(lengths, d, complement=complements)
         squares = self.directions[:, :, np.newaxis] * self.directions[:, np.newaxis, :]
         scale = np.reshape([1 / along - 1 / across, 1 / across], (2, K, 1, 1))
-        precisions: Array = scale[0] * squares + scale[1] * np.eye(d)
-        return precisions
+        return scale[0] * squares + scale[1] * np.eye(d)
 
     def log_densities(self, X: Array) -> Array:
         """Return the log-density (n, K) of each component at rows X."""
@@ -138,42 +133,26 @@ class DirectionalComponents(_Mixture):
         """Return n rows of component k."""
         return vmf.rvs(self.directions[k], self.concentrations[k], size=n, random_state=rng)
 
-    def log_affinity(self, i: int, j: int) -> Any:
-        """Return the logarithm of the Bhattacharyya coefficient of two components."""
-        pair = [i, j]
-        return vonmises_fisher_affinities(self.directions[pair], self.concentrations[pair])[0, 1]
+    def log_affinities(self) -> Array:
+        """Return the logarithms (K, K) of the Bhattacharyya coefficients of all pairs."""
+        return log_affinities(self.directions, self.concentrations)
 
     def some(self, active: Array) -> "DirectionalComponents":
         """Return some of the components, with weights that sum to one."""
         directions, concentrations = self.directions[active], self.concentrations[active]
         return replace(
-            self,
-            **self._shared(active),
-            directions=directions,
-            concentrations=concentrations,
+            self, **self._shared(active), directions=directions, concentrations=concentrations
         )
 
 
 Components = GaussianComponents | DirectionalComponents
 
 
-def log_affinities(components: Components) -> Array:
-    """Return the logarithms (K, K) of the Bhattacharyya coefficients of all pairs."""
-    K = len(components.weights)
-    if isinstance(components, DirectionalComponents):
-        return vonmises_fisher_affinities(components.directions, components.concentrations)
-    affinities = np.zeros((K, K))
-    for i in range(K):
-        for j in range(i):
-            affinities[i, j] = affinities[j, i] = components.log_affinity(i, j)
-    return affinities
-
-
-def read_components(mixture: Any) -> Components:
+def read_components(mixture: "Mixture | Parameters") -> Components:
     """Return the components of a fitted mixture, or of a tuple of parameters.
 
     The tuple holds weights (K,), means (K,) or (K, d) and, unless they are the identity,
-    covariances (K, d, d) or, of one feature, variances (K,).
+    covariances (K, d, d) or, for one feature, variances (K,).
     """
     if isinstance(mixture, tuple | list):
         if len(mixture) not in (2, 3):
@@ -184,21 +163,19 @@ def read_components(mixture: Any) -> Components:
         return _from_parameters(*mixture)
     check_is_fitted(mixture)
     if hasattr(mixture, "concentrations_") and hasattr(mixture, "mean_directions_"):
-        log_density = -float(vmf.log_sphere_area(mixture.mean_directions_.shape[1]))
+        sphere = Background.on_sphere(mixture.mean_directions_.shape[1])
         return DirectionalComponents(
             mixture.weights_,
             mixture.mean_directions_,
             mixture.concentrations_,
-            _background(mixture, log_density, None),
+            *_background(mixture, sphere),
         )
     if hasattr(mixture, "covariances_") and hasattr(mixture, "covariance_type"):
-        bounds = getattr(mixture, "background_bounds_", None)
-        log_density = 0.0 if bounds is None else -float(np.log(bounds[1] - bounds[0]).sum())
         return GaussianComponents(
             mixture.weights_,
             mixture.means_,
-            full_covariances(mixture),
-            _background(mixture, log_density, bounds),
+            full_covariances(mixture.covariances_, mixture.covariance_type, mixture.means_),
+            *_background(mixture),
         )
     raise ValueError(
         f"{type(mixture).__name__} is not a mixture of Gaussian or von Mises-Fisher components: "
@@ -206,13 +183,16 @@ def read_components(mixture: Any) -> Components:
     )
 
 
-def _background(mixture: Any, log_density: float, bounds: Array | None) -> Background | None:
-    """Return the background of a mixture, None where it has none or that has no weight."""
+def _background(mixture: object, sphere: Background = NO_BACKGROUND) -> tuple[Background, float]:
+    """Return the background of a mixture, on the sphere or in a box, and its weight."""
     weight = float(getattr(mixture, "background_weight_", 0.0))
-    return Background(weight, log_density, bounds) if weight > 0 else None
+    if weight == 0:
+        return NO_BACKGROUND, weight
+    bounds = getattr(mixture, "background_bounds_", None)
+    return sphere if bounds is None else Background.in_box(bounds), weight
 
 
-def read_active_components(mixture: Any) -> Components:
+def read_active_components(mixture: "Mixture | Parameters") -> Components:
     """Return the components of a mixture that have weight, or raise a ValueError."""
     components = read_components(mixture)
     active = components.weights > 0
@@ -221,10 +201,16 @@ def read_active_components(mixture: Any) -> Components:
     return components.some(active)
 
 
+def box_edges(components: GaussianComponents) -> list[tuple[float, float]]:
+    """Return the ends of a background's box, of one feature; nothing without a background."""
+    bounds = components.background.bounds
+    return [] if bounds is None else [(bounds[0, 0], bounds[1, 0])]
+
+
 def box_nodes(low: float, high: float, length: float) -> tuple[Array, Array]:
     """Return nodes and masses of the mean over an interval: Gauss-Legendre on equal parts.
 
-    `length` is the greatest length of a part.
+    `length` is the maximum length of a part.
     """
     edges = np.linspace(low, high, int(np.ceil((high - low) / length)) + 1)
     points, masses = np.polynomial.legendre.leggauss(16)
@@ -233,38 +219,35 @@ def box_nodes(low: float, high: float, length: float) -> tuple[Array, Array]:
     return nodes, (halves * masses).ravel() / (high - low)
 
 
-def full_covariances(mixture: Any) -> Array:
-    """Return the covariances, or scale matrices, (K, d, d) of a mixture of any covariance type."""
-    K, d = mixture.means_.shape
-    heavy_tails = hasattr(mixture, "scale_matrices_")
-    covariances: Array = mixture.scale_matrices_ if heavy_tails else mixture.covariances_
-    if mixture.covariance_type == "full":
+def full_covariances(covariances: Array, covariance_type: str, means: Array) -> Array:
+    """Return covariances, or scale matrices, of any covariance type as matrices (K, d, d)."""
+    K, d = means.shape
+    if covariance_type == "full":
         return covariances
-    if mixture.covariance_type == "tied":
+    if covariance_type == "tied":
         return np.tile(covariances, (K, 1, 1))
-    return np.eye(d) * np.reshape(covariances, (K, -1))[:, :, np.newaxis]
+    diagonals: Array = np.reshape(covariances, (K, -1))[:, :, np.newaxis]
+    return np.eye(d) * diagonals
 
 
 def log_joint(components: Components, X: Array) -> Array:
-    """Return log weights plus log-densities, (n, K), and those of a background behind them."""
-    log_densities = components.log_densities(X)
-    if components.background is not None:
-        last = np.full((len(X), 1), components.background.log_density)
-        log_densities = np.hstack([log_densities, last])
-    return np.log(components.all_weights) + log_densities
+    """Return log weights plus log-densities, (n, K), with a background in the last column."""
+    last = np.tile(components.background.log_densities, (len(X), 1))
+    log_joint: Array = np.hstack([components.log_densities(X), last])
+    log_joint += np.log(components.all_weights)
+    return log_joint
 
 
 def responsibilities(components: Components, X: Array) -> Array:
     """Return the posterior probability of each component at rows X, (n, K), as `log_joint`."""
     scores = log_joint(components, X)
-    resp: Array = np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
-    return resp
+    return np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
 
 
 def scores(components: Components, X: Array) -> Array:
     """Return d log p / d theta at rows X, for all weights but the last and means.
 
-    The last weight, that of a background where there is one, is one minus the others.
+    The last weight, that of a background if there is one, is one minus the others.
     """
     resp = responsibilities(components, X)
     ratios = resp / components.all_weights

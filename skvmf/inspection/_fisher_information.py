@@ -1,7 +1,10 @@
 """The Fisher information of a row about the parameters of a mixture."""
 
+from __future__ import annotations
+
+import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -9,11 +12,13 @@ from scipy.special import logsumexp
 from sklearn.utils import Bunch, check_random_state
 
 from .._engine.updates.coordinates import RelativeCoordinates, pull_back_information
-from .._typing import Array
+from .._typing import Array, RandomState
 from ._components import (
-    Background,
     Components,
     GaussianComponents,
+    Mixture,
+    Parameters,
+    box_edges,
     box_nodes,
     log_joint,
     read_active_components,
@@ -26,58 +31,59 @@ _REACH = 12  # standard deviations beyond the outer means, where densities are b
 
 
 def fisher_information(
-    mixture: Any,
+    mixture: Mixture | Parameters,
     *,
-    coordinates: str = "absolute",
-    parameters: Sequence[str] = ("weights", "means"),
+    coordinates: Literal["absolute", "relative"] = "absolute",
+    parameters: Sequence[Literal["weights", "means"]] = ("weights", "means"),
     ordering_feature: int | None = None,
     n_samples: int = 100_000,
     random_state: int | np.random.RandomState | None = None,
 ) -> Bunch:
     """Return the Fisher information matrix of a mixture, with its eigenvalues.
 
-    Its entries are E[s_i s_j] for the scores s = d log p / d theta, with the expectation under
-    the mixture itself. Where components coincide, or one has no weight, the matrix is singular
-    in any coordinates: relative ones change its eigenvalues, but not its rank, its determinant
-    or the lengths that it measures [1]_.
+    Its entries are E[s_i s_j] for the scores s = d log p / d theta, with the expectation under the
+    mixture itself. If components coincide, or one has no weight, the matrix is singular in any
+    coordinates. Relative ones change its eigenvalues, but not its rank, its determinant or the
+    lengths that it measures [1]_.
 
     Parameters
     ----------
     mixture : estimator or tuple
         A fitted mixture of Gaussian or von Mises-Fisher components, or its parameters: weights
-        (K,), means (K,) or (K, d) and, unless they are the identity, covariances (K, d, d) or
-        for d = 1 variances (K,).
+        (K,), means (K,) or (K, d) and, unless they are the identity, covariances (K, d, d) or for d
+        = 1 variances (K,).
     coordinates : {'absolute', 'relative'}, default='absolute'
         The means themselves, or the first and the gaps from each to the next.
     parameters : tuple of str, default=("weights", "means")
-        Which parameters are unknown: 'weights', 'means' or both. Covariances and the shape of
-        von Mises-Fisher components beyond their mean parameters are not.
+        The unknown parameters: 'weights', 'means' (mean parameters of von Mises-Fisher components)
+        or both.
     ordering_feature : int, default=None
         The feature that orders the components in relative coordinates; None is that of the
-        estimator if it has one, else 0.
+        estimator, or 0.
     n_samples : int, default=100_000
-        Size of the sample where the expectation is a Monte Carlo average.
+        Size of the sample for a Monte Carlo average.
     random_state : int, RandomState instance or None, default=None
         Seed of that sample.
 
     Returns
     -------
     bunch : :class:`~sklearn.utils.Bunch`
-        With the entries
+        The entries are
 
         information : ndarray of shape (n_parameters, n_parameters)
-            Rows and columns are the weights of all components but the last, or of all beside a
-            background, then the means by components, or the first mean and the gaps.
-            Components without weight are left out.
+            The parameters are the weights of all components but the last, or of all if there is a
+            background, then the means by components, or the first mean and the gaps. Components
+            without weight are left out.
         eigenvalues : ndarray of shape (n_parameters,)
             In ascending order.
         method : str
-            'quadrature' for one feature, exact to about 12 digits; else 'monte carlo'.
+            'quadrature' for one feature, accurate to about 12 digits; otherwise 'monte carlo'.
 
     Raises
     ------
     ValueError
-        If the mixture has other components or the arguments make no sense.
+        If the mixture has other components, `parameters` holds other names, the ordering feature
+        is not one of the features, or `n_samples` is below 1.
 
     References
     ----------
@@ -90,8 +96,6 @@ def fisher_information(
     >>> overlap = [0.5, 0.5], [0.0, 0.0]
     >>> fisher_information(overlap).eigenvalues.round(10) + 0.0
     array([0. , 0. , 0.5])
-    >>> fisher_information(overlap, coordinates="relative").eigenvalues.round(10) + 0.0
-    array([0.  , 0.  , 1.25])
     """
     names = set(parameters) if isinstance(parameters, tuple | list) else set()
     if not names or not names <= {"weights", "means"}:
@@ -123,7 +127,7 @@ def fisher_information(
     )
 
 
-def _ordering_feature(mixture: Any, given: int | None, components: Components) -> int:
+def _ordering_feature(mixture: object, given: int | None, components: Components) -> int:
     feature = getattr(mixture, "ordering_feature", 0) if given is None else given
     n_features = components.means.shape[1]
     if not 0 <= feature < n_features:
@@ -135,10 +139,10 @@ def _ordering_feature(mixture: Any, given: int | None, components: Components) -
 
 
 def _quadrature(components: Components) -> tuple[Any, Any]:
-    """Return nodes (n, 1) of the trapezoidal rule and their masses, None where there is none.
+    """Return nodes (n, 1) of the trapezoidal rule and their masses, None if there is none.
 
-    The step resolves the narrowest component and the posterior between the widest apart, whose
-    poles lie pi over the slope of its logit away from the real line (derived here).
+    The step resolves the narrowest component and the posterior between the two furthest apart,
+    whose poles lie pi over the slope of its logit away from the real line (derived here).
     """
     if not isinstance(components, GaussianComponents) or components.means.shape[1] > 1:
         return None, None
@@ -146,8 +150,7 @@ def _quadrature(components: Components) -> tuple[Any, Any]:
     lowest, highest = (means - _REACH * scales).min(), (means + _REACH * scales).max()
     width = scales.min()
     step = width * min(0.1, 0.5 * width / max(np.ptp(means), width))
-    if components.background is not None:
-        step /= 2  # the edge of a component towards the background is sharper than its middle
+    step /= 1 + len(components.background)  # towards it an edge is sharper than the middle
     n_nodes = np.ceil((highest - lowest) / step) + 1
     if n_nodes > _MAX_NODES:
         return None, None
@@ -155,41 +158,31 @@ def _quadrature(components: Components) -> tuple[Any, Any]:
     nodes = nodes[:, np.newaxis]
     own = log_joint(components, nodes)[:, : len(means)]
     masses = step * np.exp(logsumexp(own, axis=1))
-    if components.background is None:
-        return nodes, masses
-    others, shares = _box_nodes(components.background, lowest, highest, 8 * step)
-    return np.vstack([nodes, others[:, np.newaxis]]), np.append(masses, shares)
+    for low, high in box_edges(components):
+        edges = np.unique(np.clip([low, lowest, highest, high], low, high))
+        for a, b in itertools.pairwise(edges):
+            near = a >= lowest and b <= highest  # elsewhere the density is constant
+            more, shares = box_nodes(a, b, 8 * step if near else b - a)
+            nodes = np.vstack([nodes, more[:, np.newaxis]])
+            weight = components.background_weight * (b - a) / (high - low)
+            masses = np.append(masses, weight * shares)
+    return nodes, masses
 
 
-def _box_nodes(
-    background: Background, lowest: float, highest: float, length: float
+def _sample(
+    components: Components, n_samples: int, random_state: RandomState
 ) -> tuple[Array, Array]:
-    """Return nodes and masses over the box of a background; few where no component reaches."""
-    assert background.bounds is not None
-    low, high = background.bounds[:, 0]
-    edges = np.unique(np.clip([low, lowest, highest, high], low, high))
-    nodes, masses = [], []
-    for a, b in zip(edges[:-1], edges[1:], strict=True):
-        inside = a >= lowest and b <= highest
-        own, shares = box_nodes(a, b, length if inside else b - a)
-        nodes.append(own)
-        masses.append(background.weight * (b - a) / (high - low) * shares)
-    return np.concatenate(nodes), np.concatenate(masses)
-
-
-def _sample(components: Components, n_samples: int, random_state: Any) -> tuple[Array, Array]:
     """Return rows of the mixture and equal masses."""
     rng = check_random_state(random_state)
     counts = rng.multinomial(n_samples, components.all_weights)
     K, d = components.means.shape
     rows = [components.draw(k, n, rng) for k, n in enumerate(counts[:K]) if n > 0]
-    if components.background is not None:
-        rows.append(components.background.draw(counts[K], d, rng))
+    rows.append(components.background.draw(counts[K:], d, rng))
     return np.concatenate(rows), np.full(n_samples, 1 / n_samples)
 
 
 def _expected_squares(components: Components, nodes: Array, masses: Array) -> Array:
-    """Return the sum of s s' times the masses of the nodes, s being the scores."""
+    """Return the sum of s s' times the masses of the nodes for scores s."""
     information = np.zeros((len(components.all_weights) - 1 + components.means.size,) * 2)
     for start in range(0, len(nodes), _BLOCK):
         block = slice(start, start + _BLOCK)

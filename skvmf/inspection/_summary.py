@@ -1,33 +1,36 @@
 """A table of the components of a fitted mixture."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array
 from ._components import (
     Components,
     DirectionalComponents,
     GaussianComponents,
+    Mixture,
     full_covariances,
-    log_affinities,
     read_components,
 )
+from ._typical_rows import component_rows
+from ._words import beginning, checked_texts, class_words
 
 _SHOWN = 40  # components that are printed
+_LISTS = "words", "features", "texts", "typical", "doubtful"  # columns aligned to the left
 
 
 @dataclass(frozen=True)
 class ComponentSummary:
     """The components of a fitted mixture, the largest first.
 
-    Printed it is a table, and in a notebook one of HTML. :func:`component_summary` makes it.
+    It prints as a table, and as an HTML table in a notebook. :func:`component_summary` creates it.
 
     Parameters
     ----------
@@ -36,23 +39,34 @@ class ComponentSummary:
     weights : ndarray of shape (n_active_components,)
         Their weights.
     angles : ndarray of shape (n_active_components,) or None
-        Typical angles in degrees between a row and the mean direction of its component, those
-        whose cosine is the mean resultant length; None for components that are no directions.
+        Typical angles in degrees between a row and the mean direction of its component, by the
+        fitted concentrations: the cosine is the mean resultant length. None for components that are
+        not directions.
     nearest : ndarray of shape (n_active_components,)
-        The component that overlaps most with each; -1 where there is no other.
+        The component that overlaps most with each; -1 if there is no other.
     overlaps : ndarray of shape (n_active_components,)
-        Bhattacharyya coefficient with that one: 0 is apart, 1 the same.
-    features : list of list of str
-        Names of the features that distinguish each component most.
+        Bhattacharyya coefficient with that component: 0 is apart, 1 the same.
+    features : list of list of str or None
+        Names of the features that distinguish each component most; None if features have no names.
     sizes : ndarray of shape (n_active_components,) or None
-        How many rows have the label.
+        The number of rows with each label.
     typical, doubtful : list of ndarray or None
-        Numbers of the rows that are nearest to the middle of each component, and of those that
-        it shares most with others.
+        Numbers of the rows nearest to the middle of each component, and of those with the smallest
+        membership in it.
     background_weight : float
         Weight of the background.
     n_outliers : int or None
-        How many rows have the label -1.
+        The number of rows with the label -1.
+    cosines : ndarray of shape (n_active_components,) or None
+        How tight each cluster is: the mean cosine between the rows with its label and its mean
+        direction. Unlike `angles`, it does not depend on the concentrations and their prior. Rows
+        of zeros are left out; nan if there are no others.
+    words : list of list of str or None
+        The words that distinguish the texts of each component most.
+    texts : list of list of str or None
+        Beginnings of the most typical texts.
+    n_components : int
+        The number of components, with pruned ones.
     """
 
     labels: Array
@@ -60,44 +74,109 @@ class ComponentSummary:
     angles: Array | None
     nearest: Array
     overlaps: Array
-    features: list[list[str]]
+    features: list[list[str]] | None
     sizes: Array | None = None
     typical: list[Array] | None = None
     doubtful: list[Array] | None = None
     background_weight: float = 0.0
     n_outliers: int | None = None
+    cosines: Array | None = None
+    words: list[list[str]] | None = None
+    texts: list[list[str]] | None = None
+    n_components: int = 0
 
     @property
     def columns(self) -> dict[str, list[str]]:
-        """The columns of the table by name, as text."""
+        """The columns of the table by name, as text.
+
+        Clusters of rows are as tight as their cosines, components without rows as their angles. If
+        there are texts, they take the place of row numbers.
+        """
         table = {"component": [str(label) for label in self.labels]}
         if self.sizes is not None:
             table["rows"] = [str(size) for size in self.sizes]
         table["weight"] = [f"{weight:.3f}" for weight in self.weights]
-        if self.angles is not None:
+        if self.cosines is not None:
+            table["cosine"] = ["" if np.isnan(each) else f"{each:.2f}" for each in self.cosines]
+        elif self.angles is not None:
             table["angle"] = [f"{angle:.0f}°" for angle in self.angles]
         pairs = zip(self.nearest, self.overlaps, strict=True)
         table["nearest"] = ["" if k < 0 else f"{k} ({overlap:.2f})" for k, overlap in pairs]
-        table["features"] = [", ".join(names) for names in self.features]
-        for name, rows in {"typical": self.typical, "doubtful": self.doubtful}.items():
-            if rows is not None:
-                table[name] = [", ".join(map(str, numbers)) for numbers in rows]
+        rows = (self.typical, self.doubtful) if self.texts is None else (None, None)
+        lists = [self.words, self.features, self.texts, *rows]
+        for name, column in zip(_LISTS, lists, strict=True):
+            if column is not None:
+                separator = "\n" if name == "texts" else ", "
+                table[name] = [separator.join(map(str, each)) for each in column]
         if self.background_weight > 0:
             last = {"component": "-1", "weight": f"{self.background_weight:.3f}"}
-            last |= {"rows": str(self.n_outliers), "features": "(background)"}
+            last |= {"rows": str(self.n_outliers), "nearest": "(background)"}
             table = {name: [*column, last.get(name, "")] for name, column in table.items()}
         return table
+
+    def names(self, n_words: int = 3, separator: str = ", ") -> list[str]:
+        """Return a name for each component of the mixture, for displays.
+
+        Parameters
+        ----------
+        n_words : int, default=3
+            Number of words per name.
+        separator : str, default=", "
+            What is between words, such as a line break.
+
+        Returns
+        -------
+        names : list of str
+            In the order of the components: the first words or, without texts, features. The number
+            of a component is its name if it has neither, or no weight.
+        """
+        names = [str(k) for k in range(self.n_components)]
+        words = self.features if self.words is None else self.words
+        for k, own in zip(self.labels, words or [], strict=False):
+            names[k] = separator.join(own[:n_words]) or names[k]
+        return names
+
+    def to_frame(self) -> Any:
+        """Return the table as a pandas data frame, with numbers that are not rounded.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            One row per component with weight, without the background. Its columns are the
+            attributes of the summary that are not None.
+        """
+        import pandas as pd
+
+        columns = {
+            "rows": self.sizes,
+            "weight": self.weights,
+            "cosine": self.cosines,
+            "angle": self.angles,
+            "nearest": self.nearest,
+            "overlap": self.overlaps,
+            "words": self.words,
+            "features": self.features,
+            "texts": self.texts,
+            "typical": self.typical,
+            "doubtful": self.doubtful,
+        }
+        return pd.DataFrame(
+            {name: list(column) for name, column in columns.items() if column is not None},
+            index=pd.Index(self.labels, name="component"),
+        )
 
     def __str__(self) -> str:
         columns = self.columns
         n_lines = len(columns["component"])
-        left = ("features", "typical", "doubtful")
-        shown = {name: column[:_SHOWN] for name, column in columns.items()}
-        widths = {name: max(map(len, [name, *column])) for name, column in shown.items()}
+        shown = {
+            name: [text.partition("\n")[0] for text in [name, *column[:_SHOWN]]]
+            for name, column in columns.items()
+        }
+        widths = {name: max(map(len, column)) for name, column in shown.items()}
         aligned = [
             [
-                text.ljust(widths[name]) if name in left else text.rjust(widths[name])
-                for text in [name, *column]
+                text.ljust(widths[name]) if name in _LISTS else text.rjust(widths[name])
+                for text in column
             ]
             for name, column in shown.items()
         ]
@@ -112,7 +191,7 @@ class ComponentSummary:
         columns = self.columns
         head = "".join(f"<th>{escape(name)}</th>" for name in columns)
         rows = (
-            "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+            "".join(f"<td>{escape(cell)}</td>".replace("\n", "<br>") for cell in cells)
             for cells in zip(*columns.values(), strict=True)
         )
         body = "".join(f"<tr>{cells}</tr>" for cells in rows)
@@ -123,45 +202,57 @@ class ComponentSummary:
 
 
 def component_summary(
-    mixture: Any,
+    mixture: Mixture,
     X: Any = None,
     *,
+    texts: Sequence[str] | None = None,
     feature_names: Sequence[str] | None = None,
     n_features: int = 5,
     n_rows: int = 3,
+    vectorizer: Any = None,
 ) -> ComponentSummary:
-    """Say what the components of a fitted mixture are: sizes, neighbours, features, rows.
+    """Summarize the components of a fitted mixture: sizes, tightness, neighbours, words, rows.
 
     Parameters
     ----------
     mixture : estimator instance
         A fitted mixture of skvmf, or scikit-learn's ``GaussianMixture``.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-        Rows to count and to choose from, in memory or made of a Dask array; None leaves those
+        Rows to count and to choose from; Dask arrays are read into memory. None leaves these
         columns out.
+    texts : sequence of str of length n_samples, default=None
+        The texts that the rows of X come from. Each component then gets its words, by class-based
+        tf-idf, and the beginnings of its most typical texts.
     feature_names : sequence of str, default=None
         Names of the features, such as ``vectorizer.get_feature_names_out()``; None takes
-        ``feature_names_in_`` where the mixture has it, and numbers where not.
+        ``feature_names_in_``. Features without names are left out.
     n_features : int, default=5
-        How many features to name for each component: of directions those with the
-        largest coordinates, of other components those in which they are furthest
-        above or below the mean of all, in standard deviations (with the sign).
+        Number of words and of features to name per component. The features of directions are those
+        with the largest coordinates; other features are those furthest above or below the overall
+        mean, in standard deviations (with the sign).
     n_rows : int, default=3
-        How many of the most typical and of the most doubtful rows to give.
+        Number of the most typical and of the most doubtful rows to give.
+    vectorizer : estimator instance, default=None
+        How the words of `texts` are counted. None is scikit-learn's ``CountVectorizer`` without
+        English stop words.
 
     Returns
     -------
     summary : ComponentSummary
-        Prints as a table, and shows as one in a notebook.
+        Prints as a table.
 
     Raises
     ------
     ValueError
-        If the mixture is of another kind, or there is not one name for each feature.
+        If the mixture is of another kind, there is not one name per feature or one text per row,
+        or there are texts without rows.
+    TypeError
+        If texts are not strings.
 
     See Also
     --------
-    skvmf.plotting.DirectionsDisplay : A picture of von Mises-Fisher components.
+    skvmf.plotting.DirectionsDisplay : A picture of von Mises-Fisher components, which takes
+        ``summary.names()`` as names.
 
     Examples
     --------
@@ -172,44 +263,57 @@ def component_summary(
     >>> X = np.repeat([[5.0, 1, 0], [0, 1, 5]], [60, 40], axis=0) + rng.normal(size=(100, 3))
     >>> mixture = VonMisesFisherMixture(2, random_state=0).fit(X)
     >>> summary = component_summary(mixture, X, feature_names=["tea", "ice", "puck"], n_features=2)
-    >>> summary.features
-    [['tea', 'ice'], ['puck', 'ice']]
-    >>> summary.sizes.tolist()
-    [60, 40]
+    >>> summary.features, summary.sizes.tolist()
+    ([['tea', 'ice'], ['puck', 'ice']], [60, 40])
     """
     check_is_fitted(mixture)
+    if X is None and texts is not None:
+        raise ValueError("texts need X, the rows that come from them.")
     whole = _read(mixture)
     active = np.flatnonzero(whole.weights)
     active = active[np.argsort(-whole.weights[active], kind="stable")]
     components = whole.some(active)
     names = _names(mixture, feature_names, components.means.shape[1])
-    affinities = log_affinities(components)
+    affinities = components.log_affinities()
     np.fill_diagonal(affinities, -np.inf)
     alone = len(active) < 2
     nearest = np.full(len(active), -1) if alone else active[affinities.argmax(axis=1)]
     overlaps = np.exp(affinities.max(axis=1, initial=-np.inf))
-    parts = {} if X is None else _rows(mixture, components, active, X, n_rows)
-    return ComponentSummary(
+    summary = ComponentSummary(
         active,
         whole.weights[active],
         _angles(components),
         nearest,
         overlaps,
-        _features(components, names, n_features),
+        None if names is None else _features(components, names, n_features),
         background_weight=float(getattr(mixture, "background_weight_", 0.0)),
-        **parts,
+        n_components=len(whole.weights),
     )
+    if X is None:
+        return summary
+    labels, columns = component_rows(mixture, components, active, X, n_rows)
+    if texts is not None:
+        texts = checked_texts(texts, len(labels))
+        columns["words"] = class_words(texts, labels, active, n_features, vectorizer)
+        columns["texts"] = [[beginning(texts[i]) for i in rows] for rows in columns["typical"]]
+    return replace(summary, **columns)
 
 
-def _read(mixture: Any) -> Components:
-    if hasattr(mixture, "scale_matrices_"):
-        return GaussianComponents(mixture.weights_, mixture.means_, full_covariances(mixture))
-    return replace(read_components(mixture), background=None)
+def _read(mixture: Mixture) -> Components:
+    if hasattr(mixture, "covariance_type"):
+        name = "scale_matrices_" if hasattr(mixture, "scale_matrices_") else "covariances_"
+        matrices = getattr(mixture, name)
+        matrices = full_covariances(matrices, mixture.covariance_type, mixture.means_)
+        return GaussianComponents(mixture.weights_, mixture.means_, matrices)
+    return replace(read_components(mixture), background_weight=0.0)
 
 
-def _names(mixture: Any, names: Sequence[str] | None, d: int) -> list[str]:
+def _names(mixture: object, names: Sequence[str] | None, d: int) -> list[str] | None:
+    """Return the names of the features, None if they have none."""
     if names is None:
-        names = [str(name) for name in getattr(mixture, "feature_names_in_", range(d))]
+        names = getattr(mixture, "feature_names_in_", None)
+    if names is None:
+        return None
     if len(names) != d:
         raise ValueError(f"feature_names should be {d} names, got {len(names)}.")
     return [str(name) for name in names]
@@ -219,8 +323,7 @@ def _angles(components: Components) -> Array | None:
     if not isinstance(components, DirectionalComponents):
         return None
     lengths = np.linalg.norm(components.means, axis=1)
-    angles: Array = np.degrees(np.arccos(np.minimum(lengths, 1)))
-    return angles
+    return np.degrees(np.arccos(np.minimum(lengths, 1)))
 
 
 def _features(components: Components, names: list[str], n_features: int) -> list[list[str]]:
@@ -238,62 +341,3 @@ def _features(components: Components, names: list[str], n_features: int) -> list
         [f"{'+' if score[i] > 0 else '-'}{names[i]}" for i in features]
         for score, features in zip(scores, furthest, strict=True)
     ]
-
-
-def _rows(
-    mixture: Any, components: Components, active: Array, X: Any, n_rows: int
-) -> dict[str, Any]:
-    """Return sizes, and the most typical and the most doubtful rows of each component."""
-    X = X.compute() if hasattr(X, "__dask_graph__") else X
-    labels = mixture.predict(X)  # of X as it is given: with its names, if it has any
-    proba = mixture.predict_proba(X)
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-    typical, doubtful = [], []
-    for i, k in enumerate(active):
-        members = np.flatnonzero(labels == k)
-        fit = (
-            _closeness(components.some(np.array([i])), X[members]) if len(members) else np.empty(0)
-        )
-        typical.append(members[np.argsort(-fit, kind="stable")[:n_rows]])
-        doubtful.append(members[np.argsort(proba[members, k], kind="stable")[:n_rows]])
-    return {
-        "sizes": np.array([np.count_nonzero(labels == k) for k in active]),
-        "typical": typical,
-        "doubtful": doubtful,
-        "n_outliers": int(np.count_nonzero(labels == -1)),
-    }
-
-
-def _closeness(component: Components, X: Any) -> Array:
-    """Return how near rows are to the middle of one component, (n,)."""
-    if isinstance(component, GaussianComponents):
-        near: Array = component.log_densities(X)[:, 0]
-        return near
-    X = sparse.csr_array(X, dtype=np.float64) if sparse.issparse(X) else X.astype(np.float64)
-    for size in (
-        _largest,
-        _lengths,
-    ):  # first the largest entry, whose square may over- or underflow
-        X = _divided(X, size(X))
-    cosines: Array = np.asarray(safe_sparse_dot(X, component.directions[0])).ravel()
-    return cosines
-
-
-def _largest(X: Any) -> Array:
-    largest = abs(X).max(axis=1)
-    found: Array = largest.toarray() if sparse.issparse(largest) else largest
-    return found.ravel()
-
-
-def _lengths(X: Any) -> Array:
-    lengths: Array = np.sqrt(np.asarray((X * X).sum(axis=1), dtype=np.float64)).ravel()
-    return lengths
-
-
-def _divided(X: Any, sizes: Array) -> Any:
-    """Return rows divided by their sizes; zero rows stay."""
-    sizes = np.where(sizes > 0, sizes, 1.0)
-    if not sparse.issparse(X):
-        return X / sizes[:, np.newaxis]
-    data = X.data / np.repeat(sizes, np.diff(X.indptr))
-    return sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)

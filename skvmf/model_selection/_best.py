@@ -1,16 +1,19 @@
-"""What is asked of the best of several mixtures."""
+"""Predictions of the best of several mixtures."""
+
+from __future__ import annotations
 
 from typing import Any
 
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import available_if
-from .._typing import Array
+from .._typing import Array, MatrixLike
 from ..mixture._base import BaseMixture
 
 
 def refitted(path: Any) -> bool:
-    """Whether there is a best estimator to ask; only the reason why not is raised."""
+    """Return True if there is a best estimator, otherwise raise the reason."""
     if not path.refit:
         raise AttributeError(
             "This ComponentPath has refit=False and so no best_estimator_. Set refit=True."
@@ -19,12 +22,12 @@ def refitted(path: Any) -> bool:
 
 
 class BestPredictions:
-    """Predictions and scores of `best_estimator_`, where there is one."""
+    """Predictions and scores of `best_estimator_`, with `refit`."""
 
     best_estimator_: BaseMixture
 
     @available_if(refitted)
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: MatrixLike) -> Array:
         """Return the best mixture's most probable component of each row.
 
         Parameters
@@ -40,8 +43,8 @@ class BestPredictions:
         return self._best().predict(X)
 
     @available_if(refitted)
-    def predict_proba(self, X: Any) -> Array:
-        """Return the share of each row that each component of the best mixture has.
+    def predict_proba(self, X: MatrixLike) -> Array:
+        """Return the responsibilities of the best mixture's components for each row.
 
         Parameters
         ----------
@@ -56,7 +59,7 @@ class BestPredictions:
         return self._best().predict_proba(X)
 
     @available_if(refitted)
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: MatrixLike) -> Array:
         """Return the log-density of the best mixture at each row.
 
         Parameters
@@ -72,7 +75,9 @@ class BestPredictions:
         return self._best().score_samples(X)
 
     @available_if(refitted)
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Return the best mixture's weighted mean log-density of the rows.
 
         Parameters

@@ -23,7 +23,7 @@ from .._engine.parallel.blas import limited_blas
 from .._engine.weights.updates import FixedWeights
 from .._typing import Array
 
-_STEPS = 3  # of EM after components have been merged
+_STEPS = 3  # of EM after a merge
 
 
 class MergePath:
@@ -73,11 +73,11 @@ class MergePath:
 
     @property
     def n_active(self) -> int:
-        """How many components have not left the mixture."""
+        """Number of components with positive weight."""
         return int(np.count_nonzero(self.fitted.weights))
 
     def measures(self) -> dict[str, float]:
-        """Return what the current mixture makes of the rows."""
+        """Return the number of components, the bounds and the criteria of the current mixture."""
         log_likelihood, n_samples = self.fitted.log_likelihood(self._rows)
         free_weights = not isinstance(self._spec.weight_update, FixedWeights)
         n_parameters = self.fitted.n_parameters(free_weights=free_weights)
@@ -92,67 +92,70 @@ class MergePath:
         }
 
     def to(self, n_components: int) -> None:
-        """Go down to so many components: join the pairs that lose least, and fit a little.
+        """Go down to `n_components`: merge the pairs that lose least, and fit a few steps.
 
-        Those that have left the mixture are joined first, and a mixture is left by none: where
-        some leave in the fit, it is one of fewer components.
+        Components without weight are merged first, so that no mixture of the path has any. If
+        the fit prunes more, the path continues to a mixture without them. If all are
+        pruned, the background has every row, and the path ends there.
         """
         with limited_blas() as limit, limit:
             while len(self.nodes) > n_components or self.n_active < len(self.nodes):
+                if self.n_active == 0:
+                    return
                 n_components = min(n_components, self.n_active)
                 stats = self._statistics()
                 groups = self._groups(stats, n_components)
                 self._refit(groups, stats.counts)
 
     def end(self) -> None:
-        """Join what is left without another fit, so that the tree has one root."""
+        """Merge what is left without another fit, so that the tree has one root."""
         self._groups(self._statistics(), 1)
 
     def _entropy(self) -> float:
         """Return the weighted entropy of the rows' responsibilities."""
         posterior = self._spec.posterior
-        entropy: float = self._rows.map_reduce(partial(_entropy, self.fitted, posterior))
-        return entropy
+        return self._rows.map_reduce(partial(_entropy, self.fitted, posterior))
 
     def _statistics(self) -> Statistics:
         model = self._spec.model
         return self._rows.map_reduce(partial(model.expect, self.fitted.params))
 
     def _spec_of(self, fitted: FittedMixture) -> MixtureSpec:
-        """Return the mixture that a fit has climbed."""
+        """Return the mixture that a fit has maximized."""
         spec = self._make_spec(fitted.n_components)
-        return replace(spec, family=fitted.family, background=fitted.background)
+        return spec.refitted(fitted)
 
-    # Which components become one.
+    # Which components are merged.
 
     def _groups(self, stats: Statistics, n_groups: int) -> Array:
-        """Join nodes; return which of the new ones each component (K,) is part of."""
+        """Merge nodes; return the new node that each component (K,) is part of."""
         K = len(self.nodes)
         self.nodes = self.nodes.copy()
         group = np.arange(K)
         alive = np.flatnonzero((stats.counts[:K] > 0) & (self.fitted.weights > 0))
         fitted = self.fitted
         centres = fitted.family.centres(fitted.params.components)
-        for k in np.setdiff1d(np.arange(K), alive)[: K - n_groups]:  # they had left already
-            nearest = alive[np.linalg.norm(centres[alive] - centres[k], axis=1).argmin()]
-            self._join(group, nearest, k, 0.0)
+        others = alive if len(alive) else np.array([0])  # else the background has every row
+        for k in np.setdiff1d(np.arange(K), others)[: K - n_groups]:  # pruned before
+            nearest = others[np.linalg.norm(centres[others] - centres[k], axis=1).argmin()]
+            self._merge(group, nearest, k, 0.0)
         n_left = n_groups - (len(np.unique(group)) - len(alive))
         if n_left < len(alive):
-            self._join_alive(stats, fitted, alive, group, n_left)
-        kept, group = np.unique(group, return_inverse=True)
-        self.nodes = self.nodes[kept]
+            self._merge_alive(stats, fitted, alive, group, n_left)
+        first, group = np.unique(group, return_inverse=True)
+        self.nodes = self.nodes[first]
         return group
 
-    def _join_alive(
+    def _merge_alive(
         self, stats: Statistics, fitted: FittedMixture, alive: Array, group: Array, n_left: int
     ) -> None:
-        """Join the pairs of components with rows whose union loses least beyond chance."""
+        """Merge the pairs of components with rows that lose least likelihood beyond chance."""
         cost = fitted.family.merge_cost(stats, fitted.params.components, alive)
         _, merges = merge_greedily(cost, n_left)
         for i, j, loss in merges:
-            self._join(group, alive[i], alive[j], max(loss, 0.0))
+            self._merge(group, alive[i], alive[j], max(loss, 0.0))
 
-    def _join(self, group: Array, i: int, j: int, loss: float) -> None:
+    def _merge(self, group: Array, i: int, j: int, loss: float) -> None:
         """Put the components of the group of j into that of i, under a new node."""
         first, second = sorted((group[i], group[j]))
         self.merges.append((int(self.nodes[first]), int(self.nodes[second]), loss))
@@ -174,21 +177,21 @@ class MergePath:
         """Return a mixture and its first parameters: those of the groups' responsibilities."""
         K, fitted = len(self.nodes), self.fitted
         spec = replace(self._make_spec(K), background=fitted.background)
-        share = self._assignment_to_groups(group)
+        assign = self._assignment_to_groups(group)
         largest = [int(np.argmax(np.where(group == k, counts[: len(group)], -1))) for k in range(K)]
         centres = fitted.family.centres(fitted.params.components)[largest]
-        stats, about = partition_statistics(spec.family, self._rows, centres, share)
+        stats, about = partition_statistics(spec.family, self._rows, centres, assign)
         family = spec.family.with_prior_from(stats)
         components = family.initial(stats, about)
-        beside = fitted.params.weights[len(group) :]  # of what is no component
+        beside = fitted.params.weights[len(group) :]  # of the background
         weights = np.append((1 - beside.sum()) * stats.counts / stats.counts.sum(), beside)
         params = Params.first(weights, components).pruned()
         self._sort_nodes(spec, params)
-        params = spec.constraint.apply(family, params, Initialization(K, share))
+        params = spec.constraint.apply(family, params, Initialization(K, assign))
         return replace(spec, family=family), params
 
     def _assignment_to_groups(self, group: Array) -> Any:
-        """Return what divides the rows of a block among the groups of current components."""
+        """Return a function that assigns the rows of a block to groups of current components."""
         spec, params, K = self._spec, self.fitted.params, len(self.nodes)
         model, posterior = spec.model, spec.posterior
         members = np.zeros((len(group), K))
@@ -206,14 +209,14 @@ class MergePath:
         return assign
 
     def _sort_nodes(self, spec: MixtureSpec, params: Params) -> None:
-        """Put nodes into the order in which the mixture keeps its components."""
+        """Sort the nodes like the components of the mixture."""
         order = spec.constraint.order(params.components)
         if order is not None:
             self.nodes = self.nodes[order]
 
 
 def _entropy(fitted: FittedMixture, posterior: Posterior, block: Block) -> float:
-    """Return the weighted entropy of a block's responsibilities, the background's among them."""
+    """Return the weighted entropy of a block's responsibilities, also of the background's."""
     weights, ones = fitted.params.weights, np.ones(len(block.weights))
     responsibilities, *_ = posterior.assign(fitted.scores(block), weights, ones)
     resp = as_dense(responsibilities, len(weights)).astype(np.float64, copy=False)

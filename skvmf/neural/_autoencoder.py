@@ -1,23 +1,34 @@
 """The base class of the autoencoders: training, and scikit-learn's conventions."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from .._sklearn import BaseEstimator, CallbackSupportMixin, Interval, fit_context, with_callbacks
-from .._typing import Array
-from .._version import stamp, unstamp
+from .._sklearn import (
+    BaseEstimator,
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    Interval,
+    TransformerMixin,
+    all_or_nothing,
+    callback_tasks,
+    fit_context,
+    with_callbacks,
+)
+from .._typing import Array, Attributes, Matrix, MatrixLike, ParameterConstraints, is_integer
 from ..distributions._arguments import check_count
+from ..mixture._docstrings import complete_docstring
 from ._beta_gaussian import BetaGaussian
 from ._networks import Loss, VariationalNetwork, as_array, device_of, rows_at_once
 from ._progress import Progress
@@ -27,14 +38,50 @@ from ._training import Training, mean_free_energy, seeded, split
 class Autoencoder(
     ClassNamePrefixFeaturesOutMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator, ABC
 ):
-    """Base of the autoencoders: minimizes a free energy by Adam, in float32.
+    """Base class of the autoencoders: minimizes a free energy by Adam, in float32.
 
-    A subclass has the parameters below, and says which rows are valid, what the network is, what
-    goes into it, its loss, and how scores become what is observed. Pickles hold the network on
-    the CPU, without the moments of Adam.
+    Subclasses define the valid rows, the network, its inputs, its loss, and the map from scores to
+    observations. Pickles hold the network on the CPU, without Adam's moments.
+
+    Parameters
+    ----------
+    batch_size : int, default=64
+        Rows per step of Adam.
+    learning_rate : float, default=0.001
+        Step size of Adam.
+    max_epochs : int, default=50
+        Maximum number of passes over the rows.
+    early_stopping : bool, default=False
+        Whether to hold out rows, stop when their free energy no longer falls, and keep the best
+        network.
+    validation_fraction : float, default=0.1
+        Fraction of the rows to hold out.
+    n_epochs_no_change : int, default=5
+        Epochs without improvement after which training stops.
+    random_state : int, RandomState instance or None, default=None
+        Source of the first weights, the order of rows and the draws.
+    verbose : int, default=0
+        Whether to print a line every `verbose_interval` epochs.
+    verbose_interval : int, default=1
+        Number of epochs between lines.
+
+    Attributes
+    ----------
+    network_ : torch.nn.Module
+        The modules ``encoder``, to centers and log-scales, and ``decoder``, to scores.
+    losses_ : list of float
+        Mean free energy of the training rows per epoch, over all its passes.
+    validation_losses_ : list of float
+        Mean free energy of the validation rows per epoch; empty without early stopping.
+    n_epochs_ : int
+        Number of epochs.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if X has string column names.
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
+    _parameter_constraints: ClassVar[ParameterConstraints] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left")],
         "hidden_layer_sizes": ["array-like"],
@@ -54,6 +101,8 @@ class Autoencoder(
     batch_size: int
     learning_rate: float
     max_epochs: int
+    verbose: int
+    verbose_interval: int
     early_stopping: bool
     validation_fraction: float
     n_epochs_no_change: int
@@ -62,9 +111,13 @@ class Autoencoder(
     n_features_in_: int
     _score_seed: int
 
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        complete_docstring(cls)
+
     @fit_context(prefer_skip_nested_validation=True)
     @with_callbacks
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Train a new network.
 
         Parameters
@@ -82,23 +135,23 @@ class Autoencoder(
         Raises
         ------
         ValueError
-            If rows are not valid, fewer than two where some are held out, or training diverges.
+            If rows are not valid, early stopping leaves none to train on, or training diverges.
         """
-        rows, features = self._checked(X, new=True)
-        training = self._begin(rows.shape[1])
-        train, held_out = rows, None
-        if self.early_stopping:
-            train, held_out = split(rows, self.validation_fraction, training.random_state)
-        with Progress(self, {"X": X, "y": y}) as progress:
-            self._train(training, train, held_out, features, progress)
-            self._publish(training, features)
+        with all_or_nothing(self):
+            rows = self._rows(X, reset=True)
+            training = self._begin(rows.shape[1])
+            train, held_out = rows, None
+            if self.early_stopping:
+                train, held_out = split(rows, self.validation_fraction, training.random_state)
+            tasks = callback_tasks(self, {"X": X, "y": y}, self.max_epochs)
+            with Progress(tasks, self.verbose, self.verbose_interval) as progress:
+                self._train(training, train, held_out, progress)
+                self.__dict__.update(training.attributes())
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Train for one more epoch on some rows.
-
-        No rows are held out: `early_stopping` plays no part.
+    def partial_fit(self, X: MatrixLike, y: object = None) -> Self:
+        """Train for one more epoch on some rows; early stopping does not apply.
 
         Parameters
         ----------
@@ -118,14 +171,15 @@ class Autoencoder(
             If rows are not valid, or training diverges.
         """
         new = not hasattr(self, "network_")
-        rows, features = self._checked(X, new)
-        training = self._begin(rows.shape[1]) if new else Training.resume(vars(self))
-        self._epoch(training, rows, None, features, Progress(self))
-        self._check_last_step(training, rows)
-        self._publish(training, features)
+        with all_or_nothing(self):
+            rows = self._rows(X, reset=new)
+            training = self._begin(rows.shape[1]) if new else Training.resume(vars(self))
+            self._epoch(training, rows, None, Progress(None, self.verbose, self.verbose_interval))
+            self._check_last_step(training, rows)
+            self.__dict__.update(training.attributes())
         return self
 
-    def posterior(self, X: Any) -> BetaGaussian:
+    def posterior(self, X: MatrixLike) -> BetaGaussian:
         """Return the distributions of the latent variables of rows.
 
         Parameters
@@ -136,8 +190,8 @@ class Autoencoder(
         Returns
         -------
         BetaGaussian
-            With parameters of shape (n_samples, n_components), without gradients. Its draws come
-            from torch's global generator, not from `random_state`.
+            Parameters of shape (n_samples, n_components), without gradients. Draws come from
+            torch's global generator, not from `random_state`.
         """
         self._check_ready()
         batches = self._batches(self._rows(X, reset=False), device_of(self.network_))
@@ -146,7 +200,7 @@ class Autoencoder(
             loc, scale = (torch.cat([getattr(p, name) for p in parts]) for name in ("loc", "scale"))
             return BetaGaussian(loc, scale, self.network_.alpha, validate_args=False)
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: MatrixLike) -> Array:
         """Return the means of the latent variables of rows.
 
         Parameters
@@ -161,8 +215,8 @@ class Autoencoder(
         """
         return as_array(self.posterior(X).mean)
 
-    def inverse_transform(self, X: Any) -> Array:
-        """Return what is observed on average at latent coordinates.
+    def inverse_transform(self, X: MatrixLike) -> Array:
+        """Return the mean observations at latent coordinates.
 
         Parameters
         ----------
@@ -176,35 +230,37 @@ class Autoencoder(
         """
         self._check_ready()
         X = X.detach().cpu() if isinstance(X, torch.Tensor) else X
-        X = check_array(X, dtype=np.float32, ensure_min_samples=0, input_name="X")
-        n_components = self._n_features_out
-        if X.shape[1] != n_components:
+        rows = check_array(X, dtype=np.float32, ensure_min_samples=0, input_name="X")
+        if rows.shape[1] != self._n_features_out:
             raise ValueError(
-                f"X has {X.shape[1]} columns, but {type(self).__name__} has {n_components} latent "
-                "coordinates."
+                f"X has {rows.shape[1]} columns, but {type(self).__name__} has "
+                f"{self._n_features_out} latent coordinates."
             )
-        return self._decoded(torch.from_numpy(X.copy()))
+        return self._decoded(torch.from_numpy(rows.copy()))
 
     def sample(self, n_samples: int = 1) -> Array:
-        """Return what is observed on average at latent coordinates drawn from the prior.
+        """Return the mean observations at latent coordinates drawn from the prior.
 
         Parameters
         ----------
         n_samples : int, default=1
-            Number of draws.
+            Number of draws from the standard density of the posterior's family.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features), float32
-            The decoder's probabilities. The prior is the standard one of the posterior's family.
+            The decoder's probabilities.
         """
         self._check_ready()
         check_count(n_samples, "n_samples")
         with seeded(check_random_state(self.random_state)):
             return self._decoded(self.network_.prior(n_samples).sample())
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the negative free energy, per row.
+    def score(self, X: MatrixLike, y: object = None) -> float:
+        """Return the negative free energy per row.
+
+        Compare models of the same beta, alphas and kind of target or observation only: each changes
+        the loss. To choose these, compare errors of ``inverse_transform(transform(X))`` instead.
 
         Parameters
         ----------
@@ -216,28 +272,9 @@ class Autoencoder(
         Returns
         -------
         float
-            Minus the mean reconstruction loss less beta times the Fenchel-Young divergence, with
-            one draw of the latent variables of each row, the same in every call; -inf where
-            that is beyond float32, for rows far from any in training.
-
-        Notes
-        -----
-        Scores are comparable only between models with the same beta, the same kind of target or
-        observation, and the same alphas: another of these is another loss. Choose them by a
-        scorer of your own, such as the one below.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn.datasets import load_digits
-        >>> from sklearn.model_selection import GridSearchCV
-        >>> from skvmf.neural import FenchelYoungVAE
-        >>> def reconstruction(model, X, y=None):
-        ...     return -np.abs(model.inverse_transform(model.transform(X)) - X).mean()
-        >>> vae = FenchelYoungVAE(4, hidden_layer_sizes=(32,), max_epochs=5, random_state=0)
-        >>> search = GridSearchCV(vae, {"beta": [0.01, 1.0]}, scoring=reconstruction, cv=2)
-        >>> search.fit(load_digits().data / 16).best_params_
-        {'beta': 0.01}
+            Minus the mean of reconstruction loss plus beta times Fenchel-Young divergence. Each row
+            has one draw of its latent variables, the same in every call. -inf beyond float32, for
+            rows far from all in training.
         """
         self._check_ready()
         rows = self._rows(X, reset=False)
@@ -245,40 +282,25 @@ class Autoencoder(
         return -free_energy if np.isfinite(free_energy) else -np.inf
 
     def _check_ready(self) -> None:
-        """Raise where there is no network, or parameters set after the fit are invalid."""
+        """Check that there is a network, and the parameters set since the fit."""
         check_is_fitted(self)
         self._validate_params()
-
-    def _checked(self, X: Any, new: bool) -> tuple[Any, dict[str, Any]]:
-        """Return rows, and the attributes that describe their features.
-
-        For a new network a copy of the estimator checks them: this one stays as it is.
-        """
-        model = clone(self) if new else self
-        rows = model._rows(X, reset=new)
-        names = ("n_features_in_", "feature_names_in_")
-        return rows, {name: vars(model)[name] for name in names if name in vars(model)}
 
     def _begin(self, n_features: int) -> Training:
         """Draw a network."""
         sizes = self.hidden_layer_sizes
-        if not all(isinstance(size, Integral) and int(size) > 0 for size in sizes):
+        if not all(is_integer(size) and int(size) > 0 for size in sizes):
             raise ValueError(f"hidden_layer_sizes must hold positive integers, not {sizes!r}.")
-        random_state = check_random_state(self.random_state)
-        return Training.begin(lambda: self._network(n_features), random_state)
+        draw = partial(self._network, n_features)
+        return Training.begin(draw, check_random_state(self.random_state))
 
     def _train(
-        self,
-        training: Training,
-        train: Any,
-        held_out: Any,
-        features: dict[str, Any],
-        progress: Progress,
+        self, training: Training, train: Matrix, held_out: Matrix | None, progress: Progress
     ) -> None:
-        """Train until it is time to stop, and keep the network that was best on rows held out."""
+        """Train until it is time to stop, and keep the network that was best on validation rows."""
         best, best_state, waited, stop = np.inf, None, 0, False
         while len(training.losses) < self.max_epochs and not stop:
-            stop = self._epoch(training, train, held_out, features, progress)
+            stop = self._epoch(training, train, held_out, progress)
             if held_out is None:
                 continue
             waited += 1
@@ -292,32 +314,23 @@ class Autoencoder(
         self._check_last_step(training, train)
 
     def _epoch(
-        self,
-        training: Training,
-        X: Any,
-        held_out: Any,
-        features: dict[str, Any],
-        progress: Progress,
+        self, training: Training, X: Matrix, held_out: Matrix | None, progress: Progress
     ) -> bool:
-        """Train once on each row; return whether a callback asks to stop."""
+        """Train once on each row; return whether a callback stops the training."""
         progress.begin_epoch()
         batches = partial(self._batches, X, device_of(training.network))
-        loss, beta, turns = self._loss(), self.beta, self._turns()
-        self._check_finite(
-            training.descend(X.shape[0], batches, loss, beta, self.learning_rate, turns)
-        )
+        options = self._loss(), self.beta, self.learning_rate, self._turns()
+        self._check_finite(training.descend(X.shape[0], batches, *options))
         if held_out is not None:
             energy = self._free_energy(training.network, held_out, training.score_seed)
             self._check_finite(energy)
             training.validation_losses.append(energy)
         return progress.end_epoch(
-            training.losses,
-            training.validation_losses,
-            lambda: deepcopy(features | training.attributes()),
+            training.losses, training.validation_losses, lambda: deepcopy(training.attributes())
         )
 
     def _batches(
-        self, X: Any, device: torch.device, order: Array | None = None
+        self, X: Matrix, device: torch.device, order: Array | None = None
     ) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield batches of rows: in an order for training, or all as they come."""
         size = rows_at_once(X.shape[1]) if order is None else self.batch_size
@@ -325,12 +338,12 @@ class Autoencoder(
             rows = slice(start, start + size)
             yield self._batch(X[rows if order is None else order[rows]], device)
 
-    def _free_energy(self, network: VariationalNetwork, X: Any, seed: int) -> float:
+    def _free_energy(self, network: VariationalNetwork, X: Matrix, seed: int) -> float:
         batches = self._batches(X, device_of(network))
         return mean_free_energy(network, batches, self._loss(), self.beta, seed)
 
-    def _check_last_step(self, training: Training, X: Any) -> None:
-        """Raise where the step after the last free energy was too far."""
+    def _check_last_step(self, training: Training, X: Matrix) -> None:
+        """Raise if the step after the last free energy diverged."""
         some = X[: self.batch_size]
         self._check_finite(self._free_energy(training.network, some, training.score_seed))
 
@@ -341,17 +354,12 @@ class Autoencoder(
                 f"learning_rate (now {self.learning_rate})."
             )
 
-    def _publish(self, training: Training, features: dict[str, Any]) -> None:
-        """Set all attributes at once, so that no fit is half done."""
-        others = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
-        self.__dict__ = others | features | training.attributes()
+    @abstractmethod
+    def _rows(self, X: MatrixLike, reset: bool) -> Matrix:
+        """Return valid rows, dense or CSR, and record their features on `reset`."""
 
     @abstractmethod
-    def _rows(self, X: Any, reset: bool) -> Any:
-        """Return valid rows, dense or CSR, and take note of their features on `reset`."""
-
-    @abstractmethod
-    def _batch(self, X: Any, device: torch.device) -> tuple[Tensor, Tensor]:
+    def _batch(self, X: Matrix, device: torch.device) -> tuple[Tensor, Tensor]:
         """Return the network's inputs for some rows, and the targets of its outputs."""
 
     @abstractmethod
@@ -364,37 +372,29 @@ class Autoencoder(
 
     @abstractmethod
     def _observed(self, scores: Tensor) -> Tensor:
-        """Return what scores say is observed on average."""
+        """Return the mean observations of scores."""
 
     def _turns(self) -> Sequence[str]:
         """Return the modules that the passes of an epoch train; "" is the whole network."""
         return ("",)
 
     def _decoded(self, latent: Tensor) -> Array:
-        """Return what is observed on average at latent coordinates, as an array."""
-        size = rows_at_once(self.n_features_in_)
-        parts = latent.to(device_of(self.network_)).split(size)
+        """Return the mean observations at latent coordinates, as an array."""
+        parts = latent.to(device_of(self.network_)).split(rows_at_once(self.n_features_in_))
         with torch.no_grad():
-            observed = [self._observed(self.network_.decoder(part)) for part in parts]
-            return as_array(torch.cat(observed))
+            return as_array(torch.cat([self._observed(self.network_.decoder(z)) for z in parts]))
 
     @property
     def _n_features_out(self) -> int:
         return self.network_.n_components
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "network_")
-
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Attributes:
         state = super().__getstate__() | {"_adam": None}
         if "network_" in state:
             state["network_"] = deepcopy(self.network_).cpu()
-        return stamp(state)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(unstamp(state, type(self).__name__))
+        return state

@@ -1,7 +1,8 @@
-"""Beta-Gaussians: bell-shaped densities of finite support between parabola and Gaussian."""
+"""Beta-Gaussians: densities between a parabola of finite support and the Gaussian."""
 
 import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -13,35 +14,32 @@ from ._entmax import widened
 
 
 class BetaGaussian(Distribution):
-    """The beta-Gaussian distribution, also xi-Gaussian with xi = 2 - alpha.
+    """The beta-Gaussian distribution, also called xi-Gaussian with xi = 2 - alpha.
 
-    What a Gaussian is to the entropy of Shannon, it is to that of Tsallis: the density that
-    maximizes the mean of the score ``-|z - loc|^2 / (2 scale^2)`` less the Tsallis negative
+    The density that maximizes the mean of ``-|z - loc|^2 / (2 scale^2)`` minus the Tsallis negative
     entropy. alpha = 1 is the Gaussian, 4/3 the triweight, 3/2 the biweight and 2 the Epanechnikov
-    density, a parabola. For alpha > 1 the support is finite.
+    density. For alpha > 1 the support is finite.
 
     Parameters
     ----------
     loc : float or Tensor
-        Centers. Half precision is taken to float32, with all that comes out.
+        Centers. Half precision is converted to float32.
     scale : float or Tensor
-        Positive scales, broadcast against `loc`: the square root of the diagonal of the matrix in
-        the score. A standard deviation for alpha = 1 only; see `variance` for others.
+        Positive scales, broadcast against `loc`. They are standard deviations for alpha = 1 only;
+        see `variance`.
     alpha : float, default=2.0
-        At least 1. One number for all, without a gradient.
+        At least 1. One number without a gradient.
     event_dim : {0, 1}, default=0
-        With 0 each entry is a variable by itself: their product is one for each coordinate. With
-        1 the last dimension is one vector, whose support is an ellipsoid: not a product.
+        0 treats each entry as a variable of its own. 1 treats the last dimension as one vector,
+        whose support is an ellipsoid.
     validate_args : bool, default=None
-        Whether to check parameters, and that values are inside the support; by default as
+        Whether to check the parameters, and that values are inside the support; as in
         ``torch.distributions.Distribution``.
 
     Attributes
     ----------
-    loc : Tensor
-        Centers.
-    scale : Tensor
-        Scales.
+    loc, scale : Tensor
+        Centers and scales.
     alpha : float
         As given.
     event_dim : int
@@ -54,13 +52,13 @@ class BetaGaussian(Distribution):
 
     Notes
     -----
-    With N dimensions, e = 1 / (alpha - 1), Q = sum ((z - loc) / scale)^2 and rho for the density
-    to integrate to one, p(z) = ((alpha - 1)/2 (rho^2 - Q))_+^e, and the covariance is
-    diag(scale^2) rho^2 / (N + 2 + 2 e). Draws are ``loc + scale rho g / sqrt(|g|^2 + 2 G)`` with g
-    standard normal and G of the Gamma distribution of shape e + 1, so gradients pass through.
-    Densities and entropies keep their digits as alpha tends to 1, and tend to the Gaussian's.
+    With N dimensions, e = 1 / (alpha - 1), Q = sum ((z - loc) / scale)^2 and a normalizing rho,
+    p(z) = ((alpha - 1)/2 (rho^2 - Q))_+^e, and the covariance is diag(scale^2) rho^2 / (N + 2 + 2
+    e). Draws are ``loc + scale rho g / sqrt(|g|^2 + 2 G)`` with g standard normal and G from the
+    Gamma distribution of shape e + 1, so gradients pass through. The digits are kept as alpha tends
+    to 1.
 
-    In ``torch.distributions.MixtureSameFamily`` give ``validate_args=False`` to both: a value
+    In ``torch.distributions.MixtureSameFamily`` pass ``validate_args=False`` to both: a value
     outside the support of one component may be inside that of another.
 
     References
@@ -73,15 +71,14 @@ class BetaGaussian(Distribution):
     >>> import torch
     >>> from skvmf.neural import BetaGaussian
     >>> parabola = BetaGaussian(torch.tensor(0.0), torch.tensor(1.0), alpha=2)
-    >>> parabola.radius
-    tensor(1.1447)
     >>> parabola.log_prob(torch.tensor([0.0, 1.0])).exp()
     tensor([0.6552, 0.1552])
-    >>> parabola.fenchel_young_divergence()
-    tensor(0.)
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+    }
     has_rsample = True
 
     def __init__(
@@ -116,40 +113,35 @@ class BetaGaussian(Distribution):
         """Number N of dimensions of an event."""
         return int(self.event_shape.numel())
 
-    @property
-    def _excess(self) -> float:
-        """What alpha is above 1."""
-        return self.alpha - 1
-
     def _per_event(self, terms: Tensor) -> Tensor:
-        """Sum what is given for each coordinate over the coordinates of an event."""
+        """Sum a value per coordinate over the coordinates of an event."""
         return terms.sum(-1) if self.event_dim else terms
 
     def _spread(self, events: Tensor) -> Tensor:
-        """Give what is one number per event the shape of coordinates."""
+        """Give a value per event the shape of the coordinates."""
         return events.unsqueeze(-1) if self.event_dim else events
 
     @property
     def _log_peak(self) -> Tensor:
         """Log-density at the center: (2 D - N log(2 pi) - log det) / (N (alpha - 1) + 2)."""
-        n, c = self._size, self._excess
+        n, c = self._size, self.alpha - 1
         log_det = self._per_event(2 * self.scale.log())
         normalizer = 2 * _log_gamma_ratio(n / 2, c) - n * math.log(2 * math.pi)
         return (normalizer - log_det) / (n * c + 2)
 
     @property
     def _height(self) -> Tensor:
-        """Density at the center to the power alpha - 1, which is rho^2 (alpha - 1) / 2."""
-        return (self._excess * self._log_peak).exp()
+        """Density at the center to the power alpha - 1: rho^2 (alpha - 1) / 2."""
+        return ((self.alpha - 1) * self._log_peak).exp()
 
     @property
     def _width(self) -> float:
-        """Rho^2 over the variance for scale 1, times (alpha - 1) / 2."""
-        return 1 + self._excess * (self._size + 2) / 2
+        """rho^2 / variance for scale 1, times (alpha - 1) / 2."""
+        return 1 + (self.alpha - 1) * (self._size + 2) / 2
 
     @property
     def _shrinkage(self) -> Tensor:
-        """Variance over scale^2, one number per event."""
+        """Variance / scale^2, one number per event."""
         return self._height / self._width
 
     @property
@@ -157,11 +149,11 @@ class BetaGaussian(Distribution):
         """Half the length of the support along each coordinate; inf for alpha = 1."""
         if self.alpha == 1:
             return torch.full_like(self.scale, math.inf)
-        return self.scale * self._spread((2 * self._height / self._excess).sqrt())
+        return self.scale * self._spread((2 * self._height / (self.alpha - 1)).sqrt())
 
     @constraints.dependent_property  # type: ignore[untyped-decorator]
     def support(self) -> constraints.Constraint:
-        """Where the density is positive, its edge included, and draws that rounding put beyond."""
+        """Values of positive density, with the edge and draws that rounding puts beyond it."""
         if self.alpha == 1:
             return constraints.independent(constraints.real, self.event_dim)
         rounding = 4 * torch.finfo(self.loc.dtype).eps * (self.loc.abs() / self.radius + 1)
@@ -172,13 +164,10 @@ class BetaGaussian(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The centers."""
+        """The centers, which are also the mode."""
         return self.loc
 
-    @property
-    def mode(self) -> Tensor:
-        """The centers."""
-        return self.loc
+    mode = mean
 
     @property
     def variance(self) -> Tensor:
@@ -238,7 +227,7 @@ class BetaGaussian(Distribution):
         Parameters
         ----------
         value : Tensor
-            Where to evaluate it.
+            The values.
 
         Returns
         -------
@@ -253,9 +242,9 @@ class BetaGaussian(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         squares = self._per_event(((value - self.loc) / self.scale).square())
-        falls = -0.5 * squares / self._height
-        inside = self._excess * falls > -1
-        logs = self._log_peak + _log1p_rate(torch.where(inside, falls, 0), self._excess)
+        falls, c = -0.5 * squares / self._height, self.alpha - 1
+        inside = c * falls > -1
+        logs = self._log_peak + _log1p_rate(torch.where(inside, falls, 0), c)
         return torch.where(inside, logs, -math.inf)
 
     def entropy(self) -> Tensor:
@@ -264,7 +253,7 @@ class BetaGaussian(Distribution):
         Raises
         ------
         NotImplementedError
-            Always; see `tsallis_negentropy`.
+            Always; use `tsallis_negentropy`.
         """
         raise NotImplementedError("Of a BetaGaussian take minus tsallis_negentropy().")
 
@@ -276,24 +265,23 @@ class BetaGaussian(Distribution):
         Tensor
             (integral of p^alpha - 1) / (alpha (alpha - 1)), one number per event.
         """
-        powers = _expm1_rate(self._log_peak, self._excess)
+        powers = _expm1_rate(self._log_peak, self.alpha - 1)
         return (powers - 0.5 * self._size / self.alpha) / self._width
 
     def fenchel_young_divergence(
         self, loc: Tensor | float = 0.0, scale: Tensor | float = 1.0
     ) -> Tensor:
-        """Return the Fenchel-Young divergence to the score of a Gaussian.
+        """Return the Fenchel-Young divergence from the score -sum ((z - loc) / scale)^2 / 2.
 
-        The score is -sum ((z - loc) / scale)^2 / 2. The divergence is not negative, and zero
-        where the distribution has this `loc` and `scale`. For alpha = 1 it is the
-        Kullback-Leibler divergence to the Gaussian.
+        It is not negative, and zero for this `loc` and `scale`. For alpha = 1 it is the
+        Kullback-Leibler divergence to the Gaussian. The :doc:`user guide </user_guide/neural>` has
+        the formula. See Sklaviadis et al., "Fenchel-Young variational learning", eq. 5 and section
+        4.2.
 
         Parameters
         ----------
-        loc : float or Tensor, default=0.0
-            The center of the score.
-        scale : float or Tensor, default=1.0
-            Its scale.
+        loc, scale : float or Tensor
+            Center and scale of the score; the standard Gaussian's by default.
 
         Returns
         -------
@@ -302,11 +290,9 @@ class BetaGaussian(Distribution):
 
         References
         ----------
-        .. [1] Sklaviadis et al., "Fenchel-Young variational learning", eq. 5 and section 4.2;
-           with v the variance over scale^2, and v0 that at the score's own scale, it is
-           (v - v0) / (alpha - 1) + (sum ((m - m0)^2 + v s^2) / s0^2 - N v0) / 2.
+        .. [1] Sklaviadis et al., "Fenchel-Young variational learning", eq. 5 and section 4.2.
         """
-        n, c = self._size, self._excess
+        n, c = self._size, self.alpha - 1
         ratio = self.scale / scale
         stretch = self._per_event(2 * ratio.log()) / (n * c + 2)
         v = self._shrinkage
@@ -330,8 +316,8 @@ def _expm1_rate(x: Tensor, c: float) -> Tensor:
 def _log_gamma_ratio(s: float, c: float) -> float:
     """Return D = log(Gamma(e + 1 + s) / (Gamma(e + 1) e^s)) for e = 1 / c; 0 for c = 0.
 
-    Where e is large the logarithms are of size e log e, and D of size s^2 / e: by Stirling's
-    series their difference keeps its digits. Small e are taken up to 10 by the recurrence.
+    The logarithms grow as e log e, and D as s^2 / e: Stirling's series keeps the digits of their
+    difference. The recurrence raises small e up to 10.
     """
     if c == 0:
         return 0.0
@@ -361,5 +347,5 @@ class _Ellipsoid(constraints.Constraint):
         super().__init__()
 
     def check(self, value: Tensor) -> Tensor:
-        """Say of each vector whether it is inside."""
+        """Return whether each vector is inside."""
         return ((value - self.center) / self.axes).square().sum(-1) <= 1

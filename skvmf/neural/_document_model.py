@@ -1,17 +1,19 @@
 """Variational autoencoders of documents: topics in coordinates of any sign."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from scipy import sparse
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 from torch import Tensor
 
 from .._sklearn import Interval, StrOptions, validate_data
-from .._typing import Array
+from .._typing import Array, Matrix, MatrixLike, ParameterConstraints
 from ..distributions._arguments import check_count
 from ._autoencoder import Autoencoder
 from ._entmax import entmax
@@ -24,71 +26,37 @@ MAX_COUNT = 1e30  # totals and losses stay finite in float32
 class FenchelYoungDocumentModel(Autoencoder):
     """Neural variational document model with a softmax or alpha-entmax decoder.
 
-    From the square roots of a document's proportions of words, a perceptron gives it a Gaussian
-    distribution over few topic coordinates; a linear decoder turns a draw into scores of all
-    words, and these into their probabilities. With alpha-entmax, words that do not fit a document
-    have probability zero. What is minimized is a Fenchel-Young free energy: the loss of the
-    document's words plus `beta` times the Kullback-Leibler divergence from the standard Gaussian.
+    A perceptron maps the square roots of a document's word proportions to a Gaussian of a few topic
+    coordinates. A linear decoder maps a draw from it to scores of all words, and these to
+    probabilities. With alpha-entmax, words that do not fit a document have probability zero.
+    Training minimizes a Fenchel-Young free energy: the loss of the words plus `beta` times the
+    Kullback-Leibler divergence from the standard Gaussian. Read more in the :doc:`user guide
+    </user_guide/neural>`.
 
     Parameters
     ----------
     n_components : int, default=50
         Number of topics.
     entmax_alpha : float, default=1.0
-        At least 1: softmax, which is the neural variational document model. 1.5 and 2 are
-        sparse.
+        At least 1. 1 is softmax, the neural variational document model; 1.5 and 2 are sparse.
     target : {'counts', 'proportions'}, default='counts'
-        What is reconstructed. Counts weigh a document by its length, and with softmax and
-        beta = 1 the score is the evidence lower bound less its value for a perfect
-        reconstruction. Proportions weigh all documents the same; their losses are smaller by
-        the length of a document, and so should beta be.
+        What is reconstructed. Counts weigh a document by its length; with softmax and beta = 1 the
+        score is the evidence lower bound minus that of a perfect reconstruction. Proportions weigh
+        all documents equally. Their losses are smaller by the document's length.
     beta : float, default=1.0
-        Weight of the divergence. For ``target="proportions"`` about 1e-4 is right, and for tf-idf
-        rows, whose sums are small too, 0.01 or below. At beta = 1 and alpha above 1 posteriors
-        often collapse to the prior: the coordinates of all documents are the same.
+        Weight of the divergence. Start near 1e-4 for ``target="proportions"``, and at 0.01 or below
+        for tf-idf rows, whose sums are small. At beta = 1 and alpha above 1, posteriors often
+        collapse to the prior: all documents have the same coordinates.
     hidden_layer_sizes : sequence of int, default=(500,)
         Units of the encoder's hidden layers.
-    batch_size : int, default=64
-        Documents per step of Adam.
-    learning_rate : float, default=0.001
-        Step size of Adam.
-    max_epochs : int, default=50
-        Number of passes over the documents, at most.
     alternating_epochs : int, default=None
-        How many passes over the documents train the decoder alone, and then as many the encoder
-        alone, in each epoch [1]_. None trains both at once, with one pass per epoch.
-    early_stopping : bool, default=False
-        Whether to hold out documents, to stop when their free energy falls no more, and to keep
-        the network that was best on them.
-    validation_fraction : float, default=0.1
-        The part of the documents held out.
-    n_epochs_no_change : int, default=5
-        Epochs without a new best after which training stops.
-    random_state : int, RandomState instance or None, default=None
-        Source of the first weights, the order of documents and the draws.
-    verbose : int, default=0
-        Whether to print a line every `verbose_interval` epochs.
-    verbose_interval : int, default=1
-        Number of epochs between lines.
+        Number of passes per epoch that train the decoder alone, followed by as many that train the
+        encoder alone [1]_. None trains both at once, in one pass per epoch.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features), float32
         The score that a unit of each topic coordinate adds to each word.
-    network_ : torch.nn.Module
-        With the modules ``encoder``, to centers and logarithms of scales, and ``decoder``, to
-        scores.
-    losses_ : list of float
-        Mean free energy of the documents while they were trained on, by epoch; of all its
-        passes.
-    validation_losses_ : list of float
-        Mean free energy of the documents held out, by epoch; empty without early stopping.
-    n_epochs_ : int
-        Number of epochs.
-    n_features_in_ : int
-        Number of words seen in fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X has string column names.
 
     See Also
     --------
@@ -97,11 +65,10 @@ class FenchelYoungDocumentModel(Autoencoder):
 
     Notes
     -----
-    Entries need not be whole numbers: a tf-idf row is taken as counts. An empty document has no
-    loss, and its coordinates are what the encoder gives for no words at all. The network is in
-    float32, on a GPU where torch finds one: ``CUDA_VISIBLE_DEVICES=""`` prevents it. Pickles keep
-    the network, but not Adam's moments. The same seed gives the same result on one machine with
-    one number of threads.
+    Entries need not be integers: tf-idf rows count as counts. An empty document has no loss. torch
+    runs in float32, on a GPU if it finds one: ``CUDA_VISIBLE_DEVICES=""`` prevents it. Pickles keep
+    the network without Adam's moments. A seed fixes the result on one machine with one number of
+    threads.
 
     References
     ----------
@@ -113,16 +80,13 @@ class FenchelYoungDocumentModel(Autoencoder):
     >>> from sklearn.feature_extraction.text import CountVectorizer
     >>> from skvmf.neural import FenchelYoungDocumentModel
     >>> texts = ["moon orbit rocket", "orbit moon", "salt butter pan", "pan butter"] * 10
-    >>> vectorizer = CountVectorizer()
-    >>> X = vectorizer.fit_transform(texts)
+    >>> X = CountVectorizer().fit_transform(texts)
     >>> model = FenchelYoungDocumentModel(2, entmax_alpha=1.5, beta=0.1, random_state=0).fit(X)
     >>> model.transform(X).shape
     (40, 2)
-    >>> len(model.top_words(vectorizer.get_feature_names_out(), n_words=3))
-    2
     """
 
-    _parameter_constraints = {
+    _parameter_constraints: ClassVar[ParameterConstraints] = {
         **Autoencoder._parameter_constraints,
         "entmax_alpha": [Interval(Real, 1, None, closed="left")],
         "target": [StrOptions({"counts", "proportions"})],
@@ -134,7 +98,7 @@ class FenchelYoungDocumentModel(Autoencoder):
         n_components: int = 50,
         *,
         entmax_alpha: float = 1.0,
-        target: str = "counts",
+        target: Literal["counts", "proportions"] = "counts",
         beta: float = 1.0,
         hidden_layer_sizes: Sequence[int] = (500,),
         batch_size: int = 64,
@@ -171,15 +135,15 @@ class FenchelYoungDocumentModel(Autoencoder):
         return as_array(self.network_.decoder[0].weight).T.copy()
 
     def top_words(self, feature_names: Any = None, n_words: int = 10) -> list[list[str]]:
-        """Return the words of each topic whose scores it raises most.
+        """Return the words whose scores each topic raises most.
 
-        Coordinates have both signs, and so a topic has another end: the words whose scores it
-        lowers most, which a document with a negative coordinate is of. They are no proportions.
+        Coordinates have both signs: a document with a negative coordinate is about the words whose
+        scores the topic lowers most.
 
         Parameters
         ----------
         feature_names : array-like of shape (n_features,), default=None
-            The words, such as ``vectorizer.get_feature_names_out()``; by default
+            The words, such as ``vectorizer.get_feature_names_out()``; None takes
             `feature_names_in_`.
         n_words : int, default=10
             Words per topic.
@@ -187,13 +151,12 @@ class FenchelYoungDocumentModel(Autoencoder):
         Returns
         -------
         list of list of str
-            For each topic its words, the heaviest first.
+            The words of each topic, the heaviest first.
 
         Raises
         ------
         ValueError
-            If there are no names, or not one for each feature, or `n_words` is not a positive
-            integer.
+            If there is not one name per feature, or `n_words` is not a positive integer.
         """
         topics = self.components_
         check_count(n_words, "n_words")
@@ -207,17 +170,20 @@ class FenchelYoungDocumentModel(Autoencoder):
         heaviest = np.argsort(-topics, axis=1, kind="stable")[:, :n_words]
         return [[str(names[j]) for j in topic] for topic in heaviest]
 
-    def _rows(self, X: Any, reset: bool) -> Any:
+    def _rows(self, X: MatrixLike, reset: bool) -> Matrix:
         floats = [np.float32, np.float64]
-        X = validate_data(self, X, accept_sparse="csr", dtype=floats, reset=reset)
-        check_non_negative(X, type(self).__name__)
-        if X.max() > MAX_COUNT:
-            raise ValueError(f"X holds {X.max():.6g}: counts above {MAX_COUNT:g} are too large.")
-        return X
+        counts: Matrix = validate_data(self, X, accept_sparse="csr", dtype=floats, reset=reset)
+        check_non_negative(counts, type(self).__name__)
+        largest = counts.max()
+        if largest > MAX_COUNT:
+            raise ValueError(f"X holds {largest:.6g}: counts above {MAX_COUNT:g} are too large.")
+        return counts
 
-    def _batch(self, X: Any, device: torch.device) -> tuple[Tensor, Tensor]:
-        rows = X.astype(np.float32)
-        rows = rows.toarray() if sparse.issparse(X) else np.ascontiguousarray(rows)
+    def _batch(self, X: Matrix, device: torch.device) -> tuple[Tensor, Tensor]:
+        if isinstance(X, np.ndarray):
+            rows = X.astype(np.float32, order="C")
+        else:
+            rows = X.astype(np.float32).toarray()
         counts = torch.from_numpy(rows).to(device)
         totals = counts.sum(-1, keepdim=True)
         proportions = counts / torch.where(totals > 0, totals, 1)
@@ -238,7 +204,7 @@ class FenchelYoungDocumentModel(Autoencoder):
     def _observed(self, scores: Tensor) -> Tensor:
         return entmax(scores, self.entmax_alpha)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import FunctionCtx
 
 from ..distributions._arguments import checked_alpha
 
@@ -16,23 +17,23 @@ STEEPEST = 1e250  # of the slopes p^(2 - alpha): their sums stay finite in float
 def entmax(scores: Tensor, alpha: float, dim: int = -1) -> Tensor:
     """Map scores to probabilities, sparse ones for alpha > 1; differentiable.
 
-    The same map as :func:`skvmf.distributions.simplex.entmax`, for tensors on any device. Half
-    precision is computed in float32.
+    Half precision is computed in float32. See Sklaviadis et al., "Fenchel-Young variational
+    learning", eq. 8 and 15.
 
     Parameters
     ----------
     scores : Tensor
-        Floating-point scores; -inf forbids an entry. Where an entry is nan or +inf, or all are
-        -inf, the probabilities are nan, as for ``torch.softmax``.
+        Floating-point scores; -inf forbids an entry. As for ``torch.softmax``, probabilities are
+        nan if an entry is nan or +inf, or all are -inf.
     alpha : float
-        At least 1: softmax. 2 is sparsemax. One number, without a gradient.
+        At least 1, which is softmax; 2 is sparsemax. One number without a gradient.
     dim : int, default=-1
         The dimension along which the probabilities sum to 1.
 
     Returns
     -------
     Tensor
-        The probabilities, of the shape and dtype of `scores`.
+        The probabilities, with the shape and dtype of `scores`.
 
     Raises
     ------
@@ -41,29 +42,23 @@ def entmax(scores: Tensor, alpha: float, dim: int = -1) -> Tensor:
     TypeError
         If the scores are not of a floating-point dtype.
 
+    See Also
+    --------
+    skvmf.distributions.simplex.entmax : The same map for arrays.
+
     Notes
     -----
-    With s = p^(2 - alpha) on the support and 0 elsewhere, the Jacobian is
-    diag(s) - s s' / sum(s): the backward pass costs a few products whatever alpha is, and can
-    be differentiated again. For alpha > 2 a small probability has a large s: derivatives beyond the
-    largest number of a dtype (1e250 in float64) are that number. ``vmap``, ``grad`` and ``jacrev``
-    of ``torch.func`` go through it, and ``torch.compile`` without ``fullgraph``.
-
-    References
-    ----------
-    .. [1] Sklaviadis et al., "Fenchel-Young variational learning", eq. 8 and 15.
+    With s = p^(2 - alpha) on the support and 0 elsewhere, the Jacobian is diag(s) - s s' / sum(s);
+    it can be differentiated again. For alpha > 2, derivatives are cut at the dtype's largest number
+    (1e250 in float64). ``vmap``, ``grad`` and ``jacrev`` of ``torch.func`` work, and
+    ``torch.compile`` without ``fullgraph``.
 
     Examples
     --------
     >>> import torch
     >>> from skvmf.neural import entmax
-    >>> scores = torch.tensor([1.0, 0.5, -2.0], requires_grad=True)
-    >>> p = entmax(scores, alpha=2)
-    >>> p.detach()
+    >>> entmax(torch.tensor([1.0, 0.5, -2.0]), alpha=2)
     tensor([0.7500, 0.2500, 0.0000])
-    >>> p[0].backward()
-    >>> scores.grad
-    tensor([ 0.5000, -0.5000,  0.0000])
     """
     alpha = checked_alpha(alpha)
     wide = checked_scores(scores)
@@ -75,18 +70,20 @@ def entmax(scores: Tensor, alpha: float, dim: int = -1) -> Tensor:
 def binary_entmax(scores: Tensor, alpha: float) -> Tensor:
     """Map each score to the probability of its class against a class of score 0.
 
+    See Sklaviadis et al., "Fenchel-Young variational learning", section 4.2.
+
     Parameters
     ----------
     scores : Tensor
         Floating-point scores.
     alpha : float
-        At least 1: the logistic function. For 2, probabilities are (1 + score) / 2 between
+        At least 1, which is the logistic function. For 2, probabilities are (1 + score) / 2 between
         the scores -1 and 1, and exactly 0 and 1 beyond.
 
     Returns
     -------
     Tensor
-        The probabilities, of the shape and dtype of `scores`.
+        The probabilities, with the shape and dtype of `scores`.
 
     Raises
     ------
@@ -98,10 +95,6 @@ def binary_entmax(scores: Tensor, alpha: float) -> Tensor:
     See Also
     --------
     BinaryEntmaxLoss : The loss whose gradient is ``binary_entmax(scores) - target``.
-
-    References
-    ----------
-    .. [1] Sklaviadis et al., "Fenchel-Young variational learning", section 4.2.
 
     Examples
     --------
@@ -122,22 +115,21 @@ def binary_entmax(scores: Tensor, alpha: float) -> Tensor:
 
 
 def checked_scores(scores: Tensor) -> Tensor:
-    """Return scores in single precision at least, or raise a TypeError if they are not numbers."""
+    """Return scores in at least single precision, or raise a TypeError if they are not floats."""
     if not scores.is_floating_point():
         raise TypeError(f"scores must be of a floating-point dtype, not {scores.dtype}.")
     return widened(scores)
 
 
 def widened(values: Tensor) -> Tensor:
-    """Return half precision as float32: half of it is too coarse for sums and for Newton."""
+    """Return half precision as float32, which sums and Newton's method need."""
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
 def negentropy_terms(p: Tensor, alpha: float) -> Tensor:
-    """Return terms that add up to the Tsallis negative entropy of probabilities that sum to 1.
+    """Return the terms of the Tsallis negative entropy of probabilities that sum to 1.
 
-    Each is p (p^(alpha - 1) - 1) / (alpha (alpha - 1)), which keeps its digits as alpha tends
-    to 1 and p log p.
+    Each is p (p^(alpha - 1) - 1) / (alpha (alpha - 1)), accurate also as alpha tends to 1.
     """
     if alpha == 1:
         return torch.xlogy(p, p)
@@ -157,7 +149,7 @@ class _Entmax(torch.autograd.Function):
         return p / p.sum(-1, keepdim=True)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
+    def setup_context(ctx: FunctionCtx, inputs: tuple[Tensor, float], output: Tensor) -> None:
         _, ctx.alpha = inputs
         ctx.save_for_backward(output)
 
@@ -168,14 +160,14 @@ class _Entmax(torch.autograd.Function):
         return _Entmax.apply(scores.movedim(in_dims[0], 0), alpha), 0
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None]:
         (p,) = ctx.saved_tensors
         product = _gentle_product if ctx.alpha <= 2 else _steep_product
         return product(p, grad, ctx.alpha), None
 
 
 def _gentle_product(p: Tensor, grad: Tensor, alpha: float) -> Tensor:
-    """Return the Jacobian times a vector for alpha <= 2, where slopes are at most 1."""
+    """Return the Jacobian times a vector for alpha <= 2, for which slopes are at most 1."""
     inside = p > 0
     slopes = torch.where(inside, torch.where(inside, p, 1) ** (2 - alpha), 0)
     flow = slopes * grad
@@ -183,11 +175,9 @@ def _gentle_product(p: Tensor, grad: Tensor, alpha: float) -> Tensor:
 
 
 def _steep_product(p: Tensor, grad: Tensor, alpha: float) -> Tensor:
-    """Return the same for alpha > 2, where the slope of a small probability is beyond all others.
+    """Return the same for alpha > 2, for which slopes grow without limit as p tends to 0.
 
-    A constant added to the vector changes nothing: so that it is zero at the steepest slope,
-    which is then a factor of nothing. What is beyond the largest number of the dtype is that
-    number.
+    A constant added to the vector changes nothing: take the one that is zero at the steepest slope.
     """
     limit, dtype = torch.finfo(p.dtype).max, p.dtype
     p, grad = p.double(), grad.double()
@@ -229,12 +219,11 @@ def _power(excess: Tensor, c: float) -> tuple[Tensor, Tensor]:
 
 
 def _newton_of_few(scores: Tensor, c: float) -> Tensor:
-    """Solve the same equation for c > 1, where T has fewer digits than the terms need.
+    """Solve the same equation for c > 1, for which T has fewer digits than the terms need.
 
-    Only scores within 1 / c of the largest can be in the support: they are picked out, and taken
-    to float64. With v the smallest positive term and g >= 0 what c z is above its score,
-    p = (g + v^c)^(1/c): the sum is convex in v, with a slope of at least 1, and Newton falls from
-    v = 1 / count.
+    Scores within 1 / c of the largest are converted to float64. With v the smallest positive term
+    and g >= 0 the excess of c z over its score, p = (g + v^c)^(1/c). The sum is convex in v with a
+    slope of at least 1, and Newton falls from v = 1 / count.
     """
     near = (scores - scores.amax(-1, keepdim=True) >= -1 / c).sum(-1)
     top, columns = scores.topk(max(1, int(near.max())), -1)
@@ -254,7 +243,7 @@ def _newton_of_few(scores: Tensor, c: float) -> Tensor:
 
 
 def _last_of_support(top: Tensor, c: float) -> Tensor:
-    """Return the smallest score in the support, of scores in falling order, by bisection.
+    """Return the smallest score in the support, by bisection of scores in falling order.
 
     Score i is in it if and only if sum_j (c (z_j - z_i))_+^(1/c) < 1.
     """

@@ -1,10 +1,11 @@
-"""Fenchel-Young losses of scores against counts, proportions and values in [0, 1]."""
+"""Fenchel-Young losses of counts, proportions and values in [0, 1]."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Literal
 
 import torch
 from torch import Tensor
+from torch.autograd.function import FunctionCtx
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from ..distributions._arguments import checked_alpha
@@ -21,7 +22,9 @@ REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 class _EntmaxLoss(torch.nn.Module):
     """The base class of both losses: alpha and the reduction."""
 
-    def __init__(self, alpha: float = 1.5, *, reduction: str = "mean") -> None:
+    def __init__(
+        self, alpha: float = 1.5, *, reduction: Literal["mean", "sum", "none"] = "mean"
+    ) -> None:
         super().__init__()
         self.alpha = checked_alpha(alpha)
         if reduction not in REDUCTIONS:
@@ -34,7 +37,7 @@ class _EntmaxLoss(torch.nn.Module):
         Returns
         -------
         str
-            Alpha and the reduction.
+            The parameters and their values.
         """
         return f"alpha={self.alpha:g}, reduction={self.reduction!r}"
 
@@ -53,16 +56,16 @@ class _EntmaxLoss(torch.nn.Module):
 
 
 class EntmaxLoss(_EntmaxLoss):
-    """The Fenchel-Young loss of scores against counts or proportions.
+    """The Fenchel-Young loss of scores for counts or proportions.
 
-    It is not negative, zero where ``entmax(scores, alpha)`` is the target, and its gradient is
-    the difference of the two.
+    It is zero if ``entmax(scores, alpha)`` is the target and positive otherwise. Its gradient is
+    their difference. See Sklaviadis et al., "Fenchel-Young variational learning", section 4.3.
 
     Parameters
     ----------
     alpha : float, default=1.5
-        At least 1, where the loss is the Kullback-Leibler divergence of softmax from the
-        target: the cross-entropy less the target's own entropy. 2 is the sparsemax loss.
+        At least 1, which is the cross-entropy of softmax minus the target's entropy. 2 is the
+        sparsemax loss.
     reduction : {'mean', 'sum', 'none'}, default='mean'
         Mean or sum over the rows, or one loss per row.
 
@@ -70,7 +73,7 @@ class EntmaxLoss(_EntmaxLoss):
     ------
     ValueError
         If alpha is below 1 or not finite, the reduction is unknown, scores and target differ in
-        shape, or the target requires a gradient: there is none in it.
+        shape, or the target requires a gradient.
     TypeError
         If the scores are not of a floating-point dtype.
 
@@ -80,14 +83,9 @@ class EntmaxLoss(_EntmaxLoss):
 
     Notes
     -----
-    Scores and target are of shape (..., n_classes). A target is proportions that sum to 1, or
-    counts: these are n times their proportions, and so is their loss. A row of zeros has loss
-    zero. The values of targets are not checked. Half precision is computed in float32, and so is
-    the loss. It can be differentiated twice, in the scores, also by ``torch.func``.
-
-    References
-    ----------
-    .. [1] Sklaviadis et al., "Fenchel-Young variational learning", section 4.3.
+    Counts have the loss of their proportions times their sum; a row of zeros has loss zero. The
+    values of targets are not checked. Half precision is computed in float32, and so is the loss. It
+    can be differentiated twice in the scores, also by ``torch.func``.
 
     Examples
     --------
@@ -107,7 +105,7 @@ class EntmaxLoss(_EntmaxLoss):
         scores : Tensor of shape (..., n_classes)
             Scores.
         target : Tensor of shape (..., n_classes)
-            Counts or proportions, not negative.
+            Counts, or proportions that sum to 1.
 
         Returns
         -------
@@ -118,36 +116,23 @@ class EntmaxLoss(_EntmaxLoss):
 
 
 class BinaryEntmaxLoss(_EntmaxLoss):
-    """The Fenchel-Young loss of scores against values in [0, 1], each by itself.
+    """The Fenchel-Young loss of scores for values in [0, 1], one loss per value.
 
-    The loss of one of two classes, the other of score 0: not negative, zero where
-    ``binary_entmax(scores, alpha)`` is the target, and its gradient is the difference of both.
+    It is zero if ``binary_entmax(scores, alpha)`` is the target and positive otherwise. Its
+    gradient is their difference. See Sklaviadis et al., "Fenchel-Young variational learning",
+    section 4.2.
 
     Parameters
     ----------
     alpha : float, default=1.5
-        At least 1: the logistic loss less the target's own entropy. For 2 the loss is zero
-        beyond a score of 1 on the right side, where the prediction is exact.
+        At least 1, which is the logistic loss minus the target's entropy. For 2, the loss is (p -
+        y) (s + 1 - p - y) with p = binary_entmax(s): zero beyond a score of 1 on the right side.
     reduction : {'mean', 'sum', 'none'}, default='mean'
-        Mean or sum over all values, or one loss for each.
+        Mean or sum over all values, or one loss per value.
 
-    Raises
-    ------
-    ValueError
-        If alpha is below 1 or not finite, the reduction is unknown, scores and target differ in
-        shape, or the target requires a gradient: there is none in it.
-    TypeError
-        If the scores are not of a floating-point dtype.
-
-    Notes
-    -----
-    For alpha = 2 and p = binary_entmax(s) the loss is (p - y) (s + 1 - p - y). The values of
-    targets are not checked. Half precision is computed in float32, and so is the loss. It can be
-    differentiated twice, in the scores, also by ``torch.func``.
-
-    References
-    ----------
-    .. [1] Sklaviadis et al., "Fenchel-Young variational learning", section 4.2.
+    See Also
+    --------
+    EntmaxLoss : The loss for several classes; the notes and errors there apply here.
 
     Examples
     --------
@@ -163,10 +148,8 @@ class BinaryEntmaxLoss(_EntmaxLoss):
 
         Parameters
         ----------
-        scores : Tensor
-            Scores.
-        target : Tensor of the shape of `scores`
-            Values from 0 to 1.
+        scores, target : Tensor
+            Scores, and values from 0 to 1 in the same shape.
 
         Returns
         -------
@@ -183,7 +166,7 @@ def _categorical(scores: Tensor, target: Tensor, alpha: float) -> Tensor:
 class _Categorical(torch.autograd.Function):
     """Total of the target times the loss of its proportions, and the gradient of this.
 
-    The gradient is an output, of no use to callers: what is saved must be one for torch.func.
+    The gradient is an output because ``torch.func`` saves inputs and outputs only.
     """
 
     generate_vmap_rule = True
@@ -199,13 +182,13 @@ class _Categorical(torch.autograd.Function):
         return totals[..., 0] * terms.sum(-1).clamp(min=0), totals * apart
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: Inputs, output: tuple[Tensor, Tensor]) -> None:
+    def setup_context(ctx: FunctionCtx, inputs: Inputs, output: tuple[Tensor, Tensor]) -> None:
         scores, target, ctx.alpha = inputs
         ctx.mark_non_differentiable(output[1])
         ctx.save_for_backward(scores, target, output[1])
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: FunctionCtx, grad: Tensor, _: Tensor) -> tuple[Tensor, None, None]:
         scores, target, slopes = ctx.saved_tensors
         if torch.is_grad_enabled():  # it will be differentiated again
             totals, y = _proportions(target)
@@ -214,7 +197,7 @@ class _Categorical(torch.autograd.Function):
 
 
 def _proportions(target: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the sum of each row, and its parts of it."""
+    """Return the sum of each row, and its proportions."""
     totals = target.sum(-1, keepdim=True)
     return totals, target / torch.where(totals > 0, totals, 1)
 
@@ -242,11 +225,11 @@ class _Binary(torch.autograd.Function):
         return loss.relu_()
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: Inputs, output: Tensor) -> None:
+    def setup_context(ctx: FunctionCtx, inputs: Inputs, output: Tensor) -> None:
         s, y, ctx.alpha = inputs
         ctx.save_for_backward(s, y)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: FunctionCtx, grad: Tensor) -> tuple[Tensor, None, None]:
         s, y = ctx.saved_tensors
         return grad * (binary_entmax(s, ctx.alpha) - y), None, None

@@ -18,16 +18,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]  # of scores and target, one number pe
 class VariationalNetwork(torch.nn.Module):
     """Encoder and decoder of a variational autoencoder.
 
-    Parameters
-    ----------
-    encoder_sizes : sequence of int
-        Features, hidden units and latent variables.
-    decoder_sizes : sequence of int
-        Latent variables, hidden units and features.
-    activation : type
-        The module between layers.
-    alpha : float
-        The family of the posterior: Gaussian for 1, of finite support above.
+    Sizes are numbers of units from the first layer to the last; `alpha` is that of the posterior.
     """
 
     def __init__(
@@ -44,7 +35,7 @@ class VariationalNetwork(torch.nn.Module):
         self.alpha = alpha
 
     def prior(self, n_samples: int) -> BetaGaussian:
-        """Return rows of the distribution that the divergence of a posterior is to."""
+        """Return rows of the distribution from which the divergence is measured."""
         zeros = self.decoder[0].weight.new_zeros(n_samples, self.n_components)
         return BetaGaussian(zeros, zeros + 1, self.alpha, validate_args=False)
 
@@ -69,16 +60,15 @@ def _perceptron(sizes: Sequence[int], activation: type[torch.nn.Module]) -> torc
 
 
 def as_array(values: Tensor) -> Array:
-    """Return the numbers of a tensor anywhere."""
-    array: Array = values.detach().cpu().numpy()
-    return array
+    """Return a tensor from any device as an array."""
+    return values.detach().cpu().numpy()
 
 
 def device_of(network: torch.nn.Module) -> torch.device:
-    """Return where a network is."""
+    """Return the device of a network."""
     return next(network.parameters()).device
 
 
 def rows_at_once(n_features: int) -> int:
-    """Return the number of rows that go through a network together outside training."""
+    """Return how many rows pass a network together outside training."""
     return max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // n_features))

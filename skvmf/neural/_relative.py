@@ -1,4 +1,6 @@
-"""Units of a layer in strict order, and how far a layer is from being singular."""
+"""Layers with units in strict order, and their distances from singular ones."""
+
+from __future__ import annotations
 
 from functools import partial
 
@@ -14,20 +16,19 @@ from ._entmax import widened
 class OrderedUnits(torch.nn.Module):
     """Relative parametrization of a weight matrix: units in strict order along one input.
 
-    The first unit's weight is free, each further one is ``w[i] = w[i-1] + delta[i]^2 +
-    clearance``. Two units can then never have the same weights, which is where a network is
-    singular (overlap) and its units are not identifiable. Other inputs are left as they are.
+    The first unit's weight is free; each further one is ``w[i] = w[i-1] + delta[i]^2 + clearance``.
+    Two units then never have the same weights, for which a network is singular (overlap) and its
+    units are not identifiable. The weights of other inputs stay free.
 
     Parameters
     ----------
     input_index : int, default=0
         The input along which units are in order.
     clearance : float, default=0.01
-        Positive least gap between neighbours.
+        Positive minimum gap between neighbours.
     odd : bool, default=False
         Whether the first weight is ``delta[0]^2 + clearance``, so that all are positive. Under an
-        odd activation such as tanh a unit is the same as its negative; then no unit is another's
-        negative either.
+        odd activation such as tanh, no unit is then the negative of another.
 
     Raises
     ------
@@ -40,12 +41,10 @@ class OrderedUnits(torch.nn.Module):
 
     Notes
     -----
-    Registered with ``torch.nn.utils.parametrize.register_parametrization(layer, "weight", ...)``,
-    which calls `right_inverse` with the layer's weights: units must be in order by then, and gaps
-    below the clearance grow to it. There delta starts at a hundredth of the root of the
-    clearance, because the gradient in delta is zero at zero. The clearance is a buffer: weights
-    that are loaded come with theirs. Where weights grow in training until the clearance is lost
-    in their rounding, neighbours are one float apart.
+    ``torch.nn.utils.parametrize.register_parametrization`` calls `right_inverse` with the layer's
+    weights: the units must be in order, and gaps below the clearance grow to it. The clearance is a
+    buffer, which loaded weights bring along. If weights become so large that rounding loses the
+    clearance, neighbours are one float apart.
 
     References
     ----------
@@ -81,7 +80,7 @@ class OrderedUnits(torch.nn.Module):
         Returns
         -------
         str
-            The input's index, the clearance and whether the activation is odd.
+            The parameters and their values.
         """
         return f"input_index={self.input_index}, clearance={self.clearance:g}, odd={self.odd}"
 
@@ -105,7 +104,7 @@ class OrderedUnits(torch.nn.Module):
         return self._with_column(raw, _strictly_rising(steps.cumsum(0)))
 
     def right_inverse(self, weight: Tensor) -> Tensor:
-        """Return what gives these weights.
+        """Return the free parameters that give these weights.
 
         Parameters
         ----------
@@ -120,7 +119,7 @@ class OrderedUnits(torch.nn.Module):
         Raises
         ------
         ValueError
-            If units are not in order, the first is negative where all must be positive, or the
+            If the units are not in order, the first weight must be positive and is not, or the
             clearance is below the rounding of the weights.
         """
         column = weight[:, self.input_index]
@@ -138,7 +137,7 @@ class OrderedUnits(torch.nn.Module):
         return self._with_column(weight, deltas)
 
     def _check_clearance(self, column: Tensor) -> None:
-        """Refuse a clearance that added to these weights leaves them as they are."""
+        """Refuse a clearance that rounding loses when it is added to these weights."""
         numbers, largest = torch.finfo(column.dtype), float(column.detach().abs().max())
         least = max(numbers.eps * largest, 1e4 * numbers.tiny)
         if self.clearance < least:
@@ -153,9 +152,9 @@ class OrderedUnits(torch.nn.Module):
 
 
 def _strictly_rising(values: Tensor) -> Tensor:
-    """Return each value, or the float next to the one before where it is not above that.
+    """Return the values, raised to the float above the one before if they are not above it.
 
-    Read as whole numbers, floats are in their own order, the negative ones after a reflection.
+    Floats are ordered as their bits are as integers, the negative ones after a reflection.
     """
     whole = {2: torch.int16, 4: torch.int32, 8: torch.int64}[values.element_size()]
     bits, lowest = values.detach().view(whole).long(), torch.iinfo(whole).min
@@ -176,22 +175,22 @@ def relative_units(
 ) -> Linear:
     """Sort the units of a linear layer and keep them in strict order from then on.
 
-    What the network computes stays the same, up to gaps that grow to the clearance, if
-    `following` is the layer that takes the units' values.
+    With `following`, the network computes the same as before, except for gaps below the clearance.
+    See Esser and Nielsen, section 6 (cited in :class:`OrderedUnits`).
 
     Parameters
     ----------
     layer : torch.nn.Linear
         The layer, changed in place.
     following : torch.nn.Linear, default=None
-        The layer behind it and an activation, whose inputs are sorted in the same way.
+        The next layer, after an activation, whose inputs are sorted in the same way.
     input_index : int, default=0
         The input along which units are in order.
     clearance : float, default=0.01
-        Positive least gap between neighbours.
+        Positive minimum gap between neighbours.
     odd : bool, default=False
-        Whether the activation is odd, such as tanh: units with a negative weight are then turned
-        into their negatives first, and all these weights stay positive.
+        Whether the activation is odd, such as tanh: units with a negative weight are then negated
+        first, and all these weights stay positive.
 
     Returns
     -------
@@ -203,15 +202,9 @@ def relative_units(
     TypeError
         If one of the layers is not a ``torch.nn.Linear``.
     ValueError
-        If one of the layers is parametrized already, both are the same, the input does not exist,
-        `following` does not take as many values as the layer gives, or the clearance is not
-        positive and finite or below the rounding of the weights; the layers are then left as
-        they were.
-
-    References
-    ----------
-    .. [1] Esser and Nielsen, "On the influence of enforcing model identifiability on learning
-       dynamics of Gaussian mixture models", section 6.
+        If a layer is parametrized already, both are the same or do not fit together, the input does
+        not exist, or the clearance is not positive and finite or is lost in rounding. The layers
+        then stay as they are.
 
     Examples
     --------
@@ -257,39 +250,38 @@ def relative_units(
 def singularity_distances(
     layer: Linear, following: Linear | None = None, *, odd: bool = False
 ) -> Bunch:
-    """Return the distances of a linear layer to where its units are not identifiable.
+    """Return the distances of a linear layer from singular ones.
 
-    A unit is its weights and bias, one vector. Where two units coincide (overlap), only the sum
-    of what they pass on is determined. Where a unit passes on nothing, its weights are not
-    determined; where its weights are zero it is a constant, and what it passes on is not
-    determined beside the next layer's bias (elimination). Where a unit is a combination of two
-    others (linear dependence) a linear network does not determine what the three pass on; with
-    another activation learning is slow near there, but the units are identifiable.
+    A unit is the vector of its weights and bias. If two units coincide (overlap), only the sum of
+    their outgoing weights is determined. If a unit's outgoing weights are zero, its own weights are
+    not determined; if its own are zero, it is a constant like the next bias (elimination). If a
+    unit is a combination of two others (linear dependence), a linear network does not determine the
+    outgoing weights of the three; with another activation the units are identifiable, but learning
+    is slow nearby. See Esser and Nielsen, section 6 (cited in :class:`OrderedUnits`).
 
     Parameters
     ----------
     layer : torch.nn.Linear
         The layer.
     following : torch.nn.Linear, default=None
-        The layer behind it and an activation.
+        The next layer, after an activation.
     odd : bool, default=False
         Whether the activation is odd, such as tanh: a unit then coincides with its negative.
 
     Returns
     -------
     bunch : :class:`~sklearn.utils.Bunch`
-        Of half precision in float32, with the entries
+        The entries are, in at least single precision,
 
         overlap : Tensor of shape (n_units, n_units)
-            Euclidean distance between each two units, or to the nearer of the unit and its
-            negative.
+            Euclidean distance between each two units, or to the nearer of a unit and its negative.
         elimination : Tensor of shape (n_units,)
-            Euclidean length of each unit's weights or, if smaller, of its weights in `following`.
+            Euclidean length of each unit's weights or, if smaller, of those in `following`.
         dependence : Tensor of shape (n_units,)
-            Euclidean distance of each unit to the nearest combination of two others; inf where
-            there are fewer than three units.
+            Euclidean distance of each unit to the nearest combination of two others; inf for fewer
+            than three units.
         closest : tuple of int or None
-            The two units that overlap most; None where there is one.
+            The two units that overlap most; None for one unit.
 
     Raises
     ------
@@ -302,11 +294,6 @@ def singularity_distances(
     --------
     skvmf.inspection.singularity_distances : The same for mixtures.
 
-    References
-    ----------
-    .. [1] Esser and Nielsen, "On the influence of enforcing model identifiability on learning
-       dynamics of Gaussian mixture models", section 6.
-
     Examples
     --------
     >>> import torch
@@ -314,10 +301,6 @@ def singularity_distances(
     >>> layer = torch.nn.Linear(1, 3, bias=False)
     >>> with torch.no_grad():
     ...     layer.weight[:] = torch.tensor([[1.0], [-1.5], [3.0]])
-    >>> singularity_distances(layer).overlap
-    tensor([[0.0000, 2.5000, 2.0000],
-            [2.5000, 0.0000, 4.5000],
-            [2.0000, 4.5000, 0.0000]])
     >>> singularity_distances(layer, odd=True).closest
     (0, 1)
     """
@@ -342,9 +325,9 @@ def singularity_distances(
 
 
 def _dependence(units: Tensor) -> Tensor:
-    """Return how far each row is from the planes through zero and two other rows.
+    """Return the distance of each row from the planes through zero and two other rows.
 
-    The Gram matrix says which plane is the nearest, and least squares how near it is.
+    The Gram matrix finds the nearest plane, and least squares the distance.
     """
     n, vectors = len(units), units.double()
     distances = torch.full((n,), torch.inf, dtype=torch.float64, device=units.device)

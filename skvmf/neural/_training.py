@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._typing import Matrix
 from ._networks import Loss, VariationalNetwork
 
 Batches = Iterable[tuple[Tensor, Tensor]]  # inputs and target
@@ -21,20 +22,10 @@ _with_gradients = partial(torch.inference_mode, False)  # also within a caller's
 
 @dataclass
 class Training:
-    """A network on its way; an estimator publishes it once it has arrived.
+    """A network in training, which an estimator publishes when it is done.
 
-    Parameters
-    ----------
-    network : VariationalNetwork
-        The network.
-    random_state : RandomState
-        Source of the order of rows and the draws.
-    score_seed : int
-        Seed of the draws of free energies that are compared with each other.
-    adam : torch.optim.Adam, default=None
-        The optimizer, with its moments; None before the first step.
-    losses, validation_losses : list of float
-        Mean free energies of the rows trained on and of those held out, by epoch.
+    `score_seed` seeds the draws of free energies that are compared with each other; `adam` keeps
+    its moments, and is None before the first step. The losses are mean free energies per epoch.
     """
 
     network: VariationalNetwork
@@ -57,13 +48,13 @@ class Training:
 
     @classmethod
     def resume(cls, attributes: Mapping[str, Any]) -> "Training":
-        """Return a copy of what was published, to go on from."""
+        """Return a copy of published attributes, to continue from."""
         names = ("network_", "_random_state", "_score_seed", "_adam", "losses_")
         with _with_gradients():
             return cls(*deepcopy([attributes[name] for name in (*names, "validation_losses_")]))
 
     def attributes(self) -> dict[str, Any]:
-        """Return the attributes that an estimator has of this."""
+        """Return the attributes that an estimator publishes."""
         return {
             "network_": self.network,
             "losses_": self.losses,
@@ -85,11 +76,11 @@ class Training:
     ) -> float:
         """Take one step of Adam per batch, in random order; return the mean free energy.
 
-        Rows are gone through once per turn, which moves the module of that name alone; that
-        without a name is the whole network.
+        Each turn passes over the rows and trains the module of its name; "" is the whole network.
         """
         parameters = list(self.network.parameters())
-        if self.adam is None or not _same(self.adam.param_groups[0]["params"], parameters):
+        moving = [] if self.adam is None else self.adam.param_groups[0]["params"]
+        if list(map(id, moving)) != list(map(id, parameters)):  # or a user changed the layers
             self.adam = torch.optim.Adam(parameters, fused=True)
         self.adam.param_groups[0]["lr"] = learning_rate
         total: Tensor | float = 0.0
@@ -108,7 +99,7 @@ class Training:
 
 @contextmanager
 def _alone(network: torch.nn.Module, moved: torch.nn.Module) -> Iterator[None]:
-    """Let only the parameters of one module have gradients: Adam leaves those without alone."""
+    """Let only the parameters of one module have gradients: Adam skips those without."""
     trained = {id(parameter) for parameter in moved.parameters()}
     still = [p for p in network.parameters() if p.requires_grad and id(p) not in trained]
     for parameter in still:
@@ -118,11 +109,6 @@ def _alone(network: torch.nn.Module, moved: torch.nn.Module) -> Iterator[None]:
     finally:
         for parameter in still:
             parameter.requires_grad_(True)
-
-
-def _same(tensors: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
-    """Whether two lists hold the same objects: not so where a user changed a network's layers."""
-    return [id(tensor) for tensor in tensors] == [id(tensor) for tensor in others]
 
 
 def mean_free_energy(
@@ -140,9 +126,9 @@ def mean_free_energy(
 
 @contextmanager
 def seeded(random_state: np.random.RandomState) -> Iterator[None]:
-    """Let torch draw from a seed of its own, and leave its global generator as it was.
+    """Seed torch within a block, and restore its global generator afterwards.
 
-    That generator is one for all threads: those that fit or score at the same time take turns.
+    All threads have one generator: those that fit or score at the same time take turns.
     """
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
     with _GENERATOR, torch.random.fork_rng(devices):
@@ -150,8 +136,8 @@ def seeded(random_state: np.random.RandomState) -> Iterator[None]:
         yield
 
 
-def split(X: Any, fraction: float, random_state: np.random.RandomState) -> tuple[Any, Any]:
-    """Return the rows to train on, and a random fraction of them that is held out."""
+def split(X: Matrix, fraction: float, random_state: np.random.RandomState) -> tuple[Matrix, Matrix]:
+    """Return the rows to train on, and a random fraction of them to hold out."""
     n = X.shape[0]
     held_out = max(1, round(fraction * n))
     if held_out >= n:

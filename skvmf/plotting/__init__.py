@@ -1,4 +1,4 @@
-"""Pictures of mixtures and of how they are learnt, in displays like scikit-learn's.
+"""Pictures of mixtures and of their training, in displays like scikit-learn's.
 
 They need matplotlib: ``pip install "skvmf[plotting]"``.
 """

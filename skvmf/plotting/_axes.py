@@ -1,14 +1,19 @@
 """Axes, labels and colours; matplotlib is imported on use."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._typing import Array
+from .._sklearn import num_samples
+from .._typing import Array, MatrixLike
+from ..mixture._chunkwise import in_memory
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
-def get_axes(ax: Any, projection: str | None = None) -> Any:
+def get_axes(ax: "Axes | None", projection: str | None = None) -> "Axes":
     """Return the axes given, or new ones."""
     try:
         import matplotlib.pyplot as plt
@@ -21,19 +26,34 @@ def get_axes(ax: Any, projection: str | None = None) -> Any:
     return plt.subplots(subplot_kw={"projection": projection})[1]
 
 
-def feature_names(estimator: Any, features: Sequence[int]) -> list[str]:
+def feature_names(estimator: object, features: Sequence[int]) -> list[str]:
     """Return names for some features of a fitted estimator."""
     names = getattr(estimator, "feature_names_in_", None)
     return [f"feature {i}" if names is None else names[i] for i in features]
 
 
-def in_memory(X: Any) -> Any:
-    """Return rows or labels in memory: those of a Dask array are made now."""
-    return X.compute() if hasattr(X, "__dask_graph__") and hasattr(X, "compute") else X
+def labels_of(predict: Callable[[MatrixLike], Array], X: MatrixLike, labels: Any) -> Array:
+    """Return the labels of rows: those given, or the predicted ones."""
+    chosen = predict(X) if labels is None else np.asarray(in_memory(labels))
+    n_rows = num_samples(X)
+    if chosen.shape != (n_rows,):
+        raise ValueError(f"labels should be of shape ({n_rows},), got {chosen.shape}.")
+    return chosen
 
 
 def row_colours(labels: Array) -> list[str]:
-    """Return a colour for each row: that of its component or class, and grey for outliers."""
-    if labels.dtype.kind not in "biuf":  # names of classes
-        labels = np.unique(labels, return_inverse=True)[1]
-    return ["0.7" if label < 0 else f"C{label % 10}" for label in labels]
+    """Return each row's colour: that of its component or class, and grey for outliers."""
+    values, numbers = np.unique(labels, return_inverse=True)
+    shown = values if labels.dtype.kind in "biuf" else np.arange(len(values))  # names of classes
+    colours = ["0.7" if label < 0 else component_colour(int(label)) for label in shown]
+    return [colours[i] for i in numbers]
+
+
+def component_colour(k: int | np.integer[Any]) -> str:
+    """Return the colour of a component: of matplotlib's cycle, and darker in its second round."""
+    from matplotlib import rcParams
+    from matplotlib.colors import to_hex, to_rgb
+
+    colour = to_rgb(f"C{k}")
+    second = k // len(rcParams["axes.prop_cycle"]) % 2
+    return to_hex([part / 2 for part in colour] if second else colour)

@@ -1,59 +1,65 @@
 """A criterion by number of components, and the dendrogram of their merges."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.cluster.hierarchy import dendrogram
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array
-from ._axes import get_axes
+from .._typing import Array, Options
+from ._axes import component_colour, get_axes
 
-_COLOURS = [f"C{i}" for i in range(10) if i != 7]  # C7 is grey, and so is what is above them
-_MIN_LOG_LOSS = 1.0  # loss in nats below which heights are all drawn alike
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..model_selection import ComponentPath
+
+_GREY = 7  # C7 is grey, and so is what is above the chosen components
+_MIN_LOSS = 1.0  # loss in nats of all rows, below which heights are all drawn alike
 _MAX_LEVEL_NUMBERS = 15  # numbers above which they stand upright
 _MAX_NUMBERS = 60  # above which they are left out
 
 
+@dataclass(eq=False, repr=False)
 class ComponentPathDisplay:
-    """A path over numbers of components: a criterion by number, or the dendrogram.
+    """A path over numbers of components, as a curve of a criterion or as a dendrogram.
 
-    It is recommended to use :meth:`from_estimator`.
+    Create it with :meth:`from_estimator`.
 
     Parameters
     ----------
     n_components : ndarray of shape (n_steps,)
         Numbers of components, rising.
     criterion : ndarray of shape (n_steps,)
-        The criterion of each: the lowest is best.
+        The criterion of each number, in the units to draw.
     best_n_components : int
-        The number chosen.
+        The chosen number.
     linkage : ndarray of shape (max_components - 1, 4)
         The tree, in SciPy's format.
     leaf_weights : ndarray of shape (max_components,)
-        The fraction of the rows that each leaf has.
+        The fraction of the rows in each leaf.
     best_nodes : ndarray of shape (best_n_components,)
-        Which nodes of the tree the chosen components are.
+        The nodes of the chosen components.
     criterion_name : str, default="criterion"
-        What the criterion is called.
+        Label of the criterion.
+    n_samples : float, default=None
+        The number of rows, or their total weight, by which the losses in the tree are divided; None
+        leaves them as they are.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes with the picture.
-    figure_ : matplotlib Figure
-        Figure with the axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        Axes and figure of the picture.
     line_ : matplotlib Line2D or None
         The criterion.
-    branches_ : matplotlib LineCollection or None
-        The tree.
-    leaves_ : matplotlib PathCollection or None
-        Its leaves, as large as their weights.
+    branches_, leaves_ : matplotlib LineCollection, PathCollection or None
+        The tree and its leaves, whose areas are their weights.
 
     See Also
     --------
-    skvmf.model_selection.ComponentPath : What is drawn.
+    skvmf.model_selection.ComponentPath : The path.
 
     Examples
     --------
@@ -61,49 +67,41 @@ class ComponentPathDisplay:
     >>> from skvmf.datasets import make_vonmises_fisher_blobs
     >>> from skvmf.model_selection import ComponentPath
     >>> from skvmf.plotting import ComponentPathDisplay
-    >>> X, _ = make_vonmises_fisher_blobs(
-    ...     500, 10, centers=3, concentration=50.0, random_state=0
-    ... )
+    >>> X, _ = make_vonmises_fisher_blobs(500, 10, centers=3, random_state=0)
     >>> path = ComponentPath(VonMisesFisherMixture(random_state=0), max_components=8).fit(X)
-    >>> display = ComponentPathDisplay.from_estimator(path)
     >>> tree = ComponentPathDisplay.from_estimator(path, kind="dendrogram")
     >>> len(tree.branches_.get_segments())
     7
     """
 
-    def __init__(
-        self,
-        n_components: Array,
-        criterion: Array,
-        best_n_components: int,
-        linkage: Array,
-        leaf_weights: Array,
-        best_nodes: Array,
-        *,
-        criterion_name: str = "criterion",
-    ) -> None:
-        self.n_components = n_components
-        self.criterion = criterion
-        self.best_n_components = best_n_components
-        self.linkage = linkage
-        self.leaf_weights = leaf_weights
-        self.best_nodes = best_nodes
-        self.criterion_name = criterion_name
+    n_components: Array
+    criterion: Array
+    best_n_components: int
+    linkage: Array
+    leaf_weights: Array
+    best_nodes: Array
+    _: KW_ONLY
+    criterion_name: str = "criterion"
+    n_samples: float | None = None
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, *, criterion: str | None = None, **kwargs: Any
+        cls, estimator: "ComponentPath", *, criterion: str | None = None, **kwargs: Any
     ) -> "ComponentPathDisplay":
         """Draw a fitted path.
+
+        Criteria are drawn in nats per row above the best number of components: a row's log-density,
+        less its part of the penalty, is lower by so much on average. What a callable returned is
+        drawn as it is.
 
         Parameters
         ----------
         estimator : estimator instance
             A fitted :class:`~skvmf.model_selection.ComponentPath`.
         criterion : str, default=None
-            Which of its `results_` is drawn; None is what chose.
+            The key in `results_` to draw; None is the criterion of the choice.
         **kwargs : dict
-            Passed on to :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
@@ -112,8 +110,6 @@ class ComponentPathDisplay:
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             If there is no such criterion.
         """
@@ -121,26 +117,30 @@ class ComponentPathDisplay:
         results = estimator.results_
         if criterion is not None and criterion not in results:
             raise ValueError(f"criterion should be one of {sorted(results)}, got {criterion!r}.")
-        name = criterion
-        if name is None:
-            chosen = estimator.criterion
-            name = chosen if isinstance(chosen, str) else getattr(chosen, "__name__", "criterion")
+        values = results["criterion" if criterion is None else criterion]
+        chosen = estimator.criterion if criterion is None else criterion
+        n_samples = _n_samples(results)
+        if isinstance(chosen, str):
+            values, label = _in_nats_per_row(chosen, values, n_samples)
+        else:
+            label = getattr(chosen, "__name__", "criterion").replace("_", " ")
         display = cls(
             results["n_components"],
-            results["criterion" if criterion is None else criterion],
+            values,
             estimator.best_n_components_,
             estimator.linkage_,
             estimator.leaf_weights_,
             estimator.best_nodes_,
-            criterion_name=name.replace("_", " "),
+            criterion_name=label,
+            n_samples=n_samples,
         )
         return display.plot(**kwargs)
 
     def plot(
         self,
-        kind: str = "criterion",
+        kind: Literal["criterion", "dendrogram"] = "criterion",
         *,
-        ax: Any = None,
+        ax: "Axes | None" = None,
         names: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> "ComponentPathDisplay":
@@ -149,15 +149,14 @@ class ComponentPathDisplay:
         Parameters
         ----------
         kind : {'criterion', 'dendrogram'}, default='criterion'
-            The criterion by number of components, with the chosen number marked; or the
-            dendrogram, where leaves are dots as large as their weights, and the chosen
-            components each have a colour.
+            The criterion by number of components, with the chosen number marked; or the dendrogram,
+            with the weights of leaves as dots and a colour per chosen component.
         ax : matplotlib Axes, default=None
-            Axes to draw on; None makes new ones.
+            Axes to draw on; None creates new ones.
         names : list of str of length best_n_components, default=None
             Names of the chosen components in the dendrogram; None is their numbers.
         **kwargs : dict
-            Passed on to ``Axes.plot`` for the criterion, to ``LineCollection`` for the tree.
+            Arguments of ``Axes.plot`` for the criterion, of ``LineCollection`` for the tree.
 
         Returns
         -------
@@ -167,7 +166,7 @@ class ComponentPathDisplay:
         Raises
         ------
         ValueError
-            If there is nothing of that kind, or names are not one for each component.
+            If there is no such kind, there is no tree to draw, or the number of names is wrong.
         """
         if kind not in ("criterion", "dendrogram"):
             raise ValueError(f"kind should be 'criterion' or 'dendrogram', got {kind!r}.")
@@ -187,7 +186,7 @@ class ComponentPathDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _plot_criterion(self, ax: Any, options: dict[str, Any]) -> None:
+    def _plot_criterion(self, ax: "Axes", options: Options) -> None:
         from matplotlib.ticker import MaxNLocator
 
         style = {"marker": ".", "markersize": 5, "linewidth": 1.2} | options
@@ -200,18 +199,19 @@ class ComponentPathDisplay:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.legend()
 
-    def _plot_tree(self, ax: Any, names: Sequence[str] | None, options: dict[str, Any]) -> None:
+    def _plot_tree(self, ax: "Axes", names: Sequence[str] | None, options: Options) -> None:
         from matplotlib.collections import LineCollection
+        from matplotlib.ticker import LogFormatter
 
-        order, x, heights = _layout(self.linkage)
+        order, x, heights = _layout(self.linkage, self.n_samples or 1)
         n_leaves, part, K = len(order), self._part_of_nodes(), len(self.best_nodes)
         place = np.argsort(np.argsort([x[:n_leaves][part[:n_leaves] == k].min() for k in range(K)]))
-        colours = [_COLOURS[place[k] % len(_COLOURS)] if k >= 0 else "0.6" for k in part]
+        colours = [_colour(place[k]) if k >= 0 else "0.6" for k in part]
         segments = []
         for i, (a, b) in enumerate(self.linkage[:, :2].astype(int)):
             top = heights[n_leaves + i]
             segments.append([(x[a], heights[a]), (x[a], top), (x[b], top), (x[b], heights[b])])
-        style: dict[str, Any] = {"colors": colours[n_leaves:], "linewidths": 1.0} | options
+        style: Options = {"colors": colours[n_leaves:], "linewidths": 1.0} | options
         self.branches_ = ax.add_collection(LineCollection(segments, **style))
         areas = 0.25 * (72 * ax.figure.get_figwidth() / n_leaves) ** 2
         areas = min(areas, 150.0) * self.leaf_weights / self.leaf_weights.max()
@@ -219,11 +219,14 @@ class ComponentPathDisplay:
         style = {"c": colours[:n_leaves], "zorder": 3, "clip_on": False}
         self.leaves_ = ax.scatter(x[:n_leaves], floor, s=areas, **style)
         ax.set_yscale("log")
-        ax.set(ylabel="log-likelihood lost", xlim=(-1, n_leaves))
+        ax.yaxis.set_major_formatter(LogFormatter())
+        ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
+        unit = "" if self.n_samples is None else ", nats per row"
+        ax.set(ylabel=f"log-likelihood lost{unit}", xlim=(-1, n_leaves))
         ax.set_ylim(heights[0], 1.5 * heights.max())
         self._name_parts(ax, x[:n_leaves], part[:n_leaves], names)
 
-    def _name_parts(self, ax: Any, x: Array, part: Array, names: Sequence[str] | None) -> None:
+    def _name_parts(self, ax: "Axes", x: Array, part: Array, names: Sequence[str] | None) -> None:
         """Write a name below the middle of the leaves of each chosen component."""
         K = len(self.best_nodes)
         ax.set_xlabel("component")
@@ -237,7 +240,7 @@ class ComponentPathDisplay:
         ax.tick_params(axis="x", labelsize=7 if K > _MAX_LEVEL_NUMBERS else 9, pad=8)
 
     def _part_of_nodes(self) -> Array:
-        """Return which chosen component each node is part of, -1 above all of them."""
+        """Return the chosen component of each node, -1 above all of them."""
         n_leaves = len(self.linkage) + 1
         part = np.full(n_leaves + len(self.linkage), -1)
         part[self.best_nodes] = np.arange(len(self.best_nodes))
@@ -247,13 +250,36 @@ class ComponentPathDisplay:
         return part
 
 
-def _layout(linkage: Array) -> tuple[list[int], Array, Array]:
-    """Return the leaves from left to right, and the x and the height of each node."""
+def _n_samples(results: dict[str, Array]) -> float:
+    """Return the number of rows that a path has seen, by which ``bic`` penalizes parameters."""
+    penalty = results["bic"][0] + 2 * results["log_likelihood"][0]
+    return float(np.exp(penalty / results["n_parameters"][0]))
+
+
+def _in_nats_per_row(name: str, values: Array, n_samples: float) -> tuple[Array, str]:
+    """Return results in units that do not grow with the data, and a label that names them."""
+    label = name.replace("_", " ")
+    if name == "log_likelihood":
+        return values / n_samples, f"{label}, nats per row"
+    if name in ("slope", "bic", "icl"):  # twice the nats of all rows
+        values = values / (2 * n_samples)
+    elif name != "held_out":
+        return values, label
+    return values - values.min(), f"{label}: nats per row above the best"
+
+
+def _colour(place: int) -> str:
+    """Return the colour of a chosen component by its place from the left, never the grey one."""
+    return component_colour(place + (place + 9 - _GREY) // 9)
+
+
+def _layout(linkage: Array, n_samples: float) -> tuple[list[int], Array, Array]:
+    """Return the leaves from left to right, and the x and the height per row of each node."""
     order = dendrogram(linkage, no_plot=True)["leaves"]
     n_leaves = len(order)
     x, heights = np.empty(n_leaves + len(linkage)), np.empty(n_leaves + len(linkage))
     x[order] = np.arange(n_leaves)
-    merges = np.maximum(linkage[:, 2], _MIN_LOG_LOSS)
+    merges = np.maximum(linkage[:, 2], _MIN_LOSS) / n_samples
     heights[:n_leaves], heights[n_leaves:] = 0.5 * merges.min(), merges
     for i, (a, b) in enumerate(linkage[:, :2].astype(int)):
         x[n_leaves + i] = (x[a] + x[b]) / 2

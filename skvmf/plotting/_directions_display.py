@@ -1,31 +1,41 @@
 """Von Mises-Fisher components: on the circle, on the sphere, or on a map."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array
+from .._kernels.sphere import normalize_rows
+from .._sklearn import check_rows
+from .._typing import Array, MatrixLike
 from ..distributions import vonmises_fisher as vmf
 from ..distributions.vonmises_fisher._affinities import log_affinities
-from ._axes import get_axes, in_memory, row_colours
+from ..mixture._chunkwise import in_memory
+from ._axes import component_colour, get_axes, labels_of, row_colours
 from ._layout import disc_offsets, map_positions
+
+if TYPE_CHECKING:
+    from ..mixture import VonMisesFisherMixture
 
 _FILLED = 0.8  # of a disc's radius, that rows are scattered over
 
 
+@dataclass(eq=False, repr=False)
 class DirectionsDisplay:
     """Von Mises-Fisher components with rows: a circle, a sphere, or a map.
 
-    Two features are drawn on the circle itself, with each component's part of the density
-    outside it, and three on the sphere, where a ring is as far from the mean direction as rows
-    typically are. Of more features there is a map of the components: discs whose areas are
-    their weights, near to those that they overlap with. Where a row lies in the
-    disc of its component is chance; a row that components share lies between them.
+    For two features, each component's part of the density is drawn outside the circle. For three, a
+    ring on the sphere has the typical distance of rows from the mean direction. For more,
+    components are discs on a map, whose areas are their weights, near those that they overlap with.
+    Rows have random positions in the disc of their component; rows of several components lie
+    between them.
 
-    It is recommended to use :meth:`from_estimator`.
+    Create it with :meth:`from_estimator`.
 
     Parameters
     ----------
@@ -36,26 +46,24 @@ class DirectionsDisplay:
     concentrations : ndarray of shape (n_components,)
         Concentrations.
     X : ndarray of shape (n_samples, n_features), default=None
-        Unit rows to draw, of two or three features.
+        Unit rows to draw, for two or three features.
     responsibilities : ndarray of shape (n_samples, n_components), default=None
-        Responsibilities, which say where rows are drawn on a map.
+        Responsibilities, which place the rows on a map.
     labels : ndarray of shape (n_samples,), default=None
-        The component of each row, which gives its colour; -1 is grey.
+        The component of each row, which sets its colour; -1 is grey.
     names : sequence of str, default=None
         Names of the components; None is their numbers.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes with the picture; those of a sphere are three-dimensional.
-    figure_ : matplotlib Figure
-        Figure with the axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        Axes, three-dimensional ones of a sphere, and figure of the picture.
     scatter_ : matplotlib PathCollection or None
         The rows.
     components_ : list of matplotlib artists
-        A curve, ring or disc for each component with positive weight.
+        A curve, ring or disc per component with positive weight.
     texts_ : list of matplotlib Text
-        Their names. On a map those of discs too small for a name are left out.
+        Their names; on a map without those of discs too small for a name.
     positions_ : ndarray of shape (n_active_components, 2) or None
         The centres of the discs on a map.
 
@@ -77,36 +85,25 @@ class DirectionsDisplay:
     4
     """
 
-    def __init__(
-        self,
-        weights: Array,
-        mean_directions: Array,
-        concentrations: Array,
-        X: Array | None = None,
-        responsibilities: Array | None = None,
-        labels: Array | None = None,
-        *,
-        names: Sequence[str] | None = None,
-    ) -> None:
-        self.weights = weights
-        self.mean_directions = mean_directions
-        self.concentrations = concentrations
-        self.X = X
-        self.responsibilities = responsibilities
-        self.labels = labels
-        self.names = names
+    weights: Array
+    mean_directions: Array
+    concentrations: Array
+    X: Array | None = None
+    responsibilities: Array | None = None
+    labels: Array | None = None
+    _: KW_ONLY
+    names: Sequence[str] | None = None
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: VonMisesFisherMixture,
         X: Any = None,
         *,
         labels: ArrayLike | None = None,
         names: Sequence[str] | None = None,
-        ax: Any = None,
         **kwargs: Any,
-    ) -> "DirectionsDisplay":
+    ) -> DirectionsDisplay:
         """Draw a fitted mixture, over rows if there are any.
 
         Parameters
@@ -114,16 +111,14 @@ class DirectionsDisplay:
         estimator : VonMisesFisherMixture
             A fitted mixture.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
-            The rows; those of a Dask array are read into memory.
+            The rows; Dask arrays are read into memory.
         labels : array-like of shape (n_samples,), default=None
-            What colours the rows, such as known classes, numbers or names; None is
+            What colours the rows, such as known classes, as numbers or names; None is
             ``estimator.predict(X)``.
         names : sequence of str, default=None
-            Names of the components, in the order of their numbers; None is the numbers.
-        ax : matplotlib Axes, default=None
-            Axes to draw on, three-dimensional ones for three features; None makes new ones.
+            Names of the components in order; None is their numbers.
         **kwargs : dict
-            Passed on to :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
@@ -132,11 +127,8 @@ class DirectionsDisplay:
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
-            If the estimator has no directions, or names or labels are not as many as they
-            should be.
+            If the estimator has no directions, or the number of names or labels is wrong.
         """
         check_is_fitted(estimator)
         if not hasattr(estimator, "concentrations_"):
@@ -149,13 +141,9 @@ class DirectionsDisplay:
             raise ValueError(f"names should be those of {K} components, got {len(names)}.")
         rows = resp = row_labels = None
         if X is not None:
-            X, labels = in_memory(X), in_memory(labels)
-            row_labels = estimator.predict(X) if labels is None else np.asarray(labels)
+            X = in_memory(X)
+            row_labels = labels_of(estimator.predict, X, labels)
             resp = estimator.predict_proba(X)
-            if row_labels.shape != (len(resp),):
-                raise ValueError(
-                    f"labels should be of shape ({len(resp)},), got {row_labels.shape}."
-                )
             rows = _unit_rows(X) if d <= 3 else None
         display = cls(
             estimator.weights_,
@@ -166,7 +154,7 @@ class DirectionsDisplay:
             row_labels,
             names=names,
         )
-        return display.plot(ax=ax, **kwargs)
+        return display.plot(**kwargs)
 
     def plot(
         self,
@@ -174,17 +162,15 @@ class DirectionsDisplay:
         ax: Any = None,
         scatter_kwargs: dict[str, Any] | None = None,
         text_kwargs: dict[str, Any] | None = None,
-    ) -> "DirectionsDisplay":
+    ) -> DirectionsDisplay:
         """Draw the components, and the rows if there are any.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on, three-dimensional ones for three features; None makes new ones.
-        scatter_kwargs : dict, default=None
-            Passed on to ``Axes.scatter``.
-        text_kwargs : dict, default=None
-            Passed on to ``Axes.text``.
+            Axes to draw on, three-dimensional ones for three features; None creates new ones.
+        scatter_kwargs, text_kwargs : dict, default=None
+            Arguments of ``Axes.scatter`` and of ``Axes.text``.
 
         Returns
         -------
@@ -192,7 +178,7 @@ class DirectionsDisplay:
             The display itself.
         """
         d = self.mean_directions.shape[1]
-        self._active = np.flatnonzero(self.weights > 0)
+        self._active = np.flatnonzero(self.weights > 0).tolist()
         n_rows = 0 if self.labels is None else len(self.labels)
         size = min(10, max(1, 5000 / max(n_rows, 1)))
         self._scatter_options = {"s": size, "alpha": 0.6, "linewidths": 0} | (scatter_kwargs or {})
@@ -218,27 +204,26 @@ class DirectionsDisplay:
     def _draw_circle(self) -> None:
         angles = np.linspace(-np.pi, np.pi, 721)
         circle = np.column_stack([np.cos(angles), np.sin(angles)])
-        parts = {k: self._density(int(k), circle) for k in self._active}
-        highest = max((part.max() for part in parts.values()), default=1.0)
+        logs = {}
+        for k in self._active:
+            logs[k] = vmf.logpdf(circle, self.mean_directions[k], self.concentrations[k])
+            logs[k] += np.log(self.weights[k])
+        highest = max((log_part.max() for log_part in logs.values()), default=0.0)
+        parts = {k: np.exp(log_part - highest) for k, log_part in logs.items()}
         self.ax_.plot(*circle.T, color="0.5", linewidth=1)
         for k, part in parts.items():
-            outline = (1 + part / highest) * circle.T
+            outline = (1 + part) * circle.T
             ring = np.hstack([outline, circle.T[:, ::-1]])
-            self.ax_.fill(*ring, color=f"C{k % 10}", alpha=0.2, linewidth=0)
-            outline[:, part < 1e-2 * highest] = np.nan  # there it is the circle
-            self.components_ += self.ax_.plot(*outline, color=f"C{k % 10}")
-            place = (1.12 + part.max() / highest) * self.mean_directions[k]
-            self.texts_.append(self.ax_.text(*place, self._name(int(k)), **self._text_options))
+            self.ax_.fill(*ring, color=component_colour(k), alpha=0.2, linewidth=0)
+            outline[:, part < 1e-2] = np.nan  # there it is the circle
+            self.components_ += self.ax_.plot(*outline, color=component_colour(k))
+            place = (1.12 + part.max()) * self.mean_directions[k]
+            self.texts_.append(self.ax_.text(*place, self._name(k), **self._text_options))
         if self.X is not None:
             depth = 1 - 0.15 * np.random.default_rng(0).random(len(self.X))  # to see how many
             self._scatter(*(depth * self.X.T))
         self.ax_.set_aspect("equal")
         self.ax_.set_axis_off()
-
-    def _density(self, k: int, rows: Array) -> Array:
-        logs = vmf.logpdf(rows, self.mean_directions[k], self.concentrations[k])
-        density: Array = self.weights[k] * np.exp(logs)
-        return density
 
     def _draw_sphere(self) -> None:
         turns, heights = np.meshgrid(np.linspace(0, 2 * np.pi, 25), np.linspace(0, np.pi, 13))
@@ -247,10 +232,11 @@ class DirectionsDisplay:
         lengths = vmf.mean_resultant_length(self.concentrations, 3)
         for k in self._active:
             ring = _ring(self.mean_directions[k], lengths[k])
-            self.components_ += self.ax_.plot(*ring, color=f"C{k % 10}", linewidth=1.5)
+            self.components_ += self.ax_.plot(*ring, color=component_colour(k), linewidth=1.5)
             place = 1.25 * self.mean_directions[k]
-            options = {"color": f"C{k % 10}", "weight": "bold", "zorder": 10} | self._text_options
-            self.texts_.append(self.ax_.text(*place, self._name(int(k)), **options))
+            style = {"color": component_colour(k), "weight": "bold", "zorder": 10}
+            options = style | self._text_options
+            self.texts_.append(self.ax_.text(*place, self._name(k), **options))
         if self.X is not None:
             self._scatter(*self.X.T)
         self.ax_.set(xlim=(-1, 1), ylim=(-1, 1), zlim=(-1, 1))
@@ -265,7 +251,8 @@ class DirectionsDisplay:
         affinities = log_affinities(self.mean_directions[active], self.concentrations[active])
         self.positions_ = map_positions(affinities, radii)
         for i, k in enumerate(active):
-            disc = Circle(self.positions_[i], radii[i], facecolor=f"C{k % 10}", alpha=0.35)
+            style = {"facecolor": component_colour(k), "alpha": 0.35}
+            disc = Circle(self.positions_[i], radii[i], **style)
             self.components_.append(self.ax_.add_patch(disc))
         if self.responsibilities is not None:
             self._scatter(*self._row_positions(radii).T)
@@ -277,22 +264,22 @@ class DirectionsDisplay:
         self._write_names(radii)
 
     def _row_positions(self, radii: Array) -> Array:
-        """Return where rows lie on the map: between the discs of their components."""
-        assert self.responsibilities is not None and self.positions_ is not None
+        """Return the positions of rows on the map: between the discs of their components."""
+        assert self.responsibilities is not None
+        assert self.positions_ is not None
         resp = self.responsibilities[:, self._active].astype(np.float64)
         known = resp.sum(axis=1, keepdims=True)
         resp = np.where(known > 0, resp / np.where(known > 0, known, 1), 1 / max(len(radii), 1))
         offsets = disc_offsets(len(resp), np.random.default_rng(0))
-        places: Array = resp @ self.positions_ + _FILLED * (resp @ radii)[:, None] * offsets
-        return places
+        return resp @ self.positions_ + _FILLED * (resp @ radii)[:, None] * offsets
 
     def _write_names(self, radii: Array) -> None:
-        """Write names into discs, as large as they fit; none where that would be too small."""
+        """Write names into discs, as large as they fit; none if that is too small."""
         assert self.positions_ is not None
         pixels = np.diff(self.ax_.transData.transform([[0.0, 0.0], [1.0, 0.0]])[:, 0])[0]
         points = pixels * 72 / self.figure_.dpi
         for i, k in enumerate(self._active):
-            name = self._name(int(k))
+            name = self._name(k)
             longest = max(map(len, name.split("\n")))
             size = min(1.7 * radii[i] * points / max(0.6 * longest, 1.2), 14)
             if size >= 3.5:
@@ -300,17 +287,16 @@ class DirectionsDisplay:
                 self.texts_.append(self.ax_.text(*self.positions_[i], name, **options))
 
 
-def _unit_rows(X: Any) -> Array:
-    X = check_array(X, accept_sparse="csr", dtype=np.float64)
-    dense: Array = X.toarray() if hasattr(X, "toarray") else X
-    norms = np.linalg.norm(dense, axis=1, keepdims=True)
-    return dense / np.where(norms > 0, norms, 1.0)
+def _unit_rows(X: MatrixLike) -> Array:
+    rows = check_rows(X, accept_sparse="csr", dtype=np.float64)
+    dense: Array = rows.toarray() if hasattr(rows, "toarray") else rows.copy()
+    normalize_rows(dense)
+    return dense
 
 
 def _ring(direction: Array, cosine: float) -> Array:
-    """Return the points (3, m) of the sphere that have a cosine with a direction."""
+    """Return the points (3, m) of the sphere at a cosine from a direction."""
     across = np.linalg.svd(direction[np.newaxis])[2][1:]
     turns = np.linspace(0, 2 * np.pi, 100)
     around = np.outer(across[0], np.cos(turns)) + np.outer(across[1], np.sin(turns))
-    ring: Array = cosine * direction[:, np.newaxis] + np.sqrt(max(1 - cosine**2, 0)) * around
-    return ring
+    return cosine * direction[:, np.newaxis] + np.sqrt(max(1 - cosine**2, 0)) * around

@@ -1,51 +1,55 @@
-"""How means are learnt: vector fields, trajectories, and curves by iteration."""
+"""How means are learned: vector fields, trajectories, and curves by iteration."""
 
-from typing import Any
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array
+from .._typing import Array, Options
 from ._axes import get_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ..mixture import RelativeGMM
 
 _BACKGROUND = "skvmf-singular"
 _KINDS = ("means", "log-likelihood", "distance")
 
 
+@dataclass(eq=False, repr=False)
 class DynamicsDisplay:
-    """How two means are learnt: a trajectory, a vector field, or both, in either coordinates.
+    """How two means are learned: a trajectory, a vector field, or both.
 
-    The plane of the means is (mu_1, mu_2), or (mu_1, Delta) with Delta = mu_2 - mu_1. The
-    dotted line is where the components coincide; grey is what relative coordinates exclude,
-    the other order and gaps below the clearance.
+    The plane of the means is (mu_1, mu_2), or (mu_1, Delta) with Delta = mu_2 - mu_1. On the dotted
+    line the components coincide. Grey is what relative coordinates exclude: the other order and
+    gaps below the clearance.
 
-    It is recommended to use :meth:`from_estimator` for a trajectory and :meth:`from_velocity`
-    for a field.
+    Create it with :meth:`from_estimator` for a trajectory and :meth:`from_velocity` for a field.
 
     Parameters
     ----------
     path : ndarray of shape (n_iter + 1, 2), default=None
         The two means at the start and after each step.
     lower_bounds : array-like of shape (n_iter + 1,), default=None
-        The log-likelihood per row after as many steps.
-    points : ndarray of shape (..., 2), default=None
-        Where a vector field is known, in (mu_1, mu_2).
-    velocity : ndarray of shape (..., 2), default=None
-        The velocity of (mu_1, mu_2) there.
+        The log-likelihood per row at the start and after each step.
+    points, velocity : ndarray of shape (..., 2), default=None
+        Points (mu_1, mu_2), and the velocity of these means there.
     truth : array-like of shape (2,), default=None
         The true means.
     clearance : float, default=0.0
-        The least gap.
+        The minimum gap.
     name : str, default=None
         Name in a legend.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes with the picture.
-    figure_ : matplotlib Figure
-        Figure with the axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        Axes and figure of the picture.
     line_ : matplotlib Line2D or None
         The trajectory or the curve.
     quiver_ : matplotlib Quiver or None
@@ -58,8 +62,8 @@ class DynamicsDisplay:
 
     References
     ----------
-    Esser and Nielsen, "On the influence of enforcing model identifiability on learning dynamics
-    of Gaussian mixture models", figures 1, 2 and 5.
+    .. [1] Esser and Nielsen, "On the influence of enforcing model identifiability on learning
+       dynamics of Gaussian mixture models", figures 1, 2 and 5.
 
     Examples
     --------
@@ -68,43 +72,33 @@ class DynamicsDisplay:
     >>> from skvmf.plotting import DynamicsDisplay
     >>> X = np.random.default_rng(0).normal(-5, 1, (200, 1))
     >>> mixture = RelativeGMM(
-    ...     2, means_init=[[-2.5], [2.0]], free_parameters=("means",), store_path=True
+    ...     2, means_init=[[-2.5], [2.0]], fixed=("weights", "covariances"), store_path=True
     ... ).fit(X)
     >>> display = DynamicsDisplay.from_estimator(mixture, truth=[-5, -5])
     >>> display.line_.get_xydata().shape == (mixture.n_iter_ + 1, 2)
     True
     """
 
-    def __init__(
-        self,
-        path: Array | None = None,
-        *,
-        lower_bounds: ArrayLike | None = None,
-        points: Array | None = None,
-        velocity: Array | None = None,
-        truth: ArrayLike | None = None,
-        clearance: float = 0.0,
-        name: str | None = None,
-    ) -> None:
-        self.path = path
-        self.lower_bounds = lower_bounds
-        self.points = points
-        self.velocity = velocity
-        self.truth = truth
-        self.clearance = clearance
-        self.name = name
+    path: Array | None = None
+    _: KW_ONLY
+    lower_bounds: ArrayLike | None = None
+    points: Array | None = None
+    velocity: Array | None = None
+    truth: ArrayLike | None = None
+    clearance: float = 0.0
+    name: str | None = None
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: RelativeGMM,
         *,
         truth: ArrayLike | None = None,
         components: tuple[int, int] = (0, 1),
         feature: int | None = None,
         name: str | None = None,
         **kwargs: Any,
-    ) -> "DynamicsDisplay":
+    ) -> DynamicsDisplay:
         """Draw the path of a fitted mixture.
 
         Parameters
@@ -114,13 +108,13 @@ class DynamicsDisplay:
         truth : array-like of shape (2,), default=None
             The true means of the two components along the feature.
         components : tuple of two int, default=(0, 1)
-            Which components are drawn.
+            The components to draw.
         feature : int, default=None
-            Along which feature; None is the ordering feature.
+            The feature to draw; None is the ordering feature.
         name : str, default=None
             Name in a legend.
         **kwargs : dict
-            Passed on to :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
@@ -129,8 +123,6 @@ class DynamicsDisplay:
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             If there is no path, or components or feature are not the estimator's.
         """
@@ -167,22 +159,20 @@ class DynamicsDisplay:
         truth: ArrayLike | None = None,
         name: str | None = None,
         **kwargs: Any,
-    ) -> "DynamicsDisplay":
+    ) -> DynamicsDisplay:
         """Draw a vector field.
 
         Parameters
         ----------
-        points : array-like of shape (..., 2)
-            Where the field is known, in (mu_1, mu_2).
-        velocity : array-like of shape (..., 2)
-            The velocity of (mu_1, mu_2) there, for example that of
+        points, velocity : array-like of shape (..., 2)
+            Points (mu_1, mu_2), and the velocity of these means there, such as that of
             :func:`skvmf.inspection.expected_gradient`.
         truth : array-like of shape (2,), default=None
             The true means.
         name : str, default=None
             Name in a legend.
         **kwargs : dict
-            Passed on to :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
@@ -191,8 +181,6 @@ class DynamicsDisplay:
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             If the shapes do not agree.
         """
@@ -206,31 +194,31 @@ class DynamicsDisplay:
 
     def plot(
         self,
-        kind: str = "means",
+        kind: Literal["means", "log-likelihood", "distance"] = "means",
         *,
-        coordinates: str = "absolute",
-        ax: Any = None,
+        coordinates: Literal["absolute", "relative"] = "absolute",
+        ax: Axes | None = None,
         name: str | None = None,
-        quiver_kwargs: dict[str, Any] | None = None,
+        quiver_kwargs: Options | None = None,
         **kwargs: Any,
-    ) -> "DynamicsDisplay":
+    ) -> DynamicsDisplay:
         """Draw the plane of the means, or a curve by iteration.
 
         Parameters
         ----------
         kind : {'means', 'log-likelihood', 'distance'}, default='means'
-            The plane of the means with what there is: path, field, truth, singular line; or by
+            The plane of the means, with path, field, truth and singular line as far as known; or by
             iteration the log-likelihood per row, or the distance to the true means.
         coordinates : {'absolute', 'relative'}, default='absolute'
             The plane: (mu_1, mu_2) or (mu_1, Delta).
         ax : matplotlib Axes, default=None
-            Axes to draw on; None makes new ones.
+            Axes to draw on; None creates new ones.
         name : str, default=None
             Name in a legend; None is the display's own name.
         quiver_kwargs : dict, default=None
-            Passed on to ``Axes.quiver``.
+            Arguments of ``Axes.quiver``.
         **kwargs : dict
-            Passed on to ``Axes.plot`` for the trajectory or the curve.
+            Arguments of ``Axes.plot`` for the trajectory or the curve.
 
         Returns
         -------
@@ -240,7 +228,7 @@ class DynamicsDisplay:
         Raises
         ------
         ValueError
-            If there is nothing to draw of that kind.
+            If there is no such kind, or nothing to draw of it.
         """
         if kind not in _KINDS or coordinates not in ("absolute", "relative"):
             raise ValueError(
@@ -263,7 +251,7 @@ class DynamicsDisplay:
         return self
 
     def _curve(self, kind: str) -> Any:
-        """Return what is drawn by iteration."""
+        """Return the values by iteration."""
         if kind == "log-likelihood" and self.lower_bounds is not None:
             return np.asarray(self.lower_bounds)
         if kind == "distance" and self.path is not None and self.truth is not None:
@@ -274,7 +262,7 @@ class DynamicsDisplay:
         )
 
     def _plot_plane(
-        self, ax: Any, relative: bool, options: dict[str, Any], quiver_options: dict[str, Any]
+        self, ax: Axes, relative: bool, options: Options, quiver_options: Options
     ) -> None:
         """Draw field, path, truth and the singular line in one of the planes."""
         if self.velocity is not None:
@@ -292,11 +280,11 @@ class DynamicsDisplay:
         self._plot_singular_line(ax, relative)
         ax.set(xlabel="$\\mu_1$", ylabel="$\\Delta$" if relative else "$\\mu_2$")
 
-    def _plot_singular_line(self, ax: Any, relative: bool) -> None:
+    def _plot_singular_line(self, ax: Axes, relative: bool) -> None:
         """Draw where components coincide, and shade what relative coordinates exclude.
 
-        What an earlier display drew of the kind on the same axes is replaced. It has no part
-        in the limits of the axes, but that 0 is a gap that they show.
+        It replaces what an earlier display drew of this kind on the same axes. It does not change
+        the limits of the axes, except that they include a gap of 0.
         """
         from matplotlib.lines import Line2D
         from matplotlib.patches import Polygon
@@ -311,11 +299,11 @@ class DynamicsDisplay:
         overlap = np.zeros(2) if relative else x
         bottom = min(2 * low - high, overlap[0])
         edge = [*zip(x, overlap + self.clearance, strict=True), (x[1], bottom), (x[0], bottom)]
-        style: dict[str, Any] = {"gid": _BACKGROUND, "zorder": 0}
+        style: Options = {"gid": _BACKGROUND, "zorder": 0}
         ax.add_artist(Polygon(edge, color="0.92", linewidth=0, **style))
         ax.add_artist(Line2D(x, overlap, linestyle=":", color="black", linewidth=1, **style))
 
     @staticmethod
     def _in_plane(means: Any, relative: bool) -> Any:
-        """Return pairs (mu_1, mu_2), or velocities of such, as (mu_1, Delta) if `relative`."""
+        """Return pairs (mu_1, mu_2), or velocities of them, as (mu_1, Delta) if `relative`."""
         return means @ np.array([[1, -1], [0, 1]]) if relative else means

@@ -1,4 +1,4 @@
-"""The layout of a map: overlapping components near each other, and no disc on another."""
+"""The layout of a map: overlapping components near each other, and no overlapping discs."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ _ROUNDS = 500  # of pushing discs apart, at most
 
 
 def map_positions(log_affinities: Array, radii: Array) -> Array:
-    """Return places (K, 2) for discs of given radii (K,).
+    """Return positions (K, 2) for discs of given radii (K,).
 
-    Classical scaling of Bhattacharyya distances (minus the logarithms of overlaps, (K, K)), as
-    wide as the discs need, after which discs that still overlap are pushed apart.
+    Classical scaling of Bhattacharyya distances (minus the log-overlaps, (K, K)), scaled to the
+    area of the discs, which are then pushed apart until none overlap.
     """
     K = len(radii)
     if K < 2:
@@ -30,18 +30,17 @@ def map_positions(log_affinities: Array, radii: Array) -> Array:
 
 
 def _gathered(places: Array) -> Array:
-    """Return places with a mean squared distance of one, those far out moved in."""
+    """Return places with a mean squared distance of one, with those far out moved in."""
     distances = np.sqrt((places**2).sum(axis=1, keepdims=True))
     width = np.sqrt((distances**2).mean())
     if width <= 1e-6:  # all are alike
         return _sunflower(len(places))
     near = places / (distances + width)
-    gathered: Array = near / np.sqrt((near**2).sum(axis=1).mean())
-    return gathered
+    return near / np.sqrt((near**2).sum(axis=1).mean())
 
 
 def _apart(places: Array, radii: Array) -> Array:
-    """Return places at which discs do not overlap, near those given."""
+    """Return nearby places at which discs do not overlap."""
     places = places + 1e-3 * radii.mean() * _sunflower(len(radii))
     wanted = 1.08 * (radii[:, np.newaxis] + radii)
     np.fill_diagonal(wanted, 0)
@@ -62,8 +61,7 @@ def _sunflower(n: int) -> Array:
     """Return points (n, 2) that fill a disc evenly, with a mean squared distance of one."""
     angles = np.arange(n) * np.pi * (3 - np.sqrt(5))
     distances = np.sqrt(2 * (np.arange(n) + 0.5) / n)
-    points: Array = distances[:, np.newaxis] * np.column_stack([np.cos(angles), np.sin(angles)])
-    return points
+    return distances[:, np.newaxis] * np.column_stack([np.cos(angles), np.sin(angles)])
 
 
 def disc_offsets(n: int, rng: np.random.Generator) -> Array:

@@ -1,50 +1,60 @@
 """Components as ellipses over the rows."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array
-from ._axes import feature_names, get_axes, in_memory, row_colours
+from .._sklearn import check_rows
+from .._typing import Array, Options
+from ..mixture._chunkwise import in_memory
+from ._axes import component_colour, feature_names, get_axes, labels_of, row_colours
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.mixture import GaussianMixture
+
+    from ..mixture._gaussian import BaseEllipticalMixture
 
 
+@dataclass(eq=False, repr=False)
 class MixtureDisplay:
     """Gaussian or Student-t components as ellipses, over rows coloured by component.
 
-    It is recommended to use :meth:`from_estimator`.
+    Create it with :meth:`from_estimator`.
 
     Parameters
     ----------
     weights : ndarray of shape (n_components,)
         Mixture weights; the larger, the more opaque an ellipse.
     means : ndarray of shape (n_components, 2)
-        Means along the two features drawn.
+        Means along the two features.
     covariances : ndarray of shape (n_components, 2, 2)
         Covariances, or scale matrices, of the two features.
     X : ndarray of shape (n_samples, 2), default=None
         Rows to draw.
     labels : ndarray of shape (n_samples,), default=None
-        The component of each row, which gives its colour.
+        The component of each row, which sets its colour.
     feature_names : list of str, default=None
         Labels of the axes.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Axes with the picture.
-    figure_ : matplotlib Figure
-        Figure with the axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        Axes and figure of the picture.
     scatter_ : matplotlib PathCollection or None
         The rows.
     ellipses_ : list of matplotlib Ellipse
-        One for each component with positive weight.
+        One per component with positive weight.
 
     See Also
     --------
-    DynamicsDisplay : How the means were learnt.
+    DynamicsDisplay : How the means were learned.
 
     Examples
     --------
@@ -59,52 +69,40 @@ class MixtureDisplay:
     2
     """
 
-    def __init__(
-        self,
-        weights: Array,
-        means: Array,
-        covariances: Array,
-        X: Array | None = None,
-        labels: Array | None = None,
-        *,
-        feature_names: Sequence[str] | None = None,
-    ) -> None:
-        self.weights = weights
-        self.means = means
-        self.covariances = covariances
-        self.X = X
-        self.labels = labels
-        self.feature_names = feature_names
+    weights: Array
+    means: Array
+    covariances: Array
+    X: Array | None = None
+    labels: Array | None = None
+    _: KW_ONLY
+    feature_names: Sequence[str] | None = None
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: BaseEllipticalMixture | GaussianMixture,
         X: ArrayLike,
         *,
         features: Sequence[int] = (0, 1),
         labels: ArrayLike | None = None,
-        ax: Any = None,
         **kwargs: Any,
-    ) -> "MixtureDisplay":
+    ) -> MixtureDisplay:
         """Draw a fitted mixture of Gaussian or Student-t components over rows.
 
         Parameters
         ----------
         estimator : estimator instance
-            A fitted Gaussian mixture of any covariance type, or a
-            :class:`~skvmf.StudentTMixture`, of which scale matrices are drawn.
+            A fitted Gaussian mixture of any covariance type, or a :class:`~skvmf.StudentTMixture`,
+            whose scale matrices are drawn.
         X : array-like of shape (n_samples, n_features)
-            The rows; those of a Dask array are read into memory.
+            The rows; Dask arrays are read into memory.
         features : tuple of two int, default=(0, 1)
             The features to draw.
         labels : array-like of shape (n_samples,), default=None
-            The component of each row, or a known class, a number or a name; None is
+            The component of each row, or a known class, as a number or a name; None is
             ``estimator.predict(X)``. -1 is grey.
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None makes new ones.
         **kwargs : dict
-            Passed on to :meth:`plot`.
+            Arguments of :meth:`plot`.
 
         Returns
         -------
@@ -113,11 +111,9 @@ class MixtureDisplay:
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
-            If the estimator has neither covariances nor scale matrices, or the features are
-            not two of its own.
+            If the estimator has neither covariances nor scale matrices, or not these features, or
+            the number of labels is wrong.
         """
         check_is_fitted(estimator)
         matrices = getattr(estimator, "covariances_", getattr(estimator, "scale_matrices_", None))
@@ -126,38 +122,40 @@ class MixtureDisplay:
                 f"{type(estimator).__name__} has no covariances_ or scale_matrices_, and "
                 "MixtureDisplay draws ellipses of those. Give a Gaussian or Student-t mixture."
             )
-        features = _check_features(features, estimator.means_.shape[1])
-        X, labels = in_memory(X), in_memory(labels)
-        labels = estimator.predict(X) if labels is None else np.asarray(labels)
+        n_features, features = estimator.means_.shape[1], list(features)
+        whole = all(isinstance(i, int | np.integer) and 0 <= i < n_features for i in features)
+        if len(features) != 2 or not whole:
+            raise ValueError(
+                f"features should be two of the {n_features} features, counted from 0, got "
+                f"{features}."
+            )
+        X = in_memory(X)
+        labels = labels_of(estimator.predict, X, labels)
         names = feature_names(estimator, features)
-        rows = check_array(X)[:, features]
-        if labels.shape != (len(rows),):
-            raise ValueError(f"labels should be of shape ({len(rows)},), got {labels.shape}.")
+        rows = check_rows(X)[:, features]
         means = estimator.means_[:, features]
         covariances = _of_features(matrices, estimator.covariance_type, len(means), features)
         display = cls(estimator.weights_, means, covariances, rows, labels, feature_names=names)
-        return display.plot(ax=ax, **kwargs)
+        return display.plot(**kwargs)
 
     def plot(
         self,
         *,
-        ax: Any = None,
+        ax: Axes | None = None,
         n_std: float = 2.0,
         scatter_kwargs: dict[str, Any] | None = None,
         ellipse_kwargs: dict[str, Any] | None = None,
-    ) -> "MixtureDisplay":
+    ) -> MixtureDisplay:
         """Draw the components, and the rows if there are any.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on; None makes new ones.
+            Axes to draw on; None creates new ones.
         n_std : float, default=2.0
-            Half the axes of an ellipse, in standard deviations; in roots of a scale matrix.
-        scatter_kwargs : dict, default=None
-            Passed on to ``Axes.scatter``.
-        ellipse_kwargs : dict, default=None
-            Passed on to ``matplotlib.patches.Ellipse``.
+            Half the axes of an ellipse, in standard deviations or roots of a scale matrix.
+        scatter_kwargs, ellipse_kwargs : dict, default=None
+            Arguments of ``Axes.scatter`` and of ``matplotlib.patches.Ellipse``.
 
         Returns
         -------
@@ -180,31 +178,21 @@ class MixtureDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _ellipse(self, k: int | np.integer[Any], n_std: float, options: dict[str, Any]) -> Any:
-        """Return the ellipse of component k, filled by its weight."""
+    def _ellipse(self, k: int | np.integer[Any], n_std: float, options: Options) -> Any:
+        """Return the ellipse of component k, as opaque as its weight."""
         from matplotlib.colors import to_rgba
         from matplotlib.patches import Ellipse
 
         variances, axes = np.linalg.eigh(self.covariances[k])
         width, height = 2 * n_std * np.sqrt(np.maximum(variances, 0))
         opacity = 0.4 * self.weights[k] / self.weights.max()
-        style: dict[str, Any] = {
-            "facecolor": to_rgba(f"C{k % 10}", opacity),
-            "edgecolor": to_rgba(f"C{k % 10}", 0.3 + opacity),
+        style: Options = {
+            "facecolor": to_rgba(component_colour(k), opacity),
+            "edgecolor": to_rgba(component_colour(k), 0.3 + opacity),
             "linewidth": 1.5,
         }
         angle = np.degrees(np.arctan2(axes[1, 0], axes[0, 0]))
         return Ellipse(self.means[k], width, height, angle=angle, **style | options)
-
-
-def _check_features(features: Sequence[int], n_features: int) -> list[int]:
-    features = list(features)
-    whole = all(isinstance(i, int | np.integer) and 0 <= i < n_features for i in features)
-    if len(features) != 2 or not whole:
-        raise ValueError(
-            f"features should be two of the {n_features} features, counted from 0, got {features}."
-        )
-    return features
 
 
 def _of_features(matrices: Array, covariance_type: str, K: int, features: list[int]) -> Array:
@@ -214,5 +202,4 @@ def _of_features(matrices: Array, covariance_type: str, K: int, features: list[i
     if covariance_type == "tied":
         return np.tile(matrices[np.ix_(features, features)], (K, 1, 1))
     axes = matrices[:, features] if covariance_type == "diag" else matrices[:, np.newaxis]
-    diagonal: Array = np.eye(2) * axes[:, :, np.newaxis]
-    return diagonal
+    return np.eye(2) * axes[:, :, np.newaxis]

@@ -1,22 +1,26 @@
-"""The modified Dirichlet distribution: any real parameters, and a floor under every entry.
+"""The modified Dirichlet distribution: any real parameters, and a floor for every entry.
 
-mDir(x; alpha, floor) is proportional to prod_i x_i^(alpha_i - 1) on the part of the simplex
-where every x_i is at least `floor`, the paper's epsilon. It is conjugate to the multinomial as
-the Dirichlet is; negative parameters make it prefer sparse x more strongly.
+mDir(x; alpha, floor) is proportional to prod_i x_i^(alpha_i - 1) on the part of the simplex where
+every x_i is at least `floor`, the paper's epsilon. It is conjugate to the multinomial as the
+Dirichlet is; negative parameters make it prefer sparse x more strongly. A floor is in [0, 1/n], and
+positive if any alpha is not; parameters are at most 1e300 in size. Functions raise a ValueError for
+others.
 
 References
 ----------
-Tu, "Modified Dirichlet distribution: allowing negative parameters to induce stronger
-sparsity".
+Tu, "Modified Dirichlet distribution: allowing negative parameters to induce stronger sparsity".
+Functions cite its sections.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln, xlogy
 
-from ..._typing import Array
+from ..._typing import Array, Values
 from .._arguments import checked_array, checked_number
 from .._random import RandomState, checked_generator, checked_size
 from ._integrals import draws, log_integral
@@ -27,7 +31,7 @@ __all__ = ["log_kernel", "log_normalizer", "logpdf", "mean", "mode", "posterior"
 _MAX_TABULATED = 1e4  # above, series of integrals over four entries and more lose digits
 
 
-def log_kernel(x: ArrayLike, alpha: ArrayLike) -> Any:
+def log_kernel(x: ArrayLike, alpha: ArrayLike) -> Values:
     """Return the logarithm of the density without its normalizer.
 
     Parameters
@@ -35,17 +39,12 @@ def log_kernel(x: ArrayLike, alpha: ArrayLike) -> Any:
     x : array_like of shape (..., n)
         Points of the simplex; not checked.
     alpha : float or array_like of shape (n,)
-        Parameters, any real numbers.
+        Parameters, any real numbers up to 1e300 in size.
 
     Returns
     -------
     float or ndarray of shape (...,)
-        The value of sum_i (alpha_i - 1) log x_i, where 0 log 0 is 0.
-
-    Raises
-    ------
-    ValueError
-        If an alpha is not finite or above 1e300 in size.
+        sum_i (alpha_i - 1) log x_i, where 0 log 0 is 0.
 
     Examples
     --------
@@ -57,18 +56,17 @@ def log_kernel(x: ArrayLike, alpha: ArrayLike) -> Any:
     return np.sum(xlogy(sizes - 1, x), axis=-1)
 
 
-def logpdf(x: ArrayLike, alpha: ArrayLike, floor: float) -> Any:
-    """Return the log-density.
+def logpdf(x: ArrayLike, alpha: ArrayLike, floor: float) -> Values:
+    """Return the log-density (Tu, section 2).
 
     Parameters
     ----------
     x : array_like of shape (..., n)
         Points of the simplex: they sum to 1.
     alpha : array_like of shape (n,)
-        Parameters, any real numbers.
+        Parameters, of a size that `log_normalizer` takes.
     floor : float
-        The least value of an entry, in [0, 1/n]; positive if any alpha is not. With a floor
-        of 0 this is the Dirichlet.
+        Minimum of an entry, in [0, 1/n]; positive if any alpha is not. 0 gives the Dirichlet.
 
     Returns
     -------
@@ -78,20 +76,13 @@ def logpdf(x: ArrayLike, alpha: ArrayLike, floor: float) -> Any:
     Raises
     ------
     ValueError
-        If the points do not sum to 1 or do not have one entry for each alpha, an alpha is not
-        finite or above the size that `log_normalizer` takes, the floor is out of range, or an
-        entry is 0 where its alpha is below 1.
+        If the points do not sum to 1 or do not have one entry per alpha, an entry is 0 with its
+        alpha below 1, alpha is larger than `log_normalizer` takes, or floor is not between 0 and
+        1/n.
 
     See Also
     --------
-    log_kernel : Without the normalizer: for many densities with the same parameters.
-    log_normalizer : The normalizer, and how long it takes: 100 entries with a floor some
-        8 seconds, once for all points of a call.
-
-    References
-    ----------
-    .. [1] Tu, "Modified Dirichlet distribution: allowing negative parameters to induce
-       stronger sparsity", section 2.
+    log_kernel : The fast part, for many densities with the same parameters.
 
     Examples
     --------
@@ -112,40 +103,31 @@ def logpdf(x: ArrayLike, alpha: ArrayLike, floor: float) -> Any:
     return np.where(inside, value - log_normalizer(alpha, floor), -np.inf)[()]
 
 
-def mode(alpha: ArrayLike, floor: float, method: str = "rounds") -> Array:
-    """Return the most probable point.
+def mode(alpha: ArrayLike, floor: float, method: Literal["rounds", "sorting"] = "rounds") -> Array:
+    """Return the most probable point (Tu, section 2.1).
 
     Parameters
     ----------
     alpha : array_like of shape (n,)
-        Parameters, any real numbers.
+        Parameters, any real numbers up to 1e300 in size.
     floor : float
-        The least value of an entry, in [0, 1/n]; positive where an alpha is below 1.
+        Minimum of an entry, in [0, 1/n]; positive if an alpha is below 1.
     method : {"rounds", "sorting"}, default="rounds"
-        "rounds" is Algorithm 1 of the paper: linear in practice, quadratic at worst.
-        "sorting" is Algorithm 2, corrected: n log n.
+        "rounds" is Algorithm 1 of the paper: linear in practice, quadratic at worst. "sorting" is
+        Algorithm 2 in n log n, corrected: as printed it is wrong for two or more entries above the
+        floor. Here each entry keeps the sum that it had when it was accepted.
 
     Returns
     -------
     ndarray of shape (n,)
-        The mode. Where no alpha is above 1 a vertex is most probable: all entries are at
-        the floor except that of the largest alpha, the first where several are largest.
+        The mode. If no alpha is above 1 it is a vertex: all entries are at the floor except that of
+        the (first) largest alpha.
 
     Raises
     ------
     ValueError
-        If an alpha is not finite or above 1e300 in size, the floor is out of range, or the method
-        is unknown.
-
-    Notes
-    -----
-    As printed, Algorithm 2 is wrong wherever two entries are above the floor; here each entry
-    keeps the sum that it had when it was accepted.
-
-    References
-    ----------
-    .. [1] Tu, "Modified Dirichlet distribution: allowing negative parameters to induce
-       stronger sparsity", section 2.1.
+        If alpha is above 1e300 in size, floor is not between 0 and 1/n or is 0 with an alpha below
+        1, or the method is unknown.
 
     Examples
     --------
@@ -165,14 +147,14 @@ def mode(alpha: ArrayLike, floor: float, method: str = "rounds") -> Array:
 
 
 def posterior(alpha: ArrayLike, counts: ArrayLike) -> Array:
-    """Return the parameters after multinomial counts: the floor stays as it was.
+    """Return the parameters after multinomial counts; the floor does not change (Tu, section 2).
 
     Parameters
     ----------
     alpha : float or array_like of shape (n,)
-        Parameters of the prior, any real numbers.
+        Parameters of the prior, any real numbers up to 1e300 in size.
     counts : array_like of shape (n,)
-        Counts, not negative; they need not be whole numbers.
+        Counts, finite and not negative; they need not be integers.
 
     Returns
     -------
@@ -182,13 +164,8 @@ def posterior(alpha: ArrayLike, counts: ArrayLike) -> Array:
     Raises
     ------
     ValueError
-        If a count is negative, alpha or the sum is not finite or above 1e300 in size, or the
-        shapes do not agree.
-
-    References
-    ----------
-    .. [1] Tu, "Modified Dirichlet distribution: allowing negative parameters to induce
-       stronger sparsity", section 2.
+        If alpha is above 1e300 in size, a count is negative or not finite, or the shapes do not
+        agree.
 
     Examples
     --------
@@ -214,28 +191,20 @@ def log_normalizer(alpha: ArrayLike, floor: float) -> float:
     Parameters
     ----------
     alpha : array_like of shape (n,)
-        Parameters, any real numbers; for n > 3 up to 1e4 in size.
+        Parameters, any real numbers up to 1e300 in size (1e4 for n > 3 with a floor).
     floor : float
-        The least value of an entry, in [0, 1/n]; positive if any alpha is not. With a floor
-        of 0 the normalizer is the Dirichlet's, the beta function.
+        Minimum of an entry, in [0, 1/n]; positive if any alpha is not. 0 gives the beta function.
 
     Returns
     -------
     float
         The log of the integral of prod_i x_i^(alpha_i - 1) over the first n - 1 coordinates.
 
-    Raises
-    ------
-    ValueError
-        If an alpha is not finite or above 1e300 in size (1e4 for n > 3 with a floor), or the floor
-        is out of range.
-
     Notes
     -----
-    The integral over the last k entries is a function of one number, the floor that they see
-    once divided by their sum. It is tabulated for k = 2, 3, ..., each from the one before, so
-    that the time is proportional to n (derived here): for n > 3 with a floor 0.05 to 0.1 seconds
-    an entry, some 8 seconds for 100 entries. Errors are below 1e-13 for n <= 3, and below 1e-8
+    The integral over the last k entries is a function of the floor divided by their sum. It is
+    tabulated for k = 2, 3, ..., each from the one before (derived here). For n > 3 with a floor
+    this takes 0.05 to 0.1 seconds per entry. Errors are below 1e-13 for n <= 3, and below 1e-8
     relative to the logarithm for n > 3.
 
     Examples
@@ -261,24 +230,16 @@ def mean(alpha: ArrayLike, floor: float) -> Array:
     alpha : array_like of shape (n,)
         Parameters, any real numbers; for n > 3 below 1e4 in size.
     floor : float
-        The least value of an entry, in [0, 1/n]; positive if any alpha is not.
+        Minimum of an entry, in [0, 1/n]; positive if any alpha is not.
 
     Returns
     -------
     ndarray of shape (n,)
-        The normalizer with one more in an entry of alpha, over the normalizer. It sums to 1.
-
-    Raises
-    ------
-    ValueError
-        If an alpha is not finite or too large for `log_normalizer`, or the floor is out of
-        range.
+        Entry i is the normalizer with one more in alpha_i, divided by the normalizer.
 
     Examples
     --------
     >>> from skvmf.distributions.modified_dirichlet import mean
-    >>> mean([4.0, 1.0], floor=0.0).round(12)
-    array([0.8, 0.2])
     >>> mean([-3.0, -3.0, -3.0, 2.0], floor=0.01).round(4)
     array([0.0149, 0.0149, 0.0149, 0.9552])
     """
@@ -304,32 +265,30 @@ def rvs(
 ) -> Array:
     """Draw random points, independent of each other.
 
+    Each entry is drawn given those before it, with the integrals of `log_normalizer`; the
+    distribution function is inverted to about 1e-9.
+
     Parameters
     ----------
     alpha : array_like of shape (n,)
         Parameters, any real numbers up to 1e4 in size.
     floor : float
-        The least value of an entry, in [0, 1/n]; positive if any alpha is not.
+        Minimum of an entry, in [0, 1/n]; positive if any alpha is not.
     size : int, tuple of int or None, default=1
         Number of points, or their shape; None is one point without an axis for it.
     random_state : int, RandomState, Generator or None, default=None
-        Source of randomness; None is NumPy's global state, an int reproduces.
+        Source of randomness; None is NumPy's global state.
 
     Returns
     -------
     ndarray of shape (size, n), size + (n,) or (n,)
-        Points of the simplex, no entry below the floor.
+        Points of the simplex, with no entry below the floor.
 
     Raises
     ------
     ValueError
-        If an alpha is above 1e4 in size, the floor is out of range, or `size` is no whole
-        number or negative.
-
-    Notes
-    -----
-    Entry by entry from its density given those before, which the integrals of `log_normalizer`
-    give; the distribution function is inverted to about 1e-9.
+        If alpha is above 1e4 in size, floor is not between 0 and 1/n or is 0 with an alpha that is
+        not positive, or `size` is negative.
 
     Examples
     --------
@@ -351,7 +310,7 @@ def rvs(
 
 
 def _moderate(alpha: Array) -> Array:
-    """Return parameters, or raise a ValueError where tables of integrals would lose digits."""
+    """Return parameters, or raise a ValueError if tables of integrals would lose digits."""
     largest = np.abs(alpha).max()
     if largest > _MAX_TABULATED:
         raise ValueError(

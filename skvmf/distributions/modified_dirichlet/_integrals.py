@@ -1,8 +1,8 @@
 """Normalizer and draws of the modified Dirichlet, by nested integrals.
 
-The last k entries of a point, divided by their sum s, are a point of the smaller simplex whose
-floor is floor/s. So the integral over them is a function of that one number, and integrals for
-1, 2, ... entries follow from each other: each is tabulated for the next (derived here).
+The last k entries of a point, divided by their sum s, are a point of the smaller simplex with the
+floor floor/s. The integral over them is a function of that number alone, and integrals over 1, 2,
+... entries follow from each other: each is tabulated for the next (derived here).
 """
 
 from collections.abc import Callable
@@ -28,9 +28,9 @@ _BLOCK = 4096  # integrals at a time: memory
 
 @dataclass(frozen=True)
 class Table:
-    """The logarithm of the integral over k entries by their floor, from least to 1/k.
+    """The logarithm of the integral over k entries by their floor, from the smallest to 1/k.
 
-    Chebyshev series in log floor, of the logarithm less (k - 1) log(1 - k floor), which is
+    Chebyshev series in log floor of the logarithm minus (k - 1) log(1 - k floor), which is
     analytic.
     """
 
@@ -87,7 +87,7 @@ def draws(alpha: Array, floor: float, size: int, rng: np.random.Generator) -> Ar
 
 
 def _splined(table: Table, floor: float) -> Inner:
-    """Return a table as a spline, ten times faster and good enough to draw from."""
+    """Return a table as a spline, ten times faster and accurate enough to draw from."""
     depth = -np.log(table.k * floor) * np.linspace(0, 1, 4000) ** 2
     smooth = table(np.exp(-depth) / table.k)
     smooth[1:] -= (table.k - 1) * np.log(-np.expm1(-depth[1:]))
@@ -155,7 +155,7 @@ def _integrand(alpha: Array, floors: Array, inner: Inner | None) -> tuple[Array,
 
 
 def _panels(low: Array, peak: Array, high: Array) -> Array:
-    """Return edges that crowd at both ends and on both sides of the peak."""
+    """Return edges that are dense at both ends and on both sides of the peak."""
     grades = 0.4 ** np.arange(20, 0, -1)
     parts = []
     for left, right in ((low, peak), (peak, high)):
@@ -188,7 +188,7 @@ def _first_entries(
 
 
 def _inverse(series: Array, values: Array) -> Array:
-    """Return where increasing Legendre series on [-1, 1] take values, by bisection."""
+    """Return the arguments of values of increasing Legendre series on [-1, 1], by bisection."""
     low, high = np.full(len(values), -1.0), np.ones(len(values))
     for _ in range(50):
         middle = 0.5 * (low + high)

@@ -9,7 +9,7 @@ MAX_PARAMETER = 1e300  # times the log of the smallest float, and summed, it is 
 
 
 def checked_sizes(alpha: Array, name: str) -> Array:
-    """Return parameters, or raise a ValueError that names them where densities overflow."""
+    """Return parameters, or raise a ValueError that names them if densities would overflow."""
     if not np.all(np.abs(alpha) <= MAX_PARAMETER):  # nor for nan
         raise ValueError(f"{name} must be finite, and not above {MAX_PARAMETER:g} in size.")
     return alpha
@@ -18,20 +18,9 @@ def checked_sizes(alpha: Array, name: str) -> Array:
 def modes(excess: Array, floor: float, *, by_sorting: bool = False) -> Array:
     """Return the most probable point for each vector along the last axis.
 
-    Parameters
-    ----------
-    excess : ndarray of shape (..., n)
-        What the parameters exceed 1 by, alpha - 1 + counts: beside a 1 counts below 1e-16
-        would be lost.
-    floor : float
-        The least value of an entry, in [0, 1/n].
-    by_sorting : bool, default=False
-        Whether to use Algorithm 2 of Tu in place of Algorithm 1.
-
-    Returns
-    -------
-    ndarray of shape (..., n)
-        The modes. Where no excess is above 0 the first largest takes all but the floors.
+    `excess` of shape (..., n) is alpha - 1 + counts: in alpha itself, counts below 1e-16 would be
+    lost. If no excess is above 0, the first largest takes all but the floors. `by_sorting` uses
+    Algorithm 2 of Tu in place of Algorithm 1.
     """
     n = excess.shape[-1]
     if n * floor >= 1:

@@ -1,7 +1,14 @@
 """The von Mises-Fisher distribution in every dimension, in natural and mean parameters.
 
-Notation: d is the dimension of the ambient space (`dim`), kappa the concentration, r the mean
-resultant length, so that r m is the mean parameter for mean direction m (`mu`).
+Notation: d is the dimension of the ambient space (`dim`, an integer from 2 to 1e15), kappa the
+concentration (from 0 to 1e150), and r in [0, 1) the mean resultant length: the mean parameter is r
+m for mean direction m (`mu`). Functions compute in float64, broadcast (except `rvs` and `fit`), and
+raise a ValueError for arguments out of range.
+
+References
+----------
+Nonnenmacher and Sahani, "A solution for the mean parametrization of the von Mises-Fisher
+distribution". Functions cite its sections.
 """
 
 from ._density import entropy, logpdf, variance_eigenvalues, variance_function

@@ -10,7 +10,7 @@ def log_affinities(directions: Array, concentrations: Array) -> Array:
     """Return the logarithms (K, K) of the Bhattacharyya coefficients of all pairs.
 
     Phi(R) - (Phi(kappa_i) + Phi(kappa_j)) / 2 for half the length R of the sum of the natural
-    parameters, written so that it does not cancel (derived here).
+    parameters, in a form without cancellation (derived here).
     """
     kappa, dim = concentrations, directions.shape[1]
     gaps = [((directions - direction) ** 2).sum(axis=1) for direction in directions]
@@ -20,5 +20,4 @@ def log_affinities(directions: Array, concentrations: Array) -> Array:
     peaks = log_partition_deficit(kappa, dim)
     deficits = (peaks + peaks[:, np.newaxis]) / 2 - log_partition_deficit(R, dim)
     totals = np.maximum(2 * R + sums, np.finfo(np.float64).tiny)
-    affinities: Array = np.minimum(deficits - 0.5 * squared_gaps / totals, 0)
-    return affinities
+    return np.minimum(deficits - 0.5 * squared_gaps / totals, 0)

@@ -1,20 +1,19 @@
 """Arguments of the von Mises-Fisher functions: broadcasting over dimensions, and checks."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._typing import Array
+from ..._typing import Array, Values
 
 _MAX_CONCENTRATION = 1e150  # its square is still finite
 _MAX_DIM = 10**15  # floats tell integers apart up to ten times as much
 _ROUNDING = 1e-12  # what the limits give way, for values that were computed
 
 
-def by_dimension(evaluate: Callable[..., None], dim: ArrayLike, *arguments: Array) -> Any:
-    """Broadcast, then call ``evaluate(d, out, *flat arguments)`` once for each dimension."""
+def by_dimension(evaluate: Callable[..., None], dim: ArrayLike, *arguments: Array) -> Values:
+    """Broadcast, then call ``evaluate(d, out, *flat arguments)`` once per dimension."""
     dims = checked_dims(dim)
     shape = np.broadcast_shapes(dims.shape, *(x.shape for x in arguments))
     out = np.empty(shape)
@@ -72,7 +71,7 @@ def checked_kappa(kappa: ArrayLike) -> Array:
 def checked_lengths(
     r: ArrayLike, complement: ArrayLike | None, dim: ArrayLike
 ) -> tuple[Array, ...]:
-    """Return (r,) or (r, 1 - r) after checking their ranges and that they fit together."""
+    """Return (r,) or (r, 1 - r) after checking that they are in range and fit together."""
     least = (
         0.5 * (checked_dims(dim) - 1.0) / _MAX_CONCENTRATION
     )  # kappa is (d - 1)/(2 (1 - r)) there

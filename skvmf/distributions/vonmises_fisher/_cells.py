@@ -6,9 +6,9 @@ With a = (d - 1)/2, w = r^2 and y = (1 + w)/(1 - w), which is at least one,
     psi = log(1 + w)/2 - a log(1 - w) + a integral from 1 to y of (g(z) - 1/(2a))/(z (z + 1)) dz,
 
 where g and the integral are smooth. A cell spans a quarter of a power of two, so that the leading
-bits of y number it, and the singularities of g, which are complex, are further from every cell
-than its length: fifteen powers reach the last digit. With h = g/y the second derivative of psi is
-(1 + h)/(h (1 - r^2)): from it the samples of g have all their digits.
+bits of y number it. The singularities of g are complex, and further from every cell than its
+length: fifteen powers reach the last digit. With h = g/y the second derivative of psi is (1 + h)/(h
+(1 - r^2)), from which the samples of g have all their digits.
 """
 
 from functools import lru_cache
@@ -24,9 +24,9 @@ _NODES = 0.5 - 0.5 * np.cos(np.pi * (np.arange(_N_NODES) + 0.5) / _N_NODES)
 
 @lru_cache(maxsize=256)
 def inverse_cells(dim: int) -> np.ndarray:
-    """Return ascending coefficients of g and of the integral in y less the start of its cell.
+    """Return ascending coefficients of g and of the integral in y minus the start of its cell.
 
-    The shape is (2, n_cells, 16). Where the expansions reach everywhere there are no cells.
+    The shape is (2, n_cells, 16). If the expansions reach everywhere there are no cells.
     """
     a = 0.5 * (dim - 1)
     if a >= MIN_EXPANDED:
@@ -50,7 +50,7 @@ def inverse_cells(dim: int) -> np.ndarray:
 
 
 def _samples(dim: int, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return points y next to those given, and g there, from the concentration at them."""
+    """Return points y near those given, and g there, from the concentration at them."""
     a, gap = 0.5 * (dim - 1), expansions(dim).gap
     g = np.full_like(near, 0.5 / a)  # as at both ends
     r, q = np.empty((2, near.size))
@@ -77,5 +77,4 @@ def _slope(kappa: np.ndarray, n: float) -> np.ndarray:
         term /= (2 * n + k) * (k + 1) * (n + k) * (n + k + 1)
         above += term
         k += 1
-    slope: np.ndarray = above / (below * below)
-    return slope
+    return above / (below * below)

@@ -1,8 +1,10 @@
 """Scalar functions of the mean resultant length: concentration and negative entropy."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,10 +13,12 @@ from ..._kernels import negentropy as routes
 from ..._kernels import negentropy_newton as natural
 from ..._kernels import vonmises_fisher as exact
 from ..._kernels.vonmises_fisher_tables import expansions
-from ..._typing import Array
+from ..._typing import Array, Values
 from ._arguments import by_dimension, checked_lengths
 from ._cells import inverse_cells
 from ._maps import log_partition, log_partition_deficit
+
+Method: TypeAlias = Literal["exact", "ode", "rational", "refined", "banerjee", "newton"]
 
 _NONE_GIVEN = np.empty(0)
 _ODE_TOLERANCE = 1e-12
@@ -25,36 +29,32 @@ def concentration(
     dim: ArrayLike,
     *,
     complement: ArrayLike | None = None,
-    method: str = "exact",
-) -> Any:
-    """Return the concentration whose mean resultant length is r: the inverse of A.
+    method: Method = "exact",
+) -> Values:
+    """Return the concentration kappa = psi'(r) of mean resultant length r: the inverse of A.
 
     Parameters
     ----------
     r : float or array_like
         Mean resultant length in [0, 1).
     dim : int or array_like of int
-        Dimension d of the ambient space, at least 2. Broadcast against `r`.
+        Dimension d of the ambient space, from 2 to 1e15.
     complement : float or array_like, default=None
-        1 - r, if it is known more precisely than by subtraction: kappa is about
-        (d - 1)/(2 (1 - r)) for r near 1, and must not be above 1e150.
-    method : str, default="exact"
-        As in `negentropy`, of which this is order 1.
+        1 - r, if it is known more precisely than by subtraction: kappa is about (d - 1)/(2 (1 - r))
+        for r near 1, and must not be above 1e150.
+    method : {"exact", "ode", "rational", "refined", "banerjee", "newton"}, default="exact"
+        As in `negentropy`, whose derivative this is.
 
     Returns
     -------
     float or ndarray of float64
-        kappa = psi'(r).
+        The concentration.
 
     Raises
     ------
     ValueError
-        If r is outside [0, 1) or does not go with its complement, a dimension is no integer
-        from 2 to 1e15, or the method is unknown.
-
-    See Also
-    --------
-    negentropy : The function of which this is the derivative.
+        If r is not in [0, 1) or does not fit its complement, `dim` is not from 2 to 1e15, or the
+        method is unknown.
 
     Examples
     --------
@@ -72,36 +72,36 @@ def negentropy(
     *,
     order: int = 0,
     complement: ArrayLike | None = None,
-    method: str = "exact",
-) -> Any:
+    method: Method = "exact",
+) -> Values:
     """Return the negative entropy psi of the family at mean resultant length r.
 
-    psi is the Legendre transform of the log-partition, psi(r) = kappa r - Phi(kappa) at
-    kappa = psi'(r); psi(0) = 0. Its second derivative is the inverse variance along the mean.
+    psi is the Legendre transform of the log-partition, psi(r) = kappa r - Phi(kappa) at kappa =
+    psi'(r); psi(0) = 0. Its second derivative is the inverse variance along the mean.
 
     Parameters
     ----------
     r : float or array_like
         Mean resultant length in [0, 1).
     dim : int or array_like of int
-        Dimension d of the ambient space, at least 2. Broadcast against `r`.
+        Dimension d of the ambient space, from 2 to 1e15.
     order : {0, 1, 2}, default=0
         Order of the derivative.
     complement : float or array_like, default=None
         1 - r, if it is known more precisely than by subtraction.
-    method : str, default="exact"
-        How:
+    method : {"exact", "ode", "rational", "refined", "banerjee", "newton"}, default="exact"
+        How to compute it:
 
-        - "exact": uniform expansions; for d < 65 and small concentrations polynomials,
-          fitted once for a dimension. No iteration; relative error below 1e-14 everywhere.
-        - "ode": the paper's differential equation, solved once per dimension;
-          relative error below 1e-12, 1e-9 for order 2.
-        - "rational": the paper's first refinement; relative error about 0.17/d^2. Closed
-          forms, finite for every d >= 2.
+        - "exact": uniform expansions; for d < 65 and small concentrations polynomials, fitted once
+          per dimension. No iteration; relative error below 1e-14 everywhere.
+        - "ode": the paper's differential equation, solved once per dimension; relative error below
+          1e-12, 1e-9 for order 2.
+        - "rational": the paper's first refinement; relative error about 0.17/d^2. Closed forms,
+          finite for every d >= 2.
         - "refined": the paper's second refinement, about 0.2/d^3; orders 1 and 2 only.
-        - "banerjee": the approximation of Banerjee et al., about 0.17/d.
-        - "newton": root finding on the Perron continued fraction, as with natural
-          parameters; relative error up to 1e-15/(1 - r).
+        - "banerjee": the approximation of [2]_, about 0.17/d.
+        - "newton": root finding on the Perron continued fraction in natural parameters; relative
+          error up to 1e-15/(1 - r).
 
     Returns
     -------
@@ -111,23 +111,21 @@ def negentropy(
     Raises
     ------
     ValueError
-        If r is outside [0, 1) or does not go with its complement, a dimension is no integer
-        from 2 to 1e15, the method is unknown or does not offer the order.
+        If r is not in [0, 1) or does not fit its complement, `dim` is not from 2 to 1e15, or the
+        method is unknown or does not offer the order.
 
     References
     ----------
-    .. [1] M. Nonnenmacher, M. Sahani, "A solution for the mean parametrization of the von
-       Mises-Fisher distribution", sections 2.2-2.5 and appendix A.4.
-    .. [2] A. Banerjee, I. Dhillon, J. Ghosh, S. Sra, "Clustering on the unit hypersphere using
-       von Mises-Fisher distributions", JMLR 6, 2005.
+    .. [1] Nonnenmacher and Sahani, "A solution for the mean parametrization of the von Mises-Fisher
+       distribution", sections 2.2-2.5 and appendix A.4.
+    .. [2] Banerjee, Dhillon, Ghosh and Sra, "Clustering on the unit hypersphere using von
+       Mises-Fisher distributions", JMLR 6, 2005.
 
     Examples
     --------
     >>> from skvmf.distributions.vonmises_fisher import negentropy
     >>> negentropy([0.0, 0.5, 0.9], 100).round(4)
     array([ 0.    , 14.3521, 82.5037])
-    >>> print(negentropy(0.0, 100, order=2))
-    100.0
     """
     if order not in (0, 1, 2):
         raise ValueError(f"order is the order of the derivative, 0, 1 or 2, not {order!r}.")
@@ -184,7 +182,7 @@ _ROUTES: dict[str, Callable[..., None]] = {
 }
 
 
-def _legendre(dim: ArrayLike, r: Array, q: Array | None = None) -> Any:
+def _legendre(dim: ArrayLike, r: Array, q: Array | None = None) -> Values:
     """Return kappa r - Phi(kappa) in the form that does not cancel, kappa by root finding."""
     q = 1 - r if q is None else q
     kappa = concentration(r, dim, complement=q, method="newton")

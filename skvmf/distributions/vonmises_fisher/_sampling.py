@@ -1,5 +1,7 @@
 """Samples and maximum likelihood of the von Mises-Fisher distribution."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -20,18 +22,18 @@ def rvs(
 ) -> Array:
     """Draw random points on the sphere.
 
-    The distribution is given by `mu` and `kappa`, or by `mean`.
+    The distribution is given by `mu` and `kappa`, or by `mean`, and sampled exactly [1]_, [2]_.
 
     Parameters
     ----------
     mu : array_like of shape (d,), default=None
         Mean direction, of unit length.
     kappa : float, default=None
-        Concentration, at least 0; every dimension and concentration is sampled exactly.
+        Concentration, from 0 to 1e150.
     size : int, tuple of int or None, default=1
         Number of points, or their shape; None is one point without an axis for it.
     random_state : int, RandomState, Generator or None, default=None
-        Source of randomness; None is NumPy's global state, an int reproduces.
+        Source of randomness; None is NumPy's global state.
     mean : array_like of shape (d,), default=None
         Mean parameter, inside the unit ball.
 
@@ -43,16 +45,12 @@ def rvs(
     Raises
     ------
     ValueError
-        If there is more than one distribution, the direction is not of unit length, the
-        parameters are incomplete or outside their range, or `size` is no whole number or
-        negative.
+        If there is more than one distribution, or the parameters or `size` are not valid.
 
     References
     ----------
-    .. [1] G. Ulrich, "Computer generation of distributions on the m-sphere", Applied
-       Statistics 33, 1984.
-    .. [2] A. Wood, "Simulation of the von Mises Fisher distribution", Communications in
-       Statistics 23, 1994.
+    .. [1] Ulrich, "Computer generation of distributions on the m-sphere", Applied Statistics 1984.
+    .. [2] Wood, "Simulation of the von Mises Fisher distribution", Comm. in Statistics 1994.
 
     Examples
     --------
@@ -77,32 +75,28 @@ def rvs(
 def fit(X: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[Array, float]:
     """Return the maximum likelihood estimate of mean direction and concentration.
 
+    The mean parameter is the mean of the points (Nonnenmacher and Sahani, section 1).
+
     Parameters
     ----------
     X : array_like of shape (n, d)
         Points on the unit sphere.
     sample_weight : array_like of shape (n,), default=None
-        Weights, at least 0, not all 0; None weights all points alike.
+        Weights, at least 0 and not all 0; None weighs all points equally.
 
     Returns
     -------
     mu : ndarray of float64, shape (d,)
-        Mean direction. Where the points have mean zero any direction is as good; it is the
-        first axis.
+        Mean direction; the first axis for points with mean zero.
     kappa : float
-        Concentration, exact to rounding even where it is high: 1 - r is the mean of
-        ||x - m||^2/2, not a difference.
+        Concentration, accurate also for high ones: 1 - r is the mean of ||x - m||^2/2, not a
+        difference.
 
     Raises
     ------
     ValueError
-        If a point is not of unit length, the weights do not fit, or all points are the same,
-        for which the likelihood has no maximum.
-
-    References
-    ----------
-    .. [1] M. Nonnenmacher, M. Sahani, "A solution for the mean parametrization of the von
-       Mises-Fisher distribution", section 1: the mean parameter is the mean of the points.
+        If a point is not of unit length, the weights do not fit, or all points are the same, so
+        that the likelihood has no maximum.
 
     Examples
     --------

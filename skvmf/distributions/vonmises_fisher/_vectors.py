@@ -1,19 +1,21 @@
 """The negative entropy as a function of the mean parameter: gradient, Hessian, divergence."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._typing import Array
-from ._density import split
+from ..._typing import Array, Values
+from ._density import axial, split
 from ._negentropy import concentration, negentropy
 
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
-def mean_negentropy(mean: ArrayLike) -> Any:
+def mean_negentropy(mean: ArrayLike) -> Values:
     """Return the negative entropy Psi at mean parameters.
+
+    See section 1 of Nonnenmacher and Sahani.
 
     Parameters
     ----------
@@ -24,16 +26,6 @@ def mean_negentropy(mean: ArrayLike) -> Any:
     -------
     float or ndarray of float64, shape (...)
         Psi(mean) = psi(||mean||), see `negentropy`.
-
-    Raises
-    ------
-    ValueError
-        If a mean is not inside the unit ball or has fewer than two coordinates.
-
-    References
-    ----------
-    .. [1] M. Nonnenmacher, M. Sahani, "A solution for the mean parametrization of the von
-       Mises-Fisher distribution", section 1.
 
     Examples
     --------
@@ -48,6 +40,8 @@ def mean_negentropy(mean: ArrayLike) -> Any:
 def natural_parameter(mean: ArrayLike) -> Array:
     """Return the natural parameters at mean parameters: the gradient of Psi.
 
+    See appendix A.1 of Nonnenmacher and Sahani.
+
     Parameters
     ----------
     mean : array_like of shape (..., d)
@@ -57,16 +51,6 @@ def natural_parameter(mean: ArrayLike) -> Array:
     -------
     ndarray of float64, shape (..., d)
         kappa m for concentration kappa = psi'(||mean||) and mean direction m.
-
-    Raises
-    ------
-    ValueError
-        If a mean is not inside the unit ball or has fewer than two coordinates.
-
-    References
-    ----------
-    .. [1] M. Nonnenmacher, M. Sahani, "A solution for the mean parametrization of the von
-       Mises-Fisher distribution", appendix A.1.
 
     Examples
     --------
@@ -82,6 +66,8 @@ def natural_parameter(mean: ArrayLike) -> Array:
 def negentropy_hessian(mean: ArrayLike) -> Array:
     """Return the Hessian matrices of Psi at mean parameters.
 
+    See section 2.2 and appendix A.1 of Nonnenmacher and Sahani.
+
     Parameters
     ----------
     mean : array_like of shape (..., d)
@@ -92,19 +78,9 @@ def negentropy_hessian(mean: ArrayLike) -> Array:
     ndarray of float64, shape (..., d, d)
         The Fisher information in mean parameters, the inverse of `variance_function`.
 
-    Raises
-    ------
-    ValueError
-        If a mean is not inside the unit ball or has fewer than two coordinates.
-
     See Also
     --------
     negentropy_hessian_product : The same times vectors, without the matrix.
-
-    References
-    ----------
-    .. [1] M. Nonnenmacher, M. Sahani, "A solution for the mean parametrization of the von
-       Mises-Fisher distribution", section 2.2 and appendix A.1.
 
     Examples
     --------
@@ -113,40 +89,23 @@ def negentropy_hessian(mean: ArrayLike) -> Array:
     array([[2., 0.],
            [0., 2.]])
     """
-    direction, along, across = _hessian_eigenvalues(mean)
-    d = direction.shape[-1]
-    outer = direction[..., :, np.newaxis] * direction[..., np.newaxis, :]
-    hessian: Array = (along - across)[..., np.newaxis, np.newaxis] * outer
-    diagonal = np.arange(d)
-    hessian[..., diagonal, diagonal] += across[..., np.newaxis]
-    return hessian
+    return axial(*_hessian_eigenvalues(mean))
 
 
 def negentropy_hessian_product(mean: ArrayLike, vector: ArrayLike) -> Array:
     """Return the Hessians of Psi at mean parameters times vectors.
 
+    See section 2.2 and appendix A.1 of Nonnenmacher and Sahani.
+
     Parameters
     ----------
-    mean : array_like of shape (..., d)
-        Mean parameters, inside the unit ball.
-    vector : array_like of shape (..., d)
-        Vectors. Leading axes broadcast against those of `mean`.
+    mean, vector : array_like of shape (..., d)
+        Mean parameters, inside the unit ball, and vectors. Leading axes broadcast.
 
     Returns
     -------
     ndarray of float64, shape (..., d)
         psi''(r) along the mean direction plus psi'(r)/r across it.
-
-    Raises
-    ------
-    ValueError
-        If a mean is not inside the unit ball or has fewer than two coordinates, or vectors have
-        another number of coordinates.
-
-    References
-    ----------
-    .. [1] M. Nonnenmacher, M. Sahani, "A solution for the mean parametrization of the von
-       Mises-Fisher distribution", section 2.2 and appendix A.1.
 
     Examples
     --------
@@ -167,39 +126,26 @@ def negentropy_hessian_product(mean: ArrayLike, vector: ArrayLike) -> Array:
     return np.asarray(along[..., np.newaxis] * inner + across[..., np.newaxis] * rest)
 
 
-def kl_divergence(mean: ArrayLike, other: ArrayLike) -> Any:
+def kl_divergence(mean: ArrayLike, other: ArrayLike) -> Values:
     """Return the Kullback-Leibler divergence between distributions given by mean parameters.
 
-    It is the Bregman divergence of Psi, by which mixtures are clustered in mean parameters.
+    It is the Bregman divergence of Psi (section 1 of Nonnenmacher and Sahani).
 
     Parameters
     ----------
-    mean : array_like of shape (..., d)
-        Mean parameters of the first distributions, inside the unit ball.
-    other : array_like of shape (..., d)
-        Mean parameters of the second. Leading axes broadcast against those of `mean`.
+    mean, other : array_like of shape (..., d)
+        Mean parameters of both distributions, inside the unit ball. Leading axes broadcast.
 
     Returns
     -------
     float or ndarray of float64, shape (...)
         KL(p_mean || p_other) = Psi(mean) - Psi(other) - <grad Psi(other), mean - other> >= 0.
 
-    Raises
-    ------
-    ValueError
-        If a mean is not inside the unit ball or has fewer than two coordinates, or the numbers
-        of coordinates differ.
-
     Notes
     -----
-    With lengths r and s and directions m and n it is the divergence of psi from r to s plus
-    psi'(s) r ||m - n||^2 / 2. Where r and s are close the first is an integral of (r - t)
-    psi''(t), so that it keeps its digits (derived here).
-
-    References
-    ----------
-    .. [1] M. Nonnenmacher, M. Sahani, "A solution for the mean parametrization of the von
-       Mises-Fisher distribution", section 1.
+    With lengths r and s and directions m and n it is the divergence of psi from r to s plus psi'(s)
+    r ||m - n||^2 / 2. For r close to s, an integral of (r - t) psi''(t) keeps the digits of the
+    first.
 
     Examples
     --------
@@ -216,7 +162,7 @@ def kl_divergence(mean: ArrayLike, other: ArrayLike) -> Any:
     return _radial_divergence(r, s, m.shape[-1]) + concentration(s, m.shape[-1]) * r * turn
 
 
-def _radial_divergence(r: Array, s: Array, d: int) -> Any:
+def _radial_divergence(r: Array, s: Array, d: int) -> Values:
     """Return psi(r) - psi(s) - psi'(s) (r - s)."""
     r, s = np.broadcast_arrays(r, s)
     close = np.abs(r - s) <= 0.1 * (1 - np.maximum(r, s))

@@ -1,0 +1,5 @@
+"""Transformers of rows before they are clustered by direction."""
+
+from ._whitener import DirectionWhitener
+
+__all__ = ["DirectionWhitener"]
