@@ -56,11 +56,6 @@ def entmax(z, alpha):
     return p, z.max() + p[on] @ y[on] - negentropy
 
 
-def add_shares(X, resp, out):
-    """out += resp.T @ X."""
-    out += resp.astype(float).T @ X.astype(float)
-
-
 def vonmises_fisher_log_density(X, direction, kappa):
     """Log-density at unit rows with respect to surface area, from the scaled Bessel function."""
     d = len(direction)

@@ -193,6 +193,7 @@ def test_weights_are_repetitions_in_a_watson_fit(built):
     repeated = built.WatsonMixture(2, init_params=np.repeat(y, times), tol=0, max_iter=20)
     with pytest.warns(match="did not reach"):
         weighted.fit(X, sample_weight=times)
+    with pytest.warns(match="did not reach"):
         repeated.fit(np.repeat(X, times, axis=0))
     np.testing.assert_allclose(weighted.concentrations_, repeated.concentrations_, rtol=1e-9)
     np.testing.assert_allclose(weighted.lower_bound_, repeated.lower_bound_, rtol=1e-12)
@@ -405,6 +406,7 @@ def test_every_file_is_on_the_page_and_says_what_it_is(page_code):
     assert sorted(listed) == sorted(files)
 
 
+@pytest.mark.slow
 def test_the_page_on_the_architecture_names_packages_and_answers():
     page = (PAGES / "architecture.rst").read_text(encoding="utf-8")
     for package in (ROOT / "skvmf").glob("*/__init__.py"):
@@ -429,6 +431,7 @@ def test_every_answer_of_the_exercise_is_a_file():
     assert [name for name in answers if not (ROOT / name).is_file()] == []
 
 
+@pytest.mark.slow
 def test_the_measures_are_those_of_the_sources(page_code):
     measures = page_code("measures")
     figures = measures.read(ROOT)

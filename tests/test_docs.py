@@ -9,6 +9,7 @@ import re
 import runpy
 import subprocess
 import sys
+import textwrap
 from types import FunctionType
 
 import numpy as np
@@ -19,7 +20,9 @@ from skvmf.grammar import DependencyModelWithValence
 
 from .conftest import ROOT
 
-ESTIMATORS = ["skvmf", "skvmf.grammar", "skvmf.model_selection", "skvmf.neural"]
+ESTIMATORS = [
+    *("skvmf", "skvmf.grammar", "skvmf.model_selection", "skvmf.neural", "skvmf.preprocessing")
+]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 OPTIONAL = {"dask", "matplotlib", "torch"}
 
@@ -79,6 +82,17 @@ def test_pages(page, monkeypatch):
     run(doctest.DocTestParser().get_doctest(text, {}, str(page), str(page), 0))
 
 
+@SLOW
+def test_the_script_on_a_cluster_runs_as_a_script(tmp_path):
+    pytest.importorskip("distributed", reason="needs distributed")
+    text = (ROOT / "doc" / "user_guide" / "on_a_cluster.rst").read_text(encoding="utf-8")
+    block = re.search(r"^\.\. code-block:: python\n\n((?:   .*\n|\n)+)", text, re.MULTILINE)[1]
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(block), encoding="utf-8")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)
+    assert re.fullmatch(r"\[\d \d \d\]", done.stdout.strip()), done.stderr
+
+
 def test_readme():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
@@ -103,7 +117,7 @@ def test_the_prose_check_itself(text, expected):
     assert [advice for _, _, advice, _ in findings(text)] == expected
 
 
-def test_pages_are_in_plain_words():
+def test_pages_and_docstrings_are_in_plain_words():
     script = ROOT / "doc" / "check_prose.py"
     done = subprocess.run([sys.executable, script], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
@@ -224,6 +238,7 @@ def main_job(monkeypatch, *arguments):
     return names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [[], ["--concentration-type", "free"], ["--n-components", "5"]])
 def test_main_job_clusters_the_texts_of_a_file(tmp_path, monkeypatch, capsys, more):
     rng = np.random.default_rng(0)
@@ -245,8 +260,8 @@ def test_main_job_clusters_the_texts_of_a_file(tmp_path, monkeypatch, capsys, mo
         assert "1.000  1.000" in printed
 
 
-def test_main_job_finds_three_collections(shared, tmp_path, monkeypatch, capsys):
-    data = shared / "data" / "classic3.jsonl.gz"
+def test_main_job_finds_three_collections(data_folder, tmp_path, monkeypatch, capsys):
+    data = data_folder / "classic3.jsonl.gz"
     main_job(monkeypatch, "--data", data, "--output", tmp_path / "a.png")
     printed = capsys.readouterr().out
     nmi = float(re.search(r"von Mises-Fisher.*?([01]\.\d+)", printed)[1])

@@ -11,6 +11,7 @@ from skvmf import (
     VonMisesFisherMixture,
 )
 from skvmf.model_selection import ComponentPath
+from skvmf.preprocessing import DirectionWhitener
 
 RANDOM_START = (
     "a random start draws rows, and draws others from repeated than from weighted rows; "
@@ -31,6 +32,7 @@ ESTIMATORS = [
     StudentTMixture(),
     RelativeGMM(order="both"),
     FisherVectorTransformer(),
+    DirectionWhitener(),
     ComponentPath(VonMisesFisherMixture(random_state=0), max_components=3),
 ]
 OTHER_OPTIONS = [
@@ -60,7 +62,7 @@ OTHER_OPTIONS = [
 def expected_failures(estimator):
     """Return the checks that cannot pass, and why."""
     failures = {}
-    if isinstance(estimator, FisherVectorTransformer):
+    if isinstance(estimator, FisherVectorTransformer | DirectionWhitener):
         return failures
     if isinstance(estimator, ComponentPath):
         if estimator.criterion == "held_out":

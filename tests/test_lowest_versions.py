@@ -40,12 +40,14 @@ def test_a_job_of_ci_installs_them():
     assert "pip install -c .ci/lowest.txt" in jobs
 
 
-def test_the_recipe_has_the_same_floors():
+def test_the_recipe_has_the_same_bounds():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     recipe = (ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8")
     run = recipe.partition("  run:\n")[2].partition("  run_constrained:")[0]
     listed = [line.strip("- ") for line in run.splitlines()]
     python, *packages = [line for line in listed if line]
-    assert lowest(packages, ">=") == lowest(project["dependencies"], ">=")
+    for operator in (">=", "<"):
+        assert lowest(packages, operator) == lowest(project["dependencies"], operator)
     least = re.search(r'set python_min = "(.+)"', recipe).group(1)
-    assert python == "python >={{ python_min }}" and project["requires-python"] == f">={least}"
+    assert python == "python >={{ python_min }}"
+    assert project["requires-python"] == f">={least}"

@@ -18,13 +18,11 @@ from threadpoolctl import threadpool_limits
 
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 
-FIT = """
+KERNEL = """
 import warnings
 warnings.simplefilter("error")
-import numpy as np
-from skvmf import VonMisesFisherMixture
-X = np.random.default_rng(0).normal(size=(50, 3))
-print(VonMisesFisherMixture(2, random_state=0, tol=0.1).fit(X).means_.shape)
+from skvmf.distributions.vonmises_fisher import log_partition
+print(log_partition(0.0, 4))
 """
 
 INTERRUPTED = """
@@ -85,6 +83,7 @@ def peak_mib(fit):
     return peak / 2**20
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     ("init", "temperature"), [("kmeans", 0), ("random", 1), ("random_from_data", 0)]
@@ -101,6 +100,7 @@ def test_memory_does_not_grow_with_rows_times_components(init, temperature):
         assert peak_mib(lambda: gaussian.fit(X)) < 32 + 2 * parameters
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_memory_of_a_step_with_many_components_is_blocks_and_parameters():
     n, d, K = 20_000, 16, 2000
@@ -159,20 +159,56 @@ def answer_to_interrupt(child, answers):
 @pytest.mark.slow
 def test_compiled_code_is_kept_and_can_be_turned_off(tmp_path):
     kept, off = tmp_path / "kept", tmp_path / "off"
-    assert run_python(FIT, NUMBA_CACHE_DIR=str(kept)) == "(2, 3)\n"
+    assert run_python(KERNEL, NUMBA_CACHE_DIR=str(kept)) == "0.0\n"
     assert list(kept.rglob("*.nbi"))
-    assert run_python(FIT, NUMBA_CACHE_DIR=str(off), SKVMF_CACHE="0") == "(2, 3)\n"
+    assert run_python(KERNEL, NUMBA_CACHE_DIR=str(off), SKVMF_CACHE="0") == "0.0\n"
     assert not off.exists() or not list(off.rglob("*.nbi"))
+
+
+FIRST_FITS = """
+import warnings
+warnings.simplefilter("ignore")
+import numpy as np
+from scipy.sparse import csr_array
+from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+from skvmf.compile import counts
+X = np.random.default_rng(1).normal(size=(500, 9))
+for dtype in np.float32, np.float64:
+    rows = X.astype(dtype)
+    for data in rows, csr_array(rows):
+        VonMisesFisherMixture(4, random_state=0).fit(data).predict(data)
+    for kind in "diag", "full":
+        SparseGaussianMixture(4, covariance_type=kind, random_state=0).fit(rows).score(rows)
+n_compiled, n_cached, _ = counts()
+print(n_compiled, n_cached > 20)
+"""
+
+
+@pytest.mark.slow
+def test_after_the_command_that_compiles_fits_compile_nothing(tmp_path):
+    said = subprocess.run(
+        [sys.executable, "-m", "skvmf.compile"],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert f"The cache is in {tmp_path}" in said
+    assert run_python(FIRST_FITS, NUMBA_CACHE_DIR=str(tmp_path)) == "0 True\n"
+    assert run_python("from skvmf.compile import counts; print(counts())", SKVMF_CACHE="0") == (
+        "(0, 0, None)\n"
+    )
 
 
 @pytest.mark.slow
 def test_an_unwritable_cache_is_no_error(tmp_path):
     (tmp_path / "file").write_text("not a folder")
     nowhere = str(tmp_path / "file" / "cache")
-    code = "import numba\nnumba.config.CACHE_DIR = " + repr(nowhere) + "\n" + FIT
-    assert run_python(code) == "(2, 3)\n"
+    code = "import numba\nnumba.config.CACHE_DIR = " + repr(nowhere) + "\n" + KERNEL
+    assert run_python(code) == "0.0\n"
 
 
+@pytest.mark.slow
 def test_import_brings_in_no_optional_package():
     heavy = "{'matplotlib', 'torch', 'dask', 'gensim', 'skimage', 'mpmath'}"
     assert run_python(f"import sys, skvmf; print({heavy} & set(sys.modules))") == "set()\n"

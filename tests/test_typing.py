@@ -1,10 +1,13 @@
 """The package tells type checkers what it takes and returns."""
 
 import os
+import re
 import runpy
+import shutil
 import subprocess
 import sys
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
@@ -12,22 +15,49 @@ pytest.importorskip("mypy", reason="needs mypy: pip install -e '.[test]'")
 
 
 @pytest.mark.slow
-def test_a_client_passes_strict_checks_and_a_mistake_is_found(root, tmp_path):
+def test_a_client_passes_strict_checks_and_its_mistakes_are_found(root, tmp_path):
     """By mypy, as where skvmf is installed."""
-    client, wrong = root / "tests" / "typed_client.py", tmp_path / "wrong.py"
-    wrong.write_text("from skvmf import RelativeGMM\nx: str = RelativeGMM(2).score([[1.0]])\n")
+    client, mistakes = root / "tests" / "typed_client.py", root / "tests" / "typed_mistakes.py"
     options = ["--strict", "--follow-imports=silent", "--ignore-missing-imports"]
     options += ["--config-file=", f"--cache-dir={tmp_path / 'cache'}"]
-    said = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, client, wrong],
+    report = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, client, mistakes],
         env=os.environ | {"MYPYPATH": str(root)},
         capture_output=True,
         text=True,
         timeout=300,
     ).stdout
-    assert "wrong.py:2: error: Incompatible types in assignment" in said
-    assert "Found 1 error in 1 file (checked 2 source files)" in said
+    assert lines_with_errors(report) == lines_with_mistakes(mistakes)
+    assert "in 1 file (checked 2 source files)" in report
     runpy.run_path(str(client))
+
+
+@pytest.mark.slow
+def test_pyright_finds_the_mistakes_too(root, tmp_path):
+    pytest.importorskip("basedpyright", reason="needs basedpyright")
+    config = tmp_path / "pyrightconfig.json"
+    mistakes = shutil.copy(root / "tests" / "typed_mistakes.py", tmp_path)
+    config.write_text('{"typeCheckingMode": "standard"}')
+    report = subprocess.run(
+        [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable, "-p", config],
+        env=os.environ | {"PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    ).stdout
+    assert lines_with_errors(report) == lines_with_mistakes(Path(mistakes))
+
+
+def lines_with_errors(report):
+    """Return the lines of the file with mistakes for which a checker reports an error."""
+    return {int(n) for n in re.findall(r"typed_mistakes\.py:(\d+)(?::\d+ -|:) error", report)}
+
+
+def lines_with_mistakes(path):
+    lines = enumerate(path.read_text().splitlines(), start=1)
+    expected = {n for n, line in lines if line.endswith("# mistake")}
+    assert len(expected) > 20
+    return expected
 
 
 def test_the_package_says_that_it_is_typed():

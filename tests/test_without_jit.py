@@ -132,5 +132,6 @@ def test_dependency_model(inference):
     sentences = [["D", "N", "V"], ["N", "V"], ["D", "N", "V", "D", "N"]]
     model = DependencyModelWithValence(inference=inference, max_iter=3, tol=1e9).fit(sentences)
     for heads, tags in zip(model.predict(sentences), sentences, strict=True):
-        assert len(heads) == len(tags) and (heads == 0).sum() == 1
+        assert len(heads) == len(tags)
+        assert (heads == 0).sum() == 1
     assert np.isfinite(model.score(sentences))

@@ -36,13 +36,8 @@ def start(n_workers):
     """Start workers of one thread each, which say nothing."""
     from distributed import LocalCluster
 
-    return LocalCluster(
-        n_workers,
-        threads_per_worker=1,
-        dashboard_address=":0",
-        silence_logs=50,
-        memory_limit=0,
-    )
+    options = {"dashboard_address": ":0", "silence_logs": 50, "memory_limit": 0}
+    return LocalCluster(n_workers, threads_per_worker=1, **options)
 
 
 @pytest.fixture(scope="session")

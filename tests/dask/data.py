@@ -1,6 +1,7 @@
 """Rows, and a number that tells whether two fits have the same bits."""
 
 import hashlib
+import itertools
 from copy import copy
 from uuid import uuid4
 
@@ -27,7 +28,7 @@ def chunked(X, lengths):
     edges = np.cumsum([0, *lengths])
     assert edges[-1] == X.shape[0]
     name = f"rows-{uuid4().hex}"
-    spans = enumerate(zip(edges[:-1], edges[1:], strict=True))
+    spans = enumerate(itertools.pairwise(edges))
     graph = {(name, i, 0): (copy, X[a:b]) for i, (a, b) in spans}
     return da.Array(graph, name, (tuple(lengths), X.shape[1:]), meta=X[:0])
 

@@ -33,7 +33,7 @@ def refused(X, match, error=ValueError, weights=None, kind=mixture):
     found.predict(blobs(5))
 
 
-@pytest.mark.parametrize("on_cluster", [False, True])
+@pytest.mark.parametrize("on_cluster", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("persisted", [False, True])
 def test_nan_in_a_far_chunk_is_named_with_its_rows(on_cluster, persisted, request):
     if on_cluster:
@@ -99,12 +99,9 @@ def test_a_meta_that_lies(block, match, persisted, client):
     refused(X.persist() if persisted else X, match)
 
 
-def test_sparse_blocks_where_none_are_taken():
-    with pytest.raises(TypeError, match="SparseGaussianMixture takes dense rows"):
+def test_sparse_blocks_in_several_columns_or_where_none_are_taken():
+    with pytest.raises(TypeError, match="this mixture takes dense rows"):
         SparseGaussianMixture(2).fit(chunked(counts(100), [50, 50]))
-
-
-def test_sparse_blocks_in_several_columns():
     X = counts(50)
     graph = {("columns", 0, i): X for i in range(2)}
     lazy = da.Array(graph, "columns", ((50,), X.shape[1:] * 2), meta=X[:0])
@@ -129,8 +126,15 @@ def test_weights(weights, match):
     refused(chunked(blobs(N), [20_000] * 3), match, weights=weights)
 
 
-@pytest.mark.parametrize(("value", "match"), [(np.nan, "NaN"), (np.inf, "NaN or inf"), (-1, "Neg")])
-@pytest.mark.parametrize("row", [5, 30_000, N - 1])
+@pytest.mark.parametrize(
+    ("value", "match", "row"),
+    [
+        (np.nan, "NaN", 30_000),
+        (np.nan, "NaN", N - 1),
+        (np.inf, "NaN or inf", 5),
+        (-1, "Neg", N - 1),
+    ],
+)
 def test_a_weight_that_is_none_in_any_chunk(value, match, row):
     weights = np.ones(N)
     weights[row] = value
@@ -173,26 +177,29 @@ def test_extreme_rows():
 
 def test_features_of_another_number():
     fitted = mixture().fit(blobs(500))
-    with pytest.raises(ValueError, match="has 5 features, but .* is expecting 4"):
+    with pytest.raises(ValueError, match=r"has 5 features, but .* is expecting 4"):
         fitted.predict(da.zeros((10, 5)))
-
-
-def test_not_fitted():
     with pytest.raises(ValueError, match="not fitted"):
         mixture().predict(da.zeros((10, 5)))
 
 
-def test_a_path_of_lazy_rows_is_that_of_rows_in_memory():
-    X = blobs(500)
-    path, lazy = (
-        ComponentPath(mixture(), max_components=4).fit(rows)
-        for rows in (X, da.from_array(X, chunks=100))
-    )
-    assert_array_equal(lazy.results_["bic"], path.results_["bic"])
+@pytest.mark.parametrize("weighted", [None, np.asarray, da.from_array])
+@pytest.mark.parametrize("criterion", ["bic", "held_out"])
+def test_a_path_of_lazy_rows_is_that_of_rows_in_memory(criterion, weighted):
+    X, weights = blobs(500), None if weighted is None else np.random.default_rng(0).random(500)
+
+    def fit(rows, weights):
+        path = ComponentPath(mixture(), max_components=4, criterion=criterion, random_state=0)
+        return path.fit(rows, sample_weight=weights)
+
+    path = fit(X, weights)
+    lazy = fit(da.from_array(X, chunks=100), None if weighted is None else weighted(weights))
+    assert_array_equal(lazy.results_["criterion"], path.results_["criterion"])
     assert_array_equal(lazy.linkage_, path.linkage_)
     assert_array_equal(lazy.cut(2), path.cut(2))
 
 
+@pytest.mark.slow
 def test_a_client_that_is_closed():
     with start(1) as cluster:
         with distributed.Client(cluster):

@@ -32,7 +32,10 @@ CASES = {
     "student": (StudentTMixture, {"covariance_type": "diag"}, blobs, np.float64),
     "relative": (RelativeGMM, {"clearance": 0.01}, blobs, np.float64),
 }  # fmt: skip
-FEW = {"vmf float32 sparse", "vmf csr", "background", "relative"}
+CHUNKS = [("ragged", True), ("aligned", False), ("ragged", False), ("single rows", True)]
+FAST = [(name, *CHUNKS[0]) for name in ("vmf csr", "background", "relative")]
+OTHERS = {(name, *CHUNKS[(i + more) % 4]) for i, name in enumerate(CASES) for more in (1, 2)}
+OTHERS = sorted(OTHERS - set(FAST))
 SLOW = pytest.mark.slow
 pytestmark = pytest.mark.filterwarnings("ignore:.*did not reach tol")
 
@@ -81,16 +84,7 @@ def test_threads(name, n_threads, case):
 
 
 @pytest.mark.parametrize(
-    ("kind", "weighted"),
-    [
-        ("ragged", True),
-        pytest.param("aligned", False, marks=SLOW),
-        pytest.param("ragged", False, marks=SLOW),
-        pytest.param("single rows", True, marks=SLOW),
-    ],
-)
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in FEW else SLOW) for name in CASES]
+    ("name", "kind", "weighted"), [*FAST, *(pytest.param(*each, marks=SLOW) for each in OTHERS)]
 )
 def test_chunks(name, kind, weighted, case):
     """By Dask's threads, and with weights in other chunks."""

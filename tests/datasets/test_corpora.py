@@ -22,34 +22,21 @@ def test_docstrings_are_labelled_texts_on_thirteen_topics(corpus):
     assert len(corpus.target_names) == 13
     assert all(importlib.import_module(name) for name in corpus.target_names)
     assert corpus.target.shape == (len(corpus.data),)
-    assert 1500 <= len(corpus.data) <= 2000
+    assert 1500 <= len(corpus.data) == len(set(corpus.data)) <= 2000
     assert np.bincount(corpus.target).min() >= 25
     assert all(isinstance(text, str) for text in corpus.data)
+    assert not any(name in text for text in corpus.data for name in corpus.target_names)
     assert str(len(corpus.data)) in corpus.DESCR
 
 
-def test_docstrings_hold_no_text_twice(corpus):
-    assert len(set(corpus.data)) == len(corpus.data)
-
-
-def test_docstrings_do_not_give_the_label_away(corpus):
-    for name in corpus.target_names:
-        assert not any(name in text for text in corpus.data)
-
-
-def test_docstrings_come_in_a_fixed_order(corpus):
-    again = load_docstrings()
-    assert again.data == corpus.data
-    np.testing.assert_array_equal(again.target, corpus.target)
-    assert np.all(np.diff(corpus.target) >= 0)
-
-
-def test_docstrings_return_X_y(corpus):
+def test_docstrings_come_in_a_fixed_order_also_as_a_pair(corpus):
     data, target = load_docstrings(return_X_y=True)
     assert data == corpus.data
     np.testing.assert_array_equal(target, corpus.target)
+    assert np.all(np.diff(target) >= 0)
 
 
+@pytest.mark.slow
 def test_docstrings_load_without_a_warning_in_a_fresh_process():
     code = "import skvmf.datasets; print(len(skvmf.datasets.load_docstrings().data))"
     done = subprocess.run(
@@ -147,7 +134,7 @@ def test_jsonl_says_what_is_wrong_with_a_file(write, content, message):
         load_jsonl(write(content))
 
 
-def test_jsonl_reads_a_real_file(shared):
-    corpus = load_jsonl(shared / "data" / "classic3.jsonl.gz")
+def test_jsonl_reads_a_real_file(data_folder):
+    corpus = load_jsonl(data_folder / "classic3.jsonl.gz")
     assert corpus.target_names == ["cisi", "cran", "med"]
     np.testing.assert_array_equal(np.bincount(corpus.target), [1460, 1400, 1033])

@@ -43,7 +43,7 @@ def damaged(content, rng):
 def test_damaged_files_are_read_or_refused(kind, packed, tmp_path):
     read, content = READERS[kind]
     content = gzip.compress(content, mtime=0) if packed else content
-    path, rng, n_refused = tmp_path / "file", np.random.default_rng(0), 0
+    path, rng, refusals = tmp_path / "file", np.random.default_rng(0), []
     path.write_bytes(content)
     read(path)
     for _ in range(N_CASES):
@@ -51,9 +51,9 @@ def test_damaged_files_are_read_or_refused(kind, packed, tmp_path):
         try:
             read(path)
         except ValueError as error:
-            n_refused += 1
-            assert str(error).startswith(str(path)), error
-    assert n_refused > 0.3 * N_CASES
+            refusals.append(str(error))
+    assert [message for message in refusals if not message.startswith(str(path))] == []
+    assert len(refusals) > 0.3 * N_CASES
 
 
 @pytest.mark.parametrize("kind", READERS)
@@ -62,7 +62,7 @@ def test_gzip_cut_off_anywhere_is_said_to_be(kind, tmp_path):
     path = tmp_path / "file.gz"
     for size in (*range(3, 40), -9, -8, -1):
         path.write_bytes(gzip.compress(content)[:size])
-        with pytest.raises(ValueError, match="file.gz.*: the compressed file is damaged or cut"):
+        with pytest.raises(ValueError, match=r"file.gz.*: the compressed file is damaged or cut"):
             read(path)
 
 
@@ -84,7 +84,7 @@ def test_what_is_no_file_is_an_error_of_the_system(kind, tmp_path):
     read, _ = READERS[kind]
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "nowhere")
-    with pytest.raises(OSError):
+    with pytest.raises((IsADirectoryError, PermissionError)):  # PermissionError on Windows
         read(tmp_path)
 
 
@@ -122,18 +122,17 @@ def test_sizes_that_overflow_take_no_memory(size, n_axes, tmp_path):
     assert peak < 4 << 20
 
 
-@pytest.mark.parametrize("n_axes", [65, 255])
-def test_more_axes_than_an_array_can_have(n_axes, tmp_path):
+@pytest.mark.parametrize(
+    "content",
+    [
+        *[bytes([0, 0, 8, n, *[0, 0, 0, 1] * n, 1]) for n in (65, 255)],  # more axes than can be
+        bytes([0, 0, 14, 4]) + bytes(4) + b"\xff" * 12,  # empty, and endless along others
+    ],
+)
+def test_sizes_that_no_array_can_have(content, tmp_path):
     path = tmp_path / "axes.idx"
-    path.write_bytes(bytes([0, 0, 8, n_axes]) + bytes([0, 0, 0, 1]) * n_axes + b"\1")
-    with pytest.raises(ValueError, match="axes.idx promises an array of sizes"):
-        load_idx(path)
-
-
-def test_an_empty_array_of_endless_sizes(tmp_path):
-    path = tmp_path / "empty.idx"
-    path.write_bytes(bytes([0, 0, 14, 4]) + bytes(4) + b"\xff" * 12)
-    with pytest.raises(ValueError, match="empty.idx promises an array of sizes"):
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"axes.idx promises an array of sizes"):
         load_idx(path)
 
 
@@ -160,7 +159,8 @@ def test_a_byte_order_mark_is_no_text(kind, tmp_path):
     (tmp_path / "marked").write_bytes(b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n"))
     plain, marked = read(tmp_path / "plain"), read(tmp_path / "marked")
     first = "words" if kind == "conllu" else "data"
-    assert marked[first] == plain[first] and len(plain[first]) > 0
+    assert marked[first] == plain[first]
+    assert len(plain[first]) > 0
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,8 @@ def test_classes_are_one_kind_and_keep_their_values(tmp_path):
     path = tmp_path / "texts"
     path.write_text("\n".join(f'{{"text": "a", "label": {label}}}' for label in (1, 2**70, -3, 1)))
     corpus = load_jsonl(path)
-    assert corpus.target_names == [-3, 1, 2**70] and corpus.target.tolist() == [1, 2, 0, 1]
+    assert corpus.target_names == [-3, 1, 2**70]
+    assert corpus.target.tolist() == [1, 2, 0, 1]
     path.write_text('{"text": "a", "label": 1}\n{"text": "a", "label": "1"}')
     with pytest.raises(ValueError, match="line 2: field 'label' is '1', and was 1 at first"):
         load_jsonl(path)
@@ -202,6 +203,7 @@ def test_classes_are_one_kind_and_keep_their_values(tmp_path):
         ("\u0663", "2", "ID is '\u0663', neither a number"),
         ("3" * 5000, "2", "ID is '3+[.]+3+', neither a number"),
         ("4", "2", "token 4 follows 2"),
+        ("3", "_", "HEAD is '_', no token of it"),
         ("3", "2x", "HEAD is '2x', no token of it"),
         ("3", "4", "HEAD is '4', no token of it"),
         ("3", "-1", "HEAD is '-1', no token of it"),
@@ -214,6 +216,9 @@ def test_tokens_that_are_no_tokens_are_named_by_their_line(token, head, message,
     with pytest.raises(ValueError, match=f"bank, line 3: {message}") as error:
         load_conllu(path)
     assert len(str(error.value)) < 500
+    path.write_text("1 Dogs NNS")
+    with pytest.raises(ValueError, match="bank, line 1: 10 columns"):
+        load_conllu(path)
 
 
 @pytest.mark.parametrize("punctuation", ["keep", "drop"])
@@ -223,15 +228,3 @@ def test_heads_that_go_round_are_named_by_their_line(punctuation, heads, line, t
     path.write_text("\n".join(rows(*heads)).replace("NOUN", "PUNCT"))
     with pytest.raises(ValueError, match=f"bank, line {line}: heads form a cycle"):
         load_conllu(path, punctuation=punctuation)
-
-
-def test_multiword_tokens_and_empty_nodes_are_skipped(tmp_path):
-    path = tmp_path / "bank"
-    lines = rows(2, 0)
-    path.write_text("\n".join(["1-2" + "\t_" * 9, lines[0], "1.1" + "\t_" * 9, lines[1]]))
-    assert [heads.tolist() for heads in load_conllu(path).heads] == [[2, 0]]
-
-
-def test_a_length_is_a_whole_number(tmp_path):
-    with pytest.raises(ValueError, match="max_length should be a whole number or None, got '10'"):
-        load_conllu(tmp_path / "bank", max_length="10")

@@ -45,7 +45,9 @@ def test_functions_of_the_concentration(dim, kappa):
     phi, deficit, r = (function(kappa, dim) for function in functions)
     q = vmf.mean_resultant_length(kappa, dim, complement=True)
     assert 0 <= phi <= kappa * r * (1 + 1e-14) + 1e-322
-    assert 0 <= r <= 1 and 0 < q <= 1 and r + q == pytest.approx(1, rel=1e-15)
+    assert 0 <= r <= 1
+    assert 0 < q <= 1
+    assert r + q == pytest.approx(1, rel=1e-15)
     assert phi + deficit == pytest.approx(kappa, rel=1e-13)
     assert np.isfinite(vmf.entropy(kappa, dim))
     if kappa > 1e20 * dim:  # normal across the mean
@@ -72,7 +74,8 @@ def test_functions_of_the_mean_resultant_length(method, dim, q, flip):
         assert value == pytest.approx(expected, rel=limit, abs=1e-300)
         assert 0 <= value < np.inf
     along, across = vmf.variance_eigenvalues(r, dim, complement=q)
-    assert 0 < along <= across * (1 + 1e-13) and across < np.inf
+    assert 0 < along <= across * (1 + 1e-13)
+    assert across < np.inf
 
 
 @given(dim=st.integers(2, 200), kappa=sizes, seed=st.integers(0, 99))
@@ -111,7 +114,8 @@ def test_maps_onto_the_simplex(z, alpha, single):
     assert np.all(np.diff(p[np.argsort(z)].astype(float)) >= -1e-15)
     assert -np.log(len(z)) - 1e-6 <= simplex.tsallis_negentropy(p, alpha) <= 0
     loss, gradient = simplex.fenchel_young_loss(z, np.eye(len(z))[0], alpha, return_gradient=True)
-    assert loss >= 0 and np.isfinite(gradient).all()
+    assert loss >= 0
+    assert np.isfinite(gradient).all()
     assert simplex.fenchel_young_loss(z, p.astype(float), alpha) <= 1e-6
 
 

@@ -12,6 +12,7 @@ from scipy.integrate import quad
 from skvmf.distributions import vonmises_fisher as vmf
 
 METHODS = ["exact", "ode", "rational", "refined", "banerjee", "newton"]
+X = np.eye(3)
 
 dims = st.one_of(st.integers(2, 70), st.integers(2, 10**7))
 kappas = st.one_of(st.floats(-12, 12), st.floats(-300, 150)).map(lambda x: 10.0**x)
@@ -198,7 +199,7 @@ class TestArguments:
         for r in (0.5, np.float32([0.5]), np.linspace(0, 0.9, 7)[::3]):
             vmf.concentration(r, 3, complement=1 - np.asarray(r))
             vmf.concentration(r, [3, 4, 5][: np.size(r)])
-        for function in (kernels.log_partition, kernels.negentropy):
+        for function in (kernels.log_partition, kernels.mean_resultant_length, kernels.negentropy):
             if hasattr(function, "signatures"):  # with the JIT disabled there are none
                 assert len(function.signatures) == 1
 
@@ -247,17 +248,20 @@ class TestArguments:
             with pytest.raises(ValueError, match="complement, 1 - r, must be at least"):
                 vmf.concentration(1.0, dim, complement=0.999 * least, method=method)
 
-    def test_complement_must_fit(self):
-        with pytest.raises(ValueError, match="complement must be 1 - r"):
-            vmf.concentration([0.1, 0.5], 5, complement=[0.9, 0.4])
-
-    def test_method_and_order(self):
-        with pytest.raises(ValueError, match="method must be one of exact"):
-            vmf.concentration(0.5, 5, method="magic")
-        with pytest.raises(ValueError, match="order is the order of the derivative"):
-            vmf.negentropy(0.5, 5, order=3)
-        with pytest.raises(ValueError, match="no closed antiderivative"):
-            vmf.negentropy(0.5, 5, method="refined")
+    @pytest.mark.parametrize(
+        ("call", "message"),
+        [
+            (lambda: vmf.concentration([0.1, 0.5], 5, complement=[0.9, 0.4]), "must be 1 - r"),
+            (lambda: vmf.concentration(0.5, 5, method="magic"), "method must be one of exact"),
+            (lambda: vmf.negentropy(0.5, 5, order=3), "order is the order of the derivative"),
+            (lambda: vmf.negentropy(0.5, 5, method="refined"), "no closed antiderivative"),
+            (lambda: vmf.rvs(np.eye(3), 1.0), "one distribution"),
+            (lambda: vmf.rvs([1.0, 0.0], -1.0), "kappa, the concentration"),
+        ],
+    )
+    def test_what_does_not_fit(self, call, message):
+        with pytest.raises(ValueError, match=message):
+            call()
 
 
 def unit(rng, *shape):
@@ -326,24 +330,22 @@ class TestDensity:
         expected = area - vmf.negentropy(r, dim, complement=q)
         assert vmf.entropy(kappa, dim) == pytest.approx(expected, rel=1e-13, abs=1e-13 * abs(area))
 
-    def test_bad_input(self):
-        x = np.eye(3)
-        with pytest.raises(ValueError, match="x must be finite and of unit length"):
-            vmf.logpdf(2 * x, x[0], 1.0)
-        with pytest.raises(ValueError, match="mu must be finite and of unit length"):
-            vmf.logpdf(x, 2 * x[0], 1.0)
-        with pytest.raises(ValueError, match="x must be finite"):
-            vmf.logpdf(np.nan * x, x[0], 1.0)
-        with pytest.raises(ValueError, match="x has 3 coordinates, the parameters have 2"):
-            vmf.logpdf(x, mean=[0.1, 0.1])
-        with pytest.raises(ValueError, match="inside the unit ball"):
-            vmf.logpdf(x, mean=x[0])
-        with pytest.raises(ValueError, match="Give mu and kappa, or mean alone"):
-            vmf.logpdf(x, x[0])
-        with pytest.raises(ValueError, match="Give mu and kappa, or mean alone"):
-            vmf.logpdf(x, x[0], 1.0, mean=0.5 * x[0])
-        with pytest.raises(ValueError, match="at least two coordinates"):
-            vmf.logpdf([1.0], mean=[0.5])
+    @pytest.mark.parametrize(
+        ("arguments", "mean", "message"),
+        [
+            ((2 * X, X[0], 1.0), None, "x must be finite and of unit length"),
+            ((X, 2 * X[0], 1.0), None, "mu must be finite and of unit length"),
+            ((np.nan * X, X[0], 1.0), None, "x must be finite"),
+            ((X,), [0.1, 0.1], "x has 3 coordinates, the parameters have 2"),
+            ((X,), X[0], "inside the unit ball"),
+            ((X, X[0]), None, "Give mu and kappa, or mean alone"),
+            ((X, X[0], 1.0), 0.5 * X[0], "Give mu and kappa, or mean alone"),
+            (([1.0],), [0.5], "at least two coordinates"),
+        ],
+    )
+    def test_bad_input(self, arguments, mean, message):
+        with pytest.raises(ValueError, match=message):
+            vmf.logpdf(*arguments, mean=mean)
 
 
 class TestVariance:
@@ -366,14 +368,8 @@ class TestVariance:
         assert 0 < along < across
 
     def test_uniform(self):
-        assert vmf.variance_function(np.zeros((2, 5))) == pytest.approx(
-            np.broadcast_to(np.eye(5) / 5, (2, 5, 5)), abs=1e-17
-        )
-
-    def test_samples(self):
-        mean = np.array([0.5, 0.2, -0.3])
-        x = vmf.rvs(mean=mean, size=20000, random_state=0)
-        assert np.cov(x.T) == pytest.approx(vmf.variance_function(mean), abs=0.01)
+        found = vmf.variance_function(np.zeros((2, 5)))
+        assert found == pytest.approx(np.stack([np.eye(5) / 5] * 2), abs=1e-17)
 
 
 class TestSamples:
@@ -432,12 +428,6 @@ class TestSamples:
         with pytest.raises(ValueError, match="size should be a whole number of points"):
             vmf.rvs([1.0, 0.0], 1.0, size=size)
 
-    def test_one_distribution(self):
-        with pytest.raises(ValueError, match="one distribution"):
-            vmf.rvs(np.eye(3), 1.0)
-        with pytest.raises(ValueError, match="kappa, the concentration"):
-            vmf.rvs([1.0, 0.0], -1.0)
-
 
 class TestFit:
     @pytest.mark.parametrize("dim", [2, 3, 300])
@@ -468,20 +458,21 @@ class TestFit:
 
     def test_no_direction(self):
         mu, kappa = vmf.fit([[1.0, 0.0], [-1.0, 0.0]])
-        assert mu.tolist() == [1, 0] and kappa == 0
+        assert mu.tolist() == [1, 0]
+        assert kappa == 0
 
-    def test_bad_input(self):
-        x = np.eye(3)
-        with pytest.raises(ValueError, match="likelihood grows without bound"):
-            vmf.fit(x[[0, 0]])
-        with pytest.raises(ValueError, match="likelihood grows without bound"):
-            vmf.fit(x, sample_weight=[1, 0, 0])
-        with pytest.raises(ValueError, match="unit length"):
-            vmf.fit(2 * x)
-        with pytest.raises(ValueError, match=r"shape \(n, d\)"):
-            vmf.fit(x[0])
-        with pytest.raises(ValueError, match=r"sample_weight must have shape \(3,\)"):
-            vmf.fit(x, sample_weight=[1, 2])
-        for weights in ([0, 0, 0], [1, -1, 1], [1, np.nan, 1], [1, np.inf, 1]):
-            with pytest.raises(ValueError, match="sample_weight must be finite"):
-                vmf.fit(x, sample_weight=weights)
+    @pytest.mark.parametrize(
+        ("x", "weights", "message"),
+        [
+            (X[[0, 0]], None, "likelihood grows without bound"),
+            (X, [1, 0, 0], "likelihood grows without bound"),
+            (2 * X, None, "unit length"),
+            (X[0], None, r"shape \(n, d\)"),
+            (X, [1, 2], r"sample_weight must have shape \(3,\)"),
+            *[(X, [1, w, 1], "sample_weight must be finite") for w in (-1, np.nan, np.inf)],
+            (X, [0, 0, 0], "sample_weight must be finite"),
+        ],
+    )
+    def test_bad_input(self, x, weights, message):
+        with pytest.raises(ValueError, match=message):
+            vmf.fit(x, sample_weight=weights)

@@ -1,6 +1,7 @@
 """Mixtures whose parameters the tests choose."""
 
 import numpy as np
+from scipy import sparse
 
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 
@@ -26,6 +27,22 @@ def plane(K=3, d=4, seed=0, **options):
         covariance_type="diag",
         **options,
     )
+
+
+V, D = 30, 4  # words and dimensions
+TABLE = np.random.default_rng(0).normal(size=(V, D))
+
+
+def counts(n=12, dtype=np.int64):
+    """Counts with an empty document."""
+    C = np.random.default_rng(1).poisson(0.4, size=(n, V))
+    C[3] = 0
+    return sparse.csr_array(C.astype(dtype))
+
+
+def as_bags(C, table=TABLE):
+    """The same documents as lists of vectors, a word as often as it is counted."""
+    return [np.repeat(table, row.astype(int), axis=0) for row in C.toarray()]
 
 
 KINDS = {

@@ -22,12 +22,10 @@ from skvmf import (
     VonMisesFisherMixture,
 )
 
-from .mixtures import KINDS, MIXTURES, plane, sphere
+from .mixtures import KINDS, MIXTURES, TABLE, D, V, as_bags, counts, plane, sphere
 
-V, D = 30, 4
-TABLE = np.random.default_rng(0).normal(size=(V, D))
-COUNTS = sparse.csr_array(np.random.default_rng(1).poisson(0.4, size=(12, V)))
-BAGS = [np.repeat(TABLE, row, axis=0) for row in COUNTS.toarray()]
+COUNTS = counts()
+BAGS = as_bags(COUNTS)
 
 
 def transformer(**options):
@@ -41,22 +39,16 @@ def transformer(**options):
 def relative(**options):
     own = plane()
     order = np.argsort(own.means_[:, 0])
-    return RelativeGMM.from_parameters(
-        own.weights_[order],
-        own.means_[order],
-        own.covariances_[order],
-        covariance_type="diag",
-        **options,
-    )
+    given = own.weights_[order], own.means_[order], own.covariances_[order]
+    return RelativeGMM.from_parameters(*given, covariance_type="diag", **options)
 
 
 @pytest.mark.parametrize("posterior", [{}, {"temperature": 0.0}, {"entmax_alpha": 2.0}])
-@pytest.mark.parametrize("fixed", [{}, {"free_parameters": ("means",)}])
+@pytest.mark.parametrize("fixed", [{}, {"fixed": ("weights", "covariances")}])
 def test_ordered_mixtures_have_the_gradients_of_their_components(posterior, fixed):
+    options = {"embeddings": TABLE, "gradients": KINDS["gaussian"]}
     found, expected = (
-        FisherVectorTransformer(
-            FrozenEstimator(mixture), embeddings=TABLE, gradients=KINDS["gaussian"]
-        ).fit_transform(COUNTS)
+        FisherVectorTransformer(FrozenEstimator(mixture), **options).fit_transform(COUNTS)
         for mixture in (relative(**posterior, **fixed), plane(**posterior))
     )
     order = np.argsort(plane().means_[:, 0])
@@ -67,14 +59,8 @@ def test_ordered_mixtures_have_the_gradients_of_their_components(posterior, fixe
 
 
 def test_a_mixture_with_fixed_weights_is_fitted_as_it_is():
-    mixture = RelativeGMM(
-        2,
-        covariance_type="diag",
-        free_parameters=("means", "covariances"),
-        weights_init=[0.3, 0.7],
-        random_state=0,
-        tol=1e9,
-    )
+    options = {"covariance_type": "diag", "fixed": ("weights",)}
+    mixture = RelativeGMM(2, weights_init=[0.3, 0.7], random_state=0, tol=1e9, **options)
     fitted = FisherVectorTransformer(mixture, gradients=("means", "weights")).fit(BAGS)
     assert_array_equal(fitted.mixture_.weights_, [0.3, 0.7])
     assert fitted.transform(BAGS).shape == (12, 10)
@@ -125,33 +111,34 @@ def test_a_mixture_is_what_keeps_the_protocol():
 
 
 @pytest.mark.parametrize(
-    ("changes", "error", "match"),
+    ("name", "value", "match"),
     [
-        ({"gradients": ("nonsense",)}, ValueError, r"one or more of \['means', 'conc"),
-        ({"gradients": ("variances",)}, ValueError, r"one or more of \['means', 'conc"),
-        ({"gradients": ("means", "means")}, ValueError, "each once"),
-        ({"gradients": "means"}, InvalidParameterError, "'gradients' parameter"),
-        ({"power": -1}, InvalidParameterError, "'power' parameter"),
-        ({"power": np.nan}, InvalidParameterError, "'power' parameter"),
-        ({"norm": "l1"}, InvalidParameterError, "'norm' parameter"),
-        ({"normalization": "eq12"}, InvalidParameterError, "'normalization' parameter"),
-        ({"geometry": "sphere"}, InvalidParameterError, "'geometry' parameter"),
-        ({"fit_on": "documents"}, InvalidParameterError, "'fit_on' parameter"),
+        ("gradients", (), "gradients"),
+        ("gradients", ("nonsense",), r"one or more of \['means', 'conc"),
+        ("gradients", ("variances",), r"one or more of \['means', 'conc"),
+        ("gradients", ("means", "means"), "each once"),
+        ("gradients", "means", "'gradients' parameter"),
+        *[("power", value, "'power' parameter") for value in (-1, 0.0, 1.5, np.nan)],
+        ("norm", "l1", "'norm' parameter"),
+        ("normalization", "eq12", "'normalization' parameter"),
+        ("geometry", "sphere", "'geometry' parameter"),
+        ("fit_on", "documents", "'fit_on' parameter"),
+        ("embedding_dim", 1, "'embedding_dim' parameter"),
     ],
 )
-def test_parameters_changed_after_the_fit_are_checked(changes, error, match):
+def test_parameters_are_checked_by_a_fit_and_after_it(name, value, match):
     fitted = transformer().fit(COUNTS)
-    expected = fitted.transform(COUNTS)
-    before = {name: getattr(fitted, name) for name in changes}
-    fitted.set_params(**changes)
+    expected, before = fitted.transform(COUNTS), getattr(fitted, name)
+    fitted.set_params(**{name: value})
     for call in (
+        lambda: clone(fitted).fit(COUNTS),
         lambda: fitted.transform(COUNTS),
         lambda: fitted.transform(BAGS),
         fitted.get_feature_names_out,
     ):
-        with pytest.raises(error, match=match):
+        with pytest.raises(ValueError, match=match):
             call()
-    assert_array_equal(fitted.set_params(**before).transform(COUNTS), expected)
+    assert_array_equal(fitted.set_params(**{name: before}).transform(COUNTS), expected)
 
 
 def test_parameters_of_features_may_be_changed_after_the_fit():
@@ -176,7 +163,7 @@ def test_a_frozen_mixture_that_was_fitted_anew_is_refused_by_its_width():
     mixture = VonMisesFisherMixture(2, random_state=0, tol=1e9).fit(TABLE)
     fitted = FisherVectorTransformer(FrozenEstimator(mixture), embeddings=TABLE).fit(COUNTS)
     mixture.fit(TABLE[:, :3])
-    with pytest.raises(ValueError, match="4 features, but .* expecting 3"):
+    with pytest.raises(ValueError, match=r"4 features, but .* expecting 3"):
         fitted.transform(COUNTS)
 
 
@@ -284,17 +271,14 @@ def test_a_pickle_of_another_version_warns():
 # Mistakes
 
 
+TEXTS = ["one text", "another"]
+
+
 @pytest.mark.parametrize(
     "texts",
     [
-        ["one text", "another"],
-        ("one text", "another"),
-        np.array(["one text", "another"]),
-        np.array(["one text", "another"], dtype=object),
-        "one text",
-        [["words", "of", "a", "text"], ["and", "another"]],
-        [("words",)],
-        [np.array(["words", "of"])],
+        *[TEXTS, tuple(TEXTS), np.array(TEXTS), np.array(TEXTS, dtype=object), "one text"],
+        *[[["words", "of", "a"], ["text"]], [("words",)], [np.array(["words", "of"])]],
     ],
 )
 def test_texts_are_to_be_counted_first(texts):
@@ -302,9 +286,6 @@ def test_texts_are_to_be_counted_first(texts):
     for call in (fitted.fit, fitted.transform, FisherVectorTransformer().fit):
         with pytest.raises(ValueError, match=r"X holds texts.*\.CountVectorizer\(vocabulary=words"):
             call(texts)
-
-
-def test_a_series_of_texts_is_to_be_counted_first():
     pandas = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match="X holds texts"):
         FisherVectorTransformer().fit(pandas.Series(["one text", "another"], index=[3, 4]))
@@ -316,30 +297,26 @@ def test_lists_of_words_can_be_counted_as_the_hint_says():
     assert_array_equal(counts.toarray(), [[0, 2, 0], [1, 0, 0]])
 
 
+MODEL = r"embedding_table\(model.wv\)"
+NO_MATRIX = "embeddings should (have the shape|hold|be)"
+
+
 @pytest.mark.parametrize(
-    "model",
+    ("embeddings", "match"),
     [
-        SimpleNamespace(vectors=TABLE, key_to_index={}),
-        SimpleNamespace(wv=None),
-        {f"word{i}": row for i, row in enumerate(TABLE)},
+        (SimpleNamespace(vectors=TABLE, key_to_index={}), MODEL),  # as gensim's
+        (SimpleNamespace(wv=None), MODEL),
+        ({f"word{i}": row for i, row in enumerate(TABLE)}, MODEL),
+        *[(bad, NO_MATRIX) for bad in (3, "words", [[1.0, 2.0], [3.0]], sparse.eye(V))],
+        (TABLE[0], NO_MATRIX),
+        (TABLE.astype(str), "embeddings should hold real numbers"),
+        (TABLE[:-1], "30 columns: row i"),
+        (np.where(TABLE > 1, np.inf, TABLE), "embeddings contain inf"),
+        (np.full((V, D), np.nan), "No column"),
     ],
 )
-def test_a_model_is_no_table_of_embeddings(model):
-    with pytest.raises(ValueError, match=r"embedding_table\(model.wv\)"):
-        transformer(embeddings=model).fit(COUNTS)
-
-
-def test_a_gensim_model_is_no_table_of_embeddings():
-    models = pytest.importorskip("gensim.models")
-    model = models.Word2Vec([["a", "b"]] * 3, vector_size=4, min_count=1, workers=1)
-    for embeddings in (model, model.wv):
-        with pytest.raises(ValueError, match=r"embedding_table\(model.wv\)"):
-            transformer(embeddings=embeddings).fit(COUNTS[:, :2])
-
-
-@pytest.mark.parametrize("embeddings", [3, "words", [[1.0, 2.0], [3.0]], sparse.eye(V)])
-def test_embeddings_that_are_no_matrix_are_named(embeddings):
-    with pytest.raises(ValueError, match="embeddings should (have the shape|hold|be)"):
+def test_embeddings_that_are_no_table_are_named(embeddings, match):
+    with pytest.raises(ValueError, match=match):
         transformer(embeddings=embeddings).fit(COUNTS)
 
 
@@ -350,10 +327,11 @@ def test_embeddings_that_are_no_matrix_are_named(embeddings):
         (np.full((2, D), "a"), r"X\[1\] should hold real"),
         ([[1.0, 2.0], [3.0]], r"X\[1\] should be an array of numbers"),
         (np.ones(D), r"X\[1\] has 1 dimensions"),
+        (np.ones((2, 3)), r"X\[1\] has vectors of dimension 3"),
         (np.ones((D, 0)), r"X\[1\] has vectors of dimension 0"),
         (np.ones((2, 3, D)), r"X\[1\] has 3 dimensions"),
         (sparse.eye(D), r"X\[1\] should be a dense array"),
-        (np.full((2, D), np.nan), r"X\[1\] contains nan or inf"),
+        *[(np.full((2, D), bad), r"X\[1\] contains nan or inf") for bad in (np.nan, np.inf)],
         (np.full((2, D), -np.inf, dtype=np.float32), r"X\[1\] contains nan or inf"),
     ],
 )

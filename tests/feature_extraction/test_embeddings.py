@@ -24,7 +24,9 @@ def keyed(dtype=np.float32):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_model_keeps_the_order_and_the_type_of_its_rows(dtype):
     words, matrix = embedding_table(keyed(dtype))
-    assert words == ["puck", "ice", "oven"]
+    assert words == ["puck", "ice", "oven"]  # and those of a set are sorted:
+    assert embedding_table(VECTORS, {"puck", "ice"})[0] == ["ice", "puck"]
+    assert embedding_table({"a": [1, 2], "b": [3, 4]})[1].dtype == np.float64
     assert matrix.dtype == dtype
     assert_array_equal(matrix, np.array(list(VECTORS.values()), dtype=dtype))
 
@@ -32,25 +34,12 @@ def test_a_model_keeps_the_order_and_the_type_of_its_rows(dtype):
 @pytest.mark.parametrize("model", [VECTORS, keyed(np.float64)])
 @pytest.mark.parametrize(
     "vocabulary",
-    [
-        ["ice", "snow", "puck"],
-        np.array(["ice", "snow", "puck"]),
-        {"puck": 2, "ice": 0, "snow": 1},
-    ],
+    [["ice", "snow", "puck"], np.array(["ice", "snow", "puck"]), {"puck": 2, "ice": 0, "snow": 1}],
 )
 def test_a_vocabulary_says_which_words_and_in_what_order(model, vocabulary):
     words, matrix = embedding_table(model, vocabulary)
     assert words == ["ice", "snow", "puck"]
     assert_array_equal(matrix, [VECTORS["ice"], [np.nan, np.nan], VECTORS["puck"]])
-
-
-def test_a_set_of_words_is_sorted():
-    assert embedding_table(VECTORS, {"puck", "ice"})[0] == ["ice", "puck"]
-
-
-def test_integers_become_floats():
-    _, matrix = embedding_table({"a": [1, 2], "b": [3, 4]})
-    assert matrix.dtype == np.float64
 
 
 def test_what_is_no_model_is_an_error():
@@ -63,6 +52,8 @@ def test_what_is_no_model_is_an_error():
     ]:
         with pytest.raises(ValueError, match=match):
             embedding_table(model)
+    with pytest.raises(ValueError, match="list of words, got the text 'ice'"):
+        embedding_table({"ice": [0.8, 0.6]}, vocabulary="ice")
 
 
 def test_a_gensim_model_and_a_count_vectorizer_agree_on_columns():
@@ -72,7 +63,7 @@ def test_a_gensim_model_and_a_count_vectorizer_agree_on_columns():
     sentences = [list(rng.choice(topics[i % 2], 8)) for i in range(60)]
     model = word2vec(sentences, vector_size=8, min_count=1, seed=0, workers=1)
     words, matrix = embedding_table(model.wv)
-    assert sorted(words) == sorted(sum(topics, []))
+    assert sorted(words) == sorted(topics[0] + topics[1])
     assert matrix.dtype == np.float32
     for word, row in zip(words, matrix, strict=True):
         assert_array_equal(row, model.wv[word])
@@ -91,8 +82,3 @@ def test_a_gensim_model_and_a_count_vectorizer_agree_on_columns():
     words, matrix = embedding_table(model.wv, fitted.vocabulary_)
     assert words == fitted.get_feature_names_out().tolist()
     assert_array_equal(np.flatnonzero(np.isnan(matrix).any(axis=1)), [words.index("snow")])
-
-
-def test_a_text_is_no_vocabulary():
-    with pytest.raises(ValueError, match="list of words, got the text 'ice'"):
-        embedding_table({"ice": [0.8, 0.6]}, vocabulary="ice")

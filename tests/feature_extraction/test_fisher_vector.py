@@ -22,37 +22,13 @@ from skvmf.feature_extraction import embedding_table
 from skvmf.feature_extraction._bags import BLOCK_BYTES
 
 from ..pairwise import pairwise
-from .mixtures import KINDS, MIXTURES, plane, sphere
+from .mixtures import KINDS, MIXTURES, TABLE, D, V, as_bags, counts, plane, sphere
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-V, D = 30, 4
-
-
-def embeddings(seed=0, dtype=np.float64):
-    return np.random.default_rng(seed).normal(size=(V, D)).astype(dtype)
-
-
-def counts(n=12, seed=0, dtype=np.int64):
-    """Counts with an empty document."""
-    C = np.random.default_rng(seed).poisson(0.4, size=(n, V))
-    C[3] = 0
-    return sparse.csr_array(C.astype(dtype))
-
-
-def as_arrays(C, table):
-    """The same documents as lists of vectors, a word as often as it is counted."""
-    return [np.repeat(table, row.astype(int), axis=0) for row in np.asarray(C.todense())]
 
 
 def frozen(mixture, **options):
     return FisherVectorTransformer(FrozenEstimator(mixture), **options)
-
-
-def test_the_fitted_attributes_are_frozen():
-    fitted = FisherVectorTransformer(VonMisesFisherMixture(2)).fit(counts())
-    found = {name for name in vars(fitted) if name.endswith("_") and not name.startswith("_")}
-    assert found == {"mixture_", "embeddings_", "n_missing_embeddings_", "n_features_in_"}
 
 
 # Two kinds of input, one meaning
@@ -74,7 +50,7 @@ def test_counts_and_arrays_give_the_same_vectors(family, posterior, options):
     transformer = frozen(
         MIXTURES[family](**posterior), embeddings=table, gradients=KINDS[family], **options
     ).fit(C)
-    expected = transformer.transform(as_arrays(C, table))
+    expected = transformer.transform(as_bags(C, table))
     scale = np.abs(expected).max()
     for X in [C, C.astype(float), C.toarray(), sparse.csc_array(C), sparse.csr_matrix(C)]:
         assert_allclose(transformer.transform(X), expected, rtol=1e-12, atol=1e-12 * scale)
@@ -99,18 +75,6 @@ def test_forms_of_a_list_of_arrays():
     for n in (1, 3):  # nothing but empty bags
         zeros = np.zeros((n, expected.shape[1]))
         assert_array_equal(transformer.transform([np.empty((0, D))] * n), zeros)
-
-
-def test_a_document_does_not_depend_on_the_others():
-    table, C = embeddings(), counts(40)
-    transformer = frozen(sphere(), embeddings=table, power=0.5).fit(C)
-    Z = transformer.transform(C)
-    order = np.random.default_rng(0).permutation(40)
-    assert_allclose(transformer.transform(C[order]), Z[order], atol=1e-15)
-    assert_allclose(transformer.transform(C[[7]]), Z[[7]], atol=1e-15)
-    arrays = as_arrays(C, table)
-    shuffled = [np.random.default_rng(i).permutation(x) for i, x in enumerate(arrays)]
-    assert_allclose(transformer.transform(shuffled), Z, atol=1e-13)
 
 
 def test_weights_count_like_repetition_and_size_does_not_matter_after_l2():
@@ -140,13 +104,9 @@ def test_lists_longer_than_a_block_are_put_together():
 @pytest.mark.parametrize("posterior", [{}, {"temperature": 0.0}])
 def test_words_without_a_vector_are_left_out(family, posterior):
     C = counts().toarray()
-    C[5] = 0
-    C[5, [2, 4]] = 1
-    C = sparse.csr_array(C)
-    partial = embeddings()
-    partial[2] = np.nan
-    partial[4] = 0
-    partial[6, 1] = np.nan
+    C[5] = np.isin(np.arange(V), [2, 4])
+    C, partial = sparse.csr_array(C), embeddings()
+    partial[2], partial[4], partial[6, 1] = np.nan, 0, np.nan
     given = partial.copy()
     kept = np.delete(np.arange(V), [2, 4, 6])
     mixture = MIXTURES[family](**posterior)
@@ -172,9 +132,8 @@ def test_the_mixture_is_fitted_on_the_words_that_have_a_vector():
     assert np.abs(tokens.means_ - fitted.means_).max() > 1e-3
 
 
-def test_embeddings_are_not_copied_where_nothing_changes():
-    table = embeddings()
-    assert frozen(sphere(), embeddings=table).fit(counts()).embeddings_ is table
+def embeddings(seed=0, dtype=np.float64):
+    return np.random.default_rng(seed).normal(size=(V, D)).astype(dtype)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -227,8 +186,8 @@ def test_float32_is_kept_and_close(family):
         (single, C.astype(np.float64), np.float64),
         (double, C, np.float64),
         (double, C.astype(np.float32), np.float32),
-        (double, as_arrays(C, table), np.float64),
-        (double, as_arrays(C, table.astype(np.float32)), np.float32),
+        (double, as_bags(C, table), np.float64),
+        (double, as_bags(C, table.astype(np.float32)), np.float32),
     ]:
         Z = transformer.transform(X)
         assert Z.dtype == dtype
@@ -267,7 +226,7 @@ def test_output_as_a_data_frame(library):
     assert type(frame).__module__.startswith(library)
     assert list(frame.columns) == transformer.get_feature_names_out().tolist()
     assert_allclose(frame.to_numpy(), frozen(sphere(), embeddings=table).fit_transform(C))
-    assert transformer.transform(as_arrays(C, table)).shape == (12, 12)
+    assert transformer.transform(as_bags(C, table)).shape == (12, 12)
 
 
 # In company
@@ -307,10 +266,11 @@ def test_pipeline_is_tuned_pickled_and_predicts_the_same():
     assert fitted.mixture_.n_components == best
 
 
-def test_a_frozen_mixture_is_used_as_fitted():
-    mixture = VonMisesFisherMixture(2, random_state=0).fit(embeddings(1))
-    transformer = frozen(mixture, embeddings=embeddings())
+def test_a_frozen_mixture_and_embeddings_are_used_as_they_are():
+    mixture, table = VonMisesFisherMixture(2, random_state=0).fit(embeddings(1)), embeddings()
+    transformer = frozen(mixture, embeddings=table)
     assert transformer.fit(counts()).mixture_ is mixture
+    assert transformer.embeddings_ is table
     assert clone(transformer).fit(counts()).mixture_ is mixture
 
 
@@ -328,7 +288,7 @@ def test_a_fit_forgets_the_other_kind_of_input():
     C = counts()
     transformer = FisherVectorTransformer(VonMisesFisherMixture(2), random_state=0).fit(C)
     assert transformer.n_features_in_ == V
-    transformer.fit(as_arrays(C, embeddings()))
+    transformer.fit(as_bags(C, embeddings()))
     assert not hasattr(transformer, "n_features_in_")
     assert transformer.embeddings_ is None
 
@@ -353,27 +313,13 @@ def test_vectors_of_any_length_have_a_direction(size):
     for scaled in (table * size, mixed):
         transformer = frozen(sphere(), embeddings=scaled).fit(C)
         assert_allclose(transformer.transform(C), expected, atol=1e-12)
-        assert_allclose(transformer.transform(as_arrays(C, scaled)), expected, atol=1e-12)
+        assert_allclose(transformer.transform(as_bags(C, scaled)), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("size", [1e-300, 1e30, 1e150, 1e300])
-def test_far_vectors_of_a_gaussian_mixture_are_finite(size):
-    C = counts()
-    for posterior in ({}, {"temperature": 0.0}):
-        transformer = frozen(
-            plane(**posterior), embeddings=embeddings() * size, gradients=KINDS["gaussian"]
-        )
-        Z = transformer.fit_transform(C)
-        assert np.isfinite(Z).all()
-        assert_allclose(np.linalg.norm(np.delete(Z, 3, axis=0), axis=1), 1)
-
-
-def test_nothing_to_transform():
-    table, C = embeddings(), counts()
-    transformer = frozen(sphere(), embeddings=table).fit(C)
-    assert not transformer.transform(np.zeros((2, V))).any()
-    hard = frozen(sphere(temperature=0.0), embeddings=table).fit(C)
-    assert not hard.transform(np.zeros((2, V))).any()
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_nothing_to_transform(temperature):
+    fitted = frozen(sphere(temperature=temperature), embeddings=TABLE).fit(counts())
+    assert not fitted.transform(np.zeros((2, V))).any()
 
 
 def test_memory_is_the_output_and_little_more():
@@ -404,53 +350,26 @@ def failing(match, X, transformer, method="fit", error=ValueError):
 
 def test_bad_parameters_are_named():
     C, table, F = counts(), embeddings(), FisherVectorTransformer
-    failing("30 columns: row i", C, F(embeddings=table[:-1]))
-    failing("shape", C, F(embeddings=table[0]))
-    failing("embeddings contain inf", C, F(embeddings=np.where(table > 1, np.inf, table)))
-    failing("embeddings should hold real numbers", C, F(embeddings=table.astype(str)))
-    failing("No column", C, F(embeddings=np.full((V, D), np.nan)))
+
     failing("mixture should be", C, F(GaussianMixture(2)))
     failing("mixture should be", C, F(FrozenEstimator(GaussianMixture(2))))
     failing("covariance_type='full' have no Fisher vectors: use", C, F(SparseGaussianMixture(2)))
-    failing(r"one or more of \['means', 'conc", C, F(gradients=("variances",)))
-    failing("gradients", C, F(gradients=()))
-    failing("gradients", C, F(gradients=("means", "means")))
-    failing("'gradients' parameter", C, F(gradients="means"))
+
     failing("4 dimensions", C, frozen(sphere(d=4), embeddings=table[:, :3]))
     failing("not fitted", C, frozen(VonMisesFisherMixture(2)), error=NotFittedError)
-    failing("embeddings out", as_arrays(C, table), F(embeddings=table))
-    for name, value in [
-        ("power", 0.0),
-        ("power", 1.5),
-        ("norm", "l1"),
-        ("normalization", "eq12"),
-        ("geometry", "sphere"),
-        ("fit_on", "documents"),
-        ("embedding_dim", 1),
-    ]:
-        failing(f"'{name}' parameter", C, F(**{name: value}))
+    failing("embeddings out", as_bags(C, table), F(embeddings=table))
 
 
 def test_bad_data_is_named():
     C, table = counts().astype(float), embeddings()
-    arrays = as_arrays(C, table)
+    arrays = as_bags(C, table)
     transformer = FisherVectorTransformer(VonMisesFisherMixture(2), embeddings=table).fit(C)
     on_arrays = FisherVectorTransformer(VonMisesFisherMixture(2)).fit(arrays)
     for method in ("fit", "transform"):
         failing("Negative values", -C, transformer, method)
         failing("NaN", C * np.nan, transformer, method)
-        wrong = [*arrays[:2], arrays[2][:, :3]]
-        failing(r"X\[2\] has vectors of dimension 3", wrong, on_arrays, method)
-        failing(r"X\[1\] has 1 dim", [arrays[0], arrays[1][0]], on_arrays, method)
         failing(r"X\[0\] has 1 dim", [table[0], table[1]], on_arrays, method)
         failing(r"X\[0\] has 3 dim", [np.ones((2, 2, D))], on_arrays, method)
-        failing(
-            r"X\[0\] should hold real numbers, not <U1", [np.array([["a"] * D])], on_arrays, method
-        )
-        for bad in (np.nan, np.inf):
-            spoilt = [x.copy() for x in arrays]
-            spoilt[4][0, 1] = bad
-            failing(r"X\[4\] contains nan or inf", spoilt, on_arrays, method)
     failing("29 features", C[:, :-1], transformer, "transform")
     failing("list of arrays", C, on_arrays, "transform")
     failing("all bags are empty", [np.empty((0, D))], FisherVectorTransformer())

@@ -18,21 +18,25 @@ from .data import (
 from .fisher_vectors import FisherVectorCase
 from .grammars import GrammarCase, Rules, Sentences
 from .mixtures import MixtureCase
+from .paths import PathCase
 from .runs import check
+from .streams import StreamCase
 
 __all__ = [
-    "Range",
     "Data",
     "FisherVectorCase",
     "GrammarCase",
     "Labels",
     "MixtureCase",
+    "PathCase",
     "Precisions",
+    "Range",
     "Responsibilities",
     "RowsAsMeans",
     "Rules",
     "Sentences",
     "Simplex",
+    "StreamCase",
     "Weights",
     "check",
 ]

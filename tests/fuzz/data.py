@@ -63,7 +63,7 @@ class Data:
         with np.errstate(over="ignore"):
             X = X * self.scale + self.offset
         X[: self.zero_rows] = 0
-        return _cast(X, self.dtype)
+        return cast(X, self.dtype)
 
     def make(self):
         return (LAYOUTS | SPARSE_LAYOUTS)[self.layout](self.dense())
@@ -96,7 +96,7 @@ class Weights:
     def make(self, n):
         weights = WEIGHTS[self.kind](np.random.default_rng(self.seed), n)
         with np.errstate(over="ignore"):
-            return _cast(weights * self.scale, self.dtype)
+            return cast(weights * self.scale, self.dtype)
 
 
 # What a constructor takes beside numbers and names: made for data X and K components.
@@ -195,9 +195,12 @@ def _powers(rng, n):
     return 10.0 ** rng.integers(-99, 99, size=(n, 1))
 
 
-def _cast(X, dtype):
-    largest = np.finfo(dtype).max
-    return np.clip(X, -largest, largest).astype(dtype)
+def cast(X, dtype):
+    """Return numbers in another type, the nearest that it holds; of bool, whether positive."""
+    if dtype == "bool":
+        return X > 0
+    limits = np.finfo(dtype) if np.dtype(dtype).kind == "f" else np.iinfo(dtype)
+    return np.clip(X, limits.min, limits.max).astype(dtype)
 
 
 def _read_only(X):

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 import skvmf
 from skvmf._engine.data import rows
 
+from . import uses
 from .data import Data, Labels, Weights, resolve
 from .runs import Refused, refusing
 from .subjects import CLOSE, arrays, assert_finite, assert_same, public
@@ -374,5 +375,6 @@ PROMISES = [
     samples_are_rows,
     warm_starts_go_on,
     streams_go_on,
+    *uses.PROMISES,
     a_refused_fit_changes_nothing,  # last: it fits again
 ]

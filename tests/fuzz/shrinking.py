@@ -32,11 +32,21 @@ def simpler(thing):
             options = sorted({least, value // 2, value - 1} & set(range(least, value)))
         elif isinstance(value, dict):
             options = list(_simpler_dict(value))
+        elif isinstance(value, tuple) and value and is_dataclass(value[0]):
+            options = list(_simpler_tuple(value))
         else:
             options = [] if default is MISSING or value == default else [default]
             options += list(simpler(value)) if is_dataclass(value) else []
         for option in options:
             yield replace(thing, **{spec.name: option})
+
+
+def _simpler_tuple(parts):
+    for i, part in enumerate(parts):
+        if len(parts) > 1:
+            yield parts[:i] + parts[i + 1 :]
+        for option in simpler(part):
+            yield (*parts[:i], option, *parts[i + 1 :])
 
 
 def _simpler_dict(params):

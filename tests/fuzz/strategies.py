@@ -22,6 +22,8 @@ from .data import (
 from .fisher_vectors import FisherVectorCase
 from .grammars import TAGS, GrammarCase, Rules, Sentences
 from .mixtures import MixtureCase
+from .paths import PathCase
+from .streams import StreamCase
 
 SEEDS = st.integers(0, 999)
 
@@ -71,15 +73,28 @@ STUDENT_T = {
         st.builds(Range, st.just(0.5), st.sampled_from([3.0, 1e9])),
     ),
 }
+
+
+def fixed_among(*names):
+    """Return a strategy for some of the names, often for none."""
+    return st.one_of(st.just(()), st.lists(st.sampled_from(names), unique=True).map(tuple))
+
+
 MIXTURES = {
     "VonMisesFisherMixture": COMMON
     | {
         "concentration_type": st.sampled_from(["free", "tied"]),
         "concentration_prior": st.sampled_from([1.0, 0.0, 1e-9, 10.0, 1e6, 1e300]),
         "negentropy": st.sampled_from(["exact", "ode", "rational", "banerjee", "newton"]),
+        "concentrations_init": st.sampled_from([1.0, 0.0, 1e-9, 50.0, 1e5, 1e12, None]),
+        "fixed": fixed_among("weights", "means", "concentrations"),
     },
-    "SparseGaussianMixture": COMMON | COVARIANCES,
-    "StudentTMixture": COMMON | STUDENT_T,
+    "SparseGaussianMixture": COMMON
+    | COVARIANCES
+    | {"fixed": fixed_among("weights", "means", "covariances")},
+    "StudentTMixture": COMMON
+    | STUDENT_T
+    | {"fixed": fixed_among("weights", "means", "scale_matrices")},
     "RelativeGMM": COMMON
     | COVARIANCES
     | {
@@ -89,14 +104,7 @@ MIXTURES = {
         "ordering_feature": st.integers(0, 1),
         "clearance": st.sampled_from([0.0, 1e-3, 0.3, 1e-300]),
         "learning_rate": st.sampled_from([0.1, 1e-9, 1.0, 1e6]),
-        "free_parameters": st.sampled_from(
-            [
-                ("weights", "means", "covariances"),
-                ("means",),
-                ("means", "covariances"),
-                ["weights", "means"],
-            ]
-        ),
+        "fixed": fixed_among("weights", "covariances"),
         "store_path": st.booleans(),
     },
 }
@@ -135,12 +143,21 @@ def weights():
     )
 
 
+OF_FREE_WEIGHTS = {"weight_concentration_prior", "weight_floor", "background"}
+
+
 def compatible(params):
     """Leave out options that are refused beside others."""
-    free = params.get("free_parameters", ())
-    if free and "weights" not in free:
-        params = {k: v for k, v in params.items() if k != "weight_concentration_prior"}
-    if params.get("covariance_type") == "tied" or (free and "covariances" not in free):
+    lacking = [name for name in ("means", "concentrations") if params.get(f"{name}_init") is None]
+    fixed = params.get("fixed", ())
+    if set(fixed) & set(lacking):
+        fixed = ()
+        params = params | {"fixed": fixed}
+    if "concentrations" in fixed:
+        params = {k: v for k, v in params.items() if k != "concentration_prior"}
+    if "weights" in fixed:
+        params = {k: v for k, v in params.items() if k not in OF_FREE_WEIGHTS}
+    if params.get("covariance_type") == "tied" or "covariances" in fixed:
         params = {k: v for k, v in params.items() if k != "order"}
     if params.get("order") == "both":
         params = {k: v for k, v in params.items() if k != "coordinates"}
@@ -152,11 +169,7 @@ def compatible(params):
 
 
 def mixture_cases(name):
-    on_sphere = name == "VonMisesFisherMixture"
-    scales = [1.0, 1.0, 1e-3, 1e3, 1e-9, 1e9, 1e-30, 1e30]
-    scales += [1e-300, 1e290, 5e-324] if on_sphere else [1e-99, 1e-300]
-    layouts = [*LAYOUTS, *SPARSE_LAYOUTS] if on_sphere else list(LAYOUTS)
-    rows = data(scales=scales, layouts=layouts)
+    rows = rows_for(name)
     return st.builds(
         MixtureCase,
         estimator=st.just(name),
@@ -164,6 +177,54 @@ def mixture_cases(name):
         data=rows,
         weights=weights(),
         other=rows,
+    )
+
+
+def rows_for(name):
+    """Return a strategy for rows that a mixture takes."""
+    on_sphere = name == "VonMisesFisherMixture"
+    scales = [1.0, 1.0, 1e-3, 1e3, 1e-9, 1e9, 1e-30, 1e30]
+    scales += [1e-300, 1e290, 5e-324] if on_sphere else [1e-99, 1e-300]
+    layouts = [*LAYOUTS, *SPARSE_LAYOUTS] if on_sphere else list(LAYOUTS)
+    return data(scales=scales, layouts=layouts)
+
+
+@st.composite
+def stream_cases(draw):
+    name = draw(st.sampled_from(list(MIXTURES)))
+    options = MIXTURES[name] | {"store_path": st.just(False)}
+    if name != "RelativeGMM":
+        del options["store_path"]
+    return StreamCase(
+        estimator=name,
+        params=draw(parameters(options, st.integers(1, 4))),
+        batches=draw(st.lists(rows_for(name), min_size=1, max_size=4).map(tuple)),
+        weights=draw(weights()),
+    )
+
+
+PATHS = {
+    "max_components": st.sampled_from([4, 1, 2, 6]),
+    "min_components": st.sampled_from([1, 2]),
+    "criterion": st.sampled_from(["slope", "bic", "icl", "held_out"]),
+    "validation_fraction": st.sampled_from([None, 0.3]),
+    "refit": st.booleans(),
+}
+NOT_OF_PATHS = {"store_path", "fixed", "weights_init"}  # and arrays, by component
+
+
+@st.composite
+def path_cases(draw):
+    name = draw(st.sampled_from(list(MIXTURES)))
+    options = {k: v for k, v in MIXTURES[name].items() if k not in NOT_OF_PATHS}
+    params = draw(parameters(options, st.just(1)))
+    params = {k: v for k, v in params.items() if k != "n_components" and not isinstance(v, Range)}
+    return PathCase(
+        estimator=name,
+        path=draw(st.fixed_dictionaries({}, optional=PATHS)),
+        params=params,
+        data=draw(rows_for(name)),
+        weights=draw(weights()),
     )
 
 
@@ -227,12 +288,14 @@ GRAMMAR = {
         st.sampled_from(["harmonic", "random"]),
         st.builds(Rules, SEEDS, st.sampled_from([1.0, 0.1, 1e-30])),
     ),
-    "distance_power": st.sampled_from([1.0, 0.0, 30.0, 1e3, 1e-9]),
+    "distance_power": st.sampled_from([1.0, 0.0, 30.0, 1e3, 1e-9, 1e308]),
     "all_tags": st.booleans(),
     "unknown_tags": st.sampled_from(["error", "average"]),
-    "weight_concentration_prior": st.sampled_from([1.0, 0.5, 0.0, -3.0, 10.0, 1e15, -1e15, 1e-300]),
-    "weight_floor": st.sampled_from([1e-4, 0.0, 1e-300, 0.1]),
-    "temperature": st.sampled_from([1.0, 0.0, 0.5, 3.0, 1e-13, 1e-11, 1e6]),
+    "weight_concentration_prior": st.sampled_from(
+        [1.0, 0.5, 0.0, -3.0, 10.0, 1e15, -1e15, 1e-300, 1e-290, -1e-300, 1 - 1e-15, 1 + 1e-15]
+    ),
+    "weight_floor": st.sampled_from([1e-4, 0.0, 1e-300, 0.1, 1e-17, 0.2]),
+    "temperature": st.sampled_from([1.0, 0.0, 0.5, 3.0, 1e-13, 5e-13, 2e-12, 1e-11, 1e6, 1e300]),
     "tol": st.sampled_from([1e-4, 0.0, 1.0]),
     "max_iter": st.sampled_from([5, 0, 1, 20]),
     "random_state": SEEDS,
@@ -248,7 +311,7 @@ def grammar_cases():
             Sentences,
             st.integers(1, 8),
             st.integers(1, 8),
-            st.sampled_from([5, 1, 2, 12]),
+            st.sampled_from([5, 1, 2, 12, 50]),
             SEEDS,
             st.sampled_from(list(TAGS)),
         ),
@@ -259,6 +322,8 @@ def grammar_cases():
 
 STRATEGIES = {
     **{name: mixture_cases(name) for name in MIXTURES},
+    "streams": stream_cases(),
+    "ComponentPath": path_cases(),
     "FisherVectorTransformer": fisher_vector_cases(),
     "DependencyModelWithValence": grammar_cases(),
 }

@@ -54,37 +54,26 @@ def number(sentence):
 
 @pytest.mark.bits
 @pytest.mark.parametrize("temperature", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize(
-    ("inference", "concentration"),
-    [("map", 1.0), ("map", 2.0), ("map", 0.0), ("map", -10.0), ("mean-field", 0.1)],
-)
 @pytest.mark.parametrize("init", ["harmonic", "random"])
-def test_the_bound_never_falls(corpus, init, inference, concentration, temperature):
-    model = fit(
-        corpus[0],
-        init=init,
-        inference=inference,
-        weight_concentration_prior=concentration,
-        temperature=temperature,
-        tol=0.0,
-        random_state=0,
-    )
+def test_the_bound_never_falls_and_is_the_score_of_plain_em(corpus, init, temperature):
+    """For other priors see test_model."""
+    options = {"init": init, "temperature": temperature, "random_state": 0}
+    model = fit(corpus[0], tol=0.0, **options)
     bounds = np.array(model.lower_bounds_)
     falls = -np.diff(bounds)
-    assert len(bounds) == model.n_iter_ + 1 and bounds[-1] == model.lower_bound_
+    assert len(bounds) == model.n_iter_ + 1
+    assert bounds[-1] == model.lower_bound_
     assert (falls <= 1e-12 * np.maximum(1, np.abs(bounds[1:]))).all(), falls.max()
-    for rule in probabilities(model):
+    again = fit(corpus[0], tol=0.0, **options)  # the same seed
+    for rule, other in zip(probabilities(model), probabilities(again), strict=True):
         np.testing.assert_allclose(rule.sum(axis=-1), 1, rtol=1e-12)
-
-
-def test_hard_em_ends(corpus):
-    model = DependencyModelWithValence(temperature=0.0, max_iter=40, tol=1e-12).fit(corpus[0])
-    assert model.converged_ and model.n_iter_ < 40
-
-
-def test_the_bound_of_plain_em_is_the_score(corpus):
-    model = fit(corpus[0], max_iter=7)
-    assert model.lower_bound_ == pytest.approx(model.score(corpus[0]), rel=1e-12)
+        np.testing.assert_array_equal(rule, other)
+    if temperature == 1:
+        assert model.lower_bound_ == pytest.approx(model.score(corpus[0]), rel=1e-12)
+    if temperature == 0:  # ends
+        model = fit(corpus[0], max_iter=40, tol=1e-12, **options)
+        assert model.converged_
+        assert model.n_iter_ < 40
 
 
 def test_a_negative_prior_makes_sparser_rules_than_any_dirichlet_and_keeps_the_floor(corpus):
@@ -107,7 +96,8 @@ def test_given_trees_are_counted():
     np.testing.assert_allclose(stop[1, 1, 0], [2 / 3, 1 / 3])
     np.testing.assert_allclose(stop[1, :, 1], [[1, 0], [1, 0]])  # and never a second one
     np.testing.assert_allclose(choose[1], [[1, 0], [1, 0]])
-    assert model.n_iter_ == 0 and model.converged_
+    assert model.n_iter_ == 0
+    assert model.converged_
     likelihood = (1 / 3 * 2 / 3) * (2 / 3 * 2 / 3) * (2 / 3 * 1 / 3)
     assert model.lower_bounds_ == [pytest.approx(np.log(likelihood) / 3)]
 
@@ -133,10 +123,10 @@ def test_em_from_the_truth_stays_near_it():
 @pytest.mark.parametrize("inference", ["map", "mean-field"])
 def test_no_iterations_keep_the_start(corpus, inference):
     start = probabilities(make_grammar(seed=5))
-    model = DependencyModelWithValence(
-        init=tuple(start), max_iter=0, inference=inference, weight_floor=0.0
-    ).fit(corpus[0])
-    assert model.n_iter_ == 0 and not model.converged_
+    options = {"init": tuple(start), "max_iter": 0, "inference": inference, "weight_floor": 0.0}
+    model = DependencyModelWithValence(**options).fit(corpus[0])
+    assert model.n_iter_ == 0
+    assert not model.converged_
     if inference == "map":
         for ours, given in zip(probabilities(model), start, strict=True):
             np.testing.assert_allclose(ours, given, atol=1e-14)
@@ -144,7 +134,7 @@ def test_no_iterations_keep_the_start(corpus, inference):
 
 @pytest.mark.parametrize("p", [1e-9, 1e-17, 1e-300])
 def test_rules_of_any_size_are_a_start(p):
-    root, stop, choose = probabilities(make_grammar())
+    _root, stop, choose = probabilities(make_grammar())
     model = fit([["A"], ["B"]], init=([p, 1.0, 0.0], stop, choose), tags=TAGS, max_iter=0)
     floor = 1e-4  # is where rules are lifted to by default
     np.testing.assert_allclose(np.exp(model.root_log_prob_), [floor, 1 - 2 * floor, floor])
@@ -154,9 +144,7 @@ def test_rules_of_any_size_are_a_start(p):
 
 def test_near_heads_are_preferred_at_the_start():
     X = [["A", "B", "C"], ["B", "A", "C"], ["C", "B", "A"]] * 5
-    near, nearer = (
-        probabilities(fit(X, max_iter=0, distance_power=power))[1] for power in (0.0, 5.0)
-    )
+    near, nearer = (fit(X, max_iter=0, distance_power=power).stop_log_prob_ for power in (0, 5))
     assert (nearer[..., 1, 1] < near[..., 1, 1]).all()  # a second child is farther away
 
 
@@ -167,7 +155,8 @@ def test_the_bits_do_not_depend_on_the_number_of_threads():
     for n_threads in (1, 3):
         with threadpool_limits(n_threads, user_api="blas"):
             model = fit(X, temperature=0.5, max_iter=5)
-            fits.append([*probabilities(model), model.lower_bounds_, model.score_samples(X)])
+            trees = np.concatenate(model.predict(X))
+            fits.append([*probabilities(model), model.lower_bounds_, model.score_samples(X), trees])
     for ours, theirs in zip(*fits, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -180,7 +169,8 @@ def test_scores_and_trees_are_those_of_all_trees(corpus):
     rules = model.root_log_prob_, model.stop_log_prob_, model.choose_log_prob_
     X = [sentence for sentence in corpus[0] if len(sentence) <= 5][:30]
     log_likelihoods, predicted = model.score_samples(X), model.predict(X)
-    assert log_likelihoods.shape == (30,) and model.score(X) == log_likelihoods.mean()
+    assert log_likelihoods.shape == (30,)
+    assert model.score(X) == log_likelihoods.mean()
     for sentence, log_likelihood, heads in zip(X, log_likelihoods, predicted, strict=True):
         trees, _, scores = enumerate_sentence(number(sentence), rules)
         assert np.exp(log_likelihood) == pytest.approx(np.exp(scores).sum(), rel=1e-12)
@@ -190,20 +180,17 @@ def test_scores_and_trees_are_those_of_all_trees(corpus):
 
 def test_the_probabilities_of_all_sentences_sum_to_one():
     stop = np.full((2, 2, 2, 2), [0.97, 0.03])  # sentences of more than six tags are rare
-    model = DependencyModelWithValence.from_parameters(
-        ["A", "B"], [0.3, 0.7], stop, np.full((2, 2, 2), [0.2, 0.8])
-    )
-    mass = [
-        np.exp(model.score_samples(list(itertools.product("AB", repeat=n)))).sum()
-        for n in range(1, 7)
-    ]
-    assert 0.99999 < sum(mass) < 1
+    rules = [0.3, 0.7], stop, np.full((2, 2, 2), [0.2, 0.8])
+    model = DependencyModelWithValence.from_parameters(["A", "B"], *rules)
+    sentences = [s for n in range(1, 7) for s in itertools.product("AB", repeat=n)]
+    assert 0.99999 < np.exp(model.score_samples(sentences)).sum() < 1
 
 
 def test_a_sample_follows_the_grammar():
     model = make_grammar()
     X, y = model.sample(2000)
-    assert {type(sentence) for sentence in X} == {np.ndarray} and len(X) == len(y) == 2000
+    assert {type(sentence) for sentence in X} == {np.ndarray}
+    assert len(X) == len(y) == 2000
     assert all(is_projective_tree(tuple(heads.tolist())) for heads in y)
     assert all(len(sentence) == len(heads) for sentence, heads in zip(X, y, strict=True))
     short = [("A",), ("B",), ("C",), ("A", "B"), ("C", "C")]
@@ -213,11 +200,8 @@ def test_a_sample_follows_the_grammar():
         assert abs(drawn.count(sentence) / 2000 - p) < 4 * np.sqrt(p * (1 - p) / 2000) + 1e-9
     again, _ = model.sample(2000)
     assert all(np.array_equal(a, b) for a, b in zip(X, again, strict=True))
-
-
-def test_sampled_sentences_can_be_kept_short():
-    X, _ = make_grammar().sample(100, max_length=2)
-    assert {len(sentence) for sentence in X} == {1, 2}
+    short, _ = model.sample(100, max_length=2)
+    assert {len(sentence) for sentence in short} == {1, 2}
 
 
 def test_a_grammar_that_never_stops_is_no_endless_loop():
@@ -237,18 +221,13 @@ def test_a_sentence_of_one_tag():
 
 
 def test_what_the_grammar_cannot_generate_has_probability_zero_and_some_tree():
-    X, y = [["A", "B"]], [[2, 0]]
-    model = DependencyModelWithValence(weight_floor=0.0).fit(X, y)
+    model = DependencyModelWithValence(weight_floor=0.0).fit([["A", "B"]], [[2, 0]])
     assert model.score([["B", "A"]]) == -np.inf
     assert is_projective_tree(tuple(model.predict([["B", "A", "B"]])[0].tolist()))
-
-
-def test_long_sentences(corpus):
-    model = fit(corpus[0])
-    sentence = list(itertools.islice(itertools.cycle("ABCBA"), 150))
-    assert np.isfinite(model.score([sentence]))
-    (heads,) = model.predict([sentence])
-    assert np.count_nonzero(heads == 0) == 1 and len(heads) == 150
+    X, start = [["A", "B"], ["B", "A"]], tuple(probabilities(model))
+    with pytest.raises(ValueError, match="sentence 1 of X cannot be generated"):
+        fit(X, init=start, weight_floor=0.0)
+    assert np.isfinite(fit(X, init=start).lower_bound_)
 
 
 # Tags
@@ -257,7 +236,8 @@ def test_long_sentences(corpus):
 def test_tags_may_be_integers_in_any_kind_of_sequence():
     X = [np.array([7, 3], dtype=np.int32), [3], (3, 7, 3), np.array([7])]
     model = fit(X)
-    assert model.tags_.tolist() == [3, 7] and model.tags_.dtype.kind == "i"
+    assert model.tags_.tolist() == [3, 7]
+    assert model.tags_.dtype.kind == "i"
     strings = fit([[{3: "c", 7: "g"}[tag] for tag in np.asarray(s).tolist()] for s in X])
     np.testing.assert_array_equal(model.choose_log_prob_, strings.choose_log_prob_)
     assert model.sample(1)[0][0].dtype.kind == "i"
@@ -284,11 +264,11 @@ def test_the_order_of_given_tags_is_that_of_the_rules(corpus):
 
 def test_unknown_tags_are_an_error_or_the_average(corpus):
     strict = fit(corpus[0])
-    with pytest.raises(ValueError, match="Unknown tags: 'X', 'Y'.*unknown_tags='average'"):
+    with pytest.raises(ValueError, match=r"Unknown tags: 'X', 'Y'.*unknown_tags='average'"):
         strict.predict([["A", "Y", "X"]])
-    with pytest.raises(ValueError, match="Unknown tags: '1', '2', '3', '4', '5'[.]"):
+    with pytest.raises(ValueError, match=r"Unknown tags: '1', '2', '3', '4', '5'[.]"):
         strict.predict([list("54321")])
-    with pytest.raises(ValueError, match="Unknown tags: '1', '2', '3', '4', '5', [.]{3}[.]"):
+    with pytest.raises(ValueError, match=r"Unknown tags: '1', '2', '3', '4', '5', [.]{3}[.]"):
         strict.predict([list("654321")])
     lenient = fit(corpus[0], unknown_tags="average")
     np.testing.assert_array_equal(lenient.score_samples(corpus[0]), strict.score_samples(corpus[0]))
@@ -358,21 +338,11 @@ def test_heads_that_are_no_tree_are_refused(y, message):
     ("options", "message"),
     [
         ({"weight_floor": 0.4}, "weight_floor=0.4 is larger than 1 / 3"),
-        ({"weight_floor": -1e-3}, "weight_floor"),
-        ({"weight_floor": 0.0, "weight_concentration_prior": 0.5}, "positive weight_floor"),
-        ({"weight_concentration_prior": np.nan}, "weight_concentration_prior"),
-        ({"weight_concentration_prior": -np.inf}, "weight_concentration_prior"),
         ({"weight_concentration_prior": -1.0, "inference": "mean-field"}, "Use inference"),
-        ({"inference": "vb"}, "inference"),
-        ({"init": "flat"}, "init"),
         ({"init": ([1.0], [1.0])}, "init should be"),
-        ({"temperature": -0.5}, "temperature"),
-        ({"max_iter": -1}, "max_iter"),
-        ({"unknown_tags": "ignore"}, "unknown_tags"),
         ({"tags": ["A", "A"]}, "tags should be distinct"),
         ({"tags": ["A", "B"]}, "Unknown tags: 'C'"),
         ({"tags": [1, 2]}, "Unknown tags"),
-        ({"tags": []}, "tags"),
     ],
 )
 def test_options_are_checked_before_work_starts(corpus, options, message):
@@ -395,104 +365,62 @@ def test_given_rules_are_checked(corpus):
             DependencyModelWithValence.from_parameters(TAGS, *rules)
 
 
-def test_rules_that_cannot_generate_the_sentences_are_refused_as_a_start():
-    X, y = [["A", "B"]], [[2, 0]]
-    start = tuple(probabilities(DependencyModelWithValence(weight_floor=0.0).fit(X, y)))
-    with pytest.raises(ValueError, match="sentence 1 of X cannot be generated"):
-        fit([["A", "B"], ["B", "A"]], init=start, weight_floor=0.0)
-    assert np.isfinite(fit([["A", "B"], ["B", "A"]], init=start).lower_bound_)
-
-
 def test_the_largest_floor_makes_every_rule_of_choose_uniform():
     model = fit([["A", "B", "C"]] * 3, weight_floor=1 / 3)
     np.testing.assert_allclose(np.exp(model.choose_log_prob_), 1 / 3, rtol=1e-12)
 
 
-@pytest.mark.parametrize("method", ["predict", "score", "score_samples"])
+@pytest.mark.parametrize("method", ["predict", "score", "score_samples", "sample"])
 def test_an_unfitted_grammar_says_so(method):
     with pytest.raises(NotFittedError):
-        getattr(DependencyModelWithValence(), method)([["A"]])
-    with pytest.raises(NotFittedError):
-        DependencyModelWithValence().sample()
-
-
-@pytest.mark.parametrize("options", [{"n_samples": 0}, {"max_length": 0}])
-def test_a_sample_has_at_least_one_tag(options):
-    with pytest.raises(ValueError, match="at least 1"):
-        make_grammar().sample(**options)
+        getattr(DependencyModelWithValence(), method)(*([["A"]] if method != "sample" else []))
 
 
 # scikit-learn's manners
 
 
-def test_no_convergence_is_a_warning(corpus):
-    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
-        DependencyModelWithValence(max_iter=2).fit(corpus[0])
-
-
-def test_clone_pickle_and_parameters(corpus):
-    model = fit(corpus[0], init=tuple(probabilities(make_grammar())), tags=TAGS, max_iter=3)
+def test_clone_pickle_and_parameters(corpus, monkeypatch):
+    X = [sentence.tolist() for sentence in corpus[0]]
+    options = {"tags": ["A", "B", "C"], "init": tuple(probabilities(make_grammar()))}
+    model = fit(X, max_iter=3, **options)
+    assert X == [sentence.tolist() for sentence in corpus[0]]  # arguments are left alone
+    assert all(getattr(model, name) is value for name, value in options.items())
     twin = clone(model)
-    assert not hasattr(twin, "tags_") and set(twin.get_params()) == set(model.get_params())
+    assert not hasattr(twin, "tags_")
+    assert set(twin.get_params()) == set(model.get_params())
     revived = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(revived.score_samples(corpus[0]), model.score_samples(corpus[0]))
     assert twin.set_params(temperature=0.5).temperature == 0.5
     assert "temperature=0.5" in repr(twin)
-
-
-def test_a_pickle_of_another_version_says_so(monkeypatch):
-    monkeypatch.setattr("skvmf._version.__version__", "0.0")
-    pickled = pickle.dumps(make_grammar())
+    monkeypatch.setattr("skvmf._sklearn.__version__", "0.0")
+    pickled = pickle.dumps(model)
     monkeypatch.undo()
     with pytest.warns(UserWarning, match=r"pickled with skvmf 0\.0"):
         pickle.loads(pickled)
 
 
-def test_fit_does_not_touch_its_arguments(corpus):
-    X = [sentence.tolist() for sentence in corpus[0]]
-    options = {"tags": ["A", "B", "C"], "init": tuple(probabilities(make_grammar()))}
-    model = fit(X, **options)
-    assert X == [sentence.tolist() for sentence in corpus[0]]
-    assert all(getattr(model, name) is value for name, value in options.items())
-
-
 @pytest.mark.parametrize(
     "check",
     [
-        "check_estimator_cloneable",
-        "check_estimator_repr",
-        "check_get_params_invariance",
-        "check_mixin_order",
-        "check_no_attributes_set_in_init",
-        "check_parameters_default_constructible",
-        "check_set_params",
-        "check_valid_tag_types",
+        *["estimator_cloneable", "estimator_repr", "get_params_invariance", "mixin_order"],
+        *["no_attributes_set_in_init", "parameters_default_constructible", "set_params"],
+        "valid_tag_types",
     ],
 )
 def test_scikit_learns_checks_that_need_no_matrix(check):
-    getattr(estimator_checks, check)("DependencyModelWithValence", DependencyModelWithValence())
-
-
-def test_the_same_fit_twice_is_the_same_grammar(corpus):
-    model = fit(corpus[0], init="random", random_state=3)
-    first = probabilities(model)
-    for ours, theirs in zip(first, probabilities(model.fit(corpus[0])), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-
-
-def test_tags_say_that_the_input_is_no_matrix():
-    tags = get_tags(DependencyModelWithValence())
-    assert not tags.input_tags.two_d_array and tags.input_tags.string
+    grammar = DependencyModelWithValence()
+    getattr(estimator_checks, f"check_{check}")("DependencyModelWithValence", grammar)
+    tags = get_tags(grammar)
+    assert not tags.input_tags.two_d_array
+    assert tags.input_tags.string
     assert tags.estimator_type == "density_estimator"
 
 
 def test_a_grid_search_chooses_the_prior_by_score(corpus):
     X = [sentence.tolist() for sentence in corpus[0]]
     grid = {"weight_concentration_prior": [1.0, 0.0, -1000.0]}
-    search = GridSearchCV(
-        DependencyModelWithValence(tags=TAGS, temperature=0.0), grid, cv=3, error_score="raise"
-    )
-    search.fit(X)
+    model = DependencyModelWithValence(tags=TAGS, temperature=0.0)
+    search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(X)
     scores = dict(zip([1.0, 0.0, -1000.0], search.cv_results_["mean_test_score"], strict=True))
     assert np.isfinite(list(scores.values())).all()
     assert scores[-1000.0] < max(scores[1.0], scores[0.0])

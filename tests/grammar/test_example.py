@@ -21,6 +21,7 @@ def write_treebank(path, X, y):
     path.write_text("\n\n".join(sentences), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_script_reads_a_treebank(root, tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     X = [["DT", "NN", "VB"], ["NN", "VB"], ["NN", "VB", "DT", "NN"]] * 8
@@ -31,7 +32,8 @@ def test_the_script_reads_a_treebank(root, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [str(script), *map(str, arguments)])
     runpy.run_path(str(script), run_name="__main__")
     printed = capsys.readouterr().out
-    assert figure.stat().st_size > 10_000 and str(figure) in printed
+    assert figure.stat().st_size > 10_000
+    assert str(figure) in printed
     assert "24 sentences, 72 tokens, 3 tags" in printed
     model = DependencyModelWithValence().fit(X, y)
     assert [heads.tolist() for heads in model.predict(X)] == y

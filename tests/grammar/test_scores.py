@@ -27,13 +27,9 @@ def test_undirected_against_sets_of_links():
 
 
 @pytest.mark.parametrize(
-    ("truth", "guess"), [([[0]], [[0], [0]]), ([[2, 0]], [[0]]), ([], []), ([[0]], 3)]
+    ("truth", "guess"),
+    [([[0]], [[0], [0]]), ([[2, 0]], [[0]]), ([], []), ([[0]], 3), ([[0, 1]], [[3, 0]])],
 )
-def test_shapes_are_checked(truth, guess):
+def test_shapes_and_heads_are_checked(truth, guess):
     with pytest.raises(ValueError, match=r"\b(y_true|y_pred)\b"):
-        attachment_score(truth, guess)
-
-
-def test_heads_beyond_the_sentence_are_refused():
-    with pytest.raises(ValueError, match="outside"):
-        attachment_score([[0, 1]], [[3, 0]], directed=False)
+        attachment_score(truth, guess, directed=False)

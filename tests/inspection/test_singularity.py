@@ -21,10 +21,9 @@ def test_overlap_is_the_hellinger_distance_on_the_line():
 
 
 def test_overlap_is_the_hellinger_distance_on_the_circle():
+    directions, kappas = [[1.0, 0.0], [1.0, 1.0], [-1.0, 0.2]], [1.0, 5.0, 40.0]
     mixture = VonMisesFisherMixture.from_parameters(
-        [0.2, 0.3, 0.5],
-        mean_directions=[[1.0, 0.0], [1.0, 1.0], [-1.0, 0.2]],
-        concentrations=[1.0, 5.0, 40.0],
+        [0.2, 0.3, 0.5], mean_directions=directions, concentrations=kappas
     )
     found = singularity_distances(mixture)
     components = read_components(mixture)
@@ -82,7 +81,7 @@ def test_fitted_mixtures_are_measured(make):
 
 def test_a_clearance_keeps_the_distance():
     X = np.random.default_rng(0).normal(size=(300, 1))
-    options = dict(free_parameters=("means",), random_state=0, max_iter=1000, tol=1e-9)
+    options = dict(fixed=("weights", "covariances"), random_state=0, max_iter=1000, tol=1e-9)
     near = singularity_distances(RelativeGMM(2, **options).fit(X)).overlap[0, 1]
     far = singularity_distances(RelativeGMM(2, clearance=1.5, **options).fit(X)).overlap[0, 1]
     assert far > near
@@ -99,9 +98,7 @@ def test_other_input_is_refused():
 def test_a_weight_floor_keeps_the_distance_to_elimination_where_it_binds():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(0, 1, (390, 1)), rng.normal(4, 1, (10, 1))])
-    options = dict(
-        free_parameters=("means", "weights"), means_init=[[0.0], [4.0]], max_iter=2000, tol=1e-10
-    )
+    options = dict(fixed=("covariances",), means_init=[[0.0], [4.0]], max_iter=2000, tol=1e-10)
     free, held = (
         RelativeGMM(2, weight_floor=floor, weight_concentration_prior=1.0, **options).fit(X)
         for floor in (0.0, 0.1)

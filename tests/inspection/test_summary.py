@@ -8,7 +8,7 @@ from sklearn.mixture import GaussianMixture
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf.inspection import component_summary
-from skvmf.inspection._components import log_affinities, read_components
+from skvmf.inspection._components import read_components
 
 CENTRES = np.array([[6.0, 1, 0, 0], [0, 6, 1, 0], [0, 0, 6, 1], [0, 5, 3, 0]])
 SIZES = [120, 90, 60, 30]
@@ -37,11 +37,13 @@ def test_directions(form):
         own = np.flatnonzero(mixture.predict(X) == k)
         cosines = units[own] @ mixture.mean_directions_[k]
         assert_allclose(np.cos(np.radians(found.angles[i])), cosines.mean(), atol=2e-3)
+        assert_allclose(found.cosines[i], cosines.mean(), rtol=1e-6)
         assert found.typical[i][0] == own[cosines.argmax()]
         assert found.doubtful[i][0] == own[mixture.predict_proba(X)[own, k].argmin()]
         assert len(found.typical[i]) == len(found.doubtful[i]) == 4
     ice, both = found.labels[1], found.labels[3]
-    assert found.nearest[1] == both and found.nearest[3] == ice
+    assert found.nearest[1] == both
+    assert found.nearest[3] == ice
     assert found.overlaps[1] == found.overlaps[3] == found.overlaps.max()
 
 
@@ -53,7 +55,7 @@ def test_overlaps_are_bhattacharyya_coefficients(concentrations):
         [0.25] * 4, mean_directions=CENTRES, concentrations=concentrations
     )
     components = read_components(mixture)
-    found = np.exp(log_affinities(components))
+    found = np.exp(components.log_affinities())
     assert_allclose(found, found.T)
     assert_allclose(np.diagonal(found), 1)
     for i in range(4):
@@ -90,39 +92,78 @@ def test_pruned_components_and_the_background():
     assert found.n_outliers == np.count_nonzero(mixture.predict(X) == -1) > 0
     assert found.columns["component"] == ["2", "0", "3", "-1"]
     assert found.columns["rows"][-1] == str(found.n_outliers)
-    assert found.features[0][:1] == ["2"]  # features have numbers where they have no names
+    assert found.features is None  # numbers of coordinates say nothing
+    assert "features" not in found.columns
+    assert found.columns["nearest"][-1] == "(background)"
+    alone = component_summary(VonMisesFisherMixture().fit(data()), data())
+    assert_array_equal(alone.nearest, [-1])
+    assert alone.columns["nearest"] == [""]
     without = component_summary(mixture)
-    assert without.sizes is None and "rows" not in without.columns
+    assert without.sizes is None
+    assert "rows" not in without.columns
+    assert "angle" in without.columns  # what the concentrations say, without rows
     assert without.columns["weight"] == ["0.500", "0.200", "0.100", "0.200"]
 
 
-def test_one_component_has_no_neighbour():
-    found = component_summary(VonMisesFisherMixture().fit(data()), data())
-    assert_array_equal(found.nearest, [-1])
-    assert found.columns["nearest"] == [""]
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_tightness_is_that_of_the_rows_and_not_of_the_prior():
+    rng = np.random.default_rng(0)
+    spread = np.repeat([0.01, 0.3], 40)[:, np.newaxis]
+    X = np.repeat(np.eye(2, 60), 40, axis=0) + spread * rng.normal(size=(80, 60))
+    X = np.vstack([X, np.zeros((3, 60))])  # which have no direction
+    shrunk = VonMisesFisherMixture(2, concentration_prior=1e6, random_state=0).fit(X)
+    summary = component_summary(shrunk, X)
+    assert np.ptp(summary.angles) < 0.1
+    units = X[:80] / np.linalg.norm(X[:80], axis=1, keepdims=True)
+    cosines = (units @ shrunk.mean_directions_.T)[:, summary.labels].reshape(2, 40, 2).mean(axis=1)
+    assert_allclose(np.sort(summary.cosines), np.sort(cosines.max(axis=0)), rtol=1e-12)
+    assert np.ptp(summary.cosines) > 0.5
+    assert not set(np.concatenate(summary.typical)) & {80, 81, 82}
+    nothing = component_summary(shrunk, np.zeros((1, 60)))
+    assert np.isnan(nothing.cosines).all()
+    assert nothing.columns["cosine"] == ["", ""]
+
+
+def test_a_background_that_has_every_row_is_summed_up():
+    X = data()
+    mixture = SparseGaussianMixture.from_parameters(
+        [0.0, 0.0], X[:2], np.eye(4)[[0, 0]] + 1, covariance_type="diag", background_weight=1.0,
+        background_bounds=[X.min(axis=0), X.max(axis=0)],
+    )  # fmt: skip
+    summary = component_summary(mixture, X)
+    assert len(summary.labels) == 0
+    assert summary.n_outliers == 300
+    assert str(summary).splitlines()[-1].split()[:3] == ["-1", "300", "1.000"]
 
 
 def test_tables_hold_every_cell_and_escape_it():
     found = component_summary(directions(), data(), feature_names=["<b>", "ice", "puck", "goal"])
     html = found._repr_html_()
-    assert "&lt;b&gt;" in html and "<b>" not in html
-    assert html.count("<tr>") == 5 and html.count("<td>") == 4 * html.count("<th>")
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+    assert html.count("<tr>") == 5
+    assert html.count("<td>") == 4 * html.count("<th>")
     lines = str(found).splitlines()
-    assert repr(found) == str(found) and len(lines) == 5
+    assert "angle" not in found.columns  # rows say how tight they are
+    assert repr(found) == str(found)
+    assert len(lines) == 5
     assert lines[0].split() == list(found.columns)
     many = VonMisesFisherMixture.from_parameters(
         np.full(200, 1 / 200), np.random.default_rng(0).normal(size=(200, 9)) / 10
     )
     text = str(component_summary(many))
-    assert text.endswith("... and 160 more") and len(text.splitlines()) == 42
+    assert text.endswith("... and 160 more")
+    assert len(text.splitlines()) == 42
     assert component_summary(many)._repr_html_().count("<tr>") == 201
 
 
-def test_names_of_a_frame_and_wrong_names():
+@pytest.mark.parametrize("make", [VonMisesFisherMixture, SparseGaussianMixture])
+def test_names_of_a_frame_and_wrong_names(make):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(data(), columns=NAMES)
-    mixture = VonMisesFisherMixture(4, random_state=0).fit(frame)
-    assert component_summary(mixture, n_features=1).features[0] == ["tea"]
+    mixture = make(4, random_state=0).fit(frame)
+    assert component_summary(mixture, n_features=1).features[0][0].endswith("tea")
+    assert component_summary(mixture, frame).sizes.sum() == 300  # without a warning
     with pytest.raises(ValueError, match="feature_names should be 4 names, got 2"):
         component_summary(mixture, feature_names=["a", "b"])
     with pytest.raises(ValueError, match="not fitted"):
@@ -141,16 +182,48 @@ def test_typical_rows_are_the_same_at_any_size(form, dtype, size):
         assert_array_equal(own, expected)
 
 
-@pytest.mark.parametrize("cls", [VonMisesFisherMixture, SparseGaussianMixture])
-def test_rows_of_a_frame_keep_their_names(cls):
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(data(), columns=NAMES)
-    mixture = cls(4, random_state=0).fit(frame)
-    assert component_summary(mixture, frame).sizes.sum() == 300  # without a warning
-
-
 def test_rows_of_a_dask_array_are_summed_up():
     da = pytest.importorskip("dask.array")
     mixture = directions()
     found = component_summary(mixture, da.from_array(data(), chunks=(100, 4)))
     assert str(found) == str(component_summary(mixture, data()))
+
+
+EXTREME = {
+    "the largest float32": (np.float32, np.finfo(np.float32).max),
+    "subnormal float32": (np.float32, 1e-43),
+    "squares underflow": (np.float64, 1e-160),
+}
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("case", EXTREME)
+@pytest.mark.parametrize("cls", [VonMisesFisherMixture, SparseGaussianMixture, StudentTMixture])
+def test_rows_at_the_limits_of_floats_give_no_warnings(cls, case):
+    dtype, size = EXTREME[case]
+    X = data()
+    X[150:] *= -1  # so that sums of the largest floats are infinite, of both signs
+    X = (X * (0.999 / np.abs(X).max()) * size).astype(dtype)
+    summary = component_summary(cls(4, random_state=0).fit(X), X)
+    assert summary.sizes.sum() == 300
+    assert np.isfinite(summary.overlaps).all()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_directions_of_the_largest_rows_give_no_warnings():
+    mixture, X = directions(), data()
+    X[150:] *= -1
+    largest = X * (0.999 / np.abs(X).max()) * np.finfo(np.float64).max
+    assert str(component_summary(mixture, largest)) == str(component_summary(mixture, X))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_rows_too_far_for_squares_are_not_typical():
+    X = np.repeat([[0.0, 0.0], [1.0, 0.0]], 5, axis=0)
+    X[7] = [1e10, 0.0]
+    mixture = SparseGaussianMixture.from_parameters(
+        [0.5, 0.5], [[0.0, 0.0], [1.0, 0.0]], [1e-300, 1e-300], covariance_type="spherical"
+    )
+    labels = mixture.predict(X)
+    typical = component_summary(mixture, X, n_rows=10).typical
+    assert [numbers[-1] == 7 for numbers in typical] == [labels[7] == 0, labels[7] == 1]

@@ -40,10 +40,10 @@ def test_modes_of_many_vectors_are_those_of_each():
 
 @pytest.mark.parametrize("mode", [by_rounds, by_sorting])
 def test_mode_agrees_with_bisection(mode):
-    for excess, floor in problems():
-        np.testing.assert_allclose(
-            mode(excess, floor), oracles.modified_dirichlet_mode(excess, floor), rtol=2e-14
-        )
+    uniform = [(np.arange(n) + 0.5, np.nextafter(1 / n, 0)) for n in (2, 3, 10, 49)]
+    for excess, floor in [*problems(), *uniform]:
+        expected = oracles.modified_dirichlet_mode(excess, floor)
+        np.testing.assert_allclose(mode(excess, floor), expected, rtol=2e-14)
 
 
 @pytest.mark.parametrize("mode", [by_rounds, by_sorting])
@@ -78,13 +78,6 @@ def test_mode_meets_the_kkt_conditions(mode):
 )
 def test_known_modes(mode, excess, floor, expected):
     np.testing.assert_allclose(mode(np.array(excess), floor), expected, rtol=1e-15)
-
-
-@pytest.mark.parametrize("n", [2, 3, 10, 49])
-@pytest.mark.parametrize("mode", [by_rounds, by_sorting])
-def test_a_floor_one_rounding_below_uniform(mode, n):
-    floor = np.nextafter(1 / n, 0)
-    np.testing.assert_allclose(mode(np.arange(n) + 0.5, floor), np.full(n, 1 / n), rtol=1e-13)
 
 
 @pytest.mark.parametrize("scale", [1e-290, 1e-17, 1e302])

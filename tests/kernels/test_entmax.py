@@ -1,7 +1,6 @@
 """Sparse posteriors over rows."""
 
 import functools
-import itertools
 from pathlib import Path
 
 import numba
@@ -81,17 +80,13 @@ def test_order_is_kept_and_shifts_do_not_matter(alpha):
     np.testing.assert_allclose(T, T[0], atol=1e-13)
 
 
-@pytest.mark.parametrize("alpha", [1 + 1e-9, 1 + 1e-5])
-def test_tends_to_softmax(alpha):
+def test_tends_to_softmax_and_to_argmax():
     z = 3 * np.random.default_rng(2).standard_normal(20)
-    np.testing.assert_allclose(
-        share_out(z, alpha)[0][0], oracles.softmax(z), atol=2e1 * (alpha - 1)
-    )
-
-
-def test_tends_to_argmax():
-    z = np.array([0.0, 1.0, 1.0, 0.9])
-    np.testing.assert_allclose(share_out(z, 1e4)[0][0], [0, 0.5, 0.5, 0], atol=1e-12)
+    for excess in (1e-9, 1e-5):
+        p, _ = share_out(z, 1 + excess)
+        np.testing.assert_allclose(p[0], oracles.softmax(z), atol=20 * excess)
+    p, _ = share_out([0.0, 1.0, 1.0, 0.9], 1e4)
+    np.testing.assert_allclose(p[0], [0, 0.5, 0.5, 0], atol=1e-12)
 
 
 @functools.cache
@@ -101,32 +96,22 @@ def part(name):
     return numba.njit(lambda y, size, p: function(y, size, p))
 
 
-@pytest.mark.parametrize("few", [0, 1, 12])
 @pytest.mark.parametrize("solver", ["sparsemax", "three_halves"])
-def test_few_and_many_agree(solver, few):
-    """Both ways of solving one problem, on either side of where the kernel changes over."""
-    for size in (2, 3, 10, 12, 13, 20):
-        y = -np.sort(np.random.default_rng(few + size).exponential(0.4, size))
+def test_few_and_many_agree(solver):
+    """Both ways of solving one problem, on either side of where the kernel changes over.
+
+    However many steps it takes until no entry falls below the threshold.
+    """
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        size = rng.integers(2, 21)
+        y = -rng.exponential(10 ** rng.uniform(-2, 0), size)
         y -= y.max()
         p, q = np.empty(size), np.empty(size)
         T = part(f"_{solver}_of_few")(y, np.uintp(size), p)
         S = part(f"_{solver}_of_many")(y, np.uintp(size), q)
-        np.testing.assert_allclose(p, q, atol=4e-16)
-        np.testing.assert_allclose(T, S, atol=4e-16)
-
-
-@pytest.mark.parametrize("solver", ["sparsemax", "three_halves"])
-def test_many_entries_that_leave_one_by_one(solver):
-    """However many steps it takes until no entry falls below the threshold."""
-    rng = np.random.default_rng(0)
-    for _ in range(400):
-        size = rng.integers(3, 21)
-        y = -rng.exponential(10 ** rng.uniform(-2, 0), size)
-        y -= y.max()
-        p, q = np.empty(size), np.empty(size)
-        part(f"_{solver}_of_few")(y, np.uintp(size), p)
-        part(f"_{solver}_of_many")(y, np.uintp(size), q)
         np.testing.assert_allclose(p, q, atol=1e-15)
+        np.testing.assert_allclose(T, S, atol=1e-15)
 
 
 def test_rows_without_an_entmax_are_reported():
@@ -191,33 +176,15 @@ def test_no_subnormal_leaves(alpha, dtype):
     assert np.any(q > 0)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_the_smallest_normal_number_stays(dtype):
-    tiny = np.finfo(dtype).tiny
-    result = run(entmax_rows, plain([0.0, -9.0], dtype, weights=tiny), 1.5)
-    np.testing.assert_array_equal(result["scores"], [[tiny, 0]])
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_a_weight_of_zero_gives_zeros(dtype):
-    given = problem(6, 9, dtype)
-    given["weights"][:3] = 0
-    given["scales"][3:] = 0
-    result = run(entmax_rows, given, 1.5)
-    assert not result["scores"].any()
-    np.testing.assert_allclose(result["counts"].sum(), given["weights"].sum(), rtol=1e-6)
-
-
-def test_the_value_is_a_maximum_and_its_gradient_the_shares():
-    rng = np.random.default_rng(3)
-    for alpha, step in itertools.product([1.25, 1.5, 2.0, 3.0], [1e-5]):
-        z = rng.standard_normal(6)
-        rows = z + step * np.vstack([np.eye(6), -np.eye(6)])
-        values = run(entmax_rows, plain(rows), alpha)["values"]
-        gradient = (values[:6] - values[6:]) / (2 * step)
-        np.testing.assert_allclose(gradient, share_out(z, alpha)[0][0], atol=2e-6)
+@pytest.mark.parametrize("alpha", [1.25, 1.5, 2.0, 3.0])
+def test_the_value_is_a_maximum_and_its_gradient_the_shares(alpha):
+    z, step = np.random.default_rng(3).standard_normal(6), 1e-5
+    rows = z + step * np.vstack([np.eye(6), -np.eye(6)])
+    values = run(entmax_rows, plain(rows), alpha)["values"]
+    gradient = (values[:6] - values[6:]) / (2 * step)
+    np.testing.assert_allclose(gradient, share_out(z, alpha)[0][0], atol=2e-6)
 
 
 def test_few_specialisations():
-    assert len(getattr(entmax_rows, "signatures", [])) <= 2
-    assert len(getattr(kernels.entmax, "signatures", [])) <= 2
+    for kernel in (entmax_rows, kernels.entmax):
+        assert len(getattr(kernel, "signatures", [])) <= 2

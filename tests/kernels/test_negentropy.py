@@ -74,7 +74,8 @@ class TestClosedForms:
     @pytest.mark.parametrize("dim", DIMS)
     def test_finite(self, dim, refinement, order):
         values = closed_form(RADII, dim, refinement, order)
-        assert np.isfinite(values).all() and (values >= 0).all()
+        assert np.isfinite(values).all()
+        assert (values >= 0).all()
         assert values[0] == pytest.approx(dim if order == 2 else 0, rel=1e-15)
 
     @pytest.mark.parametrize("dim", [2, 3, 6, 7, 20, 1000])
@@ -135,10 +136,8 @@ class TestOde:
         """One solution serves every r up to one; the paper's bar is 1e-9 on [0.01, 0.99]."""
         solution = trajectory(dim)
         for order, tolerance in ((0, 1e-12), (1, 1e-12), (2, 1e-9)):
-            error = relative_error(
-                ode(RADII, dim, order, solution=solution), truth(RADII, dim, order)
-            )
-            assert error.max() < tolerance
+            value = ode(RADII, dim, order, solution=solution)
+            assert relative_error(value, truth(RADII, dim, order)).max() < tolerance
 
     @pytest.mark.parametrize("dim", [2, 10, 1000])
     def test_satisfies_the_equation(self, dim):
@@ -156,7 +155,8 @@ class TestOde:
         whole = ode(RADII, dim, 1, solution=solution)
         backwards = ode(RADII[::-1].copy(), dim, 1, solution=solution)[::-1]
         single = [ode(np.array([r]), dim, 1, solution=solution)[0] for r in RADII]
-        assert (whole == backwards).all() and (whole == single).all()
+        assert (whole == backwards).all()
+        assert (whole == single).all()
 
     def test_beyond_the_last_checkpoint(self):
         q = np.array([1e-15, 1e-20, 1e-40])
@@ -200,9 +200,7 @@ class TestNewton:
         error = relative_error(newton(r, dim, 1), kappa)
         assert np.all(error < 1e-15 * (1 + curvature * r / kappa))
         assert relative_error(newton(r, dim, 2), curvature).max() < 1e-7
-
-    def test_zero(self):
-        assert [newton(np.zeros(1), 5, order)[0] for order in (1, 2)] == [0, 5]
+        assert [newton(np.zeros(1), dim, order)[0] for order in (1, 2)] == [0, dim]
 
     @given(dim=st.integers(2, 10**7), x=st.floats(-12, 12))
     def test_bounds_of_amos_hold(self, dim, x):
@@ -227,26 +225,17 @@ class TestNewton:
 
 
 @pytest.mark.parametrize("dim", [2, 3, 6, 20, 1000, 10**6])
-class TestTinyComplements:
+def test_tiny_complements(dim):
     """As r tends to 1 all routes tend to the same, and no power of 1 - r may vanish before."""
-
-    Q = np.array([1e-20, 1e-50, 1e-77, 1e-80, 1e-103, 1e-110, 1e-130, 1e-144])
-
-    def test_routes_by_derivatives(self, dim):
-        r = np.ones(len(self.Q))
-        for order in (1, 2):
-            expected = truth(r, dim, order, self.Q)
-            for refinement in (BANERJEE, RATIONAL, REFINED):
-                value = closed_form(r, dim, refinement, order, self.Q)
-                assert value == pytest.approx(expected, rel=1e-13)
-            assert ode(r, dim, order, self.Q) == pytest.approx(expected, rel=1e-13)
-            assert newton(r, dim, order, self.Q) == pytest.approx(expected, rel=1e-13)
-            assert expected == pytest.approx((dim - 1) / 2 / self.Q**order, rel=1e-13)
-
-    def test_integral_of_the_ode(self, dim):
-        r = np.ones(len(self.Q))
-        expected = truth(r, dim, 0, self.Q)
-        assert ode(r, dim, 0, self.Q) == pytest.approx(expected, rel=1e-12)
+    q = np.array([1e-20, 1e-50, 1e-77, 1e-80, 1e-103, 1e-110, 1e-130, 1e-144])
+    r = np.ones(len(q))
+    for order in (1, 2):
+        expected = truth(r, dim, order, q)
+        routes = [closed_form(r, dim, how, order, q) for how in (BANERJEE, RATIONAL, REFINED)]
+        for value in [*routes, ode(r, dim, order, q), newton(r, dim, order, q)]:
+            assert value == pytest.approx(expected, rel=1e-13)
+        assert expected == pytest.approx((dim - 1) / 2 / q**order, rel=1e-13)
+    assert ode(r, dim, 0, q) == pytest.approx(truth(r, dim, 0, q), rel=1e-12)
 
 
 def test_one_signature_for_each_kernel():

@@ -72,7 +72,8 @@ def test_law_of_large_concentrations(dim, kappa):
 @pytest.mark.parametrize("dim", [2, 3, 10, 1000, 10**7])
 def test_mean_and_variance(dim, kappa):
     gaps = draw(dim, kappa, 5000)
-    assert gaps.min() >= 0 and gaps.max() <= 2
+    assert gaps.min() >= 0
+    assert gaps.max() <= 2
     q = mean_resultant_length(kappa, dim, complement=True)
     variance = 1 / negentropy(1 - q, dim, order=2, complement=q)
     assert abs(gaps.mean() - q) < 4.5 * np.sqrt(variance / len(gaps))
@@ -104,9 +105,3 @@ def test_same_stream_without_the_jit(dim):
     out = np.empty(200)
     plain(np.random.default_rng(3), 7.0, dim, out)
     assert out == pytest.approx(draw(dim, 7.0, 200, seed=3), rel=1e-12)
-
-
-def test_one_signature():
-    draw(3, 1.0, 1)
-    if hasattr(kernels.one_minus_cosines, "signatures"):
-        assert len(kernels.one_minus_cosines.signatures) == 1

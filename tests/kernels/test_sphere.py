@@ -29,7 +29,8 @@ def test_rows_that_are_not_finite_have_no_scale(bad, dtype):
     X[1, 17] = bad
     scales = np.empty(2)
     row_scales(X, 1e-12, 1e12, scales)
-    assert scales[0] > 0 and scales[1] == -1
+    assert scales[0] > 0
+    assert scales[1] == -1
 
 
 @pytest.mark.parametrize("magnitude", [1e-310, 1e-160, 1.0, 1e160, 1e307])

@@ -2,6 +2,7 @@
 
 import pickle
 
+import dask.array as da
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -22,7 +23,6 @@ from skvmf import (
 from skvmf.distributions import vonmises_fisher as vmf
 
 from ..pairwise import pairwise
-from .checks import assert_bound_never_falls
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -95,45 +95,20 @@ def test_shares_and_labels_agree(mixture, posterior):
     fit = new(mixture, init_params=labels, **options).fit(X)
     resp = fit.predict_proba(X)
     others = 1 - resp.sum(axis=1)
-    assert resp.shape == (len(X), K) and resp.min() >= 0 and others.min() >= -1e-12
+    assert resp.shape == (len(X), K)
+    assert resp.min() >= 0
+    assert others.min() >= -1e-12
     assert_allclose(fit.weights_.sum() + fit.background_weight_, 1)
     responsibilities = np.column_stack([resp, others])
     labels = np.where(fit.labels_ < 0, K, fit.labels_)
     own = np.take_along_axis(responsibilities, labels[:, None], axis=1)[:, 0]
     assert_allclose(own, responsibilities.max(axis=1), atol=1e-9)
     assert_array_equal(fit.predict(X), fit.labels_)
-    assert_array_equal(fit.responsibilities(X).toarray(), resp)
+    stored = fit.responsibilities(X)
+    assert_array_equal(stored.toarray(), resp)
+    assert stored.nnz == np.count_nonzero(resp)
     assert_allclose(fit.probabilities_, np.where(fit.labels_ < 0, 0, own), atol=1e-12)
     assert set(fit.labels_) == {-1, 0, 1, 2}
-
-
-@pytest.mark.bits
-@pairwise(
-    mixture=MIXTURES,
-    posterior=POSTERIORS,
-    prior=[(1.0, None), (-2.0, None), (3.0, None), (1.0, 0.2)],
-)
-def test_bound_never_falls(mixture, posterior, prior):
-    X, labels = data(90, 60)
-    alpha, temperature = posterior
-    concentration, floor = prior
-    options = {} if mixture is VonMisesFisherMixture else {"reg_covar": 0}
-    fit = new(
-        mixture,
-        entmax_alpha=alpha,
-        temperature=temperature,
-        weight_concentration_prior=concentration,
-        weight_floor=floor,
-        init_params=np.where(np.arange(150) % 2, labels, np.arange(150) % 4 - 1),
-        flat_start=False,
-        max_iter=20,
-        tol=0,
-        **options,
-    )
-    fit.fit(X, sample_weight=np.random.default_rng(0).uniform(0.5, 1.5, size=150))
-    assert not fit._fitted.params.reseeded.any()
-    assert_bound_never_falls(fit)
-    assert fit.background_weight_ > 0
 
 
 def test_the_prior_on_the_background_is_flat():
@@ -146,7 +121,8 @@ def test_the_prior_on_the_background_is_flat():
     with pytest.warns(UserWarning, match="the largest holds 10[0-9]"):  # not the background's
         emptied.fit(X)
     assert emptied.n_active_components_ == emptied.effective_n_components_ == 0
-    assert emptied.background_weight_ == 1 and set(emptied.labels_) == {-1}
+    assert emptied.background_weight_ == 1
+    assert set(emptied.labels_) == {-1}
 
 
 @pairwise(mixture=MIXTURES, share=[0.05, 0.2, 0.5], dtype=[np.float32, np.float64])
@@ -165,6 +141,7 @@ def test_the_share_of_uniform_rows_is_found(mixture, share, dtype):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0, 0.05, 0.2, 0.5])
 @pytest.mark.parametrize("kind", ["sphere", "plane"])
 def test_many_clusters_are_found_among_uniform_rows(kind, share):
@@ -192,6 +169,7 @@ def test_many_clusters_are_found_among_uniform_rows(kind, share):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 4])
 def test_long_clusters_are_found_among_uniform_rows(seed):
     rng = np.random.default_rng(seed)
@@ -241,9 +219,26 @@ def test_compressed_rows_are_dense_rows():
         assert_allclose(fit.background_weight_, dense.background_weight_, rtol=1e-8)
         assert_allclose(fit.predict_proba(rows), dense.predict_proba(X), atol=1e-8)
         assert_array_equal(fit.labels_, dense.labels_)
-    blank = fit.predict_proba(np.zeros((1, 3)))
-    assert_allclose(blank, fit.weights_[None])
+    assert_array_equal(fit.predict_proba(np.zeros((1, 3))), np.zeros((1, 3)))
+    assert_array_equal(fit.responsibilities(np.zeros((1, 3))).toarray(), np.zeros((1, 3)))
     assert_allclose(fit.score_samples(np.zeros((1, 3))), -vmf.log_sphere_area(3))
+
+
+@pytest.mark.parametrize(
+    "form", [np.asarray, sparse.csr_array, lambda X: da.from_array(X, chunks=(100, 3))]
+)
+@pytest.mark.parametrize("options", [{}, {"temperature": 0}, {"entmax_alpha": 2.0}])
+def test_rows_without_a_direction_belong_to_the_background(form, options):
+    X, _ = data()
+    blank = np.arange(len(X)) % 50 == 0
+    X[blank] = 0
+    fit = new(VonMisesFisherMixture, **options).fit(form(X))
+    labels, probabilities = np.asarray(fit.labels_), np.asarray(fit.probabilities_)
+    assert set(labels[blank]) == {-1}
+    assert not probabilities[blank].any()
+    assert (labels[~blank] >= 0).any()
+    assert_array_equal(np.asarray(fit.predict(form(X))), labels)
+    assert_array_equal(new(VonMisesFisherMixture, **options).fit_predict(form(X)), labels)
 
 
 @pytest.mark.parametrize("mixture", MIXTURES)
@@ -258,7 +253,8 @@ def test_samples_are_of_components_and_background(mixture):
         assert_allclose(others.T @ others / len(others), np.eye(3) / 3, atol=0.02)
     else:
         low, high = fit.background_bounds_
-        assert (others >= low).all() and (others <= high).all()
+        assert (others >= low).all()
+        assert (others <= high).all()
         assert_allclose(others.mean(axis=0), (low + high) / 2, atol=0.5)
     again = clone(fit).set_params(init_params=labels).fit(drawn)
     assert_allclose(again.background_weight_, fit.background_weight_, atol=0.03)
@@ -283,7 +279,8 @@ def test_a_mixture_of_given_parameters(mixture):
     if mixture is not VonMisesFisherMixture:
         given["background_bounds"] = fit.background_bounds_
     built = mixture.from_parameters(fit.weights_, **parts, **given)
-    assert built.background and built.background_weight_ == pytest.approx(fit.background_weight_)
+    assert built.background
+    assert built.background_weight_ == pytest.approx(fit.background_weight_)
     assert_allclose(built.score_samples(X), fit.score_samples(X), rtol=1e-9)
     assert_array_equal(built.predict(X), fit.labels_)
     went_on = built.set_params(warm_start=True, max_iter=0).fit(X)
@@ -329,14 +326,17 @@ def test_a_fit_goes_on_with_and_without(mixture):
     X, _ = data()
     fit = new(mixture, warm_start=True).fit(X)
     n_iter, bound = fit.n_iter_, fit.lower_bound_
-    assert n_iter > 0 and fit.fit(X).n_iter_ <= 1
+    assert n_iter > 0
+    assert fit.fit(X).n_iter_ <= 1
     assert fit.lower_bound_ >= bound - 1e-9
     without = fit.set_params(background=False).fit(X)
-    assert without.background_weight_ == 0 and -1 not in without.labels_
+    assert without.background_weight_ == 0
+    assert -1 not in without.labels_
     assert_allclose(without.weights_.sum(), 1)
     assert without.predict_proba(X).sum(axis=1) == pytest.approx(1)
     with_it = without.set_params(background=True, tol=1e-6, max_iter=500).fit(X)
-    assert with_it.background_weight_ > 0.2 and -1 in with_it.labels_
+    assert with_it.background_weight_ > 0.2
+    assert -1 in with_it.labels_
 
 
 def test_a_background_without_weight_changes_nothing():
@@ -392,8 +392,8 @@ def test_labels_of_the_background_are_no_start_without_one():
 
 def test_what_cannot_be_is_refused():
     X, _ = data()
-    with pytest.raises(ValueError, match="fixes the weights"):
-        new(RelativeGMM, free_parameters=("means",)).fit(X)
+    with pytest.raises(ValueError, match="holds the weights"):
+        new(RelativeGMM, fixed=("weights",)).fit(X)
     with pytest.raises(ValueError, match="3 components and a background need at most 1/4"):
         new(SparseGaussianMixture, weight_floor=0.3).fit(X)
 
@@ -401,7 +401,6 @@ def test_what_cannot_be_is_refused():
 @pytest.mark.parametrize("gradients", [("means",), ("weights",), ("means", "weights")])
 def test_fisher_vectors_are_of_the_components(gradients):
     """Outliers count nothing: a bag is what components have of it."""
-    X, labels = data()
     responsibilities = {"background_weight": 0.5, "background_bounds": [[-9.0] * 3, [9.0] * 3]}
     covariances = np.full((K, 3), 0.25)
     with_it = SparseGaussianMixture.from_parameters(

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import make_blobs
 
-from skvmf import SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 
 from ..pairwise import pairwise
 from .checks import assert_bound_never_falls
@@ -31,7 +31,7 @@ PRIORS = [  # parameter and floor
     (0.0, 0.1),
     (-2.0, None),
     (3.0, None),
-    (1.0, 0.3),
+    (1.0, 0.24),
     ((1.0, -1.0, 2.0), None),
 ]
 FAMILIES = {
@@ -52,15 +52,18 @@ FAMILIES = {
         {"concentration_type": "tied", "concentration_prior": 1.0},
     ),
     "vMF on CSR": (VonMisesFisherMixture, {"concentration_prior": 0}),
+    "in order": (RelativeGMM, {"reg_covar": 0}),
 }
 
 
 @pytest.mark.bits
-@pairwise(posterior=POSTERIORS, prior=PRIORS, family=FAMILIES)
-def test_bound_never_falls(family, posterior, prior):
+@pairwise(posterior=POSTERIORS, prior=PRIORS, family=FAMILIES, background=[False, True])
+def test_bound_never_falls(family, posterior, prior, background):
     X, y = make_blobs(150, 3, centers=3, cluster_std=3, random_state=0)
     kind, options = FAMILIES[family]
     labels = np.where(np.arange(150) % 2, y, np.arange(150) % 3)
+    if background:
+        X[::5], labels[::5] = np.random.default_rng(1).uniform(-20, 20, size=(30, 3)), -1
     alpha, temperature = posterior
     concentration, floor = prior
     mixture = kind(
@@ -70,6 +73,7 @@ def test_bound_never_falls(family, posterior, prior):
         weight_concentration_prior=concentration,
         weight_floor=floor,
         init_params=labels,
+        background=background,
         flat_start=False,
         max_iter=25,
         tol=0,
@@ -79,3 +83,4 @@ def test_bound_never_falls(family, posterior, prior):
     mixture.fit(sparse.csr_array(X) if "CSR" in family else X, sample_weight=weights)
     assert not mixture._fitted.params.reseeded.any()  # a re-seeded component may lower the bound
     assert_bound_never_falls(mixture)
+    assert (mixture.background_weight_ > 0) == background

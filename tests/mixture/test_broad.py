@@ -41,6 +41,7 @@ def warned(X, **params):
     return any(MESSAGE in str(w.message) for w in found if w.category is not ConvergenceWarning)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", [0, 1.0])
 def test_texts_with_concentrations_of_their_own(texts, prior):
     assert warned(texts, concentration_prior=prior)

@@ -92,6 +92,10 @@ CASES = {
         SparseGaussianMixture,
         {"covariance_type": "spherical", "weight_concentration_prior": -20.0, **KMEANS},
     ),
+    "directions, fixed": (
+        VonMisesFisherMixture,
+        {"fixed": ("weights", "concentrations"), "concentrations_init": 5.0},
+    ),
     "entmax": (SparseGaussianMixture, {"entmax_alpha": 2.0, **KMEANS}),
     "in order": (RelativeGMM, {"solver": "em"}),
     "in no order": (RelativeGMM, {"coordinates": "absolute", **KMEANS}),
@@ -107,7 +111,7 @@ def test_an_interrupted_fit_ends_with_the_bits_of_one_that_was_not(case, at_once
     cls, options = CASES[case]
     options = {"n_components": 4, "random_state": 0, "max_iter": 12, "tol": 1e-7} | options
     whole = fitted(cls(**options), weights=WEIGHTS)
-    for after in (1, 7, 20):
+    for after in (1, 12):
         options["checkpoint"] = tmp_path / f"{after}.npz"
         if not interrupted(cls(**options), after, weights=WEIGHTS):
             break
@@ -175,7 +179,7 @@ def test_warm_starts_go_on(at_once, tmp_path):
     assert begun.n_iter_ == 1  # as it was
     assert_same_bits(fitted(begun), whole)
     other = fitted(VonMisesFisherMixture(3, random_state=1, max_iter=3)).set_params(**options)
-    with pytest.raises(ValueError, match="the warm start was .* and is"):
+    with pytest.raises(ValueError, match=r"the warm start was .* and is"):
         fitted(other)
 
 
@@ -195,7 +199,7 @@ def test_generators_go_on(at_once, tmp_path, kind):
     generator = seeded(3)
     assert_same_bits(fitted(SparseGaussianMixture(random_state=generator, **options)), whole)
     assert generator.uniform() == left
-    with pytest.raises(ValueError, match="random_state was RandomState .* and is RandomState"):
+    with pytest.raises(ValueError, match=r"random_state was RandomState .* and is RandomState"):
         fitted(SparseGaussianMixture(random_state=seeded(4), **options))
     options["checkpoint"] = tmp_path / "other.npz"
     assert interrupted(SparseGaussianMixture(**options), 3)
@@ -251,7 +255,7 @@ def test_other_data_are_refused(at_once, tmp_path):
         (X[:, :2], None, "the number of features was 3 and is 2"),
         (X.astype(np.float32), None, "the dtype was float64 and is float32"),
         (other, None, "other data: its parameters had the lower bound"),
-        (X, WEIGHTS, "other data: its parameters had the lower bound"),
+        (X, WEIGHTS, r"other data: its parameters had the lower bound -\d+\.\d+ and have -\d"),
     ]:
         with pytest.raises(ValueError, match=message):
             fitted(mixture, rows, weights)
@@ -422,8 +426,8 @@ def test_killed_processes_go_on(tmp_path):
         whole = process.stdout.readlines()[-1]
     for title in ("Flat start 0", "Start 1"):
         with start(path) as process:
-            assert f"{title}\n" in process.stdout
-            assert "  Iteration 5\n" in process.stdout
+            assert any(line.startswith(f"{title}:") for line in process.stdout)
+            assert any(line.startswith("  Iteration 5:") for line in process.stdout)
             process.send_signal(signal.SIGKILL)
         assert all(
             re.fullmatch(r"fit\.npz(\.\d+-\d+\.tmp)?", name) for name in os.listdir(tmp_path)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.datasets import make_blobs
 
@@ -134,6 +134,20 @@ def test_directions_are_fitted(case, options, prior):
     ).fit(X)
     assert_finite(mixture, X)
     assert_allclose(mixture.weights_.sum(), 1)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("value", [1e30, -1e100])
+@pytest.mark.parametrize(
+    "options", [{}, {"solver": "em"}, {"solver": "gradient"}, {"order": "both"}]
+)
+def test_equal_rows_keep_their_means_in_order(options, value):
+    """Where one unit in the last place of a mean would be far outside every component."""
+    X = np.full((N, 3), value)
+    mixture = RelativeGMM(3, reg_covar=1e-300, random_state=0, **options).fit(X)
+    assert_array_equal(mixture.means_, X[:3])
+    assert mixture.lower_bound_ > 1000
+    assert_finite(mixture, X)
 
 
 @pytest.mark.parametrize("case", SPHERE)

@@ -1,7 +1,10 @@
 """A few rows far away do not hide the clusters from mixtures that can do without them."""
 
+import re
+
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
@@ -17,6 +20,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pairwise(n_far=[1, 10], far=[1e2, 1e4, 1e8], case=CASES)
 def test_clusters_are_found_beside_far_rows(case, far, n_far):
     cls, options = CASES[case]
@@ -39,14 +43,74 @@ def test_heavy_tails_find_clusters_among_rows_between_them(n_between):
     assert gaps.min(axis=0).max() < 0.3
 
 
-@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
-@pytest.mark.parametrize("mixture", [SparseGaussianMixture, RelativeGMM])
-def test_what_a_row_too_far_for_covariances_needs_is_told(mixture):
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("mixture", [SparseGaussianMixture, StudentTMixture])
+def test_far_rows_get_finite_probabilities(mixture, covariance_type, dtype):
+    X, _ = make_blobs(300, 3, centers=3, random_state=0)
+    fit = mixture(3, covariance_type=covariance_type, random_state=0).fit(X)
+    far = np.array([[1e200, -1e200, 0], [1e30, 1e30, 1e38], [-1e9, 3, 4]])
+    far = far[1:].astype(dtype) if dtype == np.float32 else far
+    resp = fit.predict_proba(far)
+    assert resp.dtype == dtype
+    assert np.isfinite(resp).all()
+    assert_allclose(resp.sum(axis=1), 1, rtol=1e-6)
+    assert np.isfinite(fit.score_samples(far)).all()
+
+
+def one_far_row(far, dtype=np.float64):
+    """Return rows of which one is `far` times as far from the mean as the rest."""
     X = np.random.default_rng(0).normal(size=(500, 3))
-    X[7] *= 1e9
-    with pytest.raises(ValueError, match="a few rows lie far .* set background=True"):
-        mixture(3, random_state=0).fit(X)
-    assert np.isfinite(mixture(3, background=True, random_state=0).fit(X).lower_bound_)
+    X[7] *= far
+    return X.astype(dtype)
+
+
+TOO_FAR = re.compile(
+    r"(The covariance of the data is singular: the rows lie in a subspace\. Increase reg_covar "
+    r"\(now 1e-06\) or choose a simpler covariance_type\."
+    r"|Every covariance is singular: the rows of each component lie in a subspace\. Increase "
+    r"reg_covar \(now 1e-06\), reduce n_components, or choose a simpler covariance_type\.)"
+    r" If a few rows lie far from all others, no reg_covar helps: leave them out, set "
+    r"background=True, or take a StudentTMixture\."
+)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("far", [1e8, 1e9, 1e12])
+@pytest.mark.parametrize("mixture", [SparseGaussianMixture, RelativeGMM])
+def test_a_row_too_far_for_covariances_is_fitted_or_told(mixture, far, dtype):
+    X = one_far_row(far, dtype)
+    for covariance_type in ("full", "tied", "diag", "spherical"):
+        matrices = covariance_type in ("full", "tied")
+        refused = ""
+        try:
+            fit = mixture(3, covariance_type=covariance_type, random_state=0).fit(X)
+        except ValueError as error:
+            refused = str(error)
+        if refused:
+            assert matrices
+            assert TOO_FAR.fullmatch(refused)
+        else:
+            assert far == 1e8 or not matrices
+            assert np.isfinite(fit.score_samples(X)).all()
+    fit = mixture(3, background=True, random_state=0).fit(X)
+    assert np.isfinite(fit.score_samples(X)).all()
+    assert fit.labels_[7] == -1
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("far", [1e8, 1e9, 1e12])
+@pytest.mark.parametrize("mixture", [SparseGaussianMixture, RelativeGMM])
+def test_kmeans_gives_a_row_far_away_a_component_of_its_own(mixture, far):
+    """As in scikit-learn: where a component may have one row."""
+    options = {"init_params": "kmeans", "weight_concentration_prior": 1.0, "random_state": 0}
+    X = one_far_row(far)
+    fit = mixture(3, **options).fit(X)
+    assert np.count_nonzero(fit.labels_ == fit.labels_[7]) == 1
+    near = np.delete(X, 7, axis=0)
+    expected = mixture(2, **options).fit(near).score(near)
+    assert_allclose(fit.score(near), expected, atol=0.02)
 
 
 @pytest.mark.parametrize("background", [False, True])

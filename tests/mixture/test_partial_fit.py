@@ -263,7 +263,7 @@ def test_a_failure_in_the_middle_of_a_step_leaves_the_mixture_as_it_was(monkeypa
 @pytest.mark.parametrize("cls", MIXTURES)
 def test_changes_that_a_stream_cannot_follow_are_refused(cls, changed):
     mixture = cls(3, random_state=0).partial_fit(X).set_params(**changed)
-    with pytest.raises(ValueError, match=f"partial_fit goes on with {next(iter(changed))}"):
+    with pytest.raises(ValueError, match=f"partial_fit continues with {next(iter(changed))}"):
         mixture.partial_fit(X)
 
 

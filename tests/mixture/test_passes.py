@@ -68,6 +68,7 @@ def test_predictions_read_twice(method, read):
     assert read["rows"] <= 2 * N
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "dtype"),
     [

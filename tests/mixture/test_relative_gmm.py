@@ -1,16 +1,11 @@
 """RelativeGMM through its public methods."""
 
-import pickle
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from skvmf import RelativeGMM
 
@@ -91,35 +86,6 @@ def test_absolute_coordinates_are_scikit_learns_em(covariance_type, solver):
     assert_allclose(mixture.score(X), rival.score(X), rtol=1e-7)
 
 
-@pairwise(
-    solver=SOLVERS,
-    K=[2, 3, 4],
-    d=[1, 2, 3],
-    clearance=[0.0, 0.05, 0.5],
-    covariance_type=TYPES,
-    prior=[1.0, 2.0],
-)
-def test_bound_never_falls_and_order_always_holds(solver, K, d, clearance, covariance_type, prior):
-    for seed in range(4):
-        X, weights = overlapping(80, K, d, seed)
-        mixture = RelativeGMM(
-            K,
-            solver=solver,
-            clearance=clearance,
-            ordering_feature=seed % d,
-            covariance_type=covariance_type,
-            reg_covar=0,
-            weight_concentration_prior=prior,
-            learning_rate=1.0,
-            init_params=np.random.default_rng(seed).integers(K, size=80),
-            max_iter=40,
-            tol=0,
-            store_path=True,
-        ).fit(X, sample_weight=weights)
-        assert_bound_never_falls(mixture)
-        assert ordered(mixture.path_, seed % d, clearance)
-
-
 POSTERIORS = [dict(entmax_alpha=2.0), dict(temperature=0), dict(temperature=0.5)]
 
 
@@ -139,31 +105,6 @@ def test_bound_never_falls_under_other_posteriors(posterior, solver):
         **posterior,
     ).fit(X, sample_weight=weights)
     assert_bound_never_falls(mixture)
-
-
-@pytest.mark.bits
-@pytest.mark.parametrize("posterior", POSTERIORS, ids=str)
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("prior", [1.0, -5.0])
-def test_order_holds_where_components_leave(posterior, solver, prior):
-    X, weights = overlapping(200, 3, 2, 0)
-    mixture = RelativeGMM(
-        8,
-        solver=solver,
-        clearance=0.1,
-        covariance_type="diag",
-        weight_concentration_prior=prior,
-        init_params=np.arange(200) % 8,
-        max_iter=40,
-        tol=0,
-        store_path=True,
-        **posterior,
-    ).fit(X, sample_weight=weights)
-    active = mixture.weights_ > 0
-    assert ordered(mixture.path_)
-    assert ordered(mixture.means_[active], 0, 0.1)
-    if active.all():
-        assert ordered(mixture.path_, 0, 0.1)
 
 
 @pytest.mark.parametrize("solver", ["em", "ecm"])
@@ -266,13 +207,13 @@ def test_components_are_recovered_in_order():
 
 def test_fixed_parameters_stay():
     X, _ = blobs(spread=3.0)
-    means_only = RelativeGMM(3, free_parameters=("means",), random_state=0).fit(X)
+    means_only = RelativeGMM(3, fixed=("weights", "covariances"), random_state=0).fit(X)
     assert_array_equal(means_only.weights_, np.full(3, 1 / 3))
     assert_array_equal(means_only.covariances_, np.tile(np.eye(2), (3, 1, 1)))
     precisions = np.diag([1.0, 4.0])
     given = RelativeGMM(
         3,
-        free_parameters=["means"],
+        fixed=["weights", "covariances"],
         covariance_type="tied",
         weights_init=[0.2, 0.3, 0.5],
         precisions_init=precisions,
@@ -280,23 +221,23 @@ def test_fixed_parameters_stay():
     ).fit(X)
     assert_allclose(given.weights_, [0.2, 0.3, 0.5])
     assert_allclose(given.precisions_, precisions)
-    weights_too = RelativeGMM(3, free_parameters=("means", "weights"), random_state=0).fit(X)
+    weights_too = RelativeGMM(3, fixed=("covariances",), random_state=0).fit(X)
     assert not np.allclose(weights_too.weights_, 1 / 3, rtol=1e-3)
     assert_array_equal(weights_too.covariances_, np.tile(np.eye(2), (3, 1, 1)))
 
 
 @pytest.mark.parametrize(
-    ("free", "expected"),
+    ("fixed", "expected"),
     [
-        (("weights", "means", "covariances"), 2 + 6 + 9),
-        (("means", "covariances"), 6 + 9),
-        (("weights", "means"), 2 + 6),
-        (("means",), 6),
+        ((), 2 + 6 + 9),
+        (("weights",), 6 + 9),
+        (("covariances",), 2 + 6),
+        (("weights", "covariances"), 6),
     ],
 )
-def test_information_criteria_count_free_parameters(free, expected):
+def test_information_criteria_count_free_parameters(fixed, expected):
     X, _ = blobs()
-    mixture = RelativeGMM(3, free_parameters=free, random_state=0).fit(X)
+    mixture = RelativeGMM(3, fixed=fixed, random_state=0).fit(X)
     log_likelihood = mixture.score(X) * 300
     assert_allclose(mixture.aic(X), 2 * expected - 2 * log_likelihood)
     assert_allclose(mixture.bic(X), np.log(300) * expected - 2 * log_likelihood)
@@ -324,64 +265,7 @@ def test_a_step_of_the_path_is_a_fit_of_one_step():
         assert_array_equal(RelativeGMM(3, max_iter=n_iter, **options).fit(X).means_, path[n_iter])
 
 
-def test_warm_start_goes_on_and_takes_a_new_clearance():
-    X, _ = blobs(spread=1.0)
-    options = dict(random_state=0, tol=0)
-    whole = RelativeGMM(3, max_iter=9, **options).fit(X)
-    parts = RelativeGMM(3, max_iter=5, warm_start=True, **options).fit(X)
-    parts.set_params(max_iter=4).fit(X)
-    assert_allclose(parts.means_, whole.means_, rtol=1e-12)
-    parts.set_params(clearance=1.5, max_iter=1).fit(X)
-    assert ordered(parts.means_, 0, 1.5)
-
-
 # The estimator
-
-
-@pairwise(solver=SOLVERS, covariance_type=TYPES, dtype=[np.float32, np.float64])
-def test_fitted_mixtures_answer(solver, covariance_type, dtype):
-    X, _ = blobs(dtype=dtype)
-    mixture = RelativeGMM(
-        3, solver=solver, covariance_type=covariance_type, clearance=0.1, random_state=0
-    ).fit(X)
-    assert_finite(mixture, X)
-    assert mixture.predict_proba(X).dtype == mixture.score_samples(X).dtype == dtype
-    assert_allclose(mixture.responsibilities(X).toarray(), mixture.predict_proba(X))
-    rows, labels = mixture.sample(50)
-    assert rows.shape == (50, 2) and labels.shape == (50,)
-    again = pickle.loads(pickle.dumps(mixture))
-    assert_array_equal(again.predict_proba(X), mixture.predict_proba(X))
-    assert not hasattr(clone(mixture), "means_")
-
-
-@pytest.mark.bits
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_weight_equals_repetition(solver):
-    X, _ = blobs(n=100)
-    times = np.random.default_rng(0).integers(0, 4, size=100)
-    labels = np.random.default_rng(1).integers(3, size=100)
-    options = dict(solver=solver, clearance=0.5, max_iter=20, tol=0)
-    a = RelativeGMM(3, init_params=labels, **options).fit(X, sample_weight=times)
-    b = RelativeGMM(3, init_params=np.repeat(labels, times), **options).fit(np.repeat(X, times, 0))
-    assert_allclose(a.means_, b.means_, rtol=1e-9, atol=1e-11)
-    assert_allclose(a.covariances_, b.covariances_, rtol=1e-9, atol=1e-11)
-    assert_allclose(a.score(X, sample_weight=times), b.score(np.repeat(X, times, 0)), rtol=1e-10)
-
-
-def test_grid_search_over_what_is_relative():
-    X, y = blobs()
-    pipeline = make_pipeline(StandardScaler(), RelativeGMM(init_params="kmeans", random_state=0))
-    grid = GridSearchCV(
-        pipeline,
-        {
-            "relativegmm__n_components": [1, 3],
-            "relativegmm__solver": SOLVERS,
-            "relativegmm__clearance": [0.0, 0.2],
-        },
-        cv=2,
-    ).fit(X)
-    assert grid.best_params_["relativegmm__n_components"] == 3
-    assert np.mean(grid.predict(X) == y) > 0.95
 
 
 # Degenerate and bad input
@@ -418,14 +302,14 @@ def test_tied_starting_means_are_fitted(solver, clearance):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("free", [("means",), ("weights", "means"), ("means", "covariances")])
-def test_an_empty_component_does_no_harm(solver, free):
+@pytest.mark.parametrize("fixed", [("weights", "covariances"), ("covariances",), ("weights",)])
+def test_an_empty_component_does_no_harm(solver, fixed):
     X, _ = blobs(K=1)
     mixture = RelativeGMM(
         3,
         solver=solver,
         means_init=[[-500.0, 0.0], [0.0, 0.0], [500.0, 0.0]],
-        free_parameters=free,
+        fixed=fixed,
         clearance=0.2,
         temperature=0,
         store_path=True,
@@ -448,22 +332,17 @@ def test_an_empty_component_does_no_harm(solver, free):
         (dict(solver="newton"), "solver"),
         (dict(coordinates="polar"), "coordinates"),
         (dict(learning_rate=0.0), "learning_rate"),
-        (dict(free_parameters=("weights",)), "free_parameters should hold 'means'"),
-        (dict(free_parameters=("means", "colours")), "free_parameters should hold 'means'"),
-        (dict(free_parameters="means"), "free_parameters"),
-        (dict(free_parameters=("means",), weight_concentration_prior=2.0), "free weights"),
+        (dict(fixed=("means",)), r"some of \['covariances', 'weights'\]"),
+        (dict(fixed=("weights", "colours")), r"some of \['covariances', 'weights'\]"),
+        (dict(fixed="weights"), "a tuple or list"),
+        (
+            dict(fixed=("weights", "covariances"), weight_concentration_prior=2.0),
+            "holds the weights",
+        ),
         (dict(covariance_type="round"), "covariance_type"),
         (dict(reg_covar=-1.0), "reg_covar"),
         (dict(n_components=0), "n_components"),
         (dict(n_components=11), "n_samples >= n_components"),
-        (dict(weights_init=[0.5, 0.6]), "sum to 1"),
-        (dict(means_init=np.zeros((3, 2))), r"shape \(2, 2\)"),
-        (dict(means_init=np.full((2, 2), np.nan)), "nan"),
-        (dict(precisions_init=np.zeros((2, 3))), r"of shape \(2, 2, 2\)"),
-        (dict(precisions_init=-np.tile(np.eye(2), (2, 1, 1))), "positive definite"),
-        (dict(weight_floor=0.9), "too high"),
-        (dict(weight_concentration_prior=0.0, weight_floor=0.0), "weight_floor=0"),
-        (dict(init_params=np.arange(10)), "labels"),
     ],
 )
 def test_bad_parameters_are_refused(options, message):
@@ -477,7 +356,7 @@ def test_the_clearance_is_held_against_the_largest_floats():
     X = np.random.default_rng(0).uniform(-3e38, 3e38, size=(40, 2)).astype(np.float32)
     mixture = RelativeGMM(2, clearance=1e37, random_state=0, tol=1).fit(X)
     assert ordered(mixture.means_, clearance=1e37)
-    with pytest.raises(ValueError, match="where the data spans 5.*e\\+38"):
+    with pytest.raises(ValueError, match=r"where the data spans 5.*e\+38"):
         RelativeGMM(2, clearance=1e39).fit(X)
 
 
@@ -486,26 +365,3 @@ def test_the_clearance_is_held_against_rows_that_count():
     assert RelativeGMM(2, clearance=8.0, random_state=0).fit(X).n_components == 2
     with pytest.raises(ValueError, match="the data spans 1"):
         RelativeGMM(2, clearance=8.0).fit(X, sample_weight=[1.0, 1.0, 0.0])
-
-
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        (np.empty((0, 2)), "0 sample"),
-        (np.full((10, 2), np.nan), "NaN"),
-        (np.full((10, 2), np.inf), "infinity"),
-        (np.full((10, 2), 1e200), "Rescale"),
-        (np.ones(10), "1D array"),
-        (np.ones((10, 2)) * 1j, "Complex"),
-    ],
-)
-def test_bad_data_is_refused(X, message):
-    with pytest.raises(ValueError, match=message):
-        RelativeGMM(2).fit(X)
-
-
-@pytest.mark.parametrize("weights", [-np.ones(20), np.zeros(20), np.full(20, np.nan), np.ones(19)])
-def test_bad_weights_are_refused(weights):
-    X, _ = blobs(n=20)
-    with pytest.raises(ValueError, match="egative|zero|NaN|shape"):
-        RelativeGMM(2).fit(X, sample_weight=weights)

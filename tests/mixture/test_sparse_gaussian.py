@@ -1,19 +1,14 @@
 """SparseGaussianMixture through its public methods."""
 
-import pickle
 import warnings
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from skvmf import SparseGaussianMixture
 
@@ -108,20 +103,6 @@ def test_float32_far_from_the_origin_keeps_the_regularizer():
 
 
 @pytest.mark.parametrize("covariance_type", TYPES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_far_points_get_finite_probabilities(covariance_type, dtype):
-    X, _ = blobs()
-    mixture = SparseGaussianMixture(3, covariance_type=covariance_type, random_state=0).fit(X)
-    far = np.array([[1e200, -1e200, 0], [1e30, 1e30, 1e38], [-1e9, 3, 4]])
-    far = far[1:].astype(dtype) if dtype == np.float32 else far
-    resp = mixture.predict_proba(far)
-    assert resp.dtype == dtype
-    assert np.isfinite(resp).all()
-    assert_allclose(resp.sum(axis=1), 1, rtol=1e-6)
-    assert np.isfinite(mixture.score_samples(far)).all()
-
-
-@pytest.mark.parametrize("covariance_type", TYPES)
 def test_samples_follow_the_parameters(covariance_type):
     covariances = {
         "full": [[[2.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 0.1]]],
@@ -144,22 +125,6 @@ def test_samples_follow_the_parameters(covariance_type):
     assert_allclose(found.weights_, truth.weights_, atol=0.01)
     assert_allclose(found.means_, truth.means_, atol=0.05)
     assert_allclose(found.covariances_, truth.covariances_, atol=0.06)
-
-
-@pytest.mark.bits
-@pytest.mark.parametrize("covariance_type", TYPES)
-@pytest.mark.parametrize("options", [PLAIN, {"entmax_alpha": 2.0}, {"temperature": 0, **PLAIN}])
-def test_weight_equals_repetition(covariance_type, options):
-    X, _ = blobs(120, std=3)
-    times = np.random.default_rng(0).integers(0, 4, size=120)
-    labels = np.arange(120) % 3
-    fit = dict(covariance_type=covariance_type, max_iter=20, tol=0, **options)
-    a = SparseGaussianMixture(3, init_params=labels, **fit).fit(X, sample_weight=times)
-    b = SparseGaussianMixture(3, init_params=np.repeat(labels, times), **fit)
-    b.fit(np.repeat(X, times, axis=0))
-    assert_allclose(a.means_, b.means_, rtol=1e-10, atol=1e-10)
-    assert_allclose(a.covariances_, b.covariances_, rtol=1e-9, atol=1e-10)
-    assert_allclose(a.score(X, sample_weight=times), b.score(np.repeat(X, times, axis=0)))
 
 
 def test_prior_of_one_without_floor_is_plain_em():
@@ -281,46 +246,16 @@ def test_a_component_without_points(covariance_type):
     assert_finite(mixture, X)
 
 
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        (np.empty((0, 2)), "0 sample"),
-        (np.full((9, 2), np.nan), "NaN"),
-        (np.full((9, 2), np.inf), "infinity"),
-        (np.ones((1, 2)), "n_samples >= n_components"),
-        (np.array([[1e200, 0], [0, 1], [2, 2]]), "squares overflow.*StandardScaler"),
-        (sparse.csr_array(np.eye(4)), "[Ss]parse"),
-    ],
-)
-def test_bad_data_is_refused(X, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        SparseGaussianMixture(2).fit(X)
-
-
 def test_singular_covariances():
     X, _ = blobs(100, 2)
     constant = np.hstack([X, np.ones((100, 1))])
-    with pytest.raises(ValueError, match="singular.*reg_covar"):
+    with pytest.raises(ValueError, match=r"singular.*reg_covar"):
         SparseGaussianMixture(2, reg_covar=0).fit(constant)
     outlier = np.vstack([X, np.tile([[500.0, 500.0]], (3, 1))])
     labels = np.r_[np.arange(100) % 2, 2, 2, 2]
     mixture = SparseGaussianMixture(3, reg_covar=0, init_params=labels, tol=0, **PLAIN)
     assert_finite(mixture.fit(outlier), outlier)
     assert mixture.n_active_components_ < 3
-
-
-def test_pipeline_grid_search_clone_and_pickle():
-    X, y = blobs(200)
-    pipeline = make_pipeline(StandardScaler(), SparseGaussianMixture(random_state=0))
-    grid = {
-        "sparsegaussianmixture__n_components": [1, 3],
-        "sparsegaussianmixture__entmax_alpha": [1.0, 1.5],
-    }
-    search = GridSearchCV(pipeline, grid, cv=3).fit(X)
-    assert adjusted_rand_score(y, search.predict(X)) > 0.95
-    again = pickle.loads(pickle.dumps(search.best_estimator_[-1]))
-    assert_array_equal(again.means_, search.best_estimator_[-1].means_)
-    assert not hasattr(clone(again), "means_")
 
 
 @pairwise(

@@ -140,8 +140,8 @@ def test_bad_covariances_are_refused(estimator, covariances, message):
 def test_constructor_parameters_of_a_mixture_are_checked():
     with pytest.raises(ValueError, match="tol"):
         from_parameters(SparseGaussianMixture, MEANS, tol=-1)
-    with pytest.raises(ValueError, match="free_parameters should hold 'means'"):
-        from_parameters(RelativeGMM, MEANS, free_parameters=["weights"])
+    with pytest.raises(ValueError, match="fixed"):
+        from_parameters(RelativeGMM, MEANS, fixed=["means"])
     with pytest.raises(ValueError, match="ordering_feature=5 is out of range"):
         from_parameters(RelativeGMM, MEANS, ordering_feature=5)
 

@@ -26,7 +26,8 @@ def test_scipy_takes_the_linkage(n_leaves):
     unions = some_unions(n_leaves)
     linkage = make_linkage(n_leaves, unions)
     assert hierarchy.is_valid_linkage(linkage, throw=True)
-    assert hierarchy.is_monotonic(linkage) and (np.diff(linkage[:, 2]) > 0).all()
+    assert hierarchy.is_monotonic(linkage)
+    assert (np.diff(linkage[:, 2]) > 0).all()
     assert linkage[-1, 3] == n_leaves
     losses = np.array([loss for *_, loss in unions])
     np.testing.assert_allclose(linkage[:, 2], np.maximum.accumulate(losses), 1e-9, 1e-9)

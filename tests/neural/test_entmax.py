@@ -1,7 +1,5 @@
 """Differentiable maps onto the simplex, beside the same maps of arrays."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -20,7 +18,6 @@ pytestmark = pytest.mark.torch
 
 ALPHAS = [1.0, 1.25, 4 / 3, 1.5, 2.0, 3.0]
 LARGE = [4.0, 10.0, 50.0]
-TABLE = Path(__file__).parents[1] / "reference" / "entmax_table.npz"
 INF, NAN = np.inf, np.nan
 
 
@@ -51,16 +48,6 @@ def test_derivatives(scores, alpha):
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_jacobian(alpha, rng):
-    scores = leaf(rng.normal(size=6))
-    p = entmax(scores, alpha).detach().numpy()
-    slopes = np.where(p > 0, np.where(p > 0, p, 1) ** (2 - alpha), 0)
-    expected = np.diag(slopes) - np.outer(slopes, slopes) / slopes.sum()
-    found = torch.autograd.functional.jacobian(lambda z: entmax(z, alpha), scores)
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
-
-
-@pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("dim", [0, 1, 2, -2])
 def test_derivatives_along_other_dimensions(dim, alpha, rng):
     assert gradcheck(lambda z: entmax(z, alpha, dim=dim), leaf(rng.normal(size=(3, 2, 4))))
@@ -69,8 +56,8 @@ def test_derivatives_along_other_dimensions(dim, alpha, rng):
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_derivatives_of_the_binary_map(alpha):
     scores = leaf([[-5.0, -0.9, -0.3], [0.0, 0.4, 7.0]])
-    assert gradcheck(lambda s: binary_entmax(s, alpha), scores)
-    assert gradgradcheck(lambda s: binary_entmax(s, alpha), scores)
+    for check in (gradcheck, gradgradcheck):
+        assert check(lambda s: binary_entmax(s, alpha), scores)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS[1:])
@@ -158,16 +145,6 @@ def test_derivatives_are_never_nan(alpha, dtype):
         assert grad.isfinite().all()
         assert grad[0, i] > 0
         assert (grad[2] == 0).all()
-
-
-def test_reference_table():
-    table = dict(np.load(TABLE))
-    for i, alpha in enumerate(table["alpha"]):
-        span = slice(*table["offsets"][i : i + 2])
-        p = entmax(torch.from_numpy(table["z"][span]), alpha).numpy()
-        expected = table["p"][span]
-        np.testing.assert_array_equal(p > 0, expected > 0)
-        np.testing.assert_allclose(p, expected, rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("alpha", [*ALPHAS, *LARGE])
@@ -280,25 +257,25 @@ def test_transforms_of_functions(function, alpha, rng):
     torch.testing.assert_close(jacobians[1, 2], expected, rtol=0, atol=1e-15)
 
 
-@pytest.mark.parametrize("function", [entmax, binary_entmax])
-@pytest.mark.parametrize("alpha", [0.99, 0, -1, NAN, INF])
-def test_bad_alpha_is_refused(function, alpha):
-    with pytest.raises(ValueError, match="alpha must be a finite number of at least 1"):
-        function(torch.zeros(2), alpha)
+NUMBER = "alpha must be a finite number of at least 1"
+MANY = r"alpha should be one number, not .* shape \(2,\)"
 
 
 @pytest.mark.parametrize("function", [entmax, binary_entmax])
-def test_many_alphas_and_their_gradients_are_refused(function):
-    for alphas in ([1.5, 2.0], torch.tensor([1.5, 2.0])):
-        with pytest.raises(ValueError, match=r"alpha should be one number, not .* shape \(2,\)"):
-            function(torch.zeros(2), alphas)
-    with pytest.raises(ValueError, match=r"alpha should be .* requires grad"):
-        function(torch.zeros(2), torch.tensor(1.5, requires_grad=True))
+@pytest.mark.parametrize(
+    ("scores", "alpha", "error", "message"),
+    [
+        *[(torch.zeros(2), alpha, ValueError, NUMBER) for alpha in (0.99, 0, -1, NAN, INF)],
+        *[(torch.zeros(2), f([1.5, 2.0]), ValueError, MANY) for f in (list, torch.tensor)],
+        (torch.zeros(2), leaf(1.5), ValueError, r"alpha should be .* requires grad"),
+        *[(torch.tensor([1, 2]), alpha, TypeError, "floating-point") for alpha in ALPHAS],
+    ],
+)
+def test_bad_arguments_are_refused(function, scores, alpha, error, message):
+    with pytest.raises(error, match=message):
+        function(scores, alpha)
+
+
+@pytest.mark.parametrize("function", [entmax, binary_entmax])
+def test_alpha_may_be_a_tensor(function):
     assert torch.equal(function(torch.ones(2), torch.tensor(1.5)), function(torch.ones(2), 1.5))
-
-
-@pytest.mark.parametrize("function", [entmax, binary_entmax])
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_whole_numbers_are_refused(function, alpha):
-    with pytest.raises(TypeError, match="floating-point"):
-        function(torch.tensor([1, 2]), alpha)

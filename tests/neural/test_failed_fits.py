@@ -100,23 +100,17 @@ def test_a_partial_fit_that_diverged(new, frame, batch_size):
     )
 
 
-@pytest.mark.parametrize("after", [0, 1, 3, 5])
-@pytest.mark.parametrize("early_stopping", [False, True])
-def test_an_interrupted_fit(new, frame, after, early_stopping):
-    model = new(early_stopping=early_stopping).fit(frame)
+@pytest.mark.parametrize(
+    ("method", "options", "after"),
+    [("fit", {"early_stopping": stop}, n) for stop in (False, True) for n in (0, 1, 3, 5)]
+    + [("partial_fit", {"batch_size": 20}, n) for n in (0, 2, 5)],
+)
+def test_an_interrupted_fit(new, frame, method, options, after):
+    model = new(**options).fit(frame)
     with pytest.raises(KeyboardInterrupt):
-        interrupting(model, after).fit(OTHER)
+        getattr(interrupting(model, after), method)(OTHER if method == "fit" else frame)
     del model._batch
-    assert_as_before(model, new(early_stopping=early_stopping).fit(frame), frame)
-
-
-@pytest.mark.parametrize("after", [0, 2, 5])
-def test_an_interrupted_partial_fit(new, frame, after):
-    model = new(batch_size=20).fit(frame)
-    with pytest.raises(KeyboardInterrupt):
-        interrupting(model, after).partial_fit(frame)
-    del model._batch
-    assert_as_before(model, new(batch_size=20).fit(frame), frame)
+    assert_as_before(model, new(**options).fit(frame), frame)
 
 
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])

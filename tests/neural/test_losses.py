@@ -142,15 +142,6 @@ def test_alpha_one_is_cross_entropy_less_the_entropy_of_the_target(rng):
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-14)
 
 
-def test_sparse_binary_loss_by_pieces():
-    s = torch.linspace(-3, 3, 601, dtype=torch.float64)
-    loss = BinaryEntmaxLoss(2, reduction="none")
-    inside = (1 - s) ** 2 / 4
-    expected = torch.where(s >= 1, 0, torch.where(s <= -1, -s, inside))
-    torch.testing.assert_close(loss(s, torch.ones_like(s)), expected, rtol=0, atol=1e-15)
-    torch.testing.assert_close(loss(-s, torch.zeros_like(s)), expected, rtol=0, atol=1e-15)
-
-
 def test_alpha_tends_to_one(rng):
     scores, target = pairs(rng, 30, 5)
     for kind in LOSSES:
@@ -169,14 +160,10 @@ def test_huge_and_forbidden_scores(alpha):
     scores = tensor([1e15, -1e15, 1e15])
     found = BinaryEntmaxLoss(alpha, reduction="none")(scores, tensor([1, 0, 0]))
     np.testing.assert_array_equal(found, [0, 0, 1e15])
-
-
-@pytest.mark.parametrize("kind", LOSSES)
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_nan_stays_nan(kind, alpha):
-    loss = kind(alpha, reduction="none")(tensor([[np.nan, 0], [1, 0]]), tensor([[1, 0], [1, 0]]))
-    assert loss[0].isnan().any()
-    assert loss[1].isfinite().all()
+    for kind in LOSSES:
+        loss = kind(alpha, reduction="none")(tensor([[np.nan, 0], [1, 0]]), tensor([[1, 0]] * 2))
+        assert loss[0].isnan().any()
+        assert loss[1].isfinite().all()
 
 
 @pytest.mark.parametrize("kind", LOSSES)
@@ -188,6 +175,7 @@ def test_reductions(kind, rng):
     torch.testing.assert_close(kind(1.5, reduction="sum")(scores, target), each.sum())
     one = kind(1.5, reduction="none")(scores[1, 2], target[1, 2])
     torch.testing.assert_close(one, each[1, 2], rtol=0, atol=1e-15)
+    assert repr(kind(1.5, reduction="sum")) == f"{kind.__name__}(alpha=1.5, reduction='sum')"
 
 
 @pytest.mark.parametrize("kind", LOSSES)
@@ -228,12 +216,9 @@ def test_losses_of_half_precision_are_in_float32(kind, alpha, dtype):
     assert loss == kind(alpha)(scores.float(), target.float())
     loss.backward()
     assert scores.grad.dtype == dtype
-
-
-def test_counts_beyond_half_precision():
-    loss = EntmaxLoss(1.5)(torch.tensor([0.5, -1.0]).half(), torch.tensor([70_000.0, 0.0]))
-    expected = 70_000 * EntmaxLoss(1.5)(torch.tensor([0.5, -1.0]), torch.tensor([1.0, 0.0]))
-    torch.testing.assert_close(loss, expected)
+    if kind is EntmaxLoss:  # of counts beyond half precision
+        many = kind(alpha)(scores, 200_000 * target.float())
+        torch.testing.assert_close(many, 200_000 * kind(alpha)(scores, target))
 
 
 @pytest.mark.parametrize("kind", LOSSES)
@@ -253,10 +238,3 @@ def test_transforms_of_functions(kind, alpha, rng):
     found = jacrev(jacrev(loss))(scores[0, 0], target[0, 0])
     second = torch.autograd.functional.hessian(lambda z: loss(z, target[0, 0]), scores[0, 0])
     torch.testing.assert_close(found, second)
-
-
-def test_representation():
-    assert repr(EntmaxLoss(1.5)) == "EntmaxLoss(alpha=1.5, reduction='mean')"
-    assert repr(BinaryEntmaxLoss(2, reduction="sum")) == (
-        "BinaryEntmaxLoss(alpha=2, reduction='sum')"
-    )

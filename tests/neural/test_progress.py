@@ -25,10 +25,8 @@ def test_lines(new, capsys):
     model = new(verbose=1, early_stopping=True).fit(X)
     for epoch, line in enumerate(printed(capsys)):
         energies = model.losses_[epoch], model.validation_losses_[epoch]
-        start = "Epoch {}: free energy {:.6g}, of rows held out {:.6g} (".format(
-            epoch + 1, *energies
-        )
-        assert line.startswith(start)
+        start = "Epoch {}: free energy {:.6g}, of rows held out {:.6g} ("
+        assert line.startswith(start.format(epoch + 1, *energies))
         assert line.endswith(" s)")
     assert epoch == 2
 

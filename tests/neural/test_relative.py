@@ -1,6 +1,7 @@
 """Units in strict order, and distances to where a layer is singular."""
 
 import copy
+import functools
 import io
 import itertools
 
@@ -47,13 +48,17 @@ def in_order(weight, *, index, clearance, odd):
 @pytest.mark.parametrize(("activation", "odd"), [(ReLU, False), (Tanh, False), (Tanh, True)])
 @pytest.mark.parametrize("index", [0, 2, -1])
 @pytest.mark.parametrize("bias", [True, False])
-def test_the_function_stays_the_same(activation, odd, index, bias):
-    net, x = network(activation, bias=bias), 3 * torch.randn(50, 3, dtype=torch.float64)
+@pytest.mark.parametrize("units", [1, 8])
+def test_the_function_stays_the_same(activation, odd, index, bias, units):
+    net = network(activation, units=units, bias=bias)
+    x = 3 * torch.randn(50, 3, dtype=torch.float64)
     before = net(x)
     options = dict(input_index=index, clearance=1e-3, odd=odd)
     assert relative_units(net[0], net[2], **options) is net[0]
     torch.testing.assert_close(net(x), before, rtol=1e-12, atol=1e-12)
     assert in_order(net[0].weight, index=index, clearance=1e-3, odd=odd)
+    if units == 1:
+        assert singularity_distances(net[0]).closest is None
 
 
 @pytest.mark.parametrize("odd", [False, True])
@@ -73,8 +78,7 @@ def test_gaps_grow_to_the_clearance_and_no_further(odd):
 def test_units_that_start_equal_stay_in_their_order():
     layer = Linear(2, 50).double()
     with torch.no_grad():
-        layer.weight[:, 0] = 0.3
-        layer.weight[:, 1] = torch.arange(50)
+        layer.weight[:] = torch.stack([torch.full((50,), 0.3), torch.arange(50)], dim=1)
     relative_units(layer)
     assert torch.equal(layer.weight.detach()[:, 1], torch.arange(50).double())
 
@@ -188,10 +192,11 @@ def test_right_inverse(odd, index):
 
 def test_first_weight_is_free_unless_odd():
     weight = torch.tensor([[-5.0], [-4.0], [2.0]])
-    free = OrderedUnits()
+    free, odd = OrderedUnits(), OrderedUnits(odd=True)
     torch.testing.assert_close(free(free.right_inverse(weight)), weight)
     with pytest.raises(ValueError, match="sorted by their weights of input 0, all positive"):
-        OrderedUnits(odd=True).right_inverse(weight)
+        odd.right_inverse(weight)
+    assert repr(odd) == "OrderedUnits(input_index=0, clearance=0.01, odd=True)"
 
 
 def test_state_dict():
@@ -219,27 +224,12 @@ def test_loaded_weights_come_with_their_clearance(dtype):
     assert {value.dtype for value in net.state_dict().values()} == {dtype}
 
 
-def test_representation():
-    expected = "OrderedUnits(input_index=1, clearance=0.01, odd=True)"
-    assert repr(OrderedUnits(1, odd=True)) == expected
-
-
 def test_weights_may_be_assigned_in_order_only():
-    layer = relative_units(Linear(2, 3))
-    layer.weight = torch.tensor([[-1.0, 9], [0.0, 8], [5.0, 7]])
-    expected = torch.tensor([[-1.0, 9], [0.0, 8], [5.0, 7]])
-    torch.testing.assert_close(layer.weight.detach(), expected)
+    layer, given = relative_units(Linear(2, 3)), torch.tensor([[-1.0, 9], [0.0, 8], [5.0, 7]])
+    layer.weight = given.clone()
+    torch.testing.assert_close(layer.weight.detach(), given)
     with pytest.raises(ValueError, match=r"sorted by their weights of input 0: relative_units"):
-        layer.weight = expected.flip(0)
-
-
-def test_one_unit():
-    net = network(Tanh, units=1)
-    x = torch.randn(9, 3, dtype=torch.float64)
-    before = net(x)
-    relative_units(net[0], net[2], odd=True)
-    torch.testing.assert_close(net(x), before)
-    assert singularity_distances(net[0]).closest is None
+        layer.weight = given.flip(0)
 
 
 @pytest.mark.parametrize("odd", [False, True])
@@ -251,24 +241,15 @@ def test_distances_by_brute_force(odd, bias):
         if bias:
             net[0].bias[4] = -net[0].bias[1]
         net[2].weight[:, 3] = 1e-6
-    units = net[0].weight.tolist()
+    units = net[0].weight.detach()
     if bias:
-        units = [[*unit, b] for unit, b in zip(units, net[0].bias.tolist(), strict=True)]
-
-    def distance(a, b, sign=1):
-        return sum((x - sign * y) ** 2 for x, y in zip(a, b, strict=True)) ** 0.5
-
+        units = torch.cat([units, net[0].bias.detach()[:, None]], dim=1)
+    overlap = (units[:, None] - units).norm(dim=2)
+    if odd:
+        overlap = torch.minimum(overlap, (units[:, None] + units).norm(dim=2)).fill_diagonal_(0)
     found = singularity_distances(net[0], net[2], odd=odd)
-    pairs = {}
-    for i, a in enumerate(units):
-        for j, b in enumerate(units):
-            expected = distance(a, b)
-            if odd and i != j:
-                expected = min(expected, distance(a, b, -1))
-            assert abs(found.overlap[i, j] - expected) < 1e-14
-            if i < j:
-                pairs[i, j] = expected
-    assert found.closest == min(pairs, key=pairs.get)
+    torch.testing.assert_close(found.overlap, overlap, rtol=0, atol=1e-14)
+    assert found.closest == min(itertools.combinations(range(6), 2), key=lambda pair: overlap[pair])
     assert (found.closest == (1, 4)) == odd
     lengths = net[0].weight.norm(dim=1)
     torch.testing.assert_close(singularity_distances(net[0]).elimination, lengths)
@@ -301,34 +282,37 @@ def test_distances_keep_their_digits():
 
 @pytest.mark.parametrize("odd", [False, True])
 @pytest.mark.parametrize("clearance", [1e-3, 0.5])
-def test_ordered_units_never_overlap(odd, clearance):
-    for _ in range(20):
-        net = Sequential(Linear(2, 9), Tanh(), Linear(9, 1)).double()
-        relative_units(net[0], net[2], clearance=clearance, odd=odd)
-        with torch.no_grad():
-            net[0].parametrizations.weight.original.normal_(std=0.01)
-            net[0].bias.zero_()
-        found = singularity_distances(net[0], net[2], odd=odd)
-        apart = found.overlap[~torch.eye(9, dtype=bool)]
-        assert apart.min() >= clearance * (1 - 1e-12)
+@pytest.mark.parametrize("draw", range(20))
+def test_ordered_units_never_overlap(odd, clearance, draw):
+    torch.manual_seed(draw)
+    net = Sequential(Linear(2, 9), Tanh(), Linear(9, 1)).double()
+    relative_units(net[0], net[2], clearance=clearance, odd=odd)
+    with torch.no_grad():
+        net[0].parametrizations.weight.original.normal_(std=0.01)
+        net[0].bias.zero_()
+    found = singularity_distances(net[0], net[2], odd=odd)
+    assert found.overlap[~torch.eye(9, dtype=bool)].min() >= clearance * (1 - 1e-12)
 
 
 @pytest.mark.parametrize("clearance", [0.0, -1.0, float("nan"), float("inf")])
 def test_bad_clearance_is_refused(clearance):
     layer = Linear(2, 3)
     before = layer.weight.clone()
-    with pytest.raises(ValueError, match="clearance must be positive"):
-        relative_units(layer, clearance=clearance)
-    with pytest.raises(ValueError, match="clearance must be positive"):
-        OrderedUnits(clearance=clearance)
+    for refuse in (OrderedUnits, functools.partial(relative_units, layer)):
+        with pytest.raises(ValueError, match="clearance must be positive"):
+            refuse(clearance=clearance)
     assert torch.equal(layer.weight, before)
 
 
 def test_bad_layers_are_refused():
-    layer = Linear(2, 3)
-    for index in (2, -3):
-        with pytest.raises(ValueError, match=f"has 2 inputs, and no input {index}"):
+    layer = Linear(3, 3)
+    before = layer.weight.clone()
+    for index in (3, -4):
+        with pytest.raises(ValueError, match=f"has 3 inputs, and no input {index}"):
             relative_units(layer, input_index=index)
+    with pytest.raises(ValueError, match="following must be another layer"):
+        relative_units(layer, layer)
+    assert torch.equal(layer.weight, before)
     relative_units(layer)
     with pytest.raises(ValueError, match="parametrized already"):
         relative_units(layer)
@@ -343,14 +327,6 @@ def test_other_modules_are_refused(function):
             function(*pair)
     with pytest.raises(ValueError, match="following takes 4 values, and the layer has 3"):
         function(layer, Linear(4, 1))
-    assert torch.equal(layer.weight, before)
-
-
-def test_a_layer_does_not_follow_itself():
-    layer = Linear(3, 3)
-    before = layer.weight.clone()
-    with pytest.raises(ValueError, match="following must be another layer"):
-        relative_units(layer, layer)
     assert torch.equal(layer.weight, before)
 
 
@@ -382,12 +358,10 @@ def test_dependence_is_the_least_of_least_squares_over_pairs(bias):
     units = torch.cat([layer.weight, *([layer.bias[:, None]] if bias else [])], dim=1).detach()
     found = singularity_distances(layer).dependence
     for k in range(6):
-        others = [i for i in range(6) if i != k]
-        rests = []
-        for pair in itertools.combinations(others, 2):
-            columns = units[list(pair)].T
-            solution = torch.linalg.lstsq(columns, units[k][:, None]).solution
-            rests.append(float((columns @ solution - units[k][:, None]).norm()))
+        pairs = itertools.combinations([i for i in range(6) if i != k], 2)
+        columns = [units[list(pair)].T for pair in pairs]
+        unit = units[k][:, None]
+        rests = [float((A @ torch.linalg.lstsq(A, unit).solution - unit).norm()) for A in columns]
         assert float(found[k]) == pytest.approx(min(rests), rel=1e-10)
 
 

@@ -13,12 +13,14 @@ from sklearn.mixture import GaussianMixture
 
 from skvmf import SparseGaussianMixture
 
+from ..conftest import FULL_SIZE
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 
-N_RUNS = 100
+N_RUNS = 100 if FULL_SIZE else 30
 MEANS = np.array([[0.0, 0.0], [4.0, 0.0]])
 ROOTS = np.linalg.cholesky([[[1, 0.5], [0.5, 1]], [[1, -0.5], [-0.5, 1]]])
 
@@ -66,10 +68,11 @@ def test_maximum_likelihood_keeps_all_components():
 def test_a_negative_parameter_beats_maximum_likelihood(n_samples):
     alpha, least = {20: (-2.0, 1.5), 200: (-5.0, 0.05)}[n_samples]
     gains = runs(n_samples, alpha, True)[:, 0] - runs(n_samples, 1.0, True)[:, 0]
-    assert gains.mean() >= least and np.median(gains) >= least
+    assert gains.mean() >= least
+    assert np.median(gains) >= least
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_parameter_of_one_is_plain_em(seed):
     rng = np.random.default_rng(seed)
     X = draw(200, rng)

@@ -13,12 +13,14 @@ from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, sil
 
 from skvmf import SparseGaussianMixture
 
+from ..conftest import FULL_SIZE
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 
-N_SEEDS = 50
+N_SEEDS = 50 if FULL_SIZE else 15
 N_INLIERS = 1000
 MEANS = np.array([[-1, -1], [0, 0], [1, 1], [1, -1]])
 SPREADS = np.array([0.11, 0.5, 0.7, 0.9])
@@ -83,10 +85,11 @@ def test_most_responsibilities_are_exactly_zero():
 
 def test_read_as_standard_deviations_the_numbers_are_like_the_papers():
     ami, ari, *_ = measured("standard deviations", SPARSE).mean(axis=0)
-    assert ami >= 0.61 and ari >= 0.58
+    assert ami >= 0.61
+    assert ari >= 0.58
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_alpha_near_one_is_standard_em(seed):
     """An E-step differs by O(alpha - 1), which 200 slow steps of EM magnify but leave linear."""
     X = points(seed, "covariances")
@@ -100,7 +103,7 @@ def test_alpha_near_one_is_standard_em(seed):
     assert np.abs(one.predict_proba(X) - other.predict_proba(X)).max() <= 1e-3
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_temperature_near_zero_is_hard_em(seed):
     X = points(seed, "covariances")
     hard = fit(X, seed, **HARD)

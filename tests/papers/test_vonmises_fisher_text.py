@@ -15,6 +15,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from reproduction import texts as collections
 from skvmf import VonMisesFisherMixture
 
+from ..conftest import FULL_SIZE
 from ..pairwise import pairwise
 
 pytestmark = [
@@ -26,21 +27,21 @@ PAPER = {"concentration_prior": 0, "max_iter": 100, "tol": 1e-7, "init_params": 
 
 
 @pytest.fixture(scope="module")
-def texts(shared):
+def texts(data_folder):
     """Return a function from a collection's name to its rows and labels."""
-    return cache(lambda name: getattr(collections, name)(shared / "data"))
+    return cache(lambda name: getattr(collections, name)(data_folder))
 
 
 @pytest.fixture(scope="module")
 def nmis(texts):
-    """Return a function from options to the NMI on classic3 for each of ten starts."""
+    """Return a function from options to the NMI on classic3 for each of some starts."""
 
     @cache
-    def fit(**options):
+    def fit(n_starts=10 if FULL_SIZE else 4, **options):
         X, y = texts("classic3")
         mixtures = [
             VonMisesFisherMixture(3, random_state=seed, **PAPER, **options).fit(X)
-            for seed in range(10)
+            for seed in range(n_starts)
         ]
         return np.array([normalized_mutual_info_score(y, m.labels_) for m in mixtures])
 
@@ -53,14 +54,16 @@ def nmis(texts):
 )
 def test_rows_have_the_shapes_of_table_1(texts, name, shape):
     X, y = texts(name)
-    assert X.shape == shape and len(y) == shape[0]
+    assert X.shape == shape
+    assert len(y) == shape[0]
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.0])
 def test_tied_mixtures_find_the_three_collections(nmis, temperature):
     """From random partitions, of which one in eight or so leads to an optimum that joins two."""
-    found = nmis(concentration_type="tied", temperature=temperature)
-    assert np.median(found) >= 0.94 and np.mean(found >= 0.94) >= 0.7
+    found = nmis(10, concentration_type="tied", temperature=temperature)
+    assert np.median(found) >= 0.94
+    assert np.mean(found >= 0.94) >= 0.7
 
 
 @pairwise(
@@ -83,7 +86,7 @@ def test_the_likeliest_of_five_starts_is_a_good_one(texts):
                 3, concentration_type="tied", n_init=5, random_state=seed, **PAPER
             ).fit_predict(X),
         )
-        for seed in range(20)
+        for seed in range(20 if FULL_SIZE else 6)
     ]
     assert np.mean(np.array(found) >= 0.94) >= 0.95
 
@@ -95,11 +98,15 @@ def test_tied_concentrations_find_newsgroups_and_free_ones_heap(texts):
         mixture = VonMisesFisherMixture(20, concentration_type=concentration_type, **PAPER)
         heaps = concentration_type == "free"
         with pytest.warns(UserWarning, match="broadest") if heaps else nullcontext():
-            labels = [mixture.set_params(random_state=seed).fit_predict(X) for seed in range(3)]
+            labels = [
+                mixture.set_params(random_state=seed).fit_predict(X)
+                for seed in range(3 if FULL_SIZE else 1)
+            ]
         found[concentration_type] = (
             np.mean([normalized_mutual_info_score(y, own) for own in labels]),
             np.mean([adjusted_rand_score(y, own) for own in labels]),
         )
     tied, free = found["tied"], found["free"]
-    assert tied[0] >= 0.53 and tied[1] >= 0.37
+    assert tied[0] >= 0.53
+    assert tied[1] >= 0.37
     assert tied[0] - free[0] >= 0.07

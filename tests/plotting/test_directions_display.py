@@ -1,7 +1,5 @@
 """DirectionsDisplay draws what the mixture says."""
 
-import sys
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -25,18 +23,14 @@ def fitted(d, K=3, n=150):
 def test_the_circle_has_the_densities_outside():
     mixture, X = fitted(2)
     display = DirectionsDisplay.from_estimator(mixture, X)
-    assert_allclose(
-        np.linalg.norm(display.scatter_.get_offsets(), axis=1), 0.925, atol=0.0751
-    )  # a little inside
+    lengths = np.linalg.norm(display.scatter_.get_offsets(), axis=1)
+    assert_allclose(lengths, 0.925, atol=0.0751)  # a little inside
     heights = [np.nanmax(np.hypot(*line.get_data())) - 1 for line in display.components_]
-    peaks = [
-        w * np.exp(vmf.logpdf(mu, mu, kappa))
-        for w, mu, kappa in zip(
-            mixture.weights_, mixture.mean_directions_, mixture.concentrations_, strict=True
-        )
-    ]
-    assert_allclose(heights, np.array(peaks) / max(peaks), rtol=1e-3)
-    for line, mu in zip(display.components_, mixture.mean_directions_, strict=True):
+    directions, kappas = mixture.mean_directions_, mixture.concentrations_
+    at_centres = np.diagonal(vmf.logpdf(directions[:, None], directions, kappas))
+    peaks = mixture.weights_ * np.exp(at_centres)
+    assert_allclose(heights, peaks / max(peaks), rtol=1e-3)
+    for line, mu in zip(display.components_, directions, strict=True):
         x, y = line.get_data()
         top = np.nanargmax(np.hypot(x, y))
         assert_allclose(np.array([x[top], y[top]]) / np.hypot(x[top], y[top]), mu, atol=0.01)
@@ -47,12 +41,10 @@ def test_rings_on_the_sphere_are_as_far_as_rows_are():
     display = DirectionsDisplay.from_estimator(mixture, sparse.csr_array(X))
     assert display.ax_.name == "3d"
     lengths = np.linalg.norm(mixture.means_, axis=1)
-    for ring, mu, length in zip(
-        display.components_, mixture.mean_directions_, lengths, strict=True
-    ):
+    for k, ring in enumerate(display.components_):
         points = np.array(ring.get_data_3d())
         assert_allclose(np.linalg.norm(points, axis=0), 1)
-        assert_allclose(mu @ points, length, rtol=1e-6)
+        assert_allclose(mixture.mean_directions_[k] @ points, lengths[k], rtol=1e-6)
     units = X / np.linalg.norm(X, axis=1, keepdims=True)
     assert_allclose(np.column_stack(display.scatter_._offsets3d), units)
     assert [text.get_text() for text in display.texts_] == ["0", "1", "2"]
@@ -132,17 +124,14 @@ def test_names_fit_into_their_discs(n_components):
 @pytest.mark.parametrize("d", [2, 3, 5])
 def test_pruned_components_are_left_out_and_outliers_are_grey(d, plt):
     directions = np.eye(d)[[0, 1, 1]] + 0.1
+    weights, kappas = [0.4, 0.0, 0.4], np.full(3, 30.0)
     mixture = VonMisesFisherMixture.from_parameters(
-        [0.4, 0.0, 0.4],
-        mean_directions=directions,
-        concentrations=np.full(3, 30.0),
-        background_weight=0.2,
+        weights, mean_directions=directions, concentrations=kappas, background_weight=0.2
     )
     X = np.vstack([np.eye(d)[:2], -np.ones(d)])
     ax = plt.figure().add_subplot(projection="3d" if d == 3 else None)
-    display = DirectionsDisplay.from_estimator(
-        mixture, X, ax=ax, scatter_kwargs={"s": 7}, text_kwargs={"color": "k"}
-    )
+    options = {"ax": ax, "scatter_kwargs": {"s": 7}, "text_kwargs": {"color": "k"}}
+    display = DirectionsDisplay.from_estimator(mixture, X, **options)
     assert display.ax_ is ax
     assert len(display.components_) == 2
     assert [text.get_text() for text in display.texts_] == ["0", "2"]
@@ -152,7 +141,8 @@ def test_pruned_components_are_left_out_and_outliers_are_grey(d, plt):
     if d != 3:  # there colours are known when it is drawn
         assert_allclose(display.scatter_.get_facecolors()[2, :3], to_rgba("0.7")[:3])
     again = display.plot()
-    assert again is display and again.ax_ is not ax
+    assert again is display
+    assert again.ax_ is not ax
 
 
 def test_what_cannot_be_drawn_is_refused():
@@ -168,27 +158,17 @@ def test_what_cannot_be_drawn_is_refused():
             DirectionsDisplay.from_estimator(estimator, X, **options)
 
 
-def test_without_matplotlib_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"pip install 'skvmf\[plotting\]'"):
-        DirectionsDisplay(np.ones(1), np.eye(1, 4), np.ones(1)).plot()
+@pytest.mark.parametrize("d", [2, 3, 5])
+@pytest.mark.parametrize("K", [1, 2])
+def test_a_background_that_has_every_row_is_drawn(d, K):
+    means = 0.5 * np.eye(K, d)
+    mixture = VonMisesFisherMixture.from_parameters(np.zeros(K), means, background_weight=1.0)
+    for rows in (None, np.random.default_rng(0).normal(size=(20, d))):
+        assert DirectionsDisplay.from_estimator(mixture, rows).components_ == []
 
 
 @pytest.mark.parametrize("d", [2, 3, 5])
-def test_a_background_that_has_every_row_is_drawn(d, plt):
-    X = np.random.default_rng(0).normal(size=(20, d))
-    for K in (1, 2):
-        mixture = VonMisesFisherMixture.from_parameters(
-            np.zeros(K), 0.5 * np.eye(K, d), background_weight=1.0
-        )
-        for rows in (None, X):
-            display = DirectionsDisplay.from_estimator(mixture, rows)
-            assert display.components_ == []
-            plt.close(display.figure_)
-
-
-@pytest.mark.parametrize("d", [2, 3, 5])
-def test_rows_of_a_dask_array_and_names_of_classes(d, plt):
+def test_rows_of_a_dask_array_and_names_of_classes(d):
     da = pytest.importorskip("dask.array")
     X = np.random.default_rng(0).normal(size=(60, d))
     mixture = VonMisesFisherMixture(2, random_state=0).fit(X)
@@ -199,4 +179,24 @@ def test_rows_of_a_dask_array_and_names_of_classes(d, plt):
     for labels in (np.array(["a", "b"])[numbers], np.array(["a", "b"], object)[numbers]):
         display = DirectionsDisplay.from_estimator(mixture, X, labels=labels)
         assert_array_equal(display.scatter_.get_facecolors(), expected.scatter_.get_facecolors())
-    plt.close("all")
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("size", [np.finfo(np.float64).max, 1e-200])
+def test_rows_of_any_size_have_the_same_directions(size, d):
+    mixture, X = fitted(d)
+    expected = DirectionsDisplay.from_estimator(mixture, X).X
+    scaled = X * (0.999 / np.abs(X).max()) * size
+    assert_allclose(DirectionsDisplay.from_estimator(mixture, scaled).X, expected, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("concentrations", [[1e6], [1e15], [1e6, 1e9], [0.0, 1e12]])
+def test_narrow_components_have_an_outline_on_the_circle(concentrations):
+    """Its points may all lie where a density underflows."""
+    K = len(concentrations)
+    directions = np.array([[np.cos(0.3), np.sin(0.3)], [0.0, 1.0]])[:K]
+    display = DirectionsDisplay(np.full(K, 1 / K), directions, np.array(concentrations)).plot()
+    heights = np.hstack([np.hypot(*curve.get_data()) for curve in display.components_])
+    assert_allclose(np.nanmax(heights), 2)

@@ -1,7 +1,5 @@
 """DynamicsDisplay draws paths, fields and curves in either coordinates."""
 
-import sys
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -15,13 +13,8 @@ TRUTH = [-5.1, -5.0]
 @pytest.fixture(scope="module")
 def mixture():
     X = np.random.default_rng(0).normal(-5, 1, size=(200, 1))
-    return RelativeGMM(
-        2,
-        means_init=[[-2.5], [2.0]],
-        free_parameters=("means",),
-        clearance=0.3,
-        store_path=True,
-    ).fit(X)
+    options = {"means_init": [[-2.5], [2.0]], "fixed": ("weights", "covariances"), "clearance": 0.3}
+    return RelativeGMM(2, store_path=True, **options).fit(X)
 
 
 def background(ax):
@@ -34,8 +27,9 @@ def test_the_path_in_both_coordinates(mixture):
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == (r"$\mu_1$", r"$\mu_2$")
     assert display.ax_.get_legend().get_texts()[0].get_text() == "ECM"
     again = display.plot(coordinates="relative")
-    assert again is display and display.figure_ is display.ax_.figure
-    x, y = display.line_.get_xydata().T
+    assert again is display
+    assert display.figure_ is display.ax_.figure
+    _x, y = display.line_.get_xydata().T
     assert_allclose(y, np.diff(mixture.path_[:, :, 0])[:, 0])
     assert display.ax_.get_ylabel() == r"$\Delta$"
     assert display.ax_.get_ylim()[0] < 0  # the singular line is in sight
@@ -46,14 +40,13 @@ def test_the_path_in_both_coordinates(mixture):
 @pytest.mark.parametrize("coordinates", ["absolute", "relative"])
 def test_the_singular_line_and_the_clearance(mixture, coordinates):
     display = DynamicsDisplay.from_estimator(mixture, coordinates=coordinates)
-    excluded, line = sorted(
-        background(display.ax_), key=lambda artist: type(artist).__name__ == "Line2D"
-    )
+    excluded, line = sorted(background(display.ax_), key=lambda one: type(one).__name__ == "Line2D")
     slope = 1 if coordinates == "absolute" else 0
     x, y = line.get_xydata().T
     assert_allclose(y, slope * x)
     assert_allclose(excluded.get_xy()[:2, 1], slope * x + 0.3)
-    assert x[0] < display.ax_.get_xlim()[0] and x[1] > display.ax_.get_xlim()[1]
+    assert x[0] < display.ax_.get_xlim()[0]
+    assert x[1] > display.ax_.get_xlim()[1]
 
 
 def test_displays_share_axes(mixture):
@@ -61,7 +54,8 @@ def test_displays_share_axes(mixture):
     far = DynamicsDisplay(np.array([[0.0, 1.0], [50.0, 60.0]])).plot(ax=first.ax_)
     assert len(background(far.ax_)) == 2
     low, high = far.ax_.get_xlim()
-    assert low < mixture.path_[:, 0].min() and high > 50
+    assert low < mixture.path_[:, 0].min()
+    assert high > 50
 
 
 def test_curves_by_iteration(mixture):
@@ -98,9 +92,8 @@ def test_a_field_has_its_arrows(coordinates):
 
 def test_other_components_and_features(mixture):
     X = np.random.default_rng(0).normal(size=(100, 2)) + [0, 3]
-    mixture = RelativeGMM(
-        3, ordering_feature=1, clearance=0.1, store_path=True, random_state=0, tol=1
-    ).fit(X)
+    options = {"ordering_feature": 1, "clearance": 0.1, "random_state": 0, "tol": 1}
+    mixture = RelativeGMM(3, store_path=True, **options).fit(X)
     display = DynamicsDisplay.from_estimator(mixture, components=(0, 2))
     assert_array_equal(display.line_.get_xydata(), mixture.path_[:, [0, 2], 1])
     assert display.clearance == 0.2
@@ -125,9 +118,3 @@ def test_what_cannot_be_drawn_is_refused(mixture):
     ]:
         with pytest.raises(ValueError, match=message):
             call()
-
-
-def test_without_matplotlib_the_extra_is_named(monkeypatch, mixture):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"pip install 'skvmf\[plotting\]'"):
-        DynamicsDisplay.from_estimator(mixture)

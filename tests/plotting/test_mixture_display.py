@@ -8,7 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.mixture import GaussianMixture
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf.plotting import MixtureDisplay
+from skvmf.plotting import (
+    ComponentPathDisplay,
+    DirectionsDisplay,
+    DynamicsDisplay,
+    MixtureDisplay,
+)
 
 to_rgba = pytest.importorskip("matplotlib.colors").to_rgba
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -21,33 +26,23 @@ def blobs(d=3):
     return X
 
 
-def covariance_of(ellipse, n_std):
-    """The covariance that has this ellipse."""
-    angle = np.radians(ellipse.angle)
-    axes = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-    lengths = np.array([ellipse.width, ellipse.height]) / (2 * n_std)
-    return axes @ np.diag(lengths**2) @ axes.T
-
-
 @pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
 @pytest.mark.parametrize(
     "make", [RelativeGMM, SparseGaussianMixture, StudentTMixture, GaussianMixture]
 )
 def test_ellipses_have_the_covariances(make, covariance_type):
-    X = blobs()
+    X, features = blobs(), [2, 0]
     mixture = make(2, covariance_type=covariance_type, random_state=0).fit(X)
     matrices = mixture.scale_matrices_ if make is StudentTMixture else mixture.covariances_
-    features = [2, 0]
     display = MixtureDisplay.from_estimator(mixture, X, features=features, n_std=1.5)
     for k, ellipse in enumerate(display.ellipses_):
-        full = {
-            "full": lambda k: matrices[k],
-            "tied": lambda k: matrices,
-            "diag": lambda k: np.diag(matrices[k]),
-            "spherical": lambda k: matrices[k] * np.eye(3),
-        }[covariance_type](k)
-        expected = full[np.ix_(features, features)]
-        assert_allclose(covariance_of(ellipse, 1.5), expected, rtol=1e-10, atol=1e-12)
+        own = matrices if covariance_type == "tied" else matrices[k]
+        full = own if np.ndim(own) == 2 else np.diag(np.broadcast_to(own, 3))
+        angle = np.radians(ellipse.angle)
+        axes = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        lengths = np.array([ellipse.width, ellipse.height]) / (2 * 1.5)
+        found, expected = axes @ np.diag(lengths**2) @ axes.T, full[np.ix_(features, features)]
+        assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
         assert_allclose(ellipse.center, mixture.means_[k, features])
     assert_array_equal(display.scatter_.get_offsets(), X[:, features])
     assert display.ax_.get_xlabel() == "feature 2"
@@ -75,20 +70,15 @@ def test_names_axes_and_options_are_passed_on(plt):
     frame = pandas.DataFrame(blobs(), columns=["a", "b", "c"])
     mixture = RelativeGMM(2, random_state=0).fit(frame)
     _, ax = plt.subplots()
-    display = MixtureDisplay.from_estimator(
-        mixture,
-        frame,
-        features=(1, 2),
-        ax=ax,
-        scatter_kwargs={"s": 3},
-        ellipse_kwargs={"linewidth": 7},
-    )
+    options = {"scatter_kwargs": {"s": 3}, "ellipse_kwargs": {"linewidth": 7}}
+    display = MixtureDisplay.from_estimator(mixture, frame, features=(1, 2), ax=ax, **options)
     assert display.ax_ is ax
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("b", "c")
     assert_array_equal(display.scatter_.get_sizes(), [3])
     assert display.ellipses_[0].get_linewidth() == 7
     again = display.plot()
-    assert again is display and again.ax_ is not ax
+    assert again is display
+    assert again.ax_ is not ax
 
 
 def test_parameters_alone_can_be_drawn():
@@ -113,10 +103,19 @@ def test_what_cannot_be_drawn_is_refused():
             MixtureDisplay.from_estimator(estimator, X, **options)
 
 
-def test_without_matplotlib_the_extra_is_named(monkeypatch):
+@pytest.mark.parametrize(
+    "display",
+    [
+        MixtureDisplay(np.ones(1), np.zeros((1, 2)), np.eye(2)[None]),
+        DirectionsDisplay(np.ones(1), np.eye(1, 4), np.ones(1)),
+        DynamicsDisplay(np.zeros((3, 2))),
+        ComponentPathDisplay(np.arange(1, 3), np.arange(2.0), 2, None, None, None),
+    ],
+)
+def test_without_matplotlib_the_extra_is_named(display, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'skvmf\[plotting\]'"):
-        MixtureDisplay(np.ones(1), np.zeros((1, 2)), np.eye(2)[None]).plot()
+        display.plot()
 
 
 def test_rows_of_the_background_are_grey():
@@ -139,3 +138,26 @@ def test_rows_of_a_dask_array_and_names_of_classes():
     labels = np.array(["a", "b"])[np.arange(60) % 2]
     colours = MixtureDisplay.from_estimator(mixture, X, labels=labels).scatter_.get_facecolors()
     assert len(np.unique(colours, axis=0)) == 2
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [(np.float32, np.finfo(np.float32).max), (np.float32, 1e-43), (np.float64, 1e-160)],
+)
+def test_rows_at_the_limits_of_floats_give_no_warnings(dtype, size):
+    X = blobs(5)
+    X = (X * (0.999 / np.abs(X).max()) * size).astype(dtype)
+    mixture = SparseGaussianMixture(2, random_state=0).fit(X)
+    display = MixtureDisplay.from_estimator(mixture, X)
+    assert_array_equal(display.X, X[:, :2])
+    display.figure_.canvas.draw()
+
+
+def test_twenty_components_have_twenty_colours():
+    from skvmf.plotting._axes import component_colour, row_colours
+
+    colours = [component_colour(k) for k in range(20)]
+    assert len(set(colours)) == 20
+    assert_allclose([to_rgba(c) for c in colours[:10]], [to_rgba(f"C{k}") for k in range(10)])
+    assert row_colours(np.array([-1, 12, 12])) == ["0.7", colours[12], colours[12]]

@@ -72,10 +72,20 @@ def main():
     for d in DIMS:
         spread = 10 ** rng.uniform(-8, 12, N_KAPPA - 4)
         middle = d * 10 ** rng.uniform(-1, 1, 2)
-        for kappa in [*spread, *middle, *rng.uniform(25, 50, 2)]:
-            rows.append(row(d, float(kappa)))
+        kappas = [*spread, *middle, *rng.uniform(25, 50, 2)]
+        rows += [row(d, float(kappa)) for kappa in kappas]
         print(d, flush=True)
-    names = "d kappa r one_minus_r log_partition deficit psi kappa_of_rounded psi2".split()
+    names = [
+        "d",
+        "kappa",
+        "r",
+        "one_minus_r",
+        "log_partition",
+        "deficit",
+        "psi",
+        "kappa_of_rounded",
+        "psi2",
+    ]
     columns = dict(zip(names, np.array(rows).T, strict=True))
     np.savez_compressed(Path(__file__).with_name("vmf_table.npz"), **columns)
 

@@ -25,8 +25,9 @@ def make(folder):
         pixels = rng.integers(0, 256, size=(64, 8, 8), dtype=np.uint8)
         with gzip.open(folder / f"{name}-images-idx3-ubyte.gz", "wb") as file:
             file.write(struct.pack(">4i", 0x803, *pixels.shape) + pixels.tobytes())
-    with gzip.open(folder / "mnist-train-labels-idx1-ubyte.gz", "wb") as file:
-        file.write(struct.pack(">2i", 0x801, 64) + bytes(range(4)) * 16)
+    for name in ("mnist-train", "fashion-train"):
+        with gzip.open(folder / f"{name}-labels-idx1-ubyte.gz", "wb") as file:
+            file.write(struct.pack(">2i", 0x801, 64) + bytes(range(4)) * 16)
     (folder / "stoplist_smart.txt").write_text("the\nof\ndon't\n", encoding="utf-8")
 
 

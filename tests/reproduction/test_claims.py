@@ -31,15 +31,17 @@ class MadeUp:
     settings: str = "500 epochs"
     seeds: str = "0 1 2 3 4"
     rows: tuple = NAMES
-    tables: list = field(default_factory=lambda: [Titled(t) for t in ("", "mnist", "fashion")])
+    tables: list = field(default_factory=lambda: [Titled("")])
 
     def cell(self, title, row, column):
         key = f"{title}|{row}|{column}"
         level = next((v for k, v in self.levels.items() if re.search(k, key)), 0.0)
         if self.exact or isinstance(level, str):
             return level
-        rng = np.random.default_rng(zlib.crc32(key.encode()))
-        return claims.sample(level + self.noise * rng.normal(size=5))
+        draws = np.random.default_rng(zlib.crc32(key.encode())).normal(size=5)
+        if self.noise > 1:  # a mean that is nothing but chance must not be decided: take chance out
+            draws -= draws.mean()
+        return claims.sample(level + self.noise * draws)
 
     def cells(self, title, row, column):
         found = self.cell(title, row, column)
@@ -135,7 +137,7 @@ CASES = {
         {"binary-entmax, [be]": 1},
     ),
     "observations_are_sparse": exact(
-        {"binary.*exactly": 0.7}, {"mnist.*binary.*exactly": 0.7}, {"bernoulli": 0.7}
+        {"binary.*exactly": 0.7}, {"gaussian.*exactly": 0.7, ".": 0}, {"bernoulli": 0.7}
     ),
     "entmax_reconstructs_better": Case(
         {"softmax": 1.5, ".": 1.3}, {"softmax": 1.5, ".": 1.45}, {"softmax": 1.5, ".": 1.6}
@@ -184,6 +186,11 @@ CASES = {
         {"classic3.*tied": ".9 / .9", "tied": ".1 / .1", ".": ".5 / .5"},
         {"tied": ".1 / .1", ".": ".5 / .5"},
     ),
+    "whitening_helps_some": Case(
+        {r"digits\|as": -1, r"\|1$": -2}, {r"digits\|as": 1, r"\|1$": -2}, {r"\|(as|1)": 1}
+    ),
+    "embeddings_are_the_limit": Case({}, {r"=10\|NMI": 1}, {"KMeans": 1}),
+    "mixtures_are_like_hdbscan": exact({}, {"UMAP": 0.5, "background": 0.5}, {"UMAP": 0.5}),
     "modes_take_little": exact({}, {"two": 1}, {".": 1}),
     "negative_finds_three": exact({".": "3.0 (100%)"}, {".": "3.4 (60%)"}, {".": "9.0 (0%)"}),
     "small_classes": Case({"sparse": 0.3, ".": 0.05}, {".": 0.05}, {"sparse": 0.01, ".": 0.3}),
@@ -264,12 +271,13 @@ def test_a_single_run_cannot_be_judged(name):
 
 @pytest.mark.parametrize("name", ["finite_and_sparse_is_best", "entmax_reconstructs_better"])
 def test_fewer_epochs_or_seeds_than_the_papers_cannot_be_judged(name):
-    (claim,) = (own for own in CLAIMS if own.name == name)
+    claim = next(own for own in CLAIMS if own.name == name)
     for change in ({"settings": "2 epochs of the paper's."}, {"seeds": "0"}):
         record = made_up(claim, "holds")
         vars(record).update(change)
         verdict = claim.judge(record)
-        assert verdict.verdict == "cannot be judged" and "seeds" in verdict.reason
+        assert verdict.verdict == "cannot be judged"
+        assert "seeds" in verdict.reason
 
 
 def test_a_figure_that_is_missing_cannot_be_judged():
@@ -279,20 +287,24 @@ def test_a_figure_that_is_missing_cannot_be_judged():
 
     (claim,) = (own for own in CLAIMS if own.name == "em_gets_worse")
     verdict = claim.judge(Empty({}))
-    assert verdict.verdict == "cannot be judged" and "no such figure" in verdict.because
+    assert verdict.verdict == "cannot be judged"
+    assert "no such figure" in verdict.because
 
 
 def test_intervals_are_those_of_the_t_distribution():
     effect = claims.level("x", claims.sample([1.0, 2.0, 3.0]))
-    assert effect.value == 2 and effect.high - 2 == pytest.approx(4.3027 / np.sqrt(3), rel=1e-4)
+    assert effect.value == 2
+    assert effect.high - 2 == pytest.approx(4.3027 / np.sqrt(3), rel=1e-4)
     pairs = claims.sample([1.0, 2.0, 3.0]), claims.sample([0.9, 1.9, 2.9])
     paired = claims.difference("x", *pairs)
-    assert paired.low == pytest.approx(0.1) and paired.high == pytest.approx(0.1)
+    assert paired.low == pytest.approx(0.1)
+    assert paired.high == pytest.approx(0.1)
     for cell in pairs:
         del cell["values"]
     assert claims.difference("x", *pairs).low < -1
     one = claims.level("x", claims.sample([1.0]), at_least=0)
-    assert one.low == -np.inf and one.verdict == "cannot be judged"
+    assert one.low == -np.inf
+    assert one.verdict == "cannot be judged"
 
 
 @pytest.mark.parametrize(

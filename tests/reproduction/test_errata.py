@@ -33,7 +33,8 @@ def errors(dim, order, method):
 )
 def test_banerjees_form_is_better_in_few_dimensions(dim, order, below):
     better = errors(dim, order, "banerjee") < errors(dim, order, "rational")
-    assert better[below - 0.02 > R].all() and not better[below + 0.02 < R].any()
+    assert better[below - 0.02 > R].all()
+    assert not better[below + 0.02 < R].any()
     assert not (errors(4, order, "banerjee") < errors(4, order, "rational")).any()
 
 
@@ -101,7 +102,8 @@ def test_equation_20_has_no_maximum_as_printed():
 
     s = np.logspace(-8, 2, 2001)
     assert s[objective(s, -1).argmax()] == pytest.approx(np.sqrt(0.5), rel=0.01)
-    assert objective(s, 1).argmax() == 0 and objective(1e-30, 1) > objective(1e-8, 1) + 10
+    assert objective(s, 1).argmax() == 0
+    assert objective(1e-30, 1) > objective(1e-8, 1) + 10
 
 
 def test_pixels_are_no_categorical_distribution():
@@ -134,7 +136,8 @@ def test_the_printed_reference_mean_is_no_maximum(reading):
 def test_the_printed_algorithm_ends_at_equal_means():
     x = p3_relative.sample(0)[:, 0]
     path = p3_printed.learn(x, p3_relative.START[:, 0], "lost operator as +")
-    assert len(path) - 1 <= 7 and abs(path[-1][1] - path[-1][0]) < 1e-3
+    assert len(path) - 1 <= 7
+    assert abs(path[-1][1] - path[-1][0]) < 1e-3
     apart = p3_relative.sample(0, np.array([-2.0, 2.0]))[:, 0]
     ends = [
         p3_printed.log_likelihood(apart, p3_printed.learn(apart, [-2.5, 2.0], name)[-1])
@@ -144,12 +147,13 @@ def test_the_printed_algorithm_ends_at_equal_means():
 
 
 def test_counts_have_no_factor():
-    X, resp, T, N = expectation_step()
+    X, _resp, T, N = expectation_step()
     printed = N / len(X)
     assert (np.abs(T / printed) > 100 * np.abs(X).max()).any()
     assert (printed / len(X)).sum() == pytest.approx(1 / len(X))
     assert (N / len(X)).sum() == pytest.approx(1)
-    assert (X.min() < T / N).all() and (T / N < X.max()).all()
+    assert (X.min() < T / N).all()
+    assert (T / N < X.max()).all()
 
 
 def test_the_printed_multiplier_is_negative():
@@ -160,7 +164,8 @@ def test_the_printed_multiplier_is_negative():
 
     weights = resp[np.argsort(T / N)[::-1]]
     slope = (2 * mu - 2 * X) @ weights[1]  # of the sum of squares in the gap, at zero
-    assert second < first and slope > 0
+    assert second < first
+    assert slope > 0
     printed_multiplier = -slope  # of slope + lambda = 0
     assert printed_multiplier < 0
 
@@ -264,8 +269,10 @@ def test_both_orders_leave_mixtures_out():
     means, scales, both = (
         RelativeGMM(order=order, **options).fit(X) for order in ("means", "scales", "both")
     )
-    assert means.differences_ > 4 and means.scale_differences_ < -1
-    assert scales.differences_ < -4 and scales.scale_differences_ > 1
+    assert means.differences_ > 4
+    assert means.scale_differences_ < -1
+    assert scales.differences_ < -4
+    assert scales.scale_differences_ > 1
     assert scales.lower_bound_ == pytest.approx(means.lower_bound_, abs=1e-6)
     assert both.lower_bound_ < means.lower_bound_ - 0.1
     assert both.scale_differences_ == pytest.approx(0, abs=1e-12)

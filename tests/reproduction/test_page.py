@@ -25,7 +25,7 @@ def test_pages_are_written_from_the_records(tmp_path):
 
 
 def test_every_row_of_the_glance_has_a_verdict():
-    head, *rows = page.glance(PAPERS)
+    _head, *rows = page.glance(PAPERS)
     assert {row[2] for row in rows} <= set(claims.VERDICTS)
     said = sum(len(own) for name, own in claims.load().items() if not name.startswith("guide."))
     assert len(rows) >= said

@@ -107,9 +107,8 @@ def test_stop_words_lose_their_comment(tmp_path):
 def test_sources_are_listed(capsys):
     assert prepare.main([]) == 0
     printed = capsys.readouterr().out
-    assert all(kind in printed for kind in prepare.READERS) and set(prepare.READERS) == set(
-        prepare.SOURCES
-    )
+    assert all(kind in printed for kind in prepare.READERS)
+    assert set(prepare.READERS) == set(prepare.SOURCES)
 
 
 def test_a_checksum_tells_other_contents(tmp_path):
@@ -141,4 +140,5 @@ def test_images_are_the_first_of_each_class(tmp_path):
     for split, number in (("train", 1000), ("test", 200)):
         y = load_idx(tmp_path / f"fashion-{split}-labels-idx1-ubyte.gz")
         pixels = load_idx(tmp_path / f"fashion-{split}-images-idx3-ubyte.gz")
-        assert (y == np.arange(10 * number) % 10).all() and (pixels[:, 1, 0] == y).all()
+        assert (y == np.arange(10 * number) % 10).all()
+        assert (pixels[:, 1, 0] == y).all()

@@ -1,5 +1,6 @@
 """Blocks that lie in pieces of chunks: none is lost, and none is read twice."""
 
+import itertools
 import pickle
 from threading import Barrier
 
@@ -57,19 +58,23 @@ def test_a_stack_is_like_the_whole(lengths, data):
     assert_array_equal(np.concatenate(stack.take(wanted)), X[wanted])
 
 
+def measured(chunks, size, weights=None, unit=False):
+    """Return the state of dense chunks in blocks of a size."""
+    lengths = list(map(len, chunks))
+    how = Format(chunks[0].shape[1], np.dtype(float), False, unit, size, False)
+    return measure(chunks, weights or [None] * len(chunks), lengths, cut(lengths, size), how)
+
+
 @pytest.mark.parametrize("unit", [False, True])
 def test_what_is_kept_beside_rows_takes_ten_bytes_a_row_at_most(unit):
     X = np.random.default_rng(0).normal(size=(100_000, 16))
-    size = block_rows(*X.shape, is_sparse=False)
-    how = Format(16, X.dtype, False, unit, size, False)
-    state = measure([X], [None], [len(X)], cut([len(X)], size), how)
+    state = measured([X], block_rows(*X.shape, is_sparse=False), unit=unit)
     assert len(pickle.dumps(state)) <= 10 * len(X)
 
 
 def test_weights_of_whole_chunks_are_not_copied():
-    X, weights = np.ones((8192, 2)), np.ones(8192)
-    how = Format(2, X.dtype, False, False, 4096, False)
-    state = measure([X], [weights], [len(X)], cut([len(X)], 4096), how)
+    weights = np.ones(8192)
+    state = measured([np.ones((8192, 2))], 4096, [weights])
     assert np.shares_memory(state.weights[0], weights)
 
 
@@ -81,7 +86,7 @@ def test_sums_over_pieces_are_those_of_the_whole(form):
     size = block_rows(*X.shape, is_sparse=sparse.issparse(X))
     lengths = [100_000, 5000, 195_000]
     edges = np.cumsum([0, *lengths])
-    chunks = [X[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    chunks = [X[a:b] for a, b in itertools.pairwise(edges)]
     how = Format(3, X.dtype, sparse.issparse(X), True, size, True)
     cuts = cut(lengths, size)
     sums = []
@@ -102,9 +107,7 @@ def test_sound_chunks_stay_as_they_are_beside_others_that_are_copied():
     off = raw[1:].view(np.float64).reshape(4096, 3)
     off[:] = rng.normal(size=off.shape)
     chunks = [rng.normal(size=(4096, 3)), off, rng.normal(size=(4096, 3))]
-    before, lengths = [chunk.copy() for chunk in chunks], [4096] * 3
-    how = Format(3, np.dtype(float), False, False, 2048, False)
-    state = measure(chunks, [None] * 3, lengths, cut(lengths, 2048), how)
+    before, state = [chunk.copy() for chunk in chunks], measured(chunks, 2048)
     for _ in range(3):
         total = sum_rows(Carried(released, 1.0), chunks, state).total()
     assert_array_equal(chunks, before)
@@ -120,9 +123,8 @@ def released(chunk):
 
 def test_threads_share_chunks_of_one_block():
     """Each waits for the other."""
-    chunks, lengths, both = [np.ones((8, 3)), np.ones((8, 3))], [8, 8], Barrier(2)
-    how = Format(3, np.dtype(float), False, False, 8, False)
-    state = measure(chunks, [None] * 2, lengths, cut(lengths, 8), how)
+    chunks, both = [np.ones((8, 3)), np.ones((8, 3))], Barrier(2)
+    state = measured(chunks, 8)
 
     def wait(chunk):
         both.wait(timeout=30)

@@ -28,22 +28,22 @@ class NoRows:
         return function(None)
 
 
-def test_bound_is_that_of_the_parameters_returned():
-    result = run_em(Halving(), NoRows(), 1.0, max_iter=5, tol=0)
-    assert result.params == 1 / 32
-    assert result.bounds == [-1 / 2**i for i in range(6)]
-    assert (result.n_iter, result.converged) == (5, False)
+@pytest.mark.parametrize("n", [0, 5])
+def test_bound_is_that_of_the_parameters_returned(n):
+    result = run_em(Halving(), NoRows(), 1.0, max_iter=n, tol=0)
+    assert result.params == 2**-n
+    assert result.bounds == [-1 / 2**i for i in range(n + 1)]
+    assert (result.n_iter, result.converged) == (n, False)
+    with pytest.raises(ValueError, match="max_iter"):
+        run_em(Halving(), NoRows(), 1.0, max_iter=-1, tol=1)
 
 
-def test_tolerance_is_a_change_of_the_bound():
-    result = run_em(Halving(), NoRows(), 1.0, max_iter=100, tol=0.1)
+def test_tolerance_is_a_change_of_the_bound_where_no_component_is_moved():
+    model = Halving()
+    result = run_em(model, NoRows(), 1.0, max_iter=100, tol=0.1)
     assert result.converged
     assert result.n_iter == 4  # 1/8 - 1/16 is the first change below 0.1
     assert result.bounds[-1] == -1 / 16
-
-
-def test_a_step_that_moves_a_component_is_not_convergence():
-    model = Halving()
     model.moved = (1 / 16, 1 / 32)
     assert run_em(model, NoRows(), 1.0, max_iter=100, tol=0.1).n_iter == 6
 
@@ -56,12 +56,7 @@ def test_watcher_can_stop():
         return n_iter == 2
 
     result = run_em(Halving(), NoRows(), 1.0, max_iter=9, tol=0, on_iteration=watch)
-    assert result.n_iter == 2 and result.stopped and not result.converged
+    assert result.n_iter == 2
+    assert result.stopped
+    assert not result.converged
     assert seen == [(0, -1.0, 1.0), (1, -0.5, 0.5), (2, -0.25, 0.25)]
-
-
-def test_no_iterations_return_the_start():
-    result = run_em(Halving(), NoRows(), 1.0, max_iter=0, tol=1)
-    assert (result.params, result.bounds, result.n_iter) == (1.0, [-1.0], 0)
-    with pytest.raises(ValueError, match="max_iter"):
-        run_em(Halving(), NoRows(), 1.0, max_iter=-1, tol=1)

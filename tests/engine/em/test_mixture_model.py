@@ -1,5 +1,6 @@
 """A mixture model alone: its statistics, its bound, and which components leave."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from skvmf._engine.contracts.statistics import Params, Statistics
 from skvmf._engine.data.rows import make_rows
 from skvmf._engine.em.loop import run_em
 from skvmf._engine.em.mixture_model import MixtureModel
+from skvmf._engine.families.background import NO_BACKGROUND, Background
 from skvmf._engine.families.gaussian import Gaussian
 from skvmf._engine.posteriors.fenchel_young import FenchelYoungPosterior
 from skvmf._engine.weights.modified_dirichlet import ModifiedDirichlet
@@ -68,21 +70,17 @@ def test_statistics_are_those_of_the_responsibilities():
 
 
 def test_the_bound_is_penalised_and_per_unit_of_weight():
-    _, rows = some_rows()
-    prior = ModifiedDirichlet(-2.0, 1e-3)
-    stats = rows.map_reduce(lambda block: model().expect(start(), block))
-    expected = (stats.value - 3 * np.log(WEIGHTS).sum()) / 50
-    assert_allclose(model(prior).lower_bound(stats, start()), expected, rtol=1e-14)
-
-
-def test_the_bound_has_the_prior_of_the_components_too():
     class WithPrior(Gaussian):
         def log_prior(self, components):
             return -5.0
 
-    stats = statistics([10, 30])
-    bound = replace(model(), family=WithPrior(2, "spherical")).lower_bound(stats, start())
-    assert bound == (stats.value - 5) / 40
+    _, rows = some_rows()
+    stats = rows.map_reduce(lambda block: model().expect(start(), block))
+    penalised = model(ModifiedDirichlet(-2.0, 1e-3))
+    expected = stats.value - 3 * np.log(WEIGHTS).sum()
+    assert_allclose(penalised.lower_bound(stats, start()), expected / 50, rtol=1e-14)
+    penalised = replace(penalised, family=WithPrior(2, "spherical"))
+    assert_allclose(penalised.lower_bound(stats, start()), (expected - 5) / 50, rtol=1e-14)
 
 
 def statistics(counts):
@@ -148,7 +146,8 @@ def test_a_broken_component_leaves_for_good():
     stats.moments[1][1] = 0  # no variance is left
     before = params(3)
     after = model().maximize(stats, before)
-    assert after.weights[1] == 0 and after.reseeded[1]
+    assert after.weights[1] == 0
+    assert after.reseeded[1]
     assert_array_equal(after.components.means[1], before.components.means[1])
     assert not model().comparable(before, after)
     again = model().maximize(statistics([10, 0, 20]), after)
@@ -162,7 +161,8 @@ def test_a_component_leaves_when_it_rests_on_the_floor_for_two_steps():
     assert_array_equal(first.on_floor, [False, True, False])
     assert first.weights[1] == 1e-3
     second = model(prior).maximize(statistics([50, 5, 45]), first)
-    assert second.weights[1] == 0 and second.reseeded[1]
+    assert second.weights[1] == 0
+    assert second.reseeded[1]
     assert_allclose(second.weights.sum(), 1)
     assert not model(prior).comparable(first, second)
 
@@ -173,22 +173,20 @@ def test_a_component_that_comes_off_the_floor_stays():
     second = model(prior).maximize(statistics([50, 20, 30]), first)
     assert not second.on_floor.any()
     third = model(prior).maximize(statistics([50, 5, 45]), second)
-    assert third.weights[1] == 1e-3 and third.on_floor[1]
+    assert third.weights[1] == 1e-3
+    assert third.on_floor[1]
 
 
-def test_a_component_with_rows_enough_may_rest():
-    prior = ModifiedDirichlet(0.5, 0.2)
+@pytest.mark.parametrize(
+    ("alpha", "count", "leaves"),
+    [(-8.0, 0.5, True), (-8.0, 8.5, True), (-8.0, 9.5, False), (0.5, 4, False)],
+)
+def test_a_component_may_rest_with_as_many_rows_as_the_prior_takes(alpha, count, leaves):
+    """Or with more than `min_rows`, which are three."""
     before = replace(params(2), on_floor=np.array([False, True]))
-    after = model(prior).maximize(statistics([96, 4]), before)
-    assert_allclose(after.weights, [0.8, 0.2])  # four rows are more than min_rows
-
-
-@pytest.mark.parametrize(("count", "leaves"), [(0.5, True), (8.5, True), (9.5, False)])
-def test_a_component_may_rest_with_as_many_rows_as_the_prior_takes(count, leaves):
-    prior = ModifiedDirichlet(-8.0, 0.2)
-    before = replace(params(2), on_floor=np.array([False, True]))
-    after = model(prior).maximize(statistics([91, count]), before)
-    assert (after.weights[1] == 0) == leaves
+    stats = statistics([91, count])
+    after = model(ModifiedDirichlet(alpha, 0.2)).maximize(stats, before)
+    assert_allclose(after.weights, [1, 0] if leaves else [0.8, 0.2])
     assert after.on_floor[1]
 
 
@@ -209,7 +207,7 @@ def test_steps_compare_where_no_component_has_moved():
 @pytest.mark.parametrize("tol", [np.inf, 1e-3])
 def test_a_step_that_prunes_or_moves_is_never_the_last(tol):
     """However small the change of the bound: run_em takes at least one plain step after it."""
-    X, rows = some_rows(200)
+    _X, rows = some_rows(200)
     far = Params.first(
         np.full(4, 0.25),
         model().family.components(np.array([*MEANS, [1e3, 1e3], [-1e3, 0]]), np.ones(4)),
@@ -222,14 +220,15 @@ def test_a_step_that_prunes_or_moves_is_never_the_last(tol):
 
     result = run_em(model(), rows, far, max_iter=100, tol=tol, on_iteration=watch)
     assert result.converged
-    steps = list(zip(history, history[1:], strict=False))
+    steps = list(itertools.pairwise(history))
     changed = [not model().comparable(before, after) for before, after in steps]
-    assert sum(changed) >= 2 and not changed[-1]
+    assert sum(changed) >= 2
+    assert not changed[-1]
     moved = [int((after.reseeded & ~before.reseeded).sum()) for before, after in steps]
     assert max(moved) == 1
 
 
-@pytest.mark.parametrize("background", [None, -3.0])
+@pytest.mark.parametrize("background", [NO_BACKGROUND, Background((-3.0,))])
 def test_what_scores_keep_comes_back_with_the_shares(background):
     """Whatever the posterior makes of the scores, and with or without a background."""
 
@@ -242,7 +241,7 @@ def test_what_scores_keep_comes_back_with_the_shares(background):
             return super().moments(block, responsibilities, components)
 
     _, rows = some_rows()
-    weights = WEIGHTS if background is None else np.append(0.5 * WEIGHTS, 0.5)
+    weights = background.add_weight(WEIGHTS, 0.5)
     plain = replace(model(), background=background)
     keeping = replace(plain, family=Keeping(2, "spherical"))
     params = start(weights=weights)

@@ -12,6 +12,7 @@ from skvmf._engine.contracts.responsibilities import DenseResponsibilities, Hard
 from skvmf._engine.contracts.statistics import Statistics
 from skvmf._engine.data.rows import make_rows
 from skvmf._engine.families.vonmises_fisher import MAX_CONCENTRATION, VonMisesFisher
+from skvmf._engine.families.vonmises_fisher_products import concentrated_lengths
 from skvmf.distributions import vonmises_fisher as vmf
 
 from ...oracles import vonmises_fisher_log_density
@@ -57,9 +58,19 @@ def statistics(family, components, block, packed=False):
     return Statistics(0.0, resp.sum(), counts, moments, origins, 0.0, np.zeros(D)), resp
 
 
+def fitted_to_all(family, components, X):
+    """Return the maximum for one component that has all rows."""
+    block = whole(X)
+    moments = family.moments(block, DenseResponsibilities(block.scales[:, None].copy()), components)
+    origins = family.origins(components)
+    stats = Statistics(0.0, N, np.array([float(N)]), moments, origins, 0.0, X[0])
+    return family.maximize(stats, components)[0]
+
+
 FORMATS = pytest.mark.parametrize(
     "as_format", [np.asarray, sparse.csr_array], ids=["dense", "sparse"]
 )
+TIED = pytest.mark.parametrize("tied", [False, True])
 
 
 @pytest.mark.bits
@@ -106,24 +117,19 @@ def test_moments_are_sums_of_unit_rows(as_format, dtype, packed, largest):
         assert_allclose(stats.moments[1], expected, rtol=1e-12)
 
 
-def test_few_and_many_shares_have_the_same_sums():
+@FORMATS
+def test_few_and_many_shares_have_the_same_sums(as_format):
     """Both ways of summing: by a product, and by the shares that are not zero."""
-    X, family = some_rows(), VonMisesFisher(D)
-    components = some_components(family)
-    resp = np.zeros((N, 100))
-    resp[np.arange(N), np.arange(N) % 100] = 0.75
-    resp[0, 5] = 0.25
-    many = family.from_natural(np.ones((100, D)), np.ones(100))
-    for as_format in (np.asarray, sparse.csr_array):
-        block = whole(as_format(X))
+    family, block = VonMisesFisher(D), whole(as_format(some_rows()))
+    few, half = np.zeros((N, 100)), np.full((N, K), 0.5)
+    few[np.arange(N), np.arange(N) % 100] = 0.75
+    few[0, 5] = 0.25
+    for resp in (few, half):
         responsibilities = DenseResponsibilities(resp * block.scales[:, None])
-        assert not responsibilities.denser_than(1 / 32)
-        found = family.moments(block, responsibilities, many)[0]
-        assert_allclose(found, unit(X).T @ resp, atol=1e-14)
-        dense = DenseResponsibilities(np.full((N, K), 0.5) * block.scales[:, None])
-        assert_allclose(
-            family.moments(block, dense, components)[0].T, [0.5 * unit(X).sum(axis=0)] * K
-        )
+        assert responsibilities.denser_than(1 / 32) == (resp is half)
+        components = family.from_natural(np.ones((resp.shape[1], D)), np.ones(resp.shape[1]))
+        found = family.moments(block, responsibilities, components)[0]
+        assert_allclose(found, unit(some_rows()).T @ resp, atol=1e-14)
 
 
 def penalised(kappa, mean_length, count, family, n_components=1):
@@ -136,7 +142,7 @@ def penalised(kappa, mean_length, count, family, n_components=1):
 
 @FORMATS
 @pytest.mark.parametrize("strength", [0.0, 3.0])
-@pytest.mark.parametrize("tied", [False, True])
+@TIED
 def test_the_maximum_is_that_of_the_posterior(as_format, strength, tied):
     family = VonMisesFisher(D, tied=tied, prior_strength=strength, prior_length=0.4)
     components = some_components(family, (5.0, 5.0, 5.0))
@@ -163,25 +169,18 @@ def test_the_maximum_is_that_of_the_posterior(as_format, strength, tied):
 @pytest.mark.parametrize("scale", [1e-200, 1e-3, 1e200])
 def test_without_a_prior_the_size_of_the_weights_does_not_matter(scale):
     family = VonMisesFisher(D)
-    components, found = some_components(family), []
-    for factor in (1.0, scale):
-        stats, _ = statistics(family, components, whole(some_rows()))
-        moments = tuple(factor * moment for moment in stats.moments)
-        counts = factor * stats.counts
-        stats = Statistics(0.0, factor * N, counts, moments, None, 0.0, np.zeros(D))
-        found.append(family.maximize(stats, components)[0])
-    assert_allclose(found[1].directions, found[0].directions, rtol=1e-12)
-    assert_allclose(found[1].concentrations, found[0].concentrations, rtol=1e-9)
+    components = some_components(family)
+    stats, _ = statistics(family, components, whole(some_rows()))
+    found, expected = (
+        family.maximize(stats.scaled(factor), components)[0] for factor in (scale, 1.0)
+    )
+    assert_allclose(found.directions, expected.directions, rtol=1e-12)
+    assert_allclose(found.concentrations, expected.concentrations, rtol=1e-9)
 
 
 def test_the_maximum_without_a_prior_is_scipys_fit():
     X, family = unit(some_rows(0.3)), VonMisesFisher(D)
-    components = family.from_natural(np.eye(1, D), np.ones(1))
-    block = whole(X)
-    moments = family.moments(block, DenseResponsibilities(block.scales[:, None].copy()), components)
-    origins = family.origins(components)
-    stats = Statistics(0.0, N, np.array([float(N)]), moments, origins, 0.0, X[0])
-    fresh, _ = family.maximize(stats, components)
+    fresh = fitted_to_all(family, family.from_natural(np.eye(1, D), np.ones(1)), X)
     direction, kappa = vonmises_fisher.fit(X)
     assert_allclose(fresh.directions[:, 0], direction, rtol=1e-10)
     assert_allclose(fresh.concentrations, kappa, rtol=1e-7)
@@ -197,12 +196,8 @@ def test_the_concentration_of_tight_rows_keeps_its_digits(spread):
     family = VonMisesFisher(D)
     components = family.from_natural(X[:1], np.array([1e8]))
     assert components.concentrated.all()
-    block = whole(X)
-    moments = family.moments(block, DenseResponsibilities(block.scales[:, None].copy()), components)
-    origins = family.origins(components)
-    stats = Statistics(0.0, N, np.array([float(N)]), moments, origins, 0.0, X[0])
-    fresh, _ = family.maximize(stats, components)
-    assert_allclose(fresh.concentrations, vmf.fit(X)[1], rtol=1e-6)
+    found = fitted_to_all(family, components, X).concentrations
+    assert_allclose(found, vmf.fit(X)[1], rtol=1e-6)
 
 
 @pytest.mark.parametrize("strength", [0.0, 2.0])
@@ -220,7 +215,7 @@ def test_an_empty_component_keeps_its_parameters(strength):
     assert_allclose(fresh.concentrations[1:], components.concentrations[1:], rtol=1e-10)
 
 
-@pytest.mark.parametrize("tied", [False, True])
+@TIED
 def test_the_prior_counts_pseudo_rows_for_every_component(tied):
     family = VonMisesFisher(D, tied=tied, prior_strength=2.5, prior_length=0.3)
     components = some_components(family, (4.0, 4.0, 4.0))
@@ -244,7 +239,7 @@ def test_near_its_mode_the_prior_keeps_its_digits(length):
         assert_allclose(strong.log_prior(components), expected, rtol=2e-3)
 
 
-@pytest.mark.parametrize("tied", [False, True])
+@TIED
 @pytest.mark.parametrize("method", ["exact", "newton", "ode", "rational", "banerjee"])
 def test_a_prior_that_outweighs_all_rows_is_at_its_mode(method, tied):
     """Pseudo-rows, so many that a step moves nothing, and the bound stands still."""
@@ -266,7 +261,7 @@ def test_the_prior_is_centred_on_the_pooled_length_of_a_partition():
     assert family.prior_length == 0
 
 
-@pytest.mark.parametrize("tied", [False, True])
+@TIED
 def test_a_start_has_one_concentration(tied):
     family = VonMisesFisher(D, tied=tied)
     stats, resp = statistics(family, family.from_centres(np.eye(K, D)), whole(some_rows()))
@@ -281,7 +276,7 @@ def test_a_start_has_one_concentration(tied):
     assert_allclose(centred.lengths, pooled)
 
 
-@pytest.mark.parametrize("tied", [False, True])
+@TIED
 def test_a_start_on_rows_that_are_all_but_equal_has_the_pseudo_rows_too(tied):
     """Their own resultant length is 1 but for rounding."""
     family = VonMisesFisher(D, tied=tied, prior_strength=2.0)
@@ -304,24 +299,20 @@ def test_parts_that_are_empty_or_cancel_start_at_some_axis():
     assert_allclose(directions[:, 0], 0.5)
 
 
-@pytest.mark.parametrize("tied", [False, True])
+@TIED
 def test_a_reseeded_component_has_the_mean_length_of_all(tied):
-    family = VonMisesFisher(D, tied=tied)
-    before = some_components(family, (4.0, 4.0, 4.0) if tied else (0.5, 5.0, 200.0))
-    moved = family.reseed(before, 1, np.eye(1, D, 3)[0])
-    assert_array_equal(moved.directions[:, 1], np.eye(1, D, 3)[0])
-    assert_array_equal(moved.directions[:, [0, 2]], before.directions[:, [0, 2]])
-    assert_allclose(moved.lengths[1], before.lengths.mean())
-    assert_allclose(moved.lengths[[0, 2]], before.lengths[[0, 2]])
-
-
-def test_a_reseeded_component_has_a_direction():
-    """A row that was scaled to unit length in float32 is off by its rounding."""
-    family = VonMisesFisher(D)
-    row = unit(some_rows())[0].astype(np.float32).astype(np.float64)
+    """And a unit direction: a row scaled to unit length in float32 is off by its rounding."""
+    family, row = (
+        VonMisesFisher(D, tied=tied),
+        unit(some_rows())[0].astype(np.float32).astype(float),
+    )
     assert abs(np.linalg.norm(row) - 1) > 1e-9
-    moved = family.reseed(some_components(family), 1, row)
-    assert_allclose(np.linalg.norm(moved.directions, axis=0), 1, rtol=1e-15)
+    before = some_components(family, (4.0, 4.0, 4.0) if tied else (0.5, 5.0, 200.0))
+    moved = family.reseed(before, 1, row)
+    assert_allclose(moved.directions[:, 1], row / np.linalg.norm(row), rtol=1e-15)
+    assert_array_equal(moved.directions[:, [0, 2]], before.directions[:, [0, 2]])
+    lengths = before.lengths[[0, 2]]
+    assert_allclose(moved.lengths, [lengths[0], before.lengths.mean(), lengths[1]])
 
 
 @pytest.mark.bits
@@ -385,8 +376,14 @@ def test_a_fit_goes_on_with_its_anchor():
     assert VonMisesFisher(D, prior_length=0.3).continued_by(fresh).prior_strength == 2.0
     with pytest.raises(ValueError, match="has 5 features, not 4"):
         VonMisesFisher(5).continued_by(fresh)
-
-
-def test_small_answers():
-    assert VonMisesFisher(D).min_rows == 2
+    assert fresh.min_rows == 2
     assert_allclose(VonMisesFisher(3).zero_row_log_density, -np.log(4 * np.pi))
+
+
+@pytest.mark.parametrize("length", [0.3, 1.0])
+def test_a_mean_opposite_to_its_old_direction_has_its_length(length):
+    direction = np.array([[0.6], [0.8]])
+    lengths, complements = concentrated_lengths(
+        -length * direction, np.array([1 + length]), direction
+    )
+    assert_allclose([lengths[0], complements[0]], [length, 1 - length], atol=1e-15)

@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skvmf._engine.families import merge_costs
+from skvmf._engine.families.background import Background
 from skvmf._engine.families.merge_costs import DirectionMergeCost, SphericalMergeCost
 from skvmf._engine.initialization.agglomerate import (
-    BackgroundRows,
-    _background_excess,
+    OtherRows,
     chance_gain,
     merge_greedily,
 )
@@ -33,14 +33,6 @@ def spheres(seed=0):
     sums = np.array([part.sum(axis=0) for part in parts])
     squares = np.array([(part**2).sum() for part in parts])
     return SphericalMergeCost(sums, squares, counts, np.zeros(D), 2.5, 0.8), parts
-
-
-def test_directions_lose_the_lengths_of_their_sums():
-    parts = directions()
-    for i in range(M):
-        lengths = np.linalg.norm(parts.sums, axis=1)
-        loss = lengths + lengths[i] - np.linalg.norm(parts.sums + parts.sums[i], axis=1)
-        assert_allclose(parts.losses(i), 7.0 * loss, atol=1e-10)
 
 
 def test_spherical_parts_lose_the_likelihood_of_their_own_variances():
@@ -113,7 +105,7 @@ def test_what_giving_a_direction_to_the_background_loses(others):
     rows = [part / np.linalg.norm(part, axis=1, keepdims=True) for part in rows]
     sums, counts = np.array([part.sum(axis=0) for part in rows]), np.array([30.0, 20.0])
     parts = DirectionMergeCost(sums, counts, -1.5, concentration=7.0)
-    found = _background_excess(parts, BackgroundRows(others, -2.0))
+    found = OtherRows(others, Background((-2.0,))).excess(parts)
     chance = (np.sqrt(5 / 2) + np.sqrt(np.log(50 + others))) ** 2
 
     def of_labels(*sizes):
@@ -139,6 +131,6 @@ def test_uniform_rows_are_given_up_and_clusters_are_kept():
     sums = np.array([part.sum(axis=0) for part in own])
     squares = np.array([(part**2).sum() for part in own])
     parts = SphericalMergeCost(sums, squares, counts, np.zeros(2), 2.5, 0.04)
-    background = BackgroundRows(0.0, -np.log(100.0))
-    assert_array_equal(merge_greedily(parts, 3, background)[0], [0, 1, 2])
-    assert background.count + parts.counts[:3].sum() == 600
+    others = OtherRows(background=Background((-np.log(100.0),)))
+    assert_array_equal(merge_greedily(parts, 3, others)[0], [0, 1, 2])
+    assert others.count + parts.counts[:3].sum() == 600

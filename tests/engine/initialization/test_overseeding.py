@@ -38,7 +38,7 @@ def run(X, seed=0, weights=None, n_components=K, unit=True):
         family = VonMisesFisher(X.shape[1])
     else:
         family = Gaussian(X.shape[1], "full", scale=rows.mean_variance() or 1.0)
-    seeds = family.proposal(background=False).seeds
+    seeds = family.proposal().seeds
     return Overseeding(seeds, rows, n_components).run(np.random.default_rng(seed))
 
 
@@ -46,11 +46,12 @@ def run(X, seed=0, weights=None, n_components=K, unit=True):
 @pytest.mark.parametrize("seed", range(3))
 def test_clusters_are_found_one_by_one(unit, seed):
     X, labels = clusters(seed=seed)
-    params, bound = run(X, seed, unit=unit)
+    params, _bound = run(X, seed, unit=unit)
     assert len(params.weights) == K
     assert_allclose(np.sort(params.weights), np.sort(np.bincount(labels) / 4000), atol=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_default_fit_reaches_the_oracle(mixture, dtype):
@@ -113,8 +114,8 @@ def test_rows_without_weight_are_never_seeds(unit):
     X, _ = clusters(500)
     far = np.vstack([X, 1e6 * np.ones((20, D))])
     weights = np.append(np.ones(500), np.zeros(20))
-    params, bound = run(far, weights=weights, unit=unit)
-    plain, other = run(X, unit=unit)
+    _params, bound = run(far, weights=weights, unit=unit)
+    _plain, other = run(X, unit=unit)
     assert_allclose(bound, other, atol=0.2)
 
 
@@ -127,38 +128,26 @@ def test_rows_farther_than_squares_reach_are_seeds_too():
     assert np.isfinite(bound)
 
 
-def test_a_callback_stops_the_rounds():
-    X, _ = clusters()
-    seen = []
+def test_a_callback_stops_the_rounds_whose_bounds_never_fall():
+    rows = make_rows(clusters(spread=0.8)[0], None, unit=True)
+    overseeding, seen, longer = Overseeding(VonMisesFisher(D).kmeans(), rows, K), [], []
 
     def watch(n_iter, bounds, params):
         seen.append((n_iter, len(bounds)))
         return n_iter == 1
 
-    rows = make_rows(X, None, unit=True)
-    overseeding = Overseeding(VonMisesFisher(D).kmeans(), rows, K)
-    overseeding.run(np.random.default_rng(0), watch)
+    overseeding.run(np.random.default_rng(1), watch)
     assert seen == [(0, 1), (1, 2)]
+    overseeding.run(np.random.default_rng(1), lambda n, bounds, params: longer.append(bounds[-1]))
+    assert len(longer) > 2
+    assert (np.diff(longer) >= 0).all()
 
 
-def test_bounds_of_the_rounds_never_fall():
-    X, _ = clusters(spread=0.8)
-    seen = []
-
-    def watch(n_iter, bounds, params):
-        seen[:] = bounds
-        return False
-
-    rows = make_rows(X, None, unit=True)
-    Overseeding(VonMisesFisher(D).kmeans(), rows, K).run(np.random.default_rng(1), watch)
-    assert len(seen) > 1 and (np.diff(seen) >= 0).all()
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture])
 def test_starts_compete_on_the_sample(mixture, monkeypatch):
-    X, _ = clusters(spread=1.0)
-    runs = []
-    plain = Overseeding.run
+    X, _ = clusters(1000, spread=1.0)
+    runs, plain = [], Overseeding.run
 
     def spy(self, rng, watch=None):
         found = plain(self, rng)
@@ -166,7 +155,7 @@ def test_starts_compete_on_the_sample(mixture, monkeypatch):
         return found
 
     monkeypatch.setattr(Overseeding, "run", spy)
-    mixture(K, n_init=4, init_size=1000, random_state=0, max_iter=1, tol=1e9).fit(X)
+    mixture(5, n_init=4, init_size=300, random_state=0, max_iter=1, tol=1e9).fit(X)
     assert len(runs) == 4
 
 
@@ -180,7 +169,8 @@ def drawn(n, size, weights, seed, form=np.asarray):
 
 def test_a_draw_is_without_repetition_and_in_order():
     rows, weights = drawn(10_000, 500, None, 3)
-    assert len(rows) == 500 and (np.diff(rows) > 0).all()
+    assert len(rows) == 500
+    assert (np.diff(rows) > 0).all()
     assert_allclose(weights, 1)
     again, _ = drawn(10_000, 500, None, 3)
     assert_array_equal(rows, again)
@@ -209,20 +199,6 @@ def test_sums_over_a_draw_estimate_sums_over_all():
     assert abs(np.mean(found) - truth) < 4 * error + 0.01 * abs(truth)
 
 
-def test_heavy_rows_are_drawn_more_often():
-    weights = np.where(np.arange(5000) < 2500, 1.0, 3.0)
-    heavy = [np.mean(drawn(5000, 100, weights, seed)[0] >= 2500) for seed in range(50)]
-    assert_allclose(np.mean(heavy), 0.75, atol=0.02)
-
-
-@pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM])
-def test_a_fit_has_as_many_components_as_asked_for(mixture):
-    for X in (np.ones((30, 3)), np.repeat(np.eye(3)[:2], 15, axis=0)):
-        fitted = mixture(3, random_state=0, tol=1.0).fit(X)
-        assert fitted.weights_.shape == (3,) and fitted.means_.shape == (3, 3)
-        assert fitted.predict_proba(X).shape == (30, 3)
-
-
 def test_sums_of_one_width_are_not_taken_for_another():
     """A start has four times the components on the same sparse rows, whose sums are kept."""
     X = sparse.random(3000, 30, density=0.2, random_state=0, format="csr")
@@ -239,7 +215,7 @@ def test_sums_of_one_width_are_not_taken_for_another():
 @pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture])
 def test_a_start_is_shown_before_its_first_round_is_done(mixture, monkeypatch, capsys):
     def interrupted(self, rng, watch=None):
-        assert capsys.readouterr().out == "Merging 0\n"
+        assert capsys.readouterr().out.startswith("Merging 0: 1000 of 1000 rows, ")
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Overseeding, "run", interrupted)
@@ -251,13 +227,14 @@ def test_a_start_is_shown_before_its_first_round_is_done(mixture, monkeypatch, c
 def test_starts_on_the_sample_are_one_stage(mixture, capsys):
     mixture(4, n_init=3, random_state=0, verbose=1, max_iter=1, tol=1e9).fit(clusters(1000)[0])
     lines = capsys.readouterr().out.splitlines()
-    assert lines[:4] == ["Merging 0", *["  Iteration 0"] * 3]
+    assert lines[0] == "Merging 0: 1000 of 1000 rows, 16 components merged into 4"
+    assert all(line.startswith("  Iteration 0: ") for line in lines[1:4])
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 def test_large_samples_of_directions_start_in_single_precision(kind, monkeypatch):
     """With the same fit in the end, and rows that single precision could not hold before."""
-    X, labels = clusters(1000)
+    X, _labels = clusters(1000)
     X[np.abs(X) < 0.1] = 0
     X[:300] *= 1e-80
     X[300:600] *= 1e80
@@ -265,9 +242,9 @@ def test_large_samples_of_directions_start_in_single_precision(kind, monkeypatch
     expected = VonMisesFisherMixture(K, random_state=0).fit(kind(X))
     seen, run = [], MergingStart.run
 
-    def noted(self, *args):
+    def noted(self, *args, **options):
         seen.append(self.rows.dtype)
-        return run(self, *args)
+        return run(self, *args, **options)
 
     monkeypatch.setattr(MergingStart, "run", noted)
     monkeypatch.setattr(start, "_SINGLE_PRECISION_PRODUCTS", 1)

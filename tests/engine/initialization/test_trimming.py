@@ -26,12 +26,6 @@ def test_rows_far_from_all_others_are_left_out(n_far, far, offset):
     assert_array_equal(near(X + offset), np.arange(n_far, len(X)))
 
 
-def test_a_small_cluster_stays_however_far_it_is():
-    X = clusters()
-    X[:40] = 1e4 + np.random.default_rng(1).normal(size=(40, 4))
-    assert len(near(X)) == len(X)
-
-
 @pytest.mark.parametrize("d", [1, 2, 30])
 @pytest.mark.parametrize("kind", ["normal", "uniform", "of two spreads"])
 def test_ordinary_rows_stay(kind, d):
@@ -42,21 +36,26 @@ def test_ordinary_rows_stay(kind, d):
     assert len(near(X)) >= 0.998 * len(X)
 
 
-def test_where_many_rows_are_far_all_stay():
+def first_moved(n, factor, offset=0.0):
+    """Return clusters of which the first rows lie far off."""
     X = clusters()
-    X[:300] = 1e4 * np.random.default_rng(1).normal(size=(300, 4))
+    X[:n] = offset + factor * np.random.default_rng(1).normal(size=(n, 4))
+    return X
+
+
+STAYING = {
+    "a small cluster however far": first_moved(40, 1.0, 1e4),
+    "many that are far": first_moved(300, 1e4),
+    **{f"of scale {scale}": clusters() * scale for scale in (1e-300, 1e-3, 1e99)},
+    "equal": np.ones((50, 3)),
+    "one": np.ones((1, 3)),
+    "few": np.arange(6.0).reshape(2, 3),
+}
+
+
+@pytest.mark.parametrize("X", STAYING.values(), ids=STAYING)
+def test_all_rows_stay(X):
     assert len(near(X)) == len(X)
-
-
-@pytest.mark.parametrize("scale", [1e-300, 1e-3, 1e99])
-def test_rows_of_any_scale(scale):
-    X = clusters() * scale
-    assert len(near(X)) == len(X)
-
-
-def test_rows_that_are_equal_or_few_stay():
-    for X in (np.ones((50, 3)), np.ones((1, 3)), np.arange(6.0).reshape(2, 3)):
-        assert len(near(X)) == len(X)
 
 
 def test_rows_without_weight_are_no_company():

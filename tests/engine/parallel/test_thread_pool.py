@@ -1,12 +1,10 @@
 """Calls made in other threads: results, errors, calls that are given up, threads that end."""
 
-import gc
 import threading
 import time
 import weakref
 from _thread import start_new_thread
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 
@@ -35,11 +33,16 @@ def wanted():
         yield lock
 
 
-def test_every_call_is_made_once_and_in_another_thread(pool, wanted, todo):
-    calls = [Call(partial(lambda i: (i, threading.get_ident()), i), wanted) for i in range(20)]
+def submitted(pool, calls, todo):
+    """Return the results of calls."""
     for call in calls:
         pool.submit(call, todo)
-    results = [call.result() for call in calls]
+    return [call.result() for call in calls]
+
+
+def test_every_call_is_made_once_and_in_another_thread(pool, wanted, todo):
+    calls = [Call(partial(lambda i: (i, threading.get_ident()), i), wanted) for i in range(20)]
+    results = submitted(pool, calls, todo)
     assert [i for i, _ in results] == list(range(20))
     assert 1 <= len({thread for _, thread in results}) <= 2
     assert threading.get_ident() not in {thread for _, thread in results}
@@ -48,10 +51,7 @@ def test_every_call_is_made_once_and_in_another_thread(pool, wanted, todo):
 def test_threads_are_prepared_before_their_first_call(wanted, todo):
     here = threading.local()
     pool = Pool(3, prepare=partial(setattr, here, "ready", True))
-    calls = [Call(lambda: here.ready, wanted) for _ in range(9)]
-    for call in calls:
-        pool.submit(call, todo)
-    assert all(call.result() for call in calls)
+    assert all(submitted(pool, [Call(lambda: here.ready, wanted) for _ in range(9)], todo))
     pool.close()
 
 
@@ -80,24 +80,6 @@ def test_an_error_is_raised_where_the_result_is_asked_for(pool, wanted, todo):
     assert fine.result() == 1
 
 
-def test_an_error_keeps_no_block_alive(wanted):
-    def fail(block):
-        raise RuntimeError("no")
-
-    block = threading.Event()
-    alive = weakref.ref(block)
-    call = Call(partial(fail, block), wanted)
-    call.make()
-    gc.disable()
-    try:
-        with suppress(RuntimeError):
-            call.result()
-        del call, block
-        assert alive() is None
-    finally:
-        gc.enable()
-
-
 def test_giving_up_waits_for_the_call_that_has_begun_and_for_no_other(todo):
     begun, ended, made = threading.Event(), [], []
     wanted = threading.Lock()
@@ -123,11 +105,7 @@ def test_giving_up_waits_for_the_call_that_has_begun_and_for_no_other(todo):
 
 def test_closing_lets_every_thread_end(wanted, todo):
     pool = Pool(4, prepare=lambda: None)
-    calls = [Call(lambda: None, wanted) for _ in range(9)]
-    for call in calls:
-        pool.submit(call, todo)
-    for call in calls:
-        call.result()
+    submitted(pool, [Call(lambda: None, wanted) for _ in range(9)], todo)
     alive = weakref.ref(pool)
     pool.close()
     del pool

@@ -115,13 +115,18 @@ def test_project_finds_the_nearest(K, clearance):
     for seed in range(20):
         rng = np.random.default_rng(seed)
         values, weights = rng.normal(size=K), rng.uniform(0.1, 3, size=K)
-        projected = RelativeCoordinates(clearance=clearance).project(values, weights)
-        assert_allclose(projected, nearest_by_enumeration(values, weights, clearance), atol=1e-12)
+        coordinates = RelativeCoordinates(clearance=clearance)
+        nearest = nearest_by_enumeration(values, weights, clearance)
+        assert_allclose(coordinates.project(values, weights), nearest, atol=1e-12)
+        ordered = 1e7 + (clearance + 0.1) * np.arange(K)
+        assert_array_equal(coordinates.project(ordered, weights), ordered)
 
 
-def test_project_leaves_what_is_in_order():
-    values = np.array([-0.1, 0.7, 1.3]) + 1e7
-    assert_array_equal(RelativeCoordinates(clearance=0.3).project(values, np.ones(3)), values)
+def test_project_leaves_equal_values_as_they_are():
+    rng = np.random.default_rng(0)
+    for value in (1e30, -1e30, 1 / 3, *rng.normal(size=20)):
+        values, weights = np.full(3, value), rng.uniform(1e299, 1e300, size=3)
+        assert_array_equal(RelativeCoordinates().project(values, weights), values)
 
 
 @pytest.mark.bits

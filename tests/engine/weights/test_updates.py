@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from skvmf._engine.contracts.model_parts import Update
 from skvmf._engine.posteriors.fenchel_young import FenchelYoungPosterior
-from skvmf._engine.updates.closed_form import ClosedForm
 from skvmf._engine.weights.modified_dirichlet import ModifiedDirichlet
 from skvmf._engine.weights.updates import FixedWeights, MapWeights
 
@@ -21,10 +21,11 @@ def test_weights_under_a_flat_prior_are_proportions(posterior):
     assert_array_equal(weights, [0.6, 0.3, 0.1])
 
 
-def test_weights_of_a_softmax_are_at_the_mode():
+def test_weights_of_a_softmax_are_at_the_mode_and_fixed_ones_stay():
     weights = MapWeights()(SOFTMAX, SPARSE, COUNTS, OLD)
     assert_allclose(weights, SPARSE.mode(COUNTS))
     assert weights[2] == 1e-3  # 10 rows are fewer than the prior takes
+    assert FixedWeights()(SOFTMAX, SPARSE, COUNTS, OLD) is OLD
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -42,22 +43,14 @@ def test_weights_of_a_sparse_posterior_never_lower_the_bound(seed):
     assert_array_equal(new, prior.mode(counts) if bound(prior.mode(counts)) >= bound(old) else old)
 
 
-def test_the_guard_holds_somewhere():
+@pytest.mark.parametrize("left", [0, 1])
+def test_the_guard_holds_somewhere_also_beside_a_component_that_has_left(left):
     """There are weights that the mode of the prior would make worse, and they stay."""
-    prior, counts = ModifiedDirichlet(-5.0, 1e-3), np.array([12.0, 11.0, 9.0])
+    prior, counts = ModifiedDirichlet(-5.0, 1e-3), np.pad([12.0, 11.0, 9.0], (0, left))
+    several = np.random.default_rng(0).dirichlet(np.full(3, 5.0), size=50)
     held = [
         np.array_equal(MapWeights()(TSALLIS, prior, counts, old), old)
-        for old in np.random.default_rng(0).dirichlet(np.full(3, 5.0), size=50)
-    ]
-    assert any(held)
-
-
-def test_the_guard_holds_beside_a_component_that_has_left():
-    """Weights that were 0 and stay so do not lift the guard of the others."""
-    prior, counts = ModifiedDirichlet(-5.0, 1e-3), np.array([12.0, 11.0, 9.0, 0.0])
-    held = [
-        np.array_equal(MapWeights()(TSALLIS, prior, counts, old), old)
-        for old in np.pad(np.random.default_rng(0).dirichlet(np.full(3, 5.0), 50), [(0, 0), (0, 1)])
+        for old in np.pad(several, [(0, 0), (0, left)])
     ]
     assert any(held)
 
@@ -70,11 +63,7 @@ def test_a_component_that_leaves_changes_the_weights_whatever_the_bound():
         assert weights[2] == 0
 
 
-def test_fixed_weights_stay():
-    assert FixedWeights()(SOFTMAX, SPARSE, COUNTS, OLD) is OLD
-
-
-def test_the_closed_form_is_the_maximum_of_the_family():
+def test_the_plain_update_is_the_maximum_of_the_family():
     class Family:
         def maximize(self, stats, components):
             return ("maximum", stats, components)
@@ -82,6 +71,6 @@ def test_the_closed_form_is_the_maximum_of_the_family():
         def reseed(self, components, k, row):
             return ("moved", components, k, row)
 
-    update = ClosedForm()
+    update = Update()
     assert update(Family(), "stats", "old") == ("maximum", "stats", "old")
     assert update.reseed(Family(), "old", None, 2, "row") == ("moved", "old", 2, "row")

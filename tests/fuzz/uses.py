@@ -1,0 +1,151 @@
+"""What else is done with mixtures: checkpoints, Dask rows, narrow types, summaries, pictures."""
+
+import os
+import tempfile
+from contextlib import suppress
+from unittest import mock
+
+import dask
+import matplotlib.pyplot as plt
+import numpy as np
+
+import skvmf
+from skvmf._engine.data import dask_rows, rows
+from skvmf._engine.em import checkpoint
+from skvmf.inspection import component_summary
+from skvmf.plotting import DirectionsDisplay, DynamicsDisplay, MixtureDisplay
+
+from ..dask.data import chunked
+from .data import cast
+from .runs import Refused, refusing
+from .subjects import assert_same, public
+
+LAZY = ("labels_", "probabilities_")
+READ_AS = {"float16": "float32", "int8": "float32", "uint8": "float32", "bool": "float64"}
+
+
+class Killed(BaseException):
+    """What ends a fit in the middle."""
+
+
+def fit_until(n_writes, mixture, X, weights):
+    """Fit until so many checkpoints were written, one at every iteration."""
+    left, write = n_writes, checkpoint.save
+
+    def save(path, tree):
+        nonlocal left
+        write(path, tree)
+        left -= 1
+        if left == 0:
+            raise Killed
+
+    with (
+        mock.patch.object(checkpoint, "_TIMES_WRITING", 0),
+        mock.patch.object(checkpoint, "save", save),
+        mock.patch.object(os, "fsync"),
+        suppress(Killed),
+    ):
+        refusing(mixture.fit, X, sample_weight=weights)
+
+
+def interrupted_fits_end_the_same(subject):
+    if subject.params.get("store_path"):
+        return  # which a checkpoint does not hold
+    X, weights = subject.X, subject.weights
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "fit.npz")
+        fit_until(1 + subject.case.data.seed % 9, subject.new(checkpoint=path), X, weights)
+        ended = subject.new(checkpoint=path).fit(X, sample_weight=weights)
+    assert_same(public(subject.mixture), public(ended))
+    moments = [mixture._memory.moments for mixture in (subject.mixture, ended)]
+    for mine, other in zip(*moments, strict=True):
+        np.testing.assert_array_equal(mine, other)
+
+
+def in_chunks(X, seed):
+    """Return a Dask array of rows, in chunks of any lengths."""
+    cuts = np.sort(np.random.default_rng(seed).integers(0, X.shape[0] + 1, size=3))
+    return chunked(X, np.diff([0, *cuts, X.shape[0]]).tolist())
+
+
+def few_rows_in_blocks():
+    """Blocks are of few rows, so that there are several."""
+    options = {"autospec": True, "return_value": 8}
+    return (
+        mock.patch.object(rows, "block_rows", **options),
+        mock.patch.object(dask_rows, "block_rows", **options),
+    )
+
+
+def dask_rows_are_rows_in_memory(subject):
+    if subject.case.data.layout == "csc":
+        return  # no format of blocks of rows
+    lazy = in_chunks(subject.X, subject.case.data.seed)
+    here, there = few_rows_in_blocks()
+    with here, there, dask.config.set(scheduler="synchronous"):
+        mixture = refusing(subject.new().fit, subject.X, sample_weight=subject.weights)
+        other = refusing(subject.new().fit, lazy, sample_weight=subject.weights)
+        expected, found = public(mixture), public(other)
+        shares = [np.asarray(values.pop("probabilities_")) for values in (expected, found)]
+        labels = [np.asarray(values.pop("labels_")) for values in (expected, found)]
+        assert_same(expected, found)
+        assert mixture.score(lazy) == mixture.score(subject.X)
+    assert labels[0].shape == labels[1].shape
+    if subject.is_smooth:  # else rounding of a matrix product may decide
+        np.testing.assert_allclose(*shares, atol=1e-4)
+
+
+def narrow_types_hold_the_same_rows(subject):
+    """They are read as the type of float that holds them."""
+    if subject.case.data.is_sparse:
+        return
+    narrow = list(READ_AS)[subject.case.data.seed % len(READ_AS)]
+    X = cast(subject.dense, narrow)
+    found, told = [], []
+    for values in (X, X.astype(READ_AS[narrow])):
+        try:
+            mixture = refusing(subject.new().fit, values, sample_weight=subject.weights)
+        except Refused as refusal:
+            told.append(str(refusal))
+        else:
+            found.append(public(mixture) | {"score": mixture.score_samples(values)})
+    assert len(found) != 1, told
+    if found:
+        assert_same(*found)
+
+
+def summaries_are_whole(subject):
+    mixture = subject.mixture
+    for X in subject.all_rows:
+        summary = component_summary(mixture, X)
+        assert summary.sizes.sum() + summary.n_outliers == X.shape[0]
+        assert (np.diff(summary.weights) <= 0).all()
+        assert ((summary.overlaps >= 0) & (summary.overlaps <= 1 + 1e-9)).all(), summary.overlaps
+        for names, size in zip(summary.typical, summary.sizes, strict=True):
+            assert len(names) == min(3, size)
+        assert len(str(summary).splitlines()) > len(summary.labels)
+        assert "nan" not in summary._repr_html_()
+
+
+def pictures_are_drawn(subject):
+    mixture, X = subject.mixture, subject.X
+    try:
+        if isinstance(mixture, skvmf.VonMisesFisherMixture):
+            display = DirectionsDisplay.from_estimator(mixture, X)
+        else:
+            display = MixtureDisplay.from_estimator(mixture, X)
+        display.figure_.canvas.draw()
+        if subject.params.get("store_path") and mixture.n_components > 1:
+            display = DynamicsDisplay.from_estimator(mixture)
+            display.figure_.canvas.draw()
+    finally:
+        plt.close("all")
+
+
+PROMISES = [
+    interrupted_fits_end_the_same,
+    dask_rows_are_rows_in_memory,
+    narrow_types_hold_the_same_rows,
+    summaries_are_whole,
+    pictures_are_drawn,
+]

@@ -1,0 +1,144 @@
+"""Clusters are named after the words of their texts."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+
+from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+from skvmf.inspection import component_summary
+from skvmf.inspection._words import beginning, class_words
+
+TEXTS = [
+    "The puck is on the ice.",
+    "A goal: the puck hit the net!",
+    "Ice, a puck and\n  a <b>goal</b>.",
+    "Melt butter in a pan.",
+    "Salt the butter, then heat the pan.",
+]
+X = np.array([[5.0, 0.1, 0], [5, 0.3, 0], [5, 0, 0.3], [0, 5, 1], [0, 5, 1.1]])
+
+
+def fitted():
+    return VonMisesFisherMixture(2, random_state=0).fit(X)
+
+
+def test_words_have_the_largest_class_based_tf_idf():
+    """The formula, over dense counts."""
+    rng = np.random.default_rng(0)
+    alphabet = np.array(list("abcdefgh"))
+    texts = [" ".join(rng.choice(alphabet, 9, p=rng.dirichlet(np.ones(8)))) for _ in range(30)]
+    labels = rng.integers(-1, 3, size=30)  # the background's texts count as a class
+    vectorizer = CountVectorizer(analyzer="char", lowercase=False, vocabulary="abcdefgh")
+    classes = np.array([2, 0, 7, 1])
+    words = class_words(texts, labels, classes, 8, vectorizer)
+    counts = vectorizer.transform(texts).toarray()
+    average = counts.sum() / 4
+    for k, own in zip(classes, words, strict=True):
+        scores = np.sqrt(counts[labels == k].sum(axis=0)) * np.log1p(average / counts.sum(axis=0))
+        expected = alphabet[np.argsort(-scores, kind="stable")][: np.count_nonzero(scores)]
+        assert own == expected.tolist()
+
+
+@pytest.mark.parametrize("make", [list, tuple, lambda texts: np.array(texts, dtype=object)])
+def test_words_and_beginnings(make):
+    mixture = fitted()
+    summary = component_summary(mixture, X, texts=make(TEXTS), n_rows=2, n_features=3)
+    assert summary.words == [["goal", "ice", "puck"], ["butter", "pan", "heat"]]
+    for rows, texts in zip(summary.typical, summary.texts, strict=True):
+        assert texts == [" ".join(TEXTS[row].split()) for row in rows]
+    assert summary.features is None
+    assert list(summary.columns) == [
+        *("component", "rows", "weight", "cosine", "nearest", "words", "texts")
+    ]
+
+
+def test_tables_show_texts():
+    summary = component_summary(fitted(), X, texts=TEXTS)
+    lines = str(summary).splitlines()
+    assert len(lines) == 3  # a line shows the most typical text alone
+    assert lines[1].endswith(summary.texts[0][0])
+    html = summary._repr_html_()
+    assert html.count("<br>") == 3
+    assert "<b>" not in html
+
+
+def test_a_frame_has_what_the_attributes_have():
+    pandas = pytest.importorskip("pandas")
+    summary = component_summary(fitted(), X, texts=TEXTS, feature_names=["a", "b", "c"])
+    frame = summary.to_frame()
+    assert_array_equal(frame.index, summary.labels)
+    assert frame.index.name == "component"
+    assert_array_equal(frame["cosine"], summary.cosines)
+    assert_array_equal(frame["rows"], [3, 2])
+    assert frame["words"].tolist() == summary.words
+    assert frame["texts"].tolist() == summary.texts
+    assert pandas.api.types.is_integer_dtype(frame["nearest"])
+    bare = component_summary(SparseGaussianMixture(2, random_state=0).fit(X)).to_frame()
+    assert list(bare.columns) == ["weight", "nearest", "overlap"]
+
+
+def test_names_are_in_the_order_of_the_components():
+    mixture = VonMisesFisherMixture.from_parameters(
+        [0.4, 0.0, 0.6, 0.0], mean_directions=np.eye(4, 3) + 0.1, concentrations=[9.0] * 4
+    )
+    rows = X[:, [2, 1, 0]]
+    summary = component_summary(mixture, X[:, [1, 2, 0]], texts=TEXTS)
+    assert summary.names(2) == ["butter, pan", "1", "goal, ice", "3"]
+    assert summary.names(2, "\n")[0] == "butter\npan"
+    named = component_summary(mixture, rows, feature_names=["tea", "ice", "cup"])
+    assert named.names(1) == ["tea", "1", "cup", "3"]
+    assert component_summary(mixture).names() == ["0", "1", "2", "3"]
+
+
+def test_displays_take_the_names():
+    pytest.importorskip("matplotlib")
+    from skvmf.plotting import DirectionsDisplay
+
+    mixture = fitted()
+    names = component_summary(mixture, X, texts=TEXTS).names(2)
+    display = DirectionsDisplay.from_estimator(mixture, X, names=names)
+    assert {text.get_text() for text in display.texts_} == {"goal, ice", "butter, pan"}
+
+
+def test_a_component_without_rows_has_no_words():
+    mixture = VonMisesFisherMixture.from_parameters(
+        [0.5, 0.4, 0.1],
+        mean_directions=[[1.0, 0, 0], [0, 1, 0], [0, 0, -1]],
+        concentrations=[9] * 3,
+    )
+    summary = component_summary(mixture, X, texts=TEXTS)
+    assert summary.words[2] == summary.texts[2] == []
+    assert summary.names()[2] == "2"
+
+
+def test_words_are_counted_as_the_vectorizer_says():
+    vectorizer = TfidfVectorizer(stop_words=None, ngram_range=(2, 2)).fit(["not these texts"])
+    before = clone(vectorizer).fit(["not these texts"]).vocabulary_
+    summary = component_summary(fitted(), X, texts=TEXTS, vectorizer=vectorizer)
+    assert all(len(word.split()) == 2 for words in summary.words for word in words)
+    assert vectorizer.vocabulary_ == before
+
+
+@pytest.mark.parametrize(
+    ("texts", "error", "message"),
+    [
+        (TEXTS[:3], ValueError, "one per row: X has 5 rows, got 3"),
+        ("one text", TypeError, "got one string"),
+        ([*TEXTS[:4], None], TypeError, "should be strings, got NoneType at index 4"),
+    ],
+)
+def test_wrong_texts(texts, error, message):
+    with pytest.raises(error, match=message):
+        component_summary(fitted(), X, texts=texts)
+    with pytest.raises(ValueError, match="texts need X"):
+        component_summary(fitted(), texts=texts)
+
+
+def test_beginnings_are_one_short_line():
+    assert beginning(" a\n\tb ") == "a b"
+    assert beginning("") == ""
+    assert len(beginning("word " * 10_000)) <= 60
+    assert beginning("x" * 61) == "x" * 59 + "…"
+    assert beginning("x" * 60) == "x" * 60

@@ -1,0 +1,278 @@
+"""Fixed parameters: what a fit finds beside them, held against EM in plain NumPy."""
+
+import dask.array as da
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import ive, logsumexp
+from scipy.stats import multivariate_normal, multivariate_t
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+from skvmf.datasets import make_vonmises_fisher_blobs
+from skvmf.distributions.vonmises_fisher import mean_resultant_length
+
+DIRECTIONS, _ = make_vonmises_fisher_blobs(300, 4, centers=3, concentration=9.0, random_state=0)
+STARTS = DIRECTIONS[[0, 120, 250]]
+POINTS = np.concatenate(
+    [np.random.default_rng(k).normal(3 * k, 1 + k, (100 + 50 * k, 2)) for k in range(2)]
+)
+MEANS = [[0.0, 0.5], [3.0, 3.5]]
+
+
+def sphere(fixed, **options):
+    options = {"means_init": STARTS, "concentrations_init": [4.0, 9.0, 15.0]} | options
+    return VonMisesFisherMixture(3, fixed=fixed, tol=1e-12, max_iter=2000, **options)
+
+
+def log_density(X, directions, kappa):
+    """Return the log-densities (n, K) of von Mises-Fisher distributions, by the Bessel function."""
+    order = X.shape[1] / 2 - 1
+    log_partition = np.log(ive(order, kappa)) + kappa - order * np.log(kappa)
+    return X @ directions.T * kappa - log_partition - X.shape[1] / 2 * np.log(2 * np.pi)
+
+
+def concentrations(lengths, d):
+    """Return the concentrations of mean resultant lengths, by bisection."""
+    low, high = np.full(len(lengths), 1e-9), np.full(len(lengths), 1e4)
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = mean_resultant_length(middle, d) < lengths
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return low
+
+
+def em_on_the_sphere(X, weights, directions, kappa, fixed, n_iter):
+    """Run EM for some steps, without what is fixed."""
+    for _ in range(n_iter):
+        joint = log_density(X, directions, kappa) + np.log(weights)
+        resp = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        counts, sums = resp.sum(axis=0), resp.T @ X
+        if "weights" not in fixed:
+            weights = counts / len(X)
+        if "means" not in fixed:
+            directions = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        if "concentrations" not in fixed:
+            lengths = (sums * directions).sum(axis=1) / counts
+            kappa = concentrations(lengths, X.shape[1])
+    return weights, directions, kappa
+
+
+FIXED = [
+    ("weights",),
+    ("concentrations",),
+    ("means",),
+    ("weights", "concentrations"),
+    ("weights", "means"),
+    ("means", "concentrations"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:The fit did not reach")
+@pytest.mark.parametrize("fixed", FIXED)
+def test_directions_are_those_of_em_without_the_fixed_steps(fixed):
+    options = {} if "concentrations" in fixed else {"concentration_prior": 0}
+    weights, kappa = np.array([0.5, 0.3, 0.2]), np.array([4.0, 9.0, 15.0])
+    mixture = sphere(fixed, weights_init=weights, **options)
+    mixture.set_params(max_iter=20, tol=0).fit(DIRECTIONS)
+    weights, directions, kappa = em_on_the_sphere(DIRECTIONS, weights, STARTS, kappa, fixed, 20)
+    assert_allclose(mixture.weights_, weights, rtol=1e-10)
+    assert_allclose(mixture.mean_directions_, directions, atol=1e-10)
+    assert_allclose(mixture.concentrations_, kappa, atol=1e-7)
+    joint = log_density(DIRECTIONS, directions, kappa) + np.log(weights)
+    assert_allclose(mixture.lower_bound_, logsumexp(joint, axis=1).mean(), rtol=1e-10)
+    assert np.diff(mixture.lower_bounds_).min() >= -1e-13
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize(
+    "fixed", [("weights",), ("means",), ("covariances",), ("weights", "means")]
+)
+def test_fixed_gaussians_are_at_a_maximum_beside_what_is_fixed(covariance_type, fixed):
+    mixture = SparseGaussianMixture(
+        2,
+        covariance_type=covariance_type,
+        reg_covar=0,
+        means_init=MEANS,
+        weight_concentration_prior=1,
+        fixed=fixed,
+        tol=1e-13,
+        max_iter=5000,
+    ).fit(POINTS)
+    assert np.diff(mixture.lower_bounds_).min() >= -1e-13
+    resp, X = mixture.predict_proba(POINTS), POINTS
+    counts = resp.sum(axis=0)
+    shape = {"full": (2, 2, 2), "tied": (2, 2), "diag": (2, 2), "spherical": (2,)}
+    identity = {"diag": np.ones((2, 2)), "spherical": np.ones(2)}.get(covariance_type, np.eye(2))
+    expected = {
+        "weights": np.full(2, 0.5) if "weights" in fixed else counts / len(X),
+        "means": MEANS if "means" in fixed else (resp.T @ X) / counts[:, None],
+    }
+    assert_allclose(mixture.weights_, expected["weights"], atol=1e-5)
+    assert_allclose(mixture.means_, expected["means"], atol=1e-4)
+    if "covariances" in fixed:
+        identity = np.broadcast_to(identity, shape[covariance_type])
+        assert_array_equal(mixture.covariances_, identity)
+    elif covariance_type == "full":
+        for k, covariance in enumerate(mixture.covariances_):
+            gaps = X - mixture.means_[k]
+            assert_allclose((resp[:, k] * gaps.T) @ gaps / counts[k], covariance, atol=1e-3)
+
+
+@pytest.mark.parametrize("degrees_of_freedom", [3.0, "estimated", "tied"])
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+@pytest.mark.parametrize("fixed", [("scale_matrices",), ("means",), ("means", "scale_matrices")])
+def test_fixed_student_t_components_never_lower_the_likelihood(
+    degrees_of_freedom, covariance_type, fixed
+):
+    scales = 2 * np.eye(2)
+    mixture = StudentTMixture(
+        2,
+        covariance_type=covariance_type,
+        degrees_of_freedom=degrees_of_freedom,
+        reg_covar=0,
+        means_init=MEANS,
+        scale_matrices_init=scales if covariance_type == "tied" else [scales, scales],
+        fixed=fixed,
+        tol=1e-11,
+        max_iter=3000,
+    ).fit(POINTS)
+    assert np.diff(mixture.lower_bounds_).min() >= -1e-12
+    if "means" in fixed:
+        assert_array_equal(mixture.means_, MEANS)
+    if "scale_matrices" in fixed:
+        assert (mixture.scale_matrices_ == scales).all()
+
+    # No better degrees of freedom, nor means, nearby.
+    def likelihood(means, dof):
+        matrices = np.broadcast_to(mixture.scale_matrices_, (2, 2, 2))
+        parts = zip(mixture.weights_, means, matrices, dof, strict=True)
+        densities = [w * multivariate_t.pdf(POINTS, m, S, nu) for w, m, S, nu in parts]
+        return np.log(np.sum(densities, axis=0)).mean()
+
+    best = likelihood(mixture.means_, mixture.degrees_of_freedom_)
+    assert_allclose(best, mixture.lower_bound_, rtol=1e-9)
+    for factor in (0.9, 1.1):
+        if degrees_of_freedom != 3.0:
+            assert likelihood(mixture.means_, factor * mixture.degrees_of_freedom_) <= best + 1e-9
+        if "means" not in fixed:
+            assert likelihood(factor * mixture.means_, mixture.degrees_of_freedom_) < best
+
+
+def test_what_is_fixed_keeps_its_bits():
+    mixture = sphere(("weights", "means", "concentrations"), weights_init=[0.5, 0.3, 0.2])
+    mixture.fit(DIRECTIONS)
+    assert mixture.n_iter_ == 1
+    assert_array_equal(mixture.weights_, [0.5, 0.3, 0.2])
+    assert_allclose(mixture.mean_directions_, STARTS, rtol=1e-15)
+    assert_allclose(mixture.concentrations_, [4, 9, 15], rtol=1e-13)
+    n = len(DIRECTIONS)
+    assert_allclose(mixture.bic(DIRECTIONS), -2 * n * mixture.score(DIRECTIONS))
+
+
+def test_weights_are_equal_and_concentrations_one_number_by_default():
+    options = {"random_state": 0, "concentrations_init": 9.0}
+    mixture = VonMisesFisherMixture(3, fixed=["weights", "concentrations"], **options)
+    mixture.fit(DIRECTIONS)
+    assert_array_equal(mixture.weights_, np.full(3, 1 / 3))
+    assert_allclose(mixture.concentrations_, 9, rtol=1e-13)
+    assert mixture._fitted.n_parameters(free_weights=False) == 3 * 3
+
+
+@pytest.mark.parametrize("fixed", FIXED)
+def test_streams_and_warm_starts_keep_what_is_fixed(fixed):
+    mixture = sphere(fixed, weights_init=[0.5, 0.3, 0.2], warm_start=True)
+    mixture.partial_fit(DIRECTIONS).partial_fit(-DIRECTIONS)
+    mixture.fit(-DIRECTIONS)
+    if "weights" in fixed:
+        assert_array_equal(mixture.weights_, [0.5, 0.3, 0.2])
+    if "means" in fixed:
+        assert_allclose(mixture.mean_directions_, STARTS, rtol=1e-15)
+    if "concentrations" in fixed:
+        assert_allclose(mixture.concentrations_, [4, 9, 15], rtol=1e-13)
+
+
+def test_a_given_mixture_keeps_its_concentrations_without_first_ones():
+    mixture = VonMisesFisherMixture.from_parameters(
+        [0.4, 0.6],
+        mean_directions=[[1.0, 0, 0, 0], [0, 1, 0, 0]],
+        concentrations=[5.0, 7.0],
+        fixed=("concentrations",),
+        warm_start=True,
+    ).fit(DIRECTIONS)
+    assert_allclose(mixture.concentrations_, [5, 7], rtol=1e-13)
+    assert mixture.n_iter_ > 1
+
+
+@pytest.mark.parametrize("fixed", FIXED)
+def test_dask_rows_give_the_same_fit(fixed):
+    here = sphere(fixed).fit(DIRECTIONS)
+    there = sphere(fixed).fit(da.from_array(DIRECTIONS, chunks=(70, 4)))
+    assert_array_equal(here.means_, there.means_)
+    assert_array_equal(here.weights_, there.weights_)
+    assert_array_equal(here.predict(DIRECTIONS), there.predict(DIRECTIONS))
+
+
+def test_a_grid_search_chooses_what_is_fixed():
+    grid = {"fixed": [(), ("weights",)]}
+    search = GridSearchCV(VonMisesFisherMixture(3, random_state=0), grid, cv=2).fit(DIRECTIONS)
+    assert search.best_params_["fixed"] in grid["fixed"]
+
+
+def test_an_empty_component_of_fixed_mean_does_no_harm():
+    X = np.abs(DIRECTIONS)
+    starts = np.array([[1.0, 1, 1, 1], [-1, -1, -1, -1]])
+    options = {"means_init": starts, "temperature": 0, "max_iter": 20}
+    for fixed in (("means",), ("means", "weights")):
+        mixture = VonMisesFisherMixture(2, fixed=fixed, **options).fit(X)
+        assert_allclose(mixture.mean_directions_, starts / 2)
+        assert np.isfinite(mixture.concentrations_).all()
+        assert set(mixture.labels_) == {0}
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize(
+    ("mixture", "message"),
+    [
+        (VonMisesFisherMixture(2, fixed=("means",)), "give means_init"),
+        (VonMisesFisherMixture(2, fixed=("concentrations",)), "give concentrations_init"),
+        (VonMisesFisherMixture(2, fixed=("covariances",)), "'concentrations', 'means', 'weights'"),
+        (VonMisesFisherMixture(2, fixed="weights"), "a tuple or list of some of"),
+        (VonMisesFisherMixture(2, fixed=([],)), "a tuple or list of some of"),
+        (VonMisesFisherMixture(2, fixed=("weights",), background=True), "holds the weights"),
+        (VonMisesFisherMixture(2, fixed=("weights",), weight_floor=0.1), "holds the weights"),
+        (
+            VonMisesFisherMixture(2, fixed=("weights",), weight_concentration_prior=0.5),
+            "holds the weights",
+        ),
+        (
+            VonMisesFisherMixture(
+                2, fixed=("concentrations",), concentrations_init=3.0, concentration_prior=1
+            ),
+            "holds the concentrations",
+        ),
+        (VonMisesFisherMixture(2, concentrations_init=[3.0]), r"shape \(2,\)"),
+        (VonMisesFisherMixture(2, concentrations_init=-1.0), "at least 0"),
+        (VonMisesFisherMixture(2, concentrations_init=1e13), "at most 1e"),
+        (
+            VonMisesFisherMixture(2, concentrations_init=[1.0, 2.0], concentration_type="tied"),
+            "asks for one concentration",
+        ),
+        (StudentTMixture(2, fixed=("covariances",)), "'scale_matrices'"),
+        (RelativeGMM(2, fixed=("means",)), "'covariances', 'weights'"),
+    ],
+)
+def test_what_cannot_be_fixed_is_refused(mixture, message, method):
+    with pytest.raises(ValueError, match=message):
+        getattr(clone(mixture), method)(DIRECTIONS)
+
+
+def test_sparse_gaussians_estimate_weights_without_a_prior_if_they_are_fixed():
+    mixture = SparseGaussianMixture(2, fixed=("weights",), random_state=0).fit(POINTS)
+    assert_array_equal(mixture.weights_, [0.5, 0.5])
+    densities = [
+        0.5 * multivariate_normal.pdf(POINTS, mean, covariance)
+        for mean, covariance in zip(mixture.means_, mixture.covariances_, strict=True)
+    ]
+    assert_allclose(mixture.lower_bound_, np.log(np.sum(densities, axis=0)).mean(), rtol=1e-9)

@@ -1,0 +1,201 @@
+"""What a mixture says when it is used wrongly: each mistake with the words that help.
+
+``python -m tests.mixture.test_messages`` prints the mistakes with their messages.
+"""
+
+import re
+import reprlib
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+from skvmf.model_selection import ComponentPath
+
+MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, StudentTMixture, RelativeGMM]
+GAUSSIANS = [SparseGaussianMixture, RelativeGMM]
+X = np.random.default_rng(0).normal(size=(40, 3))
+FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0], "name": ["x", "y", "z"]})
+EQUAL = np.tile([[1.0, 2.0]], (50, 1))
+
+PARAMETERS = [  # of whom, the parameter, and what the message says
+    *[(mixture, "n_clusters", "n_components") for mixture in MIXTURES],
+    *[(mixture, "n_component", "did you mean 'n_components'") for mixture in MIXTURES],
+    (VonMisesFisherMixture, "k", "n_components"),
+    (VonMisesFisherMixture, "nruns", "n_init"),
+    (VonMisesFisherMixture, "init", "init_params"),
+    (VonMisesFisherMixture, "n_jobs", "threadpool_limits"),
+    (VonMisesFisherMixture, "posterior_type", "temperature=0 is hard"),
+    (VonMisesFisherMixture, "covariance_type", "concentration_type='free' or 'tied'"),
+    (VonMisesFisherMixture, "reg_covar", "concentration_prior"),
+    (VonMisesFisherMixture, "precisions_init", "concentrations_init"),
+    (VonMisesFisherMixture, "kappa", "concentrations_init"),
+    (VonMisesFisherMixture, "degrees_of_freedom", "StudentTMixture"),
+    (SparseGaussianMixture, "concentration_type", "covariance_type"),
+    (SparseGaussianMixture, "concentration_prior", "reg_covar"),
+    (SparseGaussianMixture, "clearance", "RelativeGMM"),
+    (SparseGaussianMixture, "weight_concentration_prior_type", "modified Dirichlet"),
+    *[
+        (SparseGaussianMixture, name, "weight_concentration_prior is the prior on the weights")
+        for name in [
+            "mean_prior",
+            "mean_precision_prior",
+            "covariance_prior",
+            "degrees_of_freedom_prior",
+        ]
+    ],
+]
+ATTRIBUTES = [
+    *[(mixture, "inertia_", "lower_bound_") for mixture in MIXTURES],
+    (VonMisesFisherMixture, "cluster_centers_", "mean_directions_"),
+    (VonMisesFisherMixture, "components_", "mean_directions_"),
+    (VonMisesFisherMixture, "covariances_", "concentrations_"),
+    (VonMisesFisherMixture, "precisions_", "concentrations_"),
+    (VonMisesFisherMixture, "kappa_", "concentrations_"),
+    *[(mixture, "cluster_centers_", "means_") for mixture in MIXTURES[1:]],
+    *[(mixture, "components_", "means_") for mixture in MIXTURES[1:]],
+    *[(mixture, "concentrations_", "covariances_") for mixture in GAUSSIANS],
+    (StudentTMixture, "covariances_", "nu / (nu - 2) times scale_matrices_"),
+    (StudentTMixture, "precisions_", "scale_matrices_"),
+]
+DATA = [  # what is given as X, the error, and what the message says
+    ("rows.npy", ValueError, "X='rows.npy' is a text or a path"),
+    (Path("rows.npy"), ValueError, "numpy.load"),
+    (["a text", "another"], ValueError, "X holds texts"),
+    *[
+        (texts, ValueError, "TfidfVectorizer")
+        for texts in (["a b"], np.array(["a b", "c d"]), "a b", pd.Series(["a b", "c d"]))
+    ],
+    ((row for row in X), TypeError, "X is a generator, which can be read only once"),
+    (iter([X]), TypeError, "call partial_fit with each batch"),
+    (FRAME, ValueError, "Column 'name' of X does not hold numbers: could not convert"),
+    (X[0], ValueError, "Expected 2D array, got 1D array"),
+    (np.full((5, 2), np.nan), ValueError, "NaN"),
+]
+BY_POSITION = [  # what is made, and what the message says
+    (partial(VonMisesFisherMixture, 3, "tied"), "concentration_type='tied'"),
+    (partial(SparseGaussianMixture, 3, "diag"), "covariance_type='diag'"),
+    (partial(ComponentPath, VonMisesFisherMixture(), 5), "max_components=5"),
+]
+
+
+@pytest.mark.parametrize(("mixture", "name", "hint"), PARAMETERS)
+def test_a_wrong_parameter(mixture, name, hint):
+    with pytest.raises(TypeError, match=re.escape(f"{mixture.__name__} has no parameter '{name}'")):
+        mixture(**{name: 2})
+    with pytest.raises(TypeError, match=re.escape(hint)):
+        mixture(**{name: 2})
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_a_parameter_without_any_hint(mixture):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'zebra'"):
+        mixture(zebra=2)
+
+
+@pytest.mark.parametrize(("make", "advice"), BY_POSITION)
+def test_an_argument_that_has_to_be_named(make, advice):
+    with pytest.raises(TypeError, match=f"1 of its arguments by position, got 2: .*{advice}"):
+        make()
+
+
+def test_a_subclass_may_take_any_arguments():
+    class Any(VonMisesFisherMixture):
+        def __init__(self, *args, **options):
+            super().__init__(2)
+            self.received = args, options
+
+    assert Any(1, 2, n_clusters=3).received == ((1, 2), {"n_clusters": 3})
+
+
+@pytest.mark.parametrize(("mixture", "name", "hint"), ATTRIBUTES)
+def test_a_wrong_attribute(mixture, name, hint):
+    fitted = mixture(2, random_state=0).fit(X)
+    with pytest.raises(AttributeError, match=re.escape(f"no attribute '{name}': ")):
+        getattr(fitted, name)
+    with pytest.raises(AttributeError, match=re.escape(hint)):
+        getattr(fitted, name)
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_an_attribute_without_any_hint(mixture):
+    with pytest.raises(AttributeError, match=r"no attribute 'nonsense'$"):
+        _ = mixture(2).nonsense
+
+
+@pytest.mark.parametrize(("data", "error", "message"), DATA)
+def test_wrong_data(data, error, message):
+    for mixture in (VonMisesFisherMixture(2), SparseGaussianMixture(2)):
+        with pytest.raises(error, match=re.escape(message)):
+            mixture.fit(data)
+
+
+@pytest.mark.parametrize("mixture", [*GAUSSIANS, StudentTMixture])
+def test_sparse_rows_for_a_mixture_of_dense_ones(mixture):
+    message = "Sparse data.*VonMisesFisherMixture takes sparse rows.*TruncatedSVD.*toarray"
+    with pytest.raises(TypeError, match=message):
+        mixture(2).fit(sparse.csr_array(X))
+
+
+def test_too_small_a_first_batch():
+    stream = VonMisesFisherMixture(5, random_state=0)
+    with pytest.raises(ValueError, match="first batch, which should have 100 rows or more"):
+        stream.partial_fit(X[:3])
+    assert stream.partial_fit(X).partial_fit(X[:3]).n_steps_ == 2
+
+
+@pytest.mark.parametrize(("n_init", "subject"), [(1, "The fit"), (3, "The best of 3 starts")])
+def test_a_fit_that_does_not_converge(n_init, subject):
+    mixture = VonMisesFisherMixture(5, n_init=n_init, max_iter=1, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=f"^{subject} did not reach tol=0.001"):
+        mixture.fit(X)
+
+
+@pytest.mark.parametrize("mixture", [VonMisesFisherMixture, *GAUSSIANS])
+def test_fewer_distinct_rows_than_components(mixture):
+    message = r"fewer distinct rows \(1 among 50\) than n_components=3"
+    with pytest.warns(ConvergenceWarning, match=message):
+        mixture(3, random_state=0).fit(EQUAL)
+
+
+def mistakes():
+    """Yield each mistake, as code and as a function that makes it."""
+    for mixture, name, _ in PARAMETERS:
+        yield f"{mixture.__name__}({name}=2)", partial(mixture, **{name: 2})
+    for make, _ in BY_POSITION:
+        yield f"{make.func.__name__}({', '.join(map(repr, make.args))})", make
+    for mixture, name, _ in ATTRIBUTES:
+        yield f"{mixture.__name__}().fit(X).{name}", partial(getattr, mixture().fit(X), name)
+    for data, _, _ in DATA:
+        yield (
+            f"VonMisesFisherMixture().fit({reprlib.repr(data)})",
+            partial(VonMisesFisherMixture().fit, data),
+        )
+    for mixture in [*GAUSSIANS, StudentTMixture]:
+        yield f"{mixture.__name__}().fit(sparse)", partial(mixture().fit, sparse.csr_array(X))
+    stream = VonMisesFisherMixture(5)
+    yield "VonMisesFisherMixture(5).partial_fit(X[:3])", partial(stream.partial_fit, X[:3])
+
+
+def messages():
+    """Yield each mistake, as code, and its message."""
+    for code, make in mistakes():
+        with pytest.raises((AttributeError, TypeError, ValueError)) as caught:
+            make()
+        yield code, f"{caught.typename}: {caught.value}"
+
+
+def test_about_sixty_mistakes_are_listed_with_messages_that_can_be_read():
+    listed = dict(messages())
+    assert len(listed) > 55
+    assert max(map(len, listed.values())) < 500
+
+
+if __name__ == "__main__":
+    for mistake, message in messages():
+        print(f"{mistake}\n    {message}\n")

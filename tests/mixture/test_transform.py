@@ -1,0 +1,138 @@
+"""Responsibilities as features: a mixture as any step of a pipeline."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import TruncatedSVD
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skvmf import (
+    RelativeGMM,
+    SparseGaussianMixture,
+    StudentTMixture,
+    VonMisesFisherMixture,
+)
+
+MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, StudentTMixture, RelativeGMM]
+SPARSE = [{"entmax_alpha": 2.0}, {"temperature": 0.0}]
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Three clusters, of which one is a class."""
+    rng = np.random.default_rng(0)
+    centres = np.array([[6.0, 0.0, 0.0], [0.0, 6.0, 0.0], [0.0, 0.0, 6.0]])
+    clusters = rng.permutation(np.repeat([0, 1, 2], 40))
+    return centres[clusters] + rng.normal(size=(120, 3)), clusters == 1
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_features_are_the_probabilities(mixture, data):
+    X, _ = data
+    fitted = mixture(3, random_state=0).fit(X)
+    for rows in (X, X.astype(np.float32)):
+        features = fitted.transform(rows)
+        assert isinstance(features, np.ndarray)
+        assert features.dtype == rows.dtype
+        assert_array_equal(features, fitted.predict_proba(rows))
+    assert_array_equal(clone(fitted).fit_transform(X), fitted.transform(X))
+    name = mixture.__name__.lower()
+    assert list(fitted.get_feature_names_out()) == [f"{name}{k}" for k in range(3)]
+
+
+@pytest.mark.parametrize("options", SPARSE)
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_features_with_exact_zeros_are_sparse_unless_frames_are_requested(mixture, options, data):
+    X, _ = data
+    fitted = mixture(3, random_state=0, **options).fit(X)
+    features = fitted.transform(X)
+    assert sparse.issparse(features)
+    assert features.format == "csr"
+    assert features.nnz < features.shape[0] * features.shape[1]
+    assert_array_equal(features.toarray(), fitted.predict_proba(X))
+    assert_array_equal(fitted.set_output(transform="pandas").transform(X), features.toarray())
+
+
+def test_frames_have_the_names_of_the_features(data):
+    X = pd.DataFrame(data[0], columns=["a", "b", "c"], index=np.arange(120)[::-1])
+    frame = VonMisesFisherMixture(2, random_state=0).set_output(transform="pandas").fit_transform(X)
+    assert list(frame.columns) == ["vonmisesfishermixture0", "vonmisesfishermixture1"]
+    assert_array_equal(frame.index, X.index)
+
+
+def test_a_mixture_that_is_not_fitted_has_no_features(data):
+    with pytest.raises(NotFittedError):
+        VonMisesFisherMixture().transform(data[0])
+
+
+def test_the_number_of_features_is_that_of_the_fit(data):
+    fitted = VonMisesFisherMixture(3, random_state=0).fit(data[0]).set_params(n_components=2)
+    assert fitted.transform(data[0]).shape == (120, 3)
+    assert len(fitted.get_feature_names_out()) == 3
+
+
+@pytest.mark.parametrize("options", [{}, *SPARSE])
+def test_in_the_middle_of_a_pipeline(options, data):
+    X, y = data
+    mixture = VonMisesFisherMixture(3, random_state=0, **options)
+    pipeline = make_pipeline(StandardScaler(with_mean=False), mixture, LogisticRegression())
+    assert pipeline.fit(X, y).score(X, y) > 0.95
+    assert len(pipeline[:-1].get_feature_names_out()) == 3
+
+
+@pytest.mark.parametrize("options", [{}, *SPARSE])
+def test_in_a_feature_union(options, data):
+    X, _ = data
+    union = FeatureUnion(
+        [
+            ("soft", SparseGaussianMixture(2, random_state=0)),
+            ("other", VonMisesFisherMixture(3, random_state=0, **options)),
+        ]
+    )
+    features = union.fit_transform(X)
+    features = features.toarray() if sparse.issparse(features) else features
+    expected = [step.transform(X) for _, step in union.transformer_list]
+    expected = [part.toarray() if sparse.issparse(part) else part for part in expected]
+    assert_array_equal(features, np.hstack(expected))
+    assert union.get_feature_names_out()[-1] == "other__vonmisesfishermixture2"
+
+
+def test_in_a_column_transformer(data):
+    X = pd.DataFrame(data[0], columns=["a", "b", "c"])
+    columns = ColumnTransformer(
+        [
+            ("position", SparseGaussianMixture(2, random_state=0), ["a"]),
+            ("direction", VonMisesFisherMixture(3, entmax_alpha=2.0, random_state=0), ["b", "c"]),
+        ]
+    ).set_output(transform="pandas")
+    frame = columns.fit_transform(X)
+    assert frame.shape == (120, 5)
+    assert frame.columns[0] == "position__sparsegaussianmixture0"
+    assert_allclose(frame.iloc[:, 2:].sum(axis=1), 1)
+
+
+def test_a_grid_search_over_both_ends(data):
+    X, y = data
+    pipeline = Pipeline(
+        [
+            ("svd", TruncatedSVD(2, random_state=0)),
+            ("mixture", VonMisesFisherMixture(random_state=0)),
+            ("classifier", LogisticRegression()),
+        ]
+    )
+    grid = {
+        "svd__n_components": [2, 3],
+        "mixture__n_components": [1, 3],
+        "classifier__C": [0.1, 10.0],
+    }
+    search = GridSearchCV(pipeline, grid, cv=2).fit(sparse.csr_array(X), y)
+    assert search.best_params_["mixture__n_components"] == 3
+    assert search.best_score_ > 0.95
