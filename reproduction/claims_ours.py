@@ -172,6 +172,56 @@ def slope_misses_labels(record):
     ]
 
 
+@ours("guide.whitening", "Half whitening helps some rows and hurts others; full whitening hurts.")
+def whitening_helps_some(record):
+    """Expect a smaller NMI of fully whitened rows, and a larger one of half whitened digits."""
+    title = record.tables[0].title
+    digits = [record.cell(title, "digits", column) for column in ("0.5", "as they are")]
+    return [
+        difference("NMI of digits, half whitened less as they are:", *digits, at_least=0),
+        *(
+            difference(
+                f"NMI of {name}, fully less half whitened:",
+                record.cell(title, name, "1"),
+                record.cell(title, name, "0.5"),
+                at_most=0,
+            )
+            for name in record.names(title)
+        ),
+    ]
+
+
+@ours("guide.embeddings", "On word embeddings, mixtures and k-means agree with labels alike.")
+def embeddings_are_the_limit(record):
+    """Expect an NMI and ARI of default fits within .03 of those of k-means."""
+    title = "Agreement with the newsgroups"
+    return [
+        difference(
+            f"{column}, mixture less {name}:",
+            record.cell(title, "VonMisesFisherMixture", column),
+            record.cell(title, name, column),
+            at_least=-0.03,
+            at_most=0.03,
+        )
+        for column in ("NMI", "ARI")
+        for name in ("KMeans, n_init=1", "KMeans, n_init=10")
+    ]
+
+
+@ours("guide.umap", "Mixtures of embeddings agree with modules like HDBSCAN after UMAP.")
+def mixtures_are_like_hdbscan(record):
+    """Expect an ARI within .1 of that of HDBSCAN after UMAP."""
+    rival = record.cell("Agreement", "UMAP to 5 dimensions, HDBSCAN", "ARI")
+    return [
+        exact(
+            f"ARI of {name} less that of UMAP and HDBSCAN:",
+            record.cell("Agreement", name, "ARI") - rival,
+            at_least=-0.1,
+        )
+        for name in ("von Mises-Fisher mixture of the embeddings", "the same, with a background")
+    ]
+
+
 @ours("guide.mode", "Finding modes takes little of a step, so that NumPy is fast enough for it.")
 def modes_take_little(record):
     """Expect a small share of a step of a grammar, and of a mixture of few rows."""

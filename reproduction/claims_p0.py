@@ -1,5 +1,7 @@
 """What Nonnenmacher and Sahani say, and how records are read for it."""
 
+from itertools import pairwise
+
 from .claims import claim, difference, exact, level, mean
 
 ABSOLUTE = "Largest absolute errors"
@@ -64,7 +66,7 @@ def errors_shrink(record):
             record.cell(ABSOLUTE, after, name) / record.cell(ABSOLUTE, before, name),
             at_most=1,
         )
-        for before, after in zip(FIGURE_2[:-1], FIGURE_2[1:], strict=True)
+        for before, after in pairwise(FIGURE_2)
         for name in ("kappa, first", "kappa, second", "psi, first")
     ]
 

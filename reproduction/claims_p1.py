@@ -7,10 +7,7 @@ TREEBANK = (
     "The English Web Treebank of Universal Dependencies in place of the Wall Street Journal, "
     "whose sections 2 to 21 and 23 are licensed; it is of the size of the paper's."
 )
-TRUTH = (
-    "The true mixture is ours, with means 4 apart and 8 apart: the paper's is only drawn. Of 200 "
-    "points 60 runs in place of 300, to save time."
-)
+TRUTH = "The true mixture is ours, with means 4 apart and 8 apart: the paper's is only drawn."
 FLOORS = ("1e-06", "1e-05", "0.0001", "0.001", "0.01")
 
 

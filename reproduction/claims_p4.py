@@ -92,7 +92,7 @@ def embedded_is_better(record):
     "Section 3.2",
     "Since the partial derivatives with respect to mixture weights and concentration parameters "
     "carry little additional information",
-    differs=f"{TRAINING} In the record at hand stop words are kept.",
+    differs=TRAINING,
 )
 def little_information(record):
     """Accuracy with more gradients less that with those in the means."""
@@ -114,7 +114,7 @@ def little_information(record):
     "Section 4.2",
     "the number of mixture components were set as 15 since we observed ignorable performance "
     "differences with larger value.",
-    differs=f"{TRAINING} In the record at hand stop words are kept.",
+    differs=TRAINING,
 )
 def fifteen_are_enough(record):
     """Accuracy with more components less that with 15."""

@@ -25,6 +25,7 @@ MODULES = [
     "guide_posteriors",
     "guide_figures",
     "guide_components",
+    "guide_embeddings",
 ]
 
 

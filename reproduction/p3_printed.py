@@ -126,7 +126,7 @@ def general(setting):
             X, _, centres = make_blobs(400, centers=4, random_state=seed, return_centers=True)
             means = centres + np.random.default_rng(seed).normal(size=centres.shape)
             start = {"means_init": means, "tol": 1e-6, "max_iter": 500}
-            start["free_parameters"] = ("means",)
+            start["fixed"] = ("weights", "covariances")
             own = RelativeGMM(4, clearance=clearance, store_path=True, **start).fit(X)
             em = RelativeGMM(4, coordinates="absolute", solver="em", **start).fit(X)
             gaps = np.diff(own.path_[:, :, 0], axis=1)

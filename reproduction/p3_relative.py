@@ -83,7 +83,7 @@ def learn(seed, truth=TRUTH, start=START, tol=1e-6 / N_ROWS, **options):
     return RelativeGMM(
         2,
         means_init=start,
-        free_parameters=("means",),
+        fixed=("weights", "covariances"),
         covariance_type="spherical",
         tol=tol,
         max_iter=20_000,

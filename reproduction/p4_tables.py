@@ -277,7 +277,7 @@ def retrieval(setting, name, seed=1):
         found[title] = average_precision(semantic, relevant)
         found[f"BM25 + {title}"] = average_precision(both, relevant)
 
-    counts, vectorizer = rep.frequent([*texts, *queries], dropped)
+    counts, _vectorizer = rep.frequent([*texts, *queries], dropped)
     rows = rep.tf_idf(counts)
     for title, features in (("LSI", rep.lsi(rows)), ("LDA", rep.lda(counts))):
         add(title, features[len(texts) :], features[: len(texts)])

@@ -62,7 +62,7 @@ PAPERS = {
         ("sparse_expectation", "sparse_autoencoders"),
         (
             Shown("Table 1 and Figure 1: expectation steps", ("P2.tab1",)),
-            Shown("Table 2 and Figure 3: autoencoders of images", ("P2.tab2",)),
+            Shown("Table 2 and Figure 3: autoencoders of images", ("P2.tab2", "P2.tab2-fashion")),
             Shown("Table 3 and Figure 2: autoencoders of documents", ("P2.tab3",)),
             Shown(
                 "Section 3.4: a score function estimator",
@@ -119,6 +119,7 @@ PAPERS = {
             ),
             Shown("Clusters among uniform rows", ("guide.background",)),
             Shown("The number of components", ("guide.components",)),
+            Shown("Embeddings", ("guide.whitening", "guide.embeddings", "guide.umap")),
             Shown("One pass over a stream", ("guide.streams",)),
             Shown("One pass beside whole fits", ("guide.passes",)),
         ),

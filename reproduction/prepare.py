@@ -132,6 +132,9 @@ CHECKSUMS = {
     "fashion-test-images-idx3-ubyte.gz": (
         "1b9a1884bcce59552fe06b761ebbd50c82321ffbf0a6fbbc881318e5bf226d2a"
     ),
+    "fashion-train-labels-idx1-ubyte.gz": (
+        "2a4fb3eec0877aa3d4ab80d8f59374733af9b2b2966e8be0e50efe715f443a4d"
+    ),
     "mnist-train-labels-idx1-ubyte.gz": (
         "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"
     ),

@@ -35,7 +35,10 @@ class Table:
 
     def text(self):
         """Return the cells as strings, the columns' names first."""
-        return [self.columns, *([_shown(cell, self.digits) for cell in row] for row in self.rows)]
+        return [
+            self.columns,
+            *([cell_text(cell, self.digits) for cell in row] for row in self.rows),
+        ]
 
 
 @dataclass
@@ -52,19 +55,22 @@ class Result:
         The figures.
     draw : callable, default=None
         Draws on a matplotlib figure.
+    earlier : float, default=0
+        Seconds of CPU time of earlier runs whose cache was read.
     """
 
     settings: str
     seeds: str
     tables: list[Table]
     draw: Callable[[Any], None] | None = None
+    earlier: float = 0.0
 
     def record(self, seconds):
         """Return what is kept."""
         return Record(
             settings=self.settings,
             seeds=self.seeds,
-            minutes=float(f"{seconds / 60:.2g}"),
+            minutes=float(f"{(seconds + self.earlier) / 60:.2g}"),
             commit=commit(),
             machine=processor(),
             tables=self.tables,
@@ -118,7 +124,9 @@ def commit():
         ).stdout.strip()
 
     try:
-        changed = git("status", "--porcelain", "--untracked-files=no", "--", "../skvmf", ".")
+        changed = git(
+            "status", "--porcelain", "--untracked-files=no", "--", "../skvmf", ".", ":!records"
+        )
         return git("rev-parse", "--short=12", "HEAD") + "+" * bool(changed)
     except (OSError, subprocess.CalledProcessError):
         return "not in a clone"
@@ -190,12 +198,13 @@ def _rounded(value):
     return float(f"{float(value):.5g}")
 
 
-def _shown(cell, digits):
+def cell_text(cell, digits):
+    """Return a cell as text; of repeats the mean and the standard deviation."""
     if cell is None:
         return ""
     if isinstance(cell, str):
         return cell
     if isinstance(cell, dict):
-        spread = f" ± {_shown(cell['sd'], digits)}" if cell["n"] > 1 else ""
-        return _shown(cell["mean"], digits) + spread
+        spread = f" ± {cell_text(cell['sd'], digits)}" if cell["n"] > 1 else ""
+        return cell_text(cell["mean"], digits) + spread
     return f"{cell:.1e}" if digits == "e" else f"{cell:.{digits}f}"
