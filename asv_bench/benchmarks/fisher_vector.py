@@ -51,8 +51,8 @@ def ratio(numerator, denominator, n=5):
 class FisherVectorTransformerCounts:
     """A corpus as counts over a table of vectors."""
 
-    params = [["float64", "float32"], ["means", "tangent, power", "hard"]]
-    param_names = ["dtype", "what"]
+    params = (["float64", "float32"], ["means", "tangent, power", "hard"])
+    param_names = ("dtype", "what")
 
     def setup(self, dtype, what):
         rng = np.random.default_rng(0)
@@ -87,8 +87,8 @@ class FisherVectorTransformerCounts:
 class FisherVectorTransformerBags:
     """Images as bags of descriptors, all gradients of a Gaussian mixture or the default."""
 
-    params = [["float64", "float32"], ["von Mises-Fisher", "Gaussian"]]
-    param_names = ["dtype", "mixture"]
+    params = (["float64", "float32"], ["von Mises-Fisher", "Gaussian"])
+    param_names = ("dtype", "mixture")
 
     def setup(self, dtype, mixture):
         if fisher_vector is None:

@@ -121,7 +121,7 @@ class VonMisesFisherMixtureFit:
     """Von Mises-Fisher mixtures of embeddings, beside k-means."""
 
     params = (list(DIRECTIONS), [*MIXTURES, *PARTITIONS])
-    param_names = ["rows", "estimator"]
+    param_names = ("rows", "estimator")
     timeout = 900
     number = repeat = 1
     warmup_time = 0
@@ -153,7 +153,7 @@ class SparseGaussianMixtureFit:
     """Gaussian mixtures of blobs that overlap, beside scikit-learn's and k-means."""
 
     params = (list(BLOBS), ["full", "diag"], [*GAUSSIANS, *PARTITIONS])
-    param_names = ["rows", "covariances", "estimator"]
+    param_names = ("rows", "covariances", "estimator")
     timeout = 900
     number = repeat = 1
     warmup_time = 0
@@ -185,7 +185,7 @@ class PartialFit:
     """One pass of `partial_fit` over embeddings in random order, beside MiniBatchKMeans."""
 
     params = (list(DIRECTIONS)[:1], ["VonMisesFisherMixture", "MiniBatchKMeans"])
-    param_names = ["rows", "estimator"]
+    param_names = ("rows", "estimator")
     timeout = 300
     number = repeat = 1
     warmup_time = 0
@@ -218,7 +218,7 @@ class StudentTMixtureFit:
     """Three clusters of 200 rows in the plane, and outliers anywhere among them."""
 
     params = ([20, 60, 150, 300], ["default", "random rows, ten starts"])
-    param_names = ["outliers", "start"]
+    param_names = ("outliers", "start")
     timeout = 300
     centres = np.array([[0.0, 0.0], [8.0, 0.0], [4.0, 7.0]])
 

@@ -58,7 +58,7 @@ class DependencyModelBesideNumPy:
     """Log-likelihoods of sentences, beside charts of NumPy: of one, or of many of a length."""
 
     params = ([10, 40], ["one by one", "together"])
-    param_names = ["length", "rival"]
+    param_names = ("length", "rival")
 
     def setup(self, length, rival):
         self.X = sentences([length] * (70_000 // length**2))
@@ -90,8 +90,8 @@ def seconds(call):
 class DependencyModelFit:
     """50 iterations on 555 sentences of at most 10 of 32 tags."""
 
-    params = ["EM", "softmax-EM", "hard EM", "mean-field"]
-    param_names = ["method"]
+    params = ("EM", "softmax-EM", "hard EM", "mean-field")
+    param_names = ("method",)
 
     def setup(self, method):
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -112,8 +112,8 @@ class DependencyModelFit:
 class DependencyModelLength:
     """Sentences of one length: cubic time, quadratic memory."""
 
-    params = [10, 20, 40, 80, 160]
-    param_names = ["length"]
+    params = (10, 20, 40, 80, 160)
+    param_names = ("length",)
 
     def setup(self, length):
         self.X = sentences([length] * (3200 // length))

@@ -15,7 +15,7 @@ class VonMisesFisher:
     """One dimension, many values. Dimensions 2 and 10 are iterated where kappa is below 45."""
 
     params = ([2, 10, 64, 100, 1000, 100_000], ["scattered", "corner", "concentrated"])
-    param_names = ["dim", "kappa"]
+    param_names = ("dim", "kappa")
 
     def setup(self, dim, kappa):
         low, high = {
@@ -52,8 +52,8 @@ class VonMisesFisher:
 class MeanResultantLengthInverse:
     """The inverse of A in one dimension, where it takes longest."""
 
-    params = [2, 3, 10, 100]
-    param_names = ["dim"]
+    params = (2, 3, 10, 100)
+    param_names = ("dim",)
 
     def track_nanoseconds(self, dim):
         r = np.linspace(0.01, 0.99, N_VALUES)
@@ -70,7 +70,7 @@ class VonMisesFisherMethods:
         [3, 100, 10_000],
         ["exact", "ode", "rational", "refined", "banerjee", "newton"],
     )
-    param_names = ["dim", "method"]
+    param_names = ("dim", "method")
 
     def setup(self, dim, method):
         self.r = np.random.default_rng(0).uniform(0.01, 0.99, N_VALUES)
@@ -122,7 +122,7 @@ class VonMisesFisherDigits:
 
 class VonMisesFisherSampling:
     params = ([2, 100, 10_000], [0.0, 10.0, 1e6])
-    param_names = ["dim", "kappa"]
+    param_names = ("dim", "kappa")
 
     def setup(self, dim, kappa):
         self.mu = np.eye(1, dim)[0]

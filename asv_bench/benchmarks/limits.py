@@ -10,6 +10,7 @@ import threading
 import time
 import warnings
 from contextlib import ExitStack
+from copy import copy
 from functools import cache, partial
 from pathlib import Path
 
@@ -65,22 +66,31 @@ def product(X, columns, out):
 class Predict:
     """Labels, probabilities and log-densities of embeddings, 1,000,000 x 64, 64 components."""
 
-    params = ["predict", "predict_proba", "score_samples"]
-    param_names = ["method"]
+    params = (
+        "predict",
+        "predict_proba",
+        "score_samples",
+        "responsibilities",
+        "responsibilities, sparse",
+    )
+    param_names = ("method",)
     timeout = 300
 
     def setup(self, method):
         self.X, centres, mixture = clusters(1_000_000, 64, 64)
         self.columns = np.ascontiguousarray(centres.T)
         self.out = np.empty((len(self.X), 64), dtype=np.float32)
-        self.method = getattr(mixture, method)
+        name, _, sparse = method.partition(", ")
+        alpha = 1.5 if sparse else 1.0
+        self.method = getattr(copy(mixture).set_params(entmax_alpha=alpha), name)
         self.method(self.X[:100])
 
     def time_prediction(self, method):
         self.method(self.X)
 
     def product(self, method):
-        new = method == "predict_proba"  # pages of new memory cost as much as the product
+        # Pages of new memory cost as much as the product.
+        new = method in ("predict_proba", "responsibilities")
         product(self.X, self.columns, np.empty_like(self.out) if new else self.out)
 
     def track_prediction_over_one_product(self, method):
@@ -92,7 +102,7 @@ class ManyComponents:
     """Von Mises-Fisher EM with 1,000 and 5,000 components on embeddings of 384 dimensions."""
 
     params = ([1000, 5000], ["soft", "hard"])
-    param_names = ["components", "posterior"]
+    param_names = ("components", "posterior")
     timeout = 900
 
     def setup(self, components, posterior):
@@ -121,8 +131,8 @@ class ManyComponents:
 class HalfPrecision:
     """Von Mises-Fisher EM on float16 embeddings, 200,000 x 384, 100 components."""
 
-    params = ["array", "file"]
-    param_names = ["rows"]
+    params = ("array", "file")
+    param_names = ("rows",)
     timeout = 300
 
     def setup(self, rows):
@@ -191,8 +201,8 @@ def by_clock(call, n_threads, n_calls=1):
 class Threads:
     """Two threads beside one, and beside two processes of one thread each, by the clock."""
 
-    params = list(parallel_work())
-    param_names = ["work"]
+    params = tuple(parallel_work())
+    param_names = ("work",)
     timeout = 600
 
     def setup(self, work):

@@ -113,7 +113,7 @@ class VonMisesFisherMixtureStep:
     """Von Mises-Fisher EM on embeddings."""
 
     params = (list(DENSE), ["clear", "blurred"], list(POSTERIORS))
-    param_names = ["rows", "clusters", "posterior"]
+    param_names = ("rows", "clusters", "posterior")
     timeout = 300
 
     def setup(self, rows, clusters, posterior):
@@ -131,7 +131,7 @@ class VonMisesFisherMixtureStepRatios:
     """The same beside its two matrix products, and hard EM beside scikit-learn's KMeans."""
 
     params = (list(DENSE), ["clear", "blurred"])
-    param_names = ["rows", "clusters"]
+    param_names = ("rows", "clusters")
     timeout = 900
 
     def seconds_of_step(self, rows, clusters, posterior):
@@ -173,7 +173,7 @@ class VonMisesFisherMixtureSparseStep:
     """Von Mises-Fisher EM on texts: 18,803 x 28,571, 20 components, tied."""
 
     params = (["float64", "float32"], list(POSTERIORS))
-    param_names = ["dtype", "posterior"]
+    param_names = ("dtype", "posterior")
 
     def setup(self, dtype, posterior):
         self.X = texts().astype(dtype)
@@ -212,7 +212,7 @@ class SparseGaussianMixtureStep:
         ["soft", "sparse"],
         [0.3, 1.0, 100.0],
     )
-    param_names = ["covariances", "posterior", "spread"]
+    param_names = ("covariances", "posterior", "spread")
     timeout = 300
 
     def setup(self, covariances, posterior, spread):
@@ -252,7 +252,7 @@ class RelativeGMMStep:
     """Steps of Gaussians in order, beside EM without: 50,000 rows of 8 features, 16 components."""
 
     params = (["full", "diag"], ["ecm", "em", "gradient"])
-    param_names = ["covariances", "solver"]
+    param_names = ("covariances", "solver")
 
     def setup(self, covariances, solver):
         rng = np.random.default_rng(0)
@@ -281,7 +281,7 @@ class FitMemory:
     """Peaks of whole fits; what "data" has is not the fit's."""
 
     params = ([*DENSE, "texts"], ["data", "random", "kmeans"])
-    param_names = ["rows", "start"]
+    param_names = ("rows", "start")
     timeout = 300
 
     def setup(self, rows, start):

@@ -1,5 +1,7 @@
 """Epochs of the autoencoders beside a plain one in torch, and sparse maps beside softmax."""
 
+import itertools
+
 import numpy as np
 
 try:
@@ -23,7 +25,7 @@ def need_torch():
 
 def perceptron(sizes):
     layers = []
-    for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True):
+    for inputs, outputs in itertools.pairwise(sizes):
         layers += [torch.nn.Linear(inputs, outputs), torch.nn.ReLU()]
     return torch.nn.Sequential(*layers[:-1])
 
@@ -55,7 +57,7 @@ class PlainVAE:
 class FenchelYoungVAEEpoch:
     """One epoch over 6400 images of 784 pixels, networks of 512 and 256 units."""
 
-    params = [
+    params = (
         "plain",
         "gaussian, bernoulli",
         "triweight, bernoulli",
@@ -64,8 +66,8 @@ class FenchelYoungVAEEpoch:
         "gaussian, binary-entmax",
         "biweight, binary-entmax",
         "epanechnikov, binary-entmax",
-    ]
-    param_names = ["autoencoder"]
+    )
+    param_names = ("autoencoder",)
 
     def setup(self, autoencoder):
         need_torch()
@@ -86,8 +88,8 @@ class FenchelYoungVAEEpoch:
 class TorchEntmax:
     """Maps and losses of a batch of 64 documents of 2000 words, forward and backward."""
 
-    params = [1.0, 1.25, 1.5, 2.0, 3.0]
-    param_names = ["alpha"]
+    params = (1.0, 1.25, 1.5, 2.0, 3.0)
+    param_names = ("alpha",)
 
     def setup(self, alpha):
         need_torch()

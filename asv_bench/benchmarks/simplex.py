@@ -18,7 +18,7 @@ class EntmaxTile:
     """One tile of scores in cache, as the engine passes it."""
 
     params = ([(1024, 100, "float32"), (1024, 64, "float32"), (4096, 20, "float64")],)
-    param_names = ["tile"]
+    param_names = ("tile",)
 
     def setup(self, tile):
         n, K, dtype = tile
@@ -58,7 +58,7 @@ class MomentSums:
     """Moments from labels and from sparse shares."""
 
     params = ([64, 384],)
-    param_names = ["d"]
+    param_names = ("d",)
 
     def setup(self, d):
         rng = np.random.default_rng(0)
@@ -88,7 +88,7 @@ class Entmax:
     """entmax of a table of scores, allocation included."""
 
     params = ([(100_000, 64), (100_000, 8), (10_000, 1000)], [3.0, 1.0], [1.0, 1.25, 1.5, 2.0])
-    param_names = ["shape", "spread", "alpha"]
+    param_names = ("shape", "spread", "alpha")
 
     def setup(self, shape, spread, alpha):
         self.scores = spread * np.random.default_rng(0).standard_normal(shape)
@@ -115,7 +115,7 @@ class EntmaxDigits:
     """Largest absolute error of entmax."""
 
     params = ([1.05, 1.25, 1.5, 2.0, 3.0, 4.0],)
-    param_names = ["alpha"]
+    param_names = ("alpha",)
 
     def track_entmax(self, alpha):
         table = dict(np.load(TABLES / "entmax_table.npz"))
@@ -129,7 +129,7 @@ class ModifiedDirichletMode:
     """The two ways to the mode."""
 
     params = (["rounds", "sorting"], [5, 1000])
-    param_names = ["method", "n"]
+    param_names = ("method", "n")
 
     def setup(self, method, n):
         self.alpha = np.random.default_rng(0).uniform(-20, 50, n)

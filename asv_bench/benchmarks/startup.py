@@ -47,8 +47,8 @@ class ImportTime:
 class FirstFit:
     """The first fit of a process, after the imports."""
 
-    params = list(FITS)
-    param_names = ["mixture"]
+    params = tuple(FITS)
+    param_names = ("mixture",)
     number = 1
     repeat = 3
     timeout = 300
@@ -71,8 +71,8 @@ class CompileTime:
     """Seconds of processor time of the first fits with an empty cache, one after the other."""
 
     fits = ("von Mises-Fisher, dense", "von Mises-Fisher, sparse", "Gaussian")
-    params = list(fits)
-    param_names = ["mixture"]
+    params = tuple(fits)
+    param_names = ("mixture",)
     timeout = 300
 
     def track_seconds(self, mixture):
