@@ -47,7 +47,7 @@ def lab(rgb, matrix):
 
 def main():
     """Print the nearest colours in each kind of sight, and return how many pairs are too near."""
-    names = [*COLOURS[:-1], GREY]  # the last colour is a grey of its own
+    names = [colour for colour in COLOURS if colour != "#94a4a2"] + [GREY]  # itself a grey
     rgb = np.array([to_rgb(name) for name in names])
     near = 0
     for kind, matrix in SEEN.items():

@@ -2,7 +2,8 @@
 
 ``python doc/check_pages.py doc/_build/html SCREENSHOTS`` needs Playwright and a chromium, whose
 path CHROMIUM may give. It fails where a page scrolls sideways, asks another server for
-anything, logs an error or leaves a formula undrawn, and where the search does not find a page.
+anything, logs an error or leaves a formula undrawn, where a desktop cuts a line of code, and where
+the search does not find a page.
 """
 
 import functools
@@ -25,6 +26,7 @@ PAGES = [
     "auto_examples/plot_sphere_and_map",
     "auto_examples/plot_embeddings_end_to_end",
     "auto_examples/plot_parameters",
+    "auto_examples/plot_clusterers_on_directions",
     "user_guide/index",
     "user_guide/quick_start",
     "user_guide/cluster_embeddings",
@@ -59,6 +61,10 @@ TOO_WIDE = """() => [...document.querySelectorAll('body *')].filter(e => {
 }).slice(0, 3).map(e => e.tagName + '.' + e.className)"""
 
 
+CUT = """() => [...document.querySelectorAll('.bd-article pre')].filter(
+    e => e.scrollWidth > e.clientWidth + 1).map(e => e.textContent.slice(0, 40))"""
+
+
 class Quiet(http.server.SimpleHTTPRequestHandler):
     """A file server that says nothing."""
 
@@ -71,6 +77,9 @@ def faults_of(page, address, width):
     width_of_page = page.evaluate("document.documentElement.scrollWidth")
     if width_of_page > width:
         yield f"{address} at {width}: {width_of_page} wide: {page.evaluate(TOO_WIDE)}"
+    cut = page.evaluate(CUT) if width == max(WIDTHS) else []
+    if cut:
+        yield f"{address} at {width}: lines of code are cut in {cut}"
     formulas, drawn = page.locator(".math").count(), page.locator("mjx-container").count()
     if formulas and not drawn:
         yield f"{address}: {formulas} formulas are not drawn"

@@ -2,7 +2,7 @@
 
 ``python doc/check_prose.py [PATH ...]`` reads pages (.rst, .md), docstrings and the text of gallery
 scripts, in files and folders. It skips code, formulas, literals and references. Without arguments
-it reads the guide and the README; ``--count`` prints only how often each word occurs.
+it reads the guide, the README and the package; ``--count`` prints only how often each word occurs.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-DEFAULT = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "doc"]
+DEFAULT = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "doc", ROOT / "skvmf"]
 GENERATED = {"items.rst", "errata.rst", "generated", "auto_examples", "_build"}
 
 # What not to write, as a regular expression between word boundaries, and what to write instead.

@@ -32,24 +32,35 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "measured",
 ]
 exclude_patterns = [
     "_build",
     "examples",
     "generated/files.rst",
     "generated/measures.rst",
+    "generated/rivals.rst",
     "generated/reproduction_*.rst",
     "generated/speed.rst",
     "generated/speed_card.rst",
+    "generated/upcoming.rst",
     "generated/backreferences",
+    "whats_new",
 ]
 templates_path = ["_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = "skvmf"
 html_static_path = ["_static"]
 html_css_files = ["skvmf.css"]
+html_favicon = "_static/logo.svg"
 html_theme_options = {
     "github_url": "https://github.com/skvmf/skvmf",
+    "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "text": "skvmf"},
+    "navbar_start": ["navbar-logo", "version-switcher"],
+    "switcher": {
+        "json_url": "_static/switcher.json",
+        "version_match": "dev" if "dev" in release else release,
+    },
     "header_links_before_dropdown": 4,
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],
@@ -137,11 +148,18 @@ def _describe_architecture(app):
 
 
 def _write_speed(app):
-    """Write the speed table of the performance page and the speed card of the home page."""
+    """Write tables and pictures of the performance page and the speed card of the home page."""
     speed = runpy.run_path(str(HERE / "speed_table.py"))
     tables = speed["speed_table"](speed["MAIN"]) + "\n" + speed["folded"](speed["speed_table"]())
     (GENERATED / "speed.rst").write_text(tables, encoding="utf-8")
     (GENERATED / "speed_card.rst").write_text(speed["speed_card"](), encoding="utf-8")
+    runpy.run_path(str(HERE / "rivals_picture.py"))["write"](GENERATED)
+
+
+def _write_change_notes(app):
+    """Write the notes of the next release, which the page of changes includes."""
+    notes = runpy.run_path(str(HERE / "whats_new" / "notes.py"))
+    (GENERATED / "upcoming.rst").write_text(notes["upcoming"](), encoding="utf-8")
 
 
 def _write_reproduction(app):
@@ -167,6 +185,7 @@ _write_inventories()
 def setup(app):
     app.connect("builder-inited", _describe_architecture)
     app.connect("builder-inited", _write_speed)
+    app.connect("builder-inited", _write_change_notes)
     app.connect("builder-inited", _write_reproduction)
     app.connect("build-finished", _ship_mathjax)
     app.connect("autodoc-process-docstring", _keep_shapes_plain, priority=400)

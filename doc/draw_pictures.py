@@ -9,6 +9,7 @@ from pathlib import Path
 
 import colours
 import matplotlib.pyplot as plt
+from PIL import Image
 
 HERE = Path(__file__).parent
 
@@ -21,5 +22,7 @@ for name in names:
     figures = plt.get_fignums()
     for number in figures:
         ending = f"_{number}" if len(figures) > 1 else ""
-        plt.figure(number).savefig(HERE / "_static" / f"{name}{ending}.png", dpi=100)
+        path = HERE / "_static" / f"{name}{ending}.png"
+        plt.figure(number).savefig(path, dpi=100)
+        Image.open(path).convert("RGB").quantize(128).save(path, optimize=True)
     plt.close("all")

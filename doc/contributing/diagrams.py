@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "skvmf"
 
 LAYERS = [
+    "types of scikit-learn's classes, for type checkers only",
     "compiled arithmetic on arrays, and what every file may import",
     "distributions: functions that check their arguments and keep no state",
     "the engine: expectation maximization, NumPy arrays in and out",
@@ -21,7 +22,10 @@ LAYERS = [
     "data sets, inspection and plots; they read public attributes",
     "what needs an optional package",
 ]
-COLOURS = ["#d9d3ca", "#e6d9c6", "#f2dfb9", "#f6e9c6", "#e6ecd0", "#d8e7dc", "#d6e3ec"]
+COLOURS = [
+    *("#cbc7c2", "#d9d3ca", "#e6d9c6", "#f2dfb9"),
+    *("#f6e9c6", "#e6ecd0", "#d8e7dc", "#d6e3ec"),
+]
 INK, GREY, RED = "#3b3a38", "#8a8178", "#b5533c"
 
 # One EM step: the position of a box, its colour, what happens there and which class does it.

@@ -49,7 +49,7 @@ def loose_parameters(trees):
         )
         for path, tree in trees.items()
     }
-    below = ("_publish", "_engine/", "mixture/")
+    below = ("_engine/", "mixture/")
     return sum(n for path, n in counts.items() if path.startswith(below)), sum(counts.values())
 
 
@@ -123,7 +123,7 @@ def print_hooks():
     from skvmf.mixture import RelativeGMM, _base
 
     bases = [c for c in _base.BaseMixture.__mro__ if c.__module__.startswith("skvmf.")]
-    hooks = {name for c in bases for name in vars(c) if re.match("_(?!_|abc_)", name)}
+    hooks = {name for c in bases for name in vars(c) if re.match("_(?!_|abc_|sklearn_)", name)}
     overridden, waiting = set(), _base.BaseMixture.__subclasses__()
     while waiting:
         overridden |= hooks & set(vars(subclass := waiting.pop()))

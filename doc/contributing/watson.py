@@ -172,7 +172,7 @@ class Watson(SeedFamily):
         kappa = components.concentrations[:1] if self.tied else None
         return WatsonMergeCost(stats.moments[0][parts], stats.counts[parts], kappa)
 
-    def proposal(self, background):
+    def proposal(self):
         return Proposal(self.kmeans())
 
     def place(self, points, like=None):

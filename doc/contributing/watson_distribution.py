@@ -22,13 +22,18 @@ def log_kummer(kappa, dim):
 
 
 def concentration(squares, dim):
-    """Return the kappa (K,) in [0, LARGEST] that make `squares` the means of (m.x)^2."""
-    low, high = np.zeros_like(squares), np.full_like(squares, LARGEST)
-    for _ in range(64):
-        middle = (low + high) / 2
-        above = log_kummer(middle, dim)[1] > squares
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return low
+    """Return the kappa (K,) in [0, LARGEST] that make `squares` the means of (m.x)^2.
+
+    Newton's method starts at the approximation B of Sra and Karp, 2013.
+    """
+    r, half = np.clip(squares, 1 / dim, 1 - 1e-12), dim / 2
+    root = np.sqrt(1 + 8 * (half + 1) * r * (1 - r) / (half - 0.5))
+    kappa = (r * half - 0.5) / (2 * r * (1 - r)) * (1 + root)
+    for _ in range(6):
+        kappa = np.clip(kappa, 0.0, LARGEST)
+        _, second, fourth = log_kummer(kappa, dim)
+        kappa += (squares - second) / (fourth - second**2)
+    return np.clip(kappa, 0.0, LARGEST)
 
 
 def draw(axis, kappa, size, rng):

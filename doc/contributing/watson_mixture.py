@@ -75,7 +75,7 @@ class WatsonMixture(BaseMixture):
     def _spec(self, rows, stage="start", seen_before=0.0):
         if rows.n_features < 2:
             raise ValueError(f"n_features = {rows.n_features}: axes need at least two features.")
-        spec = self._assembled(self._family(rows.n_features), background=None)
+        spec = self._assembled(self._family(rows.n_features))
         if stage != "start":
             return spec
         axes = self._checked_means_init(rows)

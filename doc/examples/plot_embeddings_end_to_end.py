@@ -29,7 +29,6 @@ import joblib
 import matplotlib.pyplot as plt
 import numpy as np
 import wordllama
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
@@ -78,23 +77,11 @@ print("sizes:", *np.sort(np.bincount(path.labels_))[::-1])
 # %%
 # Name them
 # ---------
-# The features of an embedding have no names, but the texts have words. A cluster is named after
-# those that its texts have more often than all texts.
+# The features of an embedding have no names, but the texts have words. A summary names each
+# component after those that its texts have more often than all texts.
 
-vectorizer = TfidfVectorizer(
-    stop_words="english", token_pattern="[a-z]{3,}", min_df=5, max_df=0.3, sublinear_tf=True
-)
-weights = vectorizer.fit_transform(corpus.data)
-vocabulary = vectorizer.get_feature_names_out()
-
-
-def heaviest_words(labels, n_words=3):
-    """Return the words of each cluster that set it apart."""
-    excess = [weights[labels == k].mean(axis=0) - weights.mean(axis=0) for k in range(K)]
-    return [", ".join(vocabulary[np.argsort(-np.ravel(row))[:n_words]]) for row in excess]
-
-
-names = heaviest_words(path.labels_)
+summary = component_summary(mixture, X, texts=texts, n_rows=1)
+names = summary.names()
 figure, (curve, tree) = plt.subplots(
     2, 1, figsize=(10, 8), height_ratios=[2, 3], layout="constrained"
 )
@@ -104,13 +91,12 @@ ComponentPathDisplay.from_estimator(path, kind="dendrogram", names=names, ax=tre
 tree.set(xlabel="", title="Which components are akin")
 
 # %%
-# A summary has their sizes and angles, and the rows to read first: the most typical ones.
+# It also has their sizes, how tight they are, and the texts to read first: the most typical ones.
 
-summary = component_summary(mixture, X, n_rows=1)
-for k, size, angle, (row,) in zip(
-    summary.labels[:6], summary.sizes, summary.angles, summary.typical, strict=False
+for k, size, cosine, (text,) in zip(
+    summary.labels[:6], summary.sizes, summary.cosines, summary.texts, strict=False
 ):
-    print(f"{size:4} texts, {angle:2.0f}\N{DEGREE SIGN}, {names[k]}:\n     {texts[row][:60]!r}")
+    print(f"{size:4} texts, mean cosine {cosine:.2f}, {names[k]}:\n     {text!r}")
 
 # %%
 # Outliers
@@ -130,10 +116,9 @@ for row in clear.score_samples(X).argsort()[:3]:
 # A map lays components out by their overlaps: neighbours on it are similar, and grey rows belong
 # to the background.
 
-clear_names = heaviest_words(clear.labels_, 2)
+clear_names = component_summary(clear, X, texts=texts).names(2, separator="\n")
 figure, axis = plt.subplots(figsize=(9, 7.5), layout="constrained")
-in_lines = [name.replace(", ", "\n") for name in clear_names]
-DirectionsDisplay.from_estimator(clear, X, names=in_lines, ax=axis)
+DirectionsDisplay.from_estimator(clear, X, names=clear_names, ax=axis)
 axis.set_title("Docstrings in components, by their embeddings")
 
 # %%

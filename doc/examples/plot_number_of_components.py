@@ -71,8 +71,9 @@ for K in [2, 5, 10, 20]:
 # %%
 # The pictures
 # ------------
-# Leaves are the components that the path began with, as large as their weights; colours are the
-# components chosen, with their heaviest words.
+# The curves show how many nats per row each number of components is above the best one. Leaves of
+# the tree are the components that the path began with, as large as their weights; colours are the
+# components chosen, with their heaviest words. Heights are the nats per row that a merge loses.
 
 figure, axes = plt.subplot_mosaic(
     [["blobs", "topics"], ["tree", "tree"]], figsize=(11, 8.5), layout="constrained"

@@ -41,7 +41,7 @@ def learn(seed, **method):
     return RelativeGMM(
         2,
         means_init=[[-2.5], [2.0]],
-        free_parameters=("means",),
+        fixed=("weights", "covariances"),
         covariance_type="spherical",
         tol=1e-6 / 200,
         max_iter=5000,
