@@ -44,22 +44,30 @@ def environments():
     found = np.show_config(mode="dicts")["SIMD Extensions"]["found"]
     wide = [name for name in found if name.startswith("AVX512") or name == "X86_V4"]
     disabled = {"Haswell": wide, "SkylakeX": [], "Zen": wide, "Prescott": found}
-    taken = {}
+    taken, own = {}, chosen({})
     for processor, needed in PROCESSORS.items():
         variables = {"OPENBLAS_CORETYPE": processor}
         if missing := needed - flags():
             yield processor, f"not run, this processor lacks {', '.join(sorted(missing))}"
             continue
-        chosen = python(variables, "-c", CHOSEN, stdout=subprocess.PIPE, text=True).stdout.strip()
-        if chosen in taken:
-            yield processor, f"not run, OpenBLAS takes its code for {taken[chosen]}"
+        code = chosen(variables)
+        if code in taken:
+            yield processor, f"not run, OpenBLAS takes its code for {taken[code]}"
             continue
-        taken[chosen] = processor
+        taken[code] = processor
+        if code == own and not disabled[processor]:
+            yield processor, "not run, all tests run as this one"
+            continue
         if disabled[processor]:
             variables["NPY_DISABLE_CPU_FEATURES"] = " ".join(disabled[processor])
         if processor == "Prescott":
             variables["NUMBA_CPU_NAME"] = "generic"
         yield processor, variables
+
+
+def chosen(variables):
+    """Return the processors for which BLAS libraries have chosen their code."""
+    return python(variables, "-c", CHOSEN, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
 def flags():
