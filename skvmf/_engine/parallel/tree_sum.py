@@ -1,4 +1,4 @@
-"""Bit-identical sums over blocks, whoever adds them and in whatever order.
+"""Sums over blocks that are bit-identical for any order and any number of workers.
 
 Floating-point addition is not associative. So parts of single blocks are added along the aligned
 binary tree of block numbers: blocks 2i and 2i + 1 first, then 4i to 4i + 3, and so on.
