@@ -105,19 +105,19 @@ def test_lists_longer_than_a_block_are_put_together():
 @pytest.mark.parametrize("family", ["vmf", "gaussian"])
 @pytest.mark.parametrize("posterior", [{}, {"temperature": 0.0}])
 def test_words_without_a_vector_are_left_out(family, posterior):
-    C = C.toarray()
-    C[5] = np.isin(np.arange(V), [2, 4])
-    C, partial = sparse.csr_array(C), TABLE.copy()
+    dense, partial = counts().toarray(), TABLE.copy()
+    dense[5] = np.isin(np.arange(V), [2, 4])
+    X = sparse.csr_array(dense)
     partial[2], partial[4], partial[6, 1] = np.nan, 0, np.nan
     given = partial.copy()
     kept = np.delete(np.arange(V), [2, 4, 6])
     mixture = MIXTURES[family](**posterior)
     options = {"norm": None, "gradients": KINDS[family]}
-    transformer = frozen(mixture, embeddings=partial, **options).fit(C)
+    transformer = frozen(mixture, embeddings=partial, **options).fit(X)
     assert transformer.n_missing_embeddings_ == 3
     assert_array_equal(partial, given)
-    expected = frozen(mixture, embeddings=partial[kept], **options).fit_transform(C[:, kept])
-    assert_allclose(transformer.transform(C), expected, atol=1e-13)
+    expected = frozen(mixture, embeddings=partial[kept], **options).fit_transform(X[:, kept])
+    assert_allclose(transformer.transform(X), expected, atol=1e-13)
     assert not expected[5].any()
 
 

@@ -67,7 +67,9 @@ def profile(command, parts, *more, **options):
     """Return the instructions of a process from mark to mark; write parts of that name."""
     tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={parts}"]
     subprocess.run([*tool, f"--dump-before={MARK}", *more, *command], **options)
-    found = sorted(Path(parts).parent.glob(f"{Path(parts).name}.*"), key=lambda p: int(p.suffix[1:]))
+    found = sorted(
+        Path(parts).parent.glob(f"{Path(parts).name}.*"), key=lambda p: int(p.suffix[1:])
+    )
     return [int(re.search(r"^totals: (\d+)", part.read_text(), re.M)[1]) for part in found]
 
 
