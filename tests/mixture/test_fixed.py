@@ -36,7 +36,6 @@ FIXED = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:The fit did not reach")
 @pytest.mark.parametrize("fixed", FIXED)
 def test_directions_are_those_of_em_without_the_fixed_steps(fixed):
     options = {} if "concentrations" in fixed else {"concentration_prior": 0}

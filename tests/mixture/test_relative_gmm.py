@@ -12,8 +12,6 @@ from skvmf import RelativeGMM
 from ..pairwise import pairwise
 from .checks import assert_bound_never_falls, assert_finite
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 TYPES = ["full", "tied", "diag", "spherical"]
 SOLVERS = ["ecm", "em", "gradient"]
 

@@ -12,8 +12,6 @@ from ..pairwise import pairwise
 from .checks import assert_bound_never_falls, assert_finite
 from .test_relative_gmm import TYPES, overlapping
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 ORDERS = ["scales", "both"]
 FREE = [name for name in TYPES if name != "tied"]
 SOLVERS = ["ecm", "em", "gradient"]

@@ -24,8 +24,6 @@ from ..pairwise import pairwise
 from .checks import assert_bound_never_falls, assert_finite
 from .em import em_on_the_sphere
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 
 def directions(n, d, n_clusters=3, noise=0.25, seed=0, dtype=np.float64):
     """Rows of random length about a few random directions, and which."""
@@ -420,12 +418,6 @@ def test_weights_are_routed_to_fits_and_scores():
         search.fit(X, sample_weight=weights)
     best = clone(mixture).set_params(**search.best_params_).fit(X, sample_weight=weights)
     assert_array_equal(search.best_estimator_.means_, best.means_)
-
-
-def test_a_pickle_of_another_version_warns():
-    state = VonMisesFisherMixture().__getstate__() | {"_skvmf_version": "0.0"}
-    with pytest.warns(UserWarning, match=r"pickled with skvmf 0\.0"):
-        VonMisesFisherMixture().__setstate__(state)
 
 
 def test_verbose_says_what_happens(capsys):

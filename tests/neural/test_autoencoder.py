@@ -16,8 +16,6 @@ from sklearn.exceptions import NotFittedError
 
 from .checks import assert_same, weights
 
-pytestmark = pytest.mark.torch
-
 X = load_digits().data[:200] / 16  # exact in float32, and neither negative nor above one
 
 
