@@ -164,7 +164,7 @@ def test_weights_of_any_size(scale):
 def test_what_is_delayed_has_no_shape():
     X = blobs(500)
     refused(dask.delayed(X), "X is a Delayed, .*dask.array.from_delayed")
-    with pytest.raises(ValueError, match="X is a Delayed, .*dask.array.from_delayed"):
+    with pytest.raises(ValueError, match=r"X is a Delayed, .*dask\.array\.from_delayed"):
         ComponentPath(mixture(), max_components=2).fit(dask.delayed(X))
     weights = dask.delayed(np.ones(500))
     refused(chunked(X, [500]), "sample_weight is a Delayed, .*from_delayed", weights=weights)
