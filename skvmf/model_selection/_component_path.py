@@ -51,9 +51,8 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
     Parameters
     ----------
     estimator : estimator instance
-        A mixture of skvmf: :class:`~skvmf.VonMisesFisherMixture`,
-        :class:`~skvmf.SparseGaussianMixture`, :class:`~skvmf.StudentTMixture` or
-        :class:`~skvmf.RelativeGMM`. It is cloned; its `n_components` is not used.
+        Any mixture of skvmf, such as :class:`~skvmf.VonMisesFisherMixture`. It is cloned; its
+        `n_components` is not used.
     max_components : int, default=50
         Number of components of the first mixture: two to four times as many as expected.
     min_components : int, default=1

@@ -16,8 +16,8 @@ from .gaussian_products import MAX_COMMON_SPREAD, GaussianComponents, squared_di
 
 _EPS = float(np.finfo(np.float64).eps)
 _FAR = (
-    "If a few rows lie far from all others, no reg_covar helps: leave them out, set "
-    "background=True, or take a StudentTMixture."
+    "If a few rows lie far from all others, no reg_covar helps: leave them out, or set "
+    "background=True."
 )
 
 
