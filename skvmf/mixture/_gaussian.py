@@ -149,8 +149,9 @@ def ellipses(mixture: object) -> tuple[str, Array] | None:
     """
     if isinstance(mixture, BaseEllipticalMixture):
         return mixture.covariance_type, mixture._fitted.params.components.covariances
-    covariances = getattr(mixture, "covariances_", None)
-    return None if covariances is None else (getattr(mixture, "covariance_type", ""), covariances)
+    if hasattr(mixture, "covariance_type") and hasattr(mixture, "covariances_"):
+        return mixture.covariance_type, mixture.covariances_
+    return None
 
 
 class BaseGaussianMixture(BaseEllipticalMixture):

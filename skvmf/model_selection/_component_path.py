@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -312,7 +313,7 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
 
         def make_spec(n_components: int) -> MixtureSpec:
             mixture = clone(first).set_params(n_components=n_components)
-            return mixture._spec(rows, "stream")
+            return replace(mixture._spec(rows, "stream"), background=first._fitted.background)
 
         return MergePath(make_spec, first._fitted, first.lower_bound_, rows, first.tol)
 

@@ -18,7 +18,7 @@ from ..em.loop import OnIteration, ignore
 from ..em.mixture_model import MixtureModel
 from ..families.background import NO_BACKGROUND, Background
 from .overseeding import Overseeding
-from .partitions import assignment, climb, partition_statistics, plain_model
+from .partitions import assignment, climb, partition_statistics
 from .split_and_merge import SplitAndMerge
 from .trimming import rows_in_groups
 
@@ -160,7 +160,7 @@ class MergingStart:
             split_and_merge.shaped(seeds, params),
             replace(self, rows=rows, background=NO_BACKGROUND)._run(rng).params,
         )
-        model, starts = plain_model(shaped, self.background), []
+        model, starts = MixtureModel.plain(shaped, self.background), []
         for candidate in candidates:
             weights = self.background.add_weight(candidate.weights, background_weight)
             params = Params.first(weights, candidate.components)
@@ -178,4 +178,4 @@ def _judged(family: AnyFamily, start: SampleStart, rows: RowSource) -> SampleSta
     if not stats.counts.any():  # the background has every row
         return replace(start, bound=-np.inf)
     params = Params.first(stats.counts / stats.counts.sum(), family.initial(stats, about))
-    return replace(start, bound=climb(plain_model(family), rows, params, JUDGED_STEPS)[1])
+    return replace(start, bound=climb(MixtureModel.plain(family), rows, params, JUDGED_STEPS)[1])

@@ -24,7 +24,7 @@ from ..em.mixture_model import MixtureModel
 from ..families.background import FIRST_WEIGHT, NO_BACKGROUND, Background
 from ..posteriors.fenchel_young import FenchelYoungPosterior
 from .agglomerate import OtherRows, merge_greedily
-from .partitions import assign_labels, climb, partition_statistics, plain_model
+from .partitions import assign_labels, climb, partition_statistics
 
 SEEDS_PER_COMPONENT = 4  # at the beginning
 MAX_SEEDS = 4096  # at the beginning, if there are more than two for each component
@@ -87,7 +87,7 @@ class Overseeding:
     @cached_property
     def model(self) -> MixtureModel:
         """The mixture of the components on the sample."""
-        return plain_model(self.family, self.background)
+        return MixtureModel.plain(self.family, self.background)
 
     @property
     def _n_drawable(self) -> int:
@@ -207,7 +207,7 @@ class Overseeding:
         for step in range(STEPS_BEFORE_MERGING):
             params, model = self._append(old, seeds, counts, background_weight), self.model
             if step == 0:
-                params, model = _without_background(params), plain_model(self.family)
+                params, model = _without_background(params), MixtureModel.plain(self.family)
             stats = rows.map_reduce(partial(model.expect, params))
             if step > 0:
                 background_weight = (
