@@ -4,6 +4,7 @@ A partition is given, random, or the responsibilities of a mixture.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -122,3 +123,17 @@ def assignment(model: MixtureModel, params: Params) -> Assignment:
         return responsibilities.first_components(K), counts[:K]
 
     return assign
+
+
+@dataclass(frozen=True)
+class SampleStart:
+    """Components found on a sample, and their bound there."""
+
+    model: MixtureModel
+    params: Params
+    bound: float
+
+    def partition(self, family: AnyFamily, rows: RowSource) -> tuple[Statistics, Components]:
+        """Return `partition_statistics` of a family for these responsibilities for rows."""
+        centres = self.model.family.centres(self.params.components)
+        return partition_statistics(family, rows, centres, assignment(self.model, self.params))
