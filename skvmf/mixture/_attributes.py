@@ -83,7 +83,6 @@ class FittedAttributes(MixtureParameters):
         "cluster_centers_": "component means are in means_",
         "components_": "component means are in means_",
         "inertia_": "the objective is in lower_bound_, and score returns the mean log-density",
-        "concentrations_": "covariances_ or scale_matrices_ are the widths of components",
     }
 
     @classmethod

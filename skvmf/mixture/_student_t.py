@@ -120,9 +120,14 @@ default='estimated'
     _family_class = StudentT
     _attribute_hints: ClassVar[dict[str, str]] = {
         **BaseEllipticalMixture._attribute_hints,
+        "concentrations_": "scale_matrices_ are the widths of components",
         "covariances_": "they are nu / (nu - 2) times scale_matrices_, for nu in "
         "degrees_of_freedom_ above 2",
         "precisions_": "scale_matrices_ take the place of covariances",
+    }
+    _parameter_hints: ClassVar[dict[str, str]] = {
+        **BaseEllipticalMixture._parameter_hints,
+        **dict.fromkeys(["precisions_init", "concentrations_init"], "use scale_matrices_init"),
     }
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         **BaseEllipticalMixture._parameter_constraints,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -52,9 +53,8 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
     Parameters
     ----------
     estimator : estimator instance
-        A mixture of skvmf: :class:`~skvmf.VonMisesFisherMixture`,
-        :class:`~skvmf.SparseGaussianMixture`, :class:`~skvmf.StudentTMixture` or
-        :class:`~skvmf.RelativeGMM`. It is cloned; its `n_components` is not used.
+        Any mixture of skvmf, such as :class:`~skvmf.VonMisesFisherMixture`. It is cloned; its
+        `n_components` is not used.
     max_components : int, default=50
         Number of components of the first mixture: two to four times as many as expected.
     min_components : int, default=1
@@ -319,7 +319,7 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
 
         def make_spec(n_components: int) -> MixtureSpec:
             mixture = clone(first).set_params(n_components=n_components)
-            return mixture._spec(rows, "stream")
+            return replace(mixture._spec(rows, "stream"), background=first._fitted.background)
 
         return MergePath(make_spec, first._fitted, first.lower_bound_, rows, first.tol)
 
