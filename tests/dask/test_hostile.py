@@ -153,7 +153,7 @@ def test_one_weight_for_all_rows(kind):
     assert expected.score(lazy, sample_weight=2.0) == expected.score(X)
 
 
-@pytest.mark.filterwarnings("ignore:The weights of the rows sum to")
+@pytest.mark.filterwarnings("ignore:The sample weights sum to")
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_weights_of_any_size(scale):
     X, weights = blobs(2000), scale * np.random.default_rng(0).random(2000)

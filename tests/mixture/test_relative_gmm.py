@@ -299,7 +299,7 @@ def test_an_empty_component_does_no_harm(solver, fixed):
         (dict(fixed="weights"), "a tuple or list"),
         (
             dict(fixed=("weights", "covariances"), weight_concentration_prior=2.0),
-            "holds the weights",
+            "keeps the weights",
         ),
         (dict(covariance_type="round"), "covariance_type"),
         (dict(reg_covar=-1.0), "reg_covar"),

@@ -222,7 +222,7 @@ def test_order_holds_where_components_leave(order, solver, prior, posterior):
         (dict(order="sizes"), "order"),
         (dict(order="scales", covariance_type="tied"), "covariances are tied"),
         (dict(order="both", fixed=("covariances",)), "covariances are fixed"),
-        (dict(order="both", coordinates="absolute"), "absolute coordinates reach all"),
+        (dict(order="both", coordinates="absolute"), "needs coordinates='relative'"),
         (dict(order="scales", clearance=100.0), "too wide"),
     ],
 )
