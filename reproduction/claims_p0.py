@@ -256,8 +256,8 @@ def mean_is_natural(record):
     "P0.fig3",
     "Section 3.1",
     "Since it was previously noted that MovMF models applied to document clustering perform better "
-    "with tied concentration parameters (Zhong & Ghosh, 2003), we also included such restricted "
-    "model variants (Fig. 3, dashed lines).",
+    "with tied concentration parameters [...] (Zhong & Ghosh, 2003), we also included such "
+    "restricted model variants (Fig. 3, dashed lines).",
     differs=f"The paper quotes others here. {SETS}",
 )
 def tied_is_better(record):
