@@ -209,5 +209,5 @@ def test_an_unwritable_cache_is_no_error(tmp_path):
 
 @pytest.mark.slow
 def test_import_brings_in_no_optional_package():
-    heavy = "{'matplotlib', 'torch', 'dask', 'gensim', 'skimage', 'mpmath'}"
+    heavy = "{'matplotlib', 'torch', 'dask', 'distributed', 'gensim', 'skimage', 'mpmath'}"
     assert run_python(f"import sys, skvmf; print({heavy} & set(sys.modules))") == "set()\n"

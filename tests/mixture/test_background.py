@@ -274,7 +274,7 @@ def test_a_mixture_of_given_parameters(mixture):
         (fit.weights_, {"background_weight": 0.9999}, "together should be non-negative and sum"),
         (fit.weights_, {"background_weight": [0.1]}, "background_weight be a number"),
         (all_weights, {"background_weight": 0.1, "background": True}, "together should be"),
-        (fit.weights_, {"background": False}, "does not go with"),
+        (fit.weights_, {"background": False}, "contradicts background_weight"),
     ]:
         with pytest.raises(ValueError, match=message):
             mixture.from_parameters(weights, **parts, **(given | others))
@@ -363,7 +363,7 @@ def test_labels_of_the_background_are_no_start_without_one():
 
 def test_what_cannot_be_is_refused():
     X, _ = data()
-    with pytest.raises(ValueError, match="holds the weights"):
+    with pytest.raises(ValueError, match="keeps the weights"):
         new(RelativeGMM, fixed=("weights",)).fit(X)
     with pytest.raises(ValueError, match="3 components and a background need at most 1/4"):
         new(SparseGaussianMixture, weight_floor=0.3).fit(X)

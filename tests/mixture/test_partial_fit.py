@@ -262,8 +262,10 @@ def test_changes_that_a_stream_cannot_follow_are_refused(cls, changed):
 
 def test_another_covariance_type_is_refused():
     mixture = SparseGaussianMixture(3, random_state=0).partial_fit(X)
-    with pytest.raises(ValueError, match="covariance_type='full', and covariance_type is 'diag'"):
+    message = "covariance_type='full', and covariance_type is 'diag' now: set it back"
+    with pytest.raises(ValueError, match=message) as refusal:
         mixture.set_params(covariance_type="diag").partial_fit(X)
+    assert "warm_start" not in str(refusal.value)  # which a stream does not look at
 
 
 @pytest.mark.parametrize("decay", [0, -0.5, 1.1, "slow"])

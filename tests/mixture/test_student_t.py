@@ -262,7 +262,7 @@ def test_a_warm_start_takes_today_s_degrees_of_freedom():
         else:
             assert len(set(mixture.degrees_of_freedom_)) == 1
     assert_array_equal(mixture.degrees_of_freedom_, 4.0)
-    with pytest.raises(ValueError, match="warm_start=False"):
+    with pytest.raises(ValueError, match="scratch with a clone of the mixture"):
         mixture.set_params(covariance_type="diag").fit(X)
 
 
