@@ -20,7 +20,6 @@ DOCUMENTED_WARNINGS = [
     "There are fewer distinct rows",
     "criterion='slope' chose by the penalty of AIC3",
     "Every start from the given means or partition is the same",
-    "There are fewer distinct rows",
 ]
 SECONDS = 300  # for a case that takes milliseconds: only what never ends takes so long
 
