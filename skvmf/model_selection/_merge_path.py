@@ -97,7 +97,7 @@ class MergePath:
 
         Components without weight are merged first, so that no mixture of the path has any. If
         the fit prunes more, the path continues to a mixture without them. If all are
-        pruned or none has a row, the background has every row, and the path ends there.
+        pruned or none has a row, the path ends there.
         """
         with limited_blas() as limit, limit:
             while len(self.nodes) > n_components or self.n_active < len(self.nodes):
@@ -139,7 +139,7 @@ class MergePath:
         alive = np.flatnonzero((stats.counts[:K] > 0) & (self.fitted.weights > 0))
         fitted = self.fitted
         centres = fitted.family.centres(fitted.params.components)
-        others = alive if len(alive) else np.array([0])  # else the background has every row
+        others = alive if len(alive) else np.array([0])  # else none has a row
         for k in np.setdiff1d(np.arange(K), others)[: K - n_groups]:  # pruned before
             nearest = others[np.linalg.norm(centres[others] - centres[k], axis=1).argmin()]
             self._merge(group, nearest, k, 0.0)
@@ -180,16 +180,12 @@ class MergePath:
     def _start(self, group: Array, counts: Array) -> tuple[MixtureSpec, Params]:
         """Return a mixture and its first parameters: those of the groups' responsibilities."""
         K, fitted = len(self.nodes), self.fitted
-        spec = replace(self._make_spec(K), background=fitted.background)
-        assign = self._assignment_to_groups(group)
+        spec, assign = self._make_spec(K), self._assignment_to_groups(group)
         largest = [int(np.argmax(np.where(group == k, counts[: len(group)], -1))) for k in range(K)]
         centres = fitted.family.centres(fitted.params.components)[largest]
         stats, about = partition_statistics(spec.family, self._rows, centres, assign)
         family = spec.family.with_prior_from(stats)
-        components = family.initial(stats, about)
-        beside = fitted.params.weights[len(group) :]  # of the background
-        weights = np.append((1 - beside.sum()) * stats.counts / stats.counts.sum(), beside)
-        params = Params.first(weights, components).pruned()
+        params = fitted.params.with_components(family.initial(stats, about), stats.counts).pruned()
         self._sort_nodes(spec, params)
         params = spec.constraint.apply(family, params, Initialization(K, assign))
         return replace(spec, family=family), params
@@ -220,7 +216,7 @@ class MergePath:
 
 
 def _entropy(fitted: FittedMixture, posterior: Posterior, block: Block) -> float:
-    """Return the weighted entropy of a block's responsibilities, also of the background's."""
+    """Return the weighted entropy of all responsibilities for a block's rows."""
     weights, ones = fitted.params.weights, np.ones(len(block.weights))
     responsibilities, *_ = posterior.assign(fitted.scores(block), weights, ones)
     resp = as_dense(responsibilities, len(weights)).astype(np.float64, copy=False)

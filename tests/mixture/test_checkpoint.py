@@ -439,8 +439,6 @@ def test_killed_processes_go_on(tmp_path):
             assert any(line.startswith(f"{title}:") for line in process.stdout)
             assert any(line.startswith("  Iteration 5:") for line in process.stdout)
             process.send_signal(signal.SIGKILL)
-        assert all(
-            re.fullmatch(r"fit\.npz(\.\d+-\d+\.tmp)?", name) for name in os.listdir(tmp_path)
-        )
+        assert all(re.fullmatch(FILES, name) for name in os.listdir(tmp_path))
     with start(path) as process:
         assert process.stdout.readlines()[-1] == whole
