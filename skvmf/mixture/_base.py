@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .._engine.contracts.constraint import Constraint
-from .._engine.contracts.model_parts import AnyFamily, Update, WeightUpdate
+from .._engine.contracts.model_parts import AnyFamily
 from .._engine.contracts.statistics import Components, Params
 from .._engine.data.base import RowSource
 from .._engine.em.checkpoint import Checkpoint
@@ -21,7 +21,7 @@ from .._engine.em.multi_start import MultiStart
 from .._engine.em.online import flat_at_first, step
 from .._engine.em.progress import Progress
 from .._engine.em.spec import MixtureSpec
-from .._engine.families.background import NO_BACKGROUND, Background
+from .._engine.families.background import Background
 from .._engine.initialization.start import Initialization
 from .._engine.parallel.blas import limited_blas
 from .._engine.weights.modified_dirichlet import ModifiedDirichlet
@@ -290,22 +290,13 @@ class BaseMixture(VectorPredictions, ABC):
 
     # Parameters as the engine takes them.
 
-    def _assembled(
-        self,
-        family: AnyFamily,
-        background: Background = NO_BACKGROUND,
-        update: Update | None = None,
-    ) -> MixtureSpec:
+    def _assembled(self, family: AnyFamily, background: Background) -> MixtureSpec:
         """Return a mixture of components, without a start."""
-        weight_update: WeightUpdate = MapWeights()
-        if "weights" in self.fixed:
-            weight_update = FixedWeights()
         return MixtureSpec(
             family=family,
             posterior=self._posterior(),
             weight_prior=self._weight_prior(),
-            weight_update=weight_update,
-            update=Update() if update is None else update,
+            weight_update=FixedWeights() if "weights" in self.fixed else MapWeights(),
             background=background,
             constraint=self._constraint(),
         )

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.special import entr
@@ -17,8 +16,7 @@ from .._engine.em.fitted import FittedMixture
 from .._engine.em.loop import run_em
 from .._engine.em.spec import MixtureSpec
 from .._engine.initialization.agglomerate import merge_greedily
-from .._engine.initialization.partitions import partition_statistics
-from .._engine.initialization.start import Initialization
+from .._engine.initialization.partitions import Assignment, assignment, partition_statistics
 from .._engine.parallel.blas import limited_blas
 from .._engine.weights.updates import FixedWeights
 from .._typing import Array
@@ -183,24 +181,19 @@ class MergePath:
         family = spec.family.with_prior_from(stats)
         params = fitted.params.with_components(family.initial(stats, about), stats.counts).pruned()
         self._sort_nodes(spec, params)
-        params = spec.constraint.apply(family, params, Initialization(K, assign))
+        params = spec.constraint.apply(family, params)
         return replace(spec, family=family), params
 
-    def _assignment_to_groups(self, group: Array) -> Any:
+    def _assignment_to_groups(self, group: Array) -> Assignment:
         """Return a function that assigns the rows of a block to groups of current components."""
-        spec, params, K = self._spec, self.fitted.params, len(self.nodes)
-        model, posterior = spec.model, spec.posterior
-        members = np.zeros((len(group), K))
-        members[np.arange(len(group)), group] = 1
+        to_components = assignment(self._spec.model, self.fitted.params)
+        members = np.eye(len(self.nodes))[group]
 
         def assign(block: Block) -> tuple[Responsibilities, Array]:
-            scores = model.scores(params, block)
-            responsibilities, counts, _ = posterior.assign(
-                scores, params.weights, block.weights, block.scales
-            )
-            resp = as_dense(responsibilities.first_components(len(group)), len(group))
+            responsibilities, counts = to_components(block)
+            resp = as_dense(responsibilities, len(group))
             of_groups = np.ascontiguousarray(resp @ members.astype(resp.dtype))
-            return DenseResponsibilities(of_groups), counts[: len(group)] @ members
+            return DenseResponsibilities(of_groups), counts @ members
 
         return assign
 

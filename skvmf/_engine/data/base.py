@@ -62,7 +62,7 @@ class RowSource(ABC):
 
     def first_row(self) -> int:
         """Return the number of the first row that counts."""
-        return int(self.map_reduce_weights(first_row).number)
+        return min(self.map_reduce_weights(first_row))
 
     def mean_variance(self) -> float:
         """Return the weighted variance of the features, averaged over them, of dense rows.
