@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
@@ -74,6 +75,11 @@ class RowSource(ABC):
         variance = float(np.mean(np.maximum(second - first**2, 0)))
         return variance if variance > _LEAST_VARIANCE else 0.0
 
+    def extent(self, features: Any) -> tuple[Array, Array]:
+        """Return the least and the largest values (m,) of features in the dense rows that count."""
+        extent = self.map_reduce(partial(_extent_of, features))
+        return extent.low, extent.high
+
     def draw(self, size: int, seed: int) -> tuple[Array, Array]:
         """Draw rows by weight without putting back; return their numbers, and weights for them.
 
@@ -98,6 +104,22 @@ class RowSource(ABC):
     @abstractmethod
     def take(self, indices: Array) -> Array:
         """Return some rows as the family sees them, dense float64."""
+
+
+@dataclass
+class _Extent:
+    """The least and the largest value of some features, each (m,); extents add."""
+
+    low: Array
+    high: Array
+
+    def __iadd__(self, other: "_Extent") -> "_Extent":
+        return _Extent(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+
+def _extent_of(features: Any, block: DenseBlock) -> _Extent:
+    X = block.X[block.weights > 0][:, features].astype(np.float64)
+    return _Extent(X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf))
 
 
 def _sum(start: int, weights: Array) -> float:
