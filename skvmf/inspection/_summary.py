@@ -269,7 +269,7 @@ def component_summary(
     """
     check_is_fitted(mixture)
     if X is None and texts is not None:
-        raise ValueError("texts need X, the rows that come from them.")
+        raise ValueError("texts need X: give the rows that were computed from these texts.")
     whole = _read(mixture)
     active = np.flatnonzero(whole.weights)
     active = active[np.argsort(-whole.weights[active], kind="stable")]

@@ -14,6 +14,7 @@ from .._engine.em.fitted import FittedMixture
 from .._engine.em.mixture_model import MixtureResult
 from .._engine.families.background import Background
 from .._typing import Array, Attributes
+from ._hints import attribute_hint
 from ._parameters import MixtureParameters
 
 
@@ -80,8 +81,11 @@ class FittedAttributes(MixtureParameters):
     _memory: Statistics | None
     _family_class: ClassVar[type[AnyFamily]]
     _attribute_hints: ClassVar[dict[str, str]] = {  # for the names of other libraries
-        "cluster_centers_": "component means are in means_",
-        "components_": "component means are in means_",
+        **dict.fromkeys(
+            ["cluster_centers_", "components_", "centroids"], "component means are in means_"
+        ),
+        "row_labels_": "the labels are in labels_",
+        "outlier_scores_": "score_samples is low for outliers, and background=True labels them -1",
         "inertia_": "the objective is in lower_bound_, and score returns the mean log-density",
     }
 
@@ -134,16 +138,15 @@ class FittedAttributes(MixtureParameters):
             return
         if name in self._fitted_parameters() and value is not vars(self).get(name):
             raise AttributeError(
-                f"{name} is what a fit has found, and predictions are not made of what it is set "
-                f"to: build a mixture of given parameters with {type(self).__name__}"
-                ".from_parameters."
+                f"{name} is a result of the fit and cannot be set. To predict with other "
+                f"parameters, build a mixture with {type(self).__name__}.from_parameters."
             )
         super().__setattr__(name, value)
 
     if not TYPE_CHECKING:  # every attribute would then exist
 
         def __getattr__(self, name: str) -> Any:
-            hint = self._attribute_hints.get(name)
+            hint = self._attribute_hints.get(name) or attribute_hint(name, vars(self))
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             raise AttributeError(message if hint is None else f"{message}: {hint}")
 

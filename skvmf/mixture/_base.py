@@ -71,11 +71,10 @@ class BaseMixture(VectorPredictions, ABC):
         ----------
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
             The rows: dense of any number type, or CSR of float32 or float64 if the mixture takes
-            sparse rows. They are read block by block, also from a `numpy.memmap`: float16 and
-            integers of up to 16 bits as float32, which represents them exactly, wider integers
-            as float64. The workers keep the chunks of a Dask array, and the fit is
-            bit-identical; `labels_` and `probabilities_` are then Dask arrays, computed chunk
-            by chunk, and agree to rounding.
+            sparse rows. They are read block by block, also from a `numpy.memmap`. float16 and
+            integers of up to 16 bits are read as float32, without rounding, and wider integers as
+            float64. A Dask array is read chunk by chunk, and the fit is bit-identical to one in
+            memory. `labels_` and `probabilities_` are then Dask arrays, which agree to rounding.
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -137,14 +136,15 @@ class BaseMixture(VectorPredictions, ABC):
     ) -> Self:
         """Take one step on a batch of a stream: online EM [1]_.
 
-        The statistics of earlier batches fade at the rate `learning_decay`, so that the mixture
-        follows a stream, and converges if that is stationary. The first call starts on its
-        batch, as `fit` does; after `fit` or `from_parameters` it continues from there.
+        A running average of statistics forgets earlier batches at the rate `learning_decay`. So
+        the mixture follows a stream that changes, and converges if the stream is stationary. The
+        first call finds initial components in its batch, as `fit` does. After `fit` or
+        `from_parameters`, it continues from their parameters.
 
-        Batches should be random samples of at least 25 rows per component, and the first of at
-        least 100. Sorted rows, for example by class, ruin any online method: shuffle them, or
-        use `fit`. With `flat_start`, a prior below 1 is used after twice the number of rows
-        that it subtracts.
+        Batches should be random samples of at least 25 rows per component, and the first batch of
+        at least 100 rows per component. Sorted rows, for example by class, ruin any online
+        method: shuffle them, or use `fit`. With `flat_start`, a prior below 1 is used after twice
+        the number of rows that it subtracts.
 
         Parameters
         ----------
@@ -224,8 +224,8 @@ class BaseMixture(VectorPredictions, ABC):
         """Return an estimator of `n_components` with the constructor parameters given."""
         if params.get("n_components", n_components) != n_components:
             raise ValueError(
-                f"n_components={params['n_components']!r} does not agree with the parameters "
-                f"given, which are of {n_components} components: leave it out."
+                f"n_components={params['n_components']!r} does not agree with the given "
+                f"parameters of {n_components} components: leave it out."
             )
         mixture = cls(**(params | {"n_components": n_components}))
         mixture._validate_params()
@@ -282,9 +282,9 @@ class BaseMixture(VectorPredictions, ABC):
         largest = fitted.weights.max()
         if float(self.probabilities_.mean()) - largest < _NEARLY_UNIFORM * (1 - largest):
             warn(
-                f"temperature={self.temperature} makes the responsibilities of all rows nearly "
-                "uniform, so that components have become alike. Use a lower one: 1 suits any "
-                "number of features.",
+                f"temperature={self.temperature} is far too large: all rows have nearly the same "
+                "responsibilities, and all components are nearly equal. Use a lower one; 1 is low "
+                "enough for any number of features.",
                 UserWarning,
             )
 
@@ -354,7 +354,7 @@ class BaseMixture(VectorPredictions, ABC):
             weights = np.full(K, 1 / K)
         for name, first in [("means", means), ("concentrations", shapes)]:
             if name in self.fixed and first is None:
-                raise ValueError(f"fixed={self.fixed!r} holds first {name}: give {name}_init.")
+                raise ValueError(f"fixed={self.fixed!r} keeps the first {name}: give {name}_init.")
         size = max(_ROWS_PER_COMPONENT * K, _LEAST_SAMPLE)
         start = Initialization(
             K,
@@ -369,8 +369,8 @@ class BaseMixture(VectorPredictions, ABC):
         )
         if start.given and start.n_init > 1:
             warn(
-                "Every start from the given means or partition is the same: one is made instead "
-                f"of n_init={self.n_init}.",
+                f"n_init={self.n_init} has no effect with means_init or a given partition: every "
+                "start would be the same, so there is one.",
                 RuntimeWarning,
             )
         return start

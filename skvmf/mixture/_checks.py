@@ -16,8 +16,8 @@ def check_enough_rows(rows: RowSource, n_components: int, *, first_batch: bool =
     advice = "use fewer components"
     if first_batch:
         advice = (
-            "partial_fit finds its first components in the first batch, which should have 100 "
-            "rows or more"
+            "partial_fit finds its first components in the first batch, which should have about "
+            "100 rows per component"
         )
     if rows.n_rows < n_components:
         raise ValueError(

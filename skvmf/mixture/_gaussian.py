@@ -35,11 +35,12 @@ class BaseEllipticalMixture(BaseMixture):
     covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
         Shape of the covariances, as in scikit-learn.
     reg_covar : float, default=1e-6
-        Added to the diagonal of the covariances that are estimated. If a row is 1e8 times as far
-        away as the rest, 'full' and 'tied' covariances may be singular with any value, and
-        `fit` refuses the rows: leave that row out, or set `background`.
+        Added to the diagonal of estimated covariances. If a row is 1e8 times as far away as the
+        rest, 'full' and 'tied' covariances may be singular for any value, and `fit` raises an
+        error: leave that row out, or set `background`.
     means_init : array-like of shape (n_components, n_features), default=None
-        First means, instead of `init_params`. The first covariances are then that of all rows.
+        Initial means, instead of `init_params`. The initial covariances are then that of all
+        rows.
 
     Attributes
     ----------
@@ -160,12 +161,11 @@ class BaseGaussianMixture(BaseEllipticalMixture):
     Parameters
     ----------
     precisions_init : array-like, default=None
-        First precisions, of the shape that belongs to `covariance_type`.
+        Initial precisions, of the shape that belongs to `covariance_type`.
     fixed : tuple of str, default=()
-        Parameters that a fit does not change. They keep their first values, which are those of
-        the last fit with `warm_start` and in `partial_fit`: 'weights' (`weights_init`, or equal
-        weights), 'means' (`means_init`) and 'covariances' (the inverses of `precisions_init`, or
-        the identity).
+        Parameters that a fit does not change: 'weights' (`weights_init`, or equal weights),
+        'means' (`means_init`) and 'covariances' (the inverses of `precisions_init`, or the
+        identity). With `warm_start` and in `partial_fit`, they keep the values of the last fit.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ class BaseGaussianMixture(BaseEllipticalMixture):
     _family_class = Gaussian
     _attribute_hints: ClassVar[dict[str, str]] = {
         **BaseEllipticalMixture._attribute_hints,
-        "concentrations_": "covariances_ are the widths of components",
+        "concentrations_": "covariances_ say how wide components are",
     }
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         **BaseEllipticalMixture._parameter_constraints,

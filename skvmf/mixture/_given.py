@@ -77,7 +77,7 @@ def refuse_unequal(concentrations: Array, tied: bool) -> None:
     """Refuse concentrations that differ where all components share one."""
     if tied and not np.allclose(concentrations, concentrations[0]):
         raise ValueError(
-            f"concentration_type='tied' asks for one concentration, got {concentrations}."
+            f"concentration_type='tied' needs one concentration, got {concentrations}."
         )
 
 
@@ -116,7 +116,7 @@ def with_background(background_weight: ArrayLike, params: dict[str, object]) -> 
     given = bool(np.any(np.not_equal(background_weight, 0)))
     if given and not params.get("background", True):
         raise ValueError(
-            f"background=False does not go with background_weight={background_weight!r}: leave "
-            "background out, or the weight."
+            f"background=False contradicts background_weight={background_weight!r}: leave out one "
+            "of them."
         )
     return {"background": given} | params

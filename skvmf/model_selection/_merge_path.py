@@ -63,6 +63,7 @@ class MergePath:
         self._rows = rows
         self._tol = tol
         self._lower_bound = lower_bound
+        self._lost = False  # whether the background has every row
         self._n_leaves = fitted.n_components
         self.fitted = fitted
         self._spec = self._spec_of(fitted)
@@ -71,8 +72,8 @@ class MergePath:
 
     @property
     def n_active(self) -> int:
-        """Number of components with positive weight."""
-        return int(np.count_nonzero(self.fitted.weights))
+        """Number of components with positive weight, 0 if the background has every row."""
+        return 0 if self._lost else int(np.count_nonzero(self.fitted.weights))
 
     def measures(self) -> dict[str, float]:
         """Return the number of components, the bounds and the criteria of the current mixture."""
@@ -94,7 +95,7 @@ class MergePath:
 
         Components without weight are merged first, so that no mixture of the path has any. If
         the fit prunes more, the path continues to a mixture without them. If all are
-        pruned, no component has a row, and the path ends there.
+        pruned or none has a row, the path ends there.
         """
         with limited_blas() as limit, limit:
             while len(self.nodes) > n_components or self.n_active < len(self.nodes):
@@ -102,6 +103,9 @@ class MergePath:
                     return
                 n_components = min(n_components, self.n_active)
                 stats = self._statistics()
+                if not stats.counts[: len(self.nodes)].any():
+                    self._lost = True
+                    return
                 groups = self._groups(stats, n_components)
                 self._refit(groups, stats.counts)
 

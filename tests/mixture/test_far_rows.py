@@ -70,8 +70,8 @@ TOO_FAR = re.compile(
     r"\(now 1e-06\) or choose a simpler covariance_type\."
     r"|Every covariance is singular: the rows of each component lie in a subspace\. Increase "
     r"reg_covar \(now 1e-06\), reduce n_components, or choose a simpler covariance_type\.)"
-    r" If a few rows lie far from all others, no reg_covar helps: leave them out, or set "
-    r"background=True\."
+    r" If a few rows lie far from all others, no reg_covar helps: leave them out, set "
+    r"background=True, or take a StudentTMixture\."
 )
 
 

@@ -240,24 +240,24 @@ def test_an_empty_component_of_fixed_mean_does_no_harm():
         (VonMisesFisherMixture(2, fixed=("covariances",)), "'concentrations', 'means', 'weights'"),
         (VonMisesFisherMixture(2, fixed="weights"), "a tuple or list of some of"),
         (VonMisesFisherMixture(2, fixed=([],)), "a tuple or list of some of"),
-        (VonMisesFisherMixture(2, fixed=("weights",), background=True), "holds the weights"),
-        (VonMisesFisherMixture(2, fixed=("weights",), weight_floor=0.1), "holds the weights"),
+        (VonMisesFisherMixture(2, fixed=("weights",), background=True), "keeps the weights"),
+        (VonMisesFisherMixture(2, fixed=("weights",), weight_floor=0.1), "keeps the weights"),
         (
             VonMisesFisherMixture(2, fixed=("weights",), weight_concentration_prior=0.5),
-            "holds the weights",
+            "keeps the weights",
         ),
         (
             VonMisesFisherMixture(
                 2, fixed=("concentrations",), concentrations_init=3.0, concentration_prior=1
             ),
-            "holds the concentrations",
+            "keeps the concentrations",
         ),
         (VonMisesFisherMixture(2, concentrations_init=[3.0]), r"shape \(2,\)"),
         (VonMisesFisherMixture(2, concentrations_init=-1.0), "at least 0"),
         (VonMisesFisherMixture(2, concentrations_init=1e13), "at most 1e"),
         (
             VonMisesFisherMixture(2, concentrations_init=[1.0, 2.0], concentration_type="tied"),
-            "asks for one concentration",
+            "needs one concentration",
         ),
         (StudentTMixture(2, fixed=("covariances",)), "'scale_matrices'"),
         (RelativeGMM(2, fixed=("means",)), "'covariances', 'weights'"),

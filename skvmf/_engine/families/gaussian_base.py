@@ -16,8 +16,8 @@ from .gaussian_products import MAX_COMMON_SPREAD, GaussianComponents, squared_di
 
 _EPS = float(np.finfo(np.float64).eps)
 _FAR = (
-    "If a few rows lie far from all others, no reg_covar helps: leave them out, or set "
-    "background=True."
+    "If a few rows lie far from all others, no reg_covar helps: leave them out, set "
+    "background=True, or take a StudentTMixture."
 )
 
 
@@ -171,8 +171,8 @@ class BaseGaussian(Family[GaussianComponents]):
         if fresh.covariance_type != self.covariance_type:
             raise ValueError(
                 f"The fitted mixture has covariance_type={self.covariance_type!r}, and "
-                f"covariance_type is {fresh.covariance_type!r} now: set it back, or start afresh "
-                "with a clone of the mixture or warm_start=False."
+                f"covariance_type is {fresh.covariance_type!r} now: set it back, or start from "
+                "scratch with a clone of the mixture."
             )
         return fresh
 

@@ -314,8 +314,8 @@ def _moderate(alpha: Array) -> Array:
     largest = np.abs(alpha).max()
     if largest > _MAX_TABULATED:
         raise ValueError(
-            f"alpha must be up to 1e4 in size here, and reaches {largest:g}: log_kernel and mode "
-            "take any size."
+            f"alpha must be between -1e4 and 1e4 here, got an absolute value of {largest:g}. "
+            "log_kernel and mode have no such limit."
         )
     return alpha
 
