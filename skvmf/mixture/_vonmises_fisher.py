@@ -22,6 +22,7 @@ from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, MatrixLike, Numbers, ParameterConstraints, RandomState
 from .._warnings import warn
 from ..distributions import vonmises_fisher as vmf
+from ._background import with_background
 from ._base import BaseMixture
 from ._broad import warn_if_broad
 from ._chunkwise import chunkwise
@@ -30,7 +31,6 @@ from ._given import (
     checked_directions,
     checked_means,
     refuse_unequal,
-    with_background,
 )
 from ._parameters import InitParams
 

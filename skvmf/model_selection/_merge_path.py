@@ -63,7 +63,7 @@ class MergePath:
         self._rows = rows
         self._tol = tol
         self._lower_bound = lower_bound
-        self._lost = False  # whether the background has every row
+        self._lost = False  # whether no component has a row any more
         self._n_leaves = fitted.n_components
         self.fitted = fitted
         self._spec = self._spec_of(fitted)
@@ -72,7 +72,7 @@ class MergePath:
 
     @property
     def n_active(self) -> int:
-        """Number of components with positive weight, 0 if the background has every row."""
+        """Number of components with positive weight, 0 if none has a row."""
         return 0 if self._lost else int(np.count_nonzero(self.fitted.weights))
 
     def measures(self) -> dict[str, float]:

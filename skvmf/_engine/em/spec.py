@@ -25,19 +25,12 @@ class Start(ABC):
     shapes: Array | None
     """First covariances, scale matrices or concentrations that the user has given."""
 
-    @property
     @abstractmethod
-    def title(self) -> str:
-        """What progress reports call the search for first parameters."""
+    def describe(self, n_rows: int) -> tuple[str, str, int | None]:
+        """Return the title of a search among `n_rows` rows, a detail, and its most steps.
 
-    @abstractmethod
-    def describe(self, n_rows: int) -> str:
-        """Return what progress reports say about a search among `n_rows` rows."""
-
-    @property
-    @abstractmethod
-    def max_steps(self) -> int | None:
-        """Largest number of steps of a search; None for one whose first step takes long."""
+        The latter is None for a search whose first step takes long.
+        """
 
     @property
     @abstractmethod
