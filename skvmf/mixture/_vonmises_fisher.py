@@ -308,15 +308,14 @@ class VonMisesFisherMixture(BaseMixture):
         rows = self._new_rows(X)
         fitted = self._fitted
         log_area = vmf.log_sphere_area(rows.n_features)
-        divergence = np.empty((rows.n_rows, fitted.n_components), dtype=rows.dtype)
 
-        def write(block: Block, span: slice) -> None:
+        def of_block(block: Block) -> Array:
             scores = fitted.family.scores(block, fitted.params.components)
-            divergence[span] = -(scores.log_density() + log_area)
-            divergence[span][~block.has_direction] = 0
+            divergence = -(scores.log_density() + log_area)
+            divergence[~block.has_direction] = 0
+            return divergence
 
-        rows.for_each(write)
-        return divergence
+        return rows.per_row(of_block, rows.dtype, fitted.n_components)
 
     def _family(self, n_features: int) -> VonMisesFisher:
         tied = self.concentration_type == "tied"

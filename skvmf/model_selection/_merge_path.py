@@ -27,28 +27,13 @@ _STEPS = 3  # of EM after a merge
 class MergePath:
     """Mixtures of fewer and fewer components, each from the one before.
 
-    Parameters
-    ----------
-    make_spec : callable
-        Returns the mixture of a number of components, as a `MixtureSpec` for the rows.
-    fitted : FittedMixture
-        The first mixture.
-    lower_bound : float
-        Its lower bound.
-    rows : RowSource
-        The rows.
-    tol : float
-        Change of the lower bound at which a fit stops.
+    `make_spec` returns the mixture of a number of components for the rows. The path begins with
+    `fitted`, whose bound is `lower_bound`; fits stop when the bound changes by at most `tol`.
 
-    Attributes
-    ----------
-    fitted : FittedMixture
-        The current mixture.
-    nodes : ndarray of shape (n_components,)
-        Its components as nodes of the tree: a component of the first mixture by its number, a
-        merged one by the number of the first mixture's components plus its place in `merges`.
-    merges : list of (int, int, float)
-        The two nodes that were merged, and what that lost in log-likelihood.
+    `nodes` (n_components,) are the components of `fitted`, the current mixture, as nodes of the
+    tree: a component of the first mixture by its number, a merged one by the number of the first
+    mixture's components plus its place in `merges`. A merge is two nodes, and the log-likelihood
+    that was lost.
     """
 
     def __init__(

@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ..._typing import Array, DType
 from .blocks import DenseBlock
@@ -53,6 +54,16 @@ class RowSource(ABC):
     @abstractmethod
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
         """Call ``function(block, span)``, which writes the answer for the rows of `span`."""
+
+    def per_row(self, function: Callable[[Any], Array], dtype: npt.DTypeLike, *shape: int) -> Array:
+        """Return ``function(block)`` of all blocks, one below the other, (n_rows, *shape)."""
+        values = np.empty((self.n_rows, *shape), dtype=dtype)
+
+        def write(block: Any, span: slice) -> None:
+            values[span] = function(block)
+
+        self.for_each(write)
+        return values
 
     def sampling_weights(self) -> Array:
         """Return the weight (n_rows,) with which each row may be drawn: none for a zero row.
