@@ -7,10 +7,10 @@ import numpy as np
 
 from ..._typing import Array
 from ..contracts.model_parts import AnyFamily
+from ..contracts.start import Start
 from ..contracts.statistics import Components, Params, Statistics
 from ..data.base import RowSource
 from ..em.loop import OnIteration, ignore
-from ..em.spec import Start
 from ..families.background import FIRST_WEIGHT, NO_BACKGROUND, Background
 from . import kmeans, partitions
 from .merging_start import MergingStart
