@@ -148,6 +148,19 @@ def test_equal_rows_keep_their_means_in_order(options, value):
     assert_finite(mixture, X)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("value", [1e30, -1e100])
+@pytest.mark.parametrize("covariance_type", TYPES)
+@pytest.mark.parametrize("mixture", [SparseGaussianMixture, StudentTMixture])
+def test_equal_rows_are_fitted_under_the_least_regularizer(mixture, covariance_type, value):
+    X = np.full((N, 3), value)
+    for background in (False, True):
+        options = {"covariance_type": covariance_type, "background": background}
+        fit = mixture(3, reg_covar=1e-300, random_state=0, **options).fit(X)
+        assert_allclose(fit.means_[fit.weights_ > 0], value, rtol=1e-12)
+        assert_finite(fit, X)
+
+
 @pytest.mark.parametrize("case", SPHERE)
 def test_directions_in_csr_are_fitted_as_dense(case):
     X = SPHERE[case]
