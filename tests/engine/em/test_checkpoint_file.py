@@ -85,7 +85,7 @@ def test_truncated_and_other_files_are_told(tmp_path):
     whole = path.read_bytes()
     for size in [0, 1, 30, len(whole) // 2, len(whole) - 60, len(whole) - 1]:
         path.write_bytes(whole[:size])
-        with pytest.raises(ValueError, match=r"fit\.npz' is no checkpoint, or .* truncated"):
+        with pytest.raises(ValueError, match=r"fit\.npz' is not a checkpoint, or .* truncated"):
             load(path)
         assert path.read_bytes() == whole[:size]
     flipped = bytearray(whole)
