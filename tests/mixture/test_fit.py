@@ -394,7 +394,7 @@ def test_weights_of_any_size_give_finite_fits_with_priors(estimator, size):
     assert_allclose(mixture.weights_.sum(), 1)
 
 
-@pytest.mark.filterwarnings("ignore:weight_concentration_prior", "ignore:The weights of the rows")
+@pytest.mark.filterwarnings("ignore:weight_concentration_prior", "ignore:The sample weights sum")
 @pytest.mark.parametrize("estimator", [SparseGaussianMixture, VonMisesFisherMixture])
 def test_a_prior_that_outweighs_tiny_weights_leaves_the_bound_finite(estimator):
     X = np.random.default_rng(0).normal(size=(20, 3))

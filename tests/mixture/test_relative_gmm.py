@@ -325,7 +325,7 @@ def test_an_empty_component_does_no_harm(solver, fixed):
         (dict(clearance=-0.1), "clearance"),
         (dict(clearance=np.nan), "clearance"),
         (dict(clearance=100.0), "too wide: 2 components need 100 along feature 0"),
-        (dict(clearance=1.0, coordinates="absolute"), "absolute coordinates have none"),
+        (dict(clearance=1.0, coordinates="absolute"), "needs gaps"),
         (dict(ordering_feature=2), "ordering_feature=2 is out of range: there are 2 features"),
         (dict(ordering_feature=-1), "ordering_feature"),
         (dict(ordering_feature=0.5), "ordering_feature"),

@@ -342,7 +342,7 @@ def test_expand(alpha, event_dim):
 
 
 def test_entropy_is_refused():
-    with pytest.raises(NotImplementedError, match="minus tsallis_negentropy"):
+    with pytest.raises(NotImplementedError, match="use -tsallis_negentropy"):
         BetaGaussian(0.0, 1.0).entropy()
 
 
