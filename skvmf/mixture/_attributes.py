@@ -87,7 +87,6 @@ class FittedAttributes(MixtureParameters):
         "row_labels_": "the labels are in labels_",
         "outlier_scores_": "score_samples is low for outliers, and background=True labels them -1",
         "inertia_": "the objective is in lower_bound_, and score returns the mean log-density",
-        "concentrations_": "covariances_ say how wide components are",
     }
 
     @classmethod

@@ -143,6 +143,18 @@ class BaseEllipticalMixture(BaseMixture):
         }
 
 
+def ellipses(mixture: object) -> tuple[str, Array] | None:
+    """Return the covariance type and the matrices whose ellipses are the contours of components.
+
+    Of a mixture of scikit-learn, too; None if components are not elliptical.
+    """
+    if isinstance(mixture, BaseEllipticalMixture):
+        return mixture.covariance_type, mixture._fitted.params.components.covariances
+    if hasattr(mixture, "covariance_type") and hasattr(mixture, "covariances_"):
+        return mixture.covariance_type, mixture.covariances_
+    return None
+
+
 class BaseGaussianMixture(BaseEllipticalMixture):
     """Gaussian components.
 
@@ -174,6 +186,10 @@ class BaseGaussianMixture(BaseEllipticalMixture):
     precisions_cholesky_: Array
 
     _family_class = Gaussian
+    _attribute_hints: ClassVar[dict[str, str]] = {
+        **BaseEllipticalMixture._attribute_hints,
+        "concentrations_": "covariances_ say how wide components are",
+    }
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         **BaseEllipticalMixture._parameter_constraints,
         "precisions_init": ["array-like", None],

@@ -15,7 +15,8 @@ _NO_PRIOR = (
     "means and covariances have no prior; reg_covar regularizes covariances, and "
     "weight_concentration_prior is the prior on the weights"
 )
-# What to write instead of the parameters of other libraries, as the migration guide lists them.
+# What to write instead of the parameters of other libraries, as the migration guide lists them, and
+# of mixtures of other families here.
 _PARAMETERS = {
     "n_clusters": "n_components is the number of components",
     "k": "n_components is the number of components",
@@ -47,16 +48,12 @@ _PARAMETERS = {
     "mean_precision_prior": _NO_PRIOR,
     "covariance_prior": _NO_PRIOR,
     "degrees_of_freedom_prior": _NO_PRIOR,
-    # Parameters of other mixtures here.
     "covariance_type": "use concentration_type='free' or 'tied'",
     "reg_covar": "concentration_prior keeps concentrations finite",
     "precisions_init": "use concentrations_init",
-    "concentrations_init": "use precisions_init (of StudentTMixture: scale_matrices_init)",
+    "concentrations_init": "use precisions_init",
     "concentration_type": "use covariance_type",
     "concentration_prior": "reg_covar regularizes covariances",
-    "degrees_of_freedom": "it is a parameter of StudentTMixture",
-    "clearance": "it is a parameter of RelativeGMM",
-    "order": "it is a parameter of RelativeGMM",
 }
 
 
@@ -76,6 +73,8 @@ class ArgumentHints:
     """A constructor that says what to write instead of wrong arguments."""
 
     __signature__: ClassVar[Signature]
+    _parameter_hints: ClassVar[dict[str, str]] = _PARAMETERS
+    _estimators: ClassVar[list[type["ArgumentHints"]]] = []  # all that have been defined
 
     def __init_subclass__(cls, **options: object) -> None:
         """Let `help` show the parameters of `__init__`, and what base classes say about them."""
@@ -85,6 +84,7 @@ class ArgumentHints:
             parameters=[_unquoted(each) for each in list(of_init.parameters.values())[1:]]
         )
         complete_docstring(cls)
+        ArgumentHints._estimators.append(cls)
 
     def __new__(cls, *args: Any, **parameters: Any) -> Self:
         """Refuse arguments that the constructor does not have."""
@@ -97,17 +97,19 @@ class ArgumentHints:
                 f"{len(args)}: name the others, such as {named[0]}={args[n_positional]!r}."
             )
         for name in parameters.keys() - known.keys() if named else ():
-            hint = _parameter_hint(name, known)
+            hint = cls._parameter_hints.get(name) or cls._guessed_hint(name)
             if hint is not None:
                 raise TypeError(f"{cls.__name__} has no parameter {name!r}: {hint}.")
         return super().__new__(cls)
 
-
-def _parameter_hint(name: str, known: Iterable[str]) -> str | None:
-    """Return what to write instead of an unknown parameter, None if nothing is similar."""
-    similar = get_close_matches(name, known, n=1, cutoff=0.8)
-    default = f"did you mean {similar[0]!r}" if similar else None
-    return _PARAMETERS.get(name, default)
+    @classmethod
+    def _guessed_hint(cls, name: str) -> str | None:
+        """Return the most similar parameter, or the estimator that has the parameter."""
+        similar = get_close_matches(name, cls.__signature__.parameters, n=1, cutoff=0.8)
+        if similar:
+            return f"did you mean {similar[0]!r}"
+        owners = [each for each in cls._estimators if name in each.__signature__.parameters]
+        return f"it is a parameter of {owners[0].__name__}" if owners else None
 
 
 def attribute_hint(name: str, attributes: Iterable[str]) -> str | None:

@@ -123,6 +123,10 @@ default='estimated'
         "precisions_": "scale_matrices_ take the place of covariances",
         "concentrations_": "scale_matrices_ say how wide components are",
     }
+    _parameter_hints: ClassVar[dict[str, str]] = {
+        **BaseEllipticalMixture._parameter_hints,
+        **dict.fromkeys(["precisions_init", "concentrations_init"], "use scale_matrices_init"),
+    }
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         **BaseEllipticalMixture._parameter_constraints,
         "degrees_of_freedom": [Real, "array-like", StrOptions({"estimated", "tied"})],

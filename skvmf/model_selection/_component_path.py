@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -22,13 +23,14 @@ from .._sklearn import (
     MetaEstimatorMixin,
     StrOptions,
     all_or_nothing,
+    check_sample_weight,
     fit_context,
     num_samples,
     safe_indexing,
 )
 from .._typing import Array, MatrixLike, ParameterConstraints, RandomState, is_integer
 from ..mixture._base import BaseMixture
-from ..mixture._chunkwise import checked_row_weights
+from ..mixture._chunkwise import checked_row_weights, in_memory, is_lazy
 from ..mixture._hints import ArgumentHints
 from ._best import BestPredictions, refitted
 from ._criteria import CRITERIA, Criterion, slope_criterion, warn_of_short_path, warn_without_slope
@@ -51,9 +53,8 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
     Parameters
     ----------
     estimator : estimator instance
-        A mixture of skvmf: :class:`~skvmf.VonMisesFisherMixture`,
-        :class:`~skvmf.SparseGaussianMixture`, :class:`~skvmf.StudentTMixture` or
-        :class:`~skvmf.RelativeGMM`. It is cloned; its `n_components` is not used.
+        Any mixture of skvmf, such as :class:`~skvmf.VonMisesFisherMixture`. It is cloned; its
+        `n_components` is not used.
     max_components : int, default=50
         Number of components of the first mixture: three to five times the number of clusters
         that you expect. If it is too small for 'slope', `fit` warns.
@@ -207,6 +208,10 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
             If the estimator is not a mixture of skvmf.
         """
         first = first_mixture(self.estimator, int(self.min_components), int(self.max_components))
+        if is_lazy(X):
+            first._validated(X, reset=True)  # what has no length is refused
+        if sample_weight is not None and np.ndim(sample_weight) == 0:  # as in fits of mixtures
+            sample_weight = np.full(num_samples(X), sample_weight)
         X, sample_weight = indexable(X, sample_weight)
         with all_or_nothing(self), limited_blas() as limit, limit:
             seen, weights, held_out = self._split(X, sample_weight)
@@ -286,13 +291,14 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
         fraction = self.validation_fraction
         if fraction is None and self.criterion != "held_out":
             return X, sample_weight, None
-        seen, held_out = train_test_split(
-            np.arange(num_samples(X)),
+        rows = np.arange(num_samples(X))
+        _, held_out = train_test_split(
+            _rows_that_count(rows, sample_weight),
             test_size=0.2 if fraction is None else float(fraction),
             random_state=self.random_state,
         )
         parts = []
-        for part in (np.sort(seen), np.sort(held_out)):
+        for part in (np.setdiff1d(rows, held_out), np.sort(held_out)):
             weights = None if sample_weight is None else safe_indexing(sample_weight, part)
             parts.append((safe_indexing(X, part), weights))
         return *parts[0], parts[1]
@@ -315,7 +321,7 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
 
         def make_spec(n_components: int) -> MixtureSpec:
             mixture = clone(first).set_params(n_components=n_components)
-            return mixture._spec(rows, "stream")
+            return replace(mixture._spec(rows, "stream"), background=first._fitted.background)
 
         return MergePath(make_spec, first._fitted, first.lower_bound_, rows, first.tol)
 
@@ -374,3 +380,15 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
             tags.estimator_type = inner.estimator_type
             tags.input_tags = inner.input_tags
         return tags
+
+
+def _rows_that_count(rows: Array, sample_weight: ArrayLike | None) -> Array:
+    """Return the numbers of the rows that have weight, of which some are held out."""
+    weights = check_sample_weight(in_memory(sample_weight), rows)
+    counting = rows if weights is None else np.flatnonzero(weights)
+    if len(counting) < 2:
+        raise ValueError(
+            "Some rows are held out and the others fitted, so at least two must have weight, "
+            f"got n_samples = {len(counting)}."
+        )
+    return counting

@@ -35,7 +35,8 @@ def slope_criterion(results: dict[str, Array], max_components: int) -> Array:
 def warn_without_slope(results: dict[str, Array], max_components: int) -> None:
     """Warn if too few components are left to estimate the slope."""
     K = results["n_components"]
-    if len(K) > 1 and K.max() < max_components and not _far_too_many(results, max_components).any():
+    large = _far_too_many(results, max_components)
+    if len(K) > 1 and K.max() < max_components and np.count_nonzero(large) < 2:
         warn(
             f"criterion='slope' could not estimate a slope and used the penalty of AIC3: of "
             f"max_components={max_components}, only {K.max()} were left after pruning. Raise "

@@ -65,6 +65,7 @@ class MergePath:
         self._rows = rows
         self._tol = tol
         self._lower_bound = lower_bound
+        self._lost = False  # whether the background has every row
         self._n_leaves = fitted.n_components
         self.fitted = fitted
         self._spec = self._spec_of(fitted)
@@ -73,8 +74,8 @@ class MergePath:
 
     @property
     def n_active(self) -> int:
-        """Number of components with positive weight."""
-        return int(np.count_nonzero(self.fitted.weights))
+        """Number of components with positive weight, 0 if the background has every row."""
+        return 0 if self._lost else int(np.count_nonzero(self.fitted.weights))
 
     def measures(self) -> dict[str, float]:
         """Return the number of components, the bounds and the criteria of the current mixture."""
@@ -96,7 +97,7 @@ class MergePath:
 
         Components without weight are merged first, so that no mixture of the path has any. If
         the fit prunes more, the path continues to a mixture without them. If all are
-        pruned, the background has every row, and the path ends there.
+        pruned or none has a row, the path ends there.
         """
         with limited_blas() as limit, limit:
             while len(self.nodes) > n_components or self.n_active < len(self.nodes):
@@ -104,6 +105,9 @@ class MergePath:
                     return
                 n_components = min(n_components, self.n_active)
                 stats = self._statistics()
+                if not stats.counts[: len(self.nodes)].any():
+                    self._lost = True
+                    return
                 groups = self._groups(stats, n_components)
                 self._refit(groups, stats.counts)
 
@@ -135,7 +139,7 @@ class MergePath:
         alive = np.flatnonzero((stats.counts[:K] > 0) & (self.fitted.weights > 0))
         fitted = self.fitted
         centres = fitted.family.centres(fitted.params.components)
-        others = alive if len(alive) else np.array([0])  # else the background has every row
+        others = alive if len(alive) else np.array([0])  # else none has a row
         for k in np.setdiff1d(np.arange(K), others)[: K - n_groups]:  # pruned before
             nearest = others[np.linalg.norm(centres[others] - centres[k], axis=1).argmin()]
             self._merge(group, nearest, k, 0.0)
@@ -176,16 +180,12 @@ class MergePath:
     def _start(self, group: Array, counts: Array) -> tuple[MixtureSpec, Params]:
         """Return a mixture and its first parameters: those of the groups' responsibilities."""
         K, fitted = len(self.nodes), self.fitted
-        spec = replace(self._make_spec(K), background=fitted.background)
-        assign = self._assignment_to_groups(group)
+        spec, assign = self._make_spec(K), self._assignment_to_groups(group)
         largest = [int(np.argmax(np.where(group == k, counts[: len(group)], -1))) for k in range(K)]
         centres = fitted.family.centres(fitted.params.components)[largest]
         stats, about = partition_statistics(spec.family, self._rows, centres, assign)
         family = spec.family.with_prior_from(stats)
-        components = family.initial(stats, about)
-        beside = fitted.params.weights[len(group) :]  # of the background
-        weights = np.append((1 - beside.sum()) * stats.counts / stats.counts.sum(), beside)
-        params = Params.first(weights, components).pruned()
+        params = fitted.params.with_components(family.initial(stats, about), stats.counts).pruned()
         self._sort_nodes(spec, params)
         params = spec.constraint.apply(family, params, Initialization(K, assign))
         return replace(spec, family=family), params
@@ -216,7 +216,7 @@ class MergePath:
 
 
 def _entropy(fitted: FittedMixture, posterior: Posterior, block: Block) -> float:
-    """Return the weighted entropy of a block's responsibilities, also of the background's."""
+    """Return the weighted entropy of all responsibilities for a block's rows."""
     weights, ones = fitted.params.weights, np.ones(len(block.weights))
     responsibilities, *_ = posterior.assign(fitted.scores(block), weights, ones)
     resp = as_dense(responsibilities, len(weights)).astype(np.float64, copy=False)

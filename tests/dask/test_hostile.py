@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from scipy import sparse
 
 da = pytest.importorskip("dask.array", reason="needs Dask: pip install 'skvmf[dask]'")
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'skvmf[dask]'")
@@ -13,6 +12,7 @@ import dask
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.model_selection import ComponentPath
 
+from ..csr_forms import halved
 from .conftest import start
 from .data import bits, blobs, chunked, counts
 
@@ -164,6 +164,8 @@ def test_weights_of_any_size(scale):
 def test_what_is_delayed_has_no_shape():
     X = blobs(500)
     refused(dask.delayed(X), "X is a Delayed, .*dask.array.from_delayed")
+    with pytest.raises(ValueError, match=r"X is a Delayed, .*dask\.array\.from_delayed"):
+        ComponentPath(mixture(), max_components=2).fit(dask.delayed(X))
     weights = dask.delayed(np.ones(500))
     refused(chunked(X, [500]), "sample_weight is a Delayed, .*from_delayed", weights=weights)
 
@@ -242,7 +244,4 @@ def test_an_interrupt_leaves_the_earlier_fit(client, monkeypatch):
 
 def test_not_canonical_csr_is_summed():
     X = counts(400)
-    twice = sparse.csr_array(
-        (np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape
-    )
-    assert bits(mixture().fit(chunked(twice, [100, 300]))) == bits(mixture().fit(X))
+    assert bits(mixture().fit(chunked(halved(X), [100, 300]))) == bits(mixture().fit(X))

@@ -1,7 +1,5 @@
 """A background: rows of no component, whatever the family, posterior and prior."""
 
-import pickle
-
 import dask.array as da
 import numpy as np
 import pytest
@@ -195,19 +193,6 @@ def test_every_start_goes_with_a_background(mixture, init_params):
     assert_allclose(fit.lower_bound_, oracle.lower_bound_, atol=1e-3)
 
 
-@pytest.mark.parametrize("mixture", MIXTURES)
-def test_weights_are_repetitions(mixture):
-    X, labels = data(120, 60)
-    weights = np.random.default_rng(0).integers(0, 4, size=len(X))
-    fit = new(mixture, init_params=labels, max_iter=5).fit(X, sample_weight=weights)
-    twin = new(mixture, init_params=np.repeat(labels, weights), max_iter=5)
-    twin.fit(np.repeat(X, weights, axis=0))
-    assert_allclose(fit.background_weight_, twin.background_weight_, rtol=1e-9)
-    assert_allclose(fit.means_, twin.means_, rtol=1e-9, atol=1e-12)
-    if mixture is not VonMisesFisherMixture:
-        assert_array_equal(fit.background_bounds_, twin.background_bounds_)
-
-
 def test_compressed_rows_are_dense_rows():
     X, labels = data()
     X[np.abs(X) < 1] = 0
@@ -307,18 +292,6 @@ def test_a_mixture_of_given_parameters(mixture):
                 mixture.from_parameters(
                     fit.weights_, **parts, **(given | {"background_bounds": bounds})
                 )
-
-
-@pytest.mark.parametrize("mixture", MIXTURES)
-def test_a_pickle_knows_the_background(mixture):
-    X, _ = data()
-    fit = new(mixture).fit(X)
-    again = pickle.loads(pickle.dumps(fit))
-    assert_array_equal(again.predict_proba(X), fit.predict_proba(X))
-    assert again.background_weight_ == fit.background_weight_
-    assert_array_equal(again.predict(X), fit.labels_)
-    with pytest.raises(AttributeError, match="background_weight_ is a result of the fit"):
-        again.background_weight_ = 0.5
 
 
 @pytest.mark.parametrize("mixture", MIXTURES)

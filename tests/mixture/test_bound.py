@@ -52,7 +52,10 @@ FAMILIES = {
         {"concentration_type": "tied", "concentration_prior": 1.0},
     ),
     "vMF on CSR": (VonMisesFisherMixture, {"concentration_prior": 0}),
-    "in order": (RelativeGMM, {"reg_covar": 0}),
+    **{
+        f"in order, {solver}": (RelativeGMM, {"reg_covar": 0, "solver": solver, "clearance": 0.1})
+        for solver in ("ecm", "em", "gradient")
+    },
 }
 
 

@@ -297,10 +297,20 @@ def test_a_refused_checkpoint_leaves_the_fit_before(at_once, tmp_path):
 
 def test_folders_that_are_not_there_are_told_before_the_fit(tmp_path):
     mixture = VonMisesFisherMixture(2, checkpoint=tmp_path / "none" / "fit.npz")
-    with pytest.raises(ValueError, match="none' cannot be written to"):
+    with pytest.raises(ValueError, match=r"fit\.npz' cannot be written to: .*[Nn]o such file"):
         fitted(mixture)
     with pytest.raises(InvalidParameterError, match="checkpoint"):
         fitted(VonMisesFisherMixture(2, checkpoint=3))
+
+
+@pytest.mark.parametrize("name", ["fit.npz/below.npz", "n" * 300, "~nobody-of-that-name/fit.npz"])
+def test_what_cannot_be_written_is_told_before_the_fit(tmp_path, name, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fit.npz").touch()
+    mixture = VonMisesFisherMixture(2, random_state=0, checkpoint=name)
+    with pytest.raises(ValueError, match="' cannot be written to: "):
+        mixture.fit(X)
+    assert os.listdir(tmp_path) == ["fit.npz"]
 
 
 def test_paths_of_means_are_not_held(tmp_path):
@@ -429,8 +439,6 @@ def test_killed_processes_go_on(tmp_path):
             assert any(line.startswith(f"{title}:") for line in process.stdout)
             assert any(line.startswith("  Iteration 5:") for line in process.stdout)
             process.send_signal(signal.SIGKILL)
-        assert all(
-            re.fullmatch(r"fit\.npz(\.\d+-\d+\.tmp)?", name) for name in os.listdir(tmp_path)
-        )
+        assert all(re.fullmatch(FILES, name) for name in os.listdir(tmp_path))
     with start(path) as process:
         assert process.stdout.readlines()[-1] == whole

@@ -46,6 +46,9 @@ PARAMETERS = [  # of whom, the parameter, and what the message says
     (SparseGaussianMixture, "concentration_type", "covariance_type"),
     (SparseGaussianMixture, "concentration_prior", "reg_covar"),
     (SparseGaussianMixture, "clearance", "RelativeGMM"),
+    (StudentTMixture, "precisions_init", "scale_matrices_init"),
+    (StudentTMixture, "concentrations_init", "scale_matrices_init"),
+    (RelativeGMM, "concentrations_init", "precisions_init"),
     (SparseGaussianMixture, "weight_concentration_prior_type", "modified Dirichlet"),
     *[
         (SparseGaussianMixture, name, "weight_concentration_prior is the prior on the weights")
@@ -71,6 +74,7 @@ ATTRIBUTES = [
     *[(mixture, "cluster_centers_", "means_") for mixture in MIXTURES[1:]],
     *[(mixture, "components_", "means_") for mixture in MIXTURES[1:]],
     *[(mixture, "concentrations_", "covariances_") for mixture in GAUSSIANS],
+    (StudentTMixture, "concentrations_", "scale_matrices_"),
     (StudentTMixture, "covariances_", "nu / (nu - 2) times scale_matrices_"),
     (StudentTMixture, "precisions_", "scale_matrices_"),
 ]

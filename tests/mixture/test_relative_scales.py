@@ -10,7 +10,7 @@ from skvmf import RelativeGMM
 
 from ..pairwise import pairwise
 from .checks import assert_bound_never_falls, assert_finite
-from .test_relative_gmm import TYPES, blobs, overlapping
+from .test_relative_gmm import TYPES, overlapping
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -188,22 +188,6 @@ def test_sorting_takes_everything_along():
     assert_array_equal(mixture.covariances_, variances[order])
     assert_allclose(mixture.scale_differences_, [1, 1])
     assert_array_equal(mixture.predict(means), [1, 2, 0])
-
-
-def test_what_is_given_belongs_to_the_means_given():
-    X, _ = blobs(spread=8.0, d=1)
-    given = RelativeGMM(
-        3,
-        order="scales",
-        covariance_type="spherical",
-        means_init=[[8.0], [16.0], [0.0]],
-        weights_init=[0.6, 0.3, 0.1],
-        precisions_init=[1.0, 2.0, 4.0],
-        max_iter=0,
-    ).fit(X)
-    assert_allclose(given.means_.ravel(), [0, 16, 8])
-    assert_allclose(given.weights_, [0.1, 0.3, 0.6])
-    assert_allclose(given.precisions_, [4, 2, 1])
 
 
 @pytest.mark.bits

@@ -97,6 +97,16 @@ def test_a_background_that_has_every_row_leaves_no_path(mixture):
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_background_that_has_every_row_of_components_with_weight_leaves_no_path():
+    """Weights of components are positive here after one iteration; their shares are zero."""
+    X = np.array([[1.0, 0.0], [0.0, -1.0], [-1.0, -1.0], [-1.0, -1.0]]) / 3
+    options = {"background": True, "entmax_alpha": 2.0, "max_iter": 1, "random_state": 0}
+    estimator = SparseGaussianMixture(precisions_init=np.full((4, 2, 2), np.eye(2)), **options)
+    with pytest.raises(ValueError, match="The background has every row beside 4 components"):
+        ComponentPath(estimator, max_components=4).fit(X)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_a_path_ends_where_the_background_has_every_row():
     """A single component over the corners of a cube is less likely there than their box."""
     corners = np.array(np.meshgrid(*[[0.0, 1.0]] * 3)).reshape(3, -1).T
@@ -157,13 +167,16 @@ def test_icl_adds_twice_the_entropy_of_the_shares():
     assert_allclose(path.results_["icl"] - path.results_["bic"], 2 * entropy, rtol=1e-6, atol=1e-9)
 
 
-def test_the_slope_that_a_prior_leaves_nothing_of_is_told():
+@pytest.mark.parametrize(("max_components", "n_large"), [(20, 0), (6, 1)])
+def test_the_slope_that_a_prior_leaves_nothing_of_is_told(max_components, n_large):
     X, _ = plane_blobs()
     estimator = gaussians("diag").set_params(weight_concentration_prior=-20.0)
-    path = ComponentPath(estimator, max_components=20)
-    with pytest.warns(UserWarning, match=r"not estimate a slope .* of max_components=20, only \d were left"):
+    path = ComponentPath(estimator, max_components=max_components)
+    message = rf"not estimate a slope .* of max_components={max_components}, only \d were left"
+    with pytest.warns(UserWarning, match=message):
         path.fit(X)
-    assert path.results_["n_components"].max() < 2 / 3 * 20
+    large = path.results_["n_components"] >= 2 / 3 * max_components
+    assert np.count_nonzero(large) == n_large
     path.set_params(criterion="bic").fit(X)  # which needs no slope
 
 
@@ -329,6 +342,28 @@ def test_held_out_rows_are_not_seen_by_the_path():
     assert_allclose(bic + 2 * L, p * np.log(n_seen))
     assert path.labels_.shape == path.leaf_labels_.shape == (500,)
     assert "held_out" not in clone(SMALL).fit(X).results_
+
+
+@pytest.mark.parametrize("n_weighted", [5, 40])
+def test_rows_without_weight_are_not_held_out(n_weighted):
+    X, _ = plane_blobs()
+    weights = np.zeros(len(X))
+    weights[-n_weighted:] = 1
+    path = ComponentPath(gaussians("diag"), max_components=2, criterion="held_out", random_state=0)
+    path.fit(X, sample_weight=weights)
+    alone = clone(path).fit(X[-n_weighted:]).results_["held_out"]
+    assert_allclose(path.results_["held_out"], alone, rtol=1e-9)
+    weights[:-1] = 0
+    with pytest.raises(ValueError, match="at least two must have weight, got n_samples = 1"):
+        path.fit(X, sample_weight=weights)
+
+
+def test_one_weight_for_all_rows():
+    X, _ = sphere_blobs()
+    for criterion in ("bic", "held_out"):
+        path = clone(SMALL).set_params(criterion=criterion, random_state=0)
+        found = [path.fit(X, sample_weight=w).results_["criterion"] for w in (2, np.full(500, 2.0))]
+        assert_array_equal(*found)
 
 
 def test_weights_of_held_out_rows_count():

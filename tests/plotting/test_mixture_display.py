@@ -96,7 +96,7 @@ def test_what_cannot_be_drawn_is_refused():
         (mixture, dict(features=(0, 1, 2)), "two of the 3 features"),
         (mixture, dict(features=(0, -1)), "two of the 3 features"),
         (mixture, dict(labels=[0]), r"shape \(150,\)"),
-        (sphere, {}, "VonMisesFisherMixture has no covariances_ or scale_matrices_"),
+        (sphere, {}, "VonMisesFisherMixture has no covariance_type"),
         (RelativeGMM(), {}, "not fitted"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -57,6 +57,15 @@ class Params:
         """Take components without weight as pruned: they are not re-seeded."""
         return replace(self, reseeded=self.reseeded | (self.weights == 0))
 
+    def with_components(self, components: Components, counts: Array) -> "Params":
+        """Return first parameters with other components, weighted by their counts (K,).
+
+        The weight of a background stays as it is.
+        """
+        rest = self.weights[self.n_components :]
+        weights = np.append((1 - rest.sum()) * counts / counts.sum(), rest)
+        return Params.first(weights, components)
+
     def reordered(self, order: Array, components: Components) -> "Params":
         """Return the same with components in another order; they are given in that order."""
         index = np.append(order, np.arange(self.n_components, len(self.weights)))

@@ -11,7 +11,7 @@ import numpy as np
 from ..._warnings import warn
 from ..contracts.model_parts import AnyFamily
 from ..contracts.statistics import Params, Statistics, as_dict
-from .checkpoint_file import Tree, load, n_bytes, save
+from .checkpoint_file import Tree, load, n_bytes, save, try_writing
 from .loop import EMState
 from .mixture_model import MixtureResult
 from .spec import MixtureSpec
@@ -149,12 +149,16 @@ class Checkpoint:
 
 def _checked_path(path: str | os.PathLike[str]) -> Path:
     """Return the path of a file that can be written, or raise a ValueError."""
-    given, path = path, Path(path).expanduser()
-    if str(given) == "" or path.is_dir():
-        raise ValueError(f"checkpoint={str(given)!r} should be the path of a file.")
-    target = path if path.exists() else path.parent
-    if not os.access(target, os.W_OK):
-        raise ValueError(f"checkpoint={str(given)!r}: {str(target)!r} cannot be written to.")
+    given = str(path)
+    try:
+        path = Path(path).expanduser()
+        if given == "" or path.is_dir():
+            raise ValueError(f"checkpoint={given!r} should be the path of a file.")
+        if path.exists() and not os.access(path, os.W_OK):
+            raise PermissionError("it is read-only")
+        try_writing(path)
+    except (OSError, RuntimeError) as error:  # the latter where there is no home
+        raise ValueError(f"checkpoint={given!r} cannot be written to: {error}.") from error
     return path
 
 

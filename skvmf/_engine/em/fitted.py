@@ -19,12 +19,7 @@ from ..contracts.statistics import Params
 from ..data.base import RowSource
 from ..data.blocks import Block
 from ..families.background import NO_BACKGROUND, Background
-from ..posteriors.fenchel_young import FenchelYoungPosterior
-from ..weights.modified_dirichlet import ModifiedDirichlet
-from ..weights.updates import FixedWeights
-from .mixture_model import LEAST, MixtureModel
-
-_DENSITY = FenchelYoungPosterior()  # its values are the log-densities of the mixture
+from .mixture_model import LEAST, SOFTMAX, MixtureModel
 
 
 @dataclass(frozen=True)
@@ -157,7 +152,7 @@ class FittedMixture:
         of_zero_row = self.family.zero_row_log_density
 
         def write(block: Block, span: slice) -> None:
-            values = _DENSITY.values(self.scores(block), self.params.weights)
+            values = SOFTMAX.values(self.scores(block), self.params.weights)
             values = np.where(block.has_direction, values, of_zero_row)
             log_densities[span] = np.maximum(values, least)
 
@@ -166,13 +161,7 @@ class FittedMixture:
 
     def log_likelihood(self, rows: RowSource) -> tuple[float, float]:
         """Return the weighted sum of log-densities, and of the weights of rows that count."""
-        model = MixtureModel(
-            self.family,
-            _DENSITY,
-            ModifiedDirichlet(),
-            FixedWeights(),
-            background=self.background,
-        )
+        model = MixtureModel.plain(self.family, self.background)
         with np.errstate(over="ignore"):
             total, weight = rows.map_reduce(partial(model.evaluate, self.params))
         return float(total), float(weight)

@@ -75,7 +75,11 @@ class Initialization(Start):
     ) -> tuple[AnyFamily, Params]:
         K, centres = self.n_components, self.means
         if self.merges:
-            stats, about = self._merged_partition(family, rows, rng, on_iteration)
+            merging = self._merging(family, rows, rng, on_iteration)
+            seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
+            starts = map(merging.run, map(np.random.default_rng, seeds))
+            best = max(starts, key=lambda start: start.bound)
+            stats, about = best.partition(family, rows)
         elif centres is None and self.partition in ("kmeans", "k-means++"):
             stats, about = self._nearest_partition(family, rows, rng, on_iteration)
         elif centres is None and self.partition == "random_from_data":
@@ -125,15 +129,12 @@ class Initialization(Start):
         size = max(self.init_size, self.n_components)
         return rows.subset(*rows.draw(size, seed), width=width, single=single)
 
-    def _merged_partition(
+    def _merging(
         self, family: AnyFamily, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
-    ) -> tuple[Statistics, Components]:
-        """Return the soft partition of all rows by the best of some starts on a sample."""
-        proposal = family.proposal()
-        n_rows, M = min(rows.n_rows, self.init_size), 4 * self.n_components
-        single = n_rows * rows.n_features * M >= _SINGLE_PRECISION_PRODUCTS
-        sample = self._sample(rows, partitions.draw_seed(rng), M, single)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
-        merging = MergingStart(proposal, sample, self.n_components, watch, self.background)
-        starts = map(merging.run, map(np.random.default_rng, seeds))
-        return max(starts, key=lambda start: start.bound).partition(family, rows)
+    ) -> MergingStart:
+        """Return starts by merging on a sample."""
+        proposal, K = family.proposal(), self.n_components
+        n_products = min(rows.n_rows, self.init_size) * rows.n_features * 4 * K
+        single = n_products >= _SINGLE_PRECISION_PRODUCTS
+        sample = self._sample(rows, partitions.draw_seed(rng), 4 * K, single)
+        return MergingStart(proposal, sample, K, watch, self.background)
