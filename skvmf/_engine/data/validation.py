@@ -29,7 +29,7 @@ def refuse_non_finite(values: Array, numbers: Array) -> None:
     if len(rows) > 1:
         where = f"{len(rows)} rows from {rows[0]} to {rows[-1]}"
     raise ValueError(
-        f"Input X contains {what}, in {where}. Impute the values, for example with "
+        f"Input X contains {what}, in {where}: impute the values, for example with "
         "sklearn.impute.SimpleImputer, or keep only the rows np.isfinite(X).all(axis=1)."
     )
 
