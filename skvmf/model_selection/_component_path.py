@@ -210,7 +210,7 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
         first = first_mixture(self.estimator, int(self.min_components), int(self.max_components))
         if is_lazy(X):
             first._validated(X, reset=True)  # what has no length is refused
-        if sample_weight is not None and np.ndim(sample_weight) == 0:  # as in fits of mixtures
+        if isinstance(sample_weight, int | float | np.number):  # as in fits of mixtures
             sample_weight = np.full(num_samples(X), sample_weight)
         X, sample_weight = indexable(X, sample_weight)
         with all_or_nothing(self), limited_blas() as limit, limit:

@@ -20,7 +20,6 @@ DOCUMENTED_WARNINGS = [
     "There are fewer distinct rows",
     "criterion='slope' could not estimate a slope",
     r"n_init=\d+ has no effect with means_init or a given partition",
-    "There are fewer distinct rows",
 ]
 SECONDS = 300  # for a case that takes milliseconds: only what never ends takes so long
 

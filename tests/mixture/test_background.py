@@ -22,8 +22,6 @@ from skvmf.distributions import vonmises_fisher as vmf
 
 from ..pairwise import pairwise
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 K = 3
 CENTRES = np.array([[6.0, 0, 0], [0, 6, 0], [0, 0, 6]])
 MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, StudentTMixture, RelativeGMM]

@@ -11,19 +11,11 @@ import mpmath
 from scipy.optimize import brentq
 from scipy.stats import beta, kstest
 from torch.autograd import gradcheck
-from torch.distributions import (
-    Categorical,
-    Independent,
-    MixtureSameFamily,
-    Normal,
-    kl_divergence,
-)
+from torch.distributions import Categorical, Independent, MixtureSameFamily, Normal, kl_divergence
 
 from skvmf.neural import BetaGaussian
 
 from . import exact
-
-pytestmark = pytest.mark.torch
 
 SPARSE = [4 / 3, 1.5, 2.0, 3.0]
 ALPHAS = [1.0, *SPARSE]

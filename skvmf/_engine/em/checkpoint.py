@@ -127,7 +127,7 @@ class Checkpoint:
             result = state.best[1]
             best = {
                 "family": as_dict(state.best[0]),
-                "params": _params_dict(result.params),
+                "params": result.params.to_dict(),
                 "bounds": np.array(result.bounds),
                 "n_iter": result.n_iter,
                 "converged": bool(result.converged),
@@ -140,7 +140,7 @@ class Checkpoint:
             "flat": state.flat,
             "generator": None if state.rng is None else state.rng.get_state(legacy=False),
             "family": as_dict(family),
-            "params": _params_dict(run.params),
+            "params": run.params.to_dict(),
             "bounds": np.array(run.bounds),
             "comparable": bool(run.comparable),
             "best": best,
@@ -177,8 +177,7 @@ def _family(spec: MixtureSpec, fields: Tree) -> AnyFamily:
 
 
 def _params(spec: MixtureSpec, fields: Tree) -> Params:
-    components = spec.family.components_class(**fields["components"])
-    return Params(fields["weights"], components, fields["reseeded"], fields["on_floor"])
+    return Params.from_dict(spec.family.components_class, fields)
 
 
 def _result(spec: MixtureSpec, best: Tree) -> MixtureResult:
@@ -192,10 +191,6 @@ def _result(spec: MixtureSpec, best: Tree) -> MixtureResult:
         best["stopped"],
         stats,
     )
-
-
-def _params_dict(params: Params) -> Tree:
-    return as_dict(params) | {"components": as_dict(params.components)}
 
 
 def _refuse_another_fit(path: Path, before: Tree, now: Tree) -> None:
