@@ -100,7 +100,7 @@ def test_truncated_and_other_files_are_told(tmp_path):
     files = [(tmp_path / name).read_bytes() for name in ("rows.npy", "rows.npz", "objects.npz")]
     for other in [b"some text", b"PK\x03\x04", *files]:
         path.write_bytes(other)
-        with pytest.raises(ValueError, match="no checkpoint"):
+        with pytest.raises(ValueError, match="not a checkpoint"):
             load(path)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "missing.npz")
