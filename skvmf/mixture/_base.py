@@ -21,7 +21,7 @@ from .._engine.em.multi_start import MultiStart
 from .._engine.em.online import flat_at_first, step
 from .._engine.em.progress import Progress
 from .._engine.em.spec import MixtureSpec
-from .._engine.families.background import Background
+from .._engine.families.background import NO_BACKGROUND, Background
 from .._engine.initialization.start import Initialization
 from .._engine.parallel.blas import limited_blas
 from .._engine.weights.modified_dirichlet import ModifiedDirichlet
@@ -292,7 +292,7 @@ class BaseMixture(VectorPredictions, ABC):
 
     # Parameters as the engine takes them.
 
-    def _assembled(self, family: AnyFamily, background: Background) -> MixtureSpec:
+    def _assembled(self, family: AnyFamily, background: Background = NO_BACKGROUND) -> MixtureSpec:
         """Return a mixture of components, without a start."""
         return MixtureSpec(
             family=family,
