@@ -1,6 +1,6 @@
 """Predictions of a fitted mixture: responsibilities, labels and densities."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -70,7 +70,10 @@ class FittedMixture:
         proba = np.empty((rows.n_rows, self.n_components), dtype=rows.dtype)
 
         def write(block: Block, span: slice) -> None:
-            proba[span] = as_dense(self._assigned(block, posterior), self.n_components)
+            part = proba[span]  # which most products are written to
+            resp = as_dense(self._assigned(replace(block, target=part), posterior), len(part.T))
+            if resp is not part:
+                part[:] = resp
 
         rows.for_each(write)
         return proba
@@ -146,8 +149,10 @@ class FittedMixture:
         ones = np.ones(len(has_direction))
         labels, _, values = posterior.label(scores, self.params.weights, ones)
         lost: Array = ~has_direction | np.isneginf(values)
-        labels[lost] = -1 if len(self.background) else np.argmax(self.weights)
-        labels[labels == self.n_components] = -1
+        if len(self.background):
+            labels[labels == self.n_components] = -1
+        if lost.any():
+            labels[lost] = -1 if len(self.background) else np.argmax(self.weights)
         return labels, lost
 
     def log_densities(self, rows: RowSource) -> Array:
