@@ -32,6 +32,8 @@ class Effect:
         Where a claim wants it.
     partly_at_least, partly_at_most : float, default=None
         Wider limits, for a claim that is then borne out in part.
+    doubt : str, default=""
+        Why the figure decides nothing, if it does not.
     """
 
     what: str
@@ -42,10 +44,13 @@ class Effect:
     at_most: float = np.inf
     partly_at_least: float | None = None
     partly_at_most: float | None = None
+    doubt: str = ""
 
     @property
     def verdict(self):
         """Return the verdict of this figure alone."""
+        if self.doubt:
+            return "cannot be judged"
         if self._within(self.at_least, self.at_most):
             return "holds"
         least = self.at_least if self.partly_at_least is None else self.partly_at_least
@@ -61,11 +66,10 @@ class Effect:
 
     def __str__(self):
         value, low, high = (f"{x:.3g}" for x in (self.value, self.low, self.high))
-        if low == high:
-            return f"{self.what} {value}"
+        interval = "" if low == high else f" [{low}, {high}]"
         if low == "-inf":
-            return f"{self.what} {value} (one run)"
-        return f"{self.what} {value} [{low}, {high}]"
+            interval = " (one run)"
+        return f"{self.what} {value}{interval}" + f" ({self.doubt})" * bool(self.doubt)
 
 
 @dataclass(frozen=True)
@@ -166,11 +170,6 @@ def exact(what, value, **wanted):
     """Return the effect of a figure without an error."""
     value = float(value)
     return Effect(what, value, value, value, **wanted)
-
-
-def once(what, value, **wanted):
-    """Return the effect of a single run, which has no interval."""
-    return Effect(what, value, -np.inf, np.inf, **wanted)
 
 
 def level(what, cell, **wanted):

@@ -5,9 +5,13 @@ from .p1_grammars import METHODS, WAYS, described
 
 TREEBANK = (
     "The English Web Treebank of Universal Dependencies in place of the Wall Street Journal, "
-    "whose sections 2 to 21 and 23 are licensed; it is of the size of the paper's."
+    "whose sections 2 to 21 and 23 are licensed; it is of the size of the paper's. The paper does "
+    "not say how it starts: here attachments count by their distance, to the power of one and two."
 )
-TRUTH = "The true mixture is ours, with means 4 apart and 8 apart: the paper's is only drawn."
+TRUTH = (
+    "The true mixture is ours, with means 4 apart and 8 apart: the paper's is only drawn. It has "
+    "one set of 20 and one of 200 points with 300 starts; here every start has a set of its own."
+)
 FLOORS = ("1e-06", "1e-05", "0.0001", "0.001", "0.01")
 
 

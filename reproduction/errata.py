@@ -25,7 +25,8 @@ ERRATA = [
     Erratum(
         ("P0.fig2",),
         "A.4",
-        "The iteration after the second form does worse than the second.",
+        "The iteration after the second form does worse than the second, as we read a sentence "
+        "whose symbols our text lacks.",
         "Only at d = 2, of the dimensions tried. At d = 10 and at d = 50 the largest error falls.",
         "tests/reproduction/test_errata.py::test_a_third_iteration_is_better_but_for_circles",
     ),

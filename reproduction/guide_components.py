@@ -8,10 +8,11 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import normalize
 
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
-from skvmf.datasets import load_idx, make_vonmises_fisher_blobs
+from skvmf.datasets import load_docstrings, load_idx, make_vonmises_fisher_blobs
 from skvmf.model_selection import ComponentPath
 
 from . import texts
+from .guide_figures import latent_docstrings
 from .items import item
 from .results import Result, Table
 
@@ -62,6 +63,8 @@ def collections(setting):
     X = normalize(TruncatedSVD(d, random_state=0).fit_transform(X).astype(np.float32))
     name = f"20 newsgroups, {d} dimensions of an SVD"
     yield name, X, y, VonMisesFisherMixture(), (40, 80)
+    X, y = latent_docstrings(), load_docstrings().target
+    yield "docstrings, 50 dimensions of an SVD", X, y, VonMisesFisherMixture(), (25, 40, 80)
     images = load_idx(folder / MNIST[0])[: setting.size(10_000, 300)]
     y = load_idx(folder / MNIST[1])[: len(images)]
     X = PCA(setting.size(32, 5), random_state=0).fit_transform(images.reshape(len(images), -1))

@@ -24,6 +24,8 @@ MODULES = [
     "guide_mode",
     "guide_posteriors",
     "guide_figures",
+    "guide_densities",
+    "guide_cluster",
     "guide_components",
     "guide_embeddings",
 ]

@@ -110,7 +110,7 @@ def figure_3(setting):
                 cells += [own, paper]
             table.add(str(K), *cells)
         truth = TRUTH[name]
-        for variant in VARIANTS if name != "news20" else ["soft tied", "hard tied"]:
+        for variant in VARIANTS:
             pairs = np.array(
                 [
                     [fit(truth, seed, variant, route) for route in ("rational", "newton")]

@@ -85,9 +85,10 @@ def classified(setting, name, texts, dropped):
     options |= {"dropped": dropped, "cache": setting.cache}
     words, vectors = rep.word_vectors(texts, name=f"{name}-words", **options)
     bags = rep.counter(words).transform(texts)
-    yield "cBow", rep.averaged(bags, vectors)
+    yield "cBow", normalize(rep.averaged(bags, vectors))
     for title, dm in (("PV-DBOW", False), ("PV-DM", True)):
-        yield title, rep.paragraph_vectors(texts, dm, name=f"{name}-{title}", **options)
+        found = rep.paragraph_vectors(texts, dm, name=f"{name}-{title}", **options)
+        yield title, normalize(found)
     yield from fisher_vectors(bags, vectors)
 
 

@@ -122,6 +122,8 @@ PAPERS = {
             Shown("Embeddings", ("guide.whitening", "guide.embeddings", "guide.umap")),
             Shown("One pass over a stream", ("guide.streams",)),
             Shown("One pass beside whole fits", ("guide.passes",)),
+            Shown("Errors of densities", ("guide.densities",)),
+            Shown("An iteration on a cluster", ("guide.cluster",)),
         ),
     ),
 }

@@ -195,6 +195,16 @@ CASES = {
     "negative_finds_three": exact({".": "3.0 (100%)"}, {".": "3.4 (60%)"}, {".": "9.0 (0%)"}),
     "small_classes": Case({"sparse": 0.3, ".": 0.05}, {".": 0.05}, {"sparse": 0.01, ".": 0.3}),
     "sparse_is_hard_in_many": exact({"root": 90}, {"root": 9}, {"root": 9, ".": 30}),
+    "order_matters": behind("class by class", "partial_fit"),
+    "one_pass_is_enough": Case({"two": 1}, {"two.log-likelihood": 1, "two": -1}, {"two": -1}),
+    "density_is_exact": exact(
+        {"SciPy": "2,000"}, {"SciPy": "2,000", "skvmf.largest": "50"}, {"skvmf": 50, ".": "5"}
+    ),
+    "cluster_takes_minutes": exact(
+        {"minutes": 2, "of an": 9, "machine": 1},
+        {"minutes": 2, "of an": 9, "machine": 8},
+        {"minutes": 20, "of an": 9, "machine": 8},
+    ),
     "warmth_helps": Case({}, {}, {}),
     "finite_support_at_large_beta": Case({}, {}, {}),
     "background_is_the_share": Case(
@@ -215,8 +225,12 @@ LISTS = {  # rows of a name: temperatures 1 and 20; the three latent densities
         "against": ([0, 0, 1],) * 2,
     },
 }
-LEAST = {"order_is_kept", "general_algorithm_works", "layers_stay_in_order"}  # of all samples
-ONE_RUN = {"order_matters", "one_pass_is_enough"}  # cannot be judged until they are repeated
+LEAST = {  # of all samples, which is exact
+    "order_is_kept",
+    "general_algorithm_works",
+    "layers_stay_in_order",
+    "printed_order_is_kept",
+}
 
 
 def made_up(claim, kind, noise=1e-9):
@@ -244,29 +258,30 @@ def test_a_claim_without_a_record_cannot_be_judged(claim):
     ("kind", "verdict"),
     [("holds", "holds"), ("part", "holds in part"), ("against", "does not hold")],
 )
-@pytest.mark.parametrize(
-    "claim", [own for own in CLAIMS if own.name not in ONE_RUN], ids=lambda own: own.name
-)
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda own: own.name)
 def test_a_claim_is_judged_by_the_record(claim, kind, verdict):
     assert claim.judge(made_up(claim, kind)).verdict == verdict
 
 
 @pytest.mark.parametrize(
     "claim",
-    [own for own in CLAIMS if own.name not in LEAST | ONE_RUN and not CASES[own.name].exact],
+    [own for own in CLAIMS if own.name not in LEAST and not CASES[own.name].exact],
     ids=lambda own: own.name,
 )
 def test_a_claim_cannot_be_judged_from_noise(claim):
-    effects = claim.judge(made_up(claim, "holds", noise=1e9)).effects
-    undecided = [effect for effect in effects if effect.verdict == "cannot be judged"]
-    assert len(undecided) >= len(effects) / 2  # 95 % intervals of few values, and ranges
+    verdict = claim.judge(made_up(claim, "holds", noise=1e9))
+    assert verdict.verdict == "cannot be judged"
+    assert not verdict.reason  # but because all its effects are undecided
+    assert verdict.effects
 
 
-@pytest.mark.parametrize("name", sorted(ONE_RUN))
-def test_a_single_run_cannot_be_judged(name):
-    (claim,) = (own for own in CLAIMS if own.name == name)
-    record = MadeUp({"shuffled|first batch": 1.0, ".": 0.0}, exact=True, rows=("a first batch",))
-    assert claim.judge(record).verdict == "cannot be judged"
+def test_rows_far_below_the_papers_decide_nothing():
+    claim = next(own for own in CLAIMS if own.name == "paragraphs_are_better")
+    levels = {r"PV.*\|(ARI|NMI)": 20, r"\|(ARI|NMI)": 30, "paper": 40}
+    verdict = claim.judge(MadeUp(levels))
+    assert verdict.verdict == "cannot be judged"
+    assert "our PV-DM is 20 points below the paper's" in verdict.because
+    assert claim.judge(MadeUp({**levels, "paper": 25})).verdict == "does not hold"
 
 
 @pytest.mark.parametrize("name", ["finite_and_sparse_is_best", "entmax_reconstructs_better"])
@@ -280,12 +295,12 @@ def test_fewer_epochs_or_seeds_than_the_papers_cannot_be_judged(name):
         assert "seeds" in verdict.reason
 
 
-def test_a_figure_that_is_missing_cannot_be_judged():
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda own: own.name)
+def test_a_figure_that_is_missing_cannot_be_judged(claim):
     class Empty(MadeUp):
         def cell(self, title, row, column):
             raise NotMeasured("no such figure")
 
-    (claim,) = (own for own in CLAIMS if own.name == "em_gets_worse")
     verdict = claim.judge(Empty({}))
     assert verdict.verdict == "cannot be judged"
     assert "no such figure" in verdict.because
