@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
@@ -56,11 +56,17 @@ class RowSource(ABC):
         """Call ``function(block, span)``, which writes the answer for the rows of `span`."""
 
     def per_row(self, function: Callable[[Any], Array], dtype: npt.DTypeLike, *shape: int) -> Array:
-        """Return ``function(block)`` of all blocks, one below the other, (n_rows, *shape)."""
+        """Return ``function(block)`` of all blocks, one below the other, (n_rows, *shape).
+
+        What a function computes in the block's target is there already.
+        """
         values = np.empty((self.n_rows, *shape), dtype=dtype)
 
         def write(block: Any, span: slice) -> None:
-            values[span] = function(block)
+            target = values[span]
+            answer = function(replace(block, target=target))
+            if answer is not target:
+                target[...] = answer
 
         self.for_each(write)
         return values

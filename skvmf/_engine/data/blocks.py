@@ -51,6 +51,18 @@ class _Block:
 
     weights: Array
     scales: Array | None
+    buffers: BufferPool
+    target: Array | None
+
+    def products(self, n_components: int, dtype: npt.DTypeLike) -> Array:
+        """Return an array (n, K) to be filled: the target, if it is of that shape and type.
+
+        What becomes of products in place need not be copied there.
+        """
+        shape = len(self.weights), n_components
+        if self.target is not None and self.target.shape == shape and self.target.dtype == dtype:
+            return self.target
+        return self.buffers.empty("products", shape, dtype)
 
     @property
     def factors(self) -> Array:
@@ -68,7 +80,8 @@ class DenseBlock(_Block):
     """Some rows of a dense matrix.
 
     The family sees ``scales[:, None] * X``, or X where `scales` is None. `start` is the number
-    of the first row. `copied` says that X is a copy, which may be filled again.
+    of the first row. `copied` says that X is a copy, which may be filled again. `target` is
+    where a caller wants one number per row and component.
     """
 
     X: Array
@@ -77,6 +90,7 @@ class DenseBlock(_Block):
     start: int
     buffers: BufferPool = field(default_factory=BufferPool)
     copied: bool = False
+    target: Array | None = None
 
     def release(self) -> None:
         """Say that the rows are needed no more: a copy goes back where it was taken from."""
@@ -100,7 +114,10 @@ class Columns:
 
 @dataclass(frozen=True)
 class SparseBlock(_Block):
-    """Some rows of a CSR matrix, and where a fit needs them, their columns."""
+    """Some rows of a CSR matrix, and where a fit needs them, their columns.
+
+    `target` is where a caller wants one number per row and component.
+    """
 
     indptr: Array
     indices: Array
@@ -111,6 +128,7 @@ class SparseBlock(_Block):
     start: int
     columns: Columns | None
     buffers: BufferPool
+    target: Array | None = None
 
     def release(self) -> None:
         """Say that the rows are needed no more; they belong to the data."""

@@ -135,8 +135,10 @@ class FittedMixture:
         ones = np.ones(len(has_direction))
         labels, _, values = posterior.label(scores, self.params.weights, ones)
         lost: Array = ~has_direction | np.isneginf(values)
-        labels[lost] = -1 if len(self.background) else np.argmax(self.weights)
-        labels[labels == self.n_components] = -1
+        if len(self.background):
+            labels[labels == self.n_components] = -1
+        if lost.any():
+            labels[lost] = -1 if len(self.background) else np.argmax(self.weights)
         return labels, lost
 
     def log_densities(self, rows: RowSource) -> Array:

@@ -59,7 +59,7 @@ def cosine_products(block: Block, components: DirectionalComponents) -> Array:
     natural = block.buffers.once(
         f"natural {dtype.char}", components, lambda: (directions * kappa).astype(dtype)
     )
-    product = block.buffers.empty("products", (len(block.X), len(kappa)), dtype)
+    product = block.products(len(kappa), dtype)
     tall_dot(block.X.astype(dtype, copy=False), natural, product)
     return product
 
@@ -102,8 +102,7 @@ def complement_sums(
 def sparse_dot(block: SparseBlock, matrix: Array, *, wide: bool) -> Array:
     """Return the products of sparse rows with a matrix (d, K), in float64 if `wide`."""
     dtype = np.float64 if wide else block.data.dtype
-    shape = len(block.indptr) - 1, matrix.shape[1]
-    product = block.buffers.empty("products", shape, dtype)
+    product = block.products(matrix.shape[1], dtype)
     matrix = np.ascontiguousarray(matrix)
     sparse_kernels.csr_dot(block.indptr, block.indices, block.data, matrix, product)
     return product

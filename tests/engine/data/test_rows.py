@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from skvmf._engine.data.blocks import DenseBlock
 from skvmf._engine.data.rows import DenseRows, make_rows
 from skvmf._engine.data.validation import read_as
 from skvmf._engine.parallel.map_reduce import map_reduce
@@ -246,6 +247,16 @@ def test_arrays_of_the_data_are_not_filled_again():
         rows.for_each(lambda block, span: block.release())
     assert not rows._buffers._arrays.get("rows")
     assert_array_equal(X, expected)
+
+
+def test_products_go_where_the_caller_wants_them_if_they_fit_there():
+    target = np.empty((4, 2))
+    block = DenseBlock(np.ones((4, 3)), np.ones(4), None, 0, target=target)
+    assert block.products(2, np.float64) is target
+    for size, dtype in ((3, np.float64), (2, np.float32)):
+        products = block.products(size, dtype)
+        assert products is not target
+        assert (products.shape, products.dtype) == ((4, size), dtype)
 
 
 @pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sparse.csr_array])
