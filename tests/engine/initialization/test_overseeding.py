@@ -139,7 +139,13 @@ def test_a_callback_stops_the_rounds_whose_bounds_never_fall():
 
     overseeding.run(np.random.default_rng(1), watch)
     assert seen == [(0, 1), (1, 2)]
-    overseeding.run(np.random.default_rng(1), lambda n, bounds, params: longer.append(bounds[-1]))
+
+    def compare(n_iter, bounds, params):
+        longer.append(bounds[-1])
+        stats = rows.map_reduce(partial(overseeding.model.expect, params))
+        assert overseeding.model.lower_bound(stats, params) >= bounds[-1] - 1e-9
+
+    overseeding.run(np.random.default_rng(1), compare)
     assert len(longer) > 2
     assert (np.diff(longer) >= 0).all()
 
