@@ -129,6 +129,13 @@ def test_rows_farther_than_squares_reach_are_seeds_too():
     assert np.isfinite(bound)
 
 
+def test_rounds_go_on_where_the_background_is_likelier_at_every_row():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    mixture = VonMisesFisherMixture(1, background=True, random_state=0).fit(X)
+    assert 0.5 < mixture.background_weight_ < 1
+    assert np.isfinite(mixture.lower_bound_)
+
+
 def test_a_callback_stops_the_rounds_whose_bounds_never_fall():
     rows = make_rows(clusters(spread=0.8)[0], None, unit=True)
     overseeding, seen, longer = Overseeding(VonMisesFisher(D).kmeans(), rows, K), [], []
