@@ -157,14 +157,9 @@ class FittedAttributes(MixtureParameters):
             others = {k: v for k, v in state.items() if k not in self._fitted_parameters()}
             # Labels of a Dask array are its graph, or a cluster's, and stay with it.
             state = {k: v for k, v in others.items() if not hasattr(v, "__dask_graph__")}
-            params, background = fitted.params, fitted.background
-            state["_fit"] = {
+            state["_fit"] = fitted.params.to_dict() | {
                 "family": as_dict(fitted.family),
-                "components": as_dict(params.components),
-                "weights": params.weights,
-                "reseeded": params.reseeded,
-                "on_floor": params.on_floor,
-                "background": as_dict(background),
+                "background": as_dict(fitted.background),
                 "memory": None if memory is None else as_dict(memory),
             }
         return state
@@ -175,12 +170,9 @@ class FittedAttributes(MixtureParameters):
         super().__setstate__(state)
         if fit is not None:
             family = self._family_class(**fit["family"])
-            components = family.components_class(**fit["components"])
-            params = Params(fit["weights"], components, fit["reseeded"], fit["on_floor"])
-            background = Background(**fit["background"])
-            memory = fit.get("memory")
-            memory = None if memory is None else Statistics(**memory)
-            self._publish(FittedMixture(family, params, background), memory)
+            params = Params.from_dict(family.components_class, fit)
+            memory = None if fit["memory"] is None else Statistics(**fit["memory"])
+            self._publish(FittedMixture(family, params, Background(**fit["background"])), memory)
 
 
 def _read_only(value: Any) -> Any:

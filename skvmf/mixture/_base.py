@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .._engine.contracts.constraint import Constraint
-from .._engine.contracts.model_parts import AnyFamily, Update, WeightUpdate
+from .._engine.contracts.model_parts import AnyFamily
 from .._engine.contracts.statistics import Components, Params
 from .._engine.data.base import RowSource
 from .._engine.em.checkpoint import Checkpoint
@@ -34,6 +34,7 @@ from .._sklearn import (
 )
 from .._typing import Array, MatrixLike
 from .._warnings import warn
+from ._background import checked_weights_beside
 from ._checkpoint import fit_description
 from ._checks import (
     check_enough_rows,
@@ -42,7 +43,7 @@ from ._checks import (
     warn_if_few_distinct,
 )
 from ._chunkwise import checked_row_weights
-from ._given import checked_means, checked_partition, checked_weights, checked_weights_beside
+from ._given import checked_means, checked_partition, checked_weights
 from ._vectors import VectorPredictions
 
 _ROWS_PER_COMPONENT = 100  # in the sample that a start is made on
@@ -180,9 +181,10 @@ class BaseMixture(VectorPredictions, ABC):
                 check_enough_rows(rows, self.n_components, first_batch=not continues)
             seen_before = 0.0 if memory is None else memory.total
             if continues:
-                check_stream_continues(self._fitted, self.n_components, self.background)
-                spec = self._spec(rows, "stream", seen_before)
                 fitted = self._fitted
+                check_stream_continues("n_components", fitted.n_components, self.n_components)
+                check_stream_continues("background", len(fitted.background) > 0, self.background)
+                spec = self._spec(rows, "stream", seen_before)
             else:
                 spec = self._spec(rows)
                 fitted = self._first_fit(spec, rows)
@@ -290,22 +292,13 @@ class BaseMixture(VectorPredictions, ABC):
 
     # Parameters as the engine takes them.
 
-    def _assembled(
-        self,
-        family: AnyFamily,
-        background: Background = NO_BACKGROUND,
-        update: Update | None = None,
-    ) -> MixtureSpec:
+    def _assembled(self, family: AnyFamily, background: Background = NO_BACKGROUND) -> MixtureSpec:
         """Return a mixture of components, without a start."""
-        weight_update: WeightUpdate = MapWeights()
-        if "weights" in self.fixed:
-            weight_update = FixedWeights()
         return MixtureSpec(
             family=family,
             posterior=self._posterior(),
             weight_prior=self._weight_prior(),
-            weight_update=weight_update,
-            update=Update() if update is None else update,
+            weight_update=FixedWeights() if "weights" in self.fixed else MapWeights(),
             background=background,
             constraint=self._constraint(),
         )
@@ -356,7 +349,7 @@ class BaseMixture(VectorPredictions, ABC):
         partition: Any = self.init_params
         K, weights = self.n_components, self.weights_init
         if not isinstance(partition, str):
-            partition = checked_partition(partition, rows, K, self.background)
+            partition = checked_partition(partition, rows, K, least=-int(self.background))
         if weights is not None:
             weights = checked_weights(weights, K, "weights_init")
         elif "weights" in self.fixed:

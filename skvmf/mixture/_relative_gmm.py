@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from numbers import Integral, Real
 from os import PathLike
 from typing import ClassVar, Literal
@@ -17,7 +16,6 @@ from .._engine.data.base import RowSource
 from .._engine.em.fitted import FittedMixture
 from .._engine.em.mixture_model import MixtureResult
 from .._engine.em.spec import MixtureSpec
-from .._engine.families.background import extent_of
 from .._engine.initialization.start import Initialization
 from .._engine.updates.coordinates import AbsoluteCoordinates, RelativeCoordinates
 from .._engine.updates.ordered_means import GradientStep, RelativeECM, RelativeEM
@@ -269,8 +267,7 @@ class RelativeGMM(BaseGaussianMixture):
         """Refuse a clearance with which the means would not fit between the rows."""
         if self.clearance == 0:
             return
-        extent = rows.map_reduce(partial(extent_of, [int(self.ordering_feature)]))
-        lowest, highest = float(extent.low[0]), float(extent.high[0])
+        (lowest,), (highest,) = rows.extent([int(self.ordering_feature)])
         needed = (self.n_components - 1) * self.clearance
         if needed > highest - lowest:
             raise ValueError(

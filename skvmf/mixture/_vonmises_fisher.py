@@ -22,6 +22,7 @@ from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, MatrixLike, Numbers, ParameterConstraints, RandomState
 from .._warnings import warn
 from ..distributions import vonmises_fisher as vmf
+from ._background import with_background
 from ._base import BaseMixture
 from ._broad import warn_if_broad
 from ._chunkwise import chunkwise
@@ -30,7 +31,6 @@ from ._given import (
     checked_directions,
     checked_means,
     refuse_unequal,
-    with_background,
 )
 from ._parameters import InitParams
 
@@ -308,15 +308,14 @@ class VonMisesFisherMixture(BaseMixture):
         rows = self._new_rows(X)
         fitted = self._fitted
         log_area = vmf.log_sphere_area(rows.n_features)
-        divergence = np.empty((rows.n_rows, fitted.n_components), dtype=rows.dtype)
 
-        def write(block: Block, span: slice) -> None:
+        def of_block(block: Block) -> Array:
             scores = fitted.family.scores(block, fitted.params.components)
-            divergence[span] = -(scores.log_density() + log_area)
-            divergence[span][~block.has_direction] = 0
+            divergence = -(scores.log_density() + log_area)
+            divergence[~block.has_direction] = 0
+            return divergence
 
-        rows.for_each(write)
-        return divergence
+        return rows.per_row(of_block, rows.dtype, fitted.n_components)
 
     def _family(self, n_features: int) -> VonMisesFisher:
         tied = self.concentration_type == "tied"

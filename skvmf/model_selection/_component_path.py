@@ -383,12 +383,12 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
 
 
 def _rows_that_count(rows: Array, sample_weight: ArrayLike | None) -> Array:
-    """Return the numbers of the rows that have weight, of which some are held out."""
+    """Return the numbers of the rows with weight. Some of these are held out."""
     weights = check_sample_weight(in_memory(sample_weight), rows)
     counting = rows if weights is None else np.flatnonzero(weights)
     if len(counting) < 2:
         raise ValueError(
-            "Some rows are held out and the others fitted, so at least two must have weight, "
+            "Some rows are held out and the others are fitted, so at least two must have weight, "
             f"got n_samples = {len(counting)}."
         )
     return counting

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.special import entr
@@ -17,8 +16,7 @@ from .._engine.em.fitted import FittedMixture
 from .._engine.em.loop import run_em
 from .._engine.em.spec import MixtureSpec
 from .._engine.initialization.agglomerate import merge_greedily
-from .._engine.initialization.partitions import partition_statistics
-from .._engine.initialization.start import Initialization
+from .._engine.initialization.partitions import Assignment, assignment, partition_statistics
 from .._engine.parallel.blas import limited_blas
 from .._engine.weights.updates import FixedWeights
 from .._typing import Array
@@ -29,28 +27,13 @@ _STEPS = 3  # of EM after a merge
 class MergePath:
     """Mixtures of fewer and fewer components, each from the one before.
 
-    Parameters
-    ----------
-    make_spec : callable
-        Returns the mixture of a number of components, as a `MixtureSpec` for the rows.
-    fitted : FittedMixture
-        The first mixture.
-    lower_bound : float
-        Its lower bound.
-    rows : RowSource
-        The rows.
-    tol : float
-        Change of the lower bound at which a fit stops.
+    `make_spec` returns the mixture of a number of components for the rows. The path begins with
+    `fitted`, whose bound is `lower_bound`; fits stop when the bound changes by at most `tol`.
 
-    Attributes
-    ----------
-    fitted : FittedMixture
-        The current mixture.
-    nodes : ndarray of shape (n_components,)
-        Its components as nodes of the tree: a component of the first mixture by its number, a
-        merged one by the number of the first mixture's components plus its place in `merges`.
-    merges : list of (int, int, float)
-        The two nodes that were merged, and what that lost in log-likelihood.
+    `nodes` (n_components,) are the components of `fitted`, the current mixture, as nodes of the
+    tree: a component of the first mixture by its number, a merged one by the number of the first
+    mixture's components plus its place in `merges`. A merge is two nodes, and the log-likelihood
+    that was lost.
     """
 
     def __init__(
@@ -65,7 +48,7 @@ class MergePath:
         self._rows = rows
         self._tol = tol
         self._lower_bound = lower_bound
-        self._lost = False  # whether the background has every row
+        self._lost = False  # whether no component has a row any more
         self._n_leaves = fitted.n_components
         self.fitted = fitted
         self._spec = self._spec_of(fitted)
@@ -74,7 +57,7 @@ class MergePath:
 
     @property
     def n_active(self) -> int:
-        """Number of components with positive weight, 0 if the background has every row."""
+        """Number of components with positive weight, 0 if none has a row."""
         return 0 if self._lost else int(np.count_nonzero(self.fitted.weights))
 
     def measures(self) -> dict[str, float]:
@@ -187,24 +170,19 @@ class MergePath:
         family = spec.family.with_prior_from(stats)
         params = fitted.params.with_components(family.initial(stats, about), stats.counts).pruned()
         self._sort_nodes(spec, params)
-        params = spec.constraint.apply(family, params, Initialization(K, assign))
+        params = spec.constraint.apply(family, params)
         return replace(spec, family=family), params
 
-    def _assignment_to_groups(self, group: Array) -> Any:
+    def _assignment_to_groups(self, group: Array) -> Assignment:
         """Return a function that assigns the rows of a block to groups of current components."""
-        spec, params, K = self._spec, self.fitted.params, len(self.nodes)
-        model, posterior = spec.model, spec.posterior
-        members = np.zeros((len(group), K))
-        members[np.arange(len(group)), group] = 1
+        to_components = assignment(self._spec.model, self.fitted.params)
+        members = np.eye(len(self.nodes))[group]
 
         def assign(block: Block) -> tuple[Responsibilities, Array]:
-            scores = model.scores(params, block)
-            responsibilities, counts, _ = posterior.assign(
-                scores, params.weights, block.weights, block.scales
-            )
-            resp = as_dense(responsibilities.first_components(len(group)), len(group))
+            responsibilities, counts = to_components(block)
+            resp = as_dense(responsibilities, len(group))
             of_groups = np.ascontiguousarray(resp @ members.astype(resp.dtype))
-            return DenseResponsibilities(of_groups), counts[: len(group)] @ members
+            return DenseResponsibilities(of_groups), counts @ members
 
         return assign
 

@@ -210,22 +210,6 @@ def test_a_client_that_is_closed():
         refused(X, "client that is closed", RuntimeError)
 
 
-@pytest.mark.slow
-def test_workers_that_die_of_what_they_read(client):
-    """A chunk that kills whoever reads it, as one that does not fit into memory does."""
-    config = {"distributed.scheduler.allowed-failures": 1}
-    import os
-
-    def deadly(block, block_info=None):
-        if block_info[0]["chunk-location"][0] == 1:
-            os._exit(1)
-        return block
-
-    with dask.config.set(config), start(2) as cluster, distributed.Client(cluster):
-        X = chunked(blobs(1000), [500, 500]).map_blocks(deadly, dtype=float, meta=np.empty((0, 0)))
-        refused(X, "rows 500 to 999 of X died.*too little memory", RuntimeError)
-
-
 def test_an_interrupt_leaves_the_earlier_fit(client, monkeypatch):
     from skvmf._engine.data.dask_rows import DaskRows
 

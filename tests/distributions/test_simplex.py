@@ -189,7 +189,7 @@ def test_scores_without_an_answer_are_refused(alpha, bad):
         (lambda: entmax([0.0, 1.0], "1.5"), "alpha should hold real numbers"),
         (lambda: entmax([0.0, 1.0], None), "alpha"),
         (lambda: entmax([0.0, 1.0], 1.5, axis=1), "axis=1 is not an axis of scores"),
-        (lambda: entmax([0.0, 1.0], 1.5, axis=None), "axis=None is no axis"),
+        (lambda: entmax([0.0, 1.0], 1.5, axis=None), "axis=None is not an axis"),
         (lambda: entmax([[0.0], [1.0, 2.0]], 1.5), "scores should be an array of numbers"),
         (lambda: entmax([0.0, 1.0j], 1.5), "scores should hold real numbers"),
         (lambda: entmax(sparse.csr_array([[0.0, 1.0]]), 1.5), "toarray"),

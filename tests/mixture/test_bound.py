@@ -10,8 +10,6 @@ from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesF
 from ..pairwise import pairwise
 from .checks import assert_bound_never_falls
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 POSTERIORS = [
     (1, 1),
     (1 + 1e-12, 1),

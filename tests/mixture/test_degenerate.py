@@ -13,8 +13,6 @@ from .checks import assert_finite
 from .test_relative_gmm import ordered
 from .test_relative_scales import assert_in_order
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 N = 60
 TYPES = ["full", "tied", "diag", "spherical"]
 RNG = np.random.default_rng(0)

@@ -19,8 +19,6 @@ from skvmf._engine.initialization.merging_start import MergingStart
 from ..pairwise import pairwise
 from .checks import assert_finite
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM, StudentTMixture]
 PLANE = MIXTURES[1:]
 TYPES = ["full", "tied", "diag", "spherical"]

@@ -14,8 +14,6 @@ from threadpoolctl import threadpool_limits
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf.datasets import make_vonmises_fisher_blobs
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM, StudentTMixture]
 PLANE = MIXTURES[1:]
 COVARIANCES = ["full", "tied", "diag", "spherical"]

@@ -15,8 +15,6 @@ from skvmf import SparseGaussianMixture
 from ..pairwise import pairwise
 from .checks import assert_finite
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 TYPES = ["full", "tied", "diag", "spherical"]
 PLAIN = {"weight_concentration_prior": 1.0}
 

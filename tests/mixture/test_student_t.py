@@ -15,8 +15,6 @@ from skvmf import FisherVectorTransformer, SparseGaussianMixture, StudentTMixtur
 
 from .checks import assert_bound_never_falls
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 TYPES = ["full", "tied", "diag", "spherical"]
 POSTERIORS = [{}, {"entmax_alpha": 2.0}, {"temperature": 0}]
 SCALES = {

@@ -12,12 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skvmf import (
-    RelativeGMM,
-    SparseGaussianMixture,
-    StudentTMixture,
-    VonMisesFisherMixture,
-)
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 
 MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, StudentTMixture, RelativeGMM]
 SPARSE = [{"entmax_alpha": 2.0}, {"temperature": 0.0}]

@@ -17,8 +17,6 @@ from skvmf.neural import FenchelYoungDocumentModel
 from ..csr_forms import FORMS, unsorted
 from .checks import assert_same
 
-pytestmark = pytest.mark.torch
-
 SMALL = {"hidden_layer_sizes": (16,), "beta": 0.1, "random_state": 0}
 
 

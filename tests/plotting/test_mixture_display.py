@@ -8,12 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.mixture import GaussianMixture
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf.plotting import (
-    ComponentPathDisplay,
-    DirectionsDisplay,
-    DynamicsDisplay,
-    MixtureDisplay,
-)
+from skvmf.plotting import ComponentPathDisplay, DirectionsDisplay, DynamicsDisplay, MixtureDisplay
 
 to_rgba = pytest.importorskip("matplotlib.colors").to_rgba
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

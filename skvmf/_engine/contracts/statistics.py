@@ -1,5 +1,6 @@
 """The parameters of a mixture and the statistics of a step of EM."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
@@ -29,6 +30,16 @@ class Params:
         """Begin a fit: nothing has happened."""
         nowhere = np.zeros(len(weights), dtype=bool)
         return cls(weights, components, nowhere, nowhere)
+
+    @classmethod
+    def from_dict(cls, components_class: Callable[..., Components], values: Attributes) -> "Params":
+        """Return the parameters of `to_dict`."""
+        components = components_class(**values["components"])
+        return cls(values["weights"], components, values["reseeded"], values["on_floor"])
+
+    def to_dict(self) -> Attributes:
+        """Return the arrays by name, those of the components in a dict of their own."""
+        return as_dict(self) | {"components": as_dict(self.components)}
 
     @property
     def n_components(self) -> int:
@@ -72,7 +83,7 @@ class Params:
         return Params(self.weights[index], components, self.reseeded[index], self.on_floor[index])
 
 
-def as_dict(part: Any) -> dict[str, Any]:
+def as_dict(part: Any) -> Attributes:
     """Return a dataclass's fields; unlike `asdict`, without copies."""
     return {field.name: getattr(part, field.name) for field in fields(part)}
 

@@ -114,8 +114,8 @@ class Checkpoint:
             save(path, tree)
         except OSError as error:
             warn(
-                f"checkpoint={str(path)!r} could not be written ({error}). The fit goes on, and "
-                "tries again later; an earlier checkpoint is left as it was.",
+                f"checkpoint={str(path)!r} could not be written ({error}). The fit continues and "
+                "tries again later. An earlier checkpoint was not changed.",
                 RuntimeWarning,
             )
         after = perf_counter()
@@ -127,7 +127,7 @@ class Checkpoint:
             result = state.best[1]
             best = {
                 "family": as_dict(state.best[0]),
-                "params": _params_dict(result.params),
+                "params": result.params.to_dict(),
                 "bounds": np.array(result.bounds),
                 "n_iter": result.n_iter,
                 "converged": bool(result.converged),
@@ -140,7 +140,7 @@ class Checkpoint:
             "flat": state.flat,
             "generator": None if state.rng is None else state.rng.get_state(legacy=False),
             "family": as_dict(family),
-            "params": _params_dict(run.params),
+            "params": run.params.to_dict(),
             "bounds": np.array(run.bounds),
             "comparable": bool(run.comparable),
             "best": best,
@@ -177,8 +177,7 @@ def _family(spec: MixtureSpec, fields: Tree) -> AnyFamily:
 
 
 def _params(spec: MixtureSpec, fields: Tree) -> Params:
-    components = spec.family.components_class(**fields["components"])
-    return Params(fields["weights"], components, fields["reseeded"], fields["on_floor"])
+    return Params.from_dict(spec.family.components_class, fields)
 
 
 def _result(spec: MixtureSpec, best: Tree) -> MixtureResult:
@@ -194,10 +193,6 @@ def _result(spec: MixtureSpec, best: Tree) -> MixtureResult:
     )
 
 
-def _params_dict(params: Params) -> Tree:
-    return as_dict(params) | {"components": as_dict(params.components)}
-
-
 def _refuse_another_fit(path: Path, before: Tree, now: Tree) -> None:
     """Refuse a checkpoint of other parameters, data or versions, and say which."""
     gaps = []
@@ -209,9 +204,9 @@ def _refuse_another_fit(path: Path, before: Tree, now: Tree) -> None:
                 gaps.append(f"{name} was {was} and is {is_now}")
     if gaps:
         raise ValueError(
-            f"checkpoint={str(path)!r} is of another fit: {'; '.join(gaps)}. It is left as it is: "
-            "put back what has changed to go on, or give another path, or remove the file to "
-            "start afresh."
+            f"checkpoint={str(path)!r} is of another fit: {'; '.join(gaps)}. The file was not "
+            "changed. Undo these changes to continue, give another path, or remove the file to "
+            "start from scratch."
         )
 
 
@@ -220,7 +215,7 @@ def _refuse_other_data(path: Path, before: float, now: float) -> None:
     if before != now:
         raise ValueError(
             f"checkpoint={str(path)!r} is of other data: its parameters had the lower bound "
-            f"{float(before)!r} and have {float(now)!r} now. It is left as it is: give X and "
-            "sample_weight as they were, on the same type of processor and with the same BLAS, to "
-            "continue; or give another path, or remove the file to start from scratch."
+            f"{float(before)!r} and have {float(now)!r} now. The file was not changed. To "
+            "continue, give the same X and sample_weight, on the same type of processor and with "
+            "the same BLAS. Or give another path, or remove the file to start from scratch."
         )

@@ -56,11 +56,12 @@ class MultiStart:
         start = spec.start
         assert start is not None
         assert state.rng is not None
+        title, detail, max_iter = start.describe(self.rows.n_rows)
         watch, finish = self.progress.task(
-            f"{start.title} {state.index}",
-            max_iter=start.max_steps,
-            detail=start.describe(self.rows.n_rows),
-            at_once=start.max_steps is None,
+            f"{title} {state.index}",
+            max_iter=max_iter,
+            detail=detail,
+            at_once=max_iter is None,
         )
         family, params = start.first(spec.family, self.rows, state.rng, watch)
         finish()

@@ -7,10 +7,10 @@ import numpy as np
 
 from ..._typing import Array
 from ..contracts.model_parts import AnyFamily
+from ..contracts.start import Start
 from ..contracts.statistics import Components, Params, Statistics
 from ..data.base import RowSource
 from ..em.loop import OnIteration, ignore
-from ..em.spec import Start
 from ..families.background import FIRST_WEIGHT, NO_BACKGROUND, Background
 from . import kmeans, partitions
 from .merging_start import MergingStart
@@ -35,21 +35,14 @@ class Initialization(Start):
     init_size: int = 1  # how many rows the sample has
     background: Background = NO_BACKGROUND
 
-    @property
-    def title(self) -> str:
-        return "Merging" if self.partition == "merging" else "k-means"
-
-    def describe(self, n_rows: int) -> str:
+    def describe(self, n_rows: int) -> tuple[str, str, int | None]:
         K = self.n_components
         sample = min(n_rows, max(self.init_size, K))
         if not self.merges:
-            return f"{sample} of {n_rows} rows, {K} components"
+            detail = f"{sample} of {n_rows} rows, {K} components"
+            return "k-means", detail, kmeans.KMEANS_MAX_ITER
         first = min(sample, SEEDS_PER_COMPONENT * K)
-        return f"{sample} of {n_rows} rows, {first} components merged into {K}"
-
-    @property
-    def max_steps(self) -> int | None:
-        return None if self.merges else kmeans.KMEANS_MAX_ITER
+        return "Merging", f"{sample} of {n_rows} rows, {first} components merged into {K}", None
 
     @property
     def n_starts(self) -> int:
