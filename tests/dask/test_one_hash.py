@@ -100,8 +100,12 @@ def test_chunks(name, kind, weighted, case):
 @pytest.mark.parametrize(
     ("name", "n_workers"), [("vmf", 2), ("vmf csr float32", 1), ("full", 3), ("diag", 2)]
 )
-def test_workers_that_hold_the_rows(name, n_workers, case, client):
+def test_workers_that_hold_the_rows(name, n_workers, case, client, monkeypatch):
+    """And keep them: no chunk is asked for."""
+    from distributed import Future
+
     mine = case(name, True)
+    monkeypatch.setattr(Future, "result", None)
     names = list(client.scheduler_info()["workers"])[:n_workers]
     X = client.persist(chunked(mine.X, lengths_of("ragged", N)), workers=names)
     mine.assert_same(mine.fit(X, mine.weights))

@@ -129,6 +129,13 @@ def test_rows_farther_than_squares_reach_are_seeds_too():
     assert np.isfinite(bound)
 
 
+def test_rounds_go_on_where_the_background_is_likelier_at_every_row():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    mixture = VonMisesFisherMixture(1, background=True, random_state=0).fit(X)
+    assert 0.5 < mixture.background_weight_ < 1
+    assert np.isfinite(mixture.lower_bound_)
+
+
 def test_a_callback_stops_the_rounds_whose_bounds_never_fall():
     rows = make_rows(clusters(spread=0.8)[0], None, unit=True)
     overseeding, seen, longer = Overseeding(VonMisesFisher(D).kmeans(), rows, K), [], []
@@ -139,7 +146,13 @@ def test_a_callback_stops_the_rounds_whose_bounds_never_fall():
 
     overseeding.run(np.random.default_rng(1), watch)
     assert seen == [(0, 1), (1, 2)]
-    overseeding.run(np.random.default_rng(1), lambda n, bounds, params: longer.append(bounds[-1]))
+
+    def compare(n_iter, bounds, params):
+        longer.append(bounds[-1])
+        stats = rows.map_reduce(partial(overseeding.model.expect, params))
+        assert overseeding.model.lower_bound(stats, params) >= bounds[-1] - 1e-9
+
+    overseeding.run(np.random.default_rng(1), compare)
     assert len(longer) > 2
     assert (np.diff(longer) >= 0).all()
 

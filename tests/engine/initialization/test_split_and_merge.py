@@ -150,6 +150,19 @@ def test_components_are_split_across_their_longest_axis(kind, offset):
     assert_array_equal(cut.weights, [0.5, 0.5])
 
 
+def test_axes_are_about_the_means_of_components():
+    """Which lie three standard deviations from those of their rows."""
+    rng = np.random.default_rng(0)
+    places, shifts = 50 * np.eye(2, 3), 3 * np.array([[0.0, 1, 0], [0.6, 0, 0.8]])
+    X = np.repeat(places, 2000, axis=0) + rng.standard_normal((4000, 3))
+    task = split_and_merge_of(X, "full", 2)
+    components = task.family.components(places + shifts, np.full((2, 3, 3), np.eye(3)))
+    params = Params.first(np.full(2, 0.5), components)
+    axes = task._half_axes(params, rng)
+    axes *= np.sign(np.einsum("kd,kd->k", axes, shifts))[:, np.newaxis]
+    assert_allclose(axes, 0.8 * np.sqrt(10) / 3 * shifts, atol=0.1)
+
+
 @pytest.mark.parametrize("scale", [1e-90, 1e90])
 def test_cuts_are_as_long_as_the_axes_whose_squares_have_no_number(scale):
     """Of scatter, itself a square: 1e-360 and 1e360."""

@@ -26,6 +26,12 @@ def test_rows_far_from_all_others_are_left_out(n_far, far, offset):
     assert_array_equal(near(X + offset), np.arange(n_far, len(X)))
 
 
+def test_one_row_far_from_few_others_is_left_out():
+    X = clusters(100)
+    X[0] = 1e4
+    assert_array_equal(near(X), np.arange(1, 100))
+
+
 @pytest.mark.parametrize("d", [1, 2, 30])
 @pytest.mark.parametrize("kind", ["normal", "uniform", "of two spreads"])
 def test_ordinary_rows_stay(kind, d):
