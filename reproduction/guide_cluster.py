@@ -26,7 +26,7 @@ def cluster(setting):
     table = Table(
         "A step of a billion rows on 100 machines of 16 threads",
         ["what", "amount"],
-        1,
+        2,
     )
     for name, amount in (
         ("microseconds a row and thread", step),
