@@ -26,17 +26,6 @@ def add_labelled_rows(X, labels, factors, out):
         out[label] += factor * row.astype(float)
 
 
-def modified_dirichlet_mode(excess, floor):
-    """x = max(floor, (alpha - 1) m), m by bisection such that x sums to one."""
-    low, high = 0.0, 1 / excess.max()
-    while low < (middle := 0.5 * (low + high)) < high:
-        if np.maximum(floor, excess * middle).sum() < 1:
-            low = middle
-        else:
-            high = middle
-    return np.maximum(floor, excess * high)
-
-
 def entmax(z, alpha):
     """alpha-entmax of one vector and its conjugate, by bisection on the threshold."""
     c = alpha - 1

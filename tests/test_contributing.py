@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import adjusted_rand_score
-from threadpoolctl import threadpool_limits
 
 from skvmf import FisherVectorTransformer, VonMisesFisherMixture
 from skvmf._engine.contracts import model_parts as contracts
@@ -174,31 +173,6 @@ def test_a_watson_mixture_learns_from_a_stream(built):
     assert adjusted_rand_score(y, mixture.predict(X)) > 0.95
 
 
-def test_a_watson_fit_has_the_same_bits_for_any_number_of_threads(built):
-    X, _ = axial_rows(built, np.eye(5)[:3], 3000, kappa=8.0)  # three blocks
-    fits = []
-    for n_threads in (1, 3):
-        with threadpool_limits(n_threads, user_api="blas"):
-            fits.append(built.WatsonMixture(3, random_state=0, tol=1e-6).fit(X))
-    one, three = fits
-    assert one.lower_bounds_ == three.lower_bounds_
-    assert one.axes_.tobytes() == three.axes_.tobytes()
-    assert one.concentrations_.tobytes() == three.concentrations_.tobytes()
-
-
-def test_weights_are_repetitions_in_a_watson_fit(built):
-    X, y = axial_rows(built, np.eye(3)[:2], 40, kappa=5.0)
-    times = np.random.default_rng(0).integers(0, 3, size=len(X))
-    weighted = built.WatsonMixture(2, init_params=y, tol=0, max_iter=20)
-    repeated = built.WatsonMixture(2, init_params=np.repeat(y, times), tol=0, max_iter=20)
-    with pytest.warns(match="did not reach"):
-        weighted.fit(X, sample_weight=times)
-    with pytest.warns(match="did not reach"):
-        repeated.fit(np.repeat(X, times, axis=0))
-    np.testing.assert_allclose(weighted.concentrations_, repeated.concentrations_, rtol=1e-9)
-    np.testing.assert_allclose(weighted.lower_bound_, repeated.lower_bound_, rtol=1e-12)
-
-
 @pytest.mark.parametrize("dim", [2, 3, 20])
 @pytest.mark.parametrize("kappa", [0.0, 3.0, 1e3])
 def test_axial_rows_are_drawn_from_the_density(built, dim, kappa):
@@ -236,16 +210,6 @@ def test_merging_axes_costs_what_the_log_likelihood_loses(built, tied):
     np.testing.assert_allclose(cost.log_likelihoods()[1], log_likelihood(y == 1), rtol=1e-9)
     cost.merge(0, 2)
     np.testing.assert_allclose(cost.log_likelihoods()[0], log_likelihood(y % 2 == 0), rtol=1e-9)
-
-
-def test_many_axial_clusters_are_found_by_merging(built):
-    axes = np.random.default_rng(0).normal(size=(8, 6))
-    axes /= np.linalg.norm(axes, axis=1, keepdims=True)
-    X, y = axial_rows(built, axes, 200, kappa=60.0)
-    mixture = built.WatsonMixture(8, random_state=0).fit(X)
-    oracle = built.WatsonMixture(8, init_params=y).fit(X)
-    assert mixture.lower_bound_ > oracle.lower_bound_ - 1e-3
-    assert adjusted_rand_score(y, mixture.labels_) > 0.95
 
 
 def test_a_path_finds_the_number_of_axial_clusters(built):

@@ -5,6 +5,7 @@ Changing one of these takes a release of deprecation and a note in doc/whats_new
 
 import importlib
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from skvmf import (
     SparseGaussianMixture,
     StudentTMixture,
     VonMisesFisherMixture,
+    __version__,
 )
 from skvmf.grammar import DependencyModelWithValence
 from skvmf.model_selection import ComponentPath
@@ -208,6 +210,16 @@ def test_fitted_attributes_are_documented_and_no_others(estimator):
     section = inspect.getdoc(estimator).split("Attributes\n")[1].split("\n\n")[0]
     documented = {line.split(" : ")[0] for line in section.splitlines() if " : " in line}
     assert found == {name for name in documented if name.isidentifier()}
+
+
+@pytest.mark.parametrize("estimator", ATTRIBUTES)
+def test_a_pickle_of_another_version_warns(estimator):
+    found = fitted(estimator)
+    state, again = found.__getstate__(), pickle.loads(pickle.dumps(found))
+    assert state["_skvmf_version"] == __version__
+    assert "_skvmf_version" not in vars(again)
+    with pytest.warns(UserWarning, match=rf"{estimator.__name__} was pickled with skvmf 0\.0"):
+        again.__setstate__(state | {"_skvmf_version": "0.0"})
 
 
 @pytest.mark.parametrize(

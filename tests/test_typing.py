@@ -1,5 +1,6 @@
 """The package tells type checkers what it takes and returns."""
 
+import doctest
 import os
 import re
 import runpy
@@ -16,19 +17,24 @@ pytest.importorskip("mypy", reason="needs mypy: pip install -e '.[test]'")
 
 @pytest.mark.slow
 def test_a_client_passes_strict_checks_and_its_mistakes_are_found(root, tmp_path):
-    """By mypy, as where skvmf is installed."""
+    """By mypy, as where skvmf is installed: also README and quick start have no mistakes."""
     client, mistakes = root / "tests" / "typed_client.py", root / "tests" / "typed_mistakes.py"
+    readme, quick_start = tmp_path / "readme.py", tmp_path / "quick_start.py"
+    text = (root / "README.md").read_text(encoding="utf-8")
+    readme.write_text("\n".join(re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)))
+    page = (root / "doc" / "user_guide" / "quick_start.rst").read_text(encoding="utf-8")
+    quick_start.write_text(doctest.script_from_examples(page))
     options = ["--strict", "--follow-imports=silent", "--ignore-missing-imports"]
     options += ["--config-file=", f"--cache-dir={tmp_path / 'cache'}"]
     report = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, client, mistakes],
+        [sys.executable, "-m", "mypy", *options, client, mistakes, readme, quick_start],
         env=os.environ | {"MYPYPATH": str(root)},
         capture_output=True,
         text=True,
         timeout=300,
     ).stdout
     assert lines_with_errors(report) == lines_with_mistakes(mistakes)
-    assert "in 1 file (checked 2 source files)" in report
+    assert "in 1 file (checked 4 source files)" in report
     runpy.run_path(str(client))
 
 

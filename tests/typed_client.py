@@ -9,7 +9,7 @@ from skvmf import (
     StudentTMixture,
     VonMisesFisherMixture,
 )
-from skvmf.datasets import make_vonmises_fisher_blobs
+from skvmf.datasets import load_docstrings, make_vonmises_fisher_blobs
 from skvmf.distributions import modified_dirichlet, simplex, vonmises_fisher
 from skvmf.grammar import DependencyModelWithValence
 from skvmf.model_selection import ComponentPath
@@ -35,4 +35,6 @@ FisherVectorTransformer(mixture).fit_transform([X, X])
 simplex.entmax(X, 1.5).sum()
 vonmises_fisher.logpdf(X, X[0], 3.0)
 modified_dirichlet.mode([3.0, 0.5], 0.1)
+first: str = load_docstrings().data[0]
+texts, modules = load_docstrings(return_X_y=True)
 DependencyModelWithValence().fit([["A", "B"]]).predict([["A"]])

@@ -6,12 +6,13 @@ tests/test_typing.py checks this file, and does not run it.
 import numpy as np
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf.datasets import make_vonmises_fisher_blobs
+from skvmf.datasets import load_docstrings, make_vonmises_fisher_blobs
 from skvmf.model_selection import ComponentPath
 
 X, y, centers = make_vonmises_fisher_blobs(600, 10)  # mistake
 pair = make_vonmises_fisher_blobs(600, 10, return_centers=True)
 rows, labels = pair  # mistake
+print(load_docstrings(return_X_y=True).data)  # mistake
 mixture = VonMisesFisherMixture(3, random_state=0).fit(rows)
 VonMisesFisherMixture(n_component=3)  # mistake
 VonMisesFisherMixture("3")  # mistake

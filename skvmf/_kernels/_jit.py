@@ -27,9 +27,6 @@ CACHE_LINE = 64  # bytes of a line of the processor's cache
 
 thread_cache = threading.local()  # work space that a thread uses again in its next call of a kernel
 
-# Modules whose kernels make arrays, or hold other objects. All others only borrow what they are
-# given, and Numba need not count who holds it: a fifth less to compile. It refuses np.empty there.
-_MAKERS = {"entmax", "fisher", "inside_outside", "negentropy", "sampling", "student_t"}
 _CACHE = os.environ.get("SKVMF_CACHE", "1") != "0"
 
 
@@ -100,7 +97,10 @@ def _compile(function: Function, **options: object) -> Function:
     """
     part = function.__name__.startswith("_")
     options |= {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    options["_nrt"] = function.__module__.rpartition(".")[2] in _MAKERS
+    # Files whose kernels make arrays, or hold other objects, say MAKES_ARRAYS = True. Others
+    # only borrow what they are given, and Numba need not count who holds it: a fifth less to
+    # compile. It refuses np.empty there.
+    options["_nrt"] = function.__globals__.get("MAKES_ARRAYS", False)
     if "fastmath" in options and not options["_nrt"]:
         options["pipeline_class"] = _Apart
     compiled = numba.njit(no_cpython_wrapper=part, **options)(function)

@@ -18,6 +18,8 @@ import numpy as np
 
 from ._jit import prefetch, row_kernel
 
+MAKES_ARRAYS = True
+
 BLOCK = 16  # rows
 MAX_PAIRWISE = 12  # candidates up to which they are compared pair by pair
 MAX_ITER = 100

@@ -10,6 +10,8 @@ import numpy as np
 
 from ._jit import kernel, row_kernel
 
+MAKES_ARRAYS = True
+
 WORDS_PER_STEP = 4  # that `moment_sums` takes: a row of sums is touched a quarter as often
 WORDS_PER_PRODUCT = 64  # whose vectors are put together for one product, in the first cache
 

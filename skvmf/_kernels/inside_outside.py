@@ -32,6 +32,8 @@ import numpy as np
 
 from ._jit import kernel
 
+MAKES_ARRAYS = True
+
 LEFT, RIGHT = 0, 1
 STOP, CONTINUE = 0, 1
 OPEN, CLOSED, ARC = 0, 1, 2

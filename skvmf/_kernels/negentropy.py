@@ -11,6 +11,8 @@ import numpy as np
 
 from ._jit import kernel
 
+MAKES_ARRAYS = True
+
 
 @kernel
 def _banerjee(r, w, vee, d, order):

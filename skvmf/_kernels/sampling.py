@@ -4,6 +4,8 @@ import math
 
 from ._jit import kernel
 
+MAKES_ARRAYS = True
+
 
 @kernel
 def one_minus_cosines(rng, kappa, dim, out):

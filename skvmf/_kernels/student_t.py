@@ -6,6 +6,8 @@ import numpy as np
 
 from ._jit import kernel, row_kernel
 
+MAKES_ARRAYS = True
+
 MAX_RATIO = 1e300  # of squared distances to degrees of freedom: larger ones count as this
 
 # s = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)): SHIFT moves the bits of s so that e is what

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,14 @@ _CLUTTER = [
     re.compile(r":[\w:]+:(?=`)"),  # roles
     re.compile(r"\b(?:np|numpy|scipy|sklearn)(?:\.\w+)+"),  # names that give the label away
 ]
+
+
+@overload
+def load_docstrings(*, return_X_y: Literal[False] = ...) -> Bunch: ...
+
+
+@overload
+def load_docstrings(*, return_X_y: Literal[True]) -> tuple[list[str], NDArray[np.int64]]: ...
 
 
 def load_docstrings(*, return_X_y: bool = False) -> Bunch | tuple[list[str], NDArray[np.int64]]:
@@ -97,6 +105,22 @@ def load_docstrings(*, return_X_y: bool = False) -> Bunch | tuple[list[str], NDA
     return _corpus(data, np.array(target, np.int64), list(_TOPICS), description, return_X_y)
 
 
+@overload
+def load_jsonl(
+    path: str | PathLike[str],
+    *,
+    text: str = ...,
+    label: str = ...,
+    return_X_y: Literal[False] = ...,
+) -> Bunch: ...
+
+
+@overload
+def load_jsonl(
+    path: str | PathLike[str], *, text: str = ..., label: str = ..., return_X_y: Literal[True]
+) -> tuple[list[str], NDArray[np.int64]]: ...
+
+
 def load_jsonl(
     path: str | PathLike[str], *, text: str = "text", label: str = "label", return_X_y: bool = False
 ) -> Bunch | tuple[list[str], NDArray[np.int64]]:
@@ -148,7 +172,7 @@ def load_jsonl(
                     "integers."
                 )
     if not data:
-        raise ValueError(f"{path} holds no texts: expected one JSON object a line.")
+        raise ValueError(f"{path} holds no texts: expected one JSON object per line.")
     names: list[Any] = sorted(set(labels))
     number = {name: i for i, name in enumerate(names)}
     target = np.array([number[name] for name in labels], dtype=np.int64)

@@ -285,7 +285,7 @@ def _rows(x: Array, axis: int, name: str) -> tuple[Array, tuple[int, ...]]:
     """Return the slices along an axis as contiguous rows, and the shape with it moved last."""
     x = np.atleast_1d(x)
     if not isinstance(axis, int | np.integer) or not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"axis={axis!r} is no axis of {name}, whose shape is {x.shape}.")
+        raise ValueError(f"axis={axis!r} is not an axis of {name}, whose shape is {x.shape}.")
     moved = np.moveaxis(x, axis, -1)
     K = moved.shape[-1]
     if K == 0:

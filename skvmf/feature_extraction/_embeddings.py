@@ -127,8 +127,8 @@ def lsi_vectors(X: Matrix, n_dims: int, random_state: np.random.RandomState) -> 
     rank = int(np.sum(values > values[0] * max(X.shape) * np.finfo(values.dtype).eps))
     if rank < 2:
         raise ValueError(
-            f"X has n_samples = {X.shape[0]}, n_features = {X.shape[1]} and rank {rank}: vectors "
-            "of words are learnt from X in as many dimensions as its rank, and need two. Give "
-            "embeddings or more documents."
+            f"X has n_samples = {X.shape[0]}, n_features = {X.shape[1]} and rank {rank}: word "
+            "vectors are learned from X in at most as many dimensions as its rank, and they need "
+            "two. Give embeddings or more documents."
         )
     return np.ascontiguousarray(X.T @ left[:, :rank])

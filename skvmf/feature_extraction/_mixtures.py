@@ -23,8 +23,8 @@ def checked_mixture(
     if isinstance(mixture, type) or not hasattr(mixture, "__gradient_names__"):
         raise ValueError(
             "mixture should be one of skvmf's mixtures, or one of them fitted in a "
-            f"FrozenEstimator, or None, got {mixture!r}. Another library's fit becomes one by "
-            "from_parameters."
+            f"FrozenEstimator, or None, got {mixture!r}. To use parameters of another library, "
+            "build a mixture with from_parameters."
         )
     names = mixture.__vector_model__().names if frozen else mixture.__gradient_names__()
     check_kinds(kinds, names)

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array
+from ..mixture._gaussian import ellipses
 from ._components import (
     Components,
     DirectionalComponents,
@@ -268,7 +269,7 @@ def component_summary(
     """
     check_is_fitted(mixture)
     if X is None and texts is not None:
-        raise ValueError("texts need X, the rows that come from them.")
+        raise ValueError("texts need X: give the rows that were computed from these texts.")
     whole = _read(mixture)
     active = np.flatnonzero(whole.weights)
     active = active[np.argsort(-whole.weights[active], kind="stable")]
@@ -300,10 +301,10 @@ def component_summary(
 
 
 def _read(mixture: Mixture) -> Components:
-    if hasattr(mixture, "covariance_type"):
-        name = "scale_matrices_" if hasattr(mixture, "scale_matrices_") else "covariances_"
-        matrices = getattr(mixture, name)
-        matrices = full_covariances(matrices, mixture.covariance_type, mixture.means_)
+    shapes = ellipses(mixture)
+    if shapes is not None:
+        covariance_type, matrices = shapes
+        matrices = full_covariances(matrices, covariance_type, mixture.means_)
         return GaussianComponents(mixture.weights_, mixture.means_, matrices)
     return replace(read_components(mixture), background_weight=0.0)
 

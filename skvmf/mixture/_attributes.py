@@ -14,6 +14,7 @@ from .._engine.em.fitted import FittedMixture
 from .._engine.em.mixture_model import MixtureResult
 from .._engine.families.background import Background
 from .._typing import Array, Attributes
+from ._hints import attribute_hint
 from ._parameters import MixtureParameters
 
 
@@ -80,10 +81,12 @@ class FittedAttributes(MixtureParameters):
     _memory: Statistics | None
     _family_class: ClassVar[type[AnyFamily]]
     _attribute_hints: ClassVar[dict[str, str]] = {  # for the names of other libraries
-        "cluster_centers_": "component means are in means_",
-        "components_": "component means are in means_",
+        **dict.fromkeys(
+            ["cluster_centers_", "components_", "centroids"], "component means are in means_"
+        ),
+        "row_labels_": "the labels are in labels_",
+        "outlier_scores_": "score_samples is low for outliers, and background=True labels them -1",
         "inertia_": "the objective is in lower_bound_, and score returns the mean log-density",
-        "concentrations_": "covariances_ or scale_matrices_ are the widths of components",
     }
 
     @classmethod
@@ -135,16 +138,15 @@ class FittedAttributes(MixtureParameters):
             return
         if name in self._fitted_parameters() and value is not vars(self).get(name):
             raise AttributeError(
-                f"{name} is what a fit has found, and predictions are not made of what it is set "
-                f"to: build a mixture of given parameters with {type(self).__name__}"
-                ".from_parameters."
+                f"{name} is a result of the fit and cannot be set. To predict with other "
+                f"parameters, build a mixture with {type(self).__name__}.from_parameters."
             )
         super().__setattr__(name, value)
 
     if not TYPE_CHECKING:  # every attribute would then exist
 
         def __getattr__(self, name: str) -> Any:
-            hint = self._attribute_hints.get(name)
+            hint = self._attribute_hints.get(name) or attribute_hint(name, vars(self))
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             raise AttributeError(message if hint is None else f"{message}: {hint}")
 
@@ -155,14 +157,9 @@ class FittedAttributes(MixtureParameters):
             others = {k: v for k, v in state.items() if k not in self._fitted_parameters()}
             # Labels of a Dask array are its graph, or a cluster's, and stay with it.
             state = {k: v for k, v in others.items() if not hasattr(v, "__dask_graph__")}
-            params, background = fitted.params, fitted.background
-            state["_fit"] = {
+            state["_fit"] = fitted.params.to_dict() | {
                 "family": as_dict(fitted.family),
-                "components": as_dict(params.components),
-                "weights": params.weights,
-                "reseeded": params.reseeded,
-                "on_floor": params.on_floor,
-                "background": as_dict(background),
+                "background": as_dict(fitted.background),
                 "memory": None if memory is None else as_dict(memory),
             }
         return state
@@ -173,12 +170,9 @@ class FittedAttributes(MixtureParameters):
         super().__setstate__(state)
         if fit is not None:
             family = self._family_class(**fit["family"])
-            components = family.components_class(**fit["components"])
-            params = Params(fit["weights"], components, fit["reseeded"], fit["on_floor"])
-            background = Background(**fit["background"])
-            memory = fit.get("memory")
-            memory = None if memory is None else Statistics(**memory)
-            self._publish(FittedMixture(family, params, background), memory)
+            params = Params.from_dict(family.components_class, fit)
+            memory = None if fit["memory"] is None else Statistics(**fit["memory"])
+            self._publish(FittedMixture(family, params, Background(**fit["background"])), memory)
 
 
 def _read_only(value: Any) -> Any:

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from .._engine.contracts.constraint import Constraint
-from .._engine.contracts.model_parts import AnyFamily, Update, WeightUpdate
+from .._engine.contracts.model_parts import AnyFamily
 from .._engine.contracts.statistics import Components, Params
 from .._engine.data.base import RowSource
 from .._engine.em.checkpoint import Checkpoint
@@ -34,6 +34,7 @@ from .._sklearn import (
 )
 from .._typing import Array, MatrixLike
 from .._warnings import warn
+from ._background import checked_weights_beside
 from ._checkpoint import fit_description
 from ._checks import (
     check_enough_rows,
@@ -42,7 +43,7 @@ from ._checks import (
     warn_if_few_distinct,
 )
 from ._chunkwise import checked_row_weights
-from ._given import checked_means, checked_partition, checked_weights, checked_weights_beside
+from ._given import checked_means, checked_partition, checked_weights
 from ._vectors import VectorPredictions
 
 _ROWS_PER_COMPONENT = 100  # in the sample that a start is made on
@@ -71,11 +72,10 @@ class BaseMixture(VectorPredictions, ABC):
         ----------
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
             The rows: dense of any number type, or CSR of float32 or float64 if the mixture takes
-            sparse rows. They are read block by block, also from a `numpy.memmap`: float16 and
-            integers of up to 16 bits as float32, which represents them exactly, wider integers
-            as float64. The workers keep the chunks of a Dask array, and the fit is
-            bit-identical; `labels_` and `probabilities_` are then Dask arrays, computed chunk
-            by chunk, and agree to rounding.
+            sparse rows. They are read block by block, also from a `numpy.memmap`. float16 and
+            integers of up to 16 bits are read as float32, without rounding, and wider integers as
+            float64. A Dask array is read chunk by chunk, and the fit is bit-identical to one in
+            memory. `labels_` and `probabilities_` are then Dask arrays, which agree to rounding.
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -137,14 +137,15 @@ class BaseMixture(VectorPredictions, ABC):
     ) -> Self:
         """Take one step on a batch of a stream: online EM [1]_.
 
-        The statistics of earlier batches fade at the rate `learning_decay`, so that the mixture
-        follows a stream, and converges if that is stationary. The first call starts on its
-        batch, as `fit` does; after `fit` or `from_parameters` it continues from there.
+        A running average of statistics forgets earlier batches at the rate `learning_decay`. So
+        the mixture follows a stream that changes, and converges if the stream is stationary. The
+        first call finds initial components in its batch, as `fit` does. After `fit` or
+        `from_parameters`, it continues from their parameters.
 
-        Batches should be random samples of at least 25 rows per component, and the first of at
-        least 100. Sorted rows, for example by class, ruin any online method: shuffle them, or
-        use `fit`. With `flat_start`, a prior below 1 is used after twice the number of rows
-        that it subtracts.
+        Batches should be random samples of at least 25 rows per component, and the first batch of
+        at least 100 rows per component. Sorted rows, for example by class, ruin any online
+        method: shuffle them, or use `fit`. With `flat_start`, a prior below 1 is used after twice
+        the number of rows that it subtracts.
 
         Parameters
         ----------
@@ -180,9 +181,10 @@ class BaseMixture(VectorPredictions, ABC):
                 check_enough_rows(rows, self.n_components, first_batch=not continues)
             seen_before = 0.0 if memory is None else memory.total
             if continues:
-                check_stream_continues(self._fitted, self.n_components, self.background)
-                spec = self._spec(rows, "stream", seen_before)
                 fitted = self._fitted
+                check_stream_continues("n_components", fitted.n_components, self.n_components)
+                check_stream_continues("background", len(fitted.background) > 0, self.background)
+                spec = self._spec(rows, "stream", seen_before)
             else:
                 spec = self._spec(rows)
                 fitted = self._first_fit(spec, rows)
@@ -224,8 +226,8 @@ class BaseMixture(VectorPredictions, ABC):
         """Return an estimator of `n_components` with the constructor parameters given."""
         if params.get("n_components", n_components) != n_components:
             raise ValueError(
-                f"n_components={params['n_components']!r} does not agree with the parameters "
-                f"given, which are of {n_components} components: leave it out."
+                f"n_components={params['n_components']!r} does not agree with the given "
+                f"parameters of {n_components} components: leave it out."
             )
         mixture = cls(**(params | {"n_components": n_components}))
         mixture._validate_params()
@@ -282,30 +284,21 @@ class BaseMixture(VectorPredictions, ABC):
         largest = fitted.weights.max()
         if float(self.probabilities_.mean()) - largest < _NEARLY_UNIFORM * (1 - largest):
             warn(
-                f"temperature={self.temperature} makes the responsibilities of all rows nearly "
-                "uniform, so that components have become alike. Use a lower one: 1 suits any "
-                "number of features.",
+                f"temperature={self.temperature} is far too large: all rows have nearly the same "
+                "responsibilities, and all components are nearly equal. Use a lower one; 1 is low "
+                "enough for any number of features.",
                 UserWarning,
             )
 
     # Parameters as the engine takes them.
 
-    def _assembled(
-        self,
-        family: AnyFamily,
-        background: Background = NO_BACKGROUND,
-        update: Update | None = None,
-    ) -> MixtureSpec:
+    def _assembled(self, family: AnyFamily, background: Background = NO_BACKGROUND) -> MixtureSpec:
         """Return a mixture of components, without a start."""
-        weight_update: WeightUpdate = MapWeights()
-        if "weights" in self.fixed:
-            weight_update = FixedWeights()
         return MixtureSpec(
             family=family,
             posterior=self._posterior(),
             weight_prior=self._weight_prior(),
-            weight_update=weight_update,
-            update=Update() if update is None else update,
+            weight_update=FixedWeights() if "weights" in self.fixed else MapWeights(),
             background=background,
             constraint=self._constraint(),
         )
@@ -356,14 +349,14 @@ class BaseMixture(VectorPredictions, ABC):
         partition: Any = self.init_params
         K, weights = self.n_components, self.weights_init
         if not isinstance(partition, str):
-            partition = checked_partition(partition, rows, K, self.background)
+            partition = checked_partition(partition, rows, K, least=-int(self.background))
         if weights is not None:
             weights = checked_weights(weights, K, "weights_init")
         elif "weights" in self.fixed:
             weights = np.full(K, 1 / K)
         for name, first in [("means", means), ("concentrations", shapes)]:
             if name in self.fixed and first is None:
-                raise ValueError(f"fixed={self.fixed!r} holds first {name}: give {name}_init.")
+                raise ValueError(f"fixed={self.fixed!r} keeps the first {name}: give {name}_init.")
         size = max(_ROWS_PER_COMPONENT * K, _LEAST_SAMPLE)
         start = Initialization(
             K,
@@ -378,8 +371,8 @@ class BaseMixture(VectorPredictions, ABC):
         )
         if start.given and start.n_init > 1:
             warn(
-                "Every start from the given means or partition is the same: one is made instead "
-                f"of n_init={self.n_init}.",
+                f"n_init={self.n_init} has no effect with means_init or a given partition: every "
+                "start would be the same, so there is one.",
                 RuntimeWarning,
             )
         return start

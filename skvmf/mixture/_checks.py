@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._engine.data.base import RowSource
+from .._engine.data.rows import MAX_MAGNITUDE
 from .._engine.em.fitted import FittedMixture
 from .._typing import Array
 from .._warnings import warn
@@ -16,8 +17,8 @@ def check_enough_rows(rows: RowSource, n_components: int, *, first_batch: bool =
     advice = "use fewer components"
     if first_batch:
         advice = (
-            "partial_fit finds its first components in the first batch, which should have 100 "
-            "rows or more"
+            "partial_fit finds its first components in the first batch, which should have about "
+            "100 rows per component"
         )
     if rows.n_rows < n_components:
         raise ValueError(
@@ -56,14 +57,19 @@ def check_warm_start(fitted: FittedMixture, n_components: int) -> None:
         )
 
 
-def check_stream_continues(fitted: FittedMixture, n_components: int, background: bool) -> None:
-    """Refuse parameters with which a stream cannot continue."""
-    for name, before, now in [
-        ("n_components", fitted.n_components, n_components),
-        ("background", len(fitted.background) > 0, background),
-    ]:
-        if now != before:
-            raise ValueError(
-                f"partial_fit continues with {name}={before}, and {name} is {now} now: set it "
-                "back, or start from scratch with a clone of the mixture."
-            )
+def check_stream_continues(name: str, before: object, now: object) -> None:
+    """Refuse a parameter, given by name, that a stream cannot change."""
+    if now != before:
+        raise ValueError(
+            f"partial_fit continues with {name}={before}, and {name} is {now} now: set it "
+            "back, or start from scratch with a clone of the mixture."
+        )
+
+
+def refuse_overflow(largest: float, holder: str) -> None:
+    """Refuse rows or means of such a magnitude that their squares overflow."""
+    if largest > MAX_MAGNITUDE:
+        raise ValueError(
+            f"{holder} values up to {largest:.3g}, whose squares overflow. Rescale "
+            "the features, for example with sklearn.preprocessing.StandardScaler."
+        )

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._engine.data.base import RowSource
-from .._engine.data.rows import MAX_MAGNITUDE
 from .._engine.em.fitted import FittedMixture
 from .._engine.em.mixture_model import MixtureResult
 from .._engine.em.spec import MixtureSpec
@@ -23,8 +22,10 @@ from .._engine.families.gaussian_products import GaussianComponents
 from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, ParameterConstraints
 from ..distributions._arguments import checked_array
+from ._background import background_in, with_background
 from ._base import BaseMixture
-from ._given import checked_means, with_background
+from ._checks import refuse_overflow
+from ._given import checked_means
 
 
 class BaseEllipticalMixture(BaseMixture):
@@ -35,11 +36,12 @@ class BaseEllipticalMixture(BaseMixture):
     covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
         Shape of the covariances, as in scikit-learn.
     reg_covar : float, default=1e-6
-        Added to the diagonal of the covariances that are estimated. If a row is 1e8 times as far
-        away as the rest, 'full' and 'tied' covariances may be singular with any value, and
-        `fit` refuses the rows: leave that row out, or set `background`.
+        Added to the diagonal of estimated covariances. If a row is 1e8 times as far away as the
+        rest, 'full' and 'tied' covariances may be singular for any value, and `fit` raises an
+        error: leave that row out, or set `background`.
     means_init : array-like of shape (n_components, n_features), default=None
-        First means, instead of `init_params`. The first covariances are then that of all rows.
+        Initial means, instead of `init_params`. The initial covariances are then that of all
+        rows.
 
     Attributes
     ----------
@@ -77,23 +79,13 @@ class BaseEllipticalMixture(BaseMixture):
         means = checked_means(means, "means")
         refuse_overflow(np.abs(means).max(), "means holds")
         mixture = cls._from_parameters(len(means), with_background(background_weight, params))
-        background = mixture._given_background(background_bounds, means.shape[1])
+        background = background_in(background_bounds, means.shape[1], mixture.background)
         family = mixture._family(means.shape[1])
         matrices = mixture._checked_matrices(matrices, means.shape[1], name)
         components = family.components(means, matrices)
         refuse_singular(components, name)
         first = mixture._given_params(weights, components, background_weight)
         return mixture._publish_given(FittedMixture(family, first, background), given)
-
-    def _given_background(self, bounds: ArrayLike | None, d: int) -> Background:
-        """Return the background in the box given, or raise a ValueError."""
-        if self.background:
-            if bounds is None:
-                raise ValueError("A background needs background_bounds, the corners of its box.")
-            return Background.in_box(_checked_bounds(bounds, d))
-        if bounds is not None:
-            raise ValueError("background_bounds needs a background: give background_weight, too.")
-        return NO_BACKGROUND
 
     @property
     def _covariance_type(self) -> CovarianceType:
@@ -142,18 +134,29 @@ class BaseEllipticalMixture(BaseMixture):
         }
 
 
+def ellipses(mixture: object) -> tuple[str, Array] | None:
+    """Return the covariance type and the matrices whose ellipses are the contours of components.
+
+    Of a mixture of scikit-learn, too; None if components are not elliptical.
+    """
+    if isinstance(mixture, BaseEllipticalMixture):
+        return mixture.covariance_type, mixture._fitted.params.components.covariances
+    if hasattr(mixture, "covariance_type") and hasattr(mixture, "covariances_"):
+        return mixture.covariance_type, mixture.covariances_
+    return None
+
+
 class BaseGaussianMixture(BaseEllipticalMixture):
     """Gaussian components.
 
     Parameters
     ----------
     precisions_init : array-like, default=None
-        First precisions, of the shape that belongs to `covariance_type`.
+        Initial precisions, of the shape that belongs to `covariance_type`.
     fixed : tuple of str, default=()
-        Parameters that a fit does not change. They keep their first values, which are those of
-        the last fit with `warm_start` and in `partial_fit`: 'weights' (`weights_init`, or equal
-        weights), 'means' (`means_init`) and 'covariances' (the inverses of `precisions_init`, or
-        the identity).
+        Parameters that a fit does not change: 'weights' (`weights_init`, or equal weights),
+        'means' (`means_init`) and 'covariances' (the inverses of `precisions_init`, or the
+        identity). With `warm_start` and in `partial_fit`, they keep the values of the last fit.
 
     Attributes
     ----------
@@ -174,6 +177,10 @@ class BaseGaussianMixture(BaseEllipticalMixture):
     precisions_cholesky_: Array
 
     _family_class = Gaussian
+    _attribute_hints: ClassVar[dict[str, str]] = {
+        **BaseEllipticalMixture._attribute_hints,
+        "concentrations_": "covariances_ say how wide components are",
+    }
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         **BaseEllipticalMixture._parameter_constraints,
         "precisions_init": ["array-like", None],
@@ -263,31 +270,6 @@ class BaseGaussianMixture(BaseEllipticalMixture):
             "precisions_cholesky_": components.cholesky,
             "precisions_": fitted.family.type.precisions(components.cholesky),
         }
-
-
-def _checked_bounds(bounds: ArrayLike | None, d: int) -> Array:
-    """Return the corners (2, d) of a box of finite, positive volume, or raise a ValueError."""
-    checked: Array = checked_array(bounds, "background_bounds").astype(np.float64)
-    if checked.shape != (2, d) or not np.isfinite(checked).all():
-        raise ValueError(
-            f"background_bounds should be finite and of shape {(2, d)}, got {checked.shape}."
-        )
-    refuse_overflow(np.abs(checked).max(), "background_bounds holds")
-    if not (checked[0] < checked[1]).all():
-        raise ValueError(
-            "background_bounds should be the least corner of a box and then the largest; along "
-            f"feature {np.argmin(checked[0] < checked[1])} it has no width."
-        )
-    return checked
-
-
-def refuse_overflow(largest: float, holder: str) -> None:
-    """Refuse rows or means of such a magnitude that their squares overflow."""
-    if largest > MAX_MAGNITUDE:
-        raise ValueError(
-            f"{holder} values up to {largest:.3g}, whose squares overflow. Rescale "
-            "the features, for example with sklearn.preprocessing.StandardScaler."
-        )
 
 
 def refuse_singular(components: GaussianComponents, name: str) -> None:

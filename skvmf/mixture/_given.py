@@ -28,21 +28,6 @@ def checked_weights(weights: ArrayLike, n_components: int, name: str) -> Array:
     return weights / weights.sum()
 
 
-def checked_weights_beside(
-    weights: ArrayLike, n_components: int, background_weight: ArrayLike
-) -> Array:
-    """Return weights followed by that of a background, or raise a ValueError."""
-    weights = checked_array(weights, "weights").astype(np.float64)
-    share = checked_array(background_weight, "background_weight").astype(np.float64)
-    if weights.shape != (n_components,) or share.shape != ():
-        raise ValueError(
-            f"weights should have the shape ({n_components},) and background_weight be a number, "
-            f"got shapes {weights.shape} and {share.shape}."
-        )
-    together = "weights and background_weight together"
-    return checked_weights(np.append(weights, share), n_components + 1, together)
-
-
 def checked_means(means: ArrayLike, name: str, shape: tuple[int, int] | None = None) -> Array:
     """Return means as finite float64, (n_components, n_features), or raise a ValueError."""
     means = checked_array(means, name).astype(np.float64)
@@ -77,7 +62,7 @@ def refuse_unequal(concentrations: Array, tied: bool) -> None:
     """Refuse concentrations that differ where all components share one."""
     if tied and not np.allclose(concentrations, concentrations[0]):
         raise ValueError(
-            f"concentration_type='tied' asks for one concentration, got {concentrations}."
+            f"concentration_type='tied' needs one concentration, got {concentrations}."
         )
 
 
@@ -87,15 +72,15 @@ def _weight_of(responsibilities: Array, start: int, weights: Array) -> Array:
 
 
 def checked_partition(
-    partition: ArrayLike, rows: RowSource, n_components: int, background: bool = False
+    partition: ArrayLike, rows: RowSource, n_components: int, least: int = 0
 ) -> Assignment:
     """Return how `init_params`, labels or responsibilities, assigns the rows of a block.
 
-    Responsibilities may have any scale: they are divided by the largest. With a background some
-    labels may be -1.
+    Responsibilities may have any scale: they are divided by the largest. Labels are at least
+    `least`; rows with the label -1 belong to no component.
     """
     given = checked_array(partition, "init_params")
-    shape, least = (rows.n_rows, n_components), -int(background)
+    shape = rows.n_rows, n_components
     labels = given.shape == shape[:1] and np.isin(given, np.arange(least, n_components)).all()
     if labels and rows.map_reduce_weights(partial(_weight_of, given >= 0)).any():
         return partial(assign_labels, given.astype(np.int32), n_components)
@@ -109,14 +94,3 @@ def checked_partition(
         f"shape {shape[:1]} or non-negative responsibilities of shape {shape}, "
         f"got shape {given.shape}{values}."
     )
-
-
-def with_background(background_weight: ArrayLike, params: dict[str, object]) -> dict[str, object]:
-    """Return constructor parameters that say whether there is a background."""
-    given = bool(np.any(np.not_equal(background_weight, 0)))
-    if given and not params.get("background", True):
-        raise ValueError(
-            f"background=False does not go with background_weight={background_weight!r}: leave "
-            "background out, or the weight."
-        )
-    return {"background": given} | params

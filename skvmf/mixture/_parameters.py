@@ -45,71 +45,73 @@ class MixtureParameters(
     n_components : int, default=1
         Number of components. With a `weight_concentration_prior` below 1 it is an upper bound.
     entmax_alpha : float, default=1.0
-        How the rows are assigned to the components. 1 is softmax, as in standard EM; above 1 is
+        How rows are assigned to components. 1 is softmax, as in standard EM. Above 1 it is
         alpha-entmax, which gives responsibilities that are exactly 0.
     temperature : float, default=1.0
-        Divides the log-densities. With ``entmax_alpha=1`` responsibilities are proportional to
-        ``(pi_k p_k) ** (1 / temperature)``; 0 is hard (classification) EM. 1 suits any number
-        of features. If it is far too large, all rows get the same memberships and `fit` warns.
+        Divides the log-densities. Larger values make responsibilities softer, and 0 is hard
+        (classification) EM. With ``entmax_alpha=1``, responsibilities are proportional to
+        ``(pi_k p_k) ** (1 / temperature)``. 1 is low enough for any number of features. If it is
+        far too large, all rows get the same memberships and `fit` warns.
     weight_concentration_prior : float or array-like of shape (n_components,), default=1.0
         Parameter of the modified Dirichlet prior on the weights: any real number. 1 is a flat
-        prior; below 1, and above all below 0, it empties small components.
+        prior. A number below 1, and especially below 0, removes small components.
     weight_floor : float, default=None
         Smallest weight of a component that is not pruned. None is 0 if every prior is at
         least 1, otherwise ``min(1e-5, 1 / (2 * n_components))``.
     flat_start : bool, default=True
-        Whether a fit with a prior below 1 first converges with a flat prior, so that the
-        prior does not outweigh the data before components have formed.
+        Whether a fit with a prior below 1 first converges with a flat prior. Without it, a
+        strong prior may remove all components before they have formed.
     background : bool, default=False
         Whether to add a background: a uniform density, whose weight is fitted, for rows that
         belong to no component. Its domain is the sphere for directions, otherwise the box
         around the data. Rows that most likely belong to it get the label -1.
     n_init : int, default=1
-        Number of starts. The fit with the largest lower bound wins. Starts by merging compete
-        with their bounds on the sample, and only the best one continues on all rows, so more of
-        them can end with a lower `lower_bound_`. More of the other starts never do.
+        Number of starts. The fit with the largest lower bound is kept. Starts by merging are
+        compared on the sample, and only the best one is fitted to all rows. So more of them can
+        end with a slightly lower `lower_bound_`, which more of the other starts cannot.
     init_params : {'merging', 'kmeans', 'k-means++', 'random', 'random_from_data'} or \
 array-like, default='merging'
-        How a fit starts. 'merging' places four times too many components on a sample, merges
-        those that lose the least likelihood by it, and splits and merges as long as that
-        helps. It finds the optimum where the others find one nearby. 'kmeans' is k-means
-        (spherical for directions) and 'k-means++' only its seeds, both on a sample. 'random' is
-        a random partition of the rows. 'random_from_data' takes distinct random rows as means,
-        with equal weights and the spread of all rows. An array is a first partition:
-        labels (n_samples,) or responsibilities (n_samples, n_components).
+        How a fit starts. 'merging' fits four times too many components to a sample and merges
+        pairs that lose the least likelihood. Then it splits and merges as long as that helps. It
+        is the most reliable start. 'kmeans' is k-means (spherical k-means for directions), and
+        'k-means++' only its seeds, both on a sample. 'random' assigns rows to components at
+        random. 'random_from_data' uses distinct random rows as means, with equal weights and the
+        spread of all rows. An array is a given partition: labels (n_samples,) or
+        responsibilities (n_samples, n_components).
     init_size : int, default=None
-        Number of rows in the sample of 'merging', 'kmeans' and 'k-means++', drawn by weight.
-        None is 100 per component and at least 10,000; with a background twice as many.
+        Number of rows in the sample of 'merging', 'kmeans' and 'k-means++', drawn in proportion
+        to the sample weights. None is 100 per component and at least 10,000, or twice as many
+        with a background.
     weights_init : array-like of shape (n_components,), default=None
-        First weights.
+        Initial weights.
     means_init : array-like of shape (n_components, n_features), default=None
-        First means, instead of `init_params`.
+        Initial means, instead of `init_params`.
     fixed : tuple of str, default=()
-        Parameters that a fit does not change. They keep their first values, which are those of
-        the last fit with `warm_start` and in `partial_fit`: 'weights' (`weights_init`, or equal
-        weights) and 'means' (`means_init`).
+        Parameters that a fit does not change: 'weights' (`weights_init`, or equal weights) and
+        'means' (`means_init`). With `warm_start` and in `partial_fit`, they keep the values of
+        the last fit.
     tol : float, default=1e-3
-        EM stops when a step changes `lower_bound_` by at most this.
+        EM stops when a step changes `lower_bound_` by at most `tol`.
     max_iter : int, default=100
-        Largest number of EM steps.
+        Maximum number of EM steps.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts and of `sample`.
     warm_start : bool, default=False
         Whether `fit` continues from the last fit.
     learning_decay : float, default=0.7
         How fast `partial_fit` forgets. A batch with a fraction w of the weight seen so far
-        gets the weight ``w ** learning_decay`` in the remembered statistics. 1 remembers all
-        rows equally; smaller values follow a stream that changes. On a stationary stream any
-        value above 0.5 converges.
+        gets the weight ``w ** learning_decay`` in the running average. With 1, all rows count
+        equally. Smaller values follow a stream that changes. On a stationary stream any value
+        above 0.5 converges.
     checkpoint : str or path-like, default=None
-        A file in which `fit` saves its progress. If the file exists, `fit` resumes from it, and
-        the result is bit-identical to that of an uninterrupted fit. A checkpoint of other data,
-        parameters or versions is refused.
+        A file in which `fit` saves its progress. If the file exists, `fit` continues from it,
+        and the result is bit-identical to that of an uninterrupted fit. A checkpoint of other
+        data, parameters or versions raises an error.
     verbose : int, default=0
-        1 prints starts (rows, components before and after merging) and iterations (seconds, bound,
-        gain), and the tolerance.
+        1 prints each start (rows of the sample, components before and after merging) and the
+        progress of the iterations (seconds, bound, gain, tolerance).
     verbose_interval : int, default=10
-        Iterations between two lines.
+        Number of iterations between two lines.
     """
 
     # Defaults for estimators whose constructors do not have a parameter.
@@ -183,16 +185,16 @@ array-like, default='merging'
         floor = self.weight_floor
         if "weights" in self.fixed and ((alpha != 1).any() or floor or self.background):
             raise ValueError(
-                f"fixed={self.fixed!r} holds the weights: weight_concentration_prior, weight_floor "
-                "and background are for weights that are estimated. Leave them out, or take "
-                "'weights' out of fixed."
+                f"fixed={self.fixed!r} keeps the weights, but weight_concentration_prior, "
+                "weight_floor and background need weights that are estimated. Leave them out, or "
+                "remove 'weights' from fixed."
             )
         if floor is None:
             floor = 0.0 if (alpha >= 1).all() else min(1e-5, 1 / (2 * K))
         if floor == 0 and (alpha < 1).any():
             raise ValueError(
-                "weight_floor=0 does not go with a weight_concentration_prior below 1: the "
-                "density is then unbounded. Give a positive weight_floor, or None."
+                "weight_floor=0 cannot be used with a weight_concentration_prior below 1: the "
+                "density would be unbounded. Give a positive weight_floor, or None."
             )
         n_weights = K + bool(self.background)
         if floor * n_weights > 1:

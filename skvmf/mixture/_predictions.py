@@ -202,8 +202,8 @@ class MixturePredictions(MixtureRows):
         check_is_fitted(self)
         if not is_integer(n_samples) or n_samples < 1:
             raise ValueError(
-                f"Invalid value for 'n_samples': {n_samples!r}. "
-                "Sampling requires at least one sample, a whole number of them."
+                f"Invalid value for 'n_samples': {n_samples!r}. It should be a whole number of at "
+                "least 1."
             )
         rng = check_random_state(self.random_state)
         fitted, K = self._fitted, self._fitted.n_components

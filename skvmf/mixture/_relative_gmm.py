@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from numbers import Integral, Real
 from os import PathLike
 from typing import ClassVar, Literal
@@ -17,7 +16,6 @@ from .._engine.data.base import RowSource
 from .._engine.em.fitted import FittedMixture
 from .._engine.em.mixture_model import MixtureResult
 from .._engine.em.spec import MixtureSpec
-from .._engine.families.background import extent_of
 from .._engine.initialization.start import Initialization
 from .._engine.updates.coordinates import AbsoluteCoordinates, RelativeCoordinates
 from .._engine.updates.ordered_means import GradientStep, RelativeECM, RelativeEM
@@ -32,11 +30,10 @@ from ._parameters import CovarianceType, InitParams
 class RelativeGMM(BaseGaussianMixture):
     """Gaussian mixture with ordered, identifiable components.
 
-    The means are a reference and gaps along one feature [1]_: component 0 has the smallest mean
-    there, component 1 the next, in every iteration and every fit. The standard deviations along
-    that feature can be ordered, too, or instead. So labels keep their meaning from fit to fit,
-    and a positive `clearance` keeps components apart, away from the overlap at which a
-    mixture is singular. These coordinates do not make a fit converge faster: see the user
+    Component 0 has the smallest mean along one feature, component 1 the next, and so on, in every
+    iteration and every fit [1]_. The standard deviations along that feature can be ordered in
+    addition to the means, or instead of them. So labels keep their meaning from fit to fit, and a
+    positive `clearance` keeps components apart. A fit does not converge faster: see the user
     guide.
 
     Parameters
@@ -44,41 +41,41 @@ class RelativeGMM(BaseGaussianMixture):
     n_components : int, default=2
         Number of components.
     coordinates : {'relative', 'absolute'}, default='relative'
-        What is optimized: a reference and ordered gaps, or the means and covariances
-        themselves, whose components are sorted after the fit.
+        'relative' optimizes the first mean and the ordered gaps between means. 'absolute'
+        optimizes the means themselves and sorts the components after the fit.
     solver : {'ecm', 'em', 'gradient'}, default='ecm'
-        How the ordered parameters are updated. 'ecm' maximizes over the reference, then over
+        How the ordered parameters are updated. 'ecm' maximizes over the first mean and then over
         one gap after the other [1]_. 'em' maximizes over all of them at once, which is ordinary
-        EM if no gap is at its clearance. 'gradient' takes a step of `learning_rate` with the
-        means, and updates standard deviations as 'em' does. In absolute coordinates 'ecm' and
-        'em' are the same. All other parameters have closed-form updates.
+        EM if no gap is at its clearance. 'gradient' moves the means by one gradient step and
+        updates standard deviations as 'em' does. In absolute coordinates, 'ecm' and 'em' are
+        the same. All other parameters have closed-form updates.
     order : {'means', 'scales', 'both'}, default='means'
-        What ascends along the ordering feature: the means, the standard deviations, or
-        both. 'both' is a smaller model and not only a way to number components: a
-        component with a larger mean is at least as wide.
+        What is sorted along the ordering feature: the means, the standard deviations, or both.
+        'both' restricts the model: a component with a larger mean is at least as wide.
     ordering_feature : int, default=0
         The feature that orders the components.
     clearance : float, default=0.0
-        Smallest gap between neighbours along that feature, in its unit; in relative coordinates.
-        Starts are sorted, and moved apart if necessary.
+        Smallest gap between neighbours along that feature, in its unit. It needs relative
+        coordinates. Starts are sorted, and moved apart if necessary.
     learning_rate : float, default=0.1
-        Step along the gradient of the mean log-likelihood, for ``solver='gradient'``. A step
-        that overshoots is halved until it does not.
+        Step size along the gradient of the mean log-likelihood, for ``solver='gradient'``. A
+        step that is too large is halved.
     precisions_init : array-like, default=None
-        First precisions, of the shape that belongs to `covariance_type`. They belong to the
-        components of `means_init`; if that is None, to the sorted components.
+        Initial precisions, of the shape that belongs to `covariance_type`. They belong to the
+        components of `means_init` or, if that is None, to the sorted components.
     fixed : tuple of str, default=()
-        Parameters that a fit does not change. They keep their first values, which are those of
-        the last fit with `warm_start` and in `partial_fit`: 'weights' (`weights_init`, or equal
-        weights) and 'covariances' (the inverses of `precisions_init`, or the identity).
+        Parameters that a fit does not change: 'weights' (`weights_init`, or equal weights) and
+        'covariances' (the inverses of `precisions_init`, or the identity). With `warm_start` and
+        in `partial_fit`, they keep the values of the last fit.
     store_path : bool, default=False
         Whether to store the means of every iteration in `path_`.
     weights_init : array-like of shape (n_components,), default=None
-        First weights, of the components of `means_init` or else of the sorted components.
+        Initial weights. They belong to the components of `means_init` or, if that is None, to
+        the sorted components.
     means_init : array-like of shape (n_components, n_features), default=None
-        First means, in any order; the first covariances are that of all rows. With
-        ``order='scales'`` the means are in the order of the components, unless `precisions_init`
-        defines their widths.
+        Initial means, in any order. The initial covariances are then that of all rows. With
+        ``order='scales'``, give the means in the order of the components, unless
+        `precisions_init` defines their widths.
 
     Attributes
     ----------
@@ -94,14 +91,15 @@ class RelativeGMM(BaseGaussianMixture):
 
     See Also
     --------
-    SparseGaussianMixture : Empties components that the data does not need.
+    SparseGaussianMixture : Removes components that the data do not need.
     sklearn.mixture.GaussianMixture : Components in any order.
 
     Notes
     -----
-    With ``reg_covar=0`` the bound never falls, with any solver. Gradient ascent in relative
-    coordinates updates the square roots of what the gaps exceed the clearance by. A root of 0
-    would stay 0, so its start exceeds the clearance by 1 % of the data's standard deviation.
+    With ``reg_covar=0``, `lower_bound_` never decreases, with any solver. Gradient ascent in
+    relative coordinates updates the square roots of the gaps minus the clearance. A root of 0
+    would stay 0, so each initial gap exceeds the clearance by at least 1 % of the standard
+    deviation of the data.
 
     The clearance holds between components that have rows; a component without rows lies
     between its neighbours. A start whose components all have the same width, such as
@@ -217,13 +215,13 @@ class RelativeGMM(BaseGaussianMixture):
         """Refuse parameters that do not go together."""
         if self.store_path and self.checkpoint is not None:
             raise ValueError(
-                f"checkpoint={str(self.checkpoint)!r} does not hold the means of every iteration, "
-                "which store_path=True asks for: leave out one of them."
+                f"checkpoint={str(self.checkpoint)!r} cannot be used with store_path=True: a "
+                "checkpoint does not contain the means of every iteration. Leave out one of them."
             )
         if self.clearance > 0 and self.coordinates == "absolute":
             raise ValueError(
-                f"clearance={self.clearance} is a bound on gaps, and absolute coordinates have "
-                "none: choose coordinates='relative', or clearance=0."
+                f"clearance={self.clearance} needs gaps, which are parameters in relative "
+                "coordinates only: choose coordinates='relative', or clearance=0."
             )
         self._check_order()
 
@@ -234,13 +232,14 @@ class RelativeGMM(BaseGaussianMixture):
         if self.covariance_type == "tied" or "covariances" in self.fixed:
             why = "tied" if self.covariance_type == "tied" else "fixed"
             raise ValueError(
-                f"order={self.order!r} is one of standard deviations, and covariances are {why}: "
-                "choose order='means', or free covariances of another covariance_type."
+                f"order={self.order!r} sorts standard deviations, but covariances are {why}. "
+                "Choose order='means', another covariance_type, or covariances that are estimated."
             )
         if self.order == "both" and self.coordinates == "absolute":
             raise ValueError(
-                "order='both' holds only for some mixtures, and absolute coordinates reach all: "
-                "choose coordinates='relative', or order='means' or 'scales'."
+                "order='both' needs coordinates='relative': sorting components after a fit in "
+                "absolute coordinates orders means or standard deviations, not both. Or choose "
+                "order='means' or 'scales'."
             )
 
     def _constraint(self) -> Ordering:
@@ -268,8 +267,7 @@ class RelativeGMM(BaseGaussianMixture):
         """Refuse a clearance with which the means would not fit between the rows."""
         if self.clearance == 0:
             return
-        extent = rows.map_reduce(partial(extent_of, [int(self.ordering_feature)]))
-        lowest, highest = float(extent.low[0]), float(extent.high[0])
+        (lowest,), (highest,) = rows.extent([int(self.ordering_feature)])
         needed = (self.n_components - 1) * self.clearance
         if needed > highest - lowest:
             raise ValueError(

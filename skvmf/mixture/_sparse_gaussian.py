@@ -17,25 +17,25 @@ from ._parameters import CovarianceType, InitParams
 class SparseGaussianMixture(BaseGaussianMixture):
     """Gaussian mixture of dense rows whose weights or responsibilities may be sparse.
 
-    It replaces :class:`~sklearn.mixture.GaussianMixture`, accepts sample weights and float32,
-    and stays exact for clusters far from the origin. The prior on the weights is a modified
-    Dirichlet [2]_: a parameter alpha takes 1 - alpha rows from each component and gives them to
-    those that have more. So -alpha is about the number of rows below which a component is
-    removed; the default of 0 only removes components that are almost empty. With
-    ``entmax_alpha=2``, responsibilities have exact zeros instead [1]_, so that outliers do not
-    influence every component.
+    It takes the parameters of :class:`~sklearn.mixture.GaussianMixture`, accepts sample weights
+    and float32, and is accurate for clusters far from the origin. The prior on the weights is a
+    modified Dirichlet distribution [2]_: a parameter alpha subtracts 1 - alpha rows from each
+    component. So -alpha is about the number of rows below which a component is removed. The
+    default of 0 only removes components that are almost empty, and 1 gives the results of
+    scikit-learn. With ``entmax_alpha=2``, responsibilities have exact zeros [1]_, so that
+    outliers do not influence every component.
 
     Parameters
     ----------
     weight_concentration_prior : float or array-like of shape (n_components,), default=None
         Parameter of the modified Dirichlet prior on the weights: any real number. 1 is a flat
-        prior; below 1, and above all below 0, it empties small components. None is 0, or 1 if
-        ``entmax_alpha`` is above 1.
+        prior. A number below 1, and especially below 0, removes small components. None is 0, or 1
+        if `entmax_alpha` is above 1 or the weights are fixed.
 
     See Also
     --------
     VonMisesFisherMixture : For rows whose direction matters and whose length does not.
-    sklearn.mixture.BayesianGaussianMixture : Prunes with a prior on the covariances, too.
+    sklearn.mixture.BayesianGaussianMixture : Also has priors on means and covariances.
 
     Notes
     -----

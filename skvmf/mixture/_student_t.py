@@ -23,38 +23,37 @@ from ._parameters import CovarianceType, InitParams
 class StudentTMixture(BaseEllipticalMixture):
     """Mixture of multivariate Student-t distributions: Gaussian-like clusters, heavy tails.
 
-    Rows far from every component have little influence: in the estimates a row has the weight
-    (nu + n_features) / (nu + D), where D is its squared Mahalanobis distance and nu the
-    degrees of freedom [1]_. Few degrees of freedom model many outliers, 1 is a Cauchy
-    distribution, and with many the mixture becomes Gaussian. Starts by merging or k-means are
-    misled by rows that are very far away: for such data use
-    ``init_params="random_from_data"`` and ``n_init=10`` or more.
+    Rows far from every component have little influence: a row has the weight
+    (nu + n_features) / (nu + D) in the estimates, where D is its squared Mahalanobis distance and
+    nu the degrees of freedom [1]_. Few degrees of freedom model many outliers, and 1 is a Cauchy
+    distribution. With many, the mixture becomes Gaussian. The default start leaves out rows that
+    are far from all others. The other starts are attracted by them.
 
     Parameters
     ----------
     degrees_of_freedom : {'estimated', 'tied'}, float or array-like of shape (n_components,), \
 default='estimated'
-        'estimated' fits one number per component and 'tied' one for all, between 0.1 and
-        a million, starting from 4. Numbers from 0.001 to 1e100 are known degrees of freedom;
-        4 is a common choice if there are too few rows to estimate them [2]_.
+        'estimated' fits one number per component and 'tied' one for all, between 0.1 and a
+        million, starting from 4. Numbers from 0.001 to 1e100 are not changed by a fit; 4 is a
+        common choice if there are too few rows to estimate them [2]_.
     covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
-        Shape of the scale matrices, as of scikit-learn's covariances.
+        Shape of the scale matrices, with the names of scikit-learn.
     reg_covar : float, default=1e-6
         Added to the diagonal of the scale matrices.
     means_init : array-like of shape (n_components, n_features), default=None
-        First means, instead of `init_params`. The first scale matrices are then the covariance
-        of all rows.
+        Initial means, instead of `init_params`. The initial scale matrices are then the
+        covariance of all rows.
     scale_matrices_init : array-like, default=None
-        First scale matrices, of the shape that belongs to `covariance_type`. None takes the
-        covariances of the first partition.
+        Initial scale matrices, of the shape that belongs to `covariance_type`. None is the
+        covariances of the initial partition.
     fixed : tuple of str, default=()
-        Parameters that a fit does not change. They keep their first values, which are those of
-        the last fit with `warm_start` and in `partial_fit`: 'weights' (`weights_init`, or equal
-        weights), 'means' (`means_init`) and 'scale_matrices' (`scale_matrices_init`, or the
-        identity). Numbers as `degrees_of_freedom` fix these.
+        Parameters that a fit does not change: 'weights' (`weights_init`, or equal weights),
+        'means' (`means_init`) and 'scale_matrices' (`scale_matrices_init`, or the identity).
+        With `warm_start` and in `partial_fit`, they keep the values of the last fit. Degrees of
+        freedom are fixed if `degrees_of_freedom` is a number.
     tol : float, default=1e-3
-        EM stops when a step changes `lower_bound_` by at most this. Degrees of freedom converge
-        last: use 1e-6 for two digits of them.
+        EM stops when a step changes `lower_bound_` by at most `tol`. Degrees of freedom converge
+        last: use 1e-6 for two correct digits.
 
     Attributes
     ----------
@@ -71,15 +70,15 @@ default='estimated'
 
     See Also
     --------
-    SparseGaussianMixture : Gaussian components, and outliers by sparse responsibilities.
-    scipy.stats.multivariate_t : One such distribution; its ``shape`` is a scale matrix.
+    SparseGaussianMixture : Gaussian components, without heavy tails.
+    scipy.stats.multivariate_t : A single component; its ``shape`` is a scale matrix.
 
     Notes
     -----
-    Steps are those of EM with latent weights of any mean (PX-EM [5]_), which needs fewer
-    steps than plain EM. Degrees of freedom maximize a bound on the log-likelihood that
-    is tighter than that of ECM [6]_ and, like it, rises in every step [7]_. With
-    ``reg_covar=0`` `lower_bound_` never falls. `entmax_alpha` and the prior on the weights are
+    The fit uses parameter-expanded EM (PX-EM [5]_), which needs fewer steps than plain EM.
+    Degrees of freedom maximize a bound on the log-likelihood that is tighter than that of
+    ECM [6]_ and, like it, increases in every step [7]_. With ``reg_covar=0``, `lower_bound_`
+    never decreases. `entmax_alpha` and the prior on the weights are
     described in [3]_ and [4]_.
 
     Components are pruned by the same rule as in :class:`SparseGaussianMixture`. Fits are
@@ -108,8 +107,7 @@ default='estimated'
     >>> from skvmf import StudentTMixture
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(0, 1, 200), rng.normal(10, 1, 200), [30, 60, -80]])
-    >>> mixture = StudentTMixture(2, degrees_of_freedom=4, init_params="random_from_data",
-    ...     n_init=5, random_state=0).fit(X[:, np.newaxis])
+    >>> mixture = StudentTMixture(2, degrees_of_freedom=4, random_state=0).fit(X[:, np.newaxis])
     >>> np.sort(mixture.means_.ravel()).round()
     array([ 0., 10.])
     """
@@ -123,6 +121,11 @@ default='estimated'
         "covariances_": "they are nu / (nu - 2) times scale_matrices_, for nu in "
         "degrees_of_freedom_ above 2",
         "precisions_": "scale_matrices_ take the place of covariances",
+        "concentrations_": "scale_matrices_ say how wide components are",
+    }
+    _parameter_hints: ClassVar[dict[str, str]] = {
+        **BaseEllipticalMixture._parameter_hints,
+        **dict.fromkeys(["precisions_init", "concentrations_init"], "use scale_matrices_init"),
     }
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         **BaseEllipticalMixture._parameter_constraints,

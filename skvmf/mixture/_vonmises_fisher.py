@@ -22,6 +22,7 @@ from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, MatrixLike, Numbers, ParameterConstraints, RandomState
 from .._warnings import warn
 from ..distributions import vonmises_fisher as vmf
+from ._background import with_background
 from ._base import BaseMixture
 from ._broad import warn_if_broad
 from ._chunkwise import chunkwise
@@ -30,7 +31,6 @@ from ._given import (
     checked_directions,
     checked_means,
     refuse_unequal,
-    with_background,
 )
 from ._parameters import InitParams
 
@@ -41,44 +41,42 @@ _FREE_FEATURES, _POOLING = 20, 0.1
 class VonMisesFisherMixture(BaseMixture):
     """Mixture of von Mises-Fisher distributions on the unit sphere.
 
-    For rows whose direction matters and whose length does not: text and image embeddings,
-    tf-idf rows, directional measurements. Rows are scaled to unit length as they are read,
-    without a copy and without loss from subnormal to huge magnitudes. A zero row has no
-    direction: `fit` and `score` leave it out, and its log-density is the uniform one. It gets the
-    label -1 with a background, otherwise that of the largest component.
+    Use it for rows whose direction matters and whose length does not: text and image embeddings,
+    tf-idf rows, measured directions. Rows of any length are scaled to unit length when they are
+    read, without a copy. A row of zeros has no direction: `fit` and `score` leave it out, and its
+    log-density is that of the uniform distribution. It gets the label -1 with a background,
+    otherwise that of the largest component.
 
     Parameters
     ----------
     concentration_type : {'free', 'tied'}, default='free'
-        Whether each component has its own concentration or all share one. Tied is the
-        exact maximum likelihood for a shared concentration, and clusters tf-idf rows far
-        better.
+        Whether each component has its own concentration ('free') or all share one ('tied').
+        'tied' is the safe choice for tf-idf rows.
     concentration_prior : float, default=None
-        Strength of the prior that pools the concentrations, in rows per component. By
-        default the prior counts as 1 row up to 20 features; each further feature adds 10 % of
-        the average number of rows per component, so that concentrations of embeddings and
-        texts become nearly equal. Otherwise one broad component often takes a third of the
-        rows. Set 1 to estimate concentrations separately; 0 is maximum likelihood, up to
-        concentrations of 1e12.
+        Strength of the prior that makes concentrations similar, in rows per component. By
+        default the prior counts as 1 row up to 20 features. Each further feature adds 10 % of
+        the average number of rows per component, so the concentrations of embeddings and texts
+        become nearly equal. Otherwise one broad component often takes a third of the rows. Set 1
+        to estimate concentrations separately. 0 is maximum likelihood, up to 1e12.
     negentropy : {'exact', 'ode', 'rational', 'banerjee', 'newton'}, default='exact'
-        How densities follow from mean resultant lengths. 'exact', 'ode' and the closed forms
-        'rational' [1]_ and 'banerjee' [2]_ use mean parameters (Bregman clustering),
-        'newton' finds natural parameters as roots.
+        How densities are computed from mean resultant lengths. Change it only to compare
+        methods. 'exact', 'ode' and the closed forms 'rational' [1]_ and 'banerjee' [2]_ use mean
+        parameters (Bregman clustering). 'newton' solves for natural parameters.
     temperature : float, default=1.0
-        Divides the log-densities. With ``entmax_alpha=1`` responsibilities are proportional to
-        ``(pi_k p_k) ** (1 / temperature)``; 0 is hard (classification) EM. 1 suits any number
-        of features. Larger values make memberships softer. Up to a third of the median gap
-        between a row's two largest log-densities the clusters stay as they are. If it is far
-        too large, as the number of features is, all rows get the same memberships and `fit`
-        warns.
+        Divides the log-densities. Larger values make responsibilities softer, and 0 is hard
+        (classification) EM. With ``entmax_alpha=1``, responsibilities are proportional to
+        ``(pi_k p_k) ** (1 / temperature)``. 1 is low enough for any number of features. Clusters
+        stay as they are up to a third of the median gap between the two largest log-densities of
+        a row. If it is far too large, as the number of features is, all rows get the same
+        memberships and `fit` warns.
     means_init : array-like of shape (n_components, n_features), default=None
-        First directions, of any positive length, instead of `init_params`.
+        Initial directions, of any positive length, instead of `init_params`.
     concentrations_init : float or array-like of shape (n_components,), default=None
-        First concentrations. None takes one for all, from the first partition.
+        Initial concentrations. None estimates one for all components from the initial partition.
     fixed : tuple of str, default=()
-        Parameters that a fit does not change. They keep their first values, which are those of
-        the last fit with `warm_start` and in `partial_fit`: 'weights' (`weights_init`, or equal),
-        'means' (of `means_init`, the directions) and 'concentrations' (`concentrations_init`).
+        Parameters that a fit does not change: 'weights' (`weights_init`, or equal weights),
+        'means' (the directions of `means_init`) and 'concentrations' (`concentrations_init`).
+        With `warm_start` and in `partial_fit`, they keep the values of the last fit.
 
     Attributes
     ----------
@@ -91,18 +89,18 @@ class VonMisesFisherMixture(BaseMixture):
 
     See Also
     --------
-    sklearn.mixture.GaussianMixture : For rows whose length matters.
-    sklearn.cluster.KMeans : On unit rows close to tied hard EM.
+    SparseGaussianMixture : For rows whose length matters.
+    sklearn.cluster.KMeans : On unit rows, nearly the same as hard EM with tied concentrations.
 
     Notes
     -----
-    Log-densities are with respect to surface area. The first concentrations of a fit are pooled
-    over the components. `entmax_alpha` and the prior on the weights are described in [3]_ and
-    [4]_. A component without rows is moved to the least likely row once per fit; the next time
-    it is pruned: its weight is 0 and its parameters are the last finite ones.
+    Log-densities are with respect to surface area. At the start of a fit, all components have
+    the same concentration. `entmax_alpha` and the prior on the weights are described in [3]_ and
+    [4]_. A component without rows is moved to the least likely row once per fit. The next time
+    it is pruned: its weight is 0, and it keeps its last parameters.
 
-    Fits are bit-identical for every number of threads; BLAS's limit (``threadpoolctl``,
-    ``OMP_NUM_THREADS``) sets that number.
+    Fits are bit-identical for every number of threads. The limit of BLAS (``threadpoolctl``,
+    ``OMP_NUM_THREADS``) sets this number.
 
     References
     ----------
@@ -133,11 +131,12 @@ class VonMisesFisherMixture(BaseMixture):
     _family_class = VonMisesFisher
     _attribute_hints: ClassVar[dict[str, str]] = {
         **BaseMixture._attribute_hints,
-        "cluster_centers_": "unit vectors are in mean_directions_",
-        "components_": "unit vectors are in mean_directions_",
+        **dict.fromkeys(
+            ["cluster_centers_", "components_", "centroids"], "unit vectors are in mean_directions_"
+        ),
         **dict.fromkeys(
             ["covariances_", "precisions_", "kappa_", "kappas_"],
-            "concentrations_ say how narrow components are",
+            "the larger concentrations_, the narrower the component",
         ),
     }
     _parameter_constraints: ClassVar[ParameterConstraints] = {
@@ -309,15 +308,14 @@ class VonMisesFisherMixture(BaseMixture):
         rows = self._new_rows(X)
         fitted = self._fitted
         log_area = vmf.log_sphere_area(rows.n_features)
-        divergence = np.empty((rows.n_rows, fitted.n_components), dtype=rows.dtype)
 
-        def write(block: Block, span: slice) -> None:
+        def of_block(block: Block) -> Array:
             scores = fitted.family.scores(block, fitted.params.components)
-            divergence[span] = -(scores.log_density() + log_area)
-            divergence[span][~block.has_direction] = 0
+            divergence = -(scores.log_density() + log_area)
+            divergence[~block.has_direction] = 0
+            return divergence
 
-        rows.for_each(write)
-        return divergence
+        return rows.per_row(of_block, rows.dtype, fitted.n_components)
 
     def _family(self, n_features: int) -> VonMisesFisher:
         tied = self.concentration_type == "tied"
@@ -345,8 +343,9 @@ class VonMisesFisherMixture(BaseMixture):
             family = replace(family, prior_strength=n_pseudo)
         elif self.concentration_prior is not None:
             raise ValueError(
-                f"fixed={self.fixed!r} holds the concentrations, and concentration_prior is for "
-                "those that are estimated. Leave it out, or take 'concentrations' out of fixed."
+                f"fixed={self.fixed!r} keeps the concentrations, but concentration_prior needs "
+                "concentrations that are estimated. Leave it out, or remove 'concentrations' from "
+                "fixed."
             )
         spec = self._assembled(family, self._background(family))
         if stage != "start":
@@ -371,10 +370,10 @@ class VonMisesFisherMixture(BaseMixture):
         n_pseudo = n_each * self.n_components
         if total_weight < n_pseudo and rows.n_rows >= n_pseudo:
             warn(
-                f"The weights of the rows sum to {total_weight:.3g}, less than the "
-                f"{n_pseudo:.3g} pseudo-rows of concentration_prior, which then decides the "
-                "concentrations. A weight counts rows: let them sum to about n_samples, or "
-                "lower concentration_prior.",
+                f"The sample weights sum to {total_weight:.3g}, less than the {n_pseudo:.3g} "
+                "pseudo-rows of concentration_prior, so the prior determines the concentrations. "
+                "A weight of 1 counts as one row: scale the weights so that they sum to about "
+                "n_samples, or lower concentration_prior.",
                 UserWarning,
             )
         if self.concentration_prior is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -22,13 +23,14 @@ from .._sklearn import (
     MetaEstimatorMixin,
     StrOptions,
     all_or_nothing,
+    check_sample_weight,
     fit_context,
     num_samples,
     safe_indexing,
 )
 from .._typing import Array, MatrixLike, ParameterConstraints, RandomState, is_integer
 from ..mixture._base import BaseMixture
-from ..mixture._chunkwise import checked_row_weights
+from ..mixture._chunkwise import checked_row_weights, in_memory, is_lazy
 from ..mixture._hints import ArgumentHints
 from ._best import BestPredictions, refitted
 from ._criteria import CRITERIA, Criterion, slope_criterion, warn_of_short_path, warn_without_slope
@@ -42,37 +44,38 @@ _STEP_DIVISOR = 30  # a step removes at most one component in this many
 class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEstimator):
     """Choose the number of components (clusters) of a mixture, and see their hierarchy.
 
-    First a mixture of `max_components` is fitted. Then the two components that lose the least
-    likelihood are merged [1]_ and the mixture is fitted for a few steps, again and again, down to
-    `min_components`. Such a path takes much less time than a fit per number, and every mixture
-    follows from the one before. The merges form a tree: `linkage_` can be drawn as a
-    dendrogram, and :meth:`cut` returns labels for every number of clusters.
+    First, a mixture with `max_components` components is fitted. Then the two components whose merge
+    loses the least likelihood are merged [1]_, and a few EM steps improve the mixture. This is
+    repeated down to `min_components`. Such a path takes much less time than separate fits. The
+    merges form a tree: `linkage_` can be drawn as a dendrogram, and :meth:`cut` returns labels for
+    any number of clusters.
 
     Parameters
     ----------
     estimator : estimator instance
-        A mixture of skvmf: :class:`~skvmf.VonMisesFisherMixture`,
-        :class:`~skvmf.SparseGaussianMixture`, :class:`~skvmf.StudentTMixture` or
-        :class:`~skvmf.RelativeGMM`. It is cloned; its `n_components` is not used.
+        Any mixture of skvmf, such as :class:`~skvmf.VonMisesFisherMixture`. It is cloned; its
+        `n_components` is not used.
     max_components : int, default=50
-        Number of components of the first mixture: two to four times as many as expected.
+        Number of components of the first mixture: three to five times the number of clusters
+        that you expect. If it is too small for 'slope', `fit` warns.
     min_components : int, default=1
         Number of components of the last mixture.
     criterion : {'slope', 'bic', 'icl', 'held_out'} or callable, default='slope'
-        What chooses among the mixtures: the smallest value, or the fewest components of
-        equal values. 'slope' penalizes a parameter by twice what it gains in the upper third of
-        the path, which has far too many components, and by at least 1.5 nats [2]_. 'bic' finds
-        the number if components have exactly the shape of the family; in embeddings it
-        selects ever more. 'icl' adds twice the entropy of the responsibilities to it, and
-        prefers separate components [3]_. 'held_out' is minus the mean log-density of
-        held-out rows. A callable is called with `results_` and returns an array (n_steps,).
+        How one of the mixtures is chosen: by the smallest value, and of equal values by the
+        fewest components. 'slope' penalizes each parameter by twice the gain per parameter in
+        the upper third of the path, which has far too many components, and by at least 1.5
+        nats [2]_. 'bic' finds the number if clusters have exactly the shape of the components;
+        on embeddings it chooses too many. 'icl' adds twice the entropy of the responsibilities
+        to 'bic' and prefers components that do not overlap [3]_. 'held_out' is minus the mean
+        log-density of held-out rows. A callable is called with `results_` and returns an array
+        (n_steps,).
     validation_fraction : float, default=None
         Fraction of the rows that is held out. None is 0.2 for ``criterion="held_out"``,
         otherwise 0.
     refit : bool, default=True
         Whether the best mixture is fitted to convergence on all rows, as `best_estimator_`.
     random_state : int, RandomState instance or None, default=None
-        Seed of the choice of held-out rows; the estimator has its own.
+        Seed of the choice of held-out rows. The estimator has its own `random_state`.
     verbose : int, default=0
         Whether to print a line per mixture of the path, with the seconds so far and the lower
         bound. The estimator's own `verbose` is for the first fit.
@@ -205,6 +208,10 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
             If the estimator is not a mixture of skvmf.
         """
         first = first_mixture(self.estimator, int(self.min_components), int(self.max_components))
+        if is_lazy(X):
+            first._validated(X, reset=True)  # what has no length is refused
+        if isinstance(sample_weight, int | float | np.number):  # as in fits of mixtures
+            sample_weight = np.full(num_samples(X), sample_weight)
         X, sample_weight = indexable(X, sample_weight)
         with all_or_nothing(self), limited_blas() as limit, limit:
             seen, weights, held_out = self._split(X, sample_weight)
@@ -284,13 +291,14 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
         fraction = self.validation_fraction
         if fraction is None and self.criterion != "held_out":
             return X, sample_weight, None
-        seen, held_out = train_test_split(
-            np.arange(num_samples(X)),
+        rows = np.arange(num_samples(X))
+        _, held_out = train_test_split(
+            _rows_that_count(rows, sample_weight),
             test_size=0.2 if fraction is None else float(fraction),
             random_state=self.random_state,
         )
         parts = []
-        for part in (np.sort(seen), np.sort(held_out)):
+        for part in (np.setdiff1d(rows, held_out), np.sort(held_out)):
             weights = None if sample_weight is None else safe_indexing(sample_weight, part)
             parts.append((safe_indexing(X, part), weights))
         return *parts[0], parts[1]
@@ -313,7 +321,7 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
 
         def make_spec(n_components: int) -> MixtureSpec:
             mixture = clone(first).set_params(n_components=n_components)
-            return mixture._spec(rows, "stream")
+            return replace(mixture._spec(rows, "stream"), background=first._fitted.background)
 
         return MergePath(make_spec, first._fitted, first.lower_bound_, rows, first.tol)
 
@@ -323,8 +331,8 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
         path.to(int(self.max_components))
         if path.n_active == 0:
             raise ValueError(
-                f"The background has every row beside {self.max_components} components, so there "
-                "is nothing to merge. Raise weight_concentration_prior (now "
+                f"With {self.max_components} components, all rows belong to the background, and "
+                "there is nothing to merge. Raise weight_concentration_prior (now "
                 f"{first.weight_concentration_prior}), or set background=False."
             )
         while path.n_active > 0:
@@ -372,3 +380,15 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
             tags.estimator_type = inner.estimator_type
             tags.input_tags = inner.input_tags
         return tags
+
+
+def _rows_that_count(rows: Array, sample_weight: ArrayLike | None) -> Array:
+    """Return the numbers of the rows with weight. Some of these are held out."""
+    weights = check_sample_weight(in_memory(sample_weight), rows)
+    counting = rows if weights is None else np.flatnonzero(weights)
+    if len(counting) < 2:
+        raise ValueError(
+            "Some rows are held out and the others are fitted, so at least two must have weight, "
+            f"got n_samples = {len(counting)}."
+        )
+    return counting

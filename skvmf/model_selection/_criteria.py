@@ -35,12 +35,12 @@ def slope_criterion(results: dict[str, Array], max_components: int) -> Array:
 def warn_without_slope(results: dict[str, Array], max_components: int) -> None:
     """Warn if too few components are left to estimate the slope."""
     K = results["n_components"]
-    if len(K) > 1 and K.max() < max_components and not _far_too_many(results, max_components).any():
+    large = _far_too_many(results, max_components)
+    if len(K) > 1 and K.max() < max_components and np.count_nonzero(large) < 2:
         warn(
-            f"criterion='slope' chose by the penalty of AIC3: the path begins with {K.max()} of "
-            f"max_components={max_components}, because the others were pruned, so that there is "
-            "no slope for far too many components. Raise weight_concentration_prior, or "
-            "choose another criterion.",
+            f"criterion='slope' could not estimate a slope and used the penalty of AIC3: of "
+            f"max_components={max_components}, only {K.max()} were left after pruning. Raise "
+            "weight_concentration_prior, or choose another criterion.",
             UserWarning,
         )
 
@@ -51,9 +51,9 @@ def warn_of_short_path(results: dict[str, Array], max_components: int) -> None:
     chosen = K[np.argmin(results["slope"])]
     if chosen <= _TOO_FEW * max_components and np.argmin(results["bic"]) == len(K) - 1:
         warn(
-            f"criterion='slope' chose {chosen} of up to {max_components} components, and 'bic' "
-            f"{K.max()}: further components still help as much as the first ones, so the slope "
-            "cannot tell which are needed. Raise max_components, or choose a number by results_.",
+            f"criterion='slope' chose {chosen} of up to {max_components} components, but 'bic' "
+            f"{K.max()}: the last components help as much as the first ones, so the slope cannot "
+            "tell which are needed. Raise max_components, or choose a number from results_.",
             UserWarning,
         )
 

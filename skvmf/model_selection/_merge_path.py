@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.special import entr
@@ -17,8 +16,7 @@ from .._engine.em.fitted import FittedMixture
 from .._engine.em.loop import run_em
 from .._engine.em.spec import MixtureSpec
 from .._engine.initialization.agglomerate import merge_greedily
-from .._engine.initialization.partitions import partition_statistics
-from .._engine.initialization.start import Initialization
+from .._engine.initialization.partitions import Assignment, assignment, partition_statistics
 from .._engine.parallel.blas import limited_blas
 from .._engine.weights.updates import FixedWeights
 from .._typing import Array
@@ -29,28 +27,13 @@ _STEPS = 3  # of EM after a merge
 class MergePath:
     """Mixtures of fewer and fewer components, each from the one before.
 
-    Parameters
-    ----------
-    make_spec : callable
-        Returns the mixture of a number of components, as a `MixtureSpec` for the rows.
-    fitted : FittedMixture
-        The first mixture.
-    lower_bound : float
-        Its lower bound.
-    rows : RowSource
-        The rows.
-    tol : float
-        Change of the lower bound at which a fit stops.
+    `make_spec` returns the mixture of a number of components for the rows. The path begins with
+    `fitted`, whose bound is `lower_bound`; fits stop when the bound changes by at most `tol`.
 
-    Attributes
-    ----------
-    fitted : FittedMixture
-        The current mixture.
-    nodes : ndarray of shape (n_components,)
-        Its components as nodes of the tree: a component of the first mixture by its number, a
-        merged one by the number of the first mixture's components plus its place in `merges`.
-    merges : list of (int, int, float)
-        The two nodes that were merged, and what that lost in log-likelihood.
+    `nodes` (n_components,) are the components of `fitted`, the current mixture, as nodes of the
+    tree: a component of the first mixture by its number, a merged one by the number of the first
+    mixture's components plus its place in `merges`. A merge is two nodes, and the log-likelihood
+    that was lost.
     """
 
     def __init__(
@@ -65,6 +48,7 @@ class MergePath:
         self._rows = rows
         self._tol = tol
         self._lower_bound = lower_bound
+        self._lost = False  # whether no component has a row any more
         self._n_leaves = fitted.n_components
         self.fitted = fitted
         self._spec = self._spec_of(fitted)
@@ -73,8 +57,8 @@ class MergePath:
 
     @property
     def n_active(self) -> int:
-        """Number of components with positive weight."""
-        return int(np.count_nonzero(self.fitted.weights))
+        """Number of components with positive weight, 0 if none has a row."""
+        return 0 if self._lost else int(np.count_nonzero(self.fitted.weights))
 
     def measures(self) -> dict[str, float]:
         """Return the number of components, the bounds and the criteria of the current mixture."""
@@ -96,7 +80,7 @@ class MergePath:
 
         Components without weight are merged first, so that no mixture of the path has any. If
         the fit prunes more, the path continues to a mixture without them. If all are
-        pruned, the background has every row, and the path ends there.
+        pruned or none has a row, the path ends there.
         """
         with limited_blas() as limit, limit:
             while len(self.nodes) > n_components or self.n_active < len(self.nodes):
@@ -104,6 +88,9 @@ class MergePath:
                     return
                 n_components = min(n_components, self.n_active)
                 stats = self._statistics()
+                if not stats.counts[: len(self.nodes)].any():
+                    self._lost = True
+                    return
                 groups = self._groups(stats, n_components)
                 self._refit(groups, stats.counts)
 
@@ -135,7 +122,7 @@ class MergePath:
         alive = np.flatnonzero((stats.counts[:K] > 0) & (self.fitted.weights > 0))
         fitted = self.fitted
         centres = fitted.family.centres(fitted.params.components)
-        others = alive if len(alive) else np.array([0])  # else the background has every row
+        others = alive if len(alive) else np.array([0])  # else none has a row
         for k in np.setdiff1d(np.arange(K), others)[: K - n_groups]:  # pruned before
             nearest = others[np.linalg.norm(centres[others] - centres[k], axis=1).argmin()]
             self._merge(group, nearest, k, 0.0)
@@ -176,35 +163,26 @@ class MergePath:
     def _start(self, group: Array, counts: Array) -> tuple[MixtureSpec, Params]:
         """Return a mixture and its first parameters: those of the groups' responsibilities."""
         K, fitted = len(self.nodes), self.fitted
-        spec = replace(self._make_spec(K), background=fitted.background)
-        assign = self._assignment_to_groups(group)
+        spec, assign = self._make_spec(K), self._assignment_to_groups(group)
         largest = [int(np.argmax(np.where(group == k, counts[: len(group)], -1))) for k in range(K)]
         centres = fitted.family.centres(fitted.params.components)[largest]
         stats, about = partition_statistics(spec.family, self._rows, centres, assign)
         family = spec.family.with_prior_from(stats)
-        components = family.initial(stats, about)
-        beside = fitted.params.weights[len(group) :]  # of the background
-        weights = np.append((1 - beside.sum()) * stats.counts / stats.counts.sum(), beside)
-        params = Params.first(weights, components).pruned()
+        params = fitted.params.with_components(family.initial(stats, about), stats.counts).pruned()
         self._sort_nodes(spec, params)
-        params = spec.constraint.apply(family, params, Initialization(K, assign))
+        params = spec.constraint.apply(family, params)
         return replace(spec, family=family), params
 
-    def _assignment_to_groups(self, group: Array) -> Any:
+    def _assignment_to_groups(self, group: Array) -> Assignment:
         """Return a function that assigns the rows of a block to groups of current components."""
-        spec, params, K = self._spec, self.fitted.params, len(self.nodes)
-        model, posterior = spec.model, spec.posterior
-        members = np.zeros((len(group), K))
-        members[np.arange(len(group)), group] = 1
+        to_components = assignment(self._spec.model, self.fitted.params)
+        members = np.eye(len(self.nodes))[group]
 
         def assign(block: Block) -> tuple[Responsibilities, Array]:
-            scores = model.scores(params, block)
-            responsibilities, counts, _ = posterior.assign(
-                scores, params.weights, block.weights, block.scales
-            )
-            resp = as_dense(responsibilities.first_components(len(group)), len(group))
+            responsibilities, counts = to_components(block)
+            resp = as_dense(responsibilities, len(group))
             of_groups = np.ascontiguousarray(resp @ members.astype(resp.dtype))
-            return DenseResponsibilities(of_groups), counts[: len(group)] @ members
+            return DenseResponsibilities(of_groups), counts @ members
 
         return assign
 
@@ -216,7 +194,7 @@ class MergePath:
 
 
 def _entropy(fitted: FittedMixture, posterior: Posterior, block: Block) -> float:
-    """Return the weighted entropy of a block's responsibilities, also of the background's."""
+    """Return the weighted entropy of all responsibilities for a block's rows."""
     weights, ones = fitted.params.weights, np.ones(len(block.weights))
     responsibilities, *_ = posterior.assign(fitted.scores(block), weights, ones)
     resp = as_dense(responsibilities, len(weights)).astype(np.float64, copy=False)

@@ -255,7 +255,7 @@ class BetaGaussian(Distribution):
         NotImplementedError
             Always; use `tsallis_negentropy`.
         """
-        raise NotImplementedError("Of a BetaGaussian take minus tsallis_negentropy().")
+        raise NotImplementedError("BetaGaussian has a Tsallis entropy: use -tsallis_negentropy().")
 
     def tsallis_negentropy(self) -> Tensor:
         """Return the Tsallis negative entropy of the density; for alpha = 1 Shannon's.

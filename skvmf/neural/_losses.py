@@ -47,7 +47,7 @@ class _EntmaxLoss(torch.nn.Module):
         if scores.shape != target.shape:
             raise ValueError(
                 f"scores and target must have one shape, not {tuple(scores.shape)} and "
-                f"{tuple(target.shape)}. Of class indices take torch.nn.functional.one_hot."
+                f"{tuple(target.shape)}. Convert class indices with torch.nn.functional.one_hot."
             )
         if target.requires_grad:
             raise ValueError("The loss has no gradient in the target: detach it.")

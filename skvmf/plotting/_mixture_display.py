@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._sklearn import check_rows
 from .._typing import Array, Options
 from ..mixture._chunkwise import in_memory
+from ..mixture._gaussian import ellipses
 from ._axes import component_colour, feature_names, get_axes, labels_of, row_colours
 
 if TYPE_CHECKING:
@@ -92,8 +93,8 @@ class MixtureDisplay:
         Parameters
         ----------
         estimator : estimator instance
-            A fitted Gaussian mixture of any covariance type, or a :class:`~skvmf.StudentTMixture`,
-            whose scale matrices are drawn.
+            A fitted mixture with a `covariance_type`, also scikit-learn's ``GaussianMixture``. Of
+            Student-t components the scale matrices are drawn.
         X : array-like of shape (n_samples, n_features)
             The rows; Dask arrays are read into memory.
         features : tuple of two int, default=(0, 1)
@@ -116,11 +117,11 @@ class MixtureDisplay:
             the number of labels is wrong.
         """
         check_is_fitted(estimator)
-        matrices = getattr(estimator, "covariances_", getattr(estimator, "scale_matrices_", None))
-        if matrices is None:
+        shapes = ellipses(estimator)
+        if shapes is None:
             raise ValueError(
-                f"{type(estimator).__name__} has no covariances_ or scale_matrices_, and "
-                "MixtureDisplay draws ellipses of those. Give a Gaussian or Student-t mixture."
+                f"{type(estimator).__name__} has no covariance_type, and MixtureDisplay "
+                "draws the ellipses of covariances. Give a Gaussian or Student-t mixture."
             )
         n_features, features = estimator.means_.shape[1], list(features)
         whole = all(isinstance(i, int | np.integer) and 0 <= i < n_features for i in features)
@@ -134,7 +135,7 @@ class MixtureDisplay:
         names = feature_names(estimator, features)
         rows = check_rows(X)[:, features]
         means = estimator.means_[:, features]
-        covariances = _of_features(matrices, estimator.covariance_type, len(means), features)
+        covariances = _of_features(*shapes, len(means), features)
         display = cls(estimator.weights_, means, covariances, rows, labels, feature_names=names)
         return display.plot(**kwargs)
 
@@ -195,7 +196,7 @@ class MixtureDisplay:
         return Ellipse(self.means[k], width, height, angle=angle, **style | options)
 
 
-def _of_features(matrices: Array, covariance_type: str, K: int, features: list[int]) -> Array:
+def _of_features(covariance_type: str, matrices: Array, K: int, features: list[int]) -> Array:
     """Return the matrices (K, 2, 2) of two features."""
     if covariance_type == "full":
         return matrices[:, features][:, :, features]

@@ -41,8 +41,8 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     strength : float, default=0.5
-        How far the variances of the axes are made equal: 0 only subtracts the mean, 1 gives all
-        axes the same variance. The default improves the clusters of digits; those of texts
+        How far the variances of the axes are made equal: 0 only subtracts the mean, and 1 gives
+        all axes the same variance. The default improves the clusters of digits; those of texts
         improve as much or more with 0 and 0.25. Images of clothes are better without a whitener.
 
     Attributes
@@ -67,7 +67,7 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    The whitened rows are turned back from the principal axes, so that features keep their meaning
+    The whitened rows are rotated back from the principal axes, so that features keep their meaning
     and the result does not depend on the signs and the order of the axes. Axes without variance are
     left as they are, as in :class:`sklearn.preprocessing.StandardScaler`. A row of zeros has no
     direction: it is ignored in a fit and remains zero.
@@ -109,7 +109,7 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows. None weighs all alike.
+            Weights of the rows. None gives all rows the same weight.
 
         Returns
         -------
@@ -140,7 +140,7 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : Ignored
             Present by convention.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows. None weighs all alike.
+            Weights of the rows. None gives all rows the same weight.
 
         Returns
         -------

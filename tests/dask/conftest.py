@@ -28,7 +28,7 @@ def in_time():
 def pytest_collection_modifyitems(items):
     """Leave out by default what starts worker processes."""
     for item in items:
-        if "client" in getattr(item, "fixturenames", ()):
+        if {"client", "mortal"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
 
 
@@ -38,6 +38,13 @@ def start(n_workers):
 
     options = {"dashboard_address": ":0", "silence_logs": 50, "memory_limit": 0}
     return LocalCluster(n_workers, threads_per_worker=1, **options)
+
+
+@pytest.fixture(scope="session")
+def mortal():
+    """Return a cluster of two workers, which tests may kill: others take their place."""
+    with start(2) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")

@@ -10,13 +10,11 @@ import pytest
 
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'skvmf[dask]'")
 
-import dask
 
 from skvmf import VonMisesFisherMixture
 from skvmf._engine.data.dask_rows import DaskRows
 from skvmf._engine.em import checkpoint
 
-from .conftest import start
 from .data import bits, blobs, chunked
 
 ROOT = Path(__file__).parents[2]
@@ -60,8 +58,7 @@ def test_a_killed_client_goes_on(kind, client, tmp_path):
     assert ended.stdout.splitlines()[-1] == bits(mixture().fit(blobs(50_000)))
 
 
-@pytest.mark.slow
-def test_a_fit_goes_on_after_its_workers_died(monkeypatch, tmp_path):
+def test_a_fit_goes_on_after_its_workers_died(mortal, monkeypatch, tmp_path):
     """A chunk kills whoever reads it from the third iteration on; the next fit has a sound one."""
     original, folds, flag = DaskRows.map_reduce, [], tmp_path / "deadly"
 
@@ -80,11 +77,11 @@ def test_a_fit_goes_on_after_its_workers_died(monkeypatch, tmp_path):
 
     monkeypatch.setattr(DaskRows, "map_reduce", map_reduce)
     monkeypatch.setattr(checkpoint, "_TIMES_WRITING", 0)
+    monkeypatch.setattr(mortal.scheduler, "allowed_failures", 1)
     sound = chunked(blobs(50_000), LENGTHS)
-    config = {"distributed.scheduler.allowed-failures": 1}
-    with dask.config.set(config), start(2) as cluster, distributed.Client(cluster):
+    with distributed.Client(mortal):
         X = sound.map_blocks(deadly, dtype=float, meta=np.empty((0, 0)))
-        with pytest.raises(RuntimeError, match="rows 20001 to 49999 of X died"):
+        with pytest.raises(RuntimeError, match=r"rows 20001 to 49999 of X died.*too little memory"):
             mixture(checkpoint=tmp_path / "fit.npz").fit(X)
     flag.unlink()
     n_folds = []

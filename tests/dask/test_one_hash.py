@@ -12,7 +12,6 @@ pytest.importorskip("distributed", reason="needs Dask: pip install 'skvmf[dask]'
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf._engine.data.dask_rows import DaskRows
 
-from .conftest import start
 from .data import bits, blobs, chunked, counts, lengths_of
 
 N = 70_000
@@ -131,31 +130,26 @@ def test_workers_that_make_the_rows_each_time(name, kind, case, client):
     mine.assert_same(mine.fit(chunked(mine.X, lengths_of(kind, N)), None))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("persisted", [True, False])
-def test_a_killed_worker_changes_no_bit(persisted, case, monkeypatch):
-    """One process is killed in each of four iterations, another each time."""
-    import dask
+def test_a_killed_worker_changes_no_bit(persisted, case, mortal, monkeypatch):
+    """One process is killed in each of two iterations, another each time."""
     from distributed import Client
 
-    mine, folds = case("vmf", True), []
-    original = DaskRows.map_reduce
+    mine, original, killed = case("vmf", True), DaskRows.map_reduce, []
 
     def map_reduce(self, function):
-        folds.append(function)
         name = getattr(getattr(function, "func", None), "__name__", "")
-        if name == "expect" and len(killed) < 4:
+        if name == "expect" and len(killed) < 2:
             pids = client.run(os.getpid, on_error="ignore")
             pid = sorted(pids.values())[len(killed) % len(pids)]
             killed.append(pid)
             os.kill(pid, signal.SIGKILL)
         return original(self, function)
 
-    killed = []
     monkeypatch.setattr(DaskRows, "map_reduce", map_reduce)
-    patient = dask.config.set({"distributed.scheduler.allowed-failures": 10})  # of one task
-    with patient, start(2) as cluster, Client(cluster) as client:
+    monkeypatch.setattr(mortal.scheduler, "allowed_failures", 10)  # of one task
+    with Client(mortal) as client:
         X = chunked(mine.X, lengths_of("ragged", N))
         mixture = mine.fit(client.persist(X) if persisted else X, mine.weights)
         mine.assert_same(mixture)
-    assert len(killed) == 4
+    assert len(killed) == 2

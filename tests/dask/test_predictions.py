@@ -1,8 +1,5 @@
 """Predictions of Dask arrays: lazy, in the chunks of the rows, of the right type and meta."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -182,9 +179,3 @@ def test_frames_xarray_and_chunks_of_columns_are_unwrapped(wrap):
     found = mixture.predict(wrap(X))
     assert isinstance(found, da.Array)
     np.testing.assert_array_equal(found, alone.labels_)
-
-
-@pytest.mark.slow
-def test_import_skvmf_imports_no_dask():
-    code = "import sys, skvmf; sys.exit('dask' in sys.modules or 'distributed' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0

@@ -43,17 +43,6 @@ def test_mode_and_density_against_the_shared_table(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("seed", range(5))
-def test_no_point_is_more_probable_than_the_mode(method, seed):
-    rng = np.random.default_rng(seed)
-    alpha, floor = rng.uniform(-5, 10, 4), 0.03
-    mode = modified_dirichlet.mode(alpha, floor, method)
-    others = floor + (1 - 4 * floor) * rng.dirichlet(np.full(4, 0.5), 2000)
-    best = modified_dirichlet.logpdf(mode, alpha, floor)
-    assert np.all(modified_dirichlet.logpdf(others, alpha, floor) <= best + 1e-12)
-
-
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     ("alpha", "floor", "expected"),
     [
@@ -209,5 +198,5 @@ def test_densities_of_parameters_of_any_size_are_finite_and_largest_at_the_mode(
     ],
 )
 def test_parameters_whose_densities_overflow_are_refused(call):
-    with pytest.raises(ValueError, match=r"alpha.* must be finite, and not above 1e\+300 in size"):
+    with pytest.raises(ValueError, match=r"alpha.* must be finite, .* 1e\+300 in absolute"):
         call(modified_dirichlet)

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from scipy.integrate import quad
 
 from skvmf.distributions import vonmises_fisher as vmf
 
@@ -99,6 +98,7 @@ class TestIdentities:
         r = vmf.mean_resultant_length(kappa, dim)
         assert r >= kappa / (a + np.sqrt(kappa**2 + (a + 1) ** 2)) * (1 - 1e-15)
         assert r <= kappa / (a + np.sqrt(kappa**2 + a * (a + 1))) * (1 + 1e-15)
+        assert r <= kappa / (a - 0.5 + np.sqrt(kappa**2 + (a + 1.5) ** 2)) * (1 + 1e-15)
         phi = vmf.log_partition(kappa, dim)
         assert 0 <= phi <= kappa * r
         assert phi > 0 or kappa < 1e-150  # kappa^2/(2 d) is no longer above zero
@@ -108,8 +108,10 @@ class TestIdentities:
     def test_trace_of_the_covariance(self, dim, x, sign):
         q = 10.0**-x
         r, q = (1 - q, q) if sign else (q, 1 - q)
-        along = 1 / vmf.negentropy(r, dim, order=2, complement=q)
-        across = r / vmf.concentration(r, dim, complement=q)
+        along, across = vmf.variance_eigenvalues(r, dim, complement=q)
+        curvature = vmf.negentropy(r, dim, order=2, complement=q)
+        assert along == pytest.approx(1 / curvature, rel=1e-13)
+        assert across == pytest.approx(r / vmf.concentration(r, dim, complement=q), rel=1e-13)
         assert along + (dim - 1) * across == pytest.approx(q * (1 + r), rel=1e-13)
         assert 0 < along < across * (1 + 1e-13)
 
@@ -122,45 +124,20 @@ class TestIdentities:
             expected = vmf.negentropy(r, dim, order=order + 1)
             assert slope / h == pytest.approx(expected, rel=1e-8)
 
-    @pytest.mark.parametrize("dim", [2, 3, 5])
-    @pytest.mark.parametrize("kappa", [0.1, 2.0, 31.9, 32.1, 200.0])
-    def test_definition(self, dim, kappa):
-        """Phi = log E exp(kappa x_1), by quadrature over the sphere."""
-
-        def weight(angle):
-            return np.sin(angle) ** (dim - 2)
-
-        total = quad(weight, 0, np.pi)[0]
-        shifted = quad(lambda angle: np.exp(kappa * (np.cos(angle) - 1)) * weight(angle), 0, np.pi)
-        expected = -np.log(shifted[0] / total)
-        assert vmf.log_partition_deficit(kappa, dim) == pytest.approx(expected, rel=1e-9)
-
-    def test_closed_form_on_the_sphere(self):
-        kappa = np.geomspace(1e-3, 700, 30)
-        expected = np.log(np.sinh(kappa) / kappa)
-        assert vmf.log_partition(kappa, 3) == pytest.approx(expected, rel=1e-9)
-        assert vmf.log_sphere_area([2, 3, 4]) == pytest.approx(
-            np.log([2 * np.pi, 4 * np.pi, 2 * np.pi**2]), rel=1e-15
-        )
+    def test_areas_of_spheres(self):
+        expected = np.log([2 * np.pi, 4 * np.pi, 2 * np.pi**2])
+        assert vmf.log_sphere_area([2, 3, 4]) == pytest.approx(expected, rel=1e-15)
 
 
 class TestMethods:
     @pytest.mark.parametrize("method", METHODS)
-    @pytest.mark.parametrize("dim", [2, 3, 6, 7, 100, 10**7])
-    def test_finite_and_close(self, method, dim):
-        limit = {"exact": 0, "ode": 1e-9, "newton": 1e-7}.get(method, max(0.3 / dim, 1e-11))
-        r = np.concatenate([[1e-9], np.linspace(0.01, 0.99, 9), [1 - 1e-6, 1 - 1e-13]])
-        for order in (1, 2) if method == "refined" else (0, 1, 2):
-            value = vmf.negentropy(r, dim, order=order, method=method)
-            assert relative_error(value, vmf.negentropy(r, dim, order=order)) <= limit
-            at_zero = vmf.negentropy(0.0, dim, order=order, method=method)
-            assert at_zero == pytest.approx(dim if order == 2 else 0, rel=1e-15)
-
-    def test_concentration_is_order_one(self):
+    @pytest.mark.parametrize("dim", [2, 5, 7, 10**7])
+    def test_concentration_is_order_one(self, method, dim):
         r = np.linspace(0, 0.9, 4)
-        for method in METHODS:
-            expected = vmf.negentropy(r, 5, order=1, method=method)
-            assert (vmf.concentration(r, 5, method=method) == expected).all()
+        expected = vmf.negentropy(r, dim, order=1, method=method)
+        assert (vmf.concentration(r, dim, method=method) == expected).all()
+        curvature = vmf.negentropy(0.0, dim, order=2, method=method)
+        assert [expected[0], curvature] == pytest.approx([0, dim], rel=1e-15)
 
     def test_ode_is_solved_once(self):
         from skvmf.distributions.vonmises_fisher._negentropy import _trajectory
@@ -303,13 +280,6 @@ class TestDensity:
         expected = np.log(kappa / (2 * np.pi)) - kappa * 2 * np.sin(angle / 2) ** 2
         assert vmf.logpdf(x, mu, kappa) == pytest.approx(expected, rel=1e-13)
 
-    def test_integrates_to_one(self):
-        angles = np.linspace(0, 2 * np.pi, 400, endpoint=False)
-        x = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-        density = np.exp(vmf.logpdf(x, mean=[0.3, -0.5]))
-        assert density.mean() * 2 * np.pi == pytest.approx(1, rel=1e-13)
-        assert density @ x / 400 * 2 * np.pi == pytest.approx(np.array([0.3, -0.5]), rel=1e-12)
-
     def test_distributions_broadcast(self):
         rng = np.random.default_rng(3)
         x, mu, kappa = unit(rng, 7, 1, 4), unit(rng, 3, 4), np.array([0.0, 1.0, 50.0])
@@ -358,14 +328,6 @@ class TestVariance:
         assert np.trace(covariance) == pytest.approx(1 - 0.6**2, rel=1e-14)
         expected = [along] + [across] * (dim - 1)
         assert np.linalg.eigvalsh(covariance) == pytest.approx(np.sort(expected), rel=1e-12)
-
-    @given(dim=dims, x=st.floats(0.01, 12))
-    def test_eigenvalues(self, dim, x):
-        q = 10.0**-x
-        along, across = vmf.variance_eigenvalues(1 - q, dim, complement=q)
-        kappa = vmf.concentration(1 - q, dim, complement=q)
-        assert across == pytest.approx((1 - q) / kappa, rel=1e-13)
-        assert 0 < along < across
 
     def test_uniform(self):
         found = vmf.variance_function(np.zeros((2, 5)))

@@ -15,12 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils._param_validation import InvalidParameterError
 
 import skvmf
-from skvmf import (
-    FisherVectorTransformer,
-    RelativeGMM,
-    SparseGaussianMixture,
-    VonMisesFisherMixture,
-)
+from skvmf import FisherVectorTransformer, RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 
 from .mixtures import KINDS, MIXTURES, TABLE, D, V, as_bags, counts, plane, sphere
 
@@ -255,17 +250,6 @@ def test_what_is_saved_is_arrays_and_public_names(family, X):
     assert_array_equal(again.transform(X), own.transform(X))
     assert_array_equal(copy.deepcopy(own).transform(X), own.transform(X))
     assert_array_equal(clone(own).fit(X).transform(X), own.transform(X))
-
-
-def test_a_pickle_of_another_version_warns():
-    fitted = transformer().fit(COUNTS)
-    state = fitted.__getstate__()
-    assert state["_skvmf_version"] == skvmf.__version__
-    state["_skvmf_version"] = "0.0"
-    with pytest.warns(UserWarning, match="FisherVectorTransformer was pickled with skvmf 0.0"):
-        FisherVectorTransformer().__setstate__(state)
-    again = pickle.loads(pickle.dumps(fitted))
-    assert "_skvmf_version" not in vars(again)
 
 
 # Mistakes

@@ -8,12 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 
-from skvmf import (
-    FisherVectorTransformer,
-    RelativeGMM,
-    SparseGaussianMixture,
-    VonMisesFisherMixture,
-)
+from skvmf import FisherVectorTransformer, RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 
 from ..conftest import FULL_SIZE
 from .mixtures import KINDS, plane

@@ -191,10 +191,6 @@ def resolve(params, X):
     }
 
 
-def _powers(rng, n):
-    return 10.0 ** rng.integers(-99, 99, size=(n, 1))
-
-
 def cast(X, dtype):
     """Return numbers in another type, the nearest that it holds; of bool, whether positive."""
     if dtype == "bool":

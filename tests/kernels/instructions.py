@@ -12,7 +12,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import types
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -46,31 +48,40 @@ def recorded():
 
 def count():
     """Return the instructions of one call of each kernel, by name."""
+    names = list(calls())
     with tempfile.TemporaryDirectory() as folder:
-        code = f"from {__spec__.name} import run; run()"
-        command = [sys.executable, "-c", code]
         environment = os.environ | PROCESSOR | {"NUMBA_CACHE_DIR": folder, "PYTHONHASHSEED": "0"}
         environment |= {"SKVMF_CACHE": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
         options = {"cwd": folder, "env": environment, "check": True, "capture_output": True}
+        command = [sys.executable, "-c", f"from {__spec__.name} import run; run()"]
         subprocess.run(command, **options)  # compile
-        out = f"--callgrind-out-file={folder}/part"
-        tool = ["valgrind", "--tool=callgrind", out, f"--dump-before={MARK}"]
-        subprocess.run([*tool, *command], **options)
-        parts = sorted(Path(folder).glob("part.*"), key=lambda part: int(part.suffix[1:]))
-        totals = [int(re.search(r"^totals: (\d+)", part.read_text(), re.M)[1]) for part in parts]
-    names = list(calls())
+        totals = profile(command, f"{folder}/late", "--instr-atstart=no", **options)
+        if len(totals) != 2 * len(names) + 1:  # profiling could not be begun late
+            totals = profile(command, f"{folder}/whole", **options)
     assert len(totals) == 2 * len(names) + 1
     # The first part is all before the first call; then come a call and an empty part in turn.
     return {name: totals[2 * i + 1] - totals[2 * i + 2] for i, name in enumerate(names)}
 
 
+def profile(command, parts, *more, **options):
+    """Return the instructions of a process from mark to mark; write parts of that name."""
+    tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={parts}"]
+    subprocess.run([*tool, f"--dump-before={MARK}", *more, *command], **options)
+    found = sorted(
+        Path(parts).parent.glob(f"{Path(parts).name}.*"), key=lambda p: int(p.suffix[1:])
+    )
+    return [int(re.search(r"^totals: (\d+)", part.read_text(), re.M)[1]) for part in found]
+
+
 def run():
-    """Call each kernel, first to load it and then between two marks."""
+    """Call each kernel, first to load it and then, profiled, between two marks."""
     package = sys.modules["skvmf"] = types.ModuleType("skvmf")  # without scikit-learn
     package.__path__ = [str(ROOT / "skvmf")]
     made = calls()
-    for call in (*made.values(), mark):
+    for call in made.values():
         call()
+    begin_profile()
+    mark()
     for call in made.values():
         call()
         mark()
@@ -79,6 +90,21 @@ def run():
 
 def mark():
     sys.setrecursionlimit(1000)
+
+
+def begin_profile():
+    """Ask valgrind to count from here on: imports under callgrind take most of a minute.
+
+    Valgrind looks for requests while a process computes. Nothing happens outside of valgrind, or
+    where nobody answers in a minute.
+    """
+    with suppress(OSError):
+        control = ["callgrind_control", "--instr=on", str(os.getpid())]
+        asking = subprocess.Popen(control, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 60
+        while asking.poll() is None and time.monotonic() < end:
+            pass
+        asking.kill()
 
 
 def calls():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from skvmf._kernels import entmax as kernels
 
 from ..conftest import FULL_SIZE
+from .test_entmax import share_out
 from .test_simplex import plain, run
 
 ALPHAS = [1 + 1e-9, 1.01, 1.25, 1.5, 1.75, 2.0, 2.0001, 2.5, 3.0, 6.0, 10.0, 100.0]
@@ -27,12 +28,6 @@ def ends(function, *arguments):
     thread.join(60)
     assert results, f"{function.__name__} has not ended"
     return results[0]
-
-
-def share_out(rows, alpha):
-    p, T = np.empty_like(rows), np.empty(len(rows))
-    kernels.entmax(rows, alpha, p, T)
-    return p, T
 
 
 def assert_optimal(z, p, alpha):

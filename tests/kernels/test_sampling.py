@@ -60,14 +60,6 @@ def test_accepts_with_the_chance_that_makes_the_law_exact(dim, kappa, z):
         assert out[0] == pytest.approx(float(expected), rel=1e-12)
 
 
-@pytest.mark.parametrize("kappa", [1e16, 1e30, 1e150])
-@pytest.mark.parametrize("dim", [2, 3, 10, 1000])
-def test_law_of_large_concentrations(dim, kappa):
-    """Across the mean a normal law of variance 1/kappa: kappa (1 - m.x) has a gamma law."""
-    law = stats.gamma((dim - 1) / 2)
-    assert stats.kstest(kappa * draw(dim, kappa, 5000), law.cdf).pvalue > 1e-3
-
-
 @pytest.mark.parametrize("kappa", [0.0, 0.1, 1.0, 30.0, 1e3, 1e12, 1e17, 1e150])
 @pytest.mark.parametrize("dim", [2, 3, 10, 1000, 10**7])
 def test_mean_and_variance(dim, kappa):
@@ -92,11 +84,6 @@ def test_law_on_the_circle(kappa):
     angles = np.arccos(1 - draw(2, kappa, 5000))
     law = stats.vonmises(kappa) if kappa else stats.uniform(-np.pi, 2 * np.pi)
     assert stats.kstest(angles, lambda x: 2 * (law.cdf(x) - 0.5)).pvalue > 1e-3
-
-
-def test_seed_reproduces():
-    assert (draw(5, 3.0, 50, seed=1) == draw(5, 3.0, 50, seed=1)).all()
-    assert (draw(5, 3.0, 50, seed=1) != draw(5, 3.0, 50, seed=2)).any()
 
 
 @pytest.mark.parametrize("dim", [2, 3, 50])

@@ -23,3 +23,14 @@ def assert_finite(mixture, X):
     np.testing.assert_allclose(resp.sum(axis=1), 1, rtol=1e-5)
     chosen = np.take_along_axis(resp, mixture.predict(X)[:, None], axis=1)[:, 0]
     np.testing.assert_allclose(chosen, resp.max(axis=1), rtol=1e-6)
+
+
+def assert_same_bits(first, second):
+    """All fitted attributes, and what a stream would go on from, are the same."""
+    first, second = vars(first), vars(second)
+    assert set(first) == set(second)
+    for name in first:
+        if name.endswith("_") and not name.startswith("_"):
+            np.testing.assert_array_equal(first[name], second[name], err_msg=name)
+    for one, other in zip(first["_memory"].moments, second["_memory"].moments, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -10,8 +10,6 @@ from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesF
 from ..pairwise import pairwise
 from .checks import assert_bound_never_falls
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 POSTERIORS = [
     (1, 1),
     (1 + 1e-12, 1),
@@ -52,7 +50,10 @@ FAMILIES = {
         {"concentration_type": "tied", "concentration_prior": 1.0},
     ),
     "vMF on CSR": (VonMisesFisherMixture, {"concentration_prior": 0}),
-    "in order": (RelativeGMM, {"reg_covar": 0}),
+    **{
+        f"in order, {solver}": (RelativeGMM, {"reg_covar": 0, "solver": solver, "clearance": 0.1})
+        for solver in ("ecm", "em", "gradient")
+    },
 }
 
 

@@ -6,19 +6,19 @@ import re
 import signal
 import subprocess
 import sys
-import warnings
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf._engine.em import checkpoint
 from skvmf.mixture import _checkpoint as description
 from skvmf.model_selection import ComponentPath
+
+from .checks import assert_same_bits
 
 rng = np.random.default_rng(0)
 CENTRES = np.array([[0.0, 3.0, 0.0], [3.0, 0.0, 0.0], [2.0, 2.0, 3.0]])
@@ -41,9 +41,7 @@ def at_once(monkeypatch):
 
 
 def fitted(mixture, rows=X, weights=None):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return mixture.fit(rows, sample_weight=weights)
+    return mixture.fit(rows, sample_weight=weights)
 
 
 def interrupted(mixture, after, rows=X, weights=None):
@@ -65,17 +63,6 @@ def interrupted(mixture, after, rows=X, weights=None):
         except Killed:
             return True
     return False
-
-
-def assert_same_bits(first, second):
-    """All fitted attributes, and what a stream would go on from, are the same."""
-    first, second = vars(first), vars(second)
-    assert set(first) == set(second)
-    for name in first:
-        if name.endswith("_") and not name.startswith("_"):
-            assert_array_equal(first[name], second[name], err_msg=name)
-    for one, other in zip(first["_memory"].moments, second["_memory"].moments, strict=True):
-        assert_array_equal(one, other)
 
 
 CASES = {
@@ -297,10 +284,20 @@ def test_a_refused_checkpoint_leaves_the_fit_before(at_once, tmp_path):
 
 def test_folders_that_are_not_there_are_told_before_the_fit(tmp_path):
     mixture = VonMisesFisherMixture(2, checkpoint=tmp_path / "none" / "fit.npz")
-    with pytest.raises(ValueError, match="none' cannot be written to"):
+    with pytest.raises(ValueError, match=r"fit\.npz' cannot be written to: .*[Nn]o such file"):
         fitted(mixture)
     with pytest.raises(InvalidParameterError, match="checkpoint"):
         fitted(VonMisesFisherMixture(2, checkpoint=3))
+
+
+@pytest.mark.parametrize("name", ["fit.npz/below.npz", "n" * 300, "~nobody-of-that-name/fit.npz"])
+def test_what_cannot_be_written_is_told_before_the_fit(tmp_path, name, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fit.npz").touch()
+    mixture = VonMisesFisherMixture(2, random_state=0, checkpoint=name)
+    with pytest.raises(ValueError, match="' cannot be written to: "):
+        mixture.fit(X)
+    assert os.listdir(tmp_path) == ["fit.npz"]
 
 
 def test_paths_of_means_are_not_held(tmp_path):
@@ -429,8 +426,6 @@ def test_killed_processes_go_on(tmp_path):
             assert any(line.startswith(f"{title}:") for line in process.stdout)
             assert any(line.startswith("  Iteration 5:") for line in process.stdout)
             process.send_signal(signal.SIGKILL)
-        assert all(
-            re.fullmatch(r"fit\.npz(\.\d+-\d+\.tmp)?", name) for name in os.listdir(tmp_path)
-        )
+        assert all(re.fullmatch(FILES, name) for name in os.listdir(tmp_path))
     with start(path) as process:
         assert process.stdout.readlines()[-1] == whole

@@ -13,8 +13,6 @@ from .checks import assert_finite
 from .test_relative_gmm import ordered
 from .test_relative_scales import assert_in_order
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 N = 60
 TYPES = ["full", "tied", "diag", "spherical"]
 RNG = np.random.default_rng(0)
@@ -148,6 +146,19 @@ def test_equal_rows_keep_their_means_in_order(options, value):
     assert_array_equal(mixture.means_, X[:3])
     assert mixture.lower_bound_ > 1000
     assert_finite(mixture, X)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("value", [1e30, -1e100])
+@pytest.mark.parametrize("covariance_type", TYPES)
+@pytest.mark.parametrize("mixture", [SparseGaussianMixture, StudentTMixture])
+def test_equal_rows_are_fitted_under_the_least_regularizer(mixture, covariance_type, value):
+    X = np.full((N, 3), value)
+    for background in (False, True):
+        options = {"covariance_type": covariance_type, "background": background}
+        fit = mixture(3, reg_covar=1e-300, random_state=0, **options).fit(X)
+        assert_allclose(fit.means_[fit.weights_ > 0], value, rtol=1e-12)
+        assert_finite(fit, X)
 
 
 @pytest.mark.parametrize("case", SPHERE)

@@ -21,13 +21,20 @@ MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, StudentTMixture, Relat
 GAUSSIANS = [SparseGaussianMixture, RelativeGMM]
 X = np.random.default_rng(0).normal(size=(40, 3))
 FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0], "name": ["x", "y", "z"]})
+DATES = pd.DataFrame({"a": [1.0, 2.0], "day": pd.to_datetime(["2024-01-01", "2024-01-02"])})
 EQUAL = np.tile([[1.0, 2.0]], (50, 1))
 
 PARAMETERS = [  # of whom, the parameter, and what the message says
     *[(mixture, "n_clusters", "n_components") for mixture in MIXTURES],
     *[(mixture, "n_component", "did you mean 'n_components'") for mixture in MIXTURES],
     (VonMisesFisherMixture, "k", "n_components"),
-    (VonMisesFisherMixture, "nruns", "n_init"),
+    *[(VonMisesFisherMixture, name, "n_init") for name in ("nruns", "nredo")],
+    *[(VonMisesFisherMixture, name, "max_iter") for name in ("n_iter", "niter")],
+    (VonMisesFisherMixture, "seed", "random_state"),
+    (VonMisesFisherMixture, "max_points_per_centroid", "init_size"),
+    (VonMisesFisherMixture, "min_cluster_size", "ComponentPath recommends"),
+    (VonMisesFisherMixture, "metric", "cosine"),
+    (VonMisesFisherMixture, "spherical", "direction"),
     (VonMisesFisherMixture, "init", "init_params"),
     (VonMisesFisherMixture, "n_jobs", "threadpool_limits"),
     (VonMisesFisherMixture, "posterior_type", "temperature=0 is hard"),
@@ -39,6 +46,9 @@ PARAMETERS = [  # of whom, the parameter, and what the message says
     (SparseGaussianMixture, "concentration_type", "covariance_type"),
     (SparseGaussianMixture, "concentration_prior", "reg_covar"),
     (SparseGaussianMixture, "clearance", "RelativeGMM"),
+    (StudentTMixture, "precisions_init", "scale_matrices_init"),
+    (StudentTMixture, "concentrations_init", "scale_matrices_init"),
+    (RelativeGMM, "concentrations_init", "precisions_init"),
     (SparseGaussianMixture, "weight_concentration_prior_type", "modified Dirichlet"),
     *[
         (SparseGaussianMixture, name, "weight_concentration_prior is the prior on the weights")
@@ -57,9 +67,14 @@ ATTRIBUTES = [
     (VonMisesFisherMixture, "covariances_", "concentrations_"),
     (VonMisesFisherMixture, "precisions_", "concentrations_"),
     (VonMisesFisherMixture, "kappa_", "concentrations_"),
+    (VonMisesFisherMixture, "centroids", "mean_directions_"),
+    (VonMisesFisherMixture, "row_labels_", "labels_"),
+    (VonMisesFisherMixture, "outlier_scores_", "score_samples"),
+    *[(mixture, "lables_", "did you mean 'labels_'") for mixture in MIXTURES],
     *[(mixture, "cluster_centers_", "means_") for mixture in MIXTURES[1:]],
     *[(mixture, "components_", "means_") for mixture in MIXTURES[1:]],
     *[(mixture, "concentrations_", "covariances_") for mixture in GAUSSIANS],
+    (StudentTMixture, "concentrations_", "scale_matrices_"),
     (StudentTMixture, "covariances_", "nu / (nu - 2) times scale_matrices_"),
     (StudentTMixture, "precisions_", "scale_matrices_"),
 ]
@@ -74,6 +89,7 @@ DATA = [  # what is given as X, the error, and what the message says
     ((row for row in X), TypeError, "X is a generator, which can be read only once"),
     (iter([X]), TypeError, "call partial_fit with each batch"),
     (FRAME, ValueError, "Column 'name' of X does not hold numbers: could not convert"),
+    (DATES, ValueError, "Column 'day' of X does not hold numbers: its type is datetime64"),
     (X[0], ValueError, "Expected 2D array, got 1D array"),
     (np.full((5, 2), np.nan), ValueError, "NaN"),
 ]
@@ -126,6 +142,14 @@ def test_a_wrong_attribute(mixture, name, hint):
 def test_an_attribute_without_any_hint(mixture):
     with pytest.raises(AttributeError, match=r"no attribute 'nonsense'$"):
         _ = mixture(2).nonsense
+    with pytest.raises(AttributeError, match=r"no attribute 'nonsense_'$"):
+        _ = mixture(2, random_state=0).fit(X).nonsense_
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+def test_a_fitted_attribute_before_the_fit(mixture):
+    with pytest.raises(AttributeError, match=r"no attribute 'labels_': .* before fit"):
+        _ = mixture(2).labels_
 
 
 @pytest.mark.parametrize(("data", "error", "message"), DATA)
@@ -144,7 +168,7 @@ def test_sparse_rows_for_a_mixture_of_dense_ones(mixture):
 
 def test_too_small_a_first_batch():
     stream = VonMisesFisherMixture(5, random_state=0)
-    with pytest.raises(ValueError, match="first batch, which should have 100 rows or more"):
+    with pytest.raises(ValueError, match=r"first batch, .* about 100 rows per component"):
         stream.partial_fit(X[:3])
     assert stream.partial_fit(X).partial_fit(X[:3]).n_steps_ == 2
 
@@ -180,6 +204,7 @@ def mistakes():
         yield f"{mixture.__name__}().fit(sparse)", partial(mixture().fit, sparse.csr_array(X))
     stream = VonMisesFisherMixture(5)
     yield "VonMisesFisherMixture(5).partial_fit(X[:3])", partial(stream.partial_fit, X[:3])
+    yield "VonMisesFisherMixture(2).labels_", partial(getattr, VonMisesFisherMixture(2), "labels_")
 
 
 def messages():

@@ -44,7 +44,6 @@ def read(monkeypatch):
     return counts
 
 
-@pytest.mark.filterwarnings("ignore:.*did not reach tol")
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("max_iter", [0, 4])
 def test_a_fit_reads_its_data_few_times_more_than_it_iterates(name, max_iter, read):
@@ -53,7 +52,6 @@ def test_a_fit_reads_its_data_few_times_more_than_it_iterates(name, max_iter, re
     assert 1 + mixture.n_iter_ < read["rows"] / N <= mixture.n_iter_ + 6
 
 
-@pytest.mark.filterwarnings("ignore:.*did not reach tol")
 def test_sparse_rows_are_read_as_often(read):
     X = sparse.csr_array(np.maximum(blobs(), 0))
     VonMisesFisherMixture(3, max_iter=4, tol=0, random_state=0).fit(X)

@@ -12,8 +12,6 @@ from skvmf import RelativeGMM
 from ..pairwise import pairwise
 from .checks import assert_bound_never_falls, assert_finite
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 TYPES = ["full", "tied", "diag", "spherical"]
 SOLVERS = ["ecm", "em", "gradient"]
 
@@ -86,27 +84,6 @@ def test_absolute_coordinates_are_scikit_learns_em(covariance_type, solver):
     assert_allclose(mixture.score(X), rival.score(X), rtol=1e-7)
 
 
-POSTERIORS = [dict(entmax_alpha=2.0), dict(temperature=0), dict(temperature=0.5)]
-
-
-@pytest.mark.parametrize("posterior", POSTERIORS, ids=str)
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_bound_never_falls_under_other_posteriors(posterior, solver):
-    X, weights = overlapping(200, 3, 2, 0)
-    mixture = RelativeGMM(
-        3,
-        solver=solver,
-        clearance=0.1,
-        reg_covar=0,
-        weight_concentration_prior=3.0,
-        init_params=np.argsort(np.argsort(X[:, 0])) // 67,
-        max_iter=40,
-        tol=0,
-        **posterior,
-    ).fit(X, sample_weight=weights)
-    assert_bound_never_falls(mixture)
-
-
 @pytest.mark.parametrize("solver", ["em", "ecm"])
 def test_a_wide_clearance_is_kept_in_every_iteration(solver):
     X, _ = blobs(spread=0.2)
@@ -141,11 +118,13 @@ def test_means_ascend_whatever_the_start(solver, coordinates, feature):
         assert_allclose(mixture.weights_, np.bincount(y) / 300, atol=0.02)
 
 
-@pytest.mark.parametrize("covariance_type", TYPES)
-def test_sorting_takes_everything_along(covariance_type):
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize(
+    ("order", "covariance_type", "numbers"),
+    [*[("means", kind, [1, 2, 0]) for kind in TYPES], ("scales", "diag", [2, 0, 1])],
+)
+def test_sorting_takes_everything_along(order, covariance_type, numbers):
     weights, means = np.array([0.2, 0.3, 0.5]), np.array([[3.0, 0.0], [-1.0, 1.0], [1.0, 2.0]])
-    variances = rng.uniform(0.5, 2, size=(3, 2))
+    variances = np.array([[1.6, 1.0], [1.8, 1.5], [1.0, 1.2]])
     covariances = {
         "full": variances[:, None] * np.eye(2),
         "tied": np.diag(variances[0]),
@@ -153,34 +132,36 @@ def test_sorting_takes_everything_along(covariance_type):
         "spherical": variances[:, 0],
     }[covariance_type]
     mixture = RelativeGMM.from_parameters(
-        weights, means, covariances, covariance_type=covariance_type
+        weights, means, covariances, covariance_type=covariance_type, order=order
     )
-    order = [1, 2, 0]
-    assert_array_equal(mixture.means_, means[order])
-    assert_allclose(mixture.weights_, weights[order])
-    expected = covariances if covariance_type == "tied" else covariances[order]
+    assert_array_equal(mixture.means_, means[numbers])
+    assert_allclose(mixture.weights_, weights[numbers])
+    expected = covariances if covariance_type == "tied" else covariances[numbers]
     assert_array_equal(mixture.covariances_, expected)
-    assert_array_equal(mixture.predict(means), [2, 0, 1])
+    assert_array_equal(mixture.predict(means), np.argsort(numbers))
 
 
-def test_from_parameters_checks_the_ordering_feature():
-    with pytest.raises(ValueError, match="ordering_feature=2 is out of range"):
-        RelativeGMM.from_parameters([1.0], np.zeros((1, 2)), [np.eye(2)], ordering_feature=2)
-
-
-def test_what_is_given_belongs_to_the_means_given_or_to_the_order():
+@pytest.mark.parametrize(
+    ("order", "means", "weights", "precisions"),
+    [
+        ("means", [[8.0], [16.0], [0.0]], [0.1, 0.6, 0.3], [4, 1, 2]),
+        ("scales", [[8.0], [16.0], [0.0]], [0.1, 0.3, 0.6], [4, 2, 1]),
+        ("means", None, [0.6, 0.3, 0.1], [1, 2, 4]),
+    ],
+)
+def test_what_is_given_belongs_to_the_means_given_or_to_the_order(
+    order, means, weights, precisions
+):
     X, _ = blobs(spread=8.0, d=1)
     options = dict(
         covariance_type="spherical", weights_init=[0.6, 0.3, 0.1], precisions_init=[1.0, 2.0, 4.0]
     )
-    given = RelativeGMM(3, means_init=[[8.0], [16.0], [0.0]], max_iter=0, **options).fit(X)
-    assert_allclose(given.means_.ravel(), [0, 8, 16])
-    assert_allclose(given.weights_, [0.1, 0.6, 0.3])
-    assert_allclose(given.precisions_, [4, 1, 2])
-    found = RelativeGMM(3, max_iter=0, random_state=0, **options).fit(X)
-    assert_allclose(found.means_.ravel(), [0, 8, 16], atol=0.5)
-    assert_allclose(found.weights_, [0.6, 0.3, 0.1])
-    assert_allclose(found.precisions_, [1, 2, 4])
+    mixture = RelativeGMM(3, means_init=means, order=order, max_iter=0, random_state=0, **options)
+    mixture.fit(X)
+    sorted_means = [0, 16, 8] if order == "scales" else [0, 8, 16]
+    assert_allclose(mixture.means_.ravel(), sorted_means, atol=0.5 if means is None else 1e-14)
+    assert_allclose(mixture.weights_, weights)
+    assert_allclose(mixture.precisions_, precisions)
 
 
 def test_components_are_recovered_in_order():
@@ -226,23 +207,6 @@ def test_fixed_parameters_stay():
     assert_array_equal(weights_too.covariances_, np.tile(np.eye(2), (3, 1, 1)))
 
 
-@pytest.mark.parametrize(
-    ("fixed", "expected"),
-    [
-        ((), 2 + 6 + 9),
-        (("weights",), 6 + 9),
-        (("covariances",), 2 + 6),
-        (("weights", "covariances"), 6),
-    ],
-)
-def test_information_criteria_count_free_parameters(fixed, expected):
-    X, _ = blobs()
-    mixture = RelativeGMM(3, fixed=fixed, random_state=0).fit(X)
-    log_likelihood = mixture.score(X) * 300
-    assert_allclose(mixture.aic(X), 2 * expected - 2 * log_likelihood)
-    assert_allclose(mixture.bic(X), np.log(300) * expected - 2 * log_likelihood)
-
-
 @pytest.mark.parametrize("coordinates", ["relative", "absolute"])
 def test_the_path_leads_from_the_start_to_the_fit(coordinates):
     X, _ = blobs()
@@ -263,9 +227,6 @@ def test_a_step_of_the_path_is_a_fit_of_one_step():
     path = RelativeGMM(3, store_path=True, max_iter=4, **options).fit(X).path_
     for n_iter in range(4):
         assert_array_equal(RelativeGMM(3, max_iter=n_iter, **options).fit(X).means_, path[n_iter])
-
-
-# The estimator
 
 
 # Degenerate and bad input
@@ -325,7 +286,7 @@ def test_an_empty_component_does_no_harm(solver, fixed):
         (dict(clearance=-0.1), "clearance"),
         (dict(clearance=np.nan), "clearance"),
         (dict(clearance=100.0), "too wide: 2 components need 100 along feature 0"),
-        (dict(clearance=1.0, coordinates="absolute"), "absolute coordinates have none"),
+        (dict(clearance=1.0, coordinates="absolute"), "needs gaps"),
         (dict(ordering_feature=2), "ordering_feature=2 is out of range: there are 2 features"),
         (dict(ordering_feature=-1), "ordering_feature"),
         (dict(ordering_feature=0.5), "ordering_feature"),
@@ -337,7 +298,7 @@ def test_an_empty_component_does_no_harm(solver, fixed):
         (dict(fixed="weights"), "a tuple or list"),
         (
             dict(fixed=("weights", "covariances"), weight_concentration_prior=2.0),
-            "holds the weights",
+            "keeps the weights",
         ),
         (dict(covariance_type="round"), "covariance_type"),
         (dict(reg_covar=-1.0), "reg_covar"),

@@ -15,8 +15,6 @@ from skvmf import SparseGaussianMixture
 from ..pairwise import pairwise
 from .checks import assert_finite
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
 TYPES = ["full", "tied", "diag", "spherical"]
 PLAIN = {"weight_concentration_prior": 1.0}
 
@@ -42,7 +40,8 @@ def test_agrees_with_scikit_learn(covariance_type):
     X, _ = blobs(std=4.0)
     first = scikit_precisions(X, np.arange(300) % 3, covariance_type)
     options = dict(covariance_type=covariance_type, max_iter=15, tol=0)
-    ours = SparseGaussianMixture(3, **PLAIN, **first, **options).fit(X)
+    prior = {"weight_concentration_prior": np.ones(3), "weight_floor": 0}
+    ours = SparseGaussianMixture(3, **prior, **first, **options).fit(X)
     theirs = GaussianMixture(3, **first, **options).fit(X)
     for name in ["weights_", "means_", "covariances_", "precisions_", "precisions_cholesky_"]:
         assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-8, atol=1e-10)
@@ -127,30 +126,6 @@ def test_samples_follow_the_parameters(covariance_type):
     assert_allclose(found.covariances_, truth.covariances_, atol=0.06)
 
 
-def test_prior_of_one_without_floor_is_plain_em():
-    X, _ = blobs(std=3)
-    labels = np.arange(300) % 4
-    fit = dict(init_params=labels, max_iter=50, tol=0)
-    a = SparseGaussianMixture(4, weight_concentration_prior=1, weight_floor=0, **fit).fit(X)
-    b = SparseGaussianMixture(4, weight_concentration_prior=np.ones(4), **fit).fit(X)
-    first = scikit_precisions(X, labels, "full")
-    theirs = GaussianMixture(4, max_iter=50, tol=0, **first).fit(X)
-    assert_array_equal(a.means_, b.means_)
-    assert_allclose(a.weights_, theirs.weights_, rtol=1e-8)
-
-
-def test_a_negative_prior_removes_components():
-    X, _ = blobs(300, 2, centers=[[0, 0], [8, 0]])
-    mixture = SparseGaussianMixture(
-        8, weight_concentration_prior=-20, random_state=0, tol=1e-6, max_iter=500
-    ).fit(X)
-    assert mixture.n_active_components_ == 2
-    assert 1.9 < mixture.effective_n_components_ < 2.1
-    assert_finite(mixture, X)
-    assert mixture.means_.shape == (8, 2)
-    assert mixture.predict_proba(X)[:, mixture.weights_ == 0].max() == 0
-
-
 def test_the_flat_start_is_reported(capsys):
     X, _ = blobs()
     SparseGaussianMixture(3, verbose=1, random_state=0).fit(X)
@@ -162,7 +137,7 @@ def test_a_warm_start_keeps_the_covariance_type():
     X, _ = blobs()
     mixture = SparseGaussianMixture(3, warm_start=True, random_state=0).fit(X)
     mixture.set_params(covariance_type="diag")
-    with pytest.raises(ValueError, match="warm_start=False"):
+    with pytest.raises(ValueError, match="scratch with a clone of the mixture"):
         mixture.fit(X)
     assert mixture.sample(5)[0].shape == (5, 3)  # of the fit as it was
 
@@ -222,9 +197,6 @@ def test_initial_parameters_are_used_and_checked():
     assert_allclose(mixture.covariances_, identity / 4)
     assert_allclose(mixture.weights_, [0.4, 0.6])
     for options, message in [
-        (dict(precisions_init=np.ones(2)), r"shape \(2, 2, 2\)"),
-        (dict(precisions_init=-identity), "positive definite"),
-        (dict(precisions_init=-np.ones(2), covariance_type="spherical"), "positive"),
         (dict(weight_concentration_prior=[1, 2, 3]), "weight_concentration_prior"),
         (dict(weight_concentration_prior=np.inf), "weight_concentration_prior"),
         (dict(weight_concentration_prior=0.5, weight_floor=0), "weight_floor=0"),

@@ -15,7 +15,10 @@ RAGGED = [[1.0, 2.0], [3.0]]
 
 BAD_STARTS = [
     ("weights_init", [1.0], r"shape \(2,\)"),
-    ("weights_init", [np.nan, 1.0], "non-negative and sum to 1"),
+    *[
+        ("weights_init", bad, "non-negative and sum to 1")
+        for bad in ([np.nan, 1.0], [0.5, 0.6], [-0.5, 1.5])
+    ],
     ("weights_init", RAGGED, "weights_init should be an array of numbers"),
     ("weights_init", ["a", "b"], "weights_init should hold real numbers"),
     ("means_init", [1.0, 2.0, 3.0], r"shape \(2, 3\)"),

@@ -13,9 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from skvmf import FisherVectorTransformer, SparseGaussianMixture, StudentTMixture
 
-from .checks import assert_bound_never_falls, assert_finite
-
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+from .checks import assert_bound_never_falls
 
 TYPES = ["full", "tied", "diag", "spherical"]
 POSTERIORS = [{}, {"entmax_alpha": 2.0}, {"temperature": 0}]
@@ -247,15 +245,6 @@ def test_means_far_away_say_nothing_of_which_rows_are_whose():
         assert far.lower_bound_ > StudentTMixture(1, **options).fit(X).lower_bound_ - 1e-4
 
 
-def test_a_negative_prior_removes_components():
-    X, _ = tailed(400, 2)
-    mixture = StudentTMixture(
-        8, weight_concentration_prior=-20, random_state=0, tol=1e-6, max_iter=500
-    ).fit(X)
-    assert mixture.n_active_components_ == 3
-    assert_finite(mixture, X)
-
-
 # Going on, and what is given.
 
 
@@ -273,7 +262,7 @@ def test_a_warm_start_takes_today_s_degrees_of_freedom():
         else:
             assert len(set(mixture.degrees_of_freedom_)) == 1
     assert_array_equal(mixture.degrees_of_freedom_, 4.0)
-    with pytest.raises(ValueError, match="warm_start=False"):
+    with pytest.raises(ValueError, match="scratch with a clone of the mixture"):
         mixture.set_params(covariance_type="diag").fit(X)
 
 
@@ -336,7 +325,6 @@ def test_bad_parameters_are_refused(options, message):
         (dict(scale_matrices=[1.0, -1.0]), "scale_matrices should be positive"),
         (dict(scale_matrices=[1.0]), r"scale_matrices .* shape \(2,\)"),
         (dict(means=[[1e200], [0.0]]), "means holds values up to 1e\\+200"),
-        (dict(n_components=3), "n_components=3 does not agree"),
     ],
 )
 def test_bad_parameters_of_a_mixture_are_refused(given, message):

@@ -7,19 +7,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import TruncatedSVD
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skvmf import (
-    RelativeGMM,
-    SparseGaussianMixture,
-    StudentTMixture,
-    VonMisesFisherMixture,
-)
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 
 MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, StudentTMixture, RelativeGMM]
 SPARSE = [{"entmax_alpha": 2.0}, {"temperature": 0.0}]
@@ -88,23 +81,6 @@ def test_in_the_middle_of_a_pipeline(options, data):
     assert len(pipeline[:-1].get_feature_names_out()) == 3
 
 
-@pytest.mark.parametrize("options", [{}, *SPARSE])
-def test_in_a_feature_union(options, data):
-    X, _ = data
-    union = FeatureUnion(
-        [
-            ("soft", SparseGaussianMixture(2, random_state=0)),
-            ("other", VonMisesFisherMixture(3, random_state=0, **options)),
-        ]
-    )
-    features = union.fit_transform(X)
-    features = features.toarray() if sparse.issparse(features) else features
-    expected = [step.transform(X) for _, step in union.transformer_list]
-    expected = [part.toarray() if sparse.issparse(part) else part for part in expected]
-    assert_array_equal(features, np.hstack(expected))
-    assert union.get_feature_names_out()[-1] == "other__vonmisesfishermixture2"
-
-
 def test_in_a_column_transformer(data):
     X = pd.DataFrame(data[0], columns=["a", "b", "c"])
     columns = ColumnTransformer(
@@ -117,22 +93,3 @@ def test_in_a_column_transformer(data):
     assert frame.shape == (120, 5)
     assert frame.columns[0] == "position__sparsegaussianmixture0"
     assert_allclose(frame.iloc[:, 2:].sum(axis=1), 1)
-
-
-def test_a_grid_search_over_both_ends(data):
-    X, y = data
-    pipeline = Pipeline(
-        [
-            ("svd", TruncatedSVD(2, random_state=0)),
-            ("mixture", VonMisesFisherMixture(random_state=0)),
-            ("classifier", LogisticRegression()),
-        ]
-    )
-    grid = {
-        "svd__n_components": [2, 3],
-        "mixture__n_components": [1, 3],
-        "classifier__C": [0.1, 10.0],
-    }
-    search = GridSearchCV(pipeline, grid, cv=2).fit(sparse.csr_array(X), y)
-    assert search.best_params_["mixture__n_components"] == 3
-    assert search.best_score_ > 0.95

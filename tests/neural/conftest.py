@@ -1,6 +1,15 @@
 """What tests of networks share: one thread, as everywhere in the tests, and small autoencoders."""
 
+from pathlib import Path
+
 import pytest
+
+
+def pytest_collection_modifyitems(items):
+    """Mark the tests of this folder."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.torch)
 
 
 @pytest.fixture(scope="package", autouse=True)

@@ -16,8 +16,6 @@ from sklearn.exceptions import NotFittedError
 
 from .checks import assert_same, weights
 
-pytestmark = pytest.mark.torch
-
 X = load_digits().data[:200] / 16  # exact in float32, and neither negative nor above one
 
 
@@ -251,20 +249,6 @@ def test_pickles_copies_and_clones(new):
     assert len(pickle.dumps(model)) < 1.1 * len(pickle.dumps(without_moments))
     unfitted = pickle.loads(pickle.dumps(new()))
     assert unfitted.get_params() == new().get_params()
-
-
-def test_pandas(new):
-    pandas = pytest.importorskip("pandas")
-    names = [f"pixel {i}" for i in range(64)]
-    frame = pandas.DataFrame(X, columns=names, index=np.arange(200) + 5)
-    model = new().set_output(transform="pandas").fit(frame)
-    found = model.transform(frame)
-    assert list(found.columns) == list(model.get_feature_names_out())
-    assert_array_equal(found.index, frame.index)
-    assert_array_equal(found, new().fit(X).transform(X))
-    assert_array_equal(model.feature_names_in_, names)
-    with pytest.raises(ValueError, match="feature names"):
-        model.transform(frame.rename(columns={"pixel 0": "other"}))
 
 
 def test_other_arrays_of_the_same_numbers(new):

@@ -14,9 +14,8 @@ from sklearn.pipeline import make_pipeline
 
 from skvmf.neural import FenchelYoungDocumentModel
 
+from ..csr_forms import FORMS, unsorted
 from .checks import assert_same
-
-pytestmark = pytest.mark.torch
 
 SMALL = {"hidden_layer_sizes": (16,), "beta": 0.1, "random_state": 0}
 
@@ -41,40 +40,7 @@ def fit(X=COUNTS, **options):
     return FenchelYoungDocumentModel(3, **(SMALL | {"max_epochs": 3} | options)).fit(X)
 
 
-def unsorted(X):
-    """The same matrix with the entries of each row the other way round."""
-    X = sparse.csr_matrix(X)
-    flipped = X.copy()
-    for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
-        flipped.indices[start:stop] = X.indices[start:stop][::-1]
-        flipped.data[start:stop] = X.data[start:stop][::-1]
-    flipped.has_sorted_indices = False
-    return flipped
-
-
-def halved(X):
-    """The same matrix with each entry stored as two halves."""
-    X = sparse.csr_matrix(X)
-    columns, data = np.repeat(X.indices, 2), np.repeat(X.data / 2, 2)
-    return sparse.csr_matrix((data, columns, 2 * X.indptr), shape=X.shape)
-
-
-def long_indices(X):
-    X = sparse.csr_array(X)
-    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
-    return X
-
-
-def locked(X):
-    X = sparse.csr_array(X)
-    for part in (X.data, X.indices, X.indptr):
-        part.flags.writeable = False
-    return X
-
-
-FORMS = [
-    *[sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix, sparse.csc_array],
-    *[sparse.coo_array, sparse.lil_matrix, unsorted, halved, long_indices, locked],
+OTHERS = [
     lambda X: sparse.csr_array(X.astype(np.float32)),
     lambda X: sparse.csr_array(X.astype(np.float64)),
     lambda X: X.astype(np.float32),
@@ -82,7 +48,7 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [*FORMS, *OTHERS])
 @pytest.mark.parametrize("options", [{}, {"early_stopping": True, "entmax_alpha": 1.5}])
 def test_sparse_is_the_same_as_dense(form, options):
     X = form(COUNTS)

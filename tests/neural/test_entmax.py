@@ -14,8 +14,6 @@ from skvmf.neural._entmax import negentropy_terms
 
 from . import exact
 
-pytestmark = pytest.mark.torch
-
 ALPHAS = [1.0, 1.25, 4 / 3, 1.5, 2.0, 3.0]
 LARGE = [4.0, 10.0, 50.0]
 INF, NAN = np.inf, np.nan

@@ -9,8 +9,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skvmf.neural import FenchelYoungDocumentModel, FenchelYoungVAE
 
-pytestmark = pytest.mark.torch
-
 SMALL = {"hidden_layer_sizes": (8,), "max_epochs": 2}
 
 

@@ -11,8 +11,6 @@ from sklearn.exceptions import NotFittedError
 
 from .checks import assert_same
 
-pytestmark = pytest.mark.torch
-
 X = load_digits().data[:100] / 16
 OTHER = X[:, :20]
 SPOILED = X.copy()

@@ -30,8 +30,6 @@ from skvmf.neural import (
 
 from .checks import assert_same
 
-pytestmark = pytest.mark.torch
-
 N_CASES = int(os.environ.get("SKVMF_FUZZ", "25"))
 fuzz = settings(
     max_examples=N_CASES,

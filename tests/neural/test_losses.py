@@ -12,8 +12,6 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from skvmf.distributions import simplex
 from skvmf.neural import BinaryEntmaxLoss, EntmaxLoss, binary_entmax, entmax
 
-pytestmark = pytest.mark.torch
-
 ALPHAS = [1.0, 1.25, 4 / 3, 1.5, 2.0, 3.0]
 LOSSES = [EntmaxLoss, BinaryEntmaxLoss]
 EPS = {torch.float32: 1.2e-7, torch.float64: 2.3e-16}

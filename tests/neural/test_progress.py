@@ -10,8 +10,6 @@ from sklearn.datasets import load_digits
 
 from .checks import assert_same
 
-pytestmark = pytest.mark.torch
-
 X = load_digits().data[:100] / 16
 
 

@@ -26,8 +26,6 @@ from skvmf.neural import (
     singularity_distances,
 )
 
-pytestmark = pytest.mark.torch
-
 TRAINING = (
     "early_stopping=False, validation_fraction=0.1, n_epochs_no_change=5, random_state=None, "
     "verbose=0, verbose_interval=1)"

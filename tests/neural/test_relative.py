@@ -15,8 +15,6 @@ from torch.nn.utils import parametrize
 
 from skvmf.neural import OrderedUnits, relative_units, singularity_distances
 
-pytestmark = pytest.mark.torch
-
 
 @pytest.fixture(autouse=True)
 def seed():

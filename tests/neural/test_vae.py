@@ -16,8 +16,6 @@ from skvmf.neural import FenchelYoungVAE
 
 from .checks import assert_same
 
-pytestmark = pytest.mark.torch
-
 X = load_digits().data / 16
 ALPHAS = {"gaussian": 1.0, "triweight": 4 / 3, "biweight": 1.5, "epanechnikov": 2.0}
 SMALL = {"hidden_layer_sizes": (32,), "beta": 0.1, "random_state": 0}

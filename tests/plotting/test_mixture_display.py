@@ -8,12 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.mixture import GaussianMixture
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf.plotting import (
-    ComponentPathDisplay,
-    DirectionsDisplay,
-    DynamicsDisplay,
-    MixtureDisplay,
-)
+from skvmf.plotting import ComponentPathDisplay, DirectionsDisplay, DynamicsDisplay, MixtureDisplay
 
 to_rgba = pytest.importorskip("matplotlib.colors").to_rgba
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -96,7 +91,7 @@ def test_what_cannot_be_drawn_is_refused():
         (mixture, dict(features=(0, 1, 2)), "two of the 3 features"),
         (mixture, dict(features=(0, -1)), "two of the 3 features"),
         (mixture, dict(labels=[0]), r"shape \(150,\)"),
-        (sphere, {}, "VonMisesFisherMixture has no covariances_ or scale_matrices_"),
+        (sphere, {}, "VonMisesFisherMixture has no covariance_type"),
         (RelativeGMM(), {}, "not fitted"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -1,23 +1,12 @@
 """What components must fulfil beyond their family's bounds: an order, gaps, known parameters."""
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from ..._typing import Array
 from .model_parts import AnyFamily
+from .start import Start
 from .statistics import Params, Statistics
-
-
-class Given(Protocol):
-    """What the user gives of the first parameters; None stands for what is not given."""
-
-    @property
-    def weights(self) -> Array | None:
-        """First weights, (K,)."""
-
-    @property
-    def shapes(self) -> Array | None:
-        """First covariances, scale matrices or concentrations."""
 
 
 class Constraint:
@@ -27,11 +16,11 @@ class Constraint:
     a start or an earlier fit, and puts components into the order in which a fit publishes them.
     """
 
-    def apply(self, family: Any, params: Params, given: Given | None = None) -> Params:
-        """Return first parameters that fulfil the constraint, with what the user has given."""
-        if given is None or given.shapes is None:
+    def apply(self, family: Any, params: Params, start: Start | None = None) -> Params:
+        """Return first parameters that fulfil the constraint, with what a start gives of them."""
+        if start is None or start.shapes is None:
             return params
-        return replace(params, components=family.reshaped(params.components, given.shapes))
+        return replace(params, components=family.reshaped(params.components, start.shapes))
 
     def order(self, components: Any) -> Array | None:
         """Return the order (K,) in which components are kept; None leaves them as they are."""

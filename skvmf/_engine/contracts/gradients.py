@@ -56,14 +56,8 @@ class ParameterBlock:
 class Gradients(ABC):
     """Gradients in the parameters of a mixture, as statistics of bags of vectors.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (K,)
-        The mixture's weights.
-    components : object
-        The family's components.
-    tangent : bool
-        Whether gradients in directions are taken along the sphere.
+    They are made of the mixture's weights (K,) and the family's components; if `tangent`, gradients
+    in directions are taken along the sphere.
     """
 
     names: ClassVar[dict[str, str]]

@@ -1,5 +1,6 @@
 """The parameters of a mixture and the statistics of a step of EM."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
@@ -30,6 +31,16 @@ class Params:
         nowhere = np.zeros(len(weights), dtype=bool)
         return cls(weights, components, nowhere, nowhere)
 
+    @classmethod
+    def from_dict(cls, components_class: Callable[..., Components], values: Attributes) -> "Params":
+        """Return the parameters of `to_dict`."""
+        components = components_class(**values["components"])
+        return cls(values["weights"], components, values["reseeded"], values["on_floor"])
+
+    def to_dict(self) -> Attributes:
+        """Return the arrays by name, those of the components in a dict of their own."""
+        return as_dict(self) | {"components": as_dict(self.components)}
+
     @property
     def n_components(self) -> int:
         """The number of components K, without the background."""
@@ -57,13 +68,22 @@ class Params:
         """Take components without weight as pruned: they are not re-seeded."""
         return replace(self, reseeded=self.reseeded | (self.weights == 0))
 
+    def with_components(self, components: Components, counts: Array) -> "Params":
+        """Return first parameters with other components, weighted by their counts (K,).
+
+        The weight of a background stays as it is.
+        """
+        rest = self.weights[self.n_components :]
+        weights = np.append((1 - rest.sum()) * counts / counts.sum(), rest)
+        return Params.first(weights, components)
+
     def reordered(self, order: Array, components: Components) -> "Params":
         """Return the same with components in another order; they are given in that order."""
         index = np.append(order, np.arange(self.n_components, len(self.weights)))
         return Params(self.weights[index], components, self.reseeded[index], self.on_floor[index])
 
 
-def as_dict(part: Any) -> dict[str, Any]:
+def as_dict(part: Any) -> Attributes:
     """Return a dataclass's fields; unlike `asdict`, without copies."""
     return {field.name: getattr(part, field.name) for field in fields(part)}
 

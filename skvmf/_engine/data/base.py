@@ -2,10 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from ..._typing import Array, DType
 from .blocks import DenseBlock
@@ -53,6 +55,16 @@ class RowSource(ABC):
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
         """Call ``function(block, span)``, which writes the answer for the rows of `span`."""
 
+    def per_row(self, function: Callable[[Any], Array], dtype: npt.DTypeLike, *shape: int) -> Array:
+        """Return ``function(block)`` of all blocks, one below the other, (n_rows, *shape)."""
+        values = np.empty((self.n_rows, *shape), dtype=dtype)
+
+        def write(block: Any, span: slice) -> None:
+            values[span] = function(block)
+
+        self.for_each(write)
+        return values
+
     def sampling_weights(self) -> Array:
         """Return the weight (n_rows,) with which each row may be drawn: none for a zero row.
 
@@ -62,7 +74,7 @@ class RowSource(ABC):
 
     def first_row(self) -> int:
         """Return the number of the first row that counts."""
-        return int(self.map_reduce_weights(first_row).number)
+        return min(self.map_reduce_weights(first_row))
 
     def mean_variance(self) -> float:
         """Return the weighted variance of the features, averaged over them, of dense rows.
@@ -73,6 +85,11 @@ class RowSource(ABC):
         first, second = self.map_reduce(partial(_sums_about, pivot)) / self.total_weight
         variance = float(np.mean(np.maximum(second - first**2, 0)))
         return variance if variance > _LEAST_VARIANCE else 0.0
+
+    def extent(self, features: Any) -> tuple[Array, Array]:
+        """Return the least and the largest values (m,) of features in the dense rows that count."""
+        extent = self.map_reduce(partial(_extent_of, features))
+        return extent.low, extent.high
 
     def draw(self, size: int, seed: int) -> tuple[Array, Array]:
         """Draw rows by weight without putting back; return their numbers, and weights for them.
@@ -98,6 +115,22 @@ class RowSource(ABC):
     @abstractmethod
     def take(self, indices: Array) -> Array:
         """Return some rows as the family sees them, dense float64."""
+
+
+@dataclass
+class _Extent:
+    """The least and the largest value of some features, each (m,); extents add."""
+
+    low: Array
+    high: Array
+
+    def __iadd__(self, other: "_Extent") -> "_Extent":
+        return _Extent(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+
+def _extent_of(features: Any, block: DenseBlock) -> _Extent:
+    X = block.X[block.weights > 0][:, features].astype(np.float64)
+    return _Extent(X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf))
 
 
 def _sum(start: int, weights: Array) -> float:

@@ -5,8 +5,6 @@ Information Processing Letters 97, 2006). Keys come from a stream that the seed 
 of the block's first row begin.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..._typing import Array
@@ -62,17 +60,6 @@ def reservoir(size: int, seed: int, start: int, weights: Array) -> Reservoir:
         return Reservoir(size, drawn[rows] / weights, rows + start, weights)
 
 
-@dataclass
-class FirstRow:
-    """The number of the first row that counts; of two, the smaller. None counts at infinity."""
-
-    number: float
-
-    def __iadd__(self, other: "FirstRow") -> "FirstRow":
-        return FirstRow(min(self.number, other.number))
-
-
-def first_row(start: int, weights: Array) -> FirstRow:
-    """Return the first row of a block that counts."""
-    rows = np.flatnonzero(weights > 0)
-    return FirstRow(start + rows[0] if len(rows) else np.inf)
+def first_row(start: int, weights: Array) -> list[int]:
+    """Return the number of the first row of a block that counts, if there is one."""
+    return [start + int(n) for n in np.flatnonzero(weights > 0)[:1]]

@@ -11,7 +11,7 @@ import numpy as np
 from ..._warnings import warn
 from ..contracts.model_parts import AnyFamily
 from ..contracts.statistics import Params, Statistics, as_dict
-from .checkpoint_file import Tree, load, n_bytes, save
+from .checkpoint_file import Tree, load, n_bytes, save, try_writing
 from .loop import EMState
 from .mixture_model import MixtureResult
 from .spec import MixtureSpec
@@ -127,7 +127,7 @@ class Checkpoint:
             result = state.best[1]
             best = {
                 "family": as_dict(state.best[0]),
-                "params": _params_dict(result.params),
+                "params": result.params.to_dict(),
                 "bounds": np.array(result.bounds),
                 "n_iter": result.n_iter,
                 "converged": bool(result.converged),
@@ -140,7 +140,7 @@ class Checkpoint:
             "flat": state.flat,
             "generator": None if state.rng is None else state.rng.get_state(legacy=False),
             "family": as_dict(family),
-            "params": _params_dict(run.params),
+            "params": run.params.to_dict(),
             "bounds": np.array(run.bounds),
             "comparable": bool(run.comparable),
             "best": best,
@@ -149,12 +149,16 @@ class Checkpoint:
 
 def _checked_path(path: str | os.PathLike[str]) -> Path:
     """Return the path of a file that can be written, or raise a ValueError."""
-    given, path = path, Path(path).expanduser()
-    if str(given) == "" or path.is_dir():
-        raise ValueError(f"checkpoint={str(given)!r} should be the path of a file.")
-    target = path if path.exists() else path.parent
-    if not os.access(target, os.W_OK):
-        raise ValueError(f"checkpoint={str(given)!r}: {str(target)!r} cannot be written to.")
+    given = str(path)
+    try:
+        path = Path(path).expanduser()
+        if given == "" or path.is_dir():
+            raise ValueError(f"checkpoint={given!r} should be the path of a file.")
+        if path.exists() and not os.access(path, os.W_OK):
+            raise PermissionError("it is read-only")
+        try_writing(path)
+    except (OSError, RuntimeError) as error:  # the latter where there is no home
+        raise ValueError(f"checkpoint={given!r} cannot be written to: {error}.") from error
     return path
 
 
@@ -173,8 +177,7 @@ def _family(spec: MixtureSpec, fields: Tree) -> AnyFamily:
 
 
 def _params(spec: MixtureSpec, fields: Tree) -> Params:
-    components = spec.family.components_class(**fields["components"])
-    return Params(fields["weights"], components, fields["reseeded"], fields["on_floor"])
+    return Params.from_dict(spec.family.components_class, fields)
 
 
 def _result(spec: MixtureSpec, best: Tree) -> MixtureResult:
@@ -188,10 +191,6 @@ def _result(spec: MixtureSpec, best: Tree) -> MixtureResult:
         best["stopped"],
         stats,
     )
-
-
-def _params_dict(params: Params) -> Tree:
-    return as_dict(params) | {"components": as_dict(params.components)}
 
 
 def _refuse_another_fit(path: Path, before: Tree, now: Tree) -> None:

@@ -34,7 +34,7 @@ def save(path: Path, tree: Tree) -> None:
     """
     arrays: dict[str, Array] = {}
     text = json.dumps(_without_arrays(tree, arrays))
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.tmp")
+    unfinished = _unfinished(path)
     try:
         with open(unfinished, "wb") as file:
             np.savez(file, **{_TREE: np.array(text)}, **arrays)  # type: ignore[arg-type]
@@ -45,6 +45,16 @@ def save(path: Path, tree: Tree) -> None:
         unfinished.unlink(missing_ok=True)
         raise
     _sync_folder(path.parent)
+
+
+def try_writing(path: Path) -> None:
+    """Make the file that a write begins with, and remove it; raises an OSError if it cannot be.
+
+    Permissions alone do not tell: not of a folder that is a file, nor of a name too long.
+    """
+    unfinished = _unfinished(path)
+    unfinished.touch()
+    unfinished.unlink()
 
 
 def load(path: Path) -> Tree:
@@ -70,6 +80,11 @@ def n_bytes(tree: object) -> int:
         parts = tree.values() if isinstance(tree, dict) else tree
         return sum(n_bytes(part) for part in parts)
     return int(getattr(tree, "nbytes", 32))
+
+
+def _unfinished(path: Path) -> Path:
+    """Return the name under which a file is written, which is that of this thread alone."""
+    return path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.tmp")
 
 
 def _without_arrays(part: object, arrays: dict[str, Array]) -> object:

@@ -19,12 +19,7 @@ from ..contracts.statistics import Params
 from ..data.base import RowSource
 from ..data.blocks import Block
 from ..families.background import NO_BACKGROUND, Background
-from ..posteriors.fenchel_young import FenchelYoungPosterior
-from ..weights.modified_dirichlet import ModifiedDirichlet
-from ..weights.updates import FixedWeights
-from .mixture_model import LEAST, MixtureModel
-
-_DENSITY = FenchelYoungPosterior()  # its values are the log-densities of the mixture
+from .mixture_model import LEAST, SOFTMAX, MixtureModel
 
 
 @dataclass(frozen=True)
@@ -67,13 +62,10 @@ class FittedMixture:
         without a direction, and of rows so far away that no component has a density there, are
         the weights, or 0 with a background.
         """
-        proba = np.empty((rows.n_rows, self.n_components), dtype=rows.dtype)
-
-        def write(block: Block, span: slice) -> None:
-            proba[span] = as_dense(self._assigned(block, posterior), self.n_components)
-
-        rows.for_each(write)
-        return proba
+        K = self.n_components
+        return rows.per_row(
+            lambda block: as_dense(self._assigned(block, posterior), K), rows.dtype, K
+        )
 
     def responsibilities(
         self, rows: RowSource, posterior: Posterior
@@ -106,13 +98,10 @@ class FittedMixture:
         A row without a direction or a density goes to the background, or if there is none, to the
         component with the largest weight; -1 is the background.
         """
-        labels = np.empty(rows.n_rows, dtype=np.int64)
-
-        def write(block: Block, span: slice) -> None:
-            labels[span], _ = self._label(self.scores(block), block.has_direction, posterior)
-
-        rows.for_each(write)
-        return labels
+        return rows.per_row(
+            lambda block: self._label(self.scores(block), block.has_direction, posterior)[0],
+            np.int64,
+        )
 
     def most_responsible(self, rows: RowSource, posterior: Posterior) -> tuple[Array, Array]:
         """Return the labels of rows, and the responsibilities of those components, (n,).
@@ -152,27 +141,18 @@ class FittedMixture:
 
     def log_densities(self, rows: RowSource) -> Array:
         """Return the log-density of the mixture at each row, (n,) and finite."""
-        log_densities = np.empty(rows.n_rows, dtype=rows.dtype)
         least = max(LEAST, float(np.finfo(rows.dtype).min))
         of_zero_row = self.family.zero_row_log_density
 
-        def write(block: Block, span: slice) -> None:
-            values = _DENSITY.values(self.scores(block), self.params.weights)
-            values = np.where(block.has_direction, values, of_zero_row)
-            log_densities[span] = np.maximum(values, least)
+        def log_density(block: Block) -> Array:
+            values = SOFTMAX.values(self.scores(block), self.params.weights)
+            return np.maximum(np.where(block.has_direction, values, of_zero_row), least)
 
-        rows.for_each(write)
-        return log_densities
+        return rows.per_row(log_density, rows.dtype)
 
     def log_likelihood(self, rows: RowSource) -> tuple[float, float]:
         """Return the weighted sum of log-densities, and of the weights of rows that count."""
-        model = MixtureModel(
-            self.family,
-            _DENSITY,
-            ModifiedDirichlet(),
-            FixedWeights(),
-            background=self.background,
-        )
+        model = MixtureModel.plain(self.family, self.background)
         with np.errstate(over="ignore"):
             total, weight = rows.map_reduce(partial(model.evaluate, self.params))
         return float(total), float(weight)

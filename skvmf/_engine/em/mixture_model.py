@@ -6,6 +6,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..._typing import Array
+from ..._warnings import warn
 from ..contracts.model_parts import (
     AnyFamily,
     Family,
@@ -19,10 +20,14 @@ from ..contracts.responsibilities import Scores
 from ..contracts.statistics import Params, Statistics
 from ..data.blocks import Block
 from ..families.background import NO_BACKGROUND, Background
+from ..posteriors.fenchel_young import FenchelYoungPosterior
+from ..weights.modified_dirichlet import ModifiedDirichlet
+from ..weights.updates import FixedWeights
 from .loop import EMResult
 
 MixtureResult: TypeAlias = EMResult[Params, Statistics]
 
+SOFTMAX = FenchelYoungPosterior()  # whose values are the log-densities of a mixture
 _LARGEST = float(np.finfo(np.float64).max)
 _RESTS = 1 + 1e-9  # times the floor, up to which a weight is on it
 LEAST = -1e270  # log-density below which rows are all as unlikely; sums of it are finite
@@ -45,6 +50,16 @@ class MixtureModel:
         require(self.weight_prior, Prior, "weight_prior")
         require(self.weight_update, WeightUpdate, "weight_update")
         require(self.update, Update, "update")
+
+    @classmethod
+    def plain(
+        cls,
+        family: AnyFamily,
+        background: Background = NO_BACKGROUND,
+        posterior: Posterior = SOFTMAX,
+    ) -> "MixtureModel":
+        """Return a mixture with softmax responsibilities and no prior; its weights stay."""
+        return cls(family, posterior, ModifiedDirichlet(), FixedWeights(), background=background)
 
     def scores(self, params: Params, block: Block) -> Scores:
         """Return the log-densities of a block, the background's last."""
@@ -131,6 +146,25 @@ class MixtureModel:
 
     def _new_weights(self, counts: Array, params: Params) -> Array:
         return self.weight_update(self.posterior, self.weight_prior, counts, params.weights)
+
+
+def warn_if_prior_outweighs(prior: Prior, params: Params, total_weight: float) -> None:
+    """Warn of a prior that leaves one component, or the background alone, at once."""
+    K, n_weights = params.n_components, len(params.weights)
+    counts = params.component_weights * total_weight
+    alpha = np.broadcast_to(prior.alpha, params.weights.shape)[:K]
+    if n_weights == 1 or np.any(counts + alpha > 1):
+        return
+    left, more = ("one component", "more than one")
+    if n_weights > K:
+        left, more = ("the background alone", "any component")
+    given = alpha[0] if (alpha == alpha[0]).all() else alpha
+    warn(
+        f"weight_concentration_prior={given} outweighs the data at once and leaves {left}: the "
+        f"largest holds {counts.max():.6g} rows, and only above {1 - counts.max():.6g} does the "
+        f"prior leave {more}.",
+        UserWarning,
+    )
 
 
 def _weighted_sum(weights: Array, values: Array) -> float:

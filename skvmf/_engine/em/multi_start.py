@@ -5,14 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..._typing import Attributes
-from ..._warnings import warn
-from ..contracts.model_parts import Prior
 from ..contracts.statistics import Params
 from ..data.base import RowSource
 from ..weights.modified_dirichlet import ModifiedDirichlet
 from .checkpoint import Checkpoint, StartState
 from .loop import run_em
-from .mixture_model import MixtureResult
+from .mixture_model import MixtureResult, warn_if_prior_outweighs
 from .progress import Progress
 from .spec import MixtureSpec
 
@@ -58,11 +56,12 @@ class MultiStart:
         start = spec.start
         assert start is not None
         assert state.rng is not None
+        title, detail, max_iter = start.describe(self.rows.n_rows)
         watch, finish = self.progress.task(
-            f"{start.title} {state.index}",
-            max_iter=start.max_steps,
-            detail=start.describe(self.rows.n_rows),
-            at_once=start.max_steps is None,
+            f"{title} {state.index}",
+            max_iter=max_iter,
+            detail=detail,
+            at_once=max_iter is None,
         )
         family, params = start.first(spec.family, self.rows, state.rng, watch)
         finish()
@@ -77,7 +76,7 @@ class MultiStart:
         if self.flat_start:
             flat = replace(spec, weight_prior=ModifiedDirichlet())
             params = self.run(flat, params, state).params
-        _warn_if_prior_outweighs(spec.weight_prior, params, self.rows.total_weight)
+        warn_if_prior_outweighs(spec.weight_prior, params, self.rows.total_weight)
         return params
 
     def run(
@@ -111,22 +110,3 @@ class MultiStart:
         )
         finish(None if state.flat else result)
         return result
-
-
-def _warn_if_prior_outweighs(prior: Prior, params: Params, total_weight: float) -> None:
-    """Warn of a prior that leaves one component, or the background alone, at once."""
-    K, n_weights = params.n_components, len(params.weights)
-    counts = params.component_weights * total_weight
-    alpha = np.broadcast_to(prior.alpha, params.weights.shape)[:K]
-    if n_weights == 1 or np.any(counts + alpha > 1):
-        return
-    left, more = ("one component", "more than one")
-    if n_weights > K:
-        left, more = ("the background alone", "any component")
-    given = alpha[0] if (alpha == alpha[0]).all() else alpha
-    warn(
-        f"weight_concentration_prior={given} outweighs the data at once and leaves {left}: the "
-        f"largest holds {counts.max():.6g} rows, and only above {1 - counts.max():.6g} does the "
-        f"prior leave {more}.",
-        UserWarning,
-    )

@@ -56,10 +56,6 @@ class Progress:
     def __exit__(self, error: object, *details: object) -> None:
         self._end(0, {} if error is None else None)
 
-    def end(self) -> None:
-        """End all tasks; the estimator is fitted by now."""
-        self._end(0, {})
-
     def task(
         self,
         title: str,

@@ -1,58 +1,14 @@
 """A mixture as a value: all that a fit needs to know of an estimator."""
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from ..._typing import Array
 from ..contracts.constraint import Constraint
 from ..contracts.model_parts import AnyFamily, Posterior, Prior, Update, WeightUpdate
+from ..contracts.start import Start
 from ..contracts.statistics import Params, Statistics
-from ..data.base import RowSource
 from ..families.background import NO_BACKGROUND, Background
 from .fitted import FittedMixture
-from .loop import OnIteration
 from .mixture_model import MixtureModel
-
-
-class Start(ABC):
-    """Where the starts of a fit come from."""
-
-    weights: Array | None
-    """First weights that the user has given."""
-
-    shapes: Array | None
-    """First covariances, scale matrices or concentrations that the user has given."""
-
-    @property
-    @abstractmethod
-    def title(self) -> str:
-        """What progress reports call the search for first parameters."""
-
-    @abstractmethod
-    def describe(self, n_rows: int) -> str:
-        """Return what progress reports say about a search among `n_rows` rows."""
-
-    @property
-    @abstractmethod
-    def max_steps(self) -> int | None:
-        """Largest number of steps of a search; None for one whose first step takes long."""
-
-    @property
-    @abstractmethod
-    def n_starts(self) -> int:
-        """How many starts continue on all rows."""
-
-    @abstractmethod
-    def first(
-        self,
-        family: AnyFamily,
-        rows: RowSource,
-        rng: np.random.RandomState,
-        on_iteration: OnIteration,
-    ) -> tuple[AnyFamily, Params]:
-        """Return a family whose prior is centred on a first partition, and first parameters."""
 
 
 @dataclass(frozen=True)

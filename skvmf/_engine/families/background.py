@@ -1,8 +1,6 @@
 """The background of a mixture: a uniform density for rows that belong to no component."""
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +9,6 @@ from ...distributions import vonmises_fisher as vmf
 from ..contracts.responsibilities import Scores
 from ..contracts.statistics import Params
 from ..data.base import RowSource
-from ..data.blocks import DenseBlock
 
 FIRST_WEIGHT = 0.1  # of the rows, before any has been seen
 
@@ -83,31 +80,13 @@ class Background:
 NO_BACKGROUND = Background()
 
 
-@dataclass
-class Extent:
-    """The least and the largest value of some features, each (m,); extents add."""
-
-    low: Array
-    high: Array
-
-    def __iadd__(self, other: "Extent") -> "Extent":
-        return Extent(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
-
-
-def extent_of(features: Any, block: DenseBlock) -> Extent:
-    """Return the extent of a block's rows that count along some features."""
-    X = block.X[block.weights > 0][:, features].astype(np.float64)
-    return Extent(X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf))
-
-
 def bounding_box(rows: RowSource, least_variance: float) -> Array:
     """Return the corners (2, d) of the box around rows that count.
 
     Along no feature is it narrower than a uniform distribution of the least variance is, so
     that constant features leave it a volume.
     """
-    extent = rows.map_reduce(partial(extent_of, slice(None)))
-    low, high = extent.low, extent.high
+    low, high = rows.extent(slice(None))
     largest = np.maximum(np.abs(low), np.abs(high))
     narrowest = np.maximum(np.sqrt(12 * least_variance), 16 * np.spacing(largest))
     missing = np.maximum(narrowest - (high - low), 0)

@@ -171,8 +171,8 @@ class BaseGaussian(Family[GaussianComponents]):
         if fresh.covariance_type != self.covariance_type:
             raise ValueError(
                 f"The fitted mixture has covariance_type={self.covariance_type!r}, and "
-                f"covariance_type is {fresh.covariance_type!r} now: set it back, or start afresh "
-                "with a clone of the mixture or warm_start=False."
+                f"covariance_type is {fresh.covariance_type!r} now: set it back, or start from "
+                "scratch with a clone of the mixture."
             )
         return fresh
 

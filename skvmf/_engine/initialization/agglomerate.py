@@ -52,14 +52,8 @@ def merge_greedily(
     """Merge parts until so many are left.
 
     Once no pair loses less than chance, a part that gains no more than chance is added to
-    `others`.
-
-    Returns
-    -------
-    left : ndarray of shape (n_parts,)
-        The numbers of the parts that are left, ascending.
-    merges : list of (int, int, float)
-        Each merge of a part j into a part i, as (i, j, loss).
+    `others`. Returns the numbers of the parts that are left, ascending, and each merge of a part j
+    into a part i as (i, j, loss).
     """
     M = len(cost.counts)
     alive, stale = np.ones(M, dtype=bool), np.zeros(M, dtype=bool)

@@ -12,8 +12,6 @@ from ..data.blocks import Block
 from ..em.loop import OnIteration, ignore, run_em
 from ..em.mixture_model import MixtureModel
 from ..posteriors.fenchel_young import FenchelYoungPosterior
-from ..weights.modified_dirichlet import ModifiedDirichlet
-from ..weights.updates import FixedWeights
 from .partitions import assignment, partition_statistics
 
 KMEANS_MAX_ITER = 30
@@ -36,8 +34,7 @@ def nearest_partition(
     """
     n_components = len(centres)
     kmeans = family.kmeans()
-    posterior = FenchelYoungPosterior(temperature=0)
-    model = MixtureModel(kmeans, posterior, ModifiedDirichlet(), FixedWeights())
+    model = MixtureModel.plain(kmeans, posterior=FenchelYoungPosterior(temperature=0))
     weights = np.full(n_components, 1 / n_components)
     params = Params.first(weights, kmeans.from_centres(centres))
     if max_iter > 0:

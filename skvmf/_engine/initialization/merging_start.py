@@ -11,14 +11,14 @@ import numpy as np
 from ..._typing import Array
 from ..contracts.model_parts import AnyFamily, Proposal, ShapedFamily
 from ..contracts.responsibilities import as_dense
-from ..contracts.statistics import Components, Params, Statistics
+from ..contracts.statistics import Components, Params
 from ..data.base import RowSource
 from ..data.blocks import Block
 from ..em.loop import OnIteration, ignore
 from ..em.mixture_model import MixtureModel
 from ..families.background import NO_BACKGROUND, Background
 from .overseeding import Overseeding
-from .partitions import assignment, climb, partition_statistics, plain_model
+from .partitions import SampleStart, assignment, climb
 from .split_and_merge import SplitAndMerge
 from .trimming import rows_in_groups
 
@@ -28,34 +28,6 @@ STEPS_BESIDE_BACKGROUND = 3  # of EM, of components that started without it
 JUDGED_STEPS = 3  # of EM of the family that judges two starts
 MIN_RESPONSIBILITY = 1e-3  # times the largest that the components together have for a row
 FAR = 200  # squared standard deviations, beside d, from which a trimmed row is nobody's
-
-
-@dataclass(frozen=True)
-class SampleStart:
-    """Components found on a sample, and their bound there."""
-
-    model: MixtureModel
-    params: Params
-    bound: float
-
-    def partition(self, family: AnyFamily, rows: RowSource) -> tuple[Statistics, Components]:
-        """Return `partition_statistics` of a family for these responsibilities for rows."""
-        centres = self.model.family.centres(self.params.components)
-        return partition_statistics(family, rows, centres, assignment(self.model, self.params))
-
-    def rows_of_components(self, rows: RowSource) -> RowSource:
-        """Return the rows that are not the background's, weighted by 1 - its responsibility.
-
-        All rows, if it has every one.
-        """
-        K, assign = self.params.n_components, assignment(self.model, self.params)
-
-        def weigh(block: Block) -> list[Array]:
-            return [as_dense(assign(block)[0], K).sum(axis=1)]
-
-        weights = np.concatenate(rows.map_reduce(weigh))
-        some = np.flatnonzero(weights > MIN_RESPONSIBILITY * weights.max())
-        return rows.subset(some, weights[some], width=4 * K) if len(some) else rows
 
 
 @dataclass(frozen=True)
@@ -69,15 +41,24 @@ class MergingStart:
     background: Background = NO_BACKGROUND
 
     def run(self, rng: np.random.Generator) -> SampleStart:
-        """Return the best components, with a background or without one."""
+        """Return the best components, with a background or without one.
+
+        They have covariances where rows suffice, else they are simple.
+        """
         backgrounds, judge, alternative = [self.background], None, self.proposal.alternative
         if alternative is not None and len(self.background) == 0:
             another, judge = alternative(self.rows)
             backgrounds.append(another)
         near, trimmed_weight = self._trimmed(backgrounds)
         starts = []
-        for each in backgrounds:
-            start = replace(near, background=each)._run(rng)
+        for background in backgrounds:
+            task = replace(near, background=background)
+            if (shaped := task._shaped_family(task.rows)) is None:
+                start = task._overseeding.run(rng, self.watch)
+            elif len(background) > 0:
+                start = task._run_with_background(shaped, rng)
+            else:
+                start = task._run_shaped(shaped, rng)
             if trimmed_weight > 0:
                 start = near._with_trimmed(start, trimmed_weight)
             starts.append(start if judge is None else _judged(judge, start, self.rows))
@@ -110,14 +91,20 @@ class MergingStart:
         model = replace(start.model, background=background)
         return SampleStart(model, Params.first(weights, params.components), start.bound)
 
-    def _run(self, rng: np.random.Generator) -> SampleStart:
-        """Return components with covariances where rows suffice, else simple ones."""
-        seeds, shaped = self.proposal.seeds, self.proposal.shaped
-        if shaped is None or not self._affordable(shaped, self.rows):
-            overseeding = Overseeding(seeds, self.rows, self.n_components, self.background)
-            return SampleStart(overseeding.model, *overseeding.run(rng, self.watch))
-        if len(self.background) > 0:
-            return self._run_with_background(shaped, rng)
+    @property
+    def _overseeding(self) -> Overseeding:
+        return Overseeding(self.proposal.seeds, self.rows, self.n_components, self.background)
+
+    def _shaped_family(self, rows: RowSource) -> ShapedFamily[Components] | None:
+        """Return the family of components with covariances, None if rows do not suffice."""
+        shaped, n_shaped = self.proposal.shaped, SHAPED_PER_COMPONENT * self.n_components
+        return shaped if shaped is not None and shaped.affordable(rows.n_rows, n_shaped) else None
+
+    def _run_shaped(
+        self, shaped: ShapedFamily[Components], rng: np.random.Generator
+    ) -> SampleStart:
+        """Return components with covariances that start from simple ones, without a background."""
+        seeds = self.proposal.seeds
         stops = []
 
         def after_seeding(n_rounds: int, bounds: list[float], params: Params) -> bool:
@@ -129,10 +116,9 @@ class MergingStart:
 
         n_shaped = SHAPED_PER_COMPONENT * self.n_components
         overseeding = Overseeding(seeds, self.rows, n_shaped, seeds_per_component=SEEDS_PER_SHAPED)
-        simple, _ = overseeding.run(rng, after_seeding)
+        simple = overseeding.run(rng, after_seeding).params
         split_and_merge = SplitAndMerge(shaped, self.rows, self.n_components)
-        params, bound = split_and_merge.run(split_and_merge.shaped(seeds, simple), rng, after_split)
-        return SampleStart(split_and_merge.model, params, bound)
+        return split_and_merge.run(split_and_merge.shaped(seeds, simple), rng, after_split)
 
     def _run_with_background(
         self, shaped: ShapedFamily[Components], rng: np.random.Generator
@@ -148,28 +134,24 @@ class MergingStart:
             stops.append(self.watch(n_rounds, bounds, params))
             return stops[-1]
 
-        seeds = self.proposal.seeds
-        simple = replace(self, proposal=Proposal(seeds), watch=after_round)._run(rng)
-        rows, weights = simple.rows_of_components(self.rows), simple.params.weights
+        simple = self._overseeding.run(rng, after_round)
+        rows, weights = _rows_of_components(simple, self.rows), simple.params.weights
         background_weight = weights[-1]
-        if any(stops) or background_weight == 1 or not self._affordable(shaped, rows):
+        if any(stops) or background_weight == 1 or self._shaped_family(rows) is None:
             return simple
         params = Params.first(weights[:-1] / (1 - background_weight), simple.params.components)
         split_and_merge = SplitAndMerge(shaped, rows, self.n_components)
         candidates = (
-            split_and_merge.shaped(seeds, params),
-            replace(self, rows=rows, background=NO_BACKGROUND)._run(rng).params,
+            split_and_merge.shaped(self.proposal.seeds, params),
+            replace(self, rows=rows)._run_shaped(shaped, rng).params,
         )
-        model, starts = plain_model(shaped, self.background), []
+        model, starts = MixtureModel.plain(shaped, self.background), []
         for candidate in candidates:
             weights = self.background.add_weight(candidate.weights, background_weight)
             params = Params.first(weights, candidate.components)
             reached = climb(model, self.rows, params, STEPS_BESIDE_BACKGROUND)
             starts.append(SampleStart(model, *reached))
         return max(starts, key=lambda start: start.bound)
-
-    def _affordable(self, shaped: ShapedFamily[Components], rows: RowSource) -> bool:
-        return shaped.affordable(rows.n_rows, SHAPED_PER_COMPONENT * self.n_components)
 
 
 def _judged(family: AnyFamily, start: SampleStart, rows: RowSource) -> SampleStart:
@@ -178,4 +160,19 @@ def _judged(family: AnyFamily, start: SampleStart, rows: RowSource) -> SampleSta
     if not stats.counts.any():  # the background has every row
         return replace(start, bound=-np.inf)
     params = Params.first(stats.counts / stats.counts.sum(), family.initial(stats, about))
-    return replace(start, bound=climb(plain_model(family), rows, params, JUDGED_STEPS)[1])
+    return replace(start, bound=climb(MixtureModel.plain(family), rows, params, JUDGED_STEPS)[1])
+
+
+def _rows_of_components(start: SampleStart, rows: RowSource) -> RowSource:
+    """Return the rows that are not the background's, weighted by 1 - its responsibility.
+
+    All rows, if it has every one.
+    """
+    K, assign = start.params.n_components, assignment(start.model, start.params)
+
+    def weigh(block: Block) -> list[Array]:
+        return [as_dense(assign(block)[0], K).sum(axis=1)]
+
+    weights = np.concatenate(rows.map_reduce(weigh))
+    some = np.flatnonzero(weights > MIN_RESPONSIBILITY * weights.max())
+    return rows.subset(some, weights[some], width=4 * K) if len(some) else rows

@@ -24,7 +24,7 @@ from ..em.mixture_model import MixtureModel
 from ..families.background import FIRST_WEIGHT, NO_BACKGROUND, Background
 from ..posteriors.fenchel_young import FenchelYoungPosterior
 from .agglomerate import OtherRows, merge_greedily
-from .partitions import assign_labels, climb, partition_statistics, plain_model
+from .partitions import SampleStart, assign_labels, climb, partition_statistics
 
 SEEDS_PER_COMPONENT = 4  # at the beginning
 MAX_SEEDS = 4096  # at the beginning, if there are more than two for each component
@@ -62,8 +62,8 @@ class Overseeding:
     background: Background = NO_BACKGROUND
     seeds_per_component: int = SEEDS_PER_COMPONENT
 
-    def run(self, rng: np.random.Generator, watch: OnIteration = ignore) -> tuple[Params, float]:
-        """Return parameters of `n_components` components, and their bound on the sample.
+    def run(self, rng: np.random.Generator, watch: OnIteration = ignore) -> SampleStart:
+        """Return `n_components` components.
 
         ``watch(n_rounds, bounds, params)`` is called after each round, and may stop the run.
         """
@@ -82,12 +82,13 @@ class Overseeding:
                 stop = watch(len(bounds) - 1, bounds, params)
                 if gain < MIN_ROUND_GAIN and len(bounds) > 2:
                     break
-        return (params, bounds[-1]) if stop else self._converge(params, bounds[-1])
+        reached = (params, bounds[-1]) if stop else self._converge(params, bounds[-1])
+        return SampleStart(self.model, *reached)
 
     @cached_property
     def model(self) -> MixtureModel:
         """The mixture of the components on the sample."""
-        return plain_model(self.family, self.background)
+        return MixtureModel.plain(self.family, self.background)
 
     @property
     def _n_drawable(self) -> int:
@@ -136,13 +137,17 @@ class Overseeding:
         probabilities = self._seed_probabilities(assigned, n_seeds)
         if not probabilities.any():
             return None
-        drawn = _draw(probabilities, n_seeds, rng)
+        drawn, candidates = _draw(probabilities, n_seeds, rng), np.flatnonzero(probabilities)
         seeds = self.family.place(self._seed_points(drawn, assigned, params), params.components)
-        won = self._rows_won(seeds, len(drawn), assigned, np.flatnonzero(probabilities))
+        n_seeds = len(drawn)
+        alone = replace(self._on(candidates, n_seeds), background=NO_BACKGROUND)
+        by_seeds = alone._assign(alone._params(np.ones(n_seeds), seeds, 0.0)).log_densities
+        better = by_seeds + np.log(n_seeds / K) > assigned.log_densities[candidates]
+        won = candidates[better | (assigned.labels[candidates] < 0)]
         if len(won) == 0:
             return None
-        local = self._on(won, K + len(drawn))
-        counts = np.full(len(drawn), self.rows.total_weight / K)
+        local = self._on(won, K + n_seeds)
+        counts = np.full(n_seeds, self.rows.total_weight / K)
         more = self._fit_seeds(local.rows, seeds, counts, params)
         assigned.labels[won] = local._assign(more).labels
         return climb(self.model, self.rows, self._merge(more, assigned.labels), STEPS_AFTER_MERGING)
@@ -182,16 +187,6 @@ class Overseeding:
         points[moved] += TOWARDS_CENTRE * (centres - points[moved])
         return points
 
-    def _rows_won(
-        self, seeds: Components, n_seeds: int, assigned: _Assigned, candidates: Array
-    ) -> Array:
-        """Return the candidates that seeds explain better than the components do."""
-        alone = replace(self._on(candidates, n_seeds), background=NO_BACKGROUND)
-        by_seeds = alone._assign(alone._params(np.ones(n_seeds), seeds, 0.0)).log_densities
-        by_seeds += np.log(n_seeds / self.n_components)
-        better = by_seeds > assigned.log_densities[candidates]
-        return candidates[better | (assigned.labels[candidates] < 0)]
-
     # Fitting and merging.
 
     def _fit_seeds(
@@ -207,7 +202,7 @@ class Overseeding:
         for step in range(STEPS_BEFORE_MERGING):
             params, model = self._append(old, seeds, counts, background_weight), self.model
             if step == 0:
-                params, model = _without_background(params), plain_model(self.family)
+                params, model = _without_background(params), MixtureModel.plain(self.family)
             stats = rows.map_reduce(partial(model.expect, params))
             if step > 0:
                 background_weight = (

@@ -4,6 +4,7 @@ A partition is given, random, or the responsibilities of a mixture.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -20,10 +21,6 @@ from ..contracts.statistics import Components, Params, Statistics
 from ..data.base import RowSource
 from ..data.blocks import Block
 from ..em.mixture_model import MixtureModel
-from ..families.background import NO_BACKGROUND, Background
-from ..posteriors.fenchel_young import FenchelYoungPosterior
-from ..weights.modified_dirichlet import ModifiedDirichlet
-from ..weights.updates import FixedWeights
 
 Assignment: TypeAlias = Callable[[Block], tuple[Responsibilities, Array]]
 
@@ -100,12 +97,6 @@ def random_rows(rows: RowSource, n_components: int, rng: np.random.RandomState) 
     return rows.take(np.resize(np.array(distinct + repeated), n_components))
 
 
-def plain_model(family: AnyFamily, background: Background = NO_BACKGROUND) -> MixtureModel:
-    """Return a mixture with a softmax posterior and no prior on the weights."""
-    posterior, flat = FenchelYoungPosterior(), ModifiedDirichlet()
-    return MixtureModel(family, posterior, flat, FixedWeights(), background=background)
-
-
 def climb(
     model: MixtureModel, rows: RowSource, params: Params, n_steps: int
 ) -> tuple[Params, float]:
@@ -115,14 +106,14 @@ def climb(
         stats = rows.map_reduce(partial(model.expect, params))
         bound = model.lower_bound(stats, params)
         components, of_components = params.components, stats.first_components(params.n_components)
-        if of_components.counts.any():  # else the background has every row
+        if of_components.counts.any():  # else no component has rows
             components, _ = model.family.maximize(of_components, components)
         params = Params.first(stats.counts / stats.counts.sum(), components)
     return params, bound
 
 
 def assignment(model: MixtureModel, params: Params) -> Assignment:
-    """Return what gives responsibilities for a block, and counts, without the background's."""
+    """Return what gives the responsibilities of the components for a block, and their counts."""
     K = params.n_components
 
     def assign(block: Block) -> tuple[Responsibilities, Array]:
@@ -132,3 +123,17 @@ def assignment(model: MixtureModel, params: Params) -> Assignment:
         return responsibilities.first_components(K), counts[:K]
 
     return assign
+
+
+@dataclass(frozen=True)
+class SampleStart:
+    """Components found on a sample, and their bound there."""
+
+    model: MixtureModel
+    params: Params
+    bound: float
+
+    def partition(self, family: AnyFamily, rows: RowSource) -> tuple[Statistics, Components]:
+        """Return `partition_statistics` of a family for these responsibilities for rows."""
+        centres = self.model.family.centres(self.params.components)
+        return partition_statistics(family, rows, centres, assignment(self.model, self.params))

@@ -24,7 +24,7 @@ from ..data.blocks import DenseBlock
 from ..em.loop import OnIteration, ignore
 from ..em.mixture_model import MixtureModel
 from ..parallel.map_reduce import map_reduce
-from .partitions import assignment, climb, partition_statistics, plain_model
+from .partitions import SampleStart, assignment, climb, partition_statistics
 
 FIRST_STEPS, STEPS_BETWEEN, LAST_STEPS = 2, 1, 3  # of EM before, between and after merging
 NEIGHBOURS = 4  # of each component that it may be merged with
@@ -69,12 +69,12 @@ class SplitAndMerge:
     @cached_property
     def model(self) -> MixtureModel:
         """The mixture of the components on the sample."""
-        return plain_model(self.family)
+        return MixtureModel.plain(self.family)
 
     def run(
         self, start: Params, rng: np.random.Generator, watch: OnIteration = ignore
-    ) -> tuple[Params, float]:
-        """Return parameters of `n_components` components, and their bound on the sample.
+    ) -> SampleStart:
+        """Return `n_components` components.
 
         `start` has more. ``watch(n_splits, bounds, params)`` is called each time that so many
         are left, and may stop the run.
@@ -89,13 +89,13 @@ class SplitAndMerge:
                 params = improved
             bounds.append(max(bound, bounds[-1]))
             stop = watch(len(bounds) - 1, bounds, params) or gain < MIN_SPLIT_GAIN
-        return params, bounds[-1]
+        return SampleStart(self.model, params, bounds[-1])
 
     def shaped(self, family: AnyFamily, simple: Params) -> Params:
         """Return components with the moments of the rows of simple ones, of another family."""
         centres = family.centres(simple.components)
         stats, about = partition_statistics(
-            self.family, self.rows, centres, assignment(plain_model(family), simple)
+            self.family, self.rows, centres, assignment(MixtureModel.plain(family), simple)
         )
         components, _ = self.family.maximize(stats, about)
         return Params.first(stats.counts / stats.counts.sum(), components)

@@ -7,10 +7,10 @@ import numpy as np
 
 from ..._typing import Array
 from ..contracts.model_parts import AnyFamily
+from ..contracts.start import Start
 from ..contracts.statistics import Components, Params, Statistics
 from ..data.base import RowSource
 from ..em.loop import OnIteration, ignore
-from ..em.spec import Start
 from ..families.background import FIRST_WEIGHT, NO_BACKGROUND, Background
 from . import kmeans, partitions
 from .merging_start import MergingStart
@@ -35,21 +35,14 @@ class Initialization(Start):
     init_size: int = 1  # how many rows the sample has
     background: Background = NO_BACKGROUND
 
-    @property
-    def title(self) -> str:
-        return "Merging" if self.partition == "merging" else "k-means"
-
-    def describe(self, n_rows: int) -> str:
+    def describe(self, n_rows: int) -> tuple[str, str, int | None]:
         K = self.n_components
         sample = min(n_rows, max(self.init_size, K))
         if not self.merges:
-            return f"{sample} of {n_rows} rows, {K} components"
+            detail = f"{sample} of {n_rows} rows, {K} components"
+            return "k-means", detail, kmeans.KMEANS_MAX_ITER
         first = min(sample, SEEDS_PER_COMPONENT * K)
-        return f"{sample} of {n_rows} rows, {first} components merged into {K}"
-
-    @property
-    def max_steps(self) -> int | None:
-        return None if self.merges else kmeans.KMEANS_MAX_ITER
+        return "Merging", f"{sample} of {n_rows} rows, {first} components merged into {K}", None
 
     @property
     def n_starts(self) -> int:
@@ -75,7 +68,11 @@ class Initialization(Start):
     ) -> tuple[AnyFamily, Params]:
         K, centres = self.n_components, self.means
         if self.merges:
-            stats, about = self._merged_partition(family, rows, rng, on_iteration)
+            merging = self._merging(family, rows, rng, on_iteration)
+            seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
+            starts = map(merging.run, map(np.random.default_rng, seeds))
+            best = max(starts, key=lambda start: start.bound)
+            stats, about = best.partition(family, rows)
         elif centres is None and self.partition in ("kmeans", "k-means++"):
             stats, about = self._nearest_partition(family, rows, rng, on_iteration)
         elif centres is None and self.partition == "random_from_data":
@@ -125,15 +122,12 @@ class Initialization(Start):
         size = max(self.init_size, self.n_components)
         return rows.subset(*rows.draw(size, seed), width=width, single=single)
 
-    def _merged_partition(
+    def _merging(
         self, family: AnyFamily, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
-    ) -> tuple[Statistics, Components]:
-        """Return the soft partition of all rows by the best of some starts on a sample."""
-        proposal = family.proposal()
-        n_rows, M = min(rows.n_rows, self.init_size), 4 * self.n_components
-        single = n_rows * rows.n_features * M >= _SINGLE_PRECISION_PRODUCTS
-        sample = self._sample(rows, partitions.draw_seed(rng), M, single)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
-        merging = MergingStart(proposal, sample, self.n_components, watch, self.background)
-        starts = map(merging.run, map(np.random.default_rng, seeds))
-        return max(starts, key=lambda start: start.bound).partition(family, rows)
+    ) -> MergingStart:
+        """Return starts by merging on a sample."""
+        proposal, K = family.proposal(), self.n_components
+        n_products = min(rows.n_rows, self.init_size) * rows.n_features * 4 * K
+        single = n_products >= _SINGLE_PRECISION_PRODUCTS
+        sample = self._sample(rows, partitions.draw_seed(rng), 4 * K, single)
+        return MergingStart(proposal, sample, K, watch, self.background)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..._typing import Array
-from ..contracts.constraint import Constraint, Given
+from ..contracts.constraint import Constraint
+from ..contracts.start import Start
 from ..contracts.statistics import Params, Statistics
 from ..families.covariance_type import CovarianceType
 from ..families.gaussian import Gaussian
@@ -57,21 +58,21 @@ class Ordering(Constraint):
         values[:, self.feature] = wide.project(values[:, self.feature], np.ones(len(values)))
         return coordinates.keep_order(values, np.ones(len(values), dtype=bool))
 
-    def apply(self, family: Gaussian, params: Params, given: Given | None = None) -> Params:
-        """Return first parameters in order and apart, with what the user has given."""
+    def apply(self, family: Gaussian, params: Params, start: Start | None = None) -> Params:
+        """Return first parameters in order and apart, with what a start gives of them."""
         order, kind = self.order(params.components), self.covariance_type
         means = self.apart(params.components.means[order], family.scale)
         covariances = kind.select(params.components.covariances, order)
         weights = params.reordered(order, params.components).weights
-        if given is not None:  # in the order of the components
-            if given.shapes is not None:
-                covariances = given.shapes
-            if given.weights is not None:
+        if start is not None:  # in the order of the components
+            if start.shapes is not None:
+                covariances = start.shapes
+            if start.weights is not None:
                 weights = params.weights
         if self.scale_order is not None:
             covariances = self.scale_order.apart(kind, covariances, len(means))
         first = Params.first(weights, family.components(means, covariances))
-        return first if given is not None and given.weights is None else first.pruned()
+        return first if start is not None and start.weights is None else first.pruned()
 
     def sort(
         self, family: Gaussian, params: Params, stats: Statistics | None = None

@@ -3,8 +3,8 @@
 mDir(x; alpha, floor) is proportional to prod_i x_i^(alpha_i - 1) on the part of the simplex where
 every x_i is at least `floor`, the paper's epsilon. It is conjugate to the multinomial as the
 Dirichlet is; negative parameters make it prefer sparse x more strongly. A floor is in [0, 1/n], and
-positive if any alpha is not; parameters are at most 1e300 in size. Functions raise a ValueError for
-others.
+positive if any alpha is not; parameters are at most 1e300 in absolute value. Functions raise a
+ValueError for others.
 
 References
 ----------
@@ -39,7 +39,7 @@ def log_kernel(x: ArrayLike, alpha: ArrayLike) -> Values:
     x : array_like of shape (..., n)
         Points of the simplex; not checked.
     alpha : float or array_like of shape (n,)
-        Parameters, any real numbers up to 1e300 in size.
+        Parameters, any real numbers up to 1e300 in absolute value.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def mode(alpha: ArrayLike, floor: float, method: Literal["rounds", "sorting"] = 
     Parameters
     ----------
     alpha : array_like of shape (n,)
-        Parameters, any real numbers up to 1e300 in size.
+        Parameters, any real numbers up to 1e300 in absolute value.
     floor : float
         Minimum of an entry, in [0, 1/n]; positive if an alpha is below 1.
     method : {"rounds", "sorting"}, default="rounds"
@@ -126,8 +126,8 @@ def mode(alpha: ArrayLike, floor: float, method: Literal["rounds", "sorting"] = 
     Raises
     ------
     ValueError
-        If alpha is above 1e300 in size, floor is not between 0 and 1/n or is 0 with an alpha below
-        1, or the method is unknown.
+        If alpha is above 1e300 in absolute value, floor is not between 0 and 1/n or is 0 with an
+        alpha below 1, or the method is unknown.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def posterior(alpha: ArrayLike, counts: ArrayLike) -> Array:
     Parameters
     ----------
     alpha : float or array_like of shape (n,)
-        Parameters of the prior, any real numbers up to 1e300 in size.
+        Parameters of the prior, any real numbers up to 1e300 in absolute value.
     counts : array_like of shape (n,)
         Counts, finite and not negative; they need not be integers.
 
@@ -164,8 +164,8 @@ def posterior(alpha: ArrayLike, counts: ArrayLike) -> Array:
     Raises
     ------
     ValueError
-        If alpha is above 1e300 in size, a count is negative or not finite, or the shapes do not
-        agree.
+        If alpha is above 1e300 in absolute value, a count is negative or not finite, or the
+        shapes do not agree.
 
     Examples
     --------
@@ -191,7 +191,7 @@ def log_normalizer(alpha: ArrayLike, floor: float) -> float:
     Parameters
     ----------
     alpha : array_like of shape (n,)
-        Parameters, any real numbers up to 1e300 in size (1e4 for n > 3 with a floor).
+        Parameters, any real numbers up to 1e300 in absolute value (1e4 for n > 3 with a floor).
     floor : float
         Minimum of an entry, in [0, 1/n]; positive if any alpha is not. 0 gives the beta function.
 
@@ -228,7 +228,7 @@ def mean(alpha: ArrayLike, floor: float) -> Array:
     Parameters
     ----------
     alpha : array_like of shape (n,)
-        Parameters, any real numbers; for n > 3 below 1e4 in size.
+        Parameters, any real numbers; for n > 3 below 1e4 in absolute value.
     floor : float
         Minimum of an entry, in [0, 1/n]; positive if any alpha is not.
 
@@ -271,7 +271,7 @@ def rvs(
     Parameters
     ----------
     alpha : array_like of shape (n,)
-        Parameters, any real numbers up to 1e4 in size.
+        Parameters, any real numbers up to 1e4 in absolute value.
     floor : float
         Minimum of an entry, in [0, 1/n]; positive if any alpha is not.
     size : int, tuple of int or None, default=1
@@ -287,8 +287,8 @@ def rvs(
     Raises
     ------
     ValueError
-        If alpha is above 1e4 in size, floor is not between 0 and 1/n or is 0 with an alpha that is
-        not positive, or `size` is negative.
+        If alpha is above 1e4 in absolute value, floor is not between 0 and 1/n or is 0 with an
+        alpha that is not positive, or `size` is negative.
 
     Examples
     --------
@@ -314,8 +314,8 @@ def _moderate(alpha: Array) -> Array:
     largest = np.abs(alpha).max()
     if largest > _MAX_TABULATED:
         raise ValueError(
-            f"alpha must be up to 1e4 in size here, and reaches {largest:g}: log_kernel and mode "
-            "take any size."
+            f"alpha must be between -1e4 and 1e4 here, got an absolute value of {largest:g}. "
+            "log_kernel and mode have no such limit."
         )
     return alpha
 

@@ -11,7 +11,7 @@ MAX_PARAMETER = 1e300  # times the log of the smallest float, and summed, it is 
 def checked_sizes(alpha: Array, name: str) -> Array:
     """Return parameters, or raise a ValueError that names them if densities would overflow."""
     if not np.all(np.abs(alpha) <= MAX_PARAMETER):  # nor for nan
-        raise ValueError(f"{name} must be finite, and not above {MAX_PARAMETER:g} in size.")
+        raise ValueError(f"{name} must be finite, and at most {MAX_PARAMETER:g} in absolute value.")
     return alpha
 
 

@@ -149,6 +149,7 @@ def test_mean_variance_is_exact_far_from_the_origin():
     far = make_rows(X + 1e9, None, unit=False).mean_variance()
     assert_allclose(near, X.var(axis=0).mean(), rtol=1e-13)
     assert_allclose(far, near, rtol=1e-6)
+    assert make_rows(np.full((9, 3), 1e9), None, unit=False).mean_variance() == 0
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])

@@ -119,11 +119,9 @@ def test_the_end_of_a_fit_ends_all_its_tasks(fit):
     class Loose(Climber):
         @with_callbacks
         def fit(self, X, y=None):
-            progress = Progress(callback_tasks(self, {"X": X}, 1))
-            progress.task("Start 0")[0](0, [0.0], None)
-            self.height_ = 3
-            progress.end()
-            progress.end()
+            with Progress(callback_tasks(self, {"X": X}, 1)) as progress:
+                progress.task("Start 0")[0](0, [0.0], None)
+                self.height_ = 3
             return self
 
     recorder = Recorder()

@@ -7,7 +7,11 @@ from scipy import stats
 
 from skvmf._engine.contracts.model_parts import Family
 from skvmf._engine.families.covariance import COVARIANCE_TYPES
-from skvmf._engine.families.merge_costs import DirectionMergeCost, EllipticalMergeCost
+from skvmf._engine.families.merge_costs import (
+    DirectionMergeCost,
+    EllipticalMergeCost,
+    SphericalMergeCost,
+)
 from skvmf.distributions import vonmises_fisher as vmf
 
 KINDS = ["full", "diag", "spherical"]
@@ -52,6 +56,33 @@ def test_gaussians_lose_log_likelihood(kind):
     alone = np.array([log_likelihood(X, kind) for X in parts])
     joint = [[log_likelihood(np.vstack([X, Y]), kind) for X in parts] for Y in parts]
     expected = alone[:, None] + alone - joint
+    assert_allclose([cost.losses(i) for i in range(3)], expected, rtol=1e-9, atol=1e-7)
+
+
+def spherical(parts, n_pseudo, pooled=0.5):
+    centre = np.ones(3)
+    sums, counts = sums_and_counts([X - centre for X in parts])
+    squares = np.array([((X - centre) ** 2).sum() for X in parts])
+    return SphericalMergeCost(sums, squares, counts.astype(float), centre, n_pseudo, pooled)
+
+
+@pytest.mark.parametrize("n_pseudo", [0, 6])
+def test_spheres_lose_log_likelihood(n_pseudo):
+    """Pseudo-observations have the pooled variance about the mean of their part."""
+    parts = gaussian_parts()
+    cost = spherical(parts, n_pseudo)
+    pseudo = np.sqrt(3 * cost.pooled) * np.vstack([np.eye(3), -np.eye(3)])[:n_pseudo]
+
+    def value(X):
+        return log_likelihood(np.vstack([X, X.mean(axis=0) + pseudo]), "spherical")
+
+    alone = np.array([value(X) for X in parts])
+    joint = [[value(np.vstack([X, Y])) for X in parts] for Y in parts]
+    expected = alone[:, None] + alone - joint
+    if n_pseudo:
+        expected -= log_likelihood(pseudo, "spherical")
+    else:
+        assert_allclose(cost.log_likelihoods(), alone, rtol=1e-9)
     assert_allclose([cost.losses(i) for i in range(3)], expected, rtol=1e-9, atol=1e-7)
 
 
@@ -108,9 +139,9 @@ def test_directions_of_one_concentration_lose_what_their_sums_lose():
     assert_allclose(cost.losses(0)[2], 9 * (lengths[0] + lengths[2] - joint), rtol=1e-9)
 
 
-@pytest.mark.parametrize("make", ["directions", "one concentration", *KINDS, "tied"])
+@pytest.mark.parametrize("make", ["directions", "one concentration", "spheres", *KINDS, "tied"])
 def test_merged_parts_are_those_of_their_rows_together(make):
-    parts = gaussian_parts() if make in ("tied", *KINDS) else directions()
+    parts = gaussian_parts() if make in ("spheres", "tied", *KINDS) else directions()
     together = [np.vstack([parts[0], parts[1]]), parts[2]]
 
     def cost_of(parts):
@@ -119,6 +150,8 @@ def test_merged_parts_are_those_of_their_rows_together(make):
             return DirectionMergeCost(sums, counts, 0.0, n_pseudo=4.0, pseudo_length=0.5)
         if make == "one concentration":
             return DirectionMergeCost(sums, counts, 0.0, concentration=9.0)
+        if make == "spheres":
+            return spherical(parts, n_pseudo=6)
         if make == "tied":
             return EllipticalMergeCost.of_one_covariance(counts, sums / counts[:, None], np.eye(3))
         return elliptical(parts, make)

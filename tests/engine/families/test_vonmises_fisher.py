@@ -11,6 +11,7 @@ from scipy.stats import vonmises_fisher
 from skvmf._engine.contracts.responsibilities import DenseResponsibilities, HardResponsibilities
 from skvmf._engine.contracts.statistics import Statistics
 from skvmf._engine.data.rows import make_rows
+from skvmf._engine.families.merge_costs import DirectionMergeCost
 from skvmf._engine.families.vonmises_fisher import MAX_CONCENTRATION, VonMisesFisher
 from skvmf._engine.families.vonmises_fisher_products import concentrated_lengths
 from skvmf.distributions import vonmises_fisher as vmf
@@ -387,3 +388,18 @@ def test_a_mean_opposite_to_its_old_direction_has_its_length(length):
         -length * direction, np.array([1 + length]), direction
     )
     assert_allclose([lengths[0], complements[0]], [length, 1 - length], atol=1e-15)
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-200, 1e308])
+def test_directions_of_any_length_make_the_same_components(size):
+    signs = np.sign(np.random.default_rng(1).normal(size=(K, D)))
+    found, expected = (VonMisesFisher(D).from_natural(s * signs, np.ones(K)) for s in (size, 1.0))
+    assert_allclose(found.directions, expected.directions, rtol=1e-15)
+
+
+def test_parts_of_rows_that_cancel_have_a_direction():
+    sums = np.vstack([np.zeros(D), 3 * np.eye(1, D)])
+    parts = VonMisesFisher(D).fit_parts(DirectionMergeCost(sums, np.array([2.0, 4.0]), 0.0), [0, 1])
+    assert_array_equal(np.linalg.norm(parts.directions, axis=0), 1)
+    assert_array_equal(parts.directions[:, 1], np.eye(1, D)[0])
+    assert_allclose(parts.lengths, 0.5)

@@ -39,7 +39,8 @@ def run(X, seed=0, weights=None, n_components=K, unit=True):
     else:
         family = Gaussian(X.shape[1], "full", scale=rows.mean_variance() or 1.0)
     seeds = family.proposal().seeds
-    return Overseeding(seeds, rows, n_components).run(np.random.default_rng(seed))
+    start = Overseeding(seeds, rows, n_components).run(np.random.default_rng(seed))
+    return start.params, start.bound
 
 
 @pytest.mark.parametrize("unit", [True, False])

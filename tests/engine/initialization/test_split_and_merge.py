@@ -262,6 +262,6 @@ def test_splits_find_what_overseeding_has_missed():
     stats, about = partition_statistics(task.family, task.rows, X[:8], responsibilities)
     components, _ = task.family.maximize(stats, about)
     poor = Params.first(stats.counts / len(X), components)
-    found, _ = task.run(poor, np.random.default_rng(0))
+    found = task.run(poor, np.random.default_rng(0)).params
     own = assignment(task.model, found)(DenseBlock(X, np.ones(len(X)), None, 0))[1]
     assert_allclose(np.sort(own), np.sort(np.bincount(labels)), atol=20)
