@@ -61,7 +61,7 @@ def rows(setting, name):
     return getattr(texts, name.replace("-", "_"))(setting.data)
 
 
-@item("P0.tab1", "data sets: rows and vocabularies", minutes=1, needs=FILES)
+@item("P0.tab1", "data sets: rows and vocabularies", minutes=0.1, needs=FILES)
 def table_1(setting):
     """Count the rows and words that the preprocessing leaves."""
     table = Table("Rows x words", ["set", "paper", "ours", "rows off", "words off"], 0)
