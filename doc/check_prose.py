@@ -1,8 +1,9 @@
 """Check prose for words that have a plainer alternative.
 
-``python doc/check_prose.py [PATH ...]`` reads pages (.rst, .md), docstrings and the text of gallery
-scripts, in files and folders. It skips code, formulas, literals and references. Without arguments
-it reads the guide, the README and the package; ``--count`` prints only how often each word occurs.
+``python doc/check_prose.py [PATH ...]`` reads pages (.rst, .md), docstrings, messages of errors and
+warnings, and the text of gallery scripts, in files and folders. It skips code, formulas, literals
+and references. Without arguments it reads the guide, the README and the package; ``--count`` prints
+only how often each word occurs.
 """
 
 import argparse
@@ -98,17 +99,29 @@ def findings(text):
 
 
 def texts(path):
-    """Yield the line before and the text of a page, of each docstring and of each gallery cell."""
+    """Yield the line before and the text of a page, docstring, message or gallery cell."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".py":
         yield 0, text
         return
     for cell in re.finditer(r"^# %%\n((?:#.*\n)+)", text, re.MULTILINE):
         yield text[: cell.start(1)].count("\n"), re.sub("^# ?", "", cell[1], flags=re.MULTILINE)
-    for node in ast.walk(ast.parse(text)):
+    tree = ast.parse(text)
+    yield from messages(tree)
+    for node in ast.walk(tree):
         kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
         if isinstance(node, kinds) and ast.get_docstring(node, clean=False):
             yield node.body[0].lineno - 1, ast.get_docstring(node)
+
+
+def messages(tree):
+    """Yield the line before and the text of each error and warning, without what is filled in."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and node.args:
+            parts = getattr(node.args[0], "values", node.args[:1])
+            words = [part.value for part in parts if isinstance(getattr(part, "value", 0), str)]
+            if re.search(r"(Error|Warning|\bwarn)$", ast.unparse(node.func)):
+                yield node.args[0].lineno - 1, " ``x`` ".join(words)
 
 
 def files(paths):

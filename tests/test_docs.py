@@ -1,5 +1,6 @@
 """What the documentation shows is what happens: docstrings, README, user guide, main job."""
 
+import ast
 import configparser
 import doctest
 import importlib
@@ -115,6 +116,12 @@ def test_readme():
 def test_the_prose_check_itself(text, expected):
     findings = runpy.run_path(str(ROOT / "doc" / "check_prose.py"))["findings"]
     assert [advice for _, _, advice, _ in findings(text)] == expected
+
+
+def test_the_prose_check_reads_errors_and_warnings():
+    tree = ast.parse('warn("It goes on.")\nraise ValueError(f"{X} holds a joined row.")\nlog("on")')
+    texts = runpy.run_path(str(ROOT / "doc" / "check_prose.py"))["messages"](tree)
+    assert list(texts) == [(0, "It goes on."), (1, " holds a joined row.")]
 
 
 def test_pages_and_docstrings_are_in_plain_words():

@@ -267,7 +267,7 @@ def test_what_is_no_checkpoint_is_refused_and_kept(tmp_path):
     path = tmp_path / "rows.npz"
     np.savez(path, X=X)
     written = path.read_bytes()
-    with pytest.raises(ValueError, match="is no checkpoint, or one that is truncated"):
+    with pytest.raises(ValueError, match="is not a checkpoint, or is truncated"):
         fitted(VonMisesFisherMixture(2, checkpoint=path))
     assert path.read_bytes() == written
 

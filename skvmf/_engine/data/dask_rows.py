@@ -134,7 +134,7 @@ class DaskRows(RowSource):
         """Raise a TypeError: workers cannot write to an array of the client's."""
         raise TypeError(
             "This needs an array in memory, and got a Dask array: give a sample of its rows, or "
-            "X.compute() where they fit into memory."
+            "X.compute() if they fit into memory."
         )
 
     def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> RowSource:

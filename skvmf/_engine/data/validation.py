@@ -29,8 +29,8 @@ def refuse_non_finite(values: Array, numbers: Array) -> None:
     if len(rows) > 1:
         where = f"{len(rows)} rows from {rows[0]} to {rows[-1]}"
     raise ValueError(
-        f"Input X contains {what}, in {where}: impute or leave out such rows. "
-        "sklearn.impute has what imputes, and np.isfinite(X).all(axis=1) finds the others."
+        f"Input X contains {what}, in {where}: impute the values, for example with "
+        "sklearn.impute.SimpleImputer, or keep only the rows np.isfinite(X).all(axis=1)."
     )
 
 
@@ -44,7 +44,7 @@ def check_structure(X: sparse.csr_array) -> None:
         pointers = fault == sparse_kernels.BAD_POINTERS
         what = "indptr falls or leads" if pointers else "column numbers in indices lead"
         raise ValueError(
-            f"X is no valid CSR matrix: {what} outside its {len(X.data)} entries and "
+            f"X is not a valid CSR matrix: {what} outside its {len(X.data)} entries and "
             f"{X.shape[1]} columns. X.check_format() says more."
         )
 

@@ -114,8 +114,8 @@ class Checkpoint:
             save(path, tree)
         except OSError as error:
             warn(
-                f"checkpoint={str(path)!r} could not be written ({error}). The fit goes on, and "
-                "tries again later; an earlier checkpoint is left as it was.",
+                f"checkpoint={str(path)!r} could not be written ({error}). The fit continues and "
+                "tries again later. An earlier checkpoint was not changed.",
                 RuntimeWarning,
             )
         after = perf_counter()
@@ -204,9 +204,9 @@ def _refuse_another_fit(path: Path, before: Tree, now: Tree) -> None:
                 gaps.append(f"{name} was {was} and is {is_now}")
     if gaps:
         raise ValueError(
-            f"checkpoint={str(path)!r} is of another fit: {'; '.join(gaps)}. It is left as it is: "
-            "put back what has changed to go on, or give another path, or remove the file to "
-            "start afresh."
+            f"checkpoint={str(path)!r} is of another fit: {'; '.join(gaps)}. The file was not "
+            "changed. Undo these changes to continue, give another path, or remove the file to "
+            "start from scratch."
         )
 
 
@@ -215,7 +215,7 @@ def _refuse_other_data(path: Path, before: float, now: float) -> None:
     if before != now:
         raise ValueError(
             f"checkpoint={str(path)!r} is of other data: its parameters had the lower bound "
-            f"{float(before)!r} and have {float(now)!r} now. It is left as it is: give X and "
-            "sample_weight as they were, on the same type of processor and with the same BLAS, to "
-            "continue; or give another path, or remove the file to start from scratch."
+            f"{float(before)!r} and have {float(now)!r} now. The file was not changed. To "
+            "continue, give the same X and sample_weight, on the same type of processor and with "
+            "the same BLAS. Or give another path, or remove the file to start from scratch."
         )

@@ -68,8 +68,8 @@ def load(path: Path) -> Tree:
         tree: Tree = _with_arrays(json.loads(str(arrays.pop(_TREE))), arrays)
     except _DAMAGED as error:
         raise ValueError(
-            f"{str(path)!r} is no checkpoint, or one that is truncated or damaged. It is left as "
-            "it is: remove it to start afresh, or give another path."
+            f"{str(path)!r} is not a checkpoint, or is truncated or damaged. The file was not "
+            "changed: remove it to start from scratch, or give another path."
         ) from error
     return tree
 

@@ -160,9 +160,9 @@ def warn_if_prior_outweighs(prior: Prior, params: Params, total_weight: float) -
         left, more = ("the background alone", "any component")
     given = alpha[0] if (alpha == alpha[0]).all() else alpha
     warn(
-        f"weight_concentration_prior={given} outweighs the data at once and leaves {left}: the "
-        f"largest holds {counts.max():.6g} rows, and only above {1 - counts.max():.6g} does the "
-        f"prior leave {more}.",
+        f"weight_concentration_prior={given} outweighs the data and leaves {left}: the largest "
+        f"component holds {counts.max():.6g} rows. A number above {1 - counts.max():.6g} leaves "
+        f"{more}.",
         UserWarning,
     )
 

@@ -123,7 +123,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
     def continued_by(self, fresh: AnyFamily) -> "VonMisesFisher":
         assert isinstance(fresh, VonMisesFisher)
         if fresh.dim != self.dim:
-            raise ValueError(f"The fit to go on from has {self.dim} features, not {fresh.dim}.")
+            raise ValueError(f"The fit to continue has {self.dim} features, not {fresh.dim}.")
         return replace(fresh, prior_length=self.prior_length)
 
     @property

@@ -85,7 +85,7 @@ def test_truncated_and_other_files_are_told(tmp_path):
     whole = path.read_bytes()
     for size in [0, 1, 30, len(whole) // 2, len(whole) - 60, len(whole) - 1]:
         path.write_bytes(whole[:size])
-        with pytest.raises(ValueError, match=r"fit\.npz' is no checkpoint, or .* truncated"):
+        with pytest.raises(ValueError, match=r"fit\.npz' is not a checkpoint, or .* truncated"):
             load(path)
         assert path.read_bytes() == whole[:size]
     flipped = bytearray(whole)
@@ -100,7 +100,7 @@ def test_truncated_and_other_files_are_told(tmp_path):
     files = [(tmp_path / name).read_bytes() for name in ("rows.npy", "rows.npz", "objects.npz")]
     for other in [b"some text", b"PK\x03\x04", *files]:
         path.write_bytes(other)
-        with pytest.raises(ValueError, match="no checkpoint"):
+        with pytest.raises(ValueError, match="not a checkpoint"):
             load(path)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "missing.npz")
