@@ -80,7 +80,7 @@ def table_1(setting):
     )
 
 
-@item("P0.fig3", "NMI over the number of clusters, four sets", minutes=4, needs=FILES)
+@item("P0.fig3", "NMI over the number of clusters, four sets", minutes=2, needs=FILES)
 def figure_3(setting):
     """Cluster by the four variants, and by mean and natural parameters from the same starts."""
     tables, found = [], {}
