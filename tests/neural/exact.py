@@ -3,6 +3,8 @@
 import mpmath
 import numpy as np
 
+from ..reference import make_entmax_table
+
 mpmath.mp.dps = 80
 
 
@@ -12,27 +14,12 @@ def numbers(values):
 
 
 def entmax(z, alpha):
-    """Return alpha-entmax of one vector.
-
-    For alpha > 1 shares are (c (z - z_last) + v^c)^(1/c), where v is that of the last score with
-    one: the share that this would have to give up for the sum to be 1, by bisection.
-    """
-    z, c = numbers(z), mpmath.mpf(float(alpha)) - 1
-    top = max(z)
-    if c == 0:
-        powers = [mpmath.exp(score - top) for score in z]
-        return [power / sum(powers) for power in powers]
-
-    def shares(last, v):
-        gaps = [c * (score - last) if score >= last else None for score in z]
-        return [0 if gap is None else (gap + v**c) ** (1 / c) if gap else v for gap in gaps]
-
-    last = min(score for score in z if sum(shares(score, mpmath.mpf(0))) < 1)
-    low, high = mpmath.mpf(0), mpmath.mpf(1)
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (low, middle) if sum(shares(last, middle)) >= 1 else (middle, high)
-    return shares(last, high)
+    """Return alpha-entmax of one vector."""
+    z = numbers(z)
+    if alpha != 1:
+        return make_entmax_table.entmax(z, mpmath.mpf(float(alpha)))[0]
+    powers = [mpmath.exp(score - max(z)) for score in z]
+    return [power / sum(powers) for power in powers]
 
 
 def entmax_jacobian(z, alpha):

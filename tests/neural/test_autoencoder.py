@@ -251,6 +251,20 @@ def test_pickles_copies_and_clones(new):
     assert unfitted.get_params() == new().get_params()
 
 
+def test_pandas(new):
+    pandas = pytest.importorskip("pandas")
+    names = [f"pixel {i}" for i in range(64)]
+    frame = pandas.DataFrame(X, columns=names, index=np.arange(200) + 5)
+    model = new().set_output(transform="pandas").fit(frame)
+    found = model.transform(frame)
+    assert list(found.columns) == list(model.get_feature_names_out())
+    assert_array_equal(found.index, frame.index)
+    assert_array_equal(found, new().fit(X).transform(X))
+    assert_array_equal(model.feature_names_in_, names)
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(frame.rename(columns={"pixel 0": "other"}))
+
+
 def test_other_arrays_of_the_same_numbers(new):
     far, locked, model = np.zeros((400, 128)), X.copy(), new().fit(X)
     far[::2, ::2], locked.flags.writeable = X, False
