@@ -15,7 +15,7 @@ ROWS, THREADS = 1_000_000_000, 1600
 NETWORK = 0.1  # seconds for parameters and sums
 
 
-@item("guide.cluster", "an iteration on a cluster", minutes=1, needs=("distributed",))
+@item("guide.cluster", "an iteration on a cluster", minutes=3, needs=("distributed",))
 def cluster(setting):
     """Time a step on one thread, and what Dask's scheduler takes for tasks that do nothing."""
     step = microseconds(setting)
@@ -26,7 +26,7 @@ def cluster(setting):
     table = Table(
         "A step of a billion rows on 100 machines of 16 threads",
         ["what", "amount"],
-        1,
+        2,
     )
     for name, amount in (
         ("microseconds a row and thread", step),

@@ -85,7 +85,9 @@ def whitening(setting):
     )
 
 
-@item("guide.embeddings", "word embeddings of newsgroups", minutes=1, needs=(MESSAGES, "wordllama"))
+@item(
+    "guide.embeddings", "word embeddings of newsgroups", minutes=0.6, needs=(MESSAGES, "wordllama")
+)
 def newsgroups(setting):
     """Cluster the word embeddings of messages by mixtures, k-means and paths."""
     messages = texts.read(setting.file(MESSAGES))[:: setting.size(6, 100)]
@@ -112,7 +114,9 @@ def newsgroups(setting):
     )
 
 
-@item("guide.umap", "mixtures, UMAP and HDBSCAN", minutes=2, needs=("wordllama", "umap", "hdbscan"))
+@item(
+    "guide.umap", "mixtures, UMAP and HDBSCAN", minutes=0.8, needs=("wordllama", "umap", "hdbscan")
+)
 def umap_and_hdbscan(setting):
     """Cluster the embeddings of docstrings, themselves and after UMAP."""
     from hdbscan import HDBSCAN

@@ -34,7 +34,7 @@ def reference(kappas, dim):
 
 
 @item(
-    "P0.fig1", "negative entropy and its derivative by the equation", minutes=0.2, needs=("mpmath",)
+    "P0.fig1", "negative entropy and its derivative by the equation", minutes=0.1, needs=("mpmath",)
 )
 def figure_1(setting):
     """Hold solutions of the differential equation against Bessel functions."""
@@ -152,7 +152,7 @@ def draw_errors(figure, r, errors):
 STARTS = [1e-2, 1e-4, 1e-6, 1e-8]
 
 
-@item("P0.fig4", "the equation's start value (also appendix A.3)", minutes=0.7)
+@item("P0.fig4", "the equation's start value (also appendix A.3)", minutes=0.4)
 def figure_4(setting):
     """Solve the equation from r = 0 as the paper does, from start values of four sizes."""
     columns = ["d", *(f"{start:g}" for start in STARTS)]

@@ -11,7 +11,7 @@ LENGTHS = (0.05, 0.5, 0.95)
 
 
 @item(
-    "P0.variance", "the variance function and the Hessian (sections 2.1 to 2.4, A.1)", minutes=0.3
+    "P0.variance", "the variance function and the Hessian (sections 2.1 to 2.4, A.1)", minutes=0.1
 )
 def variance_function(setting):
     """Hold the variance function against samples, and the Hessian against differences."""

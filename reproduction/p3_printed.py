@@ -19,7 +19,7 @@ READINGS = {
 }
 
 
-@item("P3.printed", "Algorithm 1 as printed: what its lost operator does", minutes=0.2)
+@item("P3.printed", "Algorithm 1 as printed: what its lost operator does", minutes=0.1)
 def printed(setting):
     """Learn the means by Algorithm 1 in every reading of its sixth line."""
     samples = [sample(seed)[:, 0] for seed in range(setting.size(30, 3))]
@@ -112,7 +112,7 @@ def show(figure, paths):
     axes[0].legend(frameon=False, fontsize="small")
 
 
-@item("P3.general", "Algorithm 2: more components (appendix C)", minutes=0.3)
+@item("P3.general", "Algorithm 2: more components (appendix C)", minutes=0.1)
 def general(setting):
     """Fit mixtures of four components in the plane by relative ECM and by EM."""
     table = Table(

@@ -47,7 +47,7 @@ def folds(features, y):
 @item(
     "P4.tab1",
     "classification of sentences",
-    minutes=8,
+    minutes=2,
     needs=("subj.jsonl.gz", "mr.jsonl.gz", "stoplist_smart.txt", "gensim"),
 )
 def table_1(setting):
