@@ -66,7 +66,7 @@ def table_2(setting):
 @item(
     "P2.tab2-fashion",
     "autoencoders of a subset of FashionMNIST",
-    minutes=55,
+    minutes=32,
     needs=(*FILES["fashion"], "torch"),
 )
 def table_2_of_fashion(setting):

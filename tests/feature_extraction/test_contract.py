@@ -333,7 +333,7 @@ def test_column_numbers_that_lead_out_of_the_table_are_refused(column):
     X = COUNTS.copy().astype(float)
     X.indices[4] = column
     for call in (fitted.transform, fitted.fit, FisherVectorTransformer().fit):
-        with pytest.raises(ValueError, match="no valid CSR matrix"):
+        with pytest.raises(ValueError, match="not a valid CSR matrix"):
             call(X)
 
 
