@@ -1,10 +1,12 @@
 """Measure the table of speed in the user guide: ``python asv_bench/speed.py [part of a name ...]``.
 
 Each figure is a benchmark of ``asv_bench/benchmarks``, named by file, class, method and parameters.
-They are kept in ``doc/user_guide/speed.json`` with the machine and the day; given parts of names,
-the other figures stay as they are.
+Each is run several times (``--runs``) with the code that BLAS, NumPy and Numba choose for each kind
+of processor that this one can stand in for. All are kept in ``doc/user_guide/speed.json`` with the
+machine and the day; given parts of names, the other figures stay as they are.
 """
 
+import argparse
 import datetime
 import importlib
 import json
@@ -14,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import numpy as np
 
 RESULTS = Path(__file__).parents[1] / "doc" / "user_guide" / "speed.json"
 VERSIONS = ("numpy", "scipy", "sklearn", "numba")
@@ -206,21 +210,46 @@ def machine():
     }
 
 
-def main(parts):
-    figures = json.loads(RESULTS.read_text())["figures"] if parts and RESULTS.exists() else {}
-    for _, _, lines in ROWS:
-        for _, name, params in lines:
-            named = key(name, params)
-            if not parts or any(part in named for part in parts):
-                script = str(Path(__file__).resolve())
-                command = [sys.executable, script, "--one", name, json.dumps(params)]
-                with tempfile.TemporaryDirectory() as folder:  # some benchmarks write files
-                    done = subprocess.run(
-                        command, cwd=folder, check=True, capture_output=True, text=True
-                    )
-                figures[named] = json.loads(done.stdout.splitlines()[-1])
-                print(f"{named}: {figures[named]}", flush=True)
-                RESULTS.write_text(json.dumps(record(figures), indent=1) + "\n")
+def kinds():
+    """Return the variables with which libraries choose the code of each kind of processor."""
+    found = np.show_config(mode="dicts")["SIMD Extensions"]["found"]
+    wide = [name for name in found if name.startswith("AVX512") or name == "X86_V4"]
+    narrow = {"OPENBLAS_CORETYPE": "Haswell", "NUMBA_CPU_NAME": "haswell"}
+    if not wide:
+        return {"AVX2": narrow}
+    narrow["NPY_DISABLE_CPU_FEATURES"] = " ".join(wide)
+    return {"AVX2": narrow, "AVX-512": {"OPENBLAS_CORETYPE": "SkylakeX"}}
+
+
+def main(parts, runs):
+    figures = json.loads(RESULTS.read_text())["figures"] if parts else {}
+    lines = [line for _, _, lines in ROWS for line in lines]
+    chosen = [line for line in lines if not parts or any(part in key(*line[1:]) for part in parts)]
+    for _, name, params in chosen:
+        figures[key(name, params)] = {kind: [] for kind in kinds()}
+    for run in range(1, runs + 1):
+        for _, name, params in chosen:
+            for kind, variables in kinds().items():
+                figure = in_a_process(name, params, variables)
+                print(f"{run}, {kind}, {key(name, params)}: {figure}", flush=True)
+                if figure is not None:
+                    figures[key(name, params)][kind].append(figure)
+            RESULTS.write_text(json.dumps(record(figures), indent=1) + "\n")
+
+
+def in_a_process(name, params, variables):
+    """Return the figure of one benchmark, run in a process and a folder of its own."""
+    command = [sys.executable, str(Path(__file__).resolve()), "--one", name, json.dumps(params)]
+    with tempfile.TemporaryDirectory() as folder:  # some benchmarks write files
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=os.environ | variables,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def record(figures):
@@ -234,7 +263,7 @@ def record(figures):
         "date": datetime.date.today().isoformat(),
         **machine(),
         "table": table,
-        "figures": {key: figures.get(key) for key in keys},
+        "figures": {key: figures.get(key, {}) for key in keys},
     }
 
 
@@ -247,4 +276,8 @@ if __name__ == "__main__":
         given = [tuple(p) if isinstance(p, list) else p for p in json.loads(sys.argv[3])]
         print(json.dumps(measure(sys.argv[2], given)))
     else:
-        main(sys.argv[1:])
+        parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
+        parser.add_argument("parts", nargs="*", help="parts of the names of the figures to measure")
+        parser.add_argument("--runs", type=int, default=5, help="of each figure")
+        options = parser.parse_args()
+        main(options.parts, options.runs)
