@@ -56,9 +56,10 @@ class RowSource(ABC):
         """Call ``function(block, span)``, which writes the answer for the rows of `span`."""
 
     def per_row(self, function: Callable[[Any], Array], dtype: npt.DTypeLike, *shape: int) -> Array:
-        """Return ``function(block)`` of all blocks, one below the other, (n_rows, *shape).
+        """Return ``function(block)`` of all blocks, one below the other.
 
-        What a function computes in the block's target is there already.
+        The result has `n_rows` rows of the given shape. A function may write its answer into
+        ``block.target``, which is its part of the result, and return that: it is not copied.
         """
         values = np.empty((self.n_rows, *shape), dtype=dtype)
 
