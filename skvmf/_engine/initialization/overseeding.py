@@ -105,15 +105,19 @@ class Overseeding:
     def _first_round(self, rng: np.random.Generator) -> tuple[Params, float]:
         """Place, fit and merge the first seeds."""
         few = self._on_few_rows(rng)
-        drawn = _draw(few.rows.sampling_weights().astype(np.float64), self._n_first_seeds, rng)
-        points = few.rows.take(drawn)
-        equal = few._params(np.ones(len(points)), self.family.place(points), 0.0)
-        stats = few._partition(equal, few._assign(equal).labels)
-        cost = self.family.merge_cost(stats, equal.components, np.flatnonzero(stats.counts > 0))
-        seeds = self.family.place(points, few._fit(cost))  # of the size of the parts near them
-        params = few._fit_seeds(few.rows, seeds, np.ones(len(points)))
+        n_seeds = min(self._n_first_seeds, few._n_drawable)
+        params = few._fit_seeds(few.rows, few._first_seeds(n_seeds, rng), np.ones(n_seeds))
         params = few._merge(params, few._assign(params).labels)
         return climb(self.model, self.rows, params, STEPS_AFTER_MERGING)
+
+    def _first_seeds(self, n_seeds: int, rng: np.random.Generator) -> Components:
+        """Return seeds at rows drawn far apart, of the size of the parts near them."""
+        drawn = _draw(self.rows.sampling_weights().astype(np.float64), n_seeds, rng)
+        points = self.rows.take(drawn)
+        equal = self._params(np.ones(len(points)), self.family.place(points), 0.0)
+        stats = self._partition(equal, self._assign(equal).labels)
+        cost = self.family.merge_cost(stats, equal.components, np.flatnonzero(stats.counts > 0))
+        return self.family.place(points, self._fit(cost))
 
     def _on_few_rows(self, rng: np.random.Generator) -> "Overseeding":
         """Return the same on as many rows as suffice for the first merging."""
