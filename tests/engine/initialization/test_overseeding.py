@@ -165,7 +165,7 @@ def test_starts_compete_on_the_sample(mixture, monkeypatch):
 
     def spy(self, rng, watch=None):
         found = plain(self, rng)
-        runs.append(found[1])
+        runs.append(found.bound)
         return found
 
     monkeypatch.setattr(Overseeding, "run", spy)
