@@ -2,7 +2,6 @@
 
 import os
 import tempfile
-from contextlib import suppress
 from unittest import mock
 
 import dask
@@ -16,6 +15,7 @@ from skvmf.inspection import component_summary
 from skvmf.plotting import DirectionsDisplay, DynamicsDisplay, MixtureDisplay
 
 from ..dask.data import chunked
+from ..interrupted import killed_after
 from .data import cast
 from .runs import Refused, refusing
 from .subjects import assert_same, public
@@ -24,28 +24,10 @@ LAZY = ("labels_", "probabilities_")
 READ_AS = {"float16": "float32", "int8": "float32", "uint8": "float32", "bool": "float64"}
 
 
-class Killed(BaseException):
-    """What ends a fit in the middle."""
-
-
 def fit_until(n_writes, mixture, X, weights):
     """Fit until so many checkpoints were written, one at every iteration."""
-    left, write = n_writes, checkpoint.save
-
-    def save(path, tree):
-        nonlocal left
-        write(path, tree)
-        left -= 1
-        if left == 0:
-            raise Killed
-
-    with (
-        mock.patch.object(checkpoint, "_TIMES_WRITING", 0),
-        mock.patch.object(checkpoint, "save", save),
-        mock.patch.object(os, "fsync"),
-        suppress(Killed),
-    ):
-        refusing(mixture.fit, X, sample_weight=weights)
+    with mock.patch.object(checkpoint, "_TIMES_WRITING", 0), mock.patch.object(os, "fsync"):
+        killed_after(n_writes, lambda: refusing(mixture.fit, X, sample_weight=weights))
 
 
 def interrupted_fits_end_the_same(subject):

@@ -18,6 +18,7 @@ from skvmf._engine.em import checkpoint
 from skvmf.mixture import _checkpoint as description
 from skvmf.model_selection import ComponentPath
 
+from ..interrupted import killed_after
 from .checks import assert_same_bits
 
 rng = np.random.default_rng(0)
@@ -27,10 +28,6 @@ WEIGHTS = rng.uniform(0.5, 2.0, size=300)
 KMEANS = {"init_params": "kmeans", "n_init": 3}
 
 FILES = r"fit\.npz(\.\d+-\d+\.tmp)?"  # a checkpoint, and what is not yet one
-
-
-class Killed(BaseException):
-    """What ends a fit in the middle."""
 
 
 @pytest.fixture
@@ -46,23 +43,7 @@ def fitted(mixture, rows=X, weights=None):
 
 def interrupted(mixture, after, rows=X, weights=None):
     """Fit, and stop once so many checkpoints were written; return whether it was stopped."""
-    left = after
-
-    def save(path, tree):
-        nonlocal left
-        original(path, tree)
-        left -= 1
-        if left == 0:
-            raise Killed
-
-    original = checkpoint.save
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoint, "save", save)
-        try:
-            fitted(mixture, rows, weights)
-        except Killed:
-            return True
-    return False
+    return killed_after(after, lambda: fitted(mixture, rows, weights))
 
 
 CASES = {
