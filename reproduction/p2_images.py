@@ -9,7 +9,7 @@ import numpy as np
 from skvmf.datasets import load_idx
 
 from .items import item
-from .results import Result, Table
+from .results import Result, Table, commit, processor
 
 LATENTS = ("gaussian", "biweight", "epanechnikov")
 VARIANTS = [(o, latent) for o in ("bernoulli", "binary-entmax") for latent in LATENTS]
@@ -141,12 +141,15 @@ def kept(setting, key, function):
     """Return what a function gives and the CPU time of an earlier run that has left it cached."""
     path = None if setting.cache is None else setting.cache / f"{key}.json"
     if path is not None and path.exists():
-        return json.loads(path.read_text(encoding="utf-8"))
+        earlier = json.loads(path.read_text(encoding="utf-8"))
+        return earlier["found"], earlier["seconds"]
     start = time.process_time()
     found = function()
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps([found, time.process_time() - start]), encoding="utf-8")
+        trained = {"seconds": time.process_time() - start, "found": found}
+        source = {"commit": commit(), "machine": processor()}
+        path.write_text(json.dumps(source | trained) + "\n", encoding="utf-8")
     return found, 0.0
 
 

@@ -1,6 +1,7 @@
 """Differentiable maps onto the simplex: softmax, sparsemax and alpha-entmax."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from ..distributions._arguments import checked_alpha
 
 # Newton takes 4 to 9 steps for alpha <= 2, and hardly more above.
 MAX_STEPS = 64
+CACHED = 2**18  # numbers of a tensor that a core keeps in its cache
 STEEPEST = 1e250  # of the slopes p^(2 - alpha): their sums stay finite in float64
 
 
@@ -126,6 +128,21 @@ def widened(values: Tensor) -> Tensor:
     return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
+def by_rows(function: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
+    """Apply a function of rows, on a CPU to as many at a time as its caches hold.
+
+    Newton's method passes over them often: it takes a third of the time than for all at once.
+    """
+    first = tensors[0]
+    if first.device.type != "cpu" or first.dim() < 2:
+        return function(*tensors)
+    n_rows = max(1, CACHED * torch.get_num_threads() * len(first) // max(1, first.numel()))
+    if n_rows >= len(first):
+        return function(*tensors)
+    parts = zip(*(tensor.split(n_rows) for tensor in tensors), strict=True)
+    return torch.cat([function(*part) for part in parts])
+
+
 def negentropy_terms(p: Tensor, alpha: float) -> Tensor:
     """Return the terms of the Tsallis negative entropy of probabilities that sum to 1.
 
@@ -135,6 +152,9 @@ def negentropy_terms(p: Tensor, alpha: float) -> Tensor:
         return torch.xlogy(p, p)
     if alpha == 2:
         return 0.5 * p * (p - 1)
+    if alpha == 1.5:
+        roots = p.clamp(min=torch.finfo(p.dtype).eps ** 2).sqrt()  # of zeros they take long
+        return p * (p - 1) / (0.75 * roots + 0.75)
     logs = torch.where(p > 0, p, 1).log()
     return p * torch.expm1((alpha - 1) * logs) / (alpha * (alpha - 1))
 
@@ -145,7 +165,7 @@ class _Entmax(torch.autograd.Function):
     @staticmethod
     def forward(scores: Tensor, alpha: float) -> Tensor:
         solve = _newton_of_dense if alpha <= 2 else _newton_of_few
-        p = solve(scores, alpha - 1)
+        p = by_rows(lambda part: solve(part, alpha - 1), scores)
         return p / p.sum(-1, keepdim=True)
 
     @staticmethod

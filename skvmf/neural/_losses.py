@@ -9,7 +9,7 @@ from torch.autograd.function import FunctionCtx
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from ..distributions._arguments import checked_alpha
-from ._entmax import binary_entmax, checked_scores, entmax, negentropy_terms
+from ._entmax import binary_entmax, by_rows, checked_scores, entmax, negentropy_terms
 
 Inputs = tuple[Tensor, Tensor, float]  # scores, target and alpha
 REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -160,7 +160,7 @@ class BinaryEntmaxLoss(_EntmaxLoss):
 
 
 def _categorical(scores: Tensor, target: Tensor, alpha: float) -> Tensor:
-    return _Categorical.apply(scores, target, alpha)[0]
+    return by_rows(lambda *part: _Categorical.apply(*part, alpha)[0], scores, target)
 
 
 class _Categorical(torch.autograd.Function):

@@ -9,7 +9,7 @@ from torch.autograd import gradcheck, gradgradcheck
 from torch.func import jacrev, vmap
 
 from skvmf.distributions import simplex
-from skvmf.neural import binary_entmax, entmax
+from skvmf.neural import EntmaxLoss, _entmax, binary_entmax, entmax
 from skvmf.neural._entmax import negentropy_terms
 
 from . import exact
@@ -210,6 +210,29 @@ def test_shapes_and_input_left_alone(alpha, rng):
     assert torch.equal(scores, copy)
     assert entmax(torch.empty(0, 3), alpha).shape == (0, 3)
     assert binary_entmax(torch.empty(0), alpha).shape == (0,)
+
+
+@pytest.mark.parametrize("alpha", [*ALPHAS, *LARGE])
+@pytest.mark.parametrize("shape", [(7, 5), (7, 3, 5), (0, 5), (5,)])
+def test_parts_of_rows_give_what_all_rows_give(alpha, shape, rng, monkeypatch):
+    scores, target = rng.normal(size=shape), torch.tensor(rng.dirichlet(np.ones(5), shape[:-1]))
+
+    def answers():
+        own = leaf(scores)
+        p, losses = entmax(own, alpha), EntmaxLoss(alpha, reduction="none")(own, target)
+        return p, losses, *torch.autograd.grad((p.square().sum() + losses.sum()), own)
+
+    whole = answers()
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    monkeypatch.setattr(_entmax, "CACHED", 10)  # two rows of five
+    sizes, solve = [], _entmax._newton_of_dense
+    monkeypatch.setattr(
+        _entmax, "_newton_of_dense", lambda part, a: sizes.append(len(part)) or solve(part, a)
+    )
+    for part, all_at_once in zip(answers(), whole, strict=True):
+        torch.testing.assert_close(part, all_at_once, rtol=1e-13, atol=1e-15)
+    if alpha in (1.25, 1.5) and len(shape) == 2 and len(scores):
+        assert max(sizes) == 2
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
