@@ -67,7 +67,9 @@ class Overseeding:
 
         ``watch(n_rounds, bounds, params)`` is called after each round, and may stop the run.
         """
-        params, bound = self._first_round(rng)
+        few = self._on_few_rows(rng)
+        params = few._merge_seeds(few._first_seeds(rng))
+        params, bound = climb(self.model, self.rows, params, STEPS_AFTER_MERGING)
         bounds = [bound]
         stop = watch(0, bounds, params)
         several = self.n_components + len(self.background) > 1
@@ -98,26 +100,24 @@ class Overseeding:
     def _n_first_seeds(self) -> int:
         K = self.n_components
         least = SEEDS_PER_COMPONENT * (1 + len(self.background))
-        return max(min(self.seeds_per_component * K, max(2 * K, MAX_SEEDS)), least)
+        most = max(min(self.seeds_per_component * K, max(2 * K, MAX_SEEDS)), least)
+        return min(most, self._n_drawable)
 
     # Rounds.
 
-    def _first_round(self, rng: np.random.Generator) -> tuple[Params, float]:
-        """Place, fit and merge the first seeds."""
-        few = self._on_few_rows(rng)
-        n_seeds = min(self._n_first_seeds, few._n_drawable)
-        params = few._fit_seeds(few.rows, few._first_seeds(n_seeds, rng), np.ones(n_seeds))
-        params = few._merge(params, few._assign(params).labels)
-        return climb(self.model, self.rows, params, STEPS_AFTER_MERGING)
-
-    def _first_seeds(self, n_seeds: int, rng: np.random.Generator) -> Components:
+    def _first_seeds(self, rng: np.random.Generator) -> Components:
         """Return seeds at rows drawn far apart, of the size of the parts near them."""
-        drawn = _draw(self.rows.sampling_weights().astype(np.float64), n_seeds, rng)
-        points = self.rows.take(drawn)
+        weights = self.rows.sampling_weights().astype(np.float64)
+        points = self.rows.take(_draw(weights, self._n_first_seeds, rng))
         equal = self._params(np.ones(len(points)), self.family.place(points), 0.0)
         stats = self._partition(equal, self._assign(equal).labels)
         cost = self.family.merge_cost(stats, equal.components, np.flatnonzero(stats.counts > 0))
         return self.family.place(points, self._fit(cost))
+
+    def _merge_seeds(self, seeds: Components) -> Params:
+        """Fit the first seeds and merge them."""
+        params = self._fit_seeds(self.rows, seeds, np.ones(self._n_first_seeds))
+        return self._merge(params, self._assign(params).labels)
 
     def _on_few_rows(self, rng: np.random.Generator) -> "Overseeding":
         """Return the same on as many rows as suffice for the first merging."""
