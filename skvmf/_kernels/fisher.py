@@ -147,9 +147,9 @@ def moment_sums(bags, resp, table, means, counts, first, second):
                 for i in range(d):
                     z0, z1 = x0[i] - mean[i], x1[i] - mean[i]
                     z2, z3 = x2[i] - mean[i], x3[i] - mean[i]
-                    w0, w1, w2, w3 = a0 * z0, a1 * z1, a2 * z2, a3 * z3
-                    row[i] += (w0 + w1) + (w2 + w3)
-                    square[i] += (w0 * z0 + w1 * z1) + (w2 * z2 + w3 * z3)
+                    # Sums in this order are fused with their products: faster than in pairs.
+                    row[i] += a0 * z0 + a1 * z1 + a2 * z2 + a3 * z3
+                    square[i] += a0 * z0 * z0 + a1 * z1 * z1 + a2 * z2 * z2 + a3 * z3 * z3
 
 
 @row_kernel

@@ -362,5 +362,5 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         if isinstance(block, DenseBlock):
             cosines = np.dot(block.X, centres.T.astype(block.X.dtype))
         else:
-            cosines = sparse_dot(block, centres.T, wide=True)
+            cosines = sparse_dot(block, centres.T)
         return np.maximum(1 - cosines * block.scales[:, None], 0)

@@ -51,14 +51,13 @@ class DirectionalComponents:
 def cosine_products(block: Block, components: DirectionalComponents) -> Array:
     """Return kappa m.x of the rows as they are stored, (n, K)."""
     directions, kappa = components.directions, components.concentrations
-    if isinstance(block, SparseBlock):
-        products = sparse_dot(block, directions, wide=components.in_float64)
-        products *= kappa.astype(products.dtype)
-        return products
-    dtype = np.dtype(np.float64) if components.in_float64 else block.X.dtype
+    rows = block.data if isinstance(block, SparseBlock) else block.X
+    dtype = np.dtype(np.float64) if components.in_float64 else rows.dtype
     natural = block.buffers.once(
         f"natural {dtype.char}", components, lambda: (directions * kappa).astype(dtype)
     )
+    if isinstance(block, SparseBlock):
+        return sparse_dot(block, natural)
     product = block.products(len(kappa), dtype)
     tall_dot(block.X.astype(dtype, copy=False), natural, product)
     return product
@@ -87,7 +86,7 @@ def complement_sums(
     concentrated = np.flatnonzero(components.concentrated)
     directions = components.directions[:, concentrated]
     if isinstance(block, SparseBlock):
-        cosines = sparse_dot(block, directions, wide=True)
+        cosines = sparse_dot(block, directions)
     else:
         cosines = np.dot(block.X.astype(np.float64, copy=False), directions)
     gaps = cosine_complements(block, components, cosines * block.scales[:, None])
@@ -99,10 +98,9 @@ def complement_sums(
     return total
 
 
-def sparse_dot(block: SparseBlock, matrix: Array, *, wide: bool) -> Array:
-    """Return the products of sparse rows with a matrix (d, K), in float64 if `wide`."""
-    dtype = np.float64 if wide else block.data.dtype
-    product = block.products(matrix.shape[1], dtype)
+def sparse_dot(block: SparseBlock, matrix: Array) -> Array:
+    """Return the products of sparse rows with a matrix (d, K), in its dtype."""
+    product = block.products(matrix.shape[1], matrix.dtype)
     matrix = np.ascontiguousarray(matrix)
     sparse_kernels.csr_dot(block.indptr, block.indices, block.data, matrix, product)
     return product
