@@ -181,11 +181,7 @@ CASES = {
     "combinations_gain": ahead("with BM25", "MED"),
     "gains_most": ahead("FV-moVMF", "MED"),
     "alone_is_worse": ahead("BM25", "MED"),
-    "tied_for_texts": exact(
-        {"tied": ".9 / .9", ".": ".5 / .5"},
-        {"classic3.*tied": ".9 / .9", "tied": ".1 / .1", ".": ".5 / .5"},
-        {"tied": ".1 / .1", ".": ".5 / .5"},
-    ),
+    "tied_for_texts": ahead("tied", "classic3"),
     "whitening_helps_some": Case(
         {r"digits\|as": -1, r"\|1$": -2}, {r"digits\|as": 1, r"\|1$": -2}, {r"\|(as|1)": 1}
     ),

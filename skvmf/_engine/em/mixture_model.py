@@ -6,7 +6,6 @@ from typing import TypeAlias
 import numpy as np
 
 from ..._typing import Array
-from ..._warnings import warn
 from ..contracts.model_parts import (
     AnyFamily,
     Family,
@@ -146,25 +145,6 @@ class MixtureModel:
 
     def _new_weights(self, counts: Array, params: Params) -> Array:
         return self.weight_update(self.posterior, self.weight_prior, counts, params.weights)
-
-
-def warn_if_prior_outweighs(prior: Prior, params: Params, total_weight: float) -> None:
-    """Warn of a prior that leaves one component, or the background alone, at once."""
-    K, n_weights = params.n_components, len(params.weights)
-    counts = params.component_weights * total_weight
-    alpha = np.broadcast_to(prior.alpha, params.weights.shape)[:K]
-    if n_weights == 1 or np.any(counts + alpha > 1):
-        return
-    left, more = ("one component", "more than one")
-    if n_weights > K:
-        left, more = ("the background alone", "any component")
-    given = alpha[0] if (alpha == alpha[0]).all() else alpha
-    warn(
-        f"weight_concentration_prior={given} outweighs the data and leaves {left}: the largest "
-        f"component holds {counts.max():.6g} rows. A number above {1 - counts.max():.6g} leaves "
-        f"{more}.",
-        UserWarning,
-    )
 
 
 def _weighted_sum(weights: Array, values: Array) -> float:

@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..._typing import Attributes
+from ..._warnings import warn
+from ..contracts.model_parts import Prior
 from ..contracts.statistics import Params
 from ..data.base import RowSource
 from ..weights.modified_dirichlet import ModifiedDirichlet
 from .checkpoint import Checkpoint, StartState
 from .loop import run_em
-from .mixture_model import MixtureResult, warn_if_prior_outweighs
+from .mixture_model import MixtureResult
 from .progress import Progress
 from .spec import MixtureSpec
 
@@ -76,7 +78,7 @@ class MultiStart:
         if self.flat_start:
             flat = replace(spec, weight_prior=ModifiedDirichlet())
             params = self.run(flat, params, state).params
-        warn_if_prior_outweighs(spec.weight_prior, params, self.rows.total_weight)
+        _warn_if_prior_outweighs(spec.weight_prior, params, self.rows.total_weight)
         return params
 
     def run(
@@ -110,3 +112,22 @@ class MultiStart:
         )
         finish(None if state.flat else result)
         return result
+
+
+def _warn_if_prior_outweighs(prior: Prior, params: Params, total_weight: float) -> None:
+    """Warn of a prior that leaves one component, or the background alone, at once."""
+    K, n_weights = params.n_components, len(params.weights)
+    counts = params.component_weights * total_weight
+    alpha = np.broadcast_to(prior.alpha, params.weights.shape)[:K]
+    if n_weights == 1 or np.any(counts + alpha > 1):
+        return
+    left, more = ("one component", "more than one")
+    if n_weights > K:
+        left, more = ("the background alone", "any component")
+    given = alpha[0] if (alpha == alpha[0]).all() else alpha
+    warn(
+        f"weight_concentration_prior={given} outweighs the data and leaves {left}: the largest "
+        f"component holds {counts.max():.6g} rows. A number above {1 - counts.max():.6g} leaves "
+        f"{more}.",
+        UserWarning,
+    )
