@@ -53,11 +53,16 @@ def cosine_products(block: Block, components: DirectionalComponents) -> Array:
     directions, kappa = components.directions, components.concentrations
     rows = block.data if isinstance(block, SparseBlock) else block.X
     dtype = np.dtype(np.float64) if components.in_float64 else rows.dtype
+    if isinstance(block, SparseBlock):  # many features: float64 directions are not copied
+        cast = block.buffers.once(
+            "directions", components, lambda: directions.astype(dtype, copy=False)
+        )
+        product = sparse_dot(block, cast)
+        product *= kappa.astype(dtype)
+        return product
     natural = block.buffers.once(
         f"natural {dtype.char}", components, lambda: (directions * kappa).astype(dtype)
     )
-    if isinstance(block, SparseBlock):
-        return sparse_dot(block, natural)
     product = block.products(len(kappa), dtype)
     tall_dot(block.X.astype(dtype, copy=False), natural, product)
     return product
