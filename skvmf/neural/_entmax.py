@@ -129,9 +129,9 @@ def widened(values: Tensor) -> Tensor:
 
 
 def by_rows(function: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
-    """Apply a function of rows, on a CPU to as many at a time as its caches hold.
+    """Apply a function of rows; on a CPU, to parts of them that fit into its caches.
 
-    Newton's method passes over them often: it takes a third of the time than for all at once.
+    Newton's method reads the rows several times: in parts, it takes a third of the time.
     """
     first = tensors[0]
     if first.device.type != "cpu" or first.dim() < 2:
