@@ -309,9 +309,6 @@ def _entmax_block(rows, alpha, p, T, work, later):
     """
     tops, marks, sizes, columns, y, q = work
     tiny = TINY_32 if _is_single(rows) else TINY_64
-    for n in range(p.shape[0]):  # first: memory takes these in while rows are searched
-        for k in range(p.shape[1]):
-            p[n, k] = 0
     _mark(rows, rows.dtype.type(1 / (alpha - 1)), tops, marks)
     for n in range(rows.shape[0]):
         if n < later.shape[0]:
@@ -383,6 +380,7 @@ def entmax_rows(scores, slopes, offsets, weights, scales, counts, values, alpha)
             for k in range(rows.shape[1]):
                 value = slope * rows[i, k] + offsets[k]
                 z[i, k] = limit if value > limit else value  # slopes may overflow
+                rows[i, k] = 0
         _entmax_block(z[: rows.shape[0]], alpha, rows, T, work, rows[:0])  # they are at hand
         for i in range(rows.shape[0]):
             weight, scale, mean = weights[start + i], scales[start + i], 0.0
