@@ -58,7 +58,8 @@ class MixturePredictions(MixtureRows):
         sizes = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
         columns = np.concatenate([part.columns for part in parts])
         values = np.concatenate([part.values for part in parts], dtype=rows.dtype)
-        ends = np.concatenate([[0], np.cumsum(sizes)])
+        index = sparse.get_index_dtype(maxval=len(columns))
+        ends = np.concatenate([[0], np.cumsum(sizes)], dtype=index)
         return sparse.csr_array((values, columns, ends), (rows.n_rows, self._fitted.n_components))
 
     @chunkwise(wide=True)
