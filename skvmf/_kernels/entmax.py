@@ -302,7 +302,8 @@ def _entmax_of_any(row, alpha, top, columns, y, size, p):
 def _entmax_block(rows, alpha, p, T, work, later):
     """Set the rows of p, one block at most, to entmax of those given, and find their T.
 
-    The rows of `later` are fetched meanwhile, from wherever they are, for the next call.
+    p comes with zeros, which fresh memory has for nothing. The rows of `later` are fetched
+    meanwhile, from wherever they are, for the next call.
 
     The support of row n is in columns[n, :sizes[n]]. A row without an entmax (it holds nan or
     +inf, or nothing above -inf) has sizes[n] = 0, and T is -1.
@@ -342,7 +343,8 @@ def _work(K):
 def entmax(scores, alpha, p, T):
     """Set the rows of p to entmax of those of scores, both (n, K) and of one dtype.
 
-    T is (n,) float64; -1 where a row has no entmax: it holds nan or +inf, or only -inf.
+    p comes with zeros. T is (n,) float64; -1 where a row has no entmax: it holds nan or +inf, or
+    only -inf.
     """
     work = _work(scores.shape[1])
     for start in range(0, scores.shape[0], BLOCK):

@@ -20,7 +20,7 @@ ALPHAS = [1.05, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0]
 def share_out(z, alpha):
     """Return p and T of the rows of z."""
     z = np.atleast_2d(z)
-    p, T = np.empty_like(z), np.empty(len(z))
+    p, T = np.zeros_like(z), np.empty(len(z))
     kernels.entmax(z, alpha, p, T)
     return p, T
 
