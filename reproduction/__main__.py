@@ -51,7 +51,9 @@ def main(arguments=None):
             options.data = Path(parts)
         if not options.small:
             print(f"{len(chosen)} items, about {sum(own.minutes for own in chosen):.0f} minutes.")
+        start = time.process_time()
         failed = [own.name for own in chosen if not run(own, options)]
+        print(f"\n{time.process_time() - start:.0f} seconds of CPU time.")
     if failed:
         print(f"\nNot run: {', '.join(failed)}", file=sys.stderr)
     return int(bool(failed))

@@ -194,6 +194,18 @@ def difference(what, first, second, **wanted):
     return Effect(what, value, value - margin, value + margin, **wanted)
 
 
+def compared(what, record, title, rows, columns, far, **wanted):
+    """Return the difference of two rows, which decides nothing if one is far from the paper's.
+
+    Then what the paper does not describe is another. `columns` are ours and the paper's, and
+    ``far(own, paper)`` says in words how far a figure is, or nothing if it is near.
+    """
+    ours, papers = ([record.cell(title, row, column) for row in rows] for column in columns)
+    gaps = [far(mean(own), mean(paper)) for own, paper in zip(ours, papers, strict=True)]
+    doubts = [f"our {row} is {gap}" for row, gap in zip(rows, gaps, strict=True) if gap]
+    return difference(what, *ours, doubt="; ".join(doubts), **wanted)
+
+
 def average(*cells):
     """Return a cell of the means of cells, value by value."""
     if all(isinstance(cell, dict) and "values" in cell for cell in cells):

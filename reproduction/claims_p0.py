@@ -7,17 +7,15 @@ from .claims import claim, difference, exact, level, mean
 ABSOLUTE = "Largest absolute errors"
 FIGURE_2 = ("10", "100", "1000", "10000")
 TRUE_NUMBERS = (("classic3", "3"), ("classic300", "3"), ("news20", "20"), ("news20-small", "20"))
-SETS = (
-    "Starts are ours, not the authors': ten of classic3 as theirs, thirty of classic300, three of "
-    "news20, five of news20-small."
-)
+SETS = "Starts are ours, not the authors': ten as theirs, thirty of classic300."
+LOST = "[symbol lost]"
 
 
 @claim(
     "P0.fig1",
     "Section 3",
-    "As seen in Fig. 1, the ODE solutions agree well with the -derived values of both the negative "
-    "entropy and its gradient.",
+    f"As seen in Fig. 1, the ODE solutions agree well with the {LOST}-derived values of both the "
+    "negative entropy and its gradient.",
     differs="Solved implicitly here; P0.fig4 has the paper's explicit solver.",
 )
 def solutions_agree(record):
@@ -39,8 +37,8 @@ def solutions_agree(record):
     "P0.fig2",
     "Section 3",
     "Our adjusted closed-form estimate and our estimate for the derivative (solid lines) achieve "
-    "lower absolute and relative errors than [Banerjee's] across the full range of investigated "
-    "(Fig. 2).",
+    "lower absolute and relative errors than [Banerjee's] across the full range of "
+    f"{LOST} investigated (Fig. 2).",
     differs="Judged at the figure's dimensions, 10, 100, 1000 and 10,000; the table has others.",
 )
 def lower_errors(record):
@@ -61,7 +59,7 @@ def lower_errors(record):
     "P0.fig2",
     "Section 3",
     "Interestingly, also the absolute errors for our approximations shrink with increasing "
-    "dimensionality.",
+    f"dimensionality {LOST}.",
 )
 def errors_shrink(record):
     """Expect that the largest error falls from each dimension of the figure to the next."""
@@ -79,10 +77,14 @@ def errors_shrink(record):
 @claim(
     "P0.fig2",
     "Appendix A.4",
-    "Beyond that, we found the next iteration to do worse than and fall between and in terms of "
-    "approximation quality.",
-    differs="The symbols are lost in our text; we take the second form for the first of them. The "
-    "appendix names no dimension.",
+    f"Beyond that, we found the next iteration to do worse than {LOST} and fall between {LOST} and "
+    f"{LOST} in terms of approximation quality.",
+    differs="Compared with the second form. The appendix names no dimension.",
+    obstacle=lambda record: (
+        "The symbols are lost in our text: what is compared is not known."
+        if any(table.title.startswith(ABSOLUTE) for table in record.tables)
+        else ""
+    ),
 )
 def third_is_worse(record):
     """Expect that the third iteration has a larger error than the second form."""
@@ -100,9 +102,9 @@ def third_is_worse(record):
 @claim(
     "P0.fig4",
     "Appendix A.3",
-    "In particular for larger, the effects of different choices for on the full radial profile are "
-    "limited, because the first derivative converges quickly even from initializations that differ "
-    "by four orders of magnitude.",
+    f"In particular for larger {LOST}, the effects of different choices for {LOST} on the full "
+    "radial profile are limited, because the first derivative converges quickly even from "
+    "initializations that differ by four orders of magnitude.",
     differs="None: tolerances of 1e-12, starts from 1e-6 to 1e-2. With loose tolerances a start "
     "that is too small misses the solution, as the further tables show; so does 1e-8 from d = 1000 "
     "on at 1e-12, where the authors raise it.",
@@ -129,32 +131,29 @@ def starts_hardly_matter(record):
 @claim(
     "P0.fig5",
     "Section 3",
-    "For, we noticed little difference in absolute error to the ODE solution between the "
-    "approximation and root-finding on via Newton-Raphson and common numerical approximations to.",
-    differs="The dimension is lost in our text; we take those from 1,000 on. The reference is "
-    "exact here.",
+    f"For {LOST}, we noticed little difference in absolute error to the ODE solution between the "
+    f"approximation {LOST} and root-finding on {LOST} via Newton-Raphson and common numerical "
+    f"approximations to {LOST} (see appendix A.5).",
+    differs="The dimension is lost in our text. The reference is exact here.",
 )
 def as_good_as_root_finding(record):
     """Expect that the closed form's error is at most ten times Newton's, in absolute terms."""
-    title = "Largest errors of kappa"
-    return [
-        exact(
-            f"absolute error against Newton's at d = {dim}:",
-            record.cell(title, dim, "second form, absolute")
-            / record.cell(title, dim, "Newton, absolute"),
-            at_most=10,
-            partly_at_most=100,
-        )
-        for dim in ("1000", "3000", "10000", "30000")
-    ]
+    title, effects = "Largest errors of kappa", []
+    for dim in ("100", "300", "1000", "3000", "10000", "30000"):
+        form = record.cell(title, dim, "second form, absolute")
+        ratio = form / record.cell(title, dim, "Newton, absolute")
+        doubt = "perhaps not meant" if ratio > 10 and int(dim) < 1000 else ""
+        what = f"absolute error against Newton's at d = {dim}:"
+        effects.append(exact(what, ratio, at_most=10, partly_at_most=100, doubt=doubt))
+    return effects
 
 
 @claim(
     "P0.operations",
     "Appendix A.5",
-    "At double precision, convergence typically required or Newton-Raphson steps, for several "
-    "hundred algebraic operations overall. Evaluating for given in comparison required algebraic "
-    "operations or less.",
+    f"At double precision, convergence typically required {LOST} or {LOST} Newton-Raphson steps, "
+    f"for several hundred algebraic operations overall. Evaluating {LOST} for given {LOST} in "
+    f"comparison required {LOST} algebraic operations or less.",
     differs="The numbers are lost in our text.",
 )
 def several_hundred_operations(record):
@@ -235,7 +234,7 @@ def shapes_are_equal(record):
     "P0.fig3",
     "Section 3.1",
     "We did not find qualitative differences in the results between the corresponding mean- and "
-    "natural-parameter models and algorithms.",
+    "natural-parameter models and algorithms [...]",
     differs=f"{SETS} At the true number of clusters.",
 )
 def mean_is_natural(record):

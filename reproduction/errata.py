@@ -18,17 +18,10 @@ ERRATA = [
     Erratum(
         ("P0.fig2",),
         "Section 2.5 and A.4, the antiderivative, for 2 <= d <= 6",
-        "A logarithm with the square root of d^2/4 - 2 d + 2, which is negative there.",
+        "As the authors' code has it, for the equation is lost in our text: a logarithm with the "
+        "square root of d^2/4 - 2 d + 2, which is negative there.",
         "The polynomial has complex roots, and the antiderivative is an arctangent.",
         "tests/reproduction/test_errata.py::test_the_antiderivative_is_an_arctangent_up_to_six",
-    ),
-    Erratum(
-        ("P0.fig2",),
-        "A.4",
-        "The iteration after the second form does worse than the second, as we read a sentence "
-        "whose symbols our text lacks.",
-        "Only at d = 2, of the dimensions tried. At d = 10 and at d = 50 the largest error falls.",
-        "tests/reproduction/test_errata.py::test_a_third_iteration_is_better_but_for_circles",
     ),
     Erratum(
         ("P1.alg",),

@@ -15,7 +15,7 @@ ROWS, THREADS = 1_000_000_000, 1600
 NETWORK = 0.1  # seconds for parameters and sums
 
 
-@item("guide.cluster", "an iteration on a cluster", minutes=3, needs=("distributed",))
+@item("guide.cluster", "an iteration on a cluster", needs=("distributed",))
 def cluster(setting):
     """Time a step on one thread, and what Dask's scheduler takes for tasks that do nothing."""
     step = microseconds(setting)

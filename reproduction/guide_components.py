@@ -92,7 +92,7 @@ def walked(X, y, mixture, largest):
     return chosen, [adjusted_rand_score(y, path.labels_), own, max(cuts)]
 
 
-@item("guide.components", "the number of components", minutes=2, needs=FILES)
+@item("guide.components", "the number of components", needs=FILES)
 def components(setting):
     """Let every criterion choose the number of components, of clusters known and of labels."""
     for need in FILES:

@@ -47,7 +47,7 @@ def sets(setting):
         )
 
 
-@item("guide.prior", "tied or free concentrations", minutes=1.4, needs=FILES)
+@item("guide.prior", "tied or free concentrations", needs=FILES)
 def concentrations(setting):
     """Fit with free concentrations, with those of the default prior and with one for all."""
     default = Table("The default start: NMI / ARI", ["rows", *WAYS, "KMeans"])

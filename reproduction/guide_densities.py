@@ -11,7 +11,7 @@ from .results import Result, Table
 EXAMPLE = Path(__file__).parents[1] / "doc" / "examples" / "plot_error_map.py"
 
 
-@item("guide.densities", "errors of densities on the sphere", minutes=0.1, needs=("mpmath",))
+@item("guide.densities", "errors of densities on the sphere", needs=("mpmath",))
 def densities(setting):
     """Run the example of the gallery, which holds skvmf and SciPy against mpmath."""
     points = setting.size(24, 3)

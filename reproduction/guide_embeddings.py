@@ -63,7 +63,7 @@ def collections(setting):
         yield f"{name}, LSA {d}", normalize(latent[kept]), np.asarray(y)[kept]
 
 
-@item("guide.whitening", "centred and whitened rows", minutes=3, needs=WHITENED)
+@item("guide.whitening", "centred and whitened rows", needs=WHITENED)
 def whitening(setting):
     """Cluster rows as they are, centred, and whitened by degrees."""
     for file in WHITENED:
@@ -85,9 +85,7 @@ def whitening(setting):
     )
 
 
-@item(
-    "guide.embeddings", "word embeddings of newsgroups", minutes=0.6, needs=(MESSAGES, "wordllama")
-)
+@item("guide.embeddings", "word embeddings of newsgroups", needs=(MESSAGES, "wordllama"))
 def newsgroups(setting):
     """Cluster the word embeddings of messages by mixtures, k-means and paths."""
     messages = texts.read(setting.file(MESSAGES))[:: setting.size(6, 100)]
@@ -114,9 +112,7 @@ def newsgroups(setting):
     )
 
 
-@item(
-    "guide.umap", "mixtures, UMAP and HDBSCAN", minutes=0.8, needs=("wordllama", "umap", "hdbscan")
-)
+@item("guide.umap", "mixtures, UMAP and HDBSCAN", needs=("wordllama", "umap", "hdbscan"))
 def umap_and_hdbscan(setting):
     """Cluster the embeddings of docstrings, themselves and after UMAP."""
     from hdbscan import HDBSCAN

@@ -45,7 +45,7 @@ def in_plane(n, seed, setting):
     return X, y, uniform, mixture
 
 
-@item("guide.background", "clusters among uniform rows", minutes=0.5)
+@item("guide.background", "clusters among uniform rows")
 def background(setting):
     """Fit mixtures with a background to clusters with uniform rows added."""
     names = ["weight", "ARI of the clusters' rows"]
@@ -92,7 +92,7 @@ def latent_docstrings():
     return normalize(svd.fit_transform(words.fit_transform(load_docstrings().data)))
 
 
-@item("guide.streams", "one pass over a stream", minutes=0.1)
+@item("guide.streams", "one pass over a stream")
 def streams(setting):
     """Learn clusters in one pass, in random order and class by class."""
     K, batch = setting.size((64, 1000), (5, 200))
@@ -142,7 +142,7 @@ def embeddings(setting, seed=0):
     return X / np.linalg.norm(X, axis=1, keepdims=True), y
 
 
-@item("guide.passes", "one pass beside whole fits", minutes=0.9, needs=NEWS)
+@item("guide.passes", "one pass beside whole fits", needs=NEWS)
 def passes(setting):
     """Compare one pass of batches with whole fits, in what they find and what they cost."""
     for need in NEWS:

@@ -8,7 +8,7 @@ from .items import item
 from .results import Result, Table
 
 
-@item("guide.which", "which negative parameter", minutes=0.5)
+@item("guide.which", "which negative parameter")
 def which_parameter(setting):
     """Fit ten components to data sets of three clusters, under four priors and tolerances."""
     tolerances = (1e-3, 1e-5, 1e-7)

@@ -13,7 +13,7 @@ from .p1_mixtures import draw
 from .results import Result, Table
 
 
-@item("guide.mode", "the time of finding modes", minutes=0.2)
+@item("guide.mode", "the time of finding modes")
 def mode(setting):
     """Time modes of the sizes of a mixture and of a grammar, and a step of each fit."""
     rng = np.random.default_rng(0)

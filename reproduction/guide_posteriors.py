@@ -11,7 +11,7 @@ from .p2_expectation import METHODS
 from .results import Result, Table
 
 
-@item("guide.unequal", "sparse steps and classes of unequal size", minutes=0.2)
+@item("guide.unequal", "sparse steps and classes of unequal size")
 def unequal_classes(setting):
     """Fit a cluster of one point in twenty, four standard deviations from the rest."""
     centres, sizes = np.array([[0.0, 0.0], [4.0, 0.0]]), np.array([1900, 100])
@@ -41,7 +41,7 @@ def unequal_classes(setting):
     )
 
 
-@item("guide.dimension", "temperature by dimension", minutes=0.2)
+@item("guide.dimension", "temperature by dimension")
 def temperature_by_dimension(setting):
     """Count rows that have more than one share, under the true parameters."""
     table = Table(
@@ -73,7 +73,7 @@ TEXT_VARIANTS = [(1, 1), (1, 20), (1, 80), (1, 169), (2, 80), (2, 169), (2, 300)
 FILES = ("20news-bydate.jsonl.gz", "stoplist_smart.txt")
 
 
-@item("guide.texts", "temperatures on texts", minutes=6, needs=FILES)
+@item("guide.texts", "temperatures on texts", needs=FILES)
 def temperatures_on_texts(setting):
     """Cluster the 20 newsgroups at several temperatures."""
     for file in FILES:

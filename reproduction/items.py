@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from .results import read
+
 RECORDS = Path(__file__).parent / "records"
 MODULES = [
     "p0_negentropy",
@@ -68,7 +70,6 @@ class Item:
     name: str
     title: str
     run: Callable
-    minutes: float
     needs: tuple[str, ...]
 
     @property
@@ -76,11 +77,16 @@ class Item:
         """Where its record is kept."""
         return RECORDS / f"{self.name}.json"
 
+    @property
+    def minutes(self):
+        """CPU time of the run that its record is of; 0 without a record."""
+        return read(self.record).minutes if self.record.exists() else 0.0
+
 
 ITEMS: dict[str, Item] = {}
 
 
-def item(name, title, *, minutes, needs=()):
+def item(name, title, *, needs=()):
     """Let a function of a `Setting` that returns a `Result` be an item.
 
     Parameters
@@ -89,14 +95,12 @@ def item(name, title, *, minutes, needs=()):
         The paper, a dot and the item, as "P0.fig3".
     title : str
         What it is, for the list and the page.
-    minutes : float
-        CPU time of a full run.
     needs : tuple of str
         Files of data and packages that are no dependencies of skvmf.
     """
 
     def register(function):
-        ITEMS[name] = Item(name, title, function, minutes, tuple(needs))
+        ITEMS[name] = Item(name, title, function, tuple(needs))
         return function
 
     return register

@@ -33,9 +33,7 @@ def reference(kappas, dim):
     return np.transpose(rows)
 
 
-@item(
-    "P0.fig1", "negative entropy and its derivative by the equation", minutes=0.1, needs=("mpmath",)
-)
+@item("P0.fig1", "negative entropy and its derivative by the equation", needs=("mpmath",))
 def figure_1(setting):
     """Hold solutions of the differential equation against Bessel functions."""
     table = Table(
@@ -73,7 +71,7 @@ def figure_1(setting):
     return Result(settings, "none", [table], draw)
 
 
-@item("P0.fig2", "errors of the rational forms (also appendix A.4)", minutes=0.1)
+@item("P0.fig2", "errors of the rational forms (also appendix A.4)")
 def figure_2(setting):
     """Hold the closed forms against exact values, over radii and dimensions."""
     r = lengths(setting.size(4000, 60))
@@ -152,7 +150,7 @@ def draw_errors(figure, r, errors):
 STARTS = [1e-2, 1e-4, 1e-6, 1e-8]
 
 
-@item("P0.fig4", "the equation's start value (also appendix A.3)", minutes=0.4)
+@item("P0.fig4", "the equation's start value (also appendix A.3)")
 def figure_4(setting):
     """Solve the equation from r = 0 as the paper does, from start values of four sizes."""
     columns = ["d", *(f"{start:g}" for start in STARTS)]
@@ -198,7 +196,7 @@ def explicit(dim, start, tolerance, r=0.5):
     return end.t, end.y[0]
 
 
-@item("P0.fig5", "the closed form beside root finding, in many dimensions", minutes=0.1)
+@item("P0.fig5", "the closed form beside root finding, in many dimensions")
 def figure_5(setting):
     """Hold the second form and Newton-Raphson on a continued fraction against exact values."""
     r = lengths(setting.size(400, 40))

@@ -10,9 +10,7 @@ from .results import Result, Table
 LENGTHS = (0.05, 0.5, 0.95)
 
 
-@item(
-    "P0.variance", "the variance function and the Hessian (sections 2.1 to 2.4, A.1)", minutes=0.1
-)
+@item("P0.variance", "the variance function and the Hessian (sections 2.1 to 2.4, A.1)")
 def variance_function(setting):
     """Hold the variance function against samples, and the Hessian against differences."""
     variance = Table(
@@ -85,7 +83,7 @@ def against_differences(mean, step=1e-5):
     return error, np.abs(hessian @ covariance(mean) - np.eye(len(mean))).max()
 
 
-@item("P0.operations", "operation counts of root finding (A.5)", minutes=0.1)
+@item("P0.operations", "operation counts of root finding (A.5)")
 def operations(setting):
     """Count Newton steps and terms of Perron's continued fraction, as A.5 describes them."""
     table = Table(

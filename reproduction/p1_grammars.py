@@ -71,7 +71,7 @@ class Learner:
         return np.mean(self.accuracy(model))
 
 
-@item("P1.fig6", "grammars under priors (Figures 6 to 8)", minutes=7, needs=FILES)
+@item("P1.fig6", "grammars under priors (Figures 6 to 8)", needs=FILES)
 def figures_6_to_8(setting):
     """Learn by six methods, with two sets of tags and two starts, and parse other sentences."""
     alphas = setting.size(ALPHAS, [1.0, 0.5, -10.0, -20.0, -40.0])

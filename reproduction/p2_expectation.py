@@ -84,7 +84,7 @@ def evaluate(X, labels):
 STARTS = {"kmeans": "from k-means", "paper": "from means and variances uniform in [0, 0.1]"}
 
 
-@item("P2.tab1", "expectation steps: four Gaussians and outliers (also Figure 1)", minutes=0.6)
+@item("P2.tab1", "expectation steps: four Gaussians and outliers (also Figure 1)")
 def table_1(setting):
     """Fill the table in both readings of the four numbers, and from the paper's start."""
     tables, found = [], {}

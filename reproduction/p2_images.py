@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -55,7 +56,6 @@ def make_vae(observation, latent, seed, **options):
 @item(
     "P2.tab2",
     "autoencoders of MNIST (also Figure 3)",
-    minutes=330,
     needs=(*FILES["mnist"], "torch"),
 )
 def table_2(setting):
@@ -66,7 +66,6 @@ def table_2(setting):
 @item(
     "P2.tab2-fashion",
     "autoencoders of a subset of FashionMNIST",
-    minutes=32,
     needs=(*FILES["fashion"], "torch"),
 )
 def table_2_of_fashion(setting):
@@ -82,13 +81,14 @@ def autoencoders(setting, name):
     seeds = range(setting.size(setting.seeds or SEEDS, 1))
     few = slice(setting.size(None, 500))
     train, test = (images(setting.data, name, split)[few] for split in ("train", TEST[name]))
-    found, drawn, earlier = {variant: [] for variant in VARIANTS}, {}, 0.0
+    found, drawn, networks = {variant: [] for variant in VARIANTS}, {}, []
     for seed in seeds:
         for variant in VARIANTS:
             key = f"P2.tab2-{name}-{'-'.join(variant)}-{epochs}-{seed}"
-            train_one = partial(trained, train, test, variant, seed, epochs)
-            (own, shown), seconds = kept(setting, key, train_one)
-            earlier += seconds
+            networks.append(
+                kept(setting, key, partial(trained, train, test, variant, seed, epochs))
+            )
+            own, shown = networks[-1].found
             found[variant].append(own)
             drawn.setdefault(variant, shown)
             print(f"  seed {seed}, {column(*variant)} done", flush=True)
@@ -110,11 +110,11 @@ def autoencoders(setting, name):
     return Result(
         f"{len(train):,} training and {len(test):,} test images. Networks of 512 and 256 units "
         "both ways, Adam at 5e-5, batches of 64, beta .01, 32 latent variables; "
-        f"{epochs} epochs of the paper's {EPOCHS}.",
+        f"{epochs} epochs of the paper's {EPOCHS}. {made_at(networks)}",
         " ".join(map(str, seeds)),
         [table, course],
         lambda figure: show(figure, drawn),
-        earlier,
+        sum(network.earlier for network in networks),
     )
 
 
@@ -137,20 +137,35 @@ def trained(train, test, variant, seed, epochs):
     return found, shown.round().astype(int).tolist()
 
 
+@dataclass(frozen=True)
+class Network:
+    """What was found with a trained network."""
+
+    found: list
+    commit: str  # that it was trained at
+    earlier: float  # CPU time of an earlier run that has left it cached
+
+
 def kept(setting, key, function):
-    """Return what a function gives and the CPU time of an earlier run that has left it cached."""
+    """Return what a function finds, or has found in an earlier run that has left it cached."""
     path = None if setting.cache is None else setting.cache / f"{key}.json"
     if path is not None and path.exists():
-        earlier = json.loads(path.read_text(encoding="utf-8"))
-        return earlier["found"], earlier["seconds"]
+        cached = json.loads(path.read_text(encoding="utf-8"))
+        return Network(cached["found"], cached["commit"], cached["seconds"])
     start = time.process_time()
-    found = function()
+    network = Network(function(), commit(), 0.0)
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        trained = {"seconds": time.process_time() - start, "found": found}
-        source = {"commit": commit(), "machine": processor()}
+        source = {"commit": network.commit, "machine": processor()}
+        trained = {"seconds": time.process_time() - start, "found": network.found}
         path.write_text(json.dumps(source | trained) + "\n", encoding="utf-8")
-    return found, 0.0
+    return network
+
+
+def made_at(networks):
+    """Say at which commits networks were trained."""
+    commits = sorted({network.commit for network in networks})
+    return f"Networks were trained at {', '.join(commits)}."
 
 
 def show(figure, drawn):
@@ -164,7 +179,7 @@ def show(figure, drawn):
         row[0].set_title(", ".join(variant), fontsize=6, loc="left")
 
 
-@item("guide.beta", "digits by beta", minutes=12, needs=("torch",))
+@item("guide.beta", "digits by beta", needs=("torch",))
 def digits_by_beta(setting):
     """Train the six autoencoders on scikit-learn's digits at five weights of the divergence."""
     import torch

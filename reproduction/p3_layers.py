@@ -6,7 +6,7 @@ from .items import item
 from .results import Result, Table
 
 
-@item("P3.layers", "units of a layer in order (section 6)", minutes=0.3, needs=("torch",))
+@item("P3.layers", "units of a layer in order (section 6)", needs=("torch",))
 def layers(setting):
     """Train small networks with the first weights of their units in order, and without."""
     import torch

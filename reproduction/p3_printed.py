@@ -19,7 +19,7 @@ READINGS = {
 }
 
 
-@item("P3.printed", "Algorithm 1 as printed: what its lost operator does", minutes=0.1)
+@item("P3.printed", "Algorithm 1 as printed: what its lost operator does")
 def printed(setting):
     """Learn the means by Algorithm 1 in every reading of its sixth line."""
     samples = [sample(seed)[:, 0] for seed in range(setting.size(30, 3))]
@@ -112,7 +112,7 @@ def show(figure, paths):
     axes[0].legend(frameon=False, fontsize="small")
 
 
-@item("P3.general", "Algorithm 2: more components (appendix C)", minutes=0.1)
+@item("P3.general", "Algorithm 2: more components (appendix C)")
 def general(setting):
     """Fit mixtures of four components in the plane by relative ECM and by EM."""
     table = Table(
@@ -142,9 +142,7 @@ def general(setting):
     )
 
 
-@item(
-    "P3.information", "Fisher information, with the standard deviations (section 5.1)", minutes=0.1
-)
+@item("P3.information", "Fisher information, with the standard deviations (section 5.1)")
 def information(setting):
     """Hold the information matrix in both coordinates against each other, by quadrature."""
     table = Table(

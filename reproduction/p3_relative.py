@@ -18,7 +18,7 @@ METHODS = {
 }
 
 
-@item("P3.fig1", "averaged dynamics of gradient ascent", minutes=0.1)
+@item("P3.fig1", "averaged dynamics of gradient ascent")
 def figure_1(setting):
     """Compare expected gradients in both coordinates, over the paper's two grids."""
     table = Table(
@@ -92,7 +92,7 @@ def learn(seed, truth=TRUTH, start=START, tol=1e-6 / N_ROWS, **options):
     ).fit(sample(seed, truth))
 
 
-@item("P3.fig2", "trajectories of EM and relative ECM", minutes=0.1)
+@item("P3.fig2", "trajectories of EM and relative ECM")
 def figure_2(setting):
     """Learn the means of many samples from the paper's start, and of other truths."""
     seeds = range(setting.size(30, 2))
@@ -140,7 +140,7 @@ def figure_2(setting):
     )
 
 
-@item("P3.scales", "standard deviations in relative coordinates (section 3.1)", minutes=0.3)
+@item("P3.scales", "standard deviations in relative coordinates (section 3.1)")
 def scales(setting):
     """Learn mixtures of a narrow and a wide Gaussian, all parameters free, in four ways."""
     table = Table(

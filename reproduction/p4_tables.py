@@ -47,7 +47,6 @@ def folds(features, y):
 @item(
     "P4.tab1",
     "classification of sentences",
-    minutes=2,
     needs=("subj.jsonl.gz", "mr.jsonl.gz", "stoplist_smart.txt", "gensim"),
 )
 def table_1(setting):
@@ -108,7 +107,6 @@ def fisher_vectors(bags, vectors):
 @item(
     "P4.ablation",
     "which gradients, components and dimensions",
-    minutes=15,
     needs=("subj.jsonl.gz", "stoplist_smart.txt", "gensim"),
 )
 def ablation(setting):
@@ -153,7 +151,6 @@ def ablation(setting):
 @item(
     "P4.tab2",
     "clustering of the 20 newsgroups",
-    minutes=20,
     needs=("20news-bydate.jsonl.gz", "stoplist_smart.txt", "gensim"),
 )
 def table_2(setting):
@@ -206,7 +203,6 @@ def clustered(setting, texts, dropped):
 @item(
     "P4.tab3",
     "retrieval, on MEDLINE and Cranfield in place of Robust04",
-    minutes=6,
     needs=(
         "classic3.jsonl.gz",
         "med_queries_qrels.json.gz",

@@ -112,7 +112,7 @@ def section(item):
         for table in record.tables:
             lines += [list_table(table.text(), title=table.title), ""]
     else:
-        lines += [f"Without a record: it takes {duration(item.minutes)} of CPU time.", ""]
+        lines += ["Without a record.", ""]
     lines += [judged(own, verdict) for own, verdict in claims.of_item(item)]
     for erratum in ERRATA:
         if item.name in erratum.items:
@@ -123,7 +123,10 @@ def section(item):
 def judged(claim, verdict):
     """Return a claim and its verdict as a line of a list."""
     words = escaped(claim.words)
-    said = f"*{words}*" if claim.ours else f"{claim.section}: “{words}”"
+    if claim.ours:
+        said = f"*{words}*"
+    else:  # in brackets is what the paper does not say in words
+        said = f"{claim.section}: " + (words if words.startswith("[") else f"“{words}”")
     differs = f" What differs: {escaped(claim.differs)}" if claim.differs else ""
     because = escaped(verdict.because)
     return f"- {said} **{verdict.verdict.capitalize()}.** {because}{differs}"
