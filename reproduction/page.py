@@ -22,11 +22,12 @@ Run what is below from a clone of the repository::
     python -m reproduction --list                       # what there is, and how long it takes
     python -m reproduction P0.fig2                      # one item
     python -m reproduction P0.fig3 --data FOLDER        # one that needs data
-    python -m reproduction all --data FOLDER --small    # everything, at sizes of seconds
+    python -m reproduction all --data FOLDER --small    # everything reduced: within two minutes
     python -m reproduction P0.fig2 --pictures FOLDER    # with its picture
     python -m reproduction.prepare                      # the data: which public files, and how
 
-A full run takes about {hours:.0f} hours of CPU time, of which autoencoders take {neural:.0f}.
+A full run takes about {hours:.0f} hours of CPU time, of which autoencoders take {neural:.0f}:
+this is what the runs took that the records are of.
 ``--keep`` writes what was found to the records. Figures are means ± standard deviations.
 :doc:`errata` has what is wrong in the papers, :doc:`ours` what we say ourselves.
 """
