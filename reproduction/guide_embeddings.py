@@ -88,7 +88,7 @@ def whitening(setting):
 @item("guide.embeddings", "word embeddings of newsgroups", needs=(MESSAGES, "wordllama"))
 def newsgroups(setting):
     """Cluster the word embeddings of messages by mixtures, k-means and paths."""
-    messages = texts.read(setting.file(MESSAGES))[:: setting.size(6, 100)]
+    messages = texts.read(setting.file(MESSAGES))[::6]
     X = embedded([message["text"].partition("\n\n")[2] for message in messages])
     kept, y = X.any(axis=1), np.array([message["label"] for message in messages])
     X, y, seeds = X[kept], y[kept], range(setting.size(3, 1))

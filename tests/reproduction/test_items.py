@@ -13,6 +13,8 @@ from reproduction.__main__ import main
 
 from ..conftest import ROOT
 
+pytestmark = pytest.mark.filterwarnings("ignore:Tensorflow not installed:ImportWarning")  # umap
+
 ITEMS = items.load()
 # records of before machines were kept: long runs
 UNKNOWN = {"P2.tab2", "P2.tab3", "guide.beta", "guide.texts"}
