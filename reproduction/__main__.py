@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from . import claims, reduced
 from .items import Missing, Setting, load
-from .results import read, shown, write
+from .results import commit, read, shown, write
 
 
 def main(arguments=None):
@@ -35,6 +35,7 @@ def main(arguments=None):
         help="parts of the data and the sizes of tests: seconds, not results",
     )
     options = parser.parse_args(arguments)
+    commit()  # before anything runs: others may be checked out meanwhile
     items = load()
     if options.list or not options.names:
         print(overview(items.values()))

@@ -106,7 +106,7 @@ class Claim:
     words: str  # as the paper has them; a statement of ours where ours is true
     effects: Callable
     differs: str = ""  # from the paper's protocol
-    obstacle: Callable = lambda record: ""  # why the record cannot decide, where it cannot
+    obstacle: str | Callable = ""  # why no record can decide, or what tells it of a record
     ours: bool = False
 
     def judge(self, record):
@@ -117,7 +117,8 @@ class Claim:
             effects = self.effects(record)
         except NotMeasured as error:
             return Verdict("cannot be judged", [], f"Not measured: {error.args[0]}.")
-        if reason := self.obstacle(record):
+        reason = self.obstacle if isinstance(self.obstacle, str) else self.obstacle(record)
+        if reason:
             return Verdict("cannot be judged", effects, reason)
         return Verdict(combined([effect.verdict for effect in effects]), effects)
 
@@ -125,12 +126,11 @@ class Claim:
 CLAIMS: dict[str, list[Claim]] = {}
 
 
-def claim(item, section, words, *, differs="", obstacle=None, ours=False):
+def claim(item, section, words, *, differs="", obstacle="", ours=False):
     """Let a function of a `Record` that returns effects be a claim of an item."""
 
     def register(function):
-        more = {} if obstacle is None else {"obstacle": obstacle}
-        own = Claim(item, function.__name__, section, words, function, differs, ours=ours, **more)
+        own = Claim(item, function.__name__, section, words, function, differs, obstacle, ours)
         CLAIMS.setdefault(item, []).append(own)
         return function
 
@@ -195,10 +195,10 @@ def difference(what, first, second, **wanted):
 
 
 def compared(what, record, title, rows, columns, far, **wanted):
-    """Return the difference of two rows, which decides nothing if one is far from the paper's.
+    """Return the difference of two rows; it decides nothing if one is far worse than the paper's.
 
-    Then what the paper does not describe is another. `columns` are ours and the paper's, and
-    ``far(own, paper)`` says in words how far a figure is, or nothing if it is near.
+    Then some setting that the paper does not give must be different. `columns` are ours and the
+    paper's. ``far(own, paper)`` says how much worse a figure is, and nothing if it is near.
     """
     ours, papers = ([record.cell(title, row, column) for row in rows] for column in columns)
     gaps = [far(mean(own), mean(paper)) for own, paper in zip(ours, papers, strict=True)]

@@ -117,11 +117,6 @@ def negative_is_better(record):
     "The improvement of EM-mDir when alpha becomes negative is smaller in the 20-sample case than "
     "in the 200-sample case.",
     differs=TRUTH,
-    obstacle=lambda record: (
-        "The order depends on which covariances count as singular, and the paper does not say."
-        if "1e-12" in record.settings
-        else ""
-    ),
 )
 def improvement_is_smaller_with_few(record):
     """Look at the gain from 1e-5 to a negative parameter, of many points less of few."""

@@ -15,11 +15,12 @@ TRAINING = (
 )
 COLLECTIONS = "MEDLINE and Cranfield in place of Robust04, which is licensed."
 PARAGRAPHS = f"{TRAINING} Paragraph vectors are gensim's, the paper's its own."
+SMALL = "The order of models may be another one on small collections of one topic each."
 STARTS = TRAINING.replace("folds", "starts of k-means")
 
 
 def far(own, paper):
-    """Say that a figure is far below the paper's: then the training must be another one."""
+    """Say that a figure is far below the paper's."""
     return f"{paper - own:.0f} points below the paper's" if paper - own > SHORT else ""
 
 
@@ -196,13 +197,6 @@ def trend_is_similar(record):
     return [effect for pair in pairs for effect in clustered(record, *pair)]
 
 
-def of_small_collections(record):
-    """Say why the order of models cannot be judged."""
-    if any(table.title.startswith("MED: ") for table in record.tables):
-        return "The order of models may be another one on small collections of one topic each."
-    return ""
-
-
 def gain(record, name, title):
     """Return the gain in MAP over BM25, query by query."""
     table = f"{name}: mean average"
@@ -234,7 +228,7 @@ def combinations_gain(record):
     "Section 4.5",
     "our proposed FV-moVMFNeu can bring the largest improvement among all the combinations",
     differs=COLLECTIONS,
-    obstacle=of_small_collections,
+    obstacle=SMALL,
 )
 def gains_most(record):
     """Look at the combination with FV-moVMF against the others."""
@@ -256,7 +250,7 @@ def gains_most(record):
     "simple cosine similarity between documents and query based on different representation models "
     "cannot work well in the retrieval task since many exact matching singles are lost in this way",
     differs=COLLECTIONS,
-    obstacle=of_small_collections,
+    obstacle=SMALL,
 )
 def alone_is_worse(record):
     """MAP of every model alone is below that of BM25."""

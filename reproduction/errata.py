@@ -16,14 +16,6 @@ class Erratum:
 
 ERRATA = [
     Erratum(
-        ("P0.fig2",),
-        "Section 2.5 and A.4, the antiderivative, for 2 <= d <= 6",
-        "As the authors' code has it, for the equation is lost in our text: a logarithm with the "
-        "square root of d^2/4 - 2 d + 2, which is negative there.",
-        "The polynomial has complex roots, and the antiderivative is an arctangent.",
-        "tests/reproduction/test_errata.py::test_the_antiderivative_is_an_arctangent_up_to_six",
-    ),
-    Erratum(
         ("P1.alg",),
         "Algorithm 2, lines 4 to 8",
         "x_i is (alpha_i - 1)/s_i (1 - epsilon t), with s_i the sum of all alpha_j - 1 from i on.",

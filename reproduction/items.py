@@ -44,7 +44,7 @@ class Setting:
     data: Path | None = None
     cache: Path | None = None  # keeps what has been trained from run to run
     small: bool = False  # sizes of the tests: seconds, and figures that mean nothing
-    epochs: int | None = None  # fewer than the papers', where these take days
+    epochs: int | None = None  # fewer than the papers', to save time
     seeds: int | None = None
 
     def size(self, full, small):

@@ -122,8 +122,8 @@ def figures_1_to_5(setting):
         "Two Gaussians of weights one half, variances 1, correlations .5 and -.5; starts at "
         "random points with the covariance of the data. mDir 1 is EM. VB is mean field with a "
         "Dirichlet on the weights and point estimates of the Gaussians. No ridge: a component "
-        "whose covariance becomes singular is pruned: its smallest eigenvalue is below 1e-12 of "
-        "the largest.",
+        "whose covariance is singular to rounding is pruned (of VB: whose smallest eigenvalue is "
+        "below 1e-12 of the largest).",
         f"a data set and a start each, {RUNS} from 0",
         tables,
         lambda figure: show(figure, tables, models),

@@ -13,9 +13,10 @@ INTRODUCTION = """\
 What the five papers say, in their words, what comes out here, and what to think of it. A verdict
 is computed from a record: effects with 95 % intervals over seeds, sets or folds are compared with
 what the claim asks for. A claim of several parts *holds* where all its parts do, *holds in part*
-where some do, and *does not hold* where none does and one is refuted. It *cannot be judged* where
-intervals leave all open, or where the protocol differs so far from the paper's that it could turn
-the verdict.
+where some do, and *does not hold* where none does and one is refuted. It *cannot be judged* if
+intervals leave all open, if our figures are far from the paper's, or if the protocol differs so
+much that the verdict might change. [symbol lost] is a formula that is missing in our plain-text
+copies of the papers; other words in brackets are ours.
 
 Run what is below from a clone of the repository::
 
@@ -26,8 +27,8 @@ Run what is below from a clone of the repository::
     python -m reproduction P0.fig2 --pictures FOLDER    # with its picture
     python -m reproduction.prepare                      # the data: which public files, and how
 
-A full run takes about {hours:.0f} hours of CPU time, of which autoencoders take {neural:.0f}:
-this is what the runs took that the records are of.
+A full run takes about {hours:.0f} hours of CPU time, of which autoencoders take {neural:.0f}: the
+sum of what the recorded runs took.
 ``--keep`` writes what was found to the records. Figures are means ± standard deviations.
 :doc:`errata` has what is wrong in the papers, :doc:`ours` what we say ourselves.
 """

@@ -5,6 +5,7 @@ import platform
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -114,8 +115,9 @@ class Record:
         return [row[0] for row in self.table(title).rows]
 
 
+@cache
 def commit():
-    """Return the commit that is checked out, with a plus where files have been changed since."""
+    """Return the commit that was checked out first, with a plus where files had been changed."""
     folder = Path(__file__).parent
 
     def git(*arguments):

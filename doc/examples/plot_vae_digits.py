@@ -59,9 +59,8 @@ for variant, vae in variants.items():
 # %%
 # At this beta, densities of finite support reconstruct better than the Gaussian. With 2-entmax,
 # most pixels that are zero in the images are exactly zero in reconstructions, too. It does not
-# lower the error at this beta: with the Gaussian the error is larger than that of the logistic
-# function, with the other densities there is no clear difference (three seeds:
-# :ref:`item-guide-beta`). At the paper's beta, .01, 2-entmax has the smaller errors, and the
+# lower the error at this beta: there is no clear difference for any of the densities (three
+# seeds: :ref:`item-guide-beta`). At the paper's beta, .01, 2-entmax has the smaller errors, and the
 # densities hardly differ (:ref:`the user guide <neural>`). Below are test digits, their
 # reconstructions, and digits decoded at draws from the prior.
 

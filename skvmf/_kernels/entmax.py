@@ -302,7 +302,7 @@ def _entmax_of_any(row, alpha, top, columns, y, size, p):
 def _entmax_block(rows, alpha, p, T, work, later):
     """Set the rows of p, one block at most, to entmax of those given, and find their T.
 
-    p comes with zeros, which fresh memory has for nothing. The rows of `later` are fetched
+    p must hold zeros: memory from `np.zeros` has them at no cost. The rows of `later` are fetched
     meanwhile, from wherever they are, for the next call.
 
     The support of row n is in columns[n, :sizes[n]]. A row without an entmax (it holds nan or
@@ -343,7 +343,7 @@ def _work(K):
 def entmax(scores, alpha, p, T):
     """Set the rows of p to entmax of those of scores, both (n, K) and of one dtype.
 
-    p comes with zeros. T is (n,) float64; -1 where a row has no entmax: it holds nan or +inf, or
+    p must hold zeros. T is (n,) float64; -1 where a row has no entmax: it holds nan or +inf, or
     only -inf.
     """
     work = _work(scores.shape[1])

@@ -232,7 +232,7 @@ def _entmax_rows(rows: Array, alpha: float) -> Array:
     if alpha < 1:
         p, valid = _entmax_below_one(rows, alpha - 1)
     elif alpha > 1:
-        p, thresholds = np.zeros(rows.shape, rows.dtype), np.empty(n)
+        p, thresholds = np.zeros(rows.shape, rows.dtype), np.empty(n)  # zeros_like writes them
         entmax_kernels.entmax(rows, alpha, p, thresholds)
         valid = thresholds >= 0
     else:

@@ -169,7 +169,7 @@ def test_sparse_responsibilities():
     mixture = SparseGaussianMixture(5, entmax_alpha=2, random_state=0).fit(X)
     resp = mixture.responsibilities(X)
     assert isinstance(resp, sparse.csr_array)
-    assert resp.indices.dtype == resp.indptr.dtype == np.int32  # many solvers take no other
+    assert resp.indices.dtype == resp.indptr.dtype == np.int32  # some estimators refuse 64 bits
     assert resp.nnz < 0.5 * 500 * 5
     assert_array_equal(resp.toarray(), mixture.predict_proba(X))
     assert_allclose(resp.sum(axis=1), 1)

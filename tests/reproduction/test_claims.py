@@ -2,7 +2,7 @@
 
 import re
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -137,7 +137,7 @@ CASES = {
     "sparse_is_ahead": near("sparse", "deviations.*sparse", 3, 1.5),
     "standard_is_best_in_ari": near(r"\|standard\|", r"deviations.*\|standard\|", 3, 1.5),
     "ami_is_the_papers": Case(
-        {r"\|standard": 0.606, r"\|hard": 0.537, ".": 0.636}, {".": 0.636}, {}
+        {r"\|standard": 0.606, r"\|hard": 0.537, ".": 0.636}, {".": 0.636}, {".": 0.4}
     ),
     "two_hundred_are_enough": Case({".": 1}, {r"\|hard": 1}, {}),
     "finite_and_sparse_is_best": near("entmax, [be]", "entmax, b", 1.8, 2.2),
@@ -236,6 +236,14 @@ LEAST = {  # of all samples, which is exact
 }
 
 
+ALWAYS = [own for own in CLAIMS if isinstance(own.obstacle, str) and own.obstacle]
+
+
+def lifted(claim):
+    """Return a claim without an obstacle that no record removes."""
+    return replace(claim, obstacle="") if claim in ALWAYS else claim
+
+
 def made_up(claim, kind, noise=1e-9):
     """Return a record of a kind."""
     case = CASES[claim.name]
@@ -263,7 +271,15 @@ def test_a_claim_without_a_record_cannot_be_judged(claim):
 )
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda own: own.name)
 def test_a_claim_is_judged_by_the_record(claim, kind, verdict):
-    assert claim.judge(made_up(claim, kind)).verdict == verdict
+    assert lifted(claim).judge(made_up(claim, kind)).verdict == verdict
+
+
+@pytest.mark.parametrize("claim", ALWAYS, ids=lambda own: own.name)
+def test_no_record_decides_what_has_an_obstacle(claim):
+    for kind in ("holds", "against"):
+        verdict = claim.judge(made_up(claim, kind))
+        assert verdict.verdict == "cannot be judged"
+        assert verdict.reason == claim.obstacle
 
 
 @pytest.mark.parametrize(
@@ -272,7 +288,7 @@ def test_a_claim_is_judged_by_the_record(claim, kind, verdict):
     ids=lambda own: own.name,
 )
 def test_a_claim_cannot_be_judged_from_noise(claim):
-    verdict = claim.judge(made_up(claim, "holds", noise=1e9))
+    verdict = lifted(claim).judge(made_up(claim, "holds", noise=1e9))
     assert verdict.verdict == "cannot be judged"
     assert not verdict.reason  # but because all its effects are undecided
     assert verdict.effects
@@ -293,21 +309,21 @@ def test_a_claim_cannot_be_judged_from_noise(claim):
             {r"standard\|ARI": 0.1, r"\|ARI": 0.2},
             0.5,
             0.2,
-            "our standard is 0.20 of the paper's",
+            "our standard is 0.10, the paper's 0.50",
         ),
         (
             "finite_and_sparse_is_best",
             {r"entmax, [be].*ours": 18, "ours": 15},
             10,
             15,
-            "our binary-entmax, biweight is 1.8 times the paper's",
+            "our binary-entmax, biweight is 18.00, the paper's 10.00",
         ),
         (
             "entmax_reconstructs_better",
             {r"softmax\|ours": 1.5, "ours": 1.9},
             1.3,
             1.6,
-            "our 1.5-entmax is 1.5 times the paper's",
+            "our 1.5-entmax is 1.90, the paper's 1.30",
         ),
     ],
 )

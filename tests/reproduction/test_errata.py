@@ -1,4 +1,4 @@
-"""What is wrong in the papers, shown by computation."""
+"""What is wrong in the papers, and what we remark on them, shown by computation."""
 
 import numpy as np
 import pytest

@@ -16,8 +16,6 @@ from ..conftest import ROOT
 pytestmark = pytest.mark.filterwarnings("ignore:Tensorflow not installed:ImportWarning")  # umap
 
 ITEMS = items.load()
-# records of before machines were kept: long runs
-UNKNOWN = {"P2.tab2", "P2.tab3", "guide.beta", "guide.texts"}
 
 
 def missing(item):
@@ -149,7 +147,7 @@ def test_a_record_that_is_kept_says_how_it_was_made(path):
     if full_history():
         assert known(record.commit)
     assert record.machine
-    assert record.machine != "not recorded" or path.stem in UNKNOWN
+    assert record.machine != "not recorded"
     assert record.seeds
     assert record.minutes > 0
 
