@@ -125,8 +125,12 @@ ROWS = [
         "predictions, 1,000,000 x 64, 64 components",
         "times one matrix product",
         [
-            (f"``{method}``", "limits.Predict.track_prediction_over_one_product", (method,))
-            for method in ("predict", "predict_proba", "score_samples")
+            (name, "limits.Predict.track_prediction_over_one_product", (method,))
+            for name, method in (
+                *((f"``{own}``", own) for own in ("predict", "predict_proba", "score_samples")),
+                ("``responsibilities``, none of which is zero", "responsibilities"),
+                ("``responsibilities``, 1.5-entmax", "responsibilities, sparse"),
+            )
         ],
     ),
     (
