@@ -22,9 +22,9 @@ FIFTY = (
 HALF = f"{FIFTY} A figure below half the table's decides nothing."
 
 
-def metric(record, reading, name, column, start=START):
-    """Return a column of a line of Table 1."""
-    return record.cell(f"The four numbers as {reading}, {start}", name, column)
+def title(reading):
+    """Return how the title of a table of Table 1 begins."""
+    return f"The four numbers as {reading}, {START}"
 
 
 def below(own, paper):
@@ -43,7 +43,7 @@ def ahead(record, first, second, columns):
         compared(
             f"{column}, {first} less {second}, {reading}:",
             record,
-            f"The four numbers as {reading}, {START}",
+            title(reading),
             (first, second),
             (column, f"paper, {column}"),
             below,
@@ -96,7 +96,7 @@ def ami_is_the_papers(record):
     for name, paper in (("standard", 0.606), ("hard", 0.537), ("sparse, alpha 2", 0.636)):
         near = {"at_least": paper - 0.03, "at_most": paper + 0.03}
         for reading in READINGS:
-            own = metric(record, reading, name, "AMI")
+            own = record.cell(title(reading), name, "AMI")
             what, doubt = f"AMI of {name}, {reading}:", below(mean(own), paper)
             effects.append(level(what, own, doubt=doubt, **near))
     return effects
@@ -114,7 +114,7 @@ def two_hundred_are_enough(record):
     return [
         level(
             f"share of fits of {name} that converge, {reading}:",
-            metric(record, reading, name, "converged"),
+            record.cell(title(reading), name, "converged"),
             at_least=0.9,
             partly_at_least=0.5,
         )
@@ -163,8 +163,8 @@ def finite_and_sparse_is_best(record, name):
                 continue
             rows = column("binary-entmax", latent), column(*variant)
             what = f"l1, {rows[0]} less {rows[1]}:"
-            title = f"{name}: l1 distance"
-            effects.append(compared(what, record, title, rows, columns, above, at_most=0))
+            table = f"{name}: l1 distance"
+            effects.append(compared(what, record, table, rows, columns, above, at_most=0))
     return effects
 
 
@@ -193,13 +193,13 @@ def observations_are_sparse(record, name):
 )
 def entmax_reconstructs_better(record):
     """Expect that the error of 1.5-entmax is a tenth below that of softmax, at the paper's beta."""
-    title = "l1 distance of proportions"
-    soft = mean(record.cell(title, "softmax", "ours"))
+    table = "l1 distance of proportions"
+    soft = mean(record.cell(table, "softmax", "ours"))
     return [
         compared(
             "l1, softmax less 1.5-entmax, beta .01:",
             record,
-            title,
+            table,
             ("softmax", "1.5-entmax"),
             ("ours", "paper, 500 epochs"),
             above,
