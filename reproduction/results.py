@@ -117,7 +117,7 @@ class Record:
 
 @cache
 def commit():
-    """Return the commit that was checked out first, with a plus where files had been changed."""
+    """Return the commit checked out at the first call, with a plus if files had been changed."""
     folder = Path(__file__).parent
 
     def git(*arguments):
