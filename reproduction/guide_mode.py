@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from skvmf import SparseGaussianMixture
-from skvmf.distributions.modified_dirichlet._mode import modes
+from skvmf.distributions.modified_dirichlet import modes
 from skvmf.grammar import DependencyModelWithValence
 
 from .items import item

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,20 +16,42 @@ from sklearn.utils.metaestimators import available_if as _available_if
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 from sklearn.utils.validation import _num_samples as num_samples
 
+from ._typing import warn
 from ._version import __version__
-from ._warnings import warn
 
-if os.name == "mypy":  # mypy does not know this condition, and takes a name's first definition
-    from ._sklearn_types import (
-        BaseEstimator as _BaseEstimator,
-    )
-    from ._sklearn_types import (
-        CallbackSupportMixin,
-        ClassNamePrefixFeaturesOutMixin,
-        DensityMixin,
-        MetaEstimatorMixin,
-        TransformerMixin,
-    )
+# mypy does not know this condition, and takes a name's first definition.
+if os.name == "mypy":  # noqa: SIM102
+    # scikit-learn brings no types: to mypy, a class that derives from one without types has all
+    # attributes, so that it would find no mistake in the name of a method or an attribute.
+    if TYPE_CHECKING:
+
+        class DensityMixin: ...
+
+        class MetaEstimatorMixin: ...
+
+        class TransformerMixin:
+            def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any: ...
+            def set_output(self, *, transform: str | None = None) -> Self: ...
+
+        class ClassNamePrefixFeaturesOutMixin:
+            def get_feature_names_out(self, input_features: Any = None) -> Any: ...
+
+        class CallbackSupportMixin:
+            def set_callbacks(self, *callbacks: Any) -> Self: ...
+            def _init_callback_context(self, *, max_subtasks: int) -> Any: ...
+
+        class _BaseEstimator:
+            def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+            def set_params(self, **params: Any) -> Self: ...
+            def set_fit_request(self, **requests: bool | str | None) -> Self: ...
+            def set_partial_fit_request(self, **requests: bool | str | None) -> Self: ...
+            def set_score_request(self, **requests: bool | str | None) -> Self: ...
+            def get_metadata_routing(self) -> Any: ...
+            def _validate_params(self) -> None: ...
+            def __sklearn_tags__(self) -> Any: ...
+            def __getstate__(self) -> dict[str, Any]: ...
+            def __setstate__(self, state: dict[str, Any]) -> None: ...
+
 
 from sklearn.base import BaseEstimator as _BaseEstimator  # type: ignore[no-redef]
 from sklearn.base import (  # type: ignore[no-redef]

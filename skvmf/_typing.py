@@ -1,5 +1,7 @@
-"""Types that many files have in common."""
+"""Types that many files have in common, and warnings that point to the user's line."""
 
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, Protocol, TypeAlias, TypeGuard
@@ -7,6 +9,9 @@ from typing import Any, Protocol, TypeAlias, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+
+# Types that many files have in common.
+
 
 Array: TypeAlias = NDArray[Any]
 DType: TypeAlias = np.dtype[Any]
@@ -49,3 +54,21 @@ ParameterConstraints: TypeAlias = dict[str, object]
 def is_integer(value: object) -> TypeGuard[int]:
     """Return whether a value is an integer, also one of NumPy."""
     return isinstance(value, Integral)
+
+
+# Warnings that point to the user's line, not to one of this package.
+
+
+_HOUSES = {"skvmf", "sklearn", "joblib"}  # what stands between a fit and who asked for it
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn with the name and line of the first caller outside skvmf, scikit-learn and joblib."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _house(frame.f_globals) in _HOUSES:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _house(names: dict[str, object]) -> str:
+    return str(names.get("__name__", "")).partition(".")[0]

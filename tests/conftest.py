@@ -7,7 +7,7 @@ from time import sleep
 import pytest
 from hypothesis import settings
 
-from skvmf._engine.parallel import blas
+from skvmf._engine import parallel as blas
 
 # The nightly run tries more examples, and papers' experiments with as many samples as they need for
 # figures; other runs take as many as decide what holds.

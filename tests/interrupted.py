@@ -2,7 +2,7 @@
 
 from unittest import mock
 
-from skvmf._engine.em import checkpoint
+from skvmf._engine import checkpoint
 
 
 class Killed(BaseException):

@@ -14,8 +14,8 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "skvmf"
 
 FLOORS = [
-    {"_sklearn_types", "_version", "_warnings"},
-    {"_sklearn", "_typing", "_kernels"},
+    {"_typing", "_version"},
+    {"_sklearn", "_kernels"},
     {"distributions"},
     {"_engine"},
     {"mixture", "grammar"},
@@ -23,29 +23,19 @@ FLOORS = [
     {"datasets", "inspection", "plotting", "compile"},
     {"neural"},
 ]
-ENGINE = [
-    {"parallel"},
-    {"data"},
-    {"contracts"},
-    {"families", "posteriors", "weights"},
-    {"updates"},
-    {"em"},
-    {"initialization"},
-]
 AT_HOME = {"matplotlib": {"plotting"}, "torch": {"neural"}, "dask": set(), "distributed": set()}
-LAZY = {"_engine/data/dask_rows.py", "mixture/_dask.py"}  # imported where a Dask array is given
+LAZY = {"_engine/dask.py", "mixture/_dask.py"}  # imported where a Dask array is given
 STRANGERS = {"feature_extraction", "inspection", "plotting"}  # they read what estimators show
 MAX_KERNEL_ARGUMENTS = 8
-MAX_LINES = 400
+MAX_LINES = 700
+LONGER = {"mixture/_base.py": 900, "_engine/contracts.py": 830}  # one class; all contracts
 
 SOURCES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
-TABLES = [path for path in SOURCES if path.match("_kernels/*_tables.py")]
 KERNELS = [
     path
     for path in SOURCES
     if path.match("_kernels/*.py")
-    and path.name not in {"__init__.py", "_jit.py"}
-    and path not in TABLES
+    and path.name not in {"__init__.py", "_jit.py", "vonmises_fisher_tables.py"}
 ]
 
 
@@ -95,11 +85,6 @@ def higher_imports(tree, path, floors, folder=Path()):
 def upward_imports(tree, path):
     """Imports of a higher floor, or of another room on the same floor."""
     return higher_imports(tree, path, FLOORS)
-
-
-def upward_imports_of_the_engine(tree, path):
-    """Imports of a higher folder of the engine, or of another one on the same floor."""
-    return higher_imports(tree, path, ENGINE, Path("_engine"))
 
 
 def circle(sources):
@@ -215,23 +200,6 @@ def sibling_imports(tree, path):
             yield line
 
 
-def jitted_tables(tree, path):
-    """Compiled code among the tables, which are plain Python and made once.
-
-    Constants that kernels read too are in the kernels' file, and imported from there.
-    """
-    for line, name in imports(tree, path):
-        if room(name) is not None and not name.split(".")[-1].isupper():
-            yield line
-
-
-def own_tests(path, files):
-    """Return the test file of a kernel file: its own, or that of the first words of its name."""
-    words = path.stem.split("_")
-    names = [f"test_{'_'.join(words[:size])}.py" for size in range(len(words), 0, -1)]
-    return next((name for name in names if name in files), None)
-
-
 def idle_kernels(kernels, tests):
     """Public kernels that their tests never mention outside of an import."""
     used = {getattr(node, "id", getattr(node, "attr", None)) for node in ast.walk(tests)}
@@ -251,10 +219,6 @@ def sources_but(*names):
 
 RULES = [
     (upward_imports, sources_but("__init__.py")),
-    (
-        upward_imports_of_the_engine,
-        [path for path in SOURCES if path.match("_engine/*/*.py")],
-    ),
     (early_optional_imports, SOURCES),
     (compilers, sources_but("_kernels/_jit.py")),
     (private_sklearn_imports, sources_but("_sklearn.py")),
@@ -262,7 +226,6 @@ RULES = [
     (missing_kernels, KERNELS),
     (long_signatures, KERNELS),
     (sibling_imports, KERNELS),
-    (jitted_tables, TABLES),
 ]
 
 
@@ -285,43 +248,30 @@ def test_no_files_and_no_folders_import_each_other_in_a_circle():
 def test_every_part_of_the_package_and_of_the_engine_has_its_floor():
     parts = {path.parts[0].removesuffix(".py") for path in SOURCES} - {"__init__"}
     assert parts == set().union(*FLOORS)
-    folders = {path.parts[1] for path in SOURCES if path.match("_engine/*/*.py")}
-    assert folders == set().union(*ENGINE)
 
 
 def test_files_are_short():
     lines = {path.as_posix(): (PACKAGE / path).read_bytes().count(b"\n") for path in SOURCES}
-    assert {path for path, number in lines.items() if number > MAX_LINES} == set()
+    assert {p for p, number in lines.items() if number > LONGER.get(p, MAX_LINES)} == set()
 
 
-def test_every_public_kernel_is_tested_in_the_file_of_its_name():
+def test_every_public_kernel_is_tested():
     folder = Path(__file__).parent / "kernels"
-    files = {file.name for file in folder.iterdir()}
-    tests = {path: own_tests(path, files) for path in KERNELS}
-    assert not [path for path, name in tests.items() if name is None]
-    idle = {
-        path.name: list(idle_kernels(parse(PACKAGE / path), parse(folder / name)))
-        for path, name in tests.items()
-    }
+    tests = ast.Module([parse(file) for file in sorted(folder.glob("test_*.py"))], [])
+    idle = {path.name: list(idle_kernels(parse(PACKAGE / path), tests)) for path in KERNELS}
     assert not {path: names for path, names in idle.items() if names}
 
 
 GUILTY_AND_INNOCENT = {
     upward_imports: [
-        ("_engine/em/loop.py", "from ...mixture import X", "from ...distributions import x"),
+        ("_engine/em.py", "from ..mixture import X", "from ..distributions import x"),
         ("mixture/_a.py", "from skvmf import grammar", "from ._base import X"),
         ("mixture/_a.py", "def f():\n import skvmf.plotting", "import skvmf._sklearn"),
         ("_sklearn.py", "from ._kernels import x", "from sklearn import x"),
     ],
-    upward_imports_of_the_engine: [
-        ("_engine/em/loop.py", "from ..initialization.start import X",
-         "from ..updates.coordinates import x\nfrom .online import y"),
-        ("_engine/weights/a.py", "from ..posteriors import b",
-         "from ...mixture import x\nfrom ..data import rows"),
-    ],
     compilers: [
-        ("_engine/em/loop.py", "import numba", "import numpy"),
-        ("_engine/em/loop.py", "@nb.njit\ndef f(): pass", "@kernel\ndef f(): pass"),
+        ("_engine/em.py", "import numba", "import numpy"),
+        ("_engine/em.py", "@nb.njit\ndef f(): pass", "@kernel\ndef f(): pass"),
     ],
     early_optional_imports: [
         ("mixture/_a.py", "try:\n import torch\nexcept ImportError: pass",
@@ -355,10 +305,6 @@ GUILTY_AND_INNOCENT = {
         ("_kernels/a.py", "from .simplex import softmax_rows", "from ._jit import kernel"),
         ("_kernels/a.py", "from .a_tables import LIMIT", "LIMIT = 32.0"),
         ("_kernels/a.py", "from ..distributions import x", "from ._jit import x"),
-    ],
-    jitted_tables: [
-        ("_kernels/a_tables.py", "from ._jit import kernel", "import fractions"),
-        ("_kernels/a_tables.py", "from .a import f", "from .a import LIMIT"),
     ],
 }  # fmt: skip
 
@@ -407,7 +353,3 @@ def test_the_rule_of_tested_kernels_itself():
     assert list(idle_kernels(kernels, ast.parse("from skvmf import f"))) == ["f"]
     assert not list(idle_kernels(kernels, ast.parse("f(1)")))
     assert not list(idle_kernels(kernels, ast.parse("kernels.f(1)")))
-    files = {"test_a.py", "test_a_b.py", "test_c.py"}
-    assert own_tests(Path("_kernels/a_b.py"), files) == "test_a_b.py"
-    assert own_tests(Path("_kernels/c_d.py"), files) == "test_c.py"
-    assert own_tests(Path("_kernels/d.py"), files) is None

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from skvmf._warnings import warn
+from skvmf._typing import warn
 
 
 def through(module, function):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skvmf._engine.contracts.model_parts import Prior
+from skvmf._engine.contracts import Prior
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "skvmf"
 
 LAYERS = [
-    "types of scikit-learn's classes, for type checkers only",
-    "compiled arithmetic on arrays, and what every file may import",
+    "types, warnings and the version: what every file may import",
+    "compiled arithmetic on arrays, and scikit-learn's private names",
     "distributions: functions that check their arguments and keep no state",
     "the engine: expectation maximization, NumPy arrays in and out",
     "estimators with scikit-learn's interface",

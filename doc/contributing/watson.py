@@ -6,9 +6,16 @@ import numpy as np
 from scipy.sparse import csr_array
 from watson_distribution import concentration, draw, log_kummer
 
-from skvmf._engine.contracts.gradients import Gradients, ParameterBlock, repeat_columns
-from skvmf._engine.contracts.model_parts import MergeCost, Proposal, SeedFamily
-from skvmf._engine.contracts.responsibilities import Scores, as_dense
+from skvmf._engine.contracts import (
+    Gradients,
+    MergeCost,
+    ParameterBlock,
+    Proposal,
+    Scores,
+    SeedFamily,
+    as_dense,
+    repeat_columns,
+)
 from skvmf.distributions.vonmises_fisher import log_sphere_area
 
 MODERATE = 10.0  # the concentration where fits start

@@ -1,8 +1,13 @@
-"""Sums of data rows by component."""
+"""Sums and products of dense and CSR rows, conversion of half precision, and sampling."""
+
+import math
 
 import numpy as np
 
-from ._jit import prefetch, row_kernel
+from ._jit import Array, kernel, prefetch, row_kernel, sum_kernel
+
+# Sums of data rows by component.
+
 
 PREFETCH_ROWS = 4  # rows to fetch before they are used
 MIN_PREFETCH_BYTES = 1024  # bytes of a row, from which fetching it ahead pays
@@ -97,3 +102,185 @@ def add_sparse_responsibilities(X, resp, out):
                 for i in range(row.shape[0]):
                     total[i] += factor * np.float64(row[i])
                 bits ^= bit
+
+
+# Products of CSR row blocks with small dense matrices.
+
+
+VALID, BAD_POINTERS, BAD_COLUMNS = 0, 1, 2
+
+
+def csr_fault(indptr: Array, indices: Array, n_values: int, n_columns: int) -> int:
+    """Find pointers or column numbers that would lead kernels out of their arrays.
+
+    Returns VALID, BAD_POINTERS where `indptr` falls or leaves `indices` or the `n_values` of the
+    data, or BAD_COLUMNS where a column number is not in [0, n_columns).
+    """
+    first, last = indptr[0], indptr[-1]
+    if first < 0 or last > min(len(indices), n_values) or (indptr[1:] < indptr[:-1]).any():
+        return BAD_POINTERS
+    used = indices[first:last]
+    valid = used.size == 0 or (used.min() >= 0 and used.max() < n_columns)
+    return VALID if valid else BAD_COLUMNS
+
+
+@row_kernel
+def csr_dot(indptr, indices, data, matrix, out):
+    """Out = X @ matrix for the CSR rows that indptr spans; matrix is (d, K), out (n, K).
+
+    The columns of X in its place give X.T @ matrix, for a matrix (n, K) and out (d, K).
+
+    Four non-zeros a step: a quarter of the passes over `out`, and few enough rows of
+    `matrix` for LLVM to prove that none overlaps it (with eight the loop stays scalar).
+    """
+    K = np.uintp(matrix.shape[1])
+    for n in range(np.uintp(out.shape[0])):
+        row = out[n]
+        row[:] = 0
+        j, stop = np.uintp(indptr[n]), np.uintp(indptr[n + 1])
+        while j + 4 <= stop:  # j rises
+            v0, v1, v2, v3 = data[j], data[j + 1], data[j + 2], data[j + 3]
+            m0 = matrix[np.uintp(indices[j])]
+            m1 = matrix[np.uintp(indices[j + 1])]
+            m2 = matrix[np.uintp(indices[j + 2])]
+            m3 = matrix[np.uintp(indices[j + 3])]
+            for k in range(K):
+                row[k] += (v0 * m0[k] + v1 * m1[k]) + (v2 * m2[k] + v3 * m3[k])
+            j += np.uintp(4)
+        while j < stop:  # and here
+            v = data[j]
+            m = matrix[np.uintp(indices[j])]
+            for k in range(K):
+                row[k] += v * m[k]
+            j += np.uintp(1)
+
+
+@row_kernel
+def csr_scatter(indptr, indices, data, ends, columns, packed, out):
+    """Out += X.T @ resp for packed rows of responsibilities; out is (d, K) float64."""
+    start = np.int64(0)
+    for n in range(np.uintp(ends.shape[0])):
+        for m in range(start, ends[n]):
+            k = columns[m]
+            r = np.float64(packed[m])
+            for j in range(indptr[n], indptr[n + 1]):
+                out[indices[j], k] += r * data[j]
+        start = ends[n]
+
+
+def csr_row_scales(indptr: Array, data: Array, low: float, high: float, out: Array) -> None:
+    """out[n] = 1 / ||x_n||; 0 for a zero row and -1 where the norm is outside [low, high]."""
+    starts, filled = indptr[:-1] - indptr[0], indptr[:-1] < indptr[1:]
+    used, starts = data[indptr[0] : indptr[-1]], starts[filled]
+    norms, largest = np.zeros(len(out)), np.zeros(len(out))
+    if len(used):
+        with np.errstate(over="ignore", under="ignore"):
+            squares = np.square(used, dtype=np.float64)
+            norms[filled] = np.sqrt(np.add.reduceat(squares, starts))
+    safe = (low <= norms) & (norms <= high)
+    np.divide(1.0, norms, out=out, where=safe)
+    if not safe.all():
+        largest[filled] = np.maximum.reduceat(np.abs(used), starts) if len(used) else 0.0
+        out[~safe] = np.where(largest[~safe] != 0, -1.0, 0.0)
+
+
+@kernel
+def csr_normalize(indptr, data):
+    """Scale each row to unit length in place, in two steps that neither over- nor underflow."""
+    for n in range(indptr.shape[0] - 1):
+        largest = 0.0
+        for j in range(indptr[n], indptr[n + 1]):
+            largest = max(largest, abs(np.float64(data[j])))
+        if largest == 0.0:
+            continue
+        squares = 0.0
+        for j in range(indptr[n], indptr[n + 1]):
+            squares += (data[j] / largest) ** 2
+        norm = np.sqrt(squares)
+        for j in range(indptr[n], indptr[n + 1]):
+            data[j] = (data[j] / largest) / norm
+
+
+# Conversion of half precision to float32, faster than NumPy's.
+
+
+# Moved 13 places up, the bits of a half are those of a float32, but for its sign and an exponent
+# that is 112 less. Multiplication by 2^112 is exact, for subnormal halves too.
+SHIFT, RESCALING = np.int32(13), np.float32(2.0**112)
+SIGN_BIT, MAGNITUDE_BITS = np.int32(-(2**31)), np.int32(0x0FFFE000)
+INFINITE_FROM, INFINITE_EXPONENT = (
+    np.int32(0x0F800000),
+    np.int32(0x7F800000),
+)  # from where on; their exponent
+
+
+@row_kernel
+def widen(bits, out):
+    """Write the float32 of each half, given as int16 (n,), to `out` (n,): the same number."""
+    for i in range(np.uintp(bits.shape[0])):
+        shifted = np.int32(np.int32(bits[i]) << SHIFT)
+        rest = np.int32(shifted & MAGNITUDE_BITS)
+        number = np.float32(rest.view(np.float32) * RESCALING).view(np.int32)
+        number |= INFINITE_EXPONENT if rest >= INFINITE_FROM else np.int32(0)
+        out[i] = np.int32(number | np.int32(np.int32(bits[i]) & SIGN_BIT)).view(np.float32)
+
+
+# Dense rows and the unit sphere: safe lengths.
+
+
+@sum_kernel
+def row_scales(X, low, high, out):
+    """out[n] = 1 / ||x_n||; 0 for a zero row and -1 where the norm is outside [low, high]."""
+    for n in range(X.shape[0]):
+        squares = 0.0
+        for j in range(X.shape[1]):
+            value = np.float64(X[n, j])
+            squares += value * value
+        norm = np.sqrt(squares)
+        if low <= norm <= high:
+            out[n] = 1.0 / norm
+            continue
+        out[n] = 0.0
+        for j in range(X.shape[1]):
+            if X[n, j] != 0:
+                out[n] = -1.0
+
+
+def normalize_rows(X: Array) -> None:
+    """Scale rows to unit length in place, in two steps that neither over- nor underflow."""
+    largest = np.abs(X).max(axis=1, keepdims=True, initial=0.0).astype(np.float64)
+    largest[largest == 0] = 1.0
+    rows = X / largest
+    norms = np.sqrt(np.einsum("nd,nd->n", rows, rows))
+    norms[norms == 0] = 1.0
+    rows /= norms[:, None]
+    X[:] = rows
+
+
+# Rejection sampling of the cosine between a von Mises-Fisher vector and its mean direction.
+
+
+MAKES_ARRAYS = True
+
+
+@kernel
+def one_minus_cosines(rng, kappa, dim, out):
+    """Set out to draws of 1 - m.x for x von Mises-Fisher about m.
+
+    Ulrich (1984) with the envelope of Wood (1994), in quantities that do not cancel, however
+    large kappa is. A proposal is the gap 2 b z / below, with below = 1 - (1 - b) z and z from a
+    beta distribution; z = 1/2 is the one that is never refused, and in s = 2 z - 1 the logarithm
+    of the chance of acceptance is m log(1 + (1 - b) s / (2 below)) - 2 b kappa s / ((1 + b) below).
+    """
+    m = dim - 1.0
+    b = m / (2.0 * kappa + math.sqrt(4.0 * kappa * kappa + m * m))
+    pull = 2.0 * b * kappa / (1.0 + b)
+    for i in range(len(out)):
+        accepted = False
+        while not accepted:  # two in three are
+            z = rng.beta(0.5 * m, 0.5 * m)
+            u = 1.0 - rng.random()  # never zero
+            below = max(1.0 - (1.0 - b) * z, b)
+            s = (2.0 * z - 1.0) / below
+            accepted = m * math.log1p(0.5 * (1.0 - b) * s) - pull * s >= math.log(u)
+            out[i] = min(2.0 * b * z / below, 2.0)

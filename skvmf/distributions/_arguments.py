@@ -1,11 +1,15 @@
-"""Validation of numbers and arrays, with errors that name the argument."""
+"""Validation of numbers, arrays, random states and sizes, with errors that name the argument."""
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_random_state
 
 from .._typing import Array
+
+# Validation of numbers and arrays, with errors that name the argument.
 
 
 def checked_array(values: object, name: str) -> Array:
@@ -51,3 +55,32 @@ def check_count(value: object, name: str) -> None:
     """Raise a ValueError if a value is not a positive integer."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise ValueError(f"{name} must be a positive integer, not {value!r}.")
+
+
+# Validation of random states and sizes of samples.
+
+
+RandomState = int | np.random.RandomState | np.random.Generator | None
+
+
+def checked_size(size: Any) -> tuple[int, ...]:
+    """Return a size as a tuple of integers."""
+    if size is None:
+        return ()
+    sizes = (size,) if np.ndim(size) == 0 else tuple(size)
+    if not all(isinstance(n, int | np.integer) and n >= 0 for n in sizes):
+        raise ValueError(
+            "size should be a whole number of points, 0 or more, a tuple of them, or None, "
+            f"got {size!r}."
+        )
+    return tuple(map(int, sizes))
+
+
+def checked_generator(random_state: RandomState) -> np.random.Generator:
+    """Return the generator that kernels take, seeded with draws from a RandomState."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, int | np.integer):
+        return np.random.default_rng(random_state)
+    words = check_random_state(random_state).randint(0, 2**32, size=4, dtype=np.uint32)
+    return np.random.default_rng(words)

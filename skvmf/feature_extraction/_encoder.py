@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from .._engine.contracts.gradients import Gradients, VectorResponsibilities
-from .._engine.em.fisher_scores import VectorModel
-from .._engine.parallel.map_reduce import map_reduce
+from .._engine.contracts import Gradients, VectorResponsibilities
+from .._engine.fisher import VectorModel
+from .._engine.parallel import map_reduce
 from .._kernels.fisher import WORDS_PER_STEP, pad_bags
 from .._typing import Array, DType
 from ._bags import Bags

@@ -15,8 +15,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.data.validation import check_structure
-from .._engine.parallel.blas import limited_blas
+from .._engine.parallel import limited_blas
+from .._engine.rows import check_structure
 from .._sklearn import (
     BaseEstimator,
     Interval,
@@ -28,7 +28,7 @@ from .._sklearn import (
 )
 from .._typing import Array, Matrix, MatrixLike, ParameterConstraints, RandomState
 from ..mixture._base import BaseMixture
-from ..mixture._chunkwise import is_lazy
+from ..mixture._validation import is_lazy
 from ._bags import BagList, Bags, are_arrays, refuse_texts
 from ._embeddings import checked_embeddings, leave_out, lsi_vectors
 from ._encoder import Encoder

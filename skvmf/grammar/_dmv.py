@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from .._engine.em.loop import EMResult, run_em
-from .._engine.em.progress import Progress
-from .._engine.parallel.blas import limited_blas
+from .._engine.contracts import EMResult
+from .._engine.em import Progress, run_em
+from .._engine.parallel import limited_blas
 from .._sklearn import (
     CallbackSupportMixin,
     Interval,
@@ -21,8 +21,7 @@ from .._sklearn import (
     fit_context,
     with_callbacks,
 )
-from .._typing import Array, ParameterConstraints
-from .._warnings import warn
+from .._typing import Array, ParameterConstraints, warn
 from ._learning import make_estimate, rules_of_trees, start_rules
 from ._model import Arrays, DependencyModel, Estimate, RuleCounts, Rules, Sentences, each, log
 from ._parser import Parser, TaggedSentences

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._engine.em.loop import EMResult
+from .._engine.contracts import EMResult
 from .._typing import Array, RandomState
 from ._model import (
     Arrays,

@@ -15,10 +15,10 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from .._engine.parallel.map_reduce import map_reduce
+from .._engine.parallel import map_reduce
 from .._kernels import inside_outside as charts
 from .._typing import Array
-from ..distributions.modified_dirichlet._mode import modes
+from ..distributions.modified_dirichlet import modes
 
 Part = TypeVar("Part")
 Arrays = tuple[Array, Array, Array]  # root (T,), stop (T, 2, 2, 2), choose (T, 2, T)

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.families.background import NO_BACKGROUND, Background
+from .._engine.model import NO_BACKGROUND, Background
 from .._typing import Array
 from ..distributions import vonmises_fisher as vmf
-from ..distributions.vonmises_fisher._affinities import log_affinities
+from ..distributions.vonmises_fisher._maps import log_affinities
 
 if TYPE_CHECKING:
     from sklearn.mixture import GaussianMixture

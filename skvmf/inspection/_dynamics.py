@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn.utils import Bunch
 
-from .._engine.updates.coordinates import AbsoluteCoordinates, RelativeCoordinates
+from .._engine.ordered import AbsoluteCoordinates, RelativeCoordinates
 from .._typing import Array
 from ._components import GaussianComponents, box_edges, box_nodes, read_active_components
 

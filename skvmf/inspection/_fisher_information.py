@@ -11,7 +11,7 @@ from scipy.linalg import block_diag
 from scipy.special import logsumexp
 from sklearn.utils import Bunch, check_random_state
 
-from .._engine.updates.coordinates import RelativeCoordinates, pull_back_information
+from .._engine.ordered import RelativeCoordinates, pull_back_information
 from .._typing import Array, RandomState
 from ._components import (
     Components,

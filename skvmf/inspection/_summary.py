@@ -1,4 +1,4 @@
-"""A table of the components of a fitted mixture."""
+"""A table of the components of a fitted mixture: sizes, typical rows, words and texts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,18 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from .._typing import Array
+from .._engine.rows import canonical
+from .._kernels.rows import csr_normalize, normalize_rows
+from .._sklearn import check_rows
+from .._typing import Array, Matrix
 from ..mixture._gaussian import ellipses
+from ..mixture._validation import in_memory
 from ._components import (
     Components,
     DirectionalComponents,
@@ -20,8 +28,112 @@ from ._components import (
     full_covariances,
     read_components,
 )
-from ._typical_rows import component_rows
-from ._words import beginning, checked_texts, class_words
+
+# The rows of components: how many and how close they are, typical and doubtful ones.
+
+
+def component_rows(
+    mixture: Mixture, components: Components, active: Array, X: Any, n_rows: int
+) -> tuple[Array, dict[str, Any]]:
+    """Return the labels of rows, and what a summary tells about the rows of components `active`."""
+    X = in_memory(X)
+    labels = mixture.predict(X)  # of X as it is given: with its names, if it has any
+    proba = mixture.predict_proba(X)
+    rows = check_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    sizes, cosines, typical, doubtful = [], [], [], []
+    for i, k in enumerate(active):
+        members = np.flatnonzero(labels == k)
+        closeness = _closeness(components, i, rows[members]) if len(members) else np.empty(0)
+        known = closeness[~np.isnan(closeness)]
+        sizes.append(len(members))
+        cosines.append(known.mean() if len(known) else np.nan)
+        typical.append(members[np.argsort(-closeness, kind="stable")[:n_rows]])
+        doubtful.append(members[np.argsort(proba[members, k], kind="stable")[:n_rows]])
+    directional = isinstance(components, DirectionalComponents)
+    return labels, {
+        "sizes": np.array(sizes),
+        "cosines": np.array(cosines) if directional else None,
+        "typical": typical,
+        "doubtful": doubtful,
+        "n_outliers": int(np.count_nonzero(labels == -1)),
+    }
+
+
+def _closeness(components: Components, i: int, X: Matrix) -> Array:
+    """Return the closeness of rows to the middle of component i, (n,).
+
+    It is the cosine for directions, nan for rows of zeros, and otherwise the log-density.
+    """
+    if not isinstance(components, DirectionalComponents):
+        return components.some(np.array([i])).log_densities(X)[:, 0]
+    if sparse.issparse(X):
+        X = canonical(X).astype(np.float64)
+        csr_normalize(X.indptr, X.data)
+    else:
+        X = X.astype(np.float64)
+        normalize_rows(X)
+    cosines = np.asarray(safe_sparse_dot(X, components.directions[i])).ravel()
+    return np.where(np.asarray(abs(X).sum(axis=1)).ravel() > 0, cosines, np.nan)
+
+
+# What texts say about clusters: their words, and how the most typical texts begin.
+
+
+_LENGTH = 60  # of the beginning of a text, in characters
+
+
+def checked_texts(texts: Any, n_rows: int) -> Sequence[str]:
+    """Return one text per row, or say what is wrong with them."""
+    if isinstance(texts, str):
+        raise TypeError("texts should be a sequence of strings, one per row, got one string.")
+    one_per_row: list[str] = list(texts)
+    if len(one_per_row) != n_rows:
+        raise ValueError(
+            f"texts should be one per row: X has {n_rows} rows, got {len(one_per_row)}."
+        )
+    for i, text in enumerate(one_per_row):
+        if not isinstance(text, str):
+            raise TypeError(f"texts should be strings, got {type(text).__name__} at index {i}.")
+    return one_per_row
+
+
+def class_words(
+    texts: Sequence[str], labels: Array, classes: Array, n_words: int, vectorizer: Any = None
+) -> list[list[str]]:
+    """Return the words of each class with the largest class-based tf-idf.
+
+    The root of a word's count in the texts of a class is multiplied by log(1 + A / f): A is the
+    average number of words per class, and f how often the word occurs in all texts. The root gives
+    frequent words less weight, which are often the same in all classes.
+    """
+    counter = CountVectorizer(stop_words="english") if vectorizer is None else clone(vectorizer)
+    counts = counter.fit_transform(texts)
+    words = counter.get_feature_names_out()
+    all_classes, numbers = np.unique(labels, return_inverse=True)
+    n = len(texts)
+    members = sparse.csr_array((np.ones(n), (numbers, np.arange(n))), (len(all_classes), n))
+    by_class = sparse.csr_array(members @ counts)
+    by_class.sort_indices()  # in the order of the words, which decides between equal scores
+    frequencies = np.asarray(by_class.sum(axis=0)).ravel()
+    average = frequencies.sum() / len(all_classes)
+    by_class.data = np.sqrt(by_class.data) * np.log1p(average / frequencies[by_class.indices])
+    best = {}
+    for k, begin, end in zip(all_classes, by_class.indptr, by_class.indptr[1:], strict=False):
+        order = np.argsort(-by_class.data[begin:end], kind="stable")[:n_words]
+        best[k] = [str(word) for word in words[by_class.indices[begin:end][order]]]
+    return [best.get(k, []) for k in classes]
+
+
+def beginning(text: str) -> str:
+    """Return the beginning of a text in one line."""
+    line = " ".join(text[: 10 * _LENGTH].split())
+    return (
+        line if len(line) <= _LENGTH else line[: _LENGTH - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+    )
+
+
+# A table of the components of a fitted mixture.
+
 
 _SHOWN = 40  # components that are printed
 _LISTS = "words", "features", "texts", "typical", "doubtful"  # columns aligned to the left

@@ -1,50 +1,69 @@
-"""The fit of every mixture: in one call, batch by batch, or from given parameters."""
+"""The one class under all mixtures: fits, predictions and fitted attributes."""
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
+from scipy.special import entr
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from .._engine.contracts.constraint import Constraint
-from .._engine.contracts.model_parts import AnyFamily
-from .._engine.contracts.statistics import Components, Params
-from .._engine.data.base import RowSource
-from .._engine.em.checkpoint import Checkpoint
-from .._engine.em.fitted import FittedMixture
-from .._engine.em.multi_start import MultiStart
-from .._engine.em.online import flat_at_first, step
-from .._engine.em.progress import Progress
-from .._engine.em.spec import MixtureSpec
-from .._engine.families.background import NO_BACKGROUND, Background
-from .._engine.initialization.start import Initialization
-from .._engine.parallel.blas import limited_blas
-from .._engine.weights.modified_dirichlet import ModifiedDirichlet
-from .._engine.weights.updates import FixedWeights, MapWeights
+from .._engine.checkpoint import Checkpoint
+from .._engine.contracts import AnyFamily, Components, Constraint, Params, Statistics, as_dict
+from .._engine.em import MultiStart, Progress, flat_at_first, step
+from .._engine.fisher import VectorModel
+from .._engine.model import (
+    NO_BACKGROUND,
+    Background,
+    FittedMixture,
+    FixedWeights,
+    MapWeights,
+    MixtureResult,
+    MixtureSpec,
+    ModifiedDirichlet,
+)
+from .._engine.parallel import limited_blas
+from .._engine.rows import READABLE, RowSource, make_rows
+from .._engine.starts import Initialization
 from .._sklearn import (
     all_or_nothing,
     callback_tasks,
     fit_context,
+    outputs_frames,
+    validate_data,
     with_callbacks,
 )
-from .._typing import Array, MatrixLike
-from .._warnings import warn
-from ._background import checked_weights_beside
+from .._typing import Array, Attributes, MatrixLike, is_integer, warn
 from ._checkpoint import fit_description
-from ._checks import (
+from ._parameters import (
+    MixtureParameters,
+    attribute_hint,
+    refuse_no_rows,
+    refuse_sparse_rows,
+    refuse_text_column,
+)
+from ._validation import (
     check_enough_rows,
     check_stream_continues,
     check_warm_start,
+    checked_means,
+    checked_partition,
+    checked_row_weights,
+    checked_weights,
+    checked_weights_beside,
+    chunkwise,
+    is_lazy,
     warn_if_few_distinct,
 )
-from ._chunkwise import checked_row_weights
-from ._given import checked_means, checked_partition, checked_weights
-from ._vectors import VectorPredictions
 
 _ROWS_PER_COMPONENT = 100  # in the sample that a start is made on
 _LEAST_SAMPLE = 10_000
@@ -54,12 +73,80 @@ _NEARLY_UNIFORM = 0.05
 _WHOLE_FIT_ATTRIBUTES = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_", "path_"}
 
 
-class BaseMixture(VectorPredictions, ABC):
-    """The fit. Below it are predictions, rows, fitted attributes and parameters, a file each.
+class BaseMixture(MixtureParameters, ABC):
+    """The fit, predictions and fitted attributes of every mixture.
 
     A subclass turns its parameters into a `MixtureSpec` (`_spec`), and the parameters of a fit
-    into public attributes (`_attributes`).
+    into public attributes (`_attributes`). `_fitted` is the fit, set by a fit or `from_parameters`
+    only. Attributes that a class annotates follow from the fit's parameters: they are not part of
+    a pickle, but computed again. `_family_class` restores the family.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        Mixture weights; 0 for a pruned component. Together with `background_weight_` they sum
+        to one.
+    background_weight_ : float
+        Weight of the background; 0 without one.
+    converged_ : bool
+        Whether the best start reached `tol`.
+    n_iter_ : int
+        EM steps of the best start, after the flat start.
+    lower_bound_ : float
+        Objective of the fit per unit of sample weight: the Fenchel-Young value, which is the
+        log-likelihood for softmax responsibilities, plus the log-density of the priors.
+    lower_bounds_ : list of float
+        The bound at the start and after each step of the best start.
+    labels_ : ndarray of shape (n_samples,)
+        Most probable component of each row of the fit; -1 is the background. Pruned components
+        have no rows. ``np.unique(labels_, return_inverse=True)[1]`` are labels without gaps;
+        if the background has rows, it is the first of them.
+    probabilities_ : ndarray of shape (n_samples,)
+        Responsibility of that component, the largest one of the row; 0 if the label is -1.
+    n_steps_ : int
+        Calls of `partial_fit` since the last `fit`.
+    weight_seen_ : float
+        Weight of the rows that `fit` and `partial_fit` after it have seen.
+    n_active_components_ : int
+        Components with positive weight.
+    effective_n_components_ : float
+        Exponential of the entropy of the weights.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names seen in `fit`, if X has them.
     """
+
+    weights_: Array
+    background_weight_: float
+    n_active_components_: int
+    effective_n_components_: float
+
+    if TYPE_CHECKING:  # not annotated when the program runs: they are part of a pickle
+        converged_: bool
+        n_iter_: int
+        lower_bound_: float
+        lower_bounds_: list[float]
+        labels_: Array
+        probabilities_: Array
+        n_steps_: int
+        weight_seen_: float
+        n_features_in_: int
+        feature_names_in_: Array
+
+    _fitted: FittedMixture
+    _memory: Statistics | None
+    _family_class: ClassVar[type[AnyFamily]]
+    _attribute_hints: ClassVar[dict[str, str]] = {  # for the names of other libraries
+        **dict.fromkeys(
+            ["cluster_centers_", "components_", "centroids"], "component means are in means_"
+        ),
+        "row_labels_": "the labels are in labels_",
+        "outlier_scores_": "score_samples is low for outliers, and background=True labels them -1",
+        "inertia_": "the objective is in lower_bound_, and score returns the mean log-density",
+    }
+
+    # Fits: in one call, batch by batch, or from given parameters.
 
     @fit_context(prefer_skip_nested_validation=True)
     @with_callbacks
@@ -381,3 +468,416 @@ class BaseMixture(VectorPredictions, ABC):
         if self.means_init is None:
             return None
         return checked_means(self.means_init, "means_init", (self.n_components, rows.n_features))
+
+    # Predictions, scores and samples.
+
+    @chunkwise(dtype=np.int64)
+    def predict(self, X: MatrixLike) -> Array:
+        """Return the most probable component of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Component labels; -1 is the background. A row without a direction (a row of zeros to a
+            mixture of directions) or without density under any component gets -1 with a
+            background, otherwise the component with the largest weight.
+        """
+        rows = self._new_rows(X)
+        return self._fitted.labels(rows, self._posterior())
+
+    @chunkwise(wide=True, is_sparse=True)
+    def responsibilities(self, X: MatrixLike) -> sparse.csr_array:
+        """Return the responsibilities of the components for each row, without the zeros.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        resp : csr_array of shape (n_samples, n_components)
+            What `predict_proba` returns, as a sparse array: small if the posterior is sparse
+            or hard.
+        """
+        rows = self._new_rows(X)
+        parts = self._fitted.responsibilities(rows, self._posterior())
+        sizes = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
+        columns = np.concatenate([part.columns for part in parts])
+        values = np.concatenate([part.values for part in parts], dtype=rows.dtype)
+        index = sparse.get_index_dtype(maxval=len(columns))
+        ends = np.concatenate([[0], np.cumsum(sizes)], dtype=index)
+        return sparse.csr_array((values, columns, ends), (rows.n_rows, self._fitted.n_components))
+
+    @chunkwise(wide=True)
+    def predict_proba(self, X: MatrixLike) -> Array:
+        """Return the responsibilities of the components for each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        resp : ndarray of shape (n_samples, n_components)
+            Responsibilities, which depend on `entmax_alpha` and `temperature`. Rows sum to one,
+            or with a background to one minus its responsibility. Rows without a direction, or
+            without density under any component, get `weights_`, or 0 with a background.
+        """
+        rows = self._new_rows(X)
+        return self._fitted.probabilities(rows, self._posterior())
+
+    def transform(self, X: MatrixLike) -> Any:
+        """Return the responsibilities of the components for each row, as new features.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        X_new : {ndarray, csr_array} of shape (n_samples, n_components)
+            With exact zeros, which ``entmax_alpha > 1`` and ``temperature=0`` give, what
+            `responsibilities` returns: a sparse array, which needs little memory for many
+            components. Otherwise, or if `set_output` asks for frames, what `predict_proba`
+            returns.
+        """
+        check_is_fitted(self)
+        posterior = self._posterior()
+        is_sparse = posterior.alpha > 1 or posterior.temperature == 0
+        if is_sparse and not outputs_frames(self):
+            return self.responsibilities(X)
+        return self.predict_proba(X)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._fitted.n_components
+
+    @chunkwise()
+    def score_samples(self, X: MatrixLike) -> Array:
+        """Return the log-density of the mixture at each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Log-densities in the rows' dtype, at least its lowest number. They do not depend on
+            `entmax_alpha` and `temperature`.
+        """
+        rows = self._new_rows(X)
+        return self._fitted.log_densities(rows)
+
+    def score(
+        self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the weighted mean log-density of the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative weights.
+
+        Returns
+        -------
+        log_likelihood : float
+            Mean log-density.
+        """
+        rows = self._new_rows(X, sample_weight)
+        total, weight = self._fitted.log_likelihood(rows)
+        return total / weight if weight > 0 else self._fitted.family.zero_row_log_density
+
+    def aic(self, X: MatrixLike) -> float:
+        """Return the Akaike information criterion on X; the lower the better.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        aic : float
+            Twice the number of free parameters of the active components less twice the
+            log-likelihood.
+        """
+        rows = self._new_rows(X)
+        total, _ = self._fitted.log_likelihood(rows)
+        return -2 * total + 2 * self._n_parameters()
+
+    def bic(self, X: MatrixLike) -> float:
+        """Return the Bayesian information criterion on X; the lower the better.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        bic : float
+            Free parameters of the active components times log n_samples less twice the
+            log-likelihood.
+        """
+        rows = self._new_rows(X)
+        total, n_samples = self._fitted.log_likelihood(rows)
+        return -2 * total + float(np.log(max(n_samples, 1))) * self._n_parameters()
+
+    def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
+        """Draw rows from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Rows, grouped by component; rows of the background come last.
+        y : ndarray of shape (n_samples,)
+            The component of each row; -1 is the background.
+        """
+        check_is_fitted(self)
+        if not is_integer(n_samples) or n_samples < 1:
+            raise ValueError(
+                f"Invalid value for 'n_samples': {n_samples!r}. It should be a whole number of at "
+                "least 1."
+            )
+        rng = check_random_state(self.random_state)
+        fitted, K = self._fitted, self._fitted.n_components
+        counts = rng.multinomial(n_samples, fitted.params.weights)
+        X = fitted.family.sample(fitted.params.components, counts[:K], rng)
+        y = np.repeat(np.arange(K), counts[:K])
+        others = fitted.background.draw(counts[K:], X.shape[1], rng)
+        return np.vstack([X, others]), np.append(y, np.full(len(others), -1))
+
+    def _n_parameters(self) -> int:
+        """Return the number of free parameters of the active components."""
+        return self._fitted.n_parameters(free_weights="weights" not in self.fixed)
+
+    # What Fisher vectors need. As in scikit-learn's protocols, names with underscores on both
+    # sides are neither public nor private to a mixture.
+
+    def __gradient_names__(self) -> Mapping[str, str]:
+        """Return the kinds of parameters with gradients, each with the name of one of them.
+
+        No fit is needed. Raises a ValueError if there are none.
+        """
+        self._validate_params()
+        return self._family(2).gradients.names
+
+    def __vector_model__(self) -> VectorModel:
+        """Return the fit as bags of vectors need it."""
+        check_is_fitted(self)
+        self._validate_params()
+        return VectorModel(self._fitted, self._posterior(), self._vector_rows)
+
+    def _family(self, n_features: int) -> AnyFamily:
+        """Return the family that the parameters describe, without what data adds."""
+        raise NotImplementedError
+
+    def _vector_rows(self, vectors: Array) -> RowSource:
+        """Wrap vectors, as what predictions take; those of another size are refused."""
+        if vectors.shape[1] == self._fitted.family.dim:
+            return self._make_rows(vectors, None)
+        return self._new_rows(vectors)
+
+    # From what users give as X to rows that the engine reads.
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._family_class.sparse_rows
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _validated(self, X: MatrixLike, *, reset: bool) -> Any:
+        """Return rows as scikit-learn validates them, or raise a ValueError."""
+        refuse_no_rows(X)
+        accepts_sparse = self._family_class.sparse_rows
+        if is_lazy(X):
+            from ._dask import checked_rows
+
+            X, row = checked_rows(X, sparse_rows=accepts_sparse)
+            validate_data(self, row, reset=reset)
+            return X
+        if sparse.issparse(X) and not accepts_sparse:
+            refuse_sparse_rows("X.toarray()")
+        with np.errstate(over="ignore", invalid="ignore"):  # sums of the largest floats
+            try:
+                return validate_data(
+                    self,
+                    X,
+                    accept_sparse="csr" if accepts_sparse else False,
+                    dtype=[np.float64, np.float32] if sparse.issparse(X) else READABLE,
+                    ensure_all_finite=False,  # the engine looks, in a pass that it makes anyway
+                    reset=reset,
+                )
+            except (TypeError, ValueError):
+                refuse_text_column(X)
+                raise
+
+    def _make_rows(
+        self, X: MatrixLike, weights: Array | None, *, moments: bool = False
+    ) -> RowSource:
+        """Wrap validated rows for the engine."""
+        columns = moments and self._posterior().temperature > 0
+        width = int(self.n_components)  # without moments each block is read once
+        options: dict[str, Any] = {"unit": self._family_class.unit_rows, "columns": columns}
+        if is_lazy(X):
+            from ._dask import make_lazy_rows
+
+            return make_lazy_rows(X, weights, width=width, **options)
+        return make_rows(X, weights, width=width, ahead=moments, **options)
+
+    def _new_rows(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> RowSource:
+        """Return rows for a fitted mixture."""
+        check_is_fitted(self)
+        self._validate_params()
+        X = self._validated(X, reset=False)
+        return self._make_rows(X, checked_row_weights(sample_weight, X))
+
+    def _predict_lazily(
+        self, method: str, X: MatrixLike, dtype: Any, wide: bool, is_sparse: bool
+    ) -> Array:
+        """Return what a method returns for a Dask array: one too, in the chunks of X."""
+        from ._dask import mapped
+
+        check_is_fitted(self)
+        self._validate_params()
+        X = self._validated(X, reset=False)
+        width = self._fitted.n_components if wide else None  # n_components may be new
+        return mapped(self._lean(self._fitted), method, X, dtype, width, is_sparse)
+
+    def _labelled(
+        self, fitted: FittedMixture, X: MatrixLike, rows: RowSource
+    ) -> tuple[Array, Array]:
+        """Return the labels of validated rows, and the responsibilities of those components."""
+        if not is_lazy(X):
+            return fitted.most_responsible(rows, self._posterior())
+        from ._dask import mapped
+
+        lean = self._lean(fitted)
+        return mapped(lean, "predict", X, np.int64), mapped(lean, "_largest_responsibilities", X)
+
+    def _largest_responsibilities(self, X: MatrixLike) -> Array:
+        """Return the responsibility of each row's most probable component."""
+        return self._fitted.most_responsible(self._new_rows(X), self._posterior())[1]
+
+    def _lean(self, fitted: FittedMixture) -> Self:
+        """Return an estimator with a fit and without what only fits need, to send to workers."""
+        params = self.get_params(deep=False)
+        defaults = {name: None for name in params if name.endswith("_init") and name != "n_init"}
+        lean = type(self)(**(params | defaults | {"init_params": "kmeans"}))
+        lean._publish(fitted)
+        lean.n_features_in_ = fitted.family.dim
+        return lean
+
+    # Fitted attributes.
+
+    @classmethod
+    @cache
+    def _fitted_parameters(cls) -> frozenset[str]:
+        """Return the names of the attributes that follow from the fit's parameters."""
+        names = (name for base in cls.__mro__ for name in inspect.get_annotations(base))
+        return frozenset(name for name in names if name.endswith("_"))
+
+    def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
+        """Return the fitted attributes that follow from the parameters, or from a whole fit."""
+        weights = fitted.weights
+        if weights.any():
+            weights = weights / weights.sum()
+        attributes: dict[str, Any] = {
+            "weights_": fitted.weights,
+            "background_weight_": fitted.background_weight,
+            "n_active_components_": int(np.count_nonzero(weights)),
+            "effective_n_components_": float(np.exp(entr(weights).sum())) if weights.any() else 0.0,
+        }
+        if result is not None:
+            attributes |= {
+                "n_iter_": result.n_iter,
+                "converged_": result.converged,
+                "lower_bounds_": result.bounds,
+                "lower_bound_": result.bounds[-1],
+            }
+        return attributes
+
+    def _publish(
+        self,
+        fitted: FittedMixture,
+        memory: Statistics | None = None,
+        result: MixtureResult | None = None,
+        **others: object,
+    ) -> None:
+        """Set the fit, the statistics of its rows and all its attributes, in one step."""
+        attributes = self._attributes(fitted, result)
+        read_only = {name: _read_only(value) for name, value in attributes.items()}
+        read_only["weight_seen_"] = 0.0 if memory is None else float(memory.total)
+        if memory is not None:
+            memory = replace(memory, buffers=None)
+        published = vars(self) | read_only | others | {"_fitted": fitted, "_memory": memory}
+        object.__setattr__(self, "__dict__", published)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "_fitted":  # as callbacks do for the estimator of an iteration
+            self._publish(value)
+            return
+        if name in self._fitted_parameters() and value is not vars(self).get(name):
+            raise AttributeError(
+                f"{name} is a result of the fit and cannot be set. To predict with other "
+                f"parameters, build a mixture with {type(self).__name__}.from_parameters."
+            )
+        super().__setattr__(name, value)
+
+    if not TYPE_CHECKING:  # every attribute would then exist
+
+        def __getattr__(self, name: str) -> Any:
+            hint = self._attribute_hints.get(name) or attribute_hint(name, vars(self))
+            message = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(message if hint is None else f"{message}: {hint}")
+
+    def __getstate__(self) -> Attributes:
+        state: dict[str, Any] = dict(super().__getstate__())
+        fitted, memory = state.pop("_fitted", None), state.pop("_memory", None)
+        if fitted is not None:
+            others = {k: v for k, v in state.items() if k not in self._fitted_parameters()}
+            # Labels of a Dask array are its graph, or a cluster's, and stay with it.
+            state = {k: v for k, v in others.items() if not hasattr(v, "__dask_graph__")}
+            state["_fit"] = fitted.params.to_dict() | {
+                "family": as_dict(fitted.family),
+                "background": as_dict(fitted.background),
+                "memory": None if memory is None else as_dict(memory),
+            }
+        return state
+
+    def __setstate__(self, state: Attributes) -> None:
+        state = dict(state)
+        fit = state.pop("_fit", None)
+        super().__setstate__(state)
+        if fit is not None:
+            family = self._family_class(**fit["family"])
+            params = Params.from_dict(family.components_class, fit)
+            memory = None if fit["memory"] is None else Statistics(**fit["memory"])
+            self._publish(FittedMixture(family, params, Background(**fit["background"])), memory)
+
+
+def _read_only(value: Any) -> Any:
+    """Return a view of an array that cannot be written to; the engine's own stays writable."""
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return value

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._engine.contracts.statistics import Params
-from .._engine.data.base import RowSource
-from .._engine.em.checkpoint import Description
+from .._engine.checkpoint import Description
+from .._engine.contracts import Params
+from .._engine.rows import RowSource
 from .._version import __version__
 
 _WITHOUT_EFFECT = {"checkpoint", "verbose", "verbose_interval", "warm_start", "learning_decay"}

@@ -12,11 +12,11 @@ from dask.delayed import Delayed
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from .._engine.data.dask_rows import DaskRows
-from .._engine.data.validation import READABLE, read_as
+from .._engine.dask import DaskRows
+from .._engine.rows import READABLE, read_as
 from .._sklearn import check_sample_weight
 from .._typing import MatrixLike
-from ._hints import refuse_sparse_rows
+from ._parameters import refuse_sparse_rows
 
 
 def _stacked(parts: Any, axis: int = 0) -> Any:

@@ -10,22 +10,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.data.base import RowSource
-from .._engine.em.fitted import FittedMixture
-from .._engine.em.mixture_model import MixtureResult
-from .._engine.em.spec import MixtureSpec
-from .._engine.families.background import NO_BACKGROUND, Background
-from .._engine.families.covariance import COVARIANCE_TYPES
-from .._engine.families.covariance_type import CovarianceType
-from .._engine.families.gaussian import Gaussian
-from .._engine.families.gaussian_products import GaussianComponents
+from .._engine.covariance import COVARIANCE_TYPES, CovarianceType
+from .._engine.gaussian import Gaussian
+from .._engine.model import NO_BACKGROUND, Background, FittedMixture, MixtureResult, MixtureSpec
+from .._engine.products import GaussianComponents
+from .._engine.rows import RowSource
 from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, ParameterConstraints
 from ..distributions._arguments import checked_array
-from ._background import background_in, with_background
 from ._base import BaseMixture
-from ._checks import refuse_overflow
-from ._given import checked_means
+from ._validation import background_in, checked_means, refuse_overflow, with_background
 
 
 class BaseEllipticalMixture(BaseMixture):

@@ -11,16 +11,20 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.contracts.model_parts import Update
-from .._engine.data.base import RowSource
-from .._engine.em.fitted import FittedMixture
-from .._engine.em.mixture_model import MixtureResult
-from .._engine.em.spec import MixtureSpec
-from .._engine.initialization.start import Initialization
-from .._engine.updates.coordinates import AbsoluteCoordinates, RelativeCoordinates
-from .._engine.updates.ordered_means import GradientStep, RelativeECM, RelativeEM
-from .._engine.updates.ordered_scales import ScaleOrder, ScaleUpdate
-from .._engine.updates.ordering import Ordering
+from .._engine.contracts import Update
+from .._engine.model import FittedMixture, MixtureResult, MixtureSpec
+from .._engine.ordered import (
+    AbsoluteCoordinates,
+    GradientStep,
+    Ordering,
+    RelativeCoordinates,
+    RelativeECM,
+    RelativeEM,
+    ScaleOrder,
+    ScaleUpdate,
+)
+from .._engine.rows import RowSource
+from .._engine.starts import Initialization
 from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, Numbers, ParameterConstraints, RandomState
 from ._gaussian import BaseGaussianMixture

@@ -10,9 +10,8 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.em.fitted import FittedMixture
-from .._engine.em.mixture_model import MixtureResult
-from .._engine.families.student_t import INITIAL_DOF, KNOWN_RANGE, KnownTails, StudentT
+from .._engine.model import FittedMixture, MixtureResult
+from .._engine.student_t import INITIAL_DOF, KNOWN_RANGE, KnownTails, StudentT
 from .._sklearn import SomeOf, StrOptions
 from .._typing import Array, Attributes, Numbers, ParameterConstraints, RandomState
 from ..distributions._arguments import checked_array

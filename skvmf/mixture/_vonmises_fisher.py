@@ -11,28 +11,32 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.data.base import RowSource
-from .._engine.data.blocks import Block
-from .._engine.em.fitted import FittedMixture
-from .._engine.em.mixture_model import MixtureResult
-from .._engine.em.spec import MixtureSpec
-from .._engine.families.background import NO_BACKGROUND, Background
-from .._engine.families.vonmises_fisher import VonMisesFisher
+from .._engine.blocks import Block
+from .._engine.model import NO_BACKGROUND, Background, FittedMixture, MixtureResult, MixtureSpec
+from .._engine.rows import RowSource
+from .._engine.vonmises_fisher import VonMisesFisher
 from .._sklearn import Interval, SomeOf, StrOptions
-from .._typing import Array, Attributes, MatrixLike, Numbers, ParameterConstraints, RandomState
-from .._warnings import warn
+from .._typing import (
+    Array,
+    Attributes,
+    MatrixLike,
+    Numbers,
+    ParameterConstraints,
+    RandomState,
+    warn,
+)
 from ..distributions import vonmises_fisher as vmf
-from ._background import with_background
 from ._base import BaseMixture
-from ._broad import warn_if_broad
-from ._chunkwise import chunkwise
-from ._given import (
+from ._parameters import InitParams
+from ._validation import (
     checked_concentrations,
     checked_directions,
     checked_means,
+    chunkwise,
     refuse_unequal,
+    warn_if_broad,
+    with_background,
 )
-from ._parameters import InitParams
 
 # Above this number of features, each one adds this many pseudo-rows per row to the prior.
 _FREE_FEATURES, _POOLING = 20, 0.1

@@ -15,8 +15,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.em.spec import MixtureSpec
-from .._engine.parallel.blas import limited_blas
+from .._engine.model import MixtureSpec
+from .._engine.parallel import limited_blas
 from .._sklearn import (
     BaseEstimator,
     Interval,
@@ -30,8 +30,8 @@ from .._sklearn import (
 )
 from .._typing import Array, MatrixLike, ParameterConstraints, RandomState, is_integer
 from ..mixture._base import BaseMixture
-from ..mixture._chunkwise import checked_row_weights, in_memory, is_lazy
-from ..mixture._hints import ArgumentHints
+from ..mixture._parameters import ArgumentHints
+from ..mixture._validation import checked_row_weights, in_memory, is_lazy
 from ._best import BestPredictions, refitted
 from ._criteria import CRITERIA, Criterion, slope_criterion, warn_of_short_path, warn_without_slope
 from ._merge_path import MergePath

@@ -5,8 +5,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from .._typing import Array
-from .._warnings import warn
+from .._typing import Array, warn
 
 CriterionName: TypeAlias = Literal["slope", "bic", "icl", "held_out"]
 CRITERIA = frozenset(get_args(CriterionName))

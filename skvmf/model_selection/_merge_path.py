@@ -7,18 +7,21 @@ from functools import partial
 import numpy as np
 from scipy.special import entr
 
-from .._engine.contracts.model_parts import Posterior
-from .._engine.contracts.responsibilities import DenseResponsibilities, Responsibilities, as_dense
-from .._engine.contracts.statistics import Params, Statistics
-from .._engine.data.base import RowSource
-from .._engine.data.blocks import Block
-from .._engine.em.fitted import FittedMixture
-from .._engine.em.loop import run_em
-from .._engine.em.spec import MixtureSpec
-from .._engine.initialization.agglomerate import merge_greedily
-from .._engine.initialization.partitions import Assignment, assignment, partition_statistics
-from .._engine.parallel.blas import limited_blas
-from .._engine.weights.updates import FixedWeights
+from .._engine.blocks import Block
+from .._engine.contracts import (
+    DenseResponsibilities,
+    Params,
+    Posterior,
+    Responsibilities,
+    Statistics,
+    as_dense,
+)
+from .._engine.em import run_em
+from .._engine.merging import merge_greedily
+from .._engine.model import FittedMixture, FixedWeights, MixtureSpec
+from .._engine.parallel import limited_blas
+from .._engine.partitions import Assignment, assignment, partition_statistics
+from .._engine.rows import RowSource
 from .._typing import Array
 
 _STEPS = 3  # of EM after a merge

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from .._engine.em.fitted import FittedMixture
+from .._engine.model import FittedMixture
 from .._typing import Array, MatrixLike
 from ..mixture._base import BaseMixture
 

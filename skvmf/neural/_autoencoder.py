@@ -28,7 +28,7 @@ from .._sklearn import (
 )
 from .._typing import Array, Attributes, Matrix, MatrixLike, ParameterConstraints, is_integer
 from ..distributions._arguments import check_count
-from ..mixture._docstrings import complete_docstring
+from ..mixture._parameters import complete_docstring
 from ._beta_gaussian import BetaGaussian
 from ._networks import Loss, VariationalNetwork, as_array, device_of, rows_at_once
 from ._progress import Progress

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-from .._engine.em.progress import Tasks
+from .._engine.em import Tasks
 
 
 class Progress:

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._sklearn import num_samples
 from .._typing import Array, MatrixLike
-from ..mixture._chunkwise import in_memory
+from ..mixture._validation import in_memory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

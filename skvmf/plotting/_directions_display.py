@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._kernels.sphere import normalize_rows
+from .._kernels.rows import normalize_rows
 from .._sklearn import check_rows
 from .._typing import Array, MatrixLike
 from ..distributions import vonmises_fisher as vmf
-from ..distributions.vonmises_fisher._affinities import log_affinities
-from ..mixture._chunkwise import in_memory
+from ..distributions.vonmises_fisher._maps import log_affinities
+from ..mixture._validation import in_memory
 from ._axes import component_colour, get_axes, labels_of, row_colours
 from ._layout import disc_offsets, map_positions
 

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._sklearn import check_rows
 from .._typing import Array, Options
-from ..mixture._chunkwise import in_memory
 from ..mixture._gaussian import ellipses
+from ..mixture._validation import in_memory
 from ._axes import component_colour, feature_names, get_axes, labels_of, row_colours
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from sklearn.base import OneToOneFeatureMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.parallel.blas import limited_blas
-from .._kernels.sphere import normalize_rows
+from .._engine.parallel import limited_blas
+from .._kernels.rows import normalize_rows
 from .._sklearn import (
     BaseEstimator,
     Interval,
@@ -25,7 +25,7 @@ from .._sklearn import (
     validate_data,
 )
 from .._typing import Array, MatrixLike, ParameterConstraints
-from ..mixture._chunkwise import is_lazy
+from ..mixture._validation import is_lazy
 
 _BLOCK_BYTES = 2**25  # of a block of float64 rows
 

@@ -12,8 +12,8 @@ distributed = pytest.importorskip("distributed", reason="needs Dask: pip install
 
 
 from skvmf import VonMisesFisherMixture
-from skvmf._engine.data.dask_rows import DaskRows
-from skvmf._engine.em import checkpoint
+from skvmf._engine import checkpoint
+from skvmf._engine.dask import DaskRows
 
 from .data import bits, blobs, chunked
 

@@ -211,7 +211,7 @@ def test_a_client_that_is_closed():
 
 
 def test_an_interrupt_leaves_the_earlier_fit(client, monkeypatch):
-    from skvmf._engine.data.dask_rows import DaskRows
+    from skvmf._engine.dask import DaskRows
 
     original, folds = DaskRows.map_reduce, []
 

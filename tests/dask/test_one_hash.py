@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 pytest.importorskip("distributed", reason="needs Dask: pip install 'skvmf[dask]'")
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf._engine.data.dask_rows import DaskRows
+from skvmf._engine.dask import DaskRows
 
 from .data import bits, blobs, chunked, counts, lengths_of
 

@@ -9,7 +9,7 @@ from scipy.special import gammaln
 from scipy.stats import dirichlet
 
 from skvmf.distributions import modified_dirichlet
-from skvmf.distributions.modified_dirichlet._mode import modes
+from skvmf.distributions.modified_dirichlet import modes
 
 METHODS = ["rounds", "sorting"]
 OWN_TABLE = Path(__file__).parents[1] / "reference" / "modified_dirichlet_table.npz"

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 import skvmf
-from skvmf._engine.data import rows
+from skvmf._engine import rows
 
 from . import uses
 from .data import Data, Labels, Weights, resolve

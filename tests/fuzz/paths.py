@@ -12,7 +12,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 import skvmf
-from skvmf._engine.data import rows
+from skvmf._engine import rows
 from skvmf.model_selection import ComponentPath
 from skvmf.plotting import ComponentPathDisplay
 

@@ -9,8 +9,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import skvmf
-from skvmf._engine.data import dask_rows, rows
-from skvmf._engine.em import checkpoint
+from skvmf._engine import checkpoint, rows
+from skvmf._engine import dask as dask_rows
 from skvmf.inspection import component_summary
 from skvmf.plotting import DirectionsDisplay, DynamicsDisplay, MixtureDisplay
 

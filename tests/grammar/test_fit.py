@@ -151,8 +151,8 @@ def test_a_warning_that_is_an_error_leaves_the_earlier_fit(fitted):
 
 
 # A trace can raise between the last line within `with lock` and the lock's release, where no signal
-# comes: the lock would be held for ever. tests/engine/parallel interrupts these.
-UNTRACED = ("_kernels", "_engine/parallel/")
+# comes: the lock would be held for ever. tests/engine interrupts these.
+UNTRACED = ("_kernels", "_engine/parallel")
 
 
 def interrupt(line, function):

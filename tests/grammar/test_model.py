@@ -6,7 +6,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import betaln, gammaln
 
-from skvmf._engine.em.loop import run_em
+from skvmf._engine.em import run_em
 from skvmf.grammar._model import (
     DependencyModel,
     MaximumPosterior,

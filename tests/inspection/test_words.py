@@ -8,7 +8,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.inspection import component_summary
-from skvmf.inspection._words import beginning, class_words
+from skvmf.inspection._summary import beginning, class_words
 
 TEXTS = [
     "The puck is on the ice.",

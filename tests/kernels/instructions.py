@@ -154,7 +154,7 @@ def row_calls():
 def sparse_calls():
     from scipy.sparse import csr_array
 
-    from skvmf._kernels import sparse
+    from skvmf._kernels import rows as sparse
 
     rng = np.random.default_rng(0)
     n, d, K, size = 256, 300, 20, 30
@@ -172,7 +172,7 @@ def sparse_calls():
 
 def gaussian_calls():
     from skvmf._kernels import gaussian, rows
-    from skvmf._kernels import gaussian_scores as kernels
+    from skvmf._kernels import gaussian as kernels
 
     rng = np.random.default_rng(0)
     n, d, K = 512, 16, 8
@@ -200,7 +200,7 @@ def gaussian_calls():
 def scalar_calls():
     from skvmf._kernels import vonmises_fisher as vmf
     from skvmf._kernels.vonmises_fisher_tables import expansions
-    from skvmf.distributions.vonmises_fisher._cells import inverse_cells
+    from skvmf.distributions.vonmises_fisher._negentropy import inverse_cells
 
     made = {}
     for d in (3, 300):

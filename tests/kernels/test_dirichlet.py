@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skvmf._kernels import dirichlet
+from skvmf._kernels import simplex as dirichlet
 
 
 def by_rounds(excess, floor):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skvmf._kernels.gaussian_scores import (
+from skvmf._kernels.gaussian import (
     BLOCK_FEATURES,
     BLOCK_ROWS,
     count_rows_below,

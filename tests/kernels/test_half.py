@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from skvmf._kernels.half import widen
+from skvmf._kernels.rows import widen
 
 
 def test_every_half_is_the_same_number_in_single_precision():

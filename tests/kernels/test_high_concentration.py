@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from skvmf._kernels.high_concentration import (
+from skvmf._kernels.vonmises_fisher import (
     MAX_FROM_CHORD,
     cosine_complements,
     csr_cosine_complements,

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from skvmf._kernels import negentropy as kernels
-from skvmf._kernels import negentropy_newton as natural
+from skvmf._kernels import negentropy as natural
 from skvmf._kernels import vonmises_fisher as exact
 from skvmf._kernels.vonmises_fisher_tables import expansions
-from skvmf.distributions.vonmises_fisher._cells import inverse_cells
+from skvmf.distributions.vonmises_fisher._negentropy import inverse_cells
 
 
 @numba.njit

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skvmf._kernels import sampling as kernels
+from skvmf._kernels import rows as kernels
 from skvmf.distributions.vonmises_fisher import mean_resultant_length, negentropy
 
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from skvmf._kernels.sparse import (
+from skvmf._kernels.rows import (
     BAD_COLUMNS,
     BAD_POINTERS,
     VALID,

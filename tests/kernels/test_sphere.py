@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skvmf._kernels.sphere import normalize_rows, row_scales
+from skvmf._kernels.rows import normalize_rows, row_scales
 
 
 @pytest.mark.parametrize("d", [1, 7, 8, 9, 100])

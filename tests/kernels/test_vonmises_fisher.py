@@ -8,7 +8,7 @@ import pytest
 
 from skvmf._kernels import vonmises_fisher as kernels
 from skvmf._kernels import vonmises_fisher_tables as tables
-from skvmf.distributions.vonmises_fisher._cells import inverse_cells
+from skvmf.distributions.vonmises_fisher._negentropy import inverse_cells
 
 NONE_GIVEN = np.empty(0)
 

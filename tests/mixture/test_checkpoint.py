@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf._engine.em import checkpoint
+from skvmf._engine import checkpoint
 from skvmf.mixture import _checkpoint as description
 from skvmf.model_selection import ComponentPath
 

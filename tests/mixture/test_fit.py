@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf._engine.em import loop as em
-from skvmf._engine.initialization.merging_start import MergingStart
+from skvmf._engine import em
+from skvmf._engine.starts import MergingStart
 
 from ..pairwise import pairwise
 from .checks import assert_finite
@@ -81,7 +81,7 @@ def test_a_failed_fit_leaves_the_earlier_one(estimator, warm, monkeypatch):
     with pytest.raises(ValueError, match="n_samples >= n_components"):
         mixture.fit(X[:1] if warm else X[:1, :2])
     monkeypatch.setattr(em, "run_em", broken_loop)
-    monkeypatch.setattr("skvmf._engine.em.multi_start.run_em", broken_loop)
+    monkeypatch.setattr("skvmf._engine.em.run_em", broken_loop)
     with pytest.raises(KeyboardInterrupt):
         mixture.fit(X[:150])
     assert vars(mixture).keys() == before.keys()
@@ -103,7 +103,7 @@ def test_labels_and_means_are_published_together(estimator, monkeypatch):
     def interrupt(self, rows, posterior):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skvmf._engine.em.fitted.FittedMixture.most_responsible", interrupt)
+    monkeypatch.setattr("skvmf._engine.model.FittedMixture.most_responsible", interrupt)
     with pytest.raises(KeyboardInterrupt):
         mixture.fit(X[:120])
     assert mixture.means_ is means
@@ -529,7 +529,7 @@ def test_equal_rows_under_the_least_regularizer(solver, covariance_type):
 @pytest.mark.parametrize("weight", [0.5, 0.0])
 def test_a_concentrated_component_is_scored_alone(weight, monkeypatch):
     """Chords are slow, so they are taken for concentrated components alone."""
-    from skvmf._engine.families import vonmises_fisher_products
+    from skvmf._engine import vonmises_fisher as vonmises_fisher_products
 
     taken = []
     kernel = vonmises_fisher_products.high_concentration.cosine_complements

@@ -246,7 +246,7 @@ def test_a_failure_in_the_middle_of_a_step_leaves_the_mixture_as_it_was(monkeypa
     def fail(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("skvmf._engine.contracts.constraint.Constraint.sort", fail)
+    monkeypatch.setattr("skvmf._engine.contracts.Constraint.sort", fail)
     with pytest.raises(KeyboardInterrupt):
         mixture.partial_fit(X)
     assert pickle.dumps(mixture) == before

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf._engine.data.rows import DenseRows, SparseRows
+from skvmf._engine.rows import DenseRows, SparseRows
 
 N, D = 120_000, 8
 

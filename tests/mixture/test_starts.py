@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf._engine.initialization import kmeans
+from skvmf._engine import partitions as kmeans
 
 MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM, StudentTMixture]
 GAUSSIANS = MIXTURES[1:3]

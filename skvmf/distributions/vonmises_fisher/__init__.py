@@ -11,17 +11,21 @@ Nonnenmacher and Sahani, "A solution for the mean parametrization of the von Mis
 distribution". Functions cite its sections.
 """
 
-from ._density import entropy, logpdf, variance_eigenvalues, variance_function
-from ._maps import log_partition, log_partition_deficit, log_sphere_area, mean_resultant_length
-from ._negentropy import concentration, negentropy
-from ._sampling import fit, rvs
-from ._vectors import (
+from ._density import (
+    entropy,
+    fit,
     kl_divergence,
+    logpdf,
     mean_negentropy,
     natural_parameter,
     negentropy_hessian,
     negentropy_hessian_product,
+    rvs,
+    variance_eigenvalues,
+    variance_function,
 )
+from ._maps import log_partition, log_partition_deficit, log_sphere_area, mean_resultant_length
+from ._negentropy import concentration, negentropy
 
 __all__ = [
     "concentration",

@@ -1,14 +1,18 @@
-"""Density, entropy and covariance of the von Mises-Fisher distribution."""
+"""Density, entropy, divergence, samples and maximum likelihood of the von Mises-Fisher."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..._kernels import rows as sampling
 from ..._typing import Array, Values
-from ._arguments import checked_kappa
-from ._maps import log_partition_deficit, log_sphere_area, mean_resultant_length
+from .._arguments import RandomState, checked_generator, checked_size
+from ._maps import checked_kappa, log_partition_deficit, log_sphere_area, mean_resultant_length
 from ._negentropy import concentration, negentropy
+
+# Density, entropy and covariance of the von Mises-Fisher distribution.
+
 
 _UNIT_TOLERANCE = 1e-5  # of a squared length: float32 rows pass
 
@@ -197,3 +201,306 @@ def unit_rows(x: ArrayLike, name: str) -> Array:
     if not np.all(np.abs(squares - 1) < _UNIT_TOLERANCE):
         raise ValueError(f"{name} must be finite and of unit length: scale each row by its norm.")
     return np.asarray(rows / np.sqrt(squares)[..., np.newaxis])
+
+
+# The negative entropy as a function of the mean parameter: gradient, Hessian, divergence.
+
+
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(20)
+
+
+def mean_negentropy(mean: ArrayLike) -> Values:
+    """Return the negative entropy Psi at mean parameters.
+
+    See section 1 of Nonnenmacher and Sahani.
+
+    Parameters
+    ----------
+    mean : array_like of shape (..., d)
+        Mean parameters, inside the unit ball.
+
+    Returns
+    -------
+    float or ndarray of float64, shape (...)
+        Psi(mean) = psi(||mean||), see `negentropy`.
+
+    Examples
+    --------
+    >>> from skvmf.distributions.vonmises_fisher import mean_negentropy
+    >>> mean_negentropy([[0.0, 0.0, 0.0], [0.3, 0.0, 0.4]]).round(6)
+    array([0.      , 0.408639])
+    """
+    direction, lengths = split(mean)
+    return negentropy(lengths, direction.shape[-1])
+
+
+def natural_parameter(mean: ArrayLike) -> Array:
+    """Return the natural parameters at mean parameters: the gradient of Psi.
+
+    See appendix A.1 of Nonnenmacher and Sahani.
+
+    Parameters
+    ----------
+    mean : array_like of shape (..., d)
+        Mean parameters, inside the unit ball.
+
+    Returns
+    -------
+    ndarray of float64, shape (..., d)
+        kappa m for concentration kappa = psi'(||mean||) and mean direction m.
+
+    Examples
+    --------
+    >>> from skvmf.distributions.vonmises_fisher import natural_parameter
+    >>> natural_parameter([0.3, 0.0, 0.4]).round(6)
+    array([1.078054, 0.      , 1.437405])
+    """
+    direction, lengths = split(mean)
+    kappa = np.asarray(concentration(lengths, direction.shape[-1]))
+    return np.asarray(kappa[..., np.newaxis] * direction)
+
+
+def negentropy_hessian(mean: ArrayLike) -> Array:
+    """Return the Hessian matrices of Psi at mean parameters.
+
+    See section 2.2 and appendix A.1 of Nonnenmacher and Sahani.
+
+    Parameters
+    ----------
+    mean : array_like of shape (..., d)
+        Mean parameters, inside the unit ball.
+
+    Returns
+    -------
+    ndarray of float64, shape (..., d, d)
+        The Fisher information in mean parameters, the inverse of `variance_function`.
+
+    See Also
+    --------
+    negentropy_hessian_product : The same times vectors, without the matrix.
+
+    Examples
+    --------
+    >>> from skvmf.distributions.vonmises_fisher import negentropy_hessian
+    >>> negentropy_hessian([0.0, 0.0])
+    array([[2., 0.],
+           [0., 2.]])
+    """
+    return axial(*_hessian_eigenvalues(mean))
+
+
+def negentropy_hessian_product(mean: ArrayLike, vector: ArrayLike) -> Array:
+    """Return the Hessians of Psi at mean parameters times vectors.
+
+    See section 2.2 and appendix A.1 of Nonnenmacher and Sahani.
+
+    Parameters
+    ----------
+    mean, vector : array_like of shape (..., d)
+        Mean parameters, inside the unit ball, and vectors. Leading axes broadcast.
+
+    Returns
+    -------
+    ndarray of float64, shape (..., d)
+        psi''(r) along the mean direction plus psi'(r)/r across it.
+
+    Examples
+    --------
+    >>> from skvmf.distributions.vonmises_fisher import negentropy_hessian_product
+    >>> negentropy_hessian_product([0.3, 0.4], [[0.4, -0.3], [0.3, 0.4]]).round(4)
+    array([[ 0.9275, -0.6956],
+           [ 0.9413,  1.255 ]])
+    """
+    direction, along, across = _hessian_eigenvalues(mean)
+    vectors = np.asarray(vector, dtype=np.float64)
+    if vectors.ndim == 0 or vectors.shape[-1] != direction.shape[-1]:
+        raise ValueError(
+            f"vector must have as many coordinates as mean, {direction.shape[-1]}, "
+            f"not shape {vectors.shape}."
+        )
+    inner = np.einsum("...i,...i->...", direction, vectors)[..., np.newaxis] * direction
+    rest = vectors - inner
+    return np.asarray(along[..., np.newaxis] * inner + across[..., np.newaxis] * rest)
+
+
+def kl_divergence(mean: ArrayLike, other: ArrayLike) -> Values:
+    """Return the Kullback-Leibler divergence between distributions given by mean parameters.
+
+    It is the Bregman divergence of Psi (section 1 of Nonnenmacher and Sahani).
+
+    Parameters
+    ----------
+    mean, other : array_like of shape (..., d)
+        Mean parameters of both distributions, inside the unit ball. Leading axes broadcast.
+
+    Returns
+    -------
+    float or ndarray of float64, shape (...)
+        KL(p_mean || p_other) = Psi(mean) - Psi(other) - <grad Psi(other), mean - other> >= 0.
+
+    Notes
+    -----
+    With lengths r and s and directions m and n it is the divergence of psi from r to s plus psi'(s)
+    r ||m - n||^2 / 2. For r close to s, an integral of (r - t) psi''(t) keeps the digits of the
+    first.
+
+    Examples
+    --------
+    >>> from skvmf.distributions.vonmises_fisher import kl_divergence
+    >>> kl_divergence([[0.8, 0.0], [0.1, 0.0]], [0.0, 0.0]).round(6)
+    array([0.815345, 0.010025])
+    """
+    m, r = split(mean)
+    n, s = split(other)
+    if m.shape[-1] != n.shape[-1]:
+        raise ValueError(f"mean has {m.shape[-1]} coordinates, other has {n.shape[-1]}.")
+    gap = m - n
+    turn = 0.5 * np.einsum("...i,...i->...", gap, gap)
+    return _radial_divergence(r, s, m.shape[-1]) + concentration(s, m.shape[-1]) * r * turn
+
+
+def _radial_divergence(r: Array, s: Array, d: int) -> Values:
+    """Return psi(r) - psi(s) - psi'(s) (r - s)."""
+    r, s = np.broadcast_arrays(r, s)
+    close = np.abs(r - s) <= 0.1 * (1 - np.maximum(r, s))
+    far = negentropy(r, d) - negentropy(s, d) - concentration(s, d) * (r - s)
+    fractions = 0.5 * (1 + _NODES)
+    t = s[..., np.newaxis] + (r - s)[..., np.newaxis] * fractions
+    curvature = negentropy(t, d, order=2) @ (0.5 * _NODE_WEIGHTS * (1 - fractions))
+    return np.where(close, (r - s) ** 2 * curvature, far)[()]
+
+
+def _hessian_eigenvalues(mean: ArrayLike) -> tuple[Array, Array, Array]:
+    """Return mean directions and the eigenvalues of the Hessian along and across them."""
+    direction, lengths = split(mean)
+    d = direction.shape[-1]
+    along = np.asarray(negentropy(lengths, d, order=2))
+    positive = np.where(lengths > 0, lengths, 1.0)
+    across = np.where(lengths > 0, concentration(lengths, d) / positive, float(d))
+    return direction, along, across
+
+
+# Samples and maximum likelihood of the von Mises-Fisher distribution.
+
+
+def rvs(
+    mu: ArrayLike | None = None,
+    kappa: float | None = None,
+    size: int | tuple[int, ...] | None = 1,
+    random_state: RandomState = None,
+    *,
+    mean: ArrayLike | None = None,
+) -> Array:
+    """Draw random points on the sphere.
+
+    The distribution is given by `mu` and `kappa`, or by `mean`, and sampled exactly [1]_, [2]_.
+
+    Parameters
+    ----------
+    mu : array_like of shape (d,), default=None
+        Mean direction, of unit length.
+    kappa : float, default=None
+        Concentration, from 0 to 1e150.
+    size : int, tuple of int or None, default=1
+        Number of points, or their shape; None is one point without an axis for it.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of randomness; None is NumPy's global state.
+    mean : array_like of shape (d,), default=None
+        Mean parameter, inside the unit ball.
+
+    Returns
+    -------
+    ndarray of float64, shape (size, d), size + (d,) or (d,)
+        Points of unit length.
+
+    Raises
+    ------
+    ValueError
+        If there is more than one distribution, or the parameters or `size` are not valid.
+
+    References
+    ----------
+    .. [1] Ulrich, "Computer generation of distributions on the m-sphere", Applied Statistics 1984.
+    .. [2] Wood, "Simulation of the von Mises Fisher distribution", Comm. in Statistics 1994.
+
+    Examples
+    --------
+    >>> from skvmf.distributions.vonmises_fisher import rvs
+    >>> rvs([0.0, 0.0, 1.0], 50.0, size=4, random_state=0).shape
+    (4, 3)
+    """
+    direction, kappas = parameters(mu, kappa, mean)
+    if direction.ndim != 1 or np.ndim(kappas) != 0:
+        raise ValueError("rvs draws from one distribution: mu or mean of shape (d,), one kappa.")
+    shape = checked_size(size)
+    rng = checked_generator(random_state)
+    gaps = np.empty(int(np.prod(shape, dtype=np.int64)))
+    sampling.one_minus_cosines(rng, float(kappas), len(direction), gaps)
+    across = rng.standard_normal((len(gaps), len(direction)))
+    across -= np.outer(across @ direction, direction)
+    across *= (np.sqrt(gaps * (2 - gaps)) / np.linalg.norm(across, axis=1))[:, np.newaxis]
+    across += np.outer(1 - gaps, direction)
+    return across.reshape(*shape, len(direction))
+
+
+def fit(X: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[Array, float]:
+    """Return the maximum likelihood estimate of mean direction and concentration.
+
+    The mean parameter is the mean of the points (Nonnenmacher and Sahani, section 1).
+
+    Parameters
+    ----------
+    X : array_like of shape (n, d)
+        Points on the unit sphere.
+    sample_weight : array_like of shape (n,), default=None
+        Weights, at least 0 and not all 0; None weighs all points equally.
+
+    Returns
+    -------
+    mu : ndarray of float64, shape (d,)
+        Mean direction; the first axis for points with mean zero.
+    kappa : float
+        Concentration, accurate also for high ones: 1 - r is the mean of ||x - m||^2/2, not a
+        difference.
+
+    Raises
+    ------
+    ValueError
+        If a point is not of unit length, the weights do not fit, or all points are the same, so
+        that the likelihood has no maximum.
+
+    Examples
+    --------
+    >>> from skvmf.distributions.vonmises_fisher import fit, rvs
+    >>> mu, kappa = fit(rvs([1.0, 0.0, 0.0], 30.0, size=2000, random_state=0))
+    >>> print(bool(mu[0] > 0.999), bool(28 < kappa < 32))
+    True True
+    """
+    points = unit_rows(X, "X")
+    if points.ndim != 2 or len(points) == 0:
+        raise ValueError(f"X must have shape (n, d) with n > 0, not {points.shape}.")
+    weights = _normalized(sample_weight, len(points))
+    total = weights @ points
+    r = float(np.linalg.norm(total))
+    mu = total / r if r > 0 else np.eye(1, points.shape[1])[0]
+    gap = points - mu
+    q = float(0.5 * weights @ np.einsum("ij,ij->i", gap, gap)) if r > 0.5 else 1 - r
+    if q <= np.finfo(np.float64).eps ** 2:
+        raise ValueError(
+            "All points with positive weight are the same: the likelihood grows without bound "
+            "with kappa. Give distinct points, or bound kappa by a prior."
+        )
+    return mu, float(concentration(min(r, 1.0), points.shape[1], complement=q))
+
+
+def _normalized(sample_weight: ArrayLike | None, n: int) -> Array:
+    """Return weights that sum to one."""
+    if sample_weight is None:
+        return np.full(n, 1 / n)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},), not {weights.shape}.")
+    if not (weights.min() >= 0 and 0 < weights.max() < np.inf):
+        raise ValueError("sample_weight must be finite, at least 0 and not all 0.")
+    weights = weights / weights.max()
+    return np.asarray(weights / weights.sum())

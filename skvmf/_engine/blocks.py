@@ -1,0 +1,162 @@
+"""Blocks of rows as a family sees them, their size, and the arrays that they use again."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .._typing import Array
+
+EVEN_BELOW = 16  # blocks
+MAX_KEPT = 16  # arrays per use
+
+
+class BufferPool:
+    """Arrays to be filled again, and arrays that are computed once for all blocks.
+
+    Fresh pages cost as much as some sums do. Arrays are kept by what they were used for, where
+    somebody has asked for such, and dropped where another shape or type is asked for.
+    """
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, list[Array]] = {}
+        self._made: dict[str, tuple[Any, Array]] = {}
+
+    def empty(self, use: str, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Array:
+        """Return an array with anything in it."""
+        try:
+            array = self._arrays.setdefault(use, []).pop()
+        except IndexError:
+            return np.empty(shape, dtype)
+        return array if array.shape == shape and array.dtype == dtype else np.empty(shape, dtype)
+
+    def give(self, use: str, array: Array) -> None:
+        """Take an array back."""
+        arrays = self._arrays.get(use)
+        if arrays is not None and len(arrays) < MAX_KEPT:
+            arrays.append(array)
+
+    def once(self, use: str, owner: Any, make: Callable[[], Array]) -> Array:
+        """Return what `make` returned for the same owner before, or else call it."""
+        made = self._made.get(use)
+        if made is None or made[0] is not owner:
+            made = self._made[use] = owner, make()
+        return made[1]
+
+
+class _Block:
+    """Base class of dense and sparse blocks."""
+
+    weights: Array
+    scales: Array | None
+    buffers: BufferPool
+    target: Array | None
+
+    def products(self, n_components: int, dtype: npt.DTypeLike) -> Array:
+        """Return an array (n, K) to be filled: the target, if it is of that shape and type.
+
+        What becomes of products in place need not be copied there.
+        """
+        shape = len(self.weights), n_components
+        if self.target is not None and self.target.shape == shape and self.target.dtype == dtype:
+            return self.target
+        return self.buffers.empty("products", shape, dtype)
+
+    @property
+    def factors(self) -> Array:
+        """The factors of responsibilities (n,): the rows' weights times their scales."""
+        return self.weights if self.scales is None else self.weights * self.scales
+
+    @property
+    def has_direction(self) -> Array:
+        """Rows that the family can see: all but zero rows on the sphere."""
+        return np.ones(len(self.weights), bool) if self.scales is None else self.scales != 0
+
+
+@dataclass(frozen=True)
+class DenseBlock(_Block):
+    """Some rows of a dense matrix.
+
+    The family sees ``scales[:, None] * X``, or X where `scales` is None. `start` is the number
+    of the first row. `copied` says that X is a copy, which may be filled again. `target` is
+    where a caller wants one number per row and component.
+    """
+
+    X: Array
+    weights: Array
+    scales: Array | None
+    start: int
+    buffers: BufferPool = field(default_factory=BufferPool)
+    copied: bool = False
+    target: Array | None = None
+
+    def release(self) -> None:
+        """Say that the rows are needed no more: a copy goes back where it was taken from."""
+        if self.copied:
+            self.buffers.give("rows", self.X)
+
+    def row(self, n: int) -> Array:
+        """Return one row as the family sees it, in float64."""
+        row: Array = self.X[n].astype(np.float64)
+        return row if self.scales is None else row * self.scales[n]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a CSR block; row numbers count within the block."""
+
+    ptr: Array
+    rows: Array
+    values: Array
+
+
+@dataclass(frozen=True)
+class SparseBlock(_Block):
+    """Some rows of a CSR matrix, and where a fit needs them, their columns.
+
+    `target` is where a caller wants one number per row and component.
+    """
+
+    indptr: Array
+    indices: Array
+    data: Array
+    n_features: int
+    weights: Array
+    scales: Array | None
+    start: int
+    columns: Columns | None
+    buffers: BufferPool
+    target: Array | None = None
+
+    def release(self) -> None:
+        """Say that the rows are needed no more; they belong to the data."""
+
+    def row(self, n: int) -> Array:
+        """Return one row as the family sees it, in float64."""
+        dense = np.zeros(self.n_features)
+        span = slice(self.indptr[n], self.indptr[n + 1])
+        dense[self.indices[span]] = self.data[span]
+        return dense if self.scales is None else dense * self.scales[n]
+
+
+Block: TypeAlias = DenseBlock | SparseBlock
+
+
+def block_rows(n_rows: int, n_features: int, *, is_sparse: bool, width: int = 1) -> int:
+    """Return the number of rows in a block.
+
+    It is a power of two, or an even cut into fewer than 16 blocks, so that threads have equal work.
+    `width` is how many numbers per row a step needs in addition to its features, such as one per
+    component: both fit in some megabytes.
+    """
+    if is_sparse:
+        # Few blocks, as each brings n_features x K numbers to add; at most 2^16 rows, as row
+        # numbers are uint16.
+        most = max(256, min(16384, 2**23 // width))
+    else:
+        most = max(256, min(4096, 2**21 // max(int(n_features), width)))
+    size = 1 << (most.bit_length() - 1)
+    n_blocks = -(-n_rows // size)
+    return size if n_blocks >= EVEN_BELOW else -(-n_rows // n_blocks)

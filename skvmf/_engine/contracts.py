@@ -1,0 +1,821 @@
+"""The abstract classes of the parts of a mixture, and the values that they exchange.
+
+A block of a Fisher vector belongs to one kind of parameter. Its gradient is a `slope` times a
+statistic of the bag, a sum over the bag's vectors; the statistic of one vector has a `variance`
+under the mixture, taken as if components did not overlap. Slope and variance are all that
+normalizations differ in.
+
+A mixture answers four questions, and `MixtureModel` puts the answers together: what is a
+component (`Family`), which responsibilities has it for a row (`Posterior`), how are weights
+chosen (`Prior` and `WeightUpdate`), how do statistics move components (`Update`). Its data is a
+`RowSource`.
+A part derives from its contract; one with a method missing cannot be made, and Python names
+the method. A part is frozen: what a fit learns is in the `components` that it hands round,
+an object that only the family looks into.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+from .._kernels.rows import pack_rows
+from .._typing import Array, Attributes
+from .blocks import BufferPool
+from .rows import RowSource
+
+# Scores, which a family gives a posterior, and responsibilities, which it gets back.
+
+
+_BLOCK_SIZE = 2**16  # entries to compare with 0: to count booleans is ten times as fast as floats
+_SAMPLING_STEP = 32  # one row in so many tells whether responsibilities are dense
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Log-densities as matrix products leave them: slopes[:, None] * products + bias."""
+
+    products: Array  # (n, K) of float32 or float64; a posterior works in it, so it is used up
+    bias: Array  # (K,)
+    slopes: Array | None = None  # (n,); None is one, and what families without row scales have
+    cache: Any = None  # what the family's moments ask for again; no posterior looks at it
+
+    def log_density(self) -> Array:
+        """Return the log-density of each row under each component, (n, K)."""
+        products = self.products if self.slopes is None else self.products * self.slopes[:, None]
+        return products + self.bias
+
+    def with_component(self, log_density: float) -> "Scores":
+        """Add a last component that has the same log-density everywhere."""
+        zeros = np.zeros((len(self.products), 1), dtype=self.products.dtype)
+        bias = np.append(self.bias, log_density)
+        return replace(self, products=np.hstack([self.products, zeros]), bias=bias)
+
+
+@dataclass(frozen=True)
+class DenseResponsibilities:
+    """Each component's responsibility for each row, times the row's factor, (n, K)."""
+
+    resp: Array
+
+    @cached_property
+    def n_positive(self) -> int:
+        """How many responsibilities are not zero."""
+        n, K = self.resp.shape
+        n_rows = max(1, _BLOCK_SIZE // K)
+        parts = (self.resp[start : start + n_rows] for start in range(0, n, n_rows))
+        return sum(int(np.count_nonzero(part != 0)) for part in parts)
+
+    def denser_than(self, fraction: float) -> bool:
+        """Whether more than a fraction of the entries is not zero, estimated from some rows.
+
+        One in each row is not more.
+        """
+        if self.resp.shape[1] * fraction < 1:
+            return True
+        some = self.resp[::_SAMPLING_STEP]
+        return bool(np.count_nonzero(some != 0) > fraction * some.size)
+
+    def packed(self) -> "SparseResponsibilities":
+        """Return the non-zeros of each row."""
+        ends, m = np.empty(len(self.resp), dtype=np.int64), self.n_positive
+        columns, values = np.empty(m + 1, dtype=np.int32), np.empty(m + 1, self.resp.dtype)
+        pack_rows(self.resp, ends, columns, values)
+        return SparseResponsibilities(ends, columns[:m], values[:m])
+
+    def first_components(self, n_components: int) -> "DenseResponsibilities":
+        """Leave out the components from a number on."""
+        if n_components == self.resp.shape[1]:
+            return self
+        return DenseResponsibilities(np.ascontiguousarray(self.resp[:, :n_components]))
+
+
+@dataclass(frozen=True)
+class HardResponsibilities:
+    """The component of each row, (n,) int32, and the row's factor, (n,)."""
+
+    labels: Array
+    factors: Array
+
+    def packed(self) -> "SparseResponsibilities":
+        """Return the same as one non-zero per row, or none if its factor is zero."""
+        kept = self.factors != 0
+        return SparseResponsibilities(np.cumsum(kept), self.labels[kept], self.factors[kept])
+
+    def first_components(self, n_components: int) -> "HardResponsibilities":
+        """Leave out the components from a number on: their rows go to the first for nothing."""
+        lost = self.labels >= n_components
+        if not lost.any():
+            return self
+        labels = np.where(lost, 0, self.labels).astype(np.int32)
+        return HardResponsibilities(labels, np.where(lost, 0.0, self.factors))
+
+
+@dataclass(frozen=True)
+class SparseResponsibilities:
+    """Non-zero responsibilities, row after row: those of row n end before ``ends[n]``."""
+
+    ends: Array
+    columns: Array
+    values: Array
+
+
+Responsibilities: TypeAlias = DenseResponsibilities | HardResponsibilities
+
+
+def as_dense(responsibilities: Responsibilities, n_components: int) -> Array:
+    """Return an (n, K) array."""
+    if isinstance(responsibilities, DenseResponsibilities):
+        return responsibilities.resp
+    resp = np.zeros((len(responsibilities.labels), n_components))
+    np.put_along_axis(
+        resp, responsibilities.labels[:, None], responsibilities.factors[:, None], axis=1
+    )
+    return resp
+
+
+# Gradients of the log-likelihood of bags of vectors: the parts of Fisher vectors.
+
+
+Bags: TypeAlias = tuple[Array, Array, Array]  # as `pad_bags` prepares them
+_MAX_FLOAT = float(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True)
+class VectorResponsibilities:
+    """Responsibilities for the vectors of a table, as the kernels take them.
+
+    `resp` is (V, K), or compressed rows where most entries are zero; a vector that is left out
+    has none. `table` (V, d) and `scales` (V,) are the vectors as the mixture sees them.
+    """
+
+    resp: Array | tuple[Array, Array, Array]
+    table: Array
+    scales: Array
+
+    @property
+    def packed(self) -> bool:
+        """Whether responsibilities are compressed rows."""
+        return isinstance(self.resp, tuple)
+
+
+@dataclass(frozen=True)
+class ParameterBlock:
+    """Slope and variance of a statistic, each (K,) or (K, d)."""
+
+    slope: Array
+    variance: Array
+
+    def factor(self, normalization: str | None) -> Array:
+        """Return the factor of the statistic: finite; 0 for a component without weight."""
+        if normalization is None:
+            return self.slope
+        if normalization == "fisher":
+            return _inverse(np.sqrt(self.variance))
+        return _inverse(self.slope * self.variance)
+
+
+class Gradients(ABC):
+    """Gradients in the parameters of a mixture, as statistics of bags of vectors.
+
+    They are made of the mixture's weights (K,) and the family's components; if `tangent`, gradients
+    in directions are taken along the sphere.
+    """
+
+    names: ClassVar[dict[str, str]]
+    """The kinds of parameters, each with the name of one of them."""
+
+    blocks: dict[str, ParameterBlock]
+    """Slopes and variances of the statistics of each kind."""
+
+    @abstractmethod
+    def __init__(self, weights: Array, components: Any, *, tangent: bool) -> None: ...
+
+    @abstractmethod
+    def statistics(
+        self, bags: Bags, responsibilities: VectorResponsibilities, kinds: Sequence[str]
+    ) -> tuple[dict[str, Array], Array]:
+        """Return the statistics of each kind, (n, K, d) or (n, K), and the bags' sizes (n,)."""
+
+
+GradientsType: TypeAlias = type[Gradients]
+
+
+def repeat_columns(first: Array, second: Array, d: int) -> tuple[Array, Array]:
+    """Repeat (K,) values for each of d dimensions."""
+    return np.tile(first[:, None], d), np.tile(second[:, None], d)
+
+
+def _inverse(values: Array) -> Array:
+    with np.errstate(over="ignore"):
+        inverses = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
+    return np.minimum(inverses, _MAX_FLOAT)
+
+
+# The parameters of a mixture and the statistics of a step of EM.
+
+
+class Components(Protocol):
+    """The parameters of K components; what else they are is their family's business."""
+
+    def __len__(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Params:
+    """The parameters of a mixture, and what has happened to its components in this fit."""
+
+    weights: Array  # (K,) or (K + 1,): that of a background is the last
+    components: Any  # of the family; their number is ``len(components)``
+    reseeded: Array  # as long as the weights: moved to a row or pruned, which happens once
+    on_floor: Array  # as long as the weights: of the least weight that the prior allows
+
+    @classmethod
+    def first(cls, weights: Array, components: Components) -> "Params":
+        """Begin a fit: nothing has happened."""
+        nowhere = np.zeros(len(weights), dtype=bool)
+        return cls(weights, components, nowhere, nowhere)
+
+    @classmethod
+    def from_dict(cls, components_class: Callable[..., Components], values: Attributes) -> "Params":
+        """Return the parameters of `to_dict`."""
+        components = components_class(**values["components"])
+        return cls(values["weights"], components, values["reseeded"], values["on_floor"])
+
+    def to_dict(self) -> Attributes:
+        """Return the arrays by name, those of the components in a dict of their own."""
+        return as_dict(self) | {"components": as_dict(self.components)}
+
+    @property
+    def n_components(self) -> int:
+        """The number of components K, without the background."""
+        return len(self.components)
+
+    @property
+    def component_weights(self) -> Array:
+        """The weights of the components, (K,)."""
+        return self.weights[: self.n_components]
+
+    @property
+    def conditional_weights(self) -> Array:
+        """The weights of the components for rows that are not of the background, (K,)."""
+        if len(self.weights) == self.n_components:
+            return self.weights
+        total = max(float(self.component_weights.sum()), float(np.finfo(np.float64).tiny))
+        return self.component_weights / total
+
+    @property
+    def background_weight(self) -> float:
+        """The weight of the background; 0 without one."""
+        return float(self.weights[self.n_components :].sum())
+
+    def pruned(self) -> "Params":
+        """Take components without weight as pruned: they are not re-seeded."""
+        return replace(self, reseeded=self.reseeded | (self.weights == 0))
+
+    def with_components(self, components: Components, counts: Array) -> "Params":
+        """Return first parameters with other components, weighted by their counts (K,).
+
+        The weight of a background stays as it is.
+        """
+        rest = self.weights[self.n_components :]
+        weights = np.append((1 - rest.sum()) * counts / counts.sum(), rest)
+        return Params.first(weights, components)
+
+    def reordered(self, order: Array, components: Components) -> "Params":
+        """Return the same with components in another order; they are given in that order."""
+        index = np.append(order, np.arange(self.n_components, len(self.weights)))
+        return Params(self.weights[index], components, self.reseeded[index], self.on_floor[index])
+
+
+def as_dict(part: Any) -> Attributes:
+    """Return a dataclass's fields; unlike `asdict`, without copies."""
+    return {field.name: getattr(part, field.name) for field in fields(part)}
+
+
+@dataclass
+class Statistics:
+    """Sums over blocks of rows that an M-step needs.
+
+    `value` is the weighted sum of the rows' posterior values, `total` the sum of weights,
+    `counts` (K,) and the tuple `moments` are the family's, about the points `origins` (K, d)
+    or about zero. `worst_value` and `worst_row` are the least likely row's, the first on
+    ties. The first moments of what has been added go to `buffers`, to be filled again.
+    """
+
+    value: float
+    total: float
+    counts: Array
+    moments: tuple[Array, ...]
+    origins: Array | None
+    worst_value: float
+    worst_row: Array
+    buffers: BufferPool | None = None
+
+    def __iadd__(self, other: "Statistics") -> "Statistics":
+        self.value += other.value
+        self.total += other.total
+        self.counts += other.counts
+        for mine, theirs in zip(self.moments, other.moments, strict=True):
+            mine += theirs
+        if other.worst_value < self.worst_value:
+            self.worst_value, self.worst_row = other.worst_value, other.worst_row
+        if other.buffers is not None:
+            other.buffers.give("sums", other.moments[0])
+        return self
+
+    def __getstate__(self) -> Attributes:
+        return vars(self) | {"buffers": None}  # is of use only where the blocks are
+
+    def scaled(self, factor: float) -> "Statistics":
+        """Return the statistics of the same rows with their weights multiplied."""
+        return replace(
+            self,
+            value=factor * self.value,
+            total=factor * self.total,
+            counts=factor * self.counts,
+            moments=tuple(factor * moment for moment in self.moments),
+            buffers=None,
+        )
+
+    def first_components(self, n_components: int) -> "Statistics":
+        """Leave out the counts beyond those of the family's components: the background's."""
+        if n_components == len(self.counts):
+            return self
+        return replace(self, counts=self.counts[:n_components])
+
+
+# The contracts of the parts of a mixture, for whoever writes another.
+
+
+C = TypeVar("C", bound=Components)  # the components of a family
+
+
+class Family(ABC, Generic[C]):
+    """The distribution of a component: density, sufficient statistics, and where fits start.
+
+    K is the number of components, d that of features. A `block` is one of dense rows or,
+    where the family takes them, of sparse ones (`skvmf._engine.blocks`). No method
+    changes the parameters of components without rows.
+    """
+
+    dim: int
+    """Number of features."""
+
+    components_class: ClassVar[type]
+    """The dataclass of components; its length is their number K."""
+
+    unit_rows: ClassVar[bool] = False
+    """Whether rows are scaled to unit length as they are read."""
+
+    sparse_rows: ClassVar[bool] = False
+    """Whether rows may be sparse."""
+
+    # A step of EM.
+
+    @abstractmethod
+    def scores(self, block: Any, components: C) -> Scores:
+        """Return the log-density of each row of a block under each component."""
+
+    @abstractmethod
+    def moments(
+        self, block: Any, responsibilities: Responsibilities, components: C, cache: Any = None
+    ) -> tuple[Array, ...]:
+        """Return what a block adds to the moments, about `origins(components)`.
+
+        Responsibilities carry the weights of the rows and, where rows are scaled, the scales.
+        Moments add: those of all blocks together are the sum of those of each. `cache` is
+        that of the scores of the same block and components, to be used up; None where a
+        partition is given and nothing was scored.
+        """
+
+    @abstractmethod
+    def maximize(self, stats: Statistics, components: C) -> tuple[C, Array]:
+        """Return the components that maximize the penalised likelihood, and which are broken.
+
+        A component is broken (K, boolean) where no density fits its rows, such as a Gaussian
+        on a single point: it keeps its old parameters, and the mixture prunes it. `stats` is
+        left as it is.
+        """
+
+    @abstractmethod
+    def reseed(self, components: C, k: int, row: Array) -> C:
+        """Move component k to a row (d,), with a shape like that of the others."""
+
+    @property
+    @abstractmethod
+    def min_rows(self) -> int:
+        """Return the number of rows that a component needs to be estimated from."""
+
+    def log_prior(self, components: C) -> float:
+        """Return the log-density of the prior on the components; 0 without a prior."""
+        return 0.0
+
+    def origins(self, components: C) -> Array | None:
+        """Return the points (K, d) that moments are about; None for moments about zero."""
+        return None
+
+    def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
+        """Return the statistics about other points, so that they can be added to those there."""
+        return stats
+
+    # Fits and starts.
+
+    @abstractmethod
+    def kmeans(self) -> "AnyFamily":
+        """Return the family whose hard EM with equal weights is k-means."""
+
+    @abstractmethod
+    def from_centres(self, centres: Array) -> C:
+        """Return some components at centres (K, d)."""
+
+    @abstractmethod
+    def centres(self, components: C) -> Array:
+        """Return where the components are, (K, d)."""
+
+    @abstractmethod
+    def distances(self, block: Any, centres: Array) -> Array:
+        """Return the k-means loss of each row at each of m centres, (n, m), finite."""
+
+    @abstractmethod
+    def initial(self, stats: Statistics, components: C, centres: Array | None = None) -> C:
+        """Return first components from a partition of the rows.
+
+        The moments in `stats` are about the origins of `components`. If `centres` (K, d)
+        are given, the components are put there and all take their shape from the whole data.
+        """
+
+    def with_prior_from(self, stats: Statistics) -> "AnyFamily":
+        """Return the family with its prior centred on a first partition of the data."""
+        return self
+
+    def continued_by(self, fresh: "AnyFamily") -> "AnyFamily":
+        """Return a new family with this one's prior, for a fit that continues.
+
+        Raises a ValueError if components of this family cannot be those of `fresh`.
+        """
+        return fresh
+
+    def reshaped(self, components: C, shapes: Array) -> C:
+        """Return components with covariances, scale matrices or concentrations that are given."""
+        raise NotImplementedError
+
+    # Optional: merging.
+
+    def merge_cost(self, stats: Statistics, components: C, parts: Array) -> "MergeCost":
+        """Return what merging some of the components costs, by their numbers `parts` (M,).
+
+        A start by merging and a `ComponentPath` ask for it.
+        """
+        raise ValueError(
+            f"{type(self).__name__} components cannot be merged: the family has no `merge_cost`."
+        )
+
+    def proposal(self) -> "Proposal":
+        """Return how starts by merging find components."""
+        raise ValueError(
+            f"{type(self).__name__} components have no start by merging: the family has no "
+            "`proposal`. Set init_params to 'kmeans', 'k-means++', 'random' or 'random_from_data'."
+        )
+
+    # What else a mixture says.
+
+    @abstractmethod
+    def n_parameters(self, n_components: int) -> int:
+        """Return the number of free parameters of `n_components`, without weights."""
+
+    @abstractmethod
+    def sample(self, components: C, counts: Array, rng: np.random.RandomState) -> Array:
+        """Draw ``counts[k]`` rows from each component k in turn."""
+
+    @property
+    def zero_row_log_density(self) -> float:
+        """Return the log-density of a row without direction; families of other rows have none."""
+        return float("nan")
+
+    @property
+    def gradients(self) -> GradientsType:
+        """Return the class of gradients for Fisher vectors; raises ValueError if there is none."""
+        raise ValueError(
+            f"{type(self).__name__} components have no Fisher vectors: use a "
+            "VonMisesFisherMixture, or a Gaussian mixture with covariance_type='diag'."
+        )
+
+
+AnyFamily: TypeAlias = Family[Any]  # for whoever hands components round
+
+
+class MergeCost(ABC):
+    """Parts of the rows, and the log-likelihood that is lost where two are merged.
+
+    A part is what one component has of the rows.
+    """
+
+    counts: Array
+    """Numbers of rows (M,), positive."""
+
+    dim: int
+    """Number of directions in which a cluster may be cut in two."""
+
+    @abstractmethod
+    def losses(self, i: int) -> Array:
+        """Return the log-likelihood (M,) that is lost where part i is merged with each part.
+
+        That is l_i + l_j - l_ij, if l_i is the log-likelihood of the rows of part i under the
+        component that fits them best.
+        """
+
+    @abstractmethod
+    def merge(self, i: int, j: int) -> None:
+        """Add part j to part i; part j is not used any more."""
+
+    def log_likelihoods(self) -> Array:
+        """Return the log-likelihood l_i of each part, (M,), for starts with a background."""
+        raise ValueError(
+            f"Starts by merging with a background need {type(self).__name__}.log_likelihoods."
+        )
+
+
+class SeedFamily(Family[C]):
+    """A family whose components overseeding puts at single rows, fits and merges.
+
+    They have few parameters each, so that a few rows suffice to estimate them: often those of
+    the family to start, with one concentration for all. There must be a `merge_cost`, too.
+    """
+
+    @abstractmethod
+    def place(self, points: Array, like: C | None = None) -> C:
+        """Return components at points (M, d), of a size typical of the components `like`.
+
+        None is a size typical of the whole data.
+        """
+
+    @abstractmethod
+    def append(self, components: C, others: C) -> C:
+        """Return components followed by others."""
+
+    @abstractmethod
+    def peaks(self, components: C) -> Array:
+        """Return the largest value of the log-density of each component, (K,)."""
+
+    @abstractmethod
+    def fit_parts(self, cost: Any, parts: Array) -> C:
+        """Return the components that fit some parts, by number, of the family's `merge_cost`."""
+
+
+class ShapedFamily(Family[C]):
+    """A family with covariances that split-and-merge can split and merge."""
+
+    @abstractmethod
+    def affordable(self, n_rows: int, n_components: int) -> bool:
+        """Return whether there are enough rows to estimate the components."""
+
+    @abstractmethod
+    def sizes(self, components: C) -> Array:
+        """Return the mean variance of each component, (K,)."""
+
+    @abstractmethod
+    def split(self, components: C, steps: Array) -> C:
+        """Return components moved by -steps (K, d), followed by the same moved by steps."""
+
+    @abstractmethod
+    def merge_pairs(self, components: C, weights: Array, pairs: Array) -> list[C]:
+        """Return one component for each pair (m, 2), with the mean and covariance of the two.
+
+        The components have such weights (K,).
+        """
+
+    @abstractmethod
+    def merge_statistics(
+        self, stats: Statistics, components: C, pairs: Array
+    ) -> tuple[Statistics, C]:
+        """Add the statistics of the second component of each pair (m, 2) to those of the first.
+
+        Also returns the components without the second ones.
+        """
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """How a start by merging finds components of a family.
+
+    Parameters
+    ----------
+    seeds : SeedFamily
+        The simple components of overseeding.
+    shaped : ShapedFamily or None
+        Components with covariances, for split-and-merge where rows suffice; None ends with the
+        simple ones.
+    trimmed : callable or None
+        If given, rows far from all others are left out where a background has them. Takes the
+        mean variance of the rest and returns the proposal for them.
+    alternative : callable or None
+        If given, mixtures without a background have a second start, with one. Takes the rows
+        and returns that background, and the family under which the larger bound wins.
+    """
+
+    seeds: SeedFamily[Any]
+    shaped: ShapedFamily[Any] | None = None
+    trimmed: "Callable[[float], Proposal] | None" = None
+    alternative: Callable[[RowSource], tuple[Any, AnyFamily]] | None = None
+
+
+class Posterior(ABC):
+    """Which responsibilities components have for a row."""
+
+    @abstractmethod
+    def assign(
+        self, scores: Scores, weights: Array, row_weights: Array, row_scales: Array | None = None
+    ) -> tuple[Responsibilities, Array, Array]:
+        """Return responsibilities, the weighted counts (K,), and each row's value (n,).
+
+        The value of a row is the most that <q, log p> less the price of responsibilities q can be.
+        Responsibilities are multiplied by the row's weight and, if it has one, its scale.
+        `scores` is used up.
+        """
+
+    def values(self, scores: Scores, weights: Array) -> Array:
+        """Return each row's value alone, (n,), as `assign` does; `scores` may be used up."""
+        return self.assign(scores, weights, np.ones(len(scores.products)))[2]
+
+    @abstractmethod
+    def label(
+        self, scores: Scores, weights: Array, row_weights: Array
+    ) -> tuple[Array, Array, Array]:
+        """Return the most responsible component, the weighted counts, and its score."""
+
+    @abstractmethod
+    def weight_value(self, counts: Array, weights: Array) -> float | None:
+        """Return the part of the summed values that depends on the weights, given responsibilities.
+
+        None where the weights that maximize it together with a prior are that prior's mode.
+        """
+
+
+class Prior(ABC):
+    """How likely weights are before any row is seen.
+
+    `alpha`, a number or (K,), are the parameters of the Dirichlet kernel, `floor` the least
+    weight of a component in the mixture. A weight of zero marks a pruned component.
+    """
+
+    alpha: float | Array
+    floor: float
+
+    @property
+    @abstractmethod
+    def flat(self) -> bool:
+        """Return whether weights are simply proportions."""
+
+    @abstractmethod
+    def log_density(self, weights: Array) -> float:
+        """Return the unnormalised log-density of the weights."""
+
+    @abstractmethod
+    def lift(self, weights: Array) -> Array:
+        """Return the weights raised to the floor, except pruned ones."""
+
+    @abstractmethod
+    def mode(self, counts: Array) -> Array:
+        """Return the weights that maximize sum of counts * log weights + log-density."""
+
+
+class WeightUpdate(ABC):
+    """How counts become weights."""
+
+    @abstractmethod
+    def __call__(self, posterior: Posterior, prior: Prior, counts: Array, weights: Array) -> Array:
+        """Return the weights for the next step; those without counts are zero."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """How statistics move the components: to the family's maximum; subclasses go elsewhere."""
+
+    def __call__(self, family: Any, stats: Statistics, components: Any) -> tuple[Any, Array]:
+        """Return better components, and which are broken, as `Family.maximize` does."""
+        return family.maximize(stats, components)
+
+    def reseed(self, family: Any, components: Any, alive: Array, k: int, row: Array) -> Any:
+        """Move component k to a row (d,); the components `alive` (K,) have rows."""
+        return family.reseed(components, k, row)
+
+
+def require(part: object, contract: type, role: str) -> None:
+    """Refuse a part that is not what its role asks for, with the contract's name."""
+    if not isinstance(part, contract):
+        raise TypeError(
+            f"{role} should be a {contract.__name__} as skvmf._engine.contracts "
+            f"defines it, and {type(part).__name__} does not derive from it."
+        )
+
+
+# Where a fit starts: what the user gives of its first parameters, and how the rest is found.
+
+
+class Start(ABC):
+    """Where the starts of a fit come from."""
+
+    weights: Array | None
+    """First weights that the user has given."""
+
+    shapes: Array | None
+    """First covariances, scale matrices or concentrations that the user has given."""
+
+    @abstractmethod
+    def describe(self, n_rows: int) -> tuple[str, str, int | None]:
+        """Return the title of a search among `n_rows` rows, a detail, and its most steps.
+
+        The latter is None for a search whose first step takes long.
+        """
+
+    @property
+    @abstractmethod
+    def n_starts(self) -> int:
+        """How many starts continue on all rows."""
+
+    @abstractmethod
+    def first(
+        self,
+        family: AnyFamily,
+        rows: RowSource,
+        rng: np.random.RandomState,
+        on_iteration: Callable[[int, list[float], Any], bool],  # as `run_em` calls it
+    ) -> tuple[AnyFamily, Params]:
+        """Return a family whose prior is centred on a first partition, and first parameters."""
+
+
+# What components must fulfil beyond their family's bounds: an order, gaps, known parameters.
+
+
+class Constraint:
+    """No constraint; subclasses override what they constrain.
+
+    The update keeps a constraint from step to step. This object establishes it for parameters of
+    a start or an earlier fit, and puts components into the order in which a fit publishes them.
+    """
+
+    def apply(self, family: Any, params: Params, start: Start | None = None) -> Params:
+        """Return first parameters that fulfil the constraint, with what a start gives of them."""
+        if start is None or start.shapes is None:
+            return params
+        return replace(params, components=family.reshaped(params.components, start.shapes))
+
+    def order(self, components: Any) -> Array | None:
+        """Return the order (K,) in which components are kept; None leaves them as they are."""
+        return None
+
+    def sort(
+        self, family: Any, params: Params, stats: Statistics | None = None
+    ) -> tuple[Params, Statistics | None]:
+        """Return parameters and their statistics with components in the order to keep."""
+        return params, stats
+
+    def convert(self, family: AnyFamily, components: Any) -> Any:
+        """Return components of an earlier fit as this fit may have them."""
+        return components
+
+
+# A run of EM.
+
+P = TypeVar("P")  # parameters
+S = TypeVar("S")  # statistics
+OnIteration = Callable[[int, list[float], Any], bool]  # step, bounds, parameters
+
+
+@dataclass(frozen=True)
+class EMResult(Generic[P, S]):
+    """Where the loop stopped: `bounds[i]` is the lower bound of the parameters after i steps.
+
+    `stopped` says that the watcher asked for it, and `stats` are the statistics under the
+    parameters. `path` holds the parameters after i steps, if they were to be kept.
+    """
+
+    params: P
+    bounds: list[float]
+    n_iter: int
+    converged: bool
+    stopped: bool = False
+    stats: S | None = None
+    path: Sequence[P] = ()
+
+
+@dataclass(frozen=True)
+class EMState(Generic[P]):
+    """How far a run has come: enough for another to continue, bit-identically.
+
+    `bounds` ends with that of `params`; `comparable` says whether the step to them leaves the
+    last two comparable.
+    """
+
+    params: P
+    bounds: Sequence[float] = ()
+    comparable: bool = False
+
+
+def ignore(n_iter: int, bounds: list[float], params: object) -> bool:
+    """Watch nothing and never stop."""
+    return False

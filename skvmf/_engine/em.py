@@ -1,0 +1,398 @@
+"""Expectation maximization: the loop, several starts, online steps, and progress reports.
+
+References
+----------
+Cappé and Moulines, "On-line expectation-maximization algorithm for latent data models",
+Journal of the Royal Statistical Society B 71, 2009.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from time import perf_counter
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from .._typing import Array, Attributes, warn
+from .checkpoint import Checkpoint, StartState
+from .contracts import AnyFamily, EMResult, EMState, OnIteration, Params, Prior, Statistics, ignore
+from .model import FittedMixture, MixtureResult, MixtureSpec, ModifiedDirichlet
+from .parallel import limited_blas
+from .rows import RowSource
+
+# The loop: increase the lower bound of a model on rows.
+
+
+P = TypeVar("P")  # parameters
+S = TypeVar("S")  # statistics
+B = TypeVar("B")  # a block of the data
+B_contra = TypeVar("B_contra", contravariant=True)
+B_co = TypeVar("B_co", covariant=True)
+
+
+class Model(Protocol[P, S, B_contra]):
+    """What the loop needs of a model: additive statistics, their bound, their maximizer.
+
+    `comparable` says whether a small change of the bound between two parameters means that
+    the loop is at its end: not where a component has been moved or pruned.
+    """
+
+    def expect(self, params: P, block: B_contra) -> S: ...
+    def lower_bound(self, stats: S, params: P) -> float: ...
+    def maximize(self, stats: S, params: P) -> P: ...
+    def comparable(self, before: P, after: P) -> bool: ...
+
+
+class Foldable(Protocol[B_co]):
+    """What the loop needs of data: to sum a function over its blocks."""
+
+    def map_reduce(self, function: Callable[[B_co], S]) -> S: ...
+
+
+def run_em(
+    model: Model[P, S, B],
+    rows: Foldable[B],
+    params: P | EMState[P],
+    *,
+    max_iter: int,
+    tol: float,
+    on_iteration: OnIteration = ignore,
+    keep: Callable[[EMState[P]], None] | None = None,
+    keep_path: bool = False,
+) -> EMResult[P, S]:
+    """Increase the model's lower bound on rows, from parameters or the state of an earlier run.
+
+    Stops after `max_iter` steps, when a step changes the bound by at most `tol`, or when
+    ``on_iteration(n_iter, bounds, params)`` returns True. Before each of its calls ``keep``
+    gets the state.
+    """
+    begun = params if isinstance(params, EMState) else EMState(params)
+    current, comparable = begun.params, begun.comparable
+    bounds = list(begun.bounds[:-1])  # the last is found again
+    path: list[P] = []
+    with limited_blas() as limit, limit:
+        for n_iter in range(len(bounds), max_iter + 1):
+            if keep_path:
+                path.append(current)
+            stats = rows.map_reduce(partial(model.expect, current))
+            bounds.append(model.lower_bound(stats, current))
+            if keep is not None:
+                keep(EMState(current, bounds, comparable))
+            stop = on_iteration(n_iter, bounds, current)
+            converged = comparable and abs(bounds[-1] - bounds[-2]) <= tol
+            if converged or stop or n_iter == max_iter:
+                return EMResult(current, bounds, n_iter, converged, bool(stop), stats, path)
+            before, current = current, model.maximize(stats, current)
+            comparable = model.comparable(before, current)
+    raise ValueError(f"max_iter must be >= 0, got {max_iter}.")
+
+
+# What a user sees of a fit: printed lines, and the tasks of callbacks.
+
+
+AttributesOf = Callable[[Any], Attributes]  # of parameters
+
+_STAGE, _ITERATION = 1, 2  # how deep tasks lie in that of the fit
+
+
+class Finish(Protocol):
+    """What to call at the end of a stage."""
+
+    def __call__(self, result: EMResult[Any, Any] | None = None) -> None: ...
+
+
+class Tasks(Protocol):
+    """Nested tasks of a fit, reported to callbacks: the fit, a stage, an iteration."""
+
+    def begin(self, name: str, max_subtasks: int | None) -> None:
+        """Begin a task inside the innermost open one."""
+
+    def end(self, depth: int, attributes: Any = None) -> bool:
+        """End the task at a depth and those inside it; return whether a callback asks to stop.
+
+        `attributes` are the fitted attributes so far, or return them.
+        """
+
+
+class Progress:
+    """Reports the stages and iterations of one fit, as lines and to callbacks.
+
+    As a context manager it ends every task that has begun, also if the fit fails. A stage left
+    open ends where the next one begins. `tasks` are for callbacks, None without them. What
+    callbacks see as the fitted estimator has the stage's attributes::
+
+        with Progress(tasks, verbose=self.verbose) as progress:
+            on_iteration, finish = progress.task("Start 0", self._attributes, self.max_iter)
+            result = run_em(..., max_iter=self.max_iter, on_iteration=on_iteration)
+            finish(result)
+            publish(self._attributes(result.params))
+    """
+
+    def __init__(self, tasks: Tasks | None, verbose: int = 0, verbose_interval: int = 1) -> None:
+        self._tasks = tasks
+        self._verbose = verbose
+        self._verbose_interval = verbose_interval
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, error: object, *details: object) -> None:
+        self._end(0, {} if error is None else None)
+
+    def task(
+        self,
+        title: str,
+        attributes: AttributesOf | None = None,
+        max_iter: int | None = None,
+        *,
+        detail: str = "",
+        tol: float | None = None,
+        at_once: bool = False,
+    ) -> tuple[OnIteration, Finish]:
+        """Return what `run_em` calls after each iteration of a stage, and after all.
+
+        The stage begins with its first iteration, so that one that does not run is not reported, or
+        `at_once`, for a stage whose first iteration takes long. The title is printed with its
+        number, which callbacks do not get, and with a `detail`: how large the problem is.
+        `attributes` returns the fitted attributes of an iteration's parameters, for callbacks that
+        ask for a fitted estimator.
+        """
+        began, has_begun = perf_counter(), at_once
+        if at_once:
+            self._begin_stage(title, max_iter, detail)
+
+        def on_iteration(n_iter: int, bounds: list[float], params: Any) -> bool:
+            nonlocal has_begun
+            if not has_begun:
+                self._begin_stage(title, max_iter, detail)
+                has_begun = True
+            self._print_iteration(n_iter, bounds, began)
+            return self._report_iteration(
+                None if attributes is None else lambda: attributes(params)
+            )
+
+        def finish(result: EMResult[Any, Any] | None = None) -> None:
+            if self._verbose and result is not None:
+                outcome = "converged" if result.converged else "did not converge"
+                numbers = _numbers(result.bounds, began) + ("" if tol is None else f", tol {tol:g}")
+                print(f"{title} {outcome} after {result.n_iter} iterations: {numbers}")
+            self._end(_STAGE)
+
+        return on_iteration, finish
+
+    def _begin_stage(self, title: str, max_iter: int | None, detail: str) -> None:
+        self._end(_STAGE)
+        if self._verbose:
+            print(f"{title}: {detail}" if detail else title)
+        if self._tasks is not None:
+            name = title.rstrip(" 0123456789").lower()
+            self._tasks.begin(name, None if max_iter is None else max_iter + 1)
+
+    def _print_iteration(self, n_iter: int, bounds: list[float], began: float) -> None:
+        if self._verbose and n_iter % self._verbose_interval == 0:
+            print(f"  Iteration {n_iter}: {_numbers(bounds, began)}")
+
+    def _report_iteration(self, attributes: Any) -> bool:
+        if self._tasks is None:
+            return False
+        self._tasks.begin("iteration", 0)
+        return self._tasks.end(_ITERATION, attributes)
+
+    def _end(self, depth: int, attributes: Any = None) -> None:
+        if self._tasks is not None:
+            self._tasks.end(depth, attributes)
+
+
+def _numbers(bounds: list[float], began: float) -> str:
+    """Return the time since a stage began, its last bound and the gain of the last step."""
+    parts = [f"{perf_counter() - began:.3f} s"]
+    if bounds:
+        parts.append(f"bound {bounds[-1]:.6g}")
+    if len(bounds) > 1:
+        parts.append(f"gain {bounds[-1] - bounds[-2]:.2g}")
+    return ", ".join(parts)
+
+
+# Several starts of one fit, and the best of them.
+
+
+_FIRST_START = StartState()
+
+
+@dataclass(frozen=True)
+class MultiStart:
+    """Runs EM from every start of a fit."""
+
+    rows: RowSource
+    progress: Progress
+    checkpoint: Checkpoint
+    max_iter: int  # of a run
+    tol: float  # change of the lower bound at which a run stops
+    flat_start: bool  # whether a run under a flat prior comes before one that takes weight away
+    keep_path: bool = False  # whether results keep the parameters of every iteration
+
+    def best(
+        self, spec: MixtureSpec, rng: np.random.RandomState
+    ) -> tuple[MixtureSpec, MixtureResult]:
+        """Return the mixture with the largest bound, the first of equals."""
+        assert spec.start is not None
+        state = self.checkpoint.start_state(spec, rng) or StartState(0, True, rng)
+        for i in range(state.index, spec.start.n_starts):
+            state = replace(state, index=i, flat=state.flat or i > state.index)
+            reached = self.checkpoint.reached(spec, state)
+            if reached is None:
+                started, params = self._start(spec, state)
+            else:
+                started, params = reached[0], reached[1].params
+            if state.flat:
+                params = self._after_flat_start(started, params, state)
+            result = self.run(started, params, replace(state, flat=False))
+            if state.best is None or result.bounds[-1] > state.best[1].bounds[-1]:
+                state = replace(state, best=(started.family, result))
+        assert state.best is not None
+        family, result = state.best
+        return replace(spec, family=family), result
+
+    def _start(self, spec: MixtureSpec, state: StartState) -> tuple[MixtureSpec, Params]:
+        """Return the mixture and the parameters that a start begins with."""
+        start = spec.start
+        assert start is not None
+        assert state.rng is not None
+        title, detail, max_iter = start.describe(self.rows.n_rows)
+        watch, finish = self.progress.task(
+            f"{title} {state.index}",
+            max_iter=max_iter,
+            detail=detail,
+            at_once=max_iter is None,
+        )
+        family, params = start.first(spec.family, self.rows, state.rng, watch)
+        finish()
+        if state.best is not None:  # one prior for all starts, so that bounds can be compared
+            family = state.best[0].continued_by(family)
+        return replace(spec, family=family), spec.constraint.apply(family, params, start)
+
+    def _after_flat_start(self, spec: MixtureSpec, params: Params, state: StartState) -> Params:
+        """Run EM under a flat prior first if the prior would take weight away."""
+        if np.all(spec.weight_prior.alpha >= 1) or self.max_iter == 0:
+            return params
+        if self.flat_start:
+            flat = replace(spec, weight_prior=ModifiedDirichlet())
+            params = self.run(flat, params, state).params
+        _warn_if_prior_outweighs(spec.weight_prior, params, self.rows.total_weight)
+        return params
+
+    def run(
+        self, spec: MixtureSpec, params: Params, state: StartState = _FIRST_START
+    ) -> MixtureResult:
+        """Return what EM reaches from parameters, with weights raised to the prior's floor."""
+        params = replace(params, weights=spec.weight_prior.lift(params.weights))
+        reached = self.checkpoint.reached(spec, state)
+
+        def attributes(params: Params) -> Attributes:
+            return {"_fitted": spec.fitted(params)[0]}
+
+        title = f"{'Flat start' if state.flat else 'Start'} {state.index}"
+        watch, finish = self.progress.task(
+            title,
+            attributes,
+            self.max_iter,
+            detail=f"{self.rows.n_rows} rows, {params.n_components} components",
+            tol=self.tol,
+            at_once=reached is not None,
+        )
+        result = run_em(
+            spec.model,
+            self.rows,
+            params if reached is None else reached[1],
+            max_iter=self.max_iter,
+            tol=self.tol,
+            on_iteration=watch,
+            keep=self.checkpoint.keeper(spec.family, state),
+            keep_path=self.keep_path,
+        )
+        finish(None if state.flat else result)
+        return result
+
+
+def _warn_if_prior_outweighs(prior: Prior, params: Params, total_weight: float) -> None:
+    """Warn of a prior that leaves one component, or the background alone, at once."""
+    K, n_weights = params.n_components, len(params.weights)
+    counts = params.component_weights * total_weight
+    alpha = np.broadcast_to(prior.alpha, params.weights.shape)[:K]
+    if n_weights == 1 or np.any(counts + alpha > 1):
+        return
+    left, more = ("one component", "more than one")
+    if n_weights > K:
+        left, more = ("the background alone", "any component")
+    given = alpha[0] if (alpha == alpha[0]).all() else alpha
+    warn(
+        f"weight_concentration_prior={given} outweighs the data and leaves {left}: the largest "
+        f"component holds {counts.max():.6g} rows. A number above {1 - counts.max():.6g} leaves "
+        f"{more}.",
+        UserWarning,
+    )
+
+
+# Online EM: a step for each batch of a stream, by statistics that fade as others come.
+
+
+def step(
+    spec: MixtureSpec,
+    rows: RowSource,
+    fitted: FittedMixture,
+    memory: Statistics | None,
+    *,
+    decay: float,
+) -> tuple[FittedMixture, Statistics | None]:
+    """Return the mixture after a batch, and the statistics that are remembered.
+
+    `memory` is what was remembered before: statistics whose total is the weight of all rows
+    seen, or None before the first batch. A prior on components that is centred on a partition
+    is centred on what is remembered. A batch without weight changes nothing.
+    """
+    spec = replace(spec.refitted(fitted), family=fitted.family.continued_by(spec.family))
+    if rows.total_weight == 0:
+        return replace(spec, family=fitted.family).fitted(fitted.params, memory)
+    components = spec.constraint.convert(spec.family, fitted.params.components)
+    params = replace(fitted.params, components=components)
+    stats = rows.map_reduce(partial(spec.model.expect, params))
+    if memory is not None:
+        memory = _recentred(spec.family, memory, len(components), spec.family.origins(components))
+        stats = blended(memory, stats, decay)
+    of_components = stats.first_components(len(components))
+    if of_components.counts.any():  # else the background has every row
+        spec = replace(spec, family=spec.family.with_prior_from(of_components))
+    params = spec.model.maximize(stats, params)
+    return spec.fitted(params, replace(stats, buffers=None))
+
+
+def flat_at_first(spec: MixtureSpec, n_components: int, weight_seen: float) -> MixtureSpec:
+    """Return the mixture with a flat prior while its prior takes half of the rows seen or more."""
+    taken = np.maximum(1 - np.asarray(spec.weight_prior.alpha), 0)
+    total_taken = taken.sum() if taken.ndim else n_components * taken
+    if weight_seen >= 2 * total_taken:
+        return spec
+    return replace(spec, weight_prior=ModifiedDirichlet())
+
+
+def blended(memory: Statistics, batch: Statistics, decay: float) -> Statistics:
+    """Return what is remembered after a batch whose moments are about the same points.
+
+    Per unit of weight it is (1 - g) of the memory and g of the batch, where g is the share of
+    the batch in the weight seen to the power of `decay`: a decay of 1 gives plain sums. The
+    least likely row is the batch's.
+    """
+    seen = memory.total + batch.total
+    gain = (batch.total / seen) ** decay
+    total = batch.scaled(gain * (seen / batch.total))
+    total += replace(memory.scaled((1 - gain) * (seen / memory.total)), worst_value=np.inf)
+    return replace(total, total=seen)
+
+
+def _recentred(
+    family: AnyFamily, memory: Statistics, n_components: int, about: Array | None
+) -> Statistics:
+    """Return the memory with moments about other points; counts stay."""
+    moved = family.recenter(memory.first_components(n_components), about)
+    return replace(moved, counts=memory.counts)

@@ -1,0 +1,321 @@
+"""Merging components: what a pair loses in log-likelihood, and greedy merging.
+
+This is Ward's method (Journal of the American Statistical Association 58, 1963) with losses of
+log-likelihood in place of squares. Cutting one cluster in two gains log-likelihood, too: by
+chance, and the more, the more rows and features it has. `chance_gain` is taken off the losses
+(derived here), or large clusters would be cut while small neighbours are merged.
+"""
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+from scipy.special import ndtri, xlogy
+
+from .._typing import Array
+from ..distributions import vonmises_fisher as vmf
+from .contracts import MergeCost
+from .covariance import COVARIANCE_TYPES, CovarianceType, per_component
+from .model import NO_BACKGROUND, Background
+
+# What merging components costs: log-likelihood, for directions and for Gaussian components.
+
+
+MAX_PRODUCTS = 4096  # parts up to which the products of all pairs of sums are kept: 128 MiB
+
+
+class _SumMergeCost(MergeCost):
+    """Parts that are known by the sums (M, d) of their rows and by the numbers of rows (M,)."""
+
+    def __init__(self, sums: Array, counts: Array) -> None:
+        self.sums, self.counts = sums.copy(), counts.astype(np.float64)
+        self.dim = sums.shape[1]
+        self._squares = np.einsum("md,md->m", sums, sums)
+
+    @cached_property
+    def _products(self) -> Array | None:
+        return self.sums @ self.sums.T if len(self.sums) <= MAX_PRODUCTS else None
+
+    def merge(self, i: int, j: int) -> None:
+        if self._products is not None:
+            self._products[i] += self._products[j]
+            self._products[:, i] += self._products[:, j]
+        self.sums[i] += self.sums[j]
+        self.counts[i] += self.counts[j]
+        self._squares[i] = self.sums[i] @ self.sums[i]
+
+    def _joint_squares(self, i: int) -> Array:
+        """Return the squared lengths (M,) of the sums of part i with each part."""
+        products = self.sums @ self.sums[i] if self._products is None else self._products[i]
+        return np.maximum(self._squares + self._squares[i] + 2 * products, 0)
+
+
+class DirectionMergeCost(_SumMergeCost):
+    """Directions of one concentration, or each of its own with the prior's pseudo-observations.
+
+    The log-likelihood of n rows with the sum R is, up to n times a constant, kappa |R| or
+    (n + n0) psi((|R| + n0 r0) / (n + n0)), for the negative entropy psi. The constant is
+    `log_normalizer`; without a `concentration` kappa of all parts, each has its own; `n_pseudo` and
+    `pseudo_length` are n0 and r0.
+    """
+
+    def __init__(
+        self,
+        sums: Array,
+        counts: Array,
+        log_normalizer: float,
+        concentration: float | None = None,
+        n_pseudo: float = 0.0,
+        pseudo_length: float = 0.0,
+    ) -> None:
+        super().__init__(sums, counts)
+        self._log_normalizer, self._concentration = log_normalizer, concentration
+        self._n_pseudo, self._pseudo_length = n_pseudo, pseudo_length
+
+    def losses(self, i: int) -> Array:
+        n = self.counts
+        single = self._values(n, self._squares)
+        of_pseudo = self._values(np.zeros(1), np.zeros(1))
+        joint = self._values(n + n[i], self._joint_squares(i))
+        return single + single[i] - joint - of_pseudo
+
+    def log_likelihoods(self) -> Array:
+        return self._values(self.counts, self._squares) + self.counts * self._log_normalizer
+
+    def _values(self, n: Array, squares: Array) -> Array:
+        """Return log-likelihoods up to n times a constant, with squared lengths of the sums."""
+        lengths: Array = np.sqrt(squares)
+        if self._concentration is not None:
+            return self._concentration * lengths
+        total = n + self._n_pseudo
+        lengths += self._n_pseudo * self._pseudo_length
+        means = np.divide(lengths, total, out=np.zeros_like(total), where=total > 0)
+        return total * vmf.negentropy(np.minimum(means, 1 - 1e-12), self.dim)
+
+
+class SphericalMergeCost(_SumMergeCost):
+    """Spherical Gaussians with n0 pseudo-observations of the pooled variance each.
+
+    The log-likelihood of n rows with the scatter S about their mean is, up to what all parts have
+    in common, -d/2 (n + n0) log((S + n0 d pooled) / ((n + n0) d)). Sums of rows and of their
+    squared lengths (M,) are about `centre` (d,).
+    """
+
+    def __init__(
+        self,
+        sums: Array,
+        squares: Array,
+        counts: Array,
+        centre: Array,
+        n_pseudo: float,
+        pooled: float,
+    ) -> None:
+        super().__init__(sums, counts)
+        self.row_squares, self.centre = squares.astype(np.float64), centre
+        self._n_pseudo, self.pooled = n_pseudo, pooled
+
+    def merge(self, i: int, j: int) -> None:
+        super().merge(i, j)
+        self.row_squares[i] += self.row_squares[j]
+
+    def losses(self, i: int) -> Array:
+        n, squares = self.counts, self.row_squares
+        single = self._costs(n, squares, self._squares)
+        joint = self._costs(n + n[i], squares + squares[i], self._joint_squares(i))
+        of_pseudo = 0.5 * self.dim * self._n_pseudo * np.log(self.pooled)
+        return joint - single - single[i] + of_pseudo
+
+    def log_likelihoods(self) -> Array:
+        scatter = np.maximum(self.row_squares - self._squares / self.counts, 0)
+        pseudo = self._n_pseudo * self.dim * self.pooled
+        variances = (scatter + pseudo) / ((self.counts + self._n_pseudo) * self.dim)
+        constants = self.counts * self.dim * np.log(2 * np.pi * variances)
+        return -0.5 * (constants + scatter / variances)
+
+    def _costs(self, n: Array, row_squares: Array, squares: Array) -> Array:
+        """Return minus the log-likelihoods, up to what all parts have in common."""
+        d, n_pseudo = self.dim, self._n_pseudo
+        scatter = np.maximum(row_squares - squares / n, 0) + n_pseudo * d * self.pooled
+        return 0.5 * d * (n + n_pseudo) * np.log(scatter / ((n + n_pseudo) * d))
+
+
+@dataclass
+class EllipticalMergeCost(MergeCost):
+    """Gaussian components by their means and covariances, with pseudo-observations.
+
+    Those have the shape of the pooled covariance and the size of the component's own. The
+    log-likelihood of n rows is, up to what all parts have in common, -n/2 log det C; with one
+    covariance for all, merging a and b loses n_a n_b / (n_a + n_b) |m_a - m_b|^2 / 2.
+    """
+
+    counts: Array  # (M,), positive
+    means: Array  # (M, d), in units of the covariance where it is the same for all
+    covariances: Array | None  # None is one for all
+    kind: CovarianceType
+
+    def __post_init__(self) -> None:
+        self.counts, self.means = self.counts.astype(np.float64), self.means.copy()
+        self.dim = self.means.shape[1]
+        if self.covariances is not None:
+            self.covariances = self.covariances.copy()
+            self._n_pseudo = self.kind.pseudo_rows(self.dim)
+            pooled = np.tensordot(self.counts, self.covariances, axes=1) / self.counts.sum()
+            self._shape = pooled / self.kind.sizes(pooled[np.newaxis])[0]
+
+    @classmethod
+    def of_one_covariance(
+        cls, counts: Array, means: Array, cholesky: Array
+    ) -> "EllipticalMergeCost":
+        """Take components whose precision is U U', for an upper triangular U (d, d)."""
+        return cls(counts, means @ cholesky, None, COVARIANCE_TYPES["tied"])
+
+    def losses(self, i: int) -> Array:
+        n, n_i = self.counts, self.counts[i]
+        gaps = self.means - self.means[i]
+        if self.covariances is None:
+            return 0.5 * n * (n_i / (n + n_i)) * np.einsum("md,md->m", gaps, gaps)
+        single = n * self._log_det(n, self.covariances)
+        joint = (n + n_i) * self._log_det(n + n_i, self._joint_covariances(i, gaps))
+        losses = 0.5 * (joint - single - single[i])
+        return losses
+
+    def merge(self, i: int, j: int) -> None:
+        n_i, n_j = self.counts[i], self.counts[j]
+        if self.covariances is not None:
+            self.covariances[i] = self._joint_covariances(i, self.means - self.means[i])[j]
+        self.means[i] = (n_i * self.means[i] + n_j * self.means[j]) / (n_i + n_j)
+        self.counts[i] += n_j
+
+    def _joint_covariances(self, i: int, gaps: Array) -> Array:
+        """Return the covariances of part i merged with each part."""
+        assert self.covariances is not None
+        fraction = self.counts[i] / (self.counts + self.counts[i])
+        return self.kind.merged(fraction, self.covariances, self.covariances[i], gaps)
+
+    def _log_det(self, n: Array, covariances: Array) -> Array:
+        """Return log-determinants (M,) of covariances with their pseudo-observations."""
+        pseudo = per_component(self._n_pseudo / (n + self._n_pseudo), covariances)
+        sizes = per_component(self.kind.sizes(covariances), covariances)
+        shrunk = (1 - pseudo) * covariances
+        shrunk += pseudo * sizes * self._shape
+        if covariances.ndim == 3:
+            return np.linalg.slogdet(shrunk)[1]
+        return np.log(shrunk).sum(axis=1) if covariances.ndim == 2 else self.dim * np.log(shrunk)
+
+
+# Greedy merging: at each step the pair that loses least log-likelihood beyond chance.
+
+
+_PLACES = 2**14  # per unit of the root of p
+
+
+@dataclass
+class OtherRows:
+    """The number of rows that belong to no part, and the background that they belong to."""
+
+    count: float = 0.0
+    background: Background = NO_BACKGROUND
+
+    def excess(self, cost: MergeCost) -> Array:
+        """Return what giving each part (M,) to the background loses, beyond chance.
+
+        Chance is the largest of as many halved chi-squares as there are rows (Laurent and
+        Massart, Annals of Statistics 28, 2000, lemma 1): a component that is put anywhere into
+        the background gains nothing on average, and one that is fitted there gains so much.
+        """
+        excess = np.full(len(cost.counts), np.inf)
+        for log_density in self.background.log_densities:
+            n, others = cost.counts, self.count
+            apart = cost.log_likelihoods() + xlogy(n, n) + xlogy(others, others)
+            together = n * log_density + xlogy(n + others, n + others)
+            n_places = np.log(n.sum() + others)
+            excess = apart - together - (np.sqrt(cost.dim / 2) + np.sqrt(n_places)) ** 2
+        return excess
+
+
+_NO_ROWS = OtherRows()
+
+
+def merge_greedily(
+    cost: MergeCost, n_parts: int, others: OtherRows = _NO_ROWS
+) -> tuple[Array, list[tuple[int, int, float]]]:
+    """Merge parts until so many are left.
+
+    Once no pair loses less than chance, a part that gains no more than chance is added to
+    `others`. Returns the numbers of the parts that are left, ascending, and each merge of a part j
+    into a part i as (i, j, loss).
+    """
+    M = len(cost.counts)
+    alive, stale = np.ones(M, dtype=bool), np.zeros(M, dtype=bool)
+    least, nearest = np.full(M, np.inf), np.zeros(M, dtype=np.intp)
+    merges = []
+
+    def update(i: int) -> Array:
+        """Find the part that is cheapest to merge with part i; return all excess losses."""
+        excess = cost.losses(i) - chance_gain(cost.counts, cost.counts[i], cost.dim)
+        excess = np.where(alive, excess, np.inf)
+        excess[i] = np.inf
+        nearest[i] = excess.argmin()
+        least[i], stale[i] = excess[nearest[i]], False
+        return excess
+
+    def cheapest() -> int:
+        """Return the part that is cheapest to merge with its nearest.
+
+        If the nearest is gone, merging costs at least what is noted.
+        """
+        i = int(least.argmin())
+        while stale[i]:
+            update(i)
+            i = int(least.argmin())
+        return i
+
+    def remove(i: int) -> None:
+        alive[i], least[i] = False, np.inf
+        stale[alive & (nearest == i)] = True
+
+    for i in range(M):
+        update(i)
+    for _ in range(M - n_parts):
+        i = cheapest()
+        if least[i] >= 0:
+            excess = np.where(alive, others.excess(cost), np.inf)
+            part = int(excess.argmin())
+            if excess[part] < 0:
+                others.count += float(cost.counts[part])
+                remove(part)
+                continue
+        j = int(nearest[i])
+        chance = chance_gain(cost.counts[i], cost.counts[j], cost.dim)
+        merges.append((i, j, float(least[i] + chance)))
+        cost.merge(i, j)
+        stale[alive & (nearest == i)] = True
+        remove(j)
+        excess = update(i)
+        closer = alive & (excess < least)
+        closer[i] = False
+        least[closer], nearest[closer], stale[closer] = excess[closer], i, False
+    return np.flatnonzero(alive), merges
+
+
+def chance_gain(a: Array, b: Array, dim: int) -> Array:
+    """Return what the best cut of one spherical cluster of a + b rows gains by chance, in nats.
+
+    Cutting at a quantile of one direction gains n phi(z)^2 / (2 p (1 - p)), for n = a + b and the
+    normal density phi at the quantile z of p = a / n; choosing the best of `dim` directions adds
+    about sqrt(dim / 2) to its root. Quantiles take long: roots of gains are interpolated.
+    """
+    n = a + b
+    roots, steps = _roots_of_gains()
+    places = np.sqrt(np.minimum(a, b) / n) * _PLACES
+    below = np.asarray(places).astype(np.intp)
+    return (np.sqrt(dim / 2) + np.sqrt(n) * (roots[below] + (places - below) * steps[below])) ** 2
+
+
+@cache
+def _roots_of_gains() -> tuple[Array, Array]:
+    """Return the roots of phi(z)^2 / (2 p (1 - p)) for p up to a half, and their differences."""
+    p = (np.arange(int(_PLACES * np.sqrt(0.5)) + 3) / _PLACES) ** 2
+    p = np.clip(p, 1e-12, 0.5)
+    roots = np.exp(-0.5 * ndtri(p) ** 2) / np.sqrt(4 * np.pi * p * (1 - p))
+    return roots, np.diff(roots)

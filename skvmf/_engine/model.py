@@ -1,0 +1,641 @@
+"""A mixture as a value: its weights, E-step and background, EM steps and predictions."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from .._kernels.entmax import entmax_rows
+from .._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows, work_space
+from .._typing import Array
+from ..distributions import vonmises_fisher as vmf
+from ..distributions.modified_dirichlet import checked_sizes, modes
+from .blocks import Block
+from .contracts import (
+    AnyFamily,
+    Constraint,
+    DenseResponsibilities,
+    EMResult,
+    Family,
+    HardResponsibilities,
+    Params,
+    Posterior,
+    Prior,
+    Responsibilities,
+    Scores,
+    SparseResponsibilities,
+    Start,
+    Statistics,
+    Update,
+    WeightUpdate,
+    as_dense,
+    require,
+)
+from .rows import RowSource
+
+# The modified Dirichlet prior on the weights.
+
+
+@dataclass(frozen=True)
+class ModifiedDirichlet(Prior):
+    """The modified Dirichlet on the weights; flat if alpha is 1 and the floor is zero.
+
+    A weight of zero marks a pruned component: it has left the mixture, and counts in the
+    density as if it rested on the floor, so that pruning does not change what is compared. See Tu,
+    "Modified Dirichlet distribution: allowing negative parameters to induce stronger sparsity",
+    section 2.
+    """
+
+    alpha: float | Array = 1.0  # any real, up to 1e300 in size: beyond, log-densities overflow
+    floor: float = 0.0  # least weight in the mixture; positive where an alpha is below 1
+
+    def __post_init__(self) -> None:
+        checked_sizes(np.asarray(self.alpha), "weight_concentration_prior")
+
+    @property
+    def flat(self) -> bool:
+        return self.floor == 0 and bool(np.all(self.alpha == 1))
+
+    def log_density(self, weights: Array) -> float:
+        if np.all(self.alpha == 1):
+            return 0.0
+        alive = (weights > 0) | (self.floor > 0)
+        held = np.where(alive, np.maximum(weights, self.floor), 1.0)
+        return float(np.sum((self.alpha - 1) * np.log(held)))
+
+    def lift(self, weights: Array) -> Array:
+        """Return the weights raised to the floor, except pruned ones.
+
+        If none is below, they are returned as they are: to divide them by their sum again would
+        round them, and a fit that continues would begin with other weights.
+        """
+        if np.all((weights >= self.floor) | (weights == 0)):
+            return weights
+        return ModifiedDirichlet(1.0, self.floor).mode(weights)
+
+    def mode(self, counts: Array) -> Array:
+        """Return the weights that maximize sum of counts * log weights + log-density.
+
+        A component without counts is pruned: its weight is zero.
+        """
+        if self.flat:
+            return counts / counts.sum()
+        alive = counts > 0
+        alpha = np.broadcast_to(self.alpha, counts.shape)[alive]
+        weights = np.zeros(len(counts))
+        weights[alive] = modes(alpha - 1 + counts[alive], self.floor)
+        return weights
+
+
+# How the responsibilities of components become mixture weights.
+
+
+@dataclass(frozen=True)
+class MapWeights(WeightUpdate):
+    """Weights at the mode of their posterior.
+
+    For a Tsallis posterior and a prior that is not flat the mode is only a good guess: the
+    old weights stay where new ones would lower the bound (the guard is derived here).
+    """
+
+    def __call__(self, posterior: Posterior, prior: Prior, counts: Array, weights: Array) -> Array:
+        better = prior.mode(counts)
+        old = posterior.weight_value(counts, weights)
+        if old is None or prior.flat or not np.array_equal(better > 0, weights > 0):
+            return better
+        new = posterior.weight_value(counts, better)
+        assert new is not None
+        gained = new + prior.log_density(better) >= old + prior.log_density(weights)
+        return better if gained else weights
+
+
+@dataclass(frozen=True)
+class FixedWeights(WeightUpdate):
+    """Weights that stay as they are."""
+
+    def __call__(self, posterior: Posterior, prior: Prior, counts: Array, weights: Array) -> Array:
+        return weights
+
+
+# Responsibilities by the Fenchel-Young posterior.
+
+
+@dataclass(frozen=True)
+class FenchelYoungPosterior(Posterior):
+    """Softmax, sparse and hard expectation steps as one object.
+
+    With ``alpha = 1``, q is proportional to (pi_k p_k)^(1 / temperature). With ``alpha > 1`` it is
+    alpha-entmax(eta + log p / temperature), eta = (pi^(alpha - 1) - 1) / (alpha - 1) (Sklaviadis et
+    al., "Fenchel-Young variational learning", eq. 15-17). ``temperature = 0`` is classification EM.
+    """
+
+    alpha: float = 1.0
+    temperature: float = 1.0
+
+    @property
+    def tsallis(self) -> bool:
+        """Whether responsibilities are alpha-entmax of scores, and the weights enter as powers."""
+        return self.alpha > 1 and self.temperature > 0
+
+    def assign(
+        self, scores: Scores, weights: Array, row_weights: Array, row_scales: Array | None = None
+    ) -> tuple[Responsibilities, Array, Array]:
+        """Turn scores into responsibilities, in place."""
+        if self.temperature == 0:
+            labels, counts, values = self.label(scores, weights, row_weights)
+            factors = row_weights if row_scales is None else row_weights * row_scales
+            return HardResponsibilities(labels, factors), counts, values
+        counts, values = np.zeros(len(weights)), np.empty(len(scores.products))
+        slopes, offsets, shift = self._arguments(scores, weights)
+        row_scales = np.ones(len(row_weights)) if row_scales is None else row_scales
+        arguments = scores.products, slopes, offsets, row_weights, row_scales, counts, values
+        if self.tsallis:
+            entmax_rows(*arguments, float(self.alpha))
+            shift -= self._conjugate(weights)
+        else:
+            softmax_rows(*arguments, work_space(scores.products))
+        values += shift
+        values *= self.temperature
+        return DenseResponsibilities(scores.products), counts, values
+
+    def values(self, scores: Scores, weights: Array) -> Array:
+        """Return each row's value alone, (n,); for softmax without responsibilities."""
+        if self.tsallis or self.temperature == 0:
+            return super().values(scores, weights)
+        products, values = scores.products, np.empty(len(scores.products))
+        slopes, offsets, shift = self._arguments(scores, weights)
+        log_sum_rows(products, slopes, offsets, values, work_space(products))
+        values += shift
+        values *= self.temperature
+        return values
+
+    def label(
+        self, scores: Scores, weights: Array, row_weights: Array
+    ) -> tuple[Array, Array, Array]:
+        n = len(scores.products)
+        labels = np.empty(n, dtype=np.int32)
+        counts, values = np.zeros(len(weights)), np.empty(n)
+        slopes, offsets, shift = self._arguments(scores, weights)
+        arguments = scores.products, slopes, offsets, row_weights, counts, values, labels
+        argmax_rows(*arguments, work_space(scores.products))
+        values += shift
+        return labels, counts, values
+
+    def weight_value(self, counts: Array, weights: Array) -> float | None:
+        """Return the part of the summed values that depends on the weights, for alpha-entmax.
+
+        That is T (<counts, eta> - N Omega*(eta)), of eq. 16. For softmax and hard responsibilities
+        it is sum of counts * log weights, which a prior's mode maximizes together with the prior.
+        """
+        if not self.tsallis:
+            return None
+        alive = weights > 0
+        fit = counts[alive] @ self._prior_scores(weights)[alive]
+        return float(self.temperature * (fit - counts.sum() * self._conjugate(weights)))
+
+    def _arguments(self, scores: Scores, weights: Array) -> tuple[Array, Array, float]:
+        """Return slopes and offsets as row kernels take them, and by how much they then miss."""
+        temperature, dtype = self.temperature or 1.0, scores.products.dtype
+        offsets = self._prior_scores(weights) + scores.bias / temperature
+        shift = float(offsets.max())  # float32 offsets keep their differences
+        if scores.slopes is None:
+            slopes = np.full(len(scores.products), 1 / temperature, dtype)
+        else:
+            slopes = (scores.slopes / temperature).astype(dtype)
+        return slopes, (offsets - shift).astype(dtype), shift
+
+    def _prior_scores(self, weights: Array) -> Array:
+        """Return eta: the weights as scores; -inf for a pruned component."""
+        with np.errstate(divide="ignore"):
+            log_weights: Array = np.log(weights)
+        if not self.tsallis:
+            return log_weights if self.temperature == 0 else log_weights / self.temperature
+        powers = np.expm1((self.alpha - 1) * log_weights) / (self.alpha - 1)
+        return np.where(weights > 0, powers, -np.inf)
+
+    def _conjugate(self, weights: Array) -> float:
+        """Return Omega*(eta) = <weights, eta> - Omega(weights), as weights are entmax of eta.
+
+        Omega(weights) is <weights, eta> / alpha where weights sum to one.
+        """
+        alive = weights[weights > 0]
+        return float(alive @ self._prior_scores(alive)) * (self.alpha - 1) / self.alpha
+
+
+# The background of a mixture: a uniform density for rows that belong to no component.
+
+
+FIRST_WEIGHT = 0.1  # of the rows, before any has been seen
+
+
+@dataclass(frozen=True)
+class Background:
+    """What a mixture has behind its components: one uniform distribution, or nothing.
+
+    Weights, counts and scores have an entry per uniform distribution after those of the
+    components, so no caller has to ask whether there is one.
+
+    `log_densities` holds the log-density, also at rows outside the box: they are no less outlying
+    than those inside. It is empty if there is no background. `bounds` (2, d) are the least and the
+    largest corner of the box; None is the sphere.
+    """
+
+    log_densities: tuple[float, ...] = ()
+    bounds: Array | None = None
+
+    @classmethod
+    def on_sphere(cls, dim: int) -> "Background":
+        """Return the uniform distribution on the unit sphere."""
+        return cls((-float(vmf.log_sphere_area(dim)),))
+
+    @classmethod
+    def in_box(cls, bounds: Array) -> "Background":
+        """Return the uniform distribution between two corners (2, d)."""
+        return cls((-float(np.log(bounds[1] - bounds[0]).sum()),), bounds)
+
+    @classmethod
+    def around(cls, rows: RowSource, reg_covar: float, scale: float) -> "Background":
+        """Return the uniform distribution in the box around rows of a mean variance `scale`."""
+        return cls.in_box(bounding_box(rows, max(reg_covar, 1e-12 * scale)))
+
+    def __len__(self) -> int:
+        return len(self.log_densities)
+
+    def add_scores(self, scores: Scores) -> Scores:
+        """Return the scores of components followed by those of the background."""
+        for log_density in self.log_densities:
+            scores = scores.with_component(log_density)
+        return scores
+
+    def add_weight(self, weights: Array, weight: float) -> Array:
+        """Return weights (K,), scaled, followed by that of the background: they sum to one."""
+        return np.append((1 - len(self) * weight) * weights, np.full(len(self), weight))
+
+    def weights_after(self, params: Params) -> Array:
+        """Return the weights for a fit that continues one with or without a background."""
+        if len(params.weights) == params.n_components + len(self):
+            return params.weights
+        weights = params.conditional_weights
+        if not weights.any():
+            weights = np.full(params.n_components, 1 / params.n_components)
+        return self.add_weight(weights, FIRST_WEIGHT)
+
+    def draw(self, counts: Array, dim: int, rng: np.random.RandomState) -> Array:
+        """Draw ``counts.sum()`` rows; `counts` is as long as the background."""
+        parts = [np.empty((0, dim))]
+        for size in counts:
+            if self.bounds is None:
+                parts.append(vmf.rvs(np.eye(1, dim)[0], 0.0, size=size, random_state=rng))
+            else:
+                low, high = self.bounds
+                parts.append(rng.uniform(low, high, size=(size, dim)))
+        return np.concatenate(parts)
+
+
+NO_BACKGROUND = Background()
+
+
+def bounding_box(rows: RowSource, least_variance: float) -> Array:
+    """Return the corners (2, d) of the box around rows that count.
+
+    Along no feature is it narrower than a uniform distribution of the least variance is, so
+    that constant features leave it a volume.
+    """
+    low, high = rows.extent(slice(None))
+    largest = np.maximum(np.abs(low), np.abs(high))
+    narrowest = np.maximum(np.sqrt(12 * least_variance), 16 * np.spacing(largest))
+    missing = np.maximum(narrowest - (high - low), 0)
+    return np.array([low - missing / 2, high + missing / 2])
+
+
+# A mixture model: the answers put together, and when a component leaves.
+
+
+MixtureResult: TypeAlias = EMResult[Params, Statistics]
+
+SOFTMAX = FenchelYoungPosterior()  # whose values are the log-densities of a mixture
+_LARGEST = float(np.finfo(np.float64).max)
+_RESTS = 1 + 1e-9  # times the floor, up to which a weight is on it
+LEAST = -1e270  # log-density below which rows are all as unlikely; sums of it are finite
+
+
+@dataclass(frozen=True)
+class MixtureModel:
+    """The parts of a mixture; the loop increases its lower bound."""
+
+    family: AnyFamily
+    posterior: Posterior
+    weight_prior: Prior
+    weight_update: WeightUpdate
+    update: Update = Update()
+    background: Background = NO_BACKGROUND
+
+    def __post_init__(self) -> None:
+        require(self.family, Family, "family")
+        require(self.posterior, Posterior, "posterior")
+        require(self.weight_prior, Prior, "weight_prior")
+        require(self.weight_update, WeightUpdate, "weight_update")
+        require(self.update, Update, "update")
+
+    @classmethod
+    def plain(
+        cls,
+        family: AnyFamily,
+        background: Background = NO_BACKGROUND,
+        posterior: Posterior = SOFTMAX,
+    ) -> "MixtureModel":
+        """Return a mixture with softmax responsibilities and no prior; its weights stay."""
+        return cls(family, posterior, ModifiedDirichlet(), FixedWeights(), background=background)
+
+    def scores(self, params: Params, block: Block) -> Scores:
+        """Return the log-densities of a block, the background's last."""
+        return self.background.add_scores(self.family.scores(block, params.components))
+
+    def expect(self, params: Params, block: Block) -> Statistics:
+        """Share out the rows of a block and sum what the maximization needs."""
+        scores = self.scores(params, block)
+        responsibilities, counts, values = self.posterior.assign(
+            scores, params.weights, block.weights, block.scales
+        )
+        own = responsibilities.first_components(params.n_components)
+        moments = self.family.moments(block, own, params.components, scores.cache)
+        block.buffers.give("products", scores.products)
+        value = _weighted_sum(block.weights, np.maximum(values, LEAST, out=values))
+        values[block.weights == 0] = np.inf
+        worst = int(np.argmin(values))
+        worst_row = block.row(worst)
+        block.release()
+        return Statistics(
+            value=value,
+            total=float(block.weights.sum()),
+            counts=counts,
+            moments=moments,
+            origins=self.family.origins(params.components),
+            worst_value=float(values[worst]),
+            worst_row=worst_row,
+            buffers=block.buffers,
+        )
+
+    def evaluate(self, params: Params, block: Block) -> Array:
+        """Return the sum of the rows' values and of their weights."""
+        values = self.posterior.values(self.scores(params, block), params.weights)
+        total = _weighted_sum(block.weights, np.maximum(values, LEAST))
+        return np.array([total, block.weights.sum()])
+
+    def lower_bound(self, stats: Statistics, params: Params) -> float:
+        """Return the penalised value of the parameters per unit of sample weight.
+
+        It is finite, by as much as a prior outweighs the rows.
+        """
+        log_prior = self.weight_prior.log_density(params.weights)
+        log_prior += self.family.log_prior(params.components)
+        return min(max((stats.value + log_prior) / stats.total, -_LARGEST), _LARGEST)
+
+    def comparable(self, before: Params, after: Params) -> bool:
+        """Whether the step from before to after moved, re-seeded or pruned no component."""
+        same_weights = np.array_equal(before.weights > 0, after.weights > 0)
+        return same_weights and np.array_equal(before.reseeded, after.reseeded)
+
+    def maximize(self, stats: Statistics, params: Params) -> Params:
+        """Return better parameters.
+
+        An empty component is re-seeded once in a fit, at the row of lowest likelihood, then pruned.
+        A broken one is pruned, and so is one whose weight stays on the floor of the weight
+        prior for two steps while it has fewer rows than a component or the prior asks for,
+        unless all weights are on the floor.
+        """
+        K = params.n_components
+        own = stats.first_components(K)
+        components, broken = params.components, np.zeros(K, dtype=bool)
+        if own.counts.any():  # else the background has every row
+            components, broken = self.update(self.family, own, params.components)
+        empty = stats.counts <= 10 * np.finfo(np.float64).eps * stats.total
+        counts = np.where(empty, 0.0, stats.counts)
+        counts[:K][broken] = 0
+        reseeded = params.reseeded.copy()
+        reseeded[:K] |= broken
+        for k in np.flatnonzero(empty[:K] & ~reseeded[:K])[:1]:  # one worst row, one component
+            alive = counts[:K] > 0
+            components = self.update.reseed(self.family, components, alive, k, stats.worst_row)
+            counts[k] = stats.total / len(counts)
+            reseeded[k] = True
+        weights = self._new_weights(counts, params)
+        floor = self.weight_prior.floor * _RESTS
+        on_floor = (weights <= floor) & (weights.max() > floor)
+        needed = np.maximum(self.family.min_rows, 1 - self.weight_prior.alpha)
+        leaves = on_floor & params.on_floor & (stats.counts < needed) & (counts > 0)
+        leaves[K:] = False
+        if leaves.any():
+            counts[leaves] = 0
+            weights = self._new_weights(counts, params)
+        return Params(weights, components, reseeded | leaves, on_floor)
+
+    def _new_weights(self, counts: Array, params: Params) -> Array:
+        return self.weight_update(self.posterior, self.weight_prior, counts, params.weights)
+
+
+def _weighted_sum(weights: Array, values: Array) -> float:
+    """Return weights @ values without the rows of weight 0, whose values may be infinite."""
+    if (weights > 0).all():
+        return float(weights @ values)
+    counted = weights > 0
+    return float(weights[counted] @ values[counted])
+
+
+# Predictions of a fitted mixture: responsibilities, labels and densities.
+
+
+@dataclass(frozen=True)
+class FittedMixture:
+    """A family and its parameters; everything that estimators predict is asked here.
+
+    With a background the last of `params.weights` is its weight. It has no number and no
+    column among the K components: its rows have the label -1.
+    """
+
+    family: Any  # a Family, and its estimator knows which
+    params: Params
+    background: Background = NO_BACKGROUND
+
+    @property
+    def n_components(self) -> int:
+        """The number of components, K."""
+        return self.params.n_components
+
+    @property
+    def weights(self) -> Array:
+        """The weights of the components, (K,)."""
+        return self.params.component_weights
+
+    @property
+    def background_weight(self) -> float:
+        """The weight of the background."""
+        return self.params.background_weight
+
+    def n_parameters(self, *, free_weights: bool) -> int:
+        """Return the number of free parameters of the active components."""
+        n_weights = max(int(np.count_nonzero(self.params.weights)) - 1, 0) if free_weights else 0
+        n_parameters: int = self.family.n_parameters(int(np.count_nonzero(self.weights)))
+        return n_parameters + n_weights
+
+    def probabilities(self, rows: RowSource, posterior: Posterior) -> Array:
+        """Return the responsibilities of the components for each row, (n, K), in the rows' dtype.
+
+        With that of the background, those for a row sum to one for any weight. Those of rows
+        without a direction, and of rows so far away that no component has a density there, are
+        the weights, or 0 with a background.
+        """
+        K = self.n_components
+        return rows.per_row(
+            lambda block: as_dense(self._assigned(block, posterior), K), rows.dtype, K
+        )
+
+    def responsibilities(
+        self, rows: RowSource, posterior: Posterior
+    ) -> list[SparseResponsibilities]:
+        """Return what `probabilities` does, block after block and without the zeros."""
+        parts = {}
+
+        def pack(block: Block, span: slice) -> None:
+            resp = self._assigned(block, posterior)
+            if isinstance(resp, DenseResponsibilities):
+                resp = DenseResponsibilities(resp.resp.astype(rows.dtype, copy=False))
+            parts[span.start] = resp.packed()
+
+        rows.for_each(pack)
+        return [parts[start] for start in sorted(parts)]
+
+    def _assigned(self, block: Block, posterior: Posterior) -> Responsibilities:
+        scores, ones = self.scores(block), np.ones(len(block.weights))
+        resp, _, values = posterior.assign(scores, self.params.weights, ones)
+        resp = resp.first_components(self.n_components)
+        lost = ~block.has_direction | np.isneginf(values)
+        if lost.any():
+            resp = DenseResponsibilities(as_dense(resp, self.n_components))
+            resp.resp[lost] = self._of_lost_rows
+        return resp
+
+    def labels(self, rows: RowSource, posterior: Posterior) -> Array:
+        """Return the component most responsible for each row, (n,); ties go to the first.
+
+        A row without a direction or a density goes to the background, or if there is none, to the
+        component with the largest weight; -1 is the background.
+        """
+        return rows.per_row(
+            lambda block: self._label(self.scores(block), block.has_direction, posterior)[0],
+            np.int64,
+        )
+
+    def most_responsible(self, rows: RowSource, posterior: Posterior) -> tuple[Array, Array]:
+        """Return the labels of rows, and the responsibilities of those components, (n,).
+
+        That of a row of the background is 0.
+        """
+        labels = np.empty(rows.n_rows, dtype=np.int64)
+        largest = np.empty(rows.n_rows, dtype=rows.dtype)
+
+        def write(block: Block, span: slice) -> None:
+            scores, ones = self.scores(block), np.ones(len(block.weights))
+            own, lost = self._label(scores, block.has_direction, posterior)
+            responsibilities, *_ = posterior.assign(scores, self.params.weights, ones)
+            resp = as_dense(responsibilities, len(self.params.weights))
+            labels[span], largest[span] = own, resp[np.arange(len(own)), own]
+            largest[span][lost] = self._of_lost_rows.max()
+            largest[span][own == -1] = 0
+
+        rows.for_each(write)
+        return labels, largest
+
+    @property
+    def _of_lost_rows(self) -> Array:
+        """The responsibilities of the components for a row without a direction or a density."""
+        return np.zeros(self.n_components) if len(self.background) else self.weights
+
+    def _label(
+        self, scores: Scores, has_direction: Array, posterior: Posterior
+    ) -> tuple[Array, Array]:
+        """Return labels, and which rows have no direction or density; scores are not used up."""
+        ones = np.ones(len(has_direction))
+        labels, _, values = posterior.label(scores, self.params.weights, ones)
+        lost: Array = ~has_direction | np.isneginf(values)
+        if len(self.background):
+            labels[labels == self.n_components] = -1
+        if lost.any():
+            labels[lost] = -1 if len(self.background) else np.argmax(self.weights)
+        return labels, lost
+
+    def log_densities(self, rows: RowSource) -> Array:
+        """Return the log-density of the mixture at each row, (n,) and finite."""
+        least = max(LEAST, float(np.finfo(rows.dtype).min))
+        of_zero_row = self.family.zero_row_log_density
+
+        def log_density(block: Block) -> Array:
+            values = SOFTMAX.values(self.scores(block), self.params.weights)
+            return np.maximum(np.where(block.has_direction, values, of_zero_row), least)
+
+        return rows.per_row(log_density, rows.dtype)
+
+    def log_likelihood(self, rows: RowSource) -> tuple[float, float]:
+        """Return the weighted sum of log-densities, and of the weights of rows that count."""
+        model = MixtureModel.plain(self.family, self.background)
+        with np.errstate(over="ignore"):
+            total, weight = rows.map_reduce(partial(model.evaluate, self.params))
+        return float(total), float(weight)
+
+    def scores(self, block: Block) -> Scores:
+        """Return the log-densities of a block, the background's last."""
+        with np.errstate(over="ignore"):  # of rows far away: the log-density is -inf
+            scores: Scores = self.family.scores(block, self.params.components)
+        return self.background.add_scores(scores)
+
+
+# A mixture as a value: all that a fit needs to know of an estimator.
+
+
+@dataclass(frozen=True)
+class MixtureSpec:
+    """The answers that make up a mixture, and what its fits begin with.
+
+    An estimator turns its parameters into one; nothing below an estimator sees the estimator.
+    """
+
+    family: AnyFamily  # what a component is
+    posterior: Posterior  # how responsibilities follow from log-densities
+    weight_prior: Prior
+    weight_update: WeightUpdate  # how counts become weights
+    update: Update = Update()  # how statistics move components
+    background: Background = NO_BACKGROUND  # what rows may belong to in place of a component
+    constraint: Constraint = Constraint()  # what components must fulfil
+    start: Start | None = None  # None for a fit that continues an earlier one
+
+    @property
+    def model(self) -> MixtureModel:
+        """The mixture whose lower bound the loop increases."""
+        return MixtureModel(
+            self.family,
+            self.posterior,
+            self.weight_prior,
+            self.weight_update,
+            self.update,
+            self.background,
+        )
+
+    def continued(self, fitted: FittedMixture) -> tuple["MixtureSpec", Params]:
+        """Return the mixture, and first parameters, of a fit that continues an earlier one."""
+        family = fitted.family.continued_by(self.family)
+        components = self.constraint.convert(family, fitted.params.components)
+        weights = self.background.weights_after(fitted.params)
+        params = Params.first(weights, components).pruned()
+        return replace(self, family=family), self.constraint.apply(family, params)
+
+    def refitted(self, fitted: FittedMixture) -> "MixtureSpec":
+        """Return the mixture with the family and the background of a fit."""
+        return replace(self, family=fitted.family, background=fitted.background)
+
+    def fitted(
+        self, params: Params, stats: Statistics | None = None
+    ) -> tuple[FittedMixture, Statistics | None]:
+        """Return a fit and its statistics, with components in the order to publish."""
+        params, stats = self.constraint.sort(self.family, params, stats)
+        return FittedMixture(self.family, params, self.background), stats

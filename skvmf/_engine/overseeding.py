@@ -1,0 +1,330 @@
+"""Overseeding: many simple components at rows of a sample, merged until so many are left.
+
+Overseeding and pruning goes back to Dasgupta and Schulman, "A probabilistic analysis of EM for
+mixtures of separated, spherical Gaussians", JMLR 8, 2007; here components are merged, where
+that loses least log-likelihood (Ward, 1963). Rounds of further seeds at rows with a low
+likelihood, merged again, find what is still missing, in the spirit of split-and-merge EM (Ueda et
+al., Neural Computation 12, 2000) and breathing k-means (Fritzke, 2020). A round looks only at
+the rows that its seeds explain better than the components do: it costs about as much as some
+steps of EM with the components.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+
+from .._typing import Array
+from .blocks import Block
+from .contracts import Components, MergeCost, OnIteration, Params, SeedFamily, Statistics, ignore
+from .merging import OtherRows, merge_greedily
+from .model import FIRST_WEIGHT, NO_BACKGROUND, Background, FenchelYoungPosterior, MixtureModel
+from .partitions import SampleStart, assign_labels, climb, partition_statistics
+from .rows import RowSource
+
+SEEDS_PER_COMPONENT = 4  # at the beginning
+MAX_SEEDS = 4096  # at the beginning, if there are more than two for each component
+SEEDS_PER_ROUND = 2  # for each component; beside a background as many more, of its rows
+MAX_ROUNDS = 4  # of further seeds
+MIN_ROUND_GAIN = 1e-2  # of the bound; after less there is no further round
+STEPS_BEFORE_MERGING, STEPS_AFTER_MERGING = 3, 3  # of EM
+MAX_LAST_STEPS, MIN_STEP_GAIN = 10, 1e-3  # of EM at the end, and of the bound by each of them
+ROWS_PER_COMPONENT, MIN_ROWS = 25, 10_000  # the larger number is drawn for the first merging
+TOWARDS_CENTRE = 2 / 3  # of the way to its component's centre every second seed is moved
+BACKGROUND_ROWS_PER_SEED = 4  # at least
+MAX_BACKGROUND_WEIGHT = 0.99  # at the beginning
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class _Assigned:
+    """For each row its likeliest component, log p there, and by how much the peak is higher.
+
+    The label of the background is -1; its peak is everywhere.
+    """
+
+    labels: Array
+    log_densities: Array
+    shortfalls: Array
+
+
+@dataclass(frozen=True)
+class Overseeding:
+    """Seeds, merging and further rounds of both, on a sample."""
+
+    family: SeedFamily[Components]
+    rows: RowSource  # the sample
+    n_components: int  # to be left
+    background: Background = NO_BACKGROUND
+    seeds_per_component: int = SEEDS_PER_COMPONENT
+
+    def run(self, rng: np.random.Generator, watch: OnIteration = ignore) -> SampleStart:
+        """Return `n_components` components.
+
+        ``watch(n_rounds, bounds, params)`` is called after each round, and may stop the run.
+        """
+        few = self._on_few_rows(rng)
+        params = few._merge_seeds(few._first_seeds(rng))
+        params, bound = climb(self.model, self.rows, params, STEPS_AFTER_MERGING)
+        bounds = [bound]
+        stop = watch(0, bounds, params)
+        several = self.n_components + len(self.background) > 1
+        if several and self._n_drawable > 2 * self.n_components:
+            while not stop and len(bounds) <= MAX_ROUNDS:
+                if (improved := self._further_round(params, rng)) is None:
+                    break
+                gain = improved[1] - bounds[-1]
+                if gain > 0:
+                    params = improved[0]
+                bounds.append(max(improved[1], bounds[-1]))
+                stop = watch(len(bounds) - 1, bounds, params)
+                if gain < MIN_ROUND_GAIN and len(bounds) > 2:
+                    break
+        reached = (params, bounds[-1]) if stop else self._converge(params, bounds[-1])
+        return SampleStart(self.model, *reached)
+
+    @cached_property
+    def model(self) -> MixtureModel:
+        """The mixture of the components on the sample."""
+        return MixtureModel.plain(self.family, self.background)
+
+    @property
+    def _n_drawable(self) -> int:
+        return int(np.count_nonzero(self.rows.sampling_weights()))
+
+    @property
+    def _n_first_seeds(self) -> int:
+        K = self.n_components
+        least = SEEDS_PER_COMPONENT * (1 + len(self.background))
+        most = max(min(self.seeds_per_component * K, max(2 * K, MAX_SEEDS)), least)
+        return min(most, self._n_drawable)
+
+    # Rounds.
+
+    def _first_seeds(self, rng: np.random.Generator) -> Components:
+        """Return seeds at rows drawn far apart, of the size of the parts near them."""
+        weights = self.rows.sampling_weights().astype(np.float64)
+        points = self.rows.take(_draw(weights, self._n_first_seeds, rng))
+        equal = self._params(np.ones(len(points)), self.family.place(points), 0.0)
+        stats = self._partition(equal, self._assign(equal).labels)
+        cost = self.family.merge_cost(stats, equal.components, np.flatnonzero(stats.counts > 0))
+        return self.family.place(points, self._fit(cost))
+
+    def _merge_seeds(self, seeds: Components) -> Params:
+        """Fit the first seeds and merge them."""
+        params = self._fit_seeds(self.rows, seeds, np.ones(self._n_first_seeds))
+        return self._merge(params, self._assign(params).labels)
+
+    def _on_few_rows(self, rng: np.random.Generator) -> "Overseeding":
+        """Return the same on as many rows as suffice for the first merging."""
+        drawable = np.flatnonzero(self.rows.sampling_weights())
+        size = max(ROWS_PER_COMPONENT * self.n_components, MIN_ROWS)
+        if len(drawable) <= size or len(self.background) > 0:  # clusters may be small
+            return self
+        return self._on(np.sort(rng.choice(drawable, size, replace=False)), self._n_first_seeds)
+
+    def _on(self, indices: Array, width: int) -> "Overseeding":
+        """Return the same on some of the rows, for `width` components."""
+        weights = self.rows.sampling_weights()[indices]
+        return replace(self, rows=self.rows.subset(indices, weights, width))
+
+    def _further_round(
+        self, params: Params, rng: np.random.Generator
+    ) -> tuple[Params, float] | None:
+        """Add and merge seeds; None where no row is explained badly, or no seed helps."""
+        assigned, K = self._assign(params), self.n_components
+        n_seeds = SEEDS_PER_ROUND * K * (1 + len(self.background))
+        probabilities = self._seed_probabilities(assigned, n_seeds)
+        if not probabilities.any():
+            return None
+        drawn, candidates = _draw(probabilities, n_seeds, rng), np.flatnonzero(probabilities)
+        seeds = self.family.place(self._seed_points(drawn, assigned, params), params.components)
+        n_seeds = len(drawn)
+        alone = replace(self._on(candidates, n_seeds), background=NO_BACKGROUND)
+        by_seeds = alone._assign(alone._params(np.ones(n_seeds), seeds, 0.0)).log_densities
+        better = by_seeds + np.log(n_seeds / K) > assigned.log_densities[candidates]
+        won = candidates[better | (assigned.labels[candidates] < 0)]
+        if len(won) == 0:
+            return None
+        local = self._on(won, K + n_seeds)
+        counts = np.full(n_seeds, self.rows.total_weight / K)
+        more = self._fit_seeds(local.rows, seeds, counts, params)
+        assigned.labels[won] = local._assign(more).labels
+        return climb(self.model, self.rows, self._merge(more, assigned.labels), STEPS_AFTER_MERGING)
+
+    def _seed_probabilities(self, assigned: _Assigned, n_seeds: int) -> Array:
+        """Return how likely rows are to be seeds, up to a factor: s^2, for s above the median.
+
+        s is by how much the log-density is below its component's peak. Rows of the background,
+        where whole clusters may lie hidden, have the same probability together as all others,
+        unless they have fewer than `BACKGROUND_ROWS_PER_SEED` for a seed: among seeds alone
+        none would have a row to itself.
+        """
+        weights = self.rows.sampling_weights().astype(np.float64)
+        inside, shortfalls = assigned.labels >= 0, assigned.shortfalls
+        if inside.all():
+            return weights * _squares(shortfalls - np.median(shortfalls))
+        probabilities = np.where(inside, weights, 0.0)
+        if inside.any():
+            excess = np.where(inside, shortfalls - np.median(shortfalls[inside]), 0.0)
+            probabilities *= _squares(excess)
+        outside = np.where(inside, 0.0, weights)
+        n_outside = float(np.count_nonzero(outside))
+        probabilities /= max(probabilities.sum(), _TINY)
+        factor = min(1.0, n_outside / (BACKGROUND_ROWS_PER_SEED * n_seeds))
+        probabilities += factor * outside / max(outside.sum(), _TINY)
+        return probabilities
+
+    def _seed_points(self, drawn: Array, assigned: _Assigned, params: Params) -> Array:
+        """Return rows, every second one moved towards its component's centre.
+
+        If two clusters share a component, the rows of a cluster are nearer to that component
+        than to any one of them, but not nearer than to such a point.
+        """
+        points, labels = self.rows.take(drawn), assigned.labels[drawn]
+        moved = (np.arange(len(drawn)) % 2 == 1) & (labels >= 0)
+        centres = self.family.centres(params.components)[labels[moved]]
+        points[moved] += TOWARDS_CENTRE * (centres - points[moved])
+        return points
+
+    # Fitting and merging.
+
+    def _fit_seeds(
+        self, rows: RowSource, seeds: Components, counts: Array, old: Params | None = None
+    ) -> Params:
+        """Return old components and seeds, after some steps of EM that move the seeds only.
+
+        Seeds with no more than a row are dropped. The first step is without the background: a
+        component at a single row is too far from the others to win them from it.
+        """
+        n_old = 0 if old is None else self.n_components
+        background_weight = FIRST_WEIGHT if old is None else old.background_weight
+        for step in range(STEPS_BEFORE_MERGING):
+            params, model = self._append(old, seeds, counts, background_weight), self.model
+            if step == 0:
+                params, model = _without_background(params), MixtureModel.plain(self.family)
+            stats = rows.map_reduce(partial(model.expect, params))
+            if step > 0:
+                background_weight = (
+                    stats.counts[params.n_components :].sum() / self.rows.total_weight
+                )
+            stats = stats.first_components(params.n_components)
+            large = n_old + self._more_than_a_row(stats.counts[n_old:], self.n_components - n_old)
+            if old is not None and len(large) == 0:
+                return old
+            if len(large) == 0:  # the background has every row
+                break
+            cost = self.family.merge_cost(stats, params.components, large)
+            seeds, counts = self._fit(cost), cost.counts
+        return self._append(old, seeds, counts, background_weight)
+
+    def _append(
+        self, old: Params | None, seeds: Components, counts: Array, background_weight: float
+    ) -> Params:
+        """Return parameters of old components, if there are any, and of seeds with counts."""
+        if old is None:
+            return self._params(counts, seeds, background_weight)
+        old_counts = old.component_weights * self.rows.total_weight
+        components = self.family.append(old.components, seeds)
+        return self._params(np.append(old_counts, counts), components, background_weight)
+
+    def _merge(self, params: Params, labels: Array) -> Params:
+        """Merge components, of rows with such labels, until `n_components` are left."""
+        stats = self._partition(params, labels)
+        if not stats.counts.any():  # the background has every row
+            alone = replace(self, background=NO_BACKGROUND)
+            labels = alone._assign(_without_background(params)).labels
+            stats = self._partition(params, labels)
+        large = self._more_than_a_row(stats.counts, self.n_components)
+        cost = self.family.merge_cost(stats, params.components, large)
+        others = OtherRows(max(float(stats.total - cost.counts.sum()), 0.0), self.background)
+        left, _ = merge_greedily(cost, min(self.n_components, len(cost.counts)), others)
+        background_weight = max(others.count / stats.total, params.background_weight)
+        return self._params(
+            *self._fill(cost.counts[left], self._fit(cost, left)), background_weight
+        )
+
+    def _fill(self, counts: Array, components: Components) -> tuple[Array, Components]:
+        """Add components without rows where rows are too few or too much alike for all."""
+        missing = self.n_components - len(counts)
+        if missing == 0:
+            return counts, components
+        row = np.argmax(self.rows.sampling_weights() > 0)
+        more = self.family.place(self.rows.take(np.full(missing, row)), components)
+        return np.append(counts, np.zeros(missing)), self.family.append(components, more)
+
+    def _fit(self, cost: MergeCost, parts: Array | None = None) -> Components:
+        """Return the components of all parts, or of some."""
+        return self.family.fit_parts(cost, np.arange(len(cost.counts)) if parts is None else parts)
+
+    def _more_than_a_row(self, counts: Array, least: int) -> Array:
+        """Return the components with more than a row, or the largest if those are too few."""
+        one_row = 1.0001 * self.rows.total_weight / self._n_drawable
+        large = np.flatnonzero(counts > one_row)
+        if len(large) < least:
+            large = np.sort(np.argsort(-counts, kind="stable")[:least])
+            large = large[counts[large] > 0]
+        return large
+
+    def _converge(self, params: Params, bound: float) -> tuple[Params, float]:
+        """Return parameters after steps of EM that still gain: on all rows they cost more."""
+        for _ in range(MAX_LAST_STEPS):
+            params, after = climb(self.model, self.rows, params, 1)
+            if after - bound < MIN_STEP_GAIN:
+                break
+            bound = after
+        return params, max(bound, after)
+
+    # Parameters and partitions.
+
+    def _params(self, counts: Array, components: Components, background_weight: float) -> Params:
+        """Return parameters with weights in proportion to counts, and the background's weight."""
+        background_weight = min(background_weight, MAX_BACKGROUND_WEIGHT)
+        weights = self.background.add_weight(counts / counts.sum(), background_weight)
+        return Params.first(weights, components)
+
+    def _partition(self, params: Params, labels: Array) -> Statistics:
+        """Return the statistics of the rows by their labels."""
+        centres = self.family.centres(params.components)
+        assign = partial(assign_labels, labels, params.n_components)
+        return partition_statistics(self.family, self.rows, centres, assign)[0]
+
+    def _assign(self, params: Params) -> _Assigned:
+        """Assign each row of the sample to its likeliest component."""
+        n, K = self.rows.n_rows, params.n_components
+        labels, log_densities, shortfalls = np.empty(n, dtype=np.int32), np.empty(n), np.empty(n)
+        posterior = FenchelYoungPosterior(temperature=0)
+        peaks = np.append(self.family.peaks(params.components), self.background.log_densities)
+        with np.errstate(divide="ignore"):
+            offsets = np.log(params.weights) + peaks
+
+        def write(block: Block, span: slice) -> None:
+            labels[span], _, log_densities[span] = posterior.label(
+                self.model.scores(params, block), params.weights, block.weights
+            )
+            shortfalls[span] = offsets[labels[span]] - log_densities[span]
+            labels[span][labels[span] == K] = -1
+
+        self.rows.for_each(write)
+        return _Assigned(labels, log_densities, shortfalls)
+
+
+def _without_background(params: Params) -> Params:
+    weights = params.component_weights
+    return Params.first(weights / weights.sum(), params.components)
+
+
+def _draw(weights: Array, size: int, rng: np.random.Generator) -> Array:
+    """Draw the numbers of at most `size` rows by weight, without replacement."""
+    keys = np.full(len(weights), np.inf)
+    drawable = weights > 0
+    with np.errstate(over="ignore"):  # of rows that are next to never drawn
+        keys[drawable] = rng.exponential(size=int(drawable.sum())) / weights[drawable]
+    size = min(size, int(drawable.sum()))
+    return np.sort(np.argpartition(keys, size - 1)[:size])
+
+
+def _squares(excess: Array) -> Array:
+    """Return the squares of what is positive, in units of the largest: they are finite."""
+    positive = np.maximum(excess, 0)
+    return (positive / (positive.max() or 1.0)) ** 2

@@ -1,0 +1,226 @@
+"""Partitions of the rows: given, random or by k-means; first components from their statistics.
+
+A partition is given, random, or the responsibilities of a mixture.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+
+from .._typing import Array
+from .blocks import Block
+from .contracts import (
+    AnyFamily,
+    Components,
+    DenseResponsibilities,
+    HardResponsibilities,
+    OnIteration,
+    Params,
+    Responsibilities,
+    Statistics,
+    ignore,
+)
+from .em import run_em
+from .model import FenchelYoungPosterior, MixtureModel
+from .rows import RowSource
+
+# Partitions of the rows, whose statistics give first components, and plain steps of EM.
+
+
+Assignment: TypeAlias = Callable[[Block], tuple[Responsibilities, Array]]
+
+
+def partition_statistics(
+    family: AnyFamily, rows: RowSource, centres: Array, assign: Assignment
+) -> tuple[Statistics, Components]:
+    """Sum the moments of a partition: `assign(block)` returns responsibilities and counts.
+
+    Also returns the components at `centres` (K, d) that the moments are about.
+    """
+    components = family.from_centres(centres)
+    origins = family.origins(components)
+
+    def expect(block: Block) -> Statistics:
+        responsibilities, counts = assign(block)
+        moments = family.moments(block, responsibilities, components)
+        total = float(block.weights.sum())
+        return Statistics(0.0, total, counts, moments, origins, 0.0, np.empty(0))
+
+    return rows.map_reduce(expect), components
+
+
+def assign_labels(labels: Array, n_components: int, block: Block) -> tuple[Responsibilities, Array]:
+    """Assign the rows of a block by the labels (n_samples,) of all rows; -1 is for none."""
+    labels, factors = labels[block.start : block.start + len(block.weights)], block.factors
+    counts = np.bincount(labels + 1, weights=block.weights, minlength=n_components + 1)[1:]
+    none = labels < 0
+    if none.any():
+        labels, factors = np.where(none, 0, labels), np.where(none, 0.0, factors)
+    return HardResponsibilities(labels, factors), counts
+
+
+def assign_responsibilities(resp: Array, block: Block) -> tuple[Responsibilities, Array]:
+    """Assign the rows of a block by the responsibilities (n_samples, K) of all rows."""
+    resp = resp[block.start : block.start + len(block.weights)]
+    return DenseResponsibilities(resp * block.factors[:, None]), block.weights @ resp
+
+
+def assign_randomly(seed: int, n_components: int, block: Block) -> tuple[Responsibilities, Array]:
+    """Assign the rows of a block at random, by a seed and the number of its first row."""
+    rng = np.random.default_rng((seed, block.start))
+    labels = rng.integers(n_components, size=len(block.weights), dtype=np.int32)
+    counts = np.bincount(labels, weights=block.weights, minlength=n_components)
+    return HardResponsibilities(labels, block.factors), counts
+
+
+def draw_seed(rng: np.random.RandomState) -> int:
+    """Draw the seed of what is drawn block by block."""
+    return int(rng.randint(2**31 - 1))
+
+
+def first_row(rows: RowSource) -> Array:
+    """Return the first row with a weight, (1, d): a point near which moments do not cancel."""
+    return rows.take(np.array([rows.first_row()]))
+
+
+def random_rows(rows: RowSource, n_components: int, rng: np.random.RandomState) -> Array:
+    """Draw K rows by weight without replacement, distinct in value if there are enough.
+
+    If the first 20 K rows drawn do not hold K values, some are drawn twice.
+    """
+    candidates = rows.draw_in_order(20 * n_components, draw_seed(rng))
+    seen: set[bytes] = set()
+    distinct: list[int] = []
+    repeated: list[int] = []
+    for start in range(0, len(candidates), n_components):
+        part = candidates[start : start + n_components]
+        for row, value in zip(part, rows.take(part), strict=True):
+            (repeated if value.tobytes() in seen else distinct).append(row)
+            seen.add(value.tobytes())
+        if len(distinct) >= n_components:
+            break
+    return rows.take(np.resize(np.array(distinct + repeated), n_components))
+
+
+def climb(
+    model: MixtureModel, rows: RowSource, params: Params, n_steps: int
+) -> tuple[Params, float]:
+    """Return parameters after some steps of plain EM, and the bound before the last."""
+    bound = -np.inf
+    for _ in range(n_steps):
+        stats = rows.map_reduce(partial(model.expect, params))
+        bound = model.lower_bound(stats, params)
+        components, of_components = params.components, stats.first_components(params.n_components)
+        if of_components.counts.any():  # else no component has rows
+            components, _ = model.family.maximize(of_components, components)
+        params = Params.first(stats.counts / stats.counts.sum(), components)
+    return params, bound
+
+
+def assignment(model: MixtureModel, params: Params) -> Assignment:
+    """Return what gives the responsibilities of the components for a block, and their counts."""
+    K = params.n_components
+
+    def assign(block: Block) -> tuple[Responsibilities, Array]:
+        responsibilities, counts, _ = model.posterior.assign(
+            model.scores(params, block), params.weights, block.weights, block.scales
+        )
+        return responsibilities.first_components(K), counts[:K]
+
+    return assign
+
+
+@dataclass(frozen=True)
+class SampleStart:
+    """Components found on a sample, and their bound there."""
+
+    model: MixtureModel
+    params: Params
+    bound: float
+
+    def partition(self, family: AnyFamily, rows: RowSource) -> tuple[Statistics, Components]:
+        """Return `partition_statistics` of a family for these responsibilities for rows."""
+        centres = self.model.family.centres(self.params.components)
+        return partition_statistics(family, rows, centres, assignment(self.model, self.params))
+
+
+# k-means and k-means++ on the sphere and in Euclidean space, as hard EM of the engine.
+
+
+KMEANS_MAX_ITER = 30
+_LARGEST_LOSS = float(np.finfo(np.float32).max)
+
+
+def nearest_partition(
+    family: AnyFamily,
+    rows: RowSource,
+    centres: Array,
+    *,
+    max_iter: int = 0,
+    about: Array | None = None,
+    on_iteration: OnIteration = ignore,
+) -> tuple[Statistics, Components]:
+    """Sum the moments of the rows by nearest centre (K, d), after some steps of k-means.
+
+    Moments are about those centres or, if given, other points (K, d). Also returns components
+    there.
+    """
+    n_components = len(centres)
+    kmeans = family.kmeans()
+    model = MixtureModel.plain(kmeans, posterior=FenchelYoungPosterior(temperature=0))
+    weights = np.full(n_components, 1 / n_components)
+    params = Params.first(weights, kmeans.from_centres(centres))
+    if max_iter > 0:
+        params = run_em(
+            model, rows, params, max_iter=max_iter, tol=1e-4, on_iteration=on_iteration
+        ).params
+        params = Params.first(weights, params.components)
+    about = kmeans.centres(params.components) if about is None else about
+    return partition_statistics(family, rows, about, assignment(model, params))
+
+
+def kmeans_plusplus(
+    family: AnyFamily, rows: RowSource, n_components: int, rng: np.random.RandomState
+) -> Array:
+    """Draw K rows (K, d) far from each other, each the best of 2 + log K candidates.
+
+    Candidates are drawn in proportion to weight times k-means loss, as in scikit-learn.
+    """
+    weights = rows.sampling_weights()
+    n_trials = 2 + int(np.log(n_components))
+    closest = np.full(rows.n_rows, np.inf, dtype=np.float32)
+    centres = np.empty((n_components, rows.n_features))
+    centres[0] = rows.take(_draw(weights, None, 1, rng))[0]
+
+    def losses(candidates: Array, block: Block) -> Array:
+        loss = np.minimum(family.distances(block, candidates), _LARGEST_LOSS)
+        loss[block.weights == 0] = 0
+        return loss
+
+    def potentials(candidates: Array, block: Block) -> Array:
+        before = closest[block.start : block.start + len(block.weights)]
+        return block.weights @ np.minimum(losses(candidates, block), before[:, None])
+
+    def move_closer(centre: Array, block: Block, span: slice) -> None:
+        closest[span] = np.minimum(closest[span], losses(centre, block)[:, 0])
+
+    for k in range(1, n_components):
+        rows.for_each(partial(move_closer, centres[k - 1 : k]))
+        candidates = rows.take(_draw(weights, closest, n_trials, rng))
+        totals = rows.map_reduce(partial(potentials, candidates))
+        centres[k] = candidates[int(np.argmin(totals))]
+    return centres
+
+
+def _draw(weights: Array, loss: Array | None, size: int, rng: np.random.RandomState) -> Array:
+    """Draw row numbers in proportion to weights times loss, or to weights if no loss is left."""
+    cumulative = weights.astype(np.float64)
+    if loss is not None and (loss[weights > 0] > 0).any():
+        cumulative *= loss
+    np.cumsum(cumulative, out=cumulative)
+    drawn = rng.uniform(size=size) * cumulative[-1]
+    rows: Array = np.searchsorted(cumulative, drawn, side="right")
+    return np.minimum(rows, len(weights) - 1)

@@ -1,0 +1,401 @@
+"""Matrix products of Gaussian components: scores and moments of blocks of rows.
+
+Scores are taken by differences from each mean, which are exact at any offset, and so are moments;
+but if the means lie within `MAX_COMMON_SPREAD` standard deviations of their centre, these are about
+one common origin, which is faster and loses four digits of sixteen at most.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import ThreadpoolController
+
+from .._kernels import gaussian as score_kernels
+from .._kernels._jit import CACHE_LINE, thread_cache
+from .._kernels.gaussian import (
+    BLOCK_FEATURES,
+    BLOCK_ROWS,
+    difference_moments,
+    gap_norms,
+    gap_products,
+    gap_squares,
+)
+from .._kernels.rows import add_dense_responsibilities, add_labelled_rows
+from .._typing import Array, DType
+from .contracts import DenseResponsibilities, Responsibilities, as_dense
+
+# Products of tall matrices, in tiles that BLAS multiplies without copies.
+
+
+MAX_UNCOPIED_PRODUCT = 10**6  # multiplications for which OpenBLAS does not copy the factors first
+MIN_TILED_SIZE = 2**15  # entries of a matrix; copies cost less than products outside the cache
+TILE_ROWS = 512  # taken at once
+TILE_FEATURES = 2**16  # entries that stay in the processor's second cache
+MAX_TILE_FEATURES = 2**19  # entries that stay in the third
+MIN_TILE_ROWS = 128  # from which calls cost less than copies
+MAX_CACHED_BYTES = 2**24  # of work space that a thread uses again
+COPYING_ARCHITECTURES = {"Haswell", "Zen"}  # OpenBLAS copies the factors of every product
+
+
+def tile_rows(size: int, most: int) -> int:
+    """Return how many rows, at most `most`, to multiply at once with a matrix of that size."""
+    if always_copies():
+        return min(TILE_ROWS, most) if size >= MIN_TILED_SIZE else most
+    rows = MAX_UNCOPIED_PRODUCT // size
+    return rows if MIN_TILE_ROWS <= rows < most else most
+
+
+@cache
+def always_copies() -> bool:
+    """Return whether BLAS treats small products as it does large ones."""
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+    return not COPYING_ARCHITECTURES.isdisjoint(
+        getattr(library, "architecture", "") for library in libraries
+    )
+
+
+def tall_dot(X: Array, matrix: Array, product: Array) -> None:
+    """Fill `product` with X (n, d) times a matrix (d, K); up to twice as fast as in one piece.
+
+    How the rows are cut depends on the shapes, and on BLAS, alone.
+    """
+    n = max(len(X), 1)  # no rows are one tile
+    n_tiles = -(-n // tile_rows(matrix.size, n))
+    size = -(-n // n_tiles)
+    for start in range(0, n, size):
+        np.dot(X[start : start + size], matrix, out=product[start : start + size])
+
+
+def tiles(n: int, size: int = TILE_ROWS) -> list[slice]:
+    """Return slices of at most `size` rows."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def aligned(n: int, size: int, dtype: npt.DTypeLike = np.float64) -> Array:
+    """Return zeros (n, size or a few more) whose rows begin with lines of the cache.
+
+    A vector that reaches into two lines takes twice as long to load.
+    """
+    itemsize = np.dtype(dtype).itemsize
+    size = -(-size * itemsize // CACHE_LINE) * CACHE_LINE
+    memory = np.zeros(n * size + CACHE_LINE, dtype=np.uint8)
+    start = -memory.ctypes.data % CACHE_LINE
+    return memory[start : start + n * size].view(dtype).reshape(n, size // itemsize)
+
+
+def work_rows(use: str, n: int, size: int, dtype: npt.DTypeLike = np.float64) -> Array:
+    """Return rows as `aligned` makes them, as work space; this thread caches them, unless large."""
+    shape = n, size, np.dtype(dtype)
+    cached: tuple[tuple[int, int, DType], Array] | None = getattr(thread_cache, use, None)
+    if cached is not None and cached[0] == shape:
+        return cached[1]
+    rows = aligned(*shape)
+    if rows.nbytes <= MAX_CACHED_BYTES:
+        setattr(thread_cache, use, (shape, rows))
+    return rows
+
+
+def feature_rows(n_features: int) -> int:
+    """Return how many rows' features to take at once: a multiple of four, as they are summed."""
+    n_rows = min(max(MIN_TILE_ROWS, TILE_FEATURES // n_features), MAX_TILE_FEATURES // n_features)
+    return max(4, n_rows // 4 * 4)
+
+
+def feature_sums(
+    features: Callable[..., None],
+    X: Array,
+    origin: Array,
+    responsibilities: Responsibilities,
+    size: tuple[int, int],
+) -> Array:
+    """Return sums (K, n_features) of features about an origin, weighted by responsibilities."""
+    K, n_features = size
+    sums = aligned(K + K % 2, n_features)
+    values = work_rows("features", feature_rows(n_features), n_features)
+    for tile in tiles(len(X), len(values)):
+        n = tile.stop - tile.start
+        features(X[tile], origin, values)
+        if isinstance(responsibilities, DenseResponsibilities):
+            add_dense_responsibilities(values[:n], responsibilities.resp[tile], sums)
+        else:
+            add_labelled_rows(
+                values[:n], responsibilities.labels[tile], responsibilities.factors[tile], sums
+            )
+    return sums[:K, :n_features]
+
+
+# Scores and moments of Gaussian components.
+
+
+MAX_COMMON_SPREAD = 100.0
+MAX_SINGLE_SPREAD = 16.0  # standard deviations up to which float32 rows are scored in float32
+SINGLE_SCORE = -0.5 * MAX_SINGLE_SPREAD**2  # of a row that far from a mean
+MAX_SINGLE_DIM = 128  # up to as many features: errors grow with their number
+SINGLE_RANGE = (1e-30, 1e30)  # sizes of what keeps its digits in float32
+MIN_DENSITY = 1 / 8  # of responsibilities; below, visiting the positive ones alone is cheaper
+TILE_GAPS = 2**17  # differences from a mean taken at once: calls cost as much as few of them
+
+
+@dataclass(frozen=True)
+class GaussianComponents:
+    """K Gaussian components, and arrays for scoring, derived once per step.
+
+    `cholesky` is scikit-learn's precisions_cholesky_: upper triangular U with precision U U'.
+    Moments are taken about `origins` (K, d): one common point where `common_origin`, else the
+    means. `spread` is the largest distance of a mean from that point in standard deviations.
+    """
+
+    means: Array
+    covariances: Array
+    cholesky: Array
+    log_det: Array
+    origins: Array
+    spread: float
+
+    def __len__(self) -> int:
+        return len(self.means)
+
+    @property
+    def common_origin(self) -> bool:
+        """Whether features about one common origin are exact enough."""
+        return self.spread < MAX_COMMON_SPREAD
+
+    @property
+    def single_precision(self) -> bool:
+        """Whether differences taken in float32 are exact enough for rows in float32."""
+        if self.means.shape[1] > MAX_SINGLE_DIM or not self.spread < MAX_SINGLE_SPREAD:
+            return False
+        low, high = SINGLE_RANGE
+        scales = (self.cholesky > low) & (self.cholesky < high)
+        return bool(scales.all() and (np.abs(self.origins[0]) < high).all())
+
+    @cached_property
+    def for_full(self) -> tuple[Array, ...]:
+        """Roots and means, as the scores of full covariances take them."""
+        return _roots(self.cholesky), _in_fours(self.means)
+
+    @cached_property
+    def for_tied(self) -> tuple[Array, ...]:
+        """An origin, the root, and whitened means about that origin."""
+        origin = self.means.mean(axis=0)
+        white = np.dot(self.means - origin, self.cholesky)
+        return origin, _roots(self.cholesky), _in_fours(white)
+
+    @cached_property
+    def for_diagonal(self) -> tuple[Array, ...]:
+        """An origin, means about it, and inverse standard deviations."""
+        origin = np.zeros(self.means.shape[1])
+        return origin, _in_fours(self.means), _in_fours(self.cholesky)
+
+    @cached_property
+    def for_diagonal_in_single(self) -> tuple[Array, ...] | None:
+        """The same in float32, where that is exact enough for rows in float32."""
+        if not self.single_precision:
+            return None
+        origin = self.origins[0].astype(np.float32)
+        both = self.means - origin, self.cholesky
+        return origin, *(_in_fours(array.astype(np.float32)) for array in both)
+
+
+def component_rows(
+    responsibilities: Responsibilities, n_components: int, tile: slice
+) -> Iterator[tuple[int, Array | slice, Array]]:
+    """Yield each component with the rows of the tile that it has, and its responsibilities.
+
+    Rows with zeros are left out where that saves half the work: sparse posteriors make this
+    step cheaper.
+    """
+    if isinstance(responsibilities, DenseResponsibilities):
+        for k, resp in enumerate(np.ascontiguousarray(responsibilities.resp[tile].T)):
+            rows = np.flatnonzero(resp != 0)  # booleans are found ten times as fast
+            if 2 * len(rows) > len(resp):
+                yield k, slice(None), resp
+            elif len(rows):
+                yield k, rows, resp[rows]
+        return
+    labels, factors = responsibilities.labels[tile], responsibilities.factors[tile]
+    order = np.argsort(labels, kind="stable")
+    ends = np.cumsum(np.bincount(labels, minlength=n_components))
+    for k in range(n_components):
+        rows = order[ends[k - 1] if k else 0 : ends[k]]
+        if len(rows):
+            yield k, rows, factors[rows]
+
+
+def moments_by_component(
+    X: Array, responsibilities: Responsibilities, origins: Array
+) -> Iterator[tuple[int, Array, Array]]:
+    """Yield component and first (d,) and second (d, d) moments about its origin, by tiles."""
+    K, d = origins.shape
+    n_rows = min(max(TILE_ROWS, TILE_GAPS // d), len(X))
+    gaps, weighted = np.empty((n_rows, d)), np.empty((n_rows, d))
+    for tile in tiles(len(X), n_rows):
+        rows_of_tile = X[tile]
+        for k, rows, resp in component_rows(responsibilities, K, tile):
+            n = len(resp)
+            np.subtract(rows_of_tile[rows], origins[k], out=gaps[:n])
+            np.multiply(gaps[:n], resp[:, None], out=weighted[:n])
+            yield k, np.dot(resp, gaps[:n]), np.dot(weighted[:n].T, gaps[:n])
+
+
+def full_scores(X: Array, components: GaussianComponents) -> Array:
+    """Return minus half the squared Mahalanobis distances, (n, K)."""
+    K, d = components.means.shape
+    out, (roots, means) = np.empty((len(X), K)), components.for_full
+    work = _work_columns("rows", 2 * roots.shape[1] + 4), _work_columns("totals", K)
+    score_kernels.full_scores(X, np.zeros(d), roots, means, np.full(K, -0.5), *work, out)
+    return out
+
+
+def full_moments(
+    X: Array, responsibilities: Responsibilities, components: GaussianComponents
+) -> tuple[Array, Array]:
+    """Return first (K, d) and second (K, d, d) moments about the origins.
+
+    Products of pairs are made once for all components; where most responsibilities are
+    zero, or the means are far apart, each component takes its own rows.
+    """
+    K, d = components.means.shape
+    if (
+        components.common_origin
+        and isinstance(responsibilities, DenseResponsibilities)
+        and responsibilities.denser_than(MIN_DENSITY)
+    ):
+        size = K, d + d * (d + 1) // 2
+        both = feature_sums(gap_products, X, components.origins[0], responsibilities, size)
+        return both[:, :d], both[:, d:].take(_places(d), axis=1)
+    first, second = np.zeros((K, d)), np.zeros((K, d, d))
+    for k, own_first, own_second in moments_by_component(X, responsibilities, components.origins):
+        first[k] += own_first
+        second[k] += own_second
+    return first, second
+
+
+@lru_cache(maxsize=1)
+def _places(d: int) -> Array:
+    """Return where the product of features i and j is among those of pairs, (d, d)."""
+    rows, columns = np.triu_indices(d)
+    places = np.empty((d, d), dtype=np.intp)
+    places[rows, columns] = places[columns, rows] = np.arange(len(rows))
+    return places
+
+
+def tied_scores(X: Array, components: GaussianComponents) -> Array:
+    """Return minus half the squared Mahalanobis distances, (n, K)."""
+    K = len(components.means)
+    out, (origin, root, means) = np.empty((len(X), K)), components.for_tied
+    work = _work_columns("rows", 2 * len(root)), _work_columns("totals", K)
+    score_kernels.tied_scores(X, origin, root, means, np.full(K, -0.5), *work, out)
+    return out
+
+
+def tied_moments(
+    X: Array, responsibilities: Responsibilities, components: GaussianComponents
+) -> tuple[Array, Array]:
+    """Return first (K, d) moments and the sum (d, d) of the second about the origins."""
+    K, d = components.means.shape
+    if components.common_origin:
+        gaps = X - components.origins[0]
+        resp = as_dense(responsibilities, K)
+        first = np.dot(resp.T, gaps)
+        gaps *= np.sqrt(np.dot(resp, np.ones(K)))[:, None]
+        return first, np.dot(gaps.T, gaps)
+    first, second = np.zeros((K, d)), np.zeros((d, d))
+    for k, own_first, own_second in moments_by_component(X, responsibilities, components.origins):
+        first[k] += own_first
+        second += own_second
+    return first, second
+
+
+def diagonal_scores(X: Array, components: GaussianComponents) -> Array:
+    """Return minus half the squared Mahalanobis distances, (n, K).
+
+    If they are taken in float32, rows far from all means are scored again in float64: of
+    large scores single precision keeps too few digits to tell components apart.
+    """
+    single = components.for_diagonal_in_single if X.dtype == np.float32 else None
+    if single is None:
+        return _diagonal_scores(X, *components.for_diagonal)
+    scores = _diagonal_scores(X, *single)
+    if score_kernels.count_rows_below(scores, np.float32(SINGLE_SCORE)):
+        far = ~(scores >= SINGLE_SCORE).any(axis=1)
+        scores = scores.astype(np.float64)
+        scores[far] = _diagonal_scores(X[far], *components.for_diagonal)
+    return scores
+
+
+def _diagonal_scores(X: Array, origin: Array, means: Array, scales: Array) -> Array:
+    """Return scores of the type of the origin."""
+    K, dtype = len(means), origin.dtype
+    out, factors = np.empty((len(X), K), dtype), np.full(K, -0.5, dtype)
+    work = _work_columns("rows", BLOCK_FEATURES, dtype), _work_columns("totals", K, dtype)
+    score_kernels.diagonal_scores(X, origin, means, scales, factors, *work, out)
+    return out
+
+
+def diagonal_moments(
+    X: Array, responsibilities: Responsibilities, components: GaussianComponents
+) -> tuple[Array, Array]:
+    """Return first and second moments (K, d) about the origins."""
+    K, d = components.means.shape
+    if components.common_origin:
+        both = feature_sums(gap_squares, X, components.origins[0], responsibilities, (K, 2 * d))
+        return both[:, :d], both[:, d:]
+    first, second = np.zeros((K, d)), np.zeros((K, d))
+    difference_moments(X, components.origins, as_dense(responsibilities, K), first, second)
+    return first, second
+
+
+def spherical_scores(X: Array, components: GaussianComponents) -> Array:
+    """Return minus half the squared Mahalanobis distances, (n, K)."""
+    return squared_distances(X, components.means, -0.5 * components.cholesky**2)
+
+
+def squared_distances(X: Array, points: Array, factors: Array) -> Array:
+    """Return squared distances (n, m) of rows from points (m, d), times a factor for each."""
+    m, d = points.shape
+    out = np.empty((len(X), m))
+    work = _work_columns("rows", BLOCK_FEATURES), _work_columns("totals", m)
+    score_kernels.spherical_scores(X, np.zeros(d), _in_fours(points), factors, *work, out)
+    return out
+
+
+def spherical_moments(
+    X: Array, responsibilities: Responsibilities, components: GaussianComponents
+) -> tuple[Array, Array]:
+    """Return first moments (K, d) and summed second moments (K,) about the origins."""
+    K, d = components.means.shape
+    if components.common_origin:
+        both = feature_sums(gap_norms, X, components.origins[0], responsibilities, (K, d + 1))
+        return both[:, :d], both[:, d]
+    first, second = np.zeros((K, d)), np.zeros((K, d))
+    difference_moments(X, components.origins, as_dense(responsibilities, K), first, second)
+    return first, second.sum(axis=1)
+
+
+def _work_columns(use: str, n: int, dtype: npt.DTypeLike = np.float64) -> Array:
+    """Return work space for n columns of a block of rows."""
+    return work_rows(use, 1, n * BLOCK_ROWS, dtype)[0]
+
+
+def _in_fours(matrix: Array) -> Array:
+    """Return a matrix (n, d) with zeros up to a multiple of four columns."""
+    n, d = matrix.shape
+    padded = np.zeros((n, _fours(d)), matrix.dtype)
+    padded[:, :d] = matrix
+    return padded
+
+
+def _roots(cholesky: Array) -> Array:
+    """Return the lower triangular transposes (..., D, D) of upper triangular matrices."""
+    *shape, d = cholesky.shape[:-1]
+    roots = np.zeros((*shape, _fours(d), _fours(d)))
+    roots[..., :d, :d] = np.swapaxes(cholesky, -1, -2)
+    return roots
+
+
+def _fours(d: int) -> int:
+    return -(-d // 4) * 4

@@ -1,0 +1,628 @@
+"""Rows: dense or CSR data as fixed, weighted blocks, validation, sampling, and sums over them.
+
+Each row has a key, Exp(1) over its weight, and the smallest win (Efraimidis and Spirakis,
+Information Processing Letters 97, 2006). Keys come from a stream that the seed and the number
+of the block's first row begin.
+
+Rows are read block by block, and there they are scaled to unit length or widened: the data is not
+copied. A first pass finds all that has to be known before; where each block is read once, as
+predictions do, a block is measured just before.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from .._kernels import rows as sparse_kernels
+from .._kernels import rows as sphere_kernels
+from .._kernels.rows import widen
+from .._typing import Array, DType, Matrix
+from .blocks import Block, BufferPool, Columns, DenseBlock, SparseBlock, block_rows
+from .parallel import BlockSum, map_reduce
+
+# Validation of rows: finite, of valid CSR structure, of a type that arithmetic is done in.
+
+
+_WIDE = [np.float64, np.int64, np.uint64, np.int32, np.uint32]
+_NARROW = [np.float32, np.float16, np.int16, np.uint16, np.int8, np.uint8]
+READABLE = _WIDE + _NARROW
+"""The types of dense rows that are read block by block, as they are stored."""
+
+
+def read_as(dtype: npt.DTypeLike) -> DType:
+    """Return the type to compute in: float32 where that holds every number, else float64."""
+    return np.dtype(np.float32 if np.dtype(dtype) in _NARROW else np.float64)
+
+
+def refuse_non_finite(values: Array, numbers: Array) -> None:
+    """Raise a ValueError for nan or infinity; `numbers` are those of the values' rows."""
+    wrong = ~np.isfinite(values)
+    if not wrong.any():
+        return
+    what = "NaN" if np.isnan(values).any() else f"infinity or a value too large for {values.dtype}"
+    rows = np.unique(numbers[wrong])
+    where = f"row {rows[0]}"
+    if len(rows) > 1:
+        where = f"{len(rows)} rows from {rows[0]} to {rows[-1]}"
+    raise ValueError(
+        f"Input X contains {what}, in {where}: impute the values, for example with "
+        "sklearn.impute.SimpleImputer, or keep only the rows np.isfinite(X).all(axis=1)."
+    )
+
+
+def check_structure(X: sparse.csr_array) -> None:
+    """Refuse pointers or column numbers that lead out of the arrays of a CSR matrix.
+
+    SciPy does not look at them where a matrix is put together from its three arrays.
+    """
+    fault = sparse_kernels.csr_fault(X.indptr, X.indices, len(X.data), X.shape[1])
+    if fault != sparse_kernels.VALID:
+        pointers = fault == sparse_kernels.BAD_POINTERS
+        what = "indptr falls or leads" if pointers else "column numbers in indices lead"
+        raise ValueError(
+            f"X is not a valid CSR matrix: {what} outside its {len(X.data)} entries and "
+            f"{X.shape[1]} columns. X.check_format() says more."
+        )
+
+
+def canonical(X: Matrix) -> sparse.csr_array:
+    """Return a valid CSR matrix without duplicates, the columns of each row in order."""
+    rows = sparse.csr_array(X)
+    check_structure(rows)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
+
+
+def of_ordinary_size(weights: Array, largest: float) -> Array:
+    """Return weights whose largest, of all rows, is between 1e-20 and 1e20.
+
+    Beyond, a prior that counts single rows decides all or nothing anyway, and products with
+    weights would leave the range of floats. A weight of zero stays zero.
+    """
+    low, high = 1e-20, 1e20
+    if largest == 0 or low <= largest <= high:
+        return weights
+    return weights / largest * min(max(largest, low), high)
+
+
+# Weighted sampling of rows: a reservoir that any number of readers may fill, in any order.
+
+
+class Reservoir:
+    """The rows with the smallest keys, as many as are asked for; reservoirs add."""
+
+    def __init__(self, size: int, keys: Array, rows: Array, weights: Array) -> None:
+        if len(keys) > size:
+            chosen = np.argpartition(keys, size - 1)[:size]
+            keys, rows, weights = keys[chosen], rows[chosen], weights[chosen]
+        self._size, self.keys, self.rows, self.weights = size, keys, rows, weights
+
+    def __iadd__(self, other: "Reservoir") -> "Reservoir":
+        return Reservoir(
+            self._size,
+            np.concatenate([self.keys, other.keys]),
+            np.concatenate([self.rows, other.rows]),
+            np.concatenate([self.weights, other.weights]),
+        )
+
+    def in_order(self) -> Array:
+        """Return the numbers of the rows in the order in which they were drawn."""
+        return self.rows[np.lexsort([self.rows, self.keys])]
+
+    def sample(self) -> tuple[Array, Array]:
+        """Return the numbers of all rows but the last drawn, and weights for them.
+
+        If there are fewer than the reservoir holds, all are returned with their own weights.
+        Weights make sums over the rows estimate sums over all, and add up to as many rows as
+        those with equal weights would be worth.
+        """
+        rows, weights = self.rows, self.weights
+        if len(rows) == self._size:
+            last = self.keys.max()
+            inside = self.keys < last
+            rows, weights = rows[inside], weights[inside]
+            weights = weights / -np.expm1(-weights * last)
+        order = np.argsort(rows)
+        weights = weights[order]
+        if (weights == weights[:1]).all():
+            return rows[order], np.ones(len(rows))
+        return rows[order], weights * (weights.sum() / (weights @ weights))
+
+
+def reservoir(size: int, seed: int, start: int, weights: Array) -> Reservoir:
+    """Return the rows of a block that its first row's number and their weights let win."""
+    drawn = np.random.default_rng((seed, start)).exponential(size=len(weights))
+    rows = np.flatnonzero(weights > 0)
+    weights = weights[rows]
+    with np.errstate(over="ignore"):  # of rows that are next to never drawn
+        return Reservoir(size, drawn[rows] / weights, rows + start, weights)
+
+
+def first_row(start: int, weights: Array) -> list[int]:
+    """Return the number of the first row of a block that counts, if there is one."""
+    return [start + int(n) for n in np.flatnonzero(weights > 0)[:1]]
+
+
+# The contract of data sources: weighted blocks of rows, and sums over them.
+
+
+Part = TypeVar("Part")
+_LEAST_VARIANCE = 1e-280  # of which a trillionth is a float with all digits
+
+
+class RowSource(ABC):
+    """A source of rows: fixed weighted blocks, and sums over them.
+
+    Blocks depend on the data's shape alone, and how they are added on their numbers alone
+    (`skvmf._engine.parallel`): sums are bit-identical whoever reads the blocks.
+    """
+
+    n_rows: int
+    n_features: int
+    dtype: DType
+    """What rows are stored in, float32 or float64."""
+
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """The largest magnitude of a value; 0 where the family sees rows of unit length."""
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Sum of the weights of the rows that count."""
+        return self.map_reduce_weights(_sum)
+
+    @abstractmethod
+    def map_reduce(self, function: Callable[[Any], Part]) -> Part:
+        """Add ``function(block)`` over the blocks with ``+=``."""
+
+    @abstractmethod
+    def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
+        """Add ``function(start, weights)`` over the blocks; rows are not read.
+
+        `start` is the number of the first row, and rows that the family cannot see, zero rows
+        on the sphere, weigh nothing.
+        """
+
+    @abstractmethod
+    def for_each(self, function: Callable[[Any, slice], None]) -> None:
+        """Call ``function(block, span)``, which writes the answer for the rows of `span`."""
+
+    def per_row(self, function: Callable[[Any], Array], dtype: npt.DTypeLike, *shape: int) -> Array:
+        """Return ``function(block)`` of all blocks, one below the other.
+
+        The result has `n_rows` rows of the given shape. A function may write its answer into
+        ``block.target``, which is its part of the result, and return that: it is not copied.
+        """
+        values = np.empty((self.n_rows, *shape), dtype=dtype)
+
+        def write(block: Any, span: slice) -> None:
+            target = values[span]
+            answer = function(replace(block, target=target))
+            if answer is not target:
+                target[...] = answer
+
+        self.for_each(write)
+        return values
+
+    def sampling_weights(self) -> Array:
+        """Return the weight (n_rows,) with which each row may be drawn: none for a zero row.
+
+        For rows in memory, such as a sample.
+        """
+        raise NotImplementedError
+
+    def first_row(self) -> int:
+        """Return the number of the first row that counts."""
+        return min(self.map_reduce_weights(first_row))
+
+    def mean_variance(self) -> float:
+        """Return the weighted variance of the features, averaged over them, of dense rows.
+
+        Rows whose squares underflow count as equal: parts of such a variance would be lost.
+        """
+        pivot = self.take(np.array([self.first_row()]))[0]  # offsets do not cancel about a row
+        first, second = self.map_reduce(partial(_sums_about, pivot)) / self.total_weight
+        variance = float(np.mean(np.maximum(second - first**2, 0)))
+        return variance if variance > _LEAST_VARIANCE else 0.0
+
+    def extent(self, features: Any) -> tuple[Array, Array]:
+        """Return the least and the largest values (m,) of features in the dense rows that count."""
+        extent = self.map_reduce(partial(_extent_of, features))
+        return extent.low, extent.high
+
+    def draw(self, size: int, seed: int) -> tuple[Array, Array]:
+        """Draw rows by weight without putting back; return their numbers, and weights for them.
+
+        The draw depends on the seed and the blocks alone. Sums with these weights estimate sums
+        over all rows.
+        """
+        return self.map_reduce_weights(partial(reservoir, size + 1, seed)).sample()
+
+    def draw_in_order(self, size: int, seed: int) -> Array:
+        """Return the numbers of rows drawn one after the other by weight, without putting back."""
+        return self.map_reduce_weights(partial(reservoir, size, seed)).in_order()
+
+    @abstractmethod
+    def subset(
+        self, indices: Array, weights: Array, width: int, single: bool = False
+    ) -> "RowSource":
+        """Return some rows with other weights as a source of their own.
+
+        Unit rows may be had in single precision.
+        """
+
+    @abstractmethod
+    def take(self, indices: Array) -> Array:
+        """Return some rows as the family sees them, dense float64."""
+
+
+@dataclass
+class _Extent:
+    """The least and the largest value of some features, each (m,); extents add."""
+
+    low: Array
+    high: Array
+
+    def __iadd__(self, other: "_Extent") -> "_Extent":
+        return _Extent(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+
+def _extent_of(features: Any, block: DenseBlock) -> _Extent:
+    X = block.X[block.weights > 0][:, features].astype(np.float64)
+    return _Extent(X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf))
+
+
+def _sum(start: int, weights: Array) -> float:
+    return float(weights.sum())
+
+
+def _sums_about(pivot: Array, block: DenseBlock) -> Array:
+    """Return the sums of a block's weighted gaps to a row, and of their squares, (2, d)."""
+    gaps = block.X - pivot
+    weighted = gaps * block.weights[:, None]
+    return np.vstack([weighted.sum(axis=0), np.einsum("nd,nd->d", weighted, gaps)])
+
+
+# Rows: dense or CSR data as fixed, weighted blocks, and sums over them.
+
+
+# Inside these norms a product with unscaled rows can neither over- nor underflow.
+_SAFE_NORMS = {"f": (1e-12, 1e12), "d": (1e-100, 1e100)}
+MAX_MAGNITUDE = 1e100  # larger rows are moved in, so that their squares stay finite
+
+
+@dataclass
+class Measures:
+    """Results of the first pass over rows.
+
+    `scales` (n,) bring rows to unit length; None if they stay as they are. `largest` are the
+    largest magnitudes of the blocks, 0 where rows are scaled. The blocks in `unsafe` have lengths
+    or values that are none of ordinary size. `columns` are copies of CSR blocks by columns.
+    """
+
+    scales: Array | None
+    largest: Array
+    unsafe: set[int]
+    columns: list[Columns] | None = None
+
+
+class Rows(RowSource):
+    """Weighted rows of an array in fixed blocks of `size` rows.
+
+    X is of one of the types in `READABLE`, CSR of float32 or float64. If `unit`, the family sees
+    rows of unit length; zero rows have scale zero and weight zero. `start` is the number of the
+    first row in the data that these are a part of. `measures` are those of an earlier pass; without
+    them rows are read, and nan and infinity refused: all blocks at once if `ahead`, else each as it
+    is first read, while the processor has it at hand.
+    """
+
+    def __init__(
+        self,
+        X: Matrix,
+        weights: Array | None,
+        *,
+        unit: bool,
+        size: int,
+        start: int = 0,
+        measures: Measures | None = None,
+        buffers: BufferPool | None = None,
+        ahead: bool = True,
+    ) -> None:
+        self._buffers = BufferPool() if buffers is None else buffers
+        self.n_rows, self.n_features = X.shape
+        self.dtype = read_as(X.dtype)
+        self._X, self._weights, self._start = X, weights, start
+        starts = range(0, self.n_rows, size)
+        self._spans = [slice(start, min(start + size, self.n_rows)) for start in starts]
+        self.numbers = range(start // size, start // size + len(self._spans))
+        self._unmeasured = set(range(len(self._spans))) if measures is None else set()
+        if measures is None:
+            scales = np.ones(self.n_rows) if unit else None
+            measures = Measures(scales, np.zeros(len(self._spans)), set())
+        self._measures = measures
+        if ahead:
+            self._measure_all()
+
+    @property
+    def measures(self) -> Measures:
+        """The results of the first pass; blocks that have not been read are read now."""
+        self._measure_all()
+        return self._measures
+
+    def _measure_all(self) -> None:
+        def measure(i: int) -> int:
+            self._measures_of(i)
+            return 0
+
+        if self._unmeasured:
+            map_reduce(measure, sorted(self._unmeasured))
+
+    def _measures_of(self, i: int) -> Measures:
+        """Return measures that are known for block i."""
+        if i in self._unmeasured:
+            self._measure(i, self._measures)
+            self._unmeasured.discard(i)
+        return self._measures
+
+    @property
+    def largest(self) -> float:
+        return float(self.measures.largest.max())
+
+    def map_reduce(self, function: Callable[[Any], Part]) -> Part:
+        blocks = range(len(self._spans))
+        return map_reduce(lambda i: function(self.block(i)), blocks, self.numbers).total()
+
+    def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
+        return self.sum_weights(function).total()
+
+    def sum_weights(self, function: Callable[[int, Array], Part]) -> BlockSum[Part]:
+        """Return the sum of ``function(start, weights)``, to be added to others."""
+        self._measure_all()
+        return map_reduce(
+            lambda i: function(self._start + self._spans[i].start, self._weights_and_scales(i)[0]),
+            range(len(self._spans)),
+            self.numbers,
+        )
+
+    def for_each(self, function: Callable[[Any, slice], None]) -> None:
+        def write(i: int) -> int:
+            function(self.block(i), self._spans[i])
+            return 0
+
+        map_reduce(write, range(len(self._spans)))
+
+    def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> "Rows":
+        """Return some rows with other weights as rows of their own, without a copy if all.
+
+        Unit rows may be had in single precision, which is a copy unless they are.
+        """
+        unit = self.measures.scales is not None
+        whole = len(indices) == self.n_rows  # in ascending order
+        if single and unit and self.dtype != np.float32:
+            rows = self._in_single(indices)
+        else:
+            rows = self._X if whole else self._X[indices]
+        own = None if (weights == 1).all() else weights
+        return make_rows(rows, own, unit=unit, width=width, columns=True)
+
+    def take(self, indices: Array) -> Array:
+        return as_seen(self._X[indices], unit=self.measures.scales is not None)
+
+    def sampling_weights(self) -> Array:
+        scales = self.measures.scales
+        weights = np.ones(self.n_rows) if self._weights is None else self._weights
+        return weights if scales is None else np.where(scales == 0, 0.0, weights)
+
+    @abstractmethod
+    def _in_single(self, indices: Array) -> Matrix:
+        """Return some unit rows in single precision."""
+
+    @abstractmethod
+    def _measure(self, i: int, measures: Measures) -> None:
+        """Set the measures of block i."""
+
+    @abstractmethod
+    def block(self, i: int) -> Block:
+        """Build block i of these; the data counts it as ``numbers[i]``."""
+
+    def _weights_and_scales(self, i: int) -> tuple[Array, Array | None]:
+        span, scales = self._spans[i], self._measures_of(i).scales
+        if scales is None:
+            ones = np.ones(span.stop - span.start)
+            return ones if self._weights is None else self._weights[span], None
+        weights = (scales[span] != 0).astype(np.float64)
+        if self._weights is not None:
+            weights *= self._weights[span]
+        return weights, scales[span]
+
+    def _note(self, i: int, measures: Measures, scales: Array) -> None:
+        """Note the scales of a block, those of extreme rows being -1."""
+        if (scales < 0).any():
+            measures.unsafe.add(i)
+            scales[scales < 0] = 1.0
+
+
+class DenseRows(Rows):
+    """Rows of a dense array of any memory order; blocks are made contiguous one at a time."""
+
+    _X: Any  # an array, or what stands for one in pieces
+
+    def _in_single(self, indices: Array) -> Array:
+        rows = np.empty((len(indices), self.n_features), dtype=np.float32)
+        for start in range(0, len(rows), 1024):  # whatever is in double precision is small
+            rows[start : start + 1024] = self.take(indices[start : start + 1024])
+        return rows
+
+    def _parts(self, span: slice) -> list[Array]:
+        """Return some rows as they are stored, in as many pieces as they lie in."""
+        return [self._X[span]]
+
+    def _read(self, span: slice) -> tuple[Array, bool]:
+        """Return some rows, and whether they are a copy, into pages that were used before."""
+        parts = self._parts(span)
+        if len(parts) == 1 and parts[0].dtype == self.dtype:
+            X = parts[0]
+            if X.flags.c_contiguous and X.flags.aligned:
+                return X, False
+        rows = self._buffers.empty("rows", (span.stop - span.start, self.n_features), self.dtype)
+        start = 0
+        for part in parts:
+            to = rows[start : start + len(part)]
+            if part.dtype == np.float16:
+                halves = np.require(part, requirements=["C", "A"])
+                widen(halves.view(np.int16).reshape(-1), to.reshape(-1))
+            else:
+                to[...] = part
+            start += len(part)
+        return rows, True
+
+    def _measure(self, i: int, measures: Measures) -> None:
+        span = self._spans[i]
+        X, copied = self._read(span)
+        if measures.scales is not None:
+            scales = measures.scales[span]
+            sphere_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
+            self._note(i, measures, scales)
+        else:
+            measures.largest[i] = largest = _largest(X)
+            if not largest <= MAX_MAGNITUDE:
+                measures.unsafe.add(i)
+        if i in measures.unsafe:
+            numbers = self._start + np.arange(span.start, span.stop)
+            refuse_non_finite(X, np.broadcast_to(numbers[:, None], X.shape))
+        if copied:
+            self._buffers.give("rows", X)
+
+    def block(self, i: int) -> DenseBlock:
+        X, copied = self._read(self._spans[i])
+        weights, scales = self._weights_and_scales(i)
+        if i in self._measures_of(i).unsafe:
+            X = X if copied else np.array(X)
+            copied = True
+            if scales is None:
+                X *= MAX_MAGNITUDE / np.maximum(np.abs(X).max(axis=1, keepdims=True), MAX_MAGNITUDE)
+            else:
+                sphere_kernels.normalize_rows(X)
+                scales = (scales != 0).astype(np.float64)
+        start = self._start + self._spans[i].start
+        return DenseBlock(X, weights, scales, start, self._buffers, copied)
+
+
+class SparseRows(Rows):
+    """Rows of a CSR matrix."""
+
+    _X: sparse.csr_array
+
+    def keep_columns(self) -> None:
+        """Keep a copy by columns, from which sums over rows are faster."""
+        self.measures.columns = [self._by_columns(i) for i in range(len(self._spans))]
+
+    def _in_single(self, indices: Array) -> sparse.csr_array:
+        rows = self._X[indices]
+        data = rows.data.astype(np.float64)
+        sparse_kernels.csr_normalize(rows.indptr, data)
+        parts = data.astype(np.float32), rows.indices, rows.indptr
+        return sparse.csr_array(parts, shape=rows.shape)
+
+    def _read(self, span: slice) -> tuple[Array, Array, Array]:
+        """Return pointers (n + 1,), column numbers and values; the pointers may begin anywhere."""
+        return self._X.indptr[span.start : span.stop + 1], self._X.indices, self._X.data
+
+    def _measure(self, i: int, measures: Measures) -> None:
+        span = self._spans[i]
+        indptr, _, data = self._read(span)
+        data = data[: indptr[-1]]
+        largest = _largest(data[indptr[0] :])
+        if not np.isfinite(largest):
+            numbers = np.repeat(np.arange(span.start, span.stop), np.diff(indptr))
+            refuse_non_finite(data[indptr[0] :], self._start + numbers)
+        if measures.scales is not None:
+            scales = measures.scales[span]
+            sparse_kernels.csr_row_scales(indptr, data, *_SAFE_NORMS[self.dtype.char], scales)
+            self._note(i, measures, scales)
+        else:
+            measures.largest[i] = largest
+
+    def _by_columns(self, i: int) -> Columns:
+        indptr, indices, data, _ = self._safe(i)
+        used, shape = slice(indptr[0], indptr[-1]), (len(indptr) - 1, self.n_features)
+        block = sparse.csr_array((data[used], indices[used], indptr - indptr[0]), shape=shape)
+        turned = block.tocsc()
+        ptr, rows = turned.indptr.astype(np.int64), turned.indices.astype(np.uint16)
+        return Columns(ptr, rows, turned.data)
+
+    def _safe(self, i: int) -> tuple[Array, Array, Array, bool]:
+        """Return a block's arrays, and whether rows were scaled as they are extreme."""
+        indptr, indices, data = self._read(self._spans[i])
+        extreme = i in self._measures_of(i).unsafe
+        if extreme:
+            used = slice(indptr[0], indptr[-1])
+            indptr, indices, data = indptr - indptr[0], indices[used], data[used].copy()
+            sparse_kernels.csr_normalize(indptr, data)
+        return indptr, indices, data, extreme
+
+    def block(self, i: int) -> SparseBlock:
+        indptr, indices, data, extreme = self._safe(i)
+        weights, scales = self._weights_and_scales(i)
+        if extreme:
+            assert scales is not None
+            scales = (scales != 0).astype(np.float64)
+        columns = self._measures.columns
+        return SparseBlock(
+            indptr,
+            indices,
+            data,
+            self.n_features,
+            weights,
+            scales,
+            self._start + self._spans[i].start,
+            None if columns is None else columns[i],
+            self._buffers,
+        )
+
+
+def make_rows(
+    X: Matrix,
+    weights: Array | None,
+    *,
+    unit: bool,
+    width: int = 1,
+    columns: bool = False,
+    ahead: bool = True,
+) -> Rows:
+    """Wrap dense or CSR data; `columns` keeps a copy of sparse data by columns."""
+    is_sparse = sparse.issparse(X)
+    size = block_rows(*X.shape, is_sparse=is_sparse, width=width)
+    if weights is not None:
+        weights = of_ordinary_size(weights, float(weights.max()))
+    if is_sparse:
+        rows = SparseRows(canonical(X), weights, unit=unit, size=size, ahead=ahead)
+        if columns:
+            rows.keep_columns()
+        return rows
+    return DenseRows(X, weights, unit=unit, size=size, ahead=ahead)
+
+
+def as_seen(stored: Any, *, unit: bool) -> Array:
+    """Return rows as the family sees them, dense float64."""
+    stored = stored.toarray() if sparse.issparse(stored) else stored
+    rows = np.ascontiguousarray(stored, dtype=np.float64)
+    if unit:
+        sphere_kernels.normalize_rows(rows)
+    return rows
+
+
+def _largest(values: Array) -> float:
+    """Return the largest magnitude, nan if one is among them; 0 of nothing."""
+    if values.size == 0:
+        return 0.0
+    return max(abs(float(values.max())), abs(float(values.min())))

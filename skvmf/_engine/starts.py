@@ -1,0 +1,353 @@
+"""The start of a fit: given parameters, a partition, or a start by merging.
+
+They would each get a component, or a mean and a variance, of their own. The steps of EM that
+follow weigh them down.
+
+Overseeding finds clusters with simple components. If there are enough rows, split-and-merge
+continues with more of these components than `n_components`, and with covariances.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import cdist
+
+from .._typing import Array
+from . import partitions
+from . import partitions as kmeans
+from .blocks import Block, DenseBlock
+from .contracts import (
+    AnyFamily,
+    Components,
+    OnIteration,
+    Params,
+    Proposal,
+    ShapedFamily,
+    Start,
+    Statistics,
+    as_dense,
+    ignore,
+)
+from .model import FIRST_WEIGHT, NO_BACKGROUND, Background, MixtureModel
+from .overseeding import SEEDS_PER_COMPONENT, Overseeding
+from .partitions import Assignment, SampleStart, assignment, climb
+from .products import squared_distances, tiles
+from .rows import RowSource
+from .split_and_merge import SplitAndMerge
+
+# Rows far from all others, among which a start looks for no components.
+
+
+N_COMPARED = 1000  # rows that stand for all
+MAX_GROUP = 0.005  # fraction of those rows up to which a group is too small for a component
+MAX_TRIMMED = 0.05  # fraction of those rows that may be trimmed: if more would be, none are
+REACH = 2.0  # largest gap in a group, in radii that all but MAX_TRIMMED of the rows lie within
+
+
+def rows_in_groups(rows: RowSource) -> Array:
+    """Return the numbers of the rows of a sample that are in groups of some size.
+
+    Rows that are at most `REACH` radii apart are in the same group.
+    """
+    drawable = np.flatnonzero(rows.sampling_weights() > 0)
+    places = np.linspace(0, len(drawable) - 1, min(len(drawable), N_COMPARED))
+    compared = rows.take(drawable[np.round(places).astype(int)])
+    distances = np.linalg.norm(compared - np.median(compared, axis=0), axis=1)
+    reach = REACH * np.quantile(distances, 1 - MAX_TRIMMED)
+    if len(compared) < 2 or reach == 0:
+        return drawable
+    neighbours = csr_array(cdist(compared, compared) <= reach)
+    _, groups = connected_components(neighbours, directed=False)
+    far = np.bincount(groups)[groups] <= max(1, MAX_GROUP * len(compared))
+    if not 0 < far.mean() <= MAX_TRIMMED:
+        return drawable
+    others, near = compared[~far], np.zeros(rows.n_rows, dtype=bool)
+
+    def write(block: DenseBlock, span: slice) -> None:
+        for tile in tiles(len(block.X)):
+            squares = squared_distances(block.X[tile], others, np.ones(len(others)))
+            near[span][tile] = squares.min(axis=1) <= reach**2
+
+    rows.for_each(write)
+    return drawable[near[drawable]]
+
+
+# Starts by merging: what a family proposes, on a sample.
+
+
+SHAPED_PER_COMPONENT = 2  # simple components that get covariances, for each to be left
+SEEDS_PER_SHAPED = 2  # first seeds for each of those
+STEPS_BESIDE_BACKGROUND = 3  # of EM, of components that started without it
+JUDGED_STEPS = 3  # of EM of the family that judges two starts
+MIN_RESPONSIBILITY = 1e-3  # times the largest that the components together have for a row
+FAR = 200  # squared standard deviations, beside d, from which a trimmed row is nobody's
+
+
+@dataclass(frozen=True)
+class MergingStart:
+    """A start by merging on a sample."""
+
+    proposal: Proposal  # how the family's components are found
+    rows: RowSource  # the sample
+    n_components: int  # to be left
+    watch: OnIteration = ignore  # is called after each round, and returns whether to stop
+    background: Background = NO_BACKGROUND
+
+    def run(self, rng: np.random.Generator) -> SampleStart:
+        """Return the best components, with a background or without one.
+
+        They have covariances where rows suffice, else they are simple.
+        """
+        backgrounds, judge, alternative = [self.background], None, self.proposal.alternative
+        if alternative is not None and len(self.background) == 0:
+            another, judge = alternative(self.rows)
+            backgrounds.append(another)
+        near, trimmed_weight = self._trimmed(backgrounds)
+        starts = []
+        for background in backgrounds:
+            task = replace(near, background=background)
+            if (shaped := task._shaped_family(task.rows)) is None:
+                start = task._overseeding.run(rng, self.watch)
+            elif len(background) > 0:
+                start = task._run_with_background(shaped, rng)
+            else:
+                start = task._run_shaped(shaped, rng)
+            if trimmed_weight > 0:
+                start = near._with_trimmed(start, trimmed_weight)
+            starts.append(start if judge is None else _judged(judge, start, self.rows))
+        return max(starts, key=lambda start: start.bound)
+
+    def _trimmed(self, backgrounds: list[Background]) -> tuple["MergingStart", float]:
+        """Return the same among rows that are not far from all others, and the others' weight."""
+        trimmed = self.proposal.trimmed
+        if trimmed is None or not any(map(len, backgrounds)):
+            return self, 0.0
+        weights = self.rows.sampling_weights()
+        far = weights > 0
+        far[rows_in_groups(self.rows)] = False
+        if far.any():
+            near = np.flatnonzero(~far & (weights > 0))
+            rows = self.rows.subset(near, weights[near], 4 * self.n_components)
+            if (scale := rows.mean_variance()) > 0:  # else the rows are equal
+                trimmed_weight = float(weights[far].sum() / weights.sum())
+                return replace(self, proposal=trimmed(scale), rows=rows), trimmed_weight
+        return self, 0.0
+
+    def _with_trimmed(self, start: SampleStart, trimmed_weight: float) -> SampleStart:
+        """Return a start with a background that has the trimmed rows."""
+        params, background, dim = start.params, start.model.background, start.model.family.dim
+        if len(background) == 0:
+            peak = float(self.proposal.seeds.peaks(params.components).min())
+            background = Background((peak - 0.5 * (dim + FAR),))
+        weight = max(trimmed_weight, params.background_weight)
+        weights = background.add_weight(params.conditional_weights, weight)
+        model = replace(start.model, background=background)
+        return SampleStart(model, Params.first(weights, params.components), start.bound)
+
+    @property
+    def _overseeding(self) -> Overseeding:
+        return Overseeding(self.proposal.seeds, self.rows, self.n_components, self.background)
+
+    def _shaped_family(self, rows: RowSource) -> ShapedFamily[Components] | None:
+        """Return the family of components with covariances, None if rows do not suffice."""
+        shaped, n_shaped = self.proposal.shaped, SHAPED_PER_COMPONENT * self.n_components
+        return shaped if shaped is not None and shaped.affordable(rows.n_rows, n_shaped) else None
+
+    def _run_shaped(
+        self, shaped: ShapedFamily[Components], rng: np.random.Generator
+    ) -> SampleStart:
+        """Return components with covariances that start from simple ones, without a background."""
+        seeds = self.proposal.seeds
+        stops = []
+
+        def after_seeding(n_rounds: int, bounds: list[float], params: Params) -> bool:
+            stops.append(self.watch(n_rounds, bounds, params))
+            return True
+
+        def after_split(n_splits: int, bounds: list[float], params: Params) -> bool:
+            return self.watch(1 + n_splits, bounds, params) or any(stops)
+
+        n_shaped = SHAPED_PER_COMPONENT * self.n_components
+        overseeding = Overseeding(seeds, self.rows, n_shaped, seeds_per_component=SEEDS_PER_SHAPED)
+        simple = overseeding.run(rng, after_seeding).params
+        split_and_merge = SplitAndMerge(shaped, self.rows, self.n_components)
+        return split_and_merge.run(split_and_merge.shaped(seeds, simple), rng, after_split)
+
+    def _run_with_background(
+        self, shaped: ShapedFamily[Components], rng: np.random.Generator
+    ) -> SampleStart:
+        """Start among the rows that simple components do not leave to a background.
+
+        Components with covariances start from the simple ones and from scratch, and the better
+        are returned; the simple ones, if there are too few rows.
+        """
+        stops = []
+
+        def after_round(n_rounds: int, bounds: list[float], params: Params) -> bool:
+            stops.append(self.watch(n_rounds, bounds, params))
+            return stops[-1]
+
+        simple = self._overseeding.run(rng, after_round)
+        rows, weights = _rows_of_components(simple, self.rows), simple.params.weights
+        background_weight = weights[-1]
+        if any(stops) or background_weight == 1 or self._shaped_family(rows) is None:
+            return simple
+        params = Params.first(weights[:-1] / (1 - background_weight), simple.params.components)
+        split_and_merge = SplitAndMerge(shaped, rows, self.n_components)
+        candidates = (
+            split_and_merge.shaped(self.proposal.seeds, params),
+            replace(self, rows=rows)._run_shaped(shaped, rng).params,
+        )
+        model, starts = MixtureModel.plain(shaped, self.background), []
+        for candidate in candidates:
+            weights = self.background.add_weight(candidate.weights, background_weight)
+            params = Params.first(weights, candidate.components)
+            reached = climb(model, self.rows, params, STEPS_BESIDE_BACKGROUND)
+            starts.append(SampleStart(model, *reached))
+        return max(starts, key=lambda start: start.bound)
+
+
+def _judged(family: AnyFamily, start: SampleStart, rows: RowSource) -> SampleStart:
+    """Return a start with the bound that components of a family reach from it on a sample."""
+    stats, about = start.partition(family, rows)
+    if not stats.counts.any():  # the background has every row
+        return replace(start, bound=-np.inf)
+    params = Params.first(stats.counts / stats.counts.sum(), family.initial(stats, about))
+    return replace(start, bound=climb(MixtureModel.plain(family), rows, params, JUDGED_STEPS)[1])
+
+
+def _rows_of_components(start: SampleStart, rows: RowSource) -> RowSource:
+    """Return the rows that are not the background's, weighted by 1 - its responsibility.
+
+    All rows, if it has every one.
+    """
+    K, assign = start.params.n_components, assignment(start.model, start.params)
+
+    def weigh(block: Block) -> list[Array]:
+        return [as_dense(assign(block)[0], K).sum(axis=1)]
+
+    weights = np.concatenate(rows.map_reduce(weigh))
+    some = np.flatnonzero(weights > MIN_RESPONSIBILITY * weights.max())
+    return rows.subset(some, weights[some], width=4 * K) if len(some) else rows
+
+
+# The start of a fit: from what the user gives, or from the rows.
+
+
+# Products in a step on the sample from which single precision saves more than a second kind of
+# compiled code costs once.
+_SINGLE_PRECISION_PRODUCTS = 10**10
+
+
+@dataclass(frozen=True)
+class Initialization(Start):
+    """What a fit begins with, checked."""
+
+    n_components: int
+    partition: str | Assignment  # by name, or as `checked_partition` returns it
+    weights: Array | None = None  # (K,), where given; 0 prunes a component from the beginning
+    means: Array | None = None  # first centres (K, d), where given
+    shapes: Array | None = None  # first covariances or concentrations, where given
+    n_init: int = 1  # how many starts compete on a sample
+    init_size: int = 1  # how many rows the sample has
+    background: Background = NO_BACKGROUND
+
+    def describe(self, n_rows: int) -> tuple[str, str, int | None]:
+        K = self.n_components
+        sample = min(n_rows, max(self.init_size, K))
+        if not self.merges:
+            detail = f"{sample} of {n_rows} rows, {K} components"
+            return "k-means", detail, kmeans.KMEANS_MAX_ITER
+        first = min(sample, SEEDS_PER_COMPONENT * K)
+        return "Merging", f"{sample} of {n_rows} rows, {first} components merged into {K}", None
+
+    @property
+    def n_starts(self) -> int:
+        """How many starts continue on all rows; a given start is one."""
+        return 1 if self.given or self.merges else self.n_init
+
+    @property
+    def merges(self) -> bool:
+        """Whether starts are made by merging, and compete on a sample."""
+        return not self.given and self.partition == "merging"
+
+    @property
+    def given(self) -> bool:
+        """Whether the user has said where to begin."""
+        return self.means is not None or not isinstance(self.partition, str)
+
+    def first(
+        self,
+        family: AnyFamily,
+        rows: RowSource,
+        rng: np.random.RandomState,
+        on_iteration: OnIteration = ignore,
+    ) -> tuple[AnyFamily, Params]:
+        K, centres = self.n_components, self.means
+        if self.merges:
+            merging = self._merging(family, rows, rng, on_iteration)
+            seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
+            starts = map(merging.run, map(np.random.default_rng, seeds))
+            best = max(starts, key=lambda start: start.bound)
+            stats, about = best.partition(family, rows)
+        elif centres is None and self.partition in ("kmeans", "k-means++"):
+            stats, about = self._nearest_partition(family, rows, rng, on_iteration)
+        elif centres is None and self.partition == "random_from_data":
+            centres = partitions.random_rows(rows, K, rng)
+            stats, about = kmeans.nearest_partition(family, rows, centres)
+        else:
+            stats, about = self._given_partition(family, rows, rng)
+        family = family.with_prior_from(stats)
+        weights = stats.counts / stats.counts.sum()
+        if self.weights is not None:
+            weights = self.weights
+        elif centres is not self.means:  # random rows
+            weights = np.full(K, 1 / K)
+        rest = 1 - stats.counts.sum() / stats.total  # what a partition leaves to the background
+        weights = self.background.add_weight(weights, min(max(rest, FIRST_WEIGHT), 0.9))
+        params = Params.first(weights, family.initial(stats, about, centres))
+        return family, params if self.weights is None else params.pruned()
+
+    def _given_partition(
+        self, family: AnyFamily, rows: RowSource, rng: np.random.RandomState
+    ) -> tuple[Statistics, Components]:
+        """Return the partition by given means, labels or responsibilities, or a random one."""
+        K, assign = self.n_components, self.partition
+        anywhere = np.tile(partitions.first_row(rows), (K, 1))
+        if self.means is not None:
+            return kmeans.nearest_partition(family, rows, self.means, about=anywhere)
+        if isinstance(assign, str):
+            assign = partial(partitions.assign_randomly, partitions.draw_seed(rng), K)
+        return partitions.partition_statistics(family, rows, anywhere, assign)
+
+    def _nearest_partition(
+        self, family: AnyFamily, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
+    ) -> tuple[Statistics, Components]:
+        """Return the partition of all rows by the nearest k-means centre of a sample."""
+        n_steps = 0 if self.partition == "k-means++" else kmeans.KMEANS_MAX_ITER
+        many = rows.n_rows > max(self.init_size, self.n_components)
+        seed = partitions.draw_seed(rng) if many else 0  # no other: all are drawn
+        sample = self._sample(rows, seed, self.n_components)
+        centres = kmeans.kmeans_plusplus(family, sample, self.n_components, rng)
+        _, components = kmeans.nearest_partition(
+            family, sample, centres, max_iter=n_steps, on_iteration=watch
+        )
+        return kmeans.nearest_partition(family, rows, family.centres(components))
+
+    def _sample(self, rows: RowSource, seed: int, width: int, single: bool = False) -> RowSource:
+        """Draw some rows by weight; a row brings `width` numbers along in a step."""
+        size = max(self.init_size, self.n_components)
+        return rows.subset(*rows.draw(size, seed), width=width, single=single)
+
+    def _merging(
+        self, family: AnyFamily, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
+    ) -> MergingStart:
+        """Return starts by merging on a sample."""
+        proposal, K = family.proposal(), self.n_components
+        n_products = min(rows.n_rows, self.init_size) * rows.n_features * 4 * K
+        single = n_products >= _SINGLE_PRECISION_PRODUCTS
+        sample = self._sample(rows, partitions.draw_seed(rng), 4 * K, single)
+        return MergingStart(proposal, sample, K, watch, self.background)

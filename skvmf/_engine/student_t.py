@@ -1,0 +1,302 @@
+"""The Student-t family: what a component with heavy tails is.
+
+A row of a Student-t component is a Gaussian row whose covariance is divided by a latent weight
+u of its own, drawn from a gamma distribution of mean one. Given the row, u is expected to be
+(nu + d) / (nu + D), with D the squared Mahalanobis distance: rows far away count less (Peel and
+McLachlan, "Robust mixture modelling using the t distribution", Statistics and Computing 10, 2000).
+"""
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import gammaln
+
+from .._kernels.student_t import solve_dof, tail_scores, weigh_responsibilities
+from .._typing import Array
+from .blocks import DenseBlock
+from .contracts import (
+    AnyFamily,
+    Constraint,
+    DenseResponsibilities,
+    Family,
+    Proposal,
+    Responsibilities,
+    Scores,
+    Statistics,
+)
+from .covariance import CovarianceType
+from .gaussian import BaseGaussian, Gaussian
+from .merging import EllipticalMergeCost
+from .model import Background
+from .products import GaussianComponents
+from .rows import RowSource
+
+KNOWN_RANGE = (1e-3, 1e100)  # of given degrees of freedom; at the upper end a Gaussian
+ESTIMATED_RANGE = (0.1, 1e6)  # of estimated degrees of freedom
+INITIAL_DOF = 4.0  # degrees of freedom
+_SERIES_FROM = 20.0  # half the degrees of freedom
+
+
+@dataclass(frozen=True)
+class StudentTComponents(GaussianComponents):
+    """K Student-t components: `covariances` are their scale matrices.
+
+    `degrees_of_freedom` and `log_normalizers` are (K,); the latter is the log-density at the
+    mean less that of a Gaussian.
+    """
+
+    degrees_of_freedom: Array
+    log_normalizers: Array
+
+
+@dataclass(frozen=True)
+class StudentT(Family[StudentTComponents]):
+    """Student-t components, their degrees of freedom known or estimated.
+
+    Moments are those of a Gaussian with responsibilities r times latent weights u,
+    sum r u (x - c) and sum r u (x - c)(x - c)', and in addition sum r u and sum r log u.
+    """
+
+    components_class: ClassVar[type] = StudentTComponents
+
+    dim: int
+    covariance_type: str
+    reg_covar: float = 0.0  # added to the diagonals of scale matrices
+    scale: float = 1.0  # mean variance of the data's features
+    degrees_of_freedom: float | Array = INITIAL_DOF  # (K,): of components that have none yet
+    estimated: bool = True  # whether degrees of freedom are
+    tied: bool = False  # whether estimates are one for all components
+    fixed_covariances: bool = False
+    fixed_means: bool = False
+
+    @cached_property
+    def gaussian(self) -> Gaussian:
+        """The family of rows that are weighted already."""
+        fixed = self.fixed_covariances, self.fixed_means
+        return Gaussian(self.dim, self.covariance_type, self.reg_covar, *fixed, self.scale)
+
+    @property
+    def type(self) -> CovarianceType:
+        """The type of the scale matrices."""
+        return self.gaussian.type
+
+    @property
+    def min_rows(self) -> int:
+        return self.gaussian.min_rows
+
+    def n_parameters(self, n_components: int) -> int:
+        """Return the number of free parameters of a Gaussian, and of the tails."""
+        n_tails = 0 if not self.estimated else 1 if self.tied else n_components
+        return self.gaussian.n_parameters(n_components) + n_tails
+
+    def sample(
+        self, components: StudentTComponents, counts: Array, rng: np.random.RandomState
+    ) -> Array:
+        centred = np.zeros_like(components.means)
+        rows = self.type.draw(centred, components.covariances, counts, rng)
+        dof = np.repeat(components.degrees_of_freedom, counts)
+        latent = np.maximum(rng.chisquare(dof) / dof, np.finfo(np.float64).tiny)
+        rows /= np.sqrt(latent)[:, None]
+        rows += np.repeat(components.means, counts, axis=0)
+        return rows
+
+    def components(
+        self, means: Array, covariances: Array, degrees_of_freedom: float | Array | None = None
+    ) -> StudentTComponents:
+        """Derive all arrays from means (K, d), scale matrices and degrees of freedom."""
+        dof = self.degrees_of_freedom if degrees_of_freedom is None else degrees_of_freedom
+        return self._with_tails(self.gaussian.components(means, covariances), dof)
+
+    def kmeans(self) -> BaseGaussian:
+        return self.gaussian.kmeans()
+
+    def from_centres(self, centres: Array) -> StudentTComponents:
+        """Return components at centres (K, d) that weight all rows alike, as Gaussian ones do."""
+        return self._with_tails(self.gaussian.from_centres(centres), KNOWN_RANGE[1])
+
+    def reshaped(self, components: StudentTComponents, shapes: Array) -> StudentTComponents:
+        return self.components(components.means, shapes, components.degrees_of_freedom)
+
+    def centres(self, components: StudentTComponents) -> Array:
+        return components.means
+
+    def distances(self, block: DenseBlock, centres: Array) -> Array:
+        return self.gaussian.distances(block, centres)
+
+    def scores(self, block: DenseBlock, components: StudentTComponents) -> Scores:
+        """Return the log-densities of the rows of a block, and keep their latent weights."""
+        scores = self.gaussian.scores(block, components)
+        latent = np.empty(scores.products.shape)
+        tail_scores(scores.products, components.degrees_of_freedom, self.dim, latent)
+        return replace(scores, bias=scores.bias + components.log_normalizers, cache=latent)
+
+    def moments(
+        self,
+        block: DenseBlock,
+        responsibilities: Responsibilities,
+        components: StudentTComponents,
+        cache: Array | None = None,
+    ) -> tuple[Array, ...]:
+        """Return Gaussian moments weighted by r u, and the sums of r u and of r log u."""
+        latent = self.scores(block, components).cache if cache is None else cache
+        weighted, sums, logs = _weighted(responsibilities, latent)
+        return *self.gaussian.moments(block, weighted, components), sums, logs
+
+    def origins(self, components: StudentTComponents) -> Array:
+        return self.gaussian.origins(components)
+
+    def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
+        moved = self.gaussian.recenter(_of_weighted_rows(stats), origins)
+        return replace(stats, moments=moved.moments + stats.moments[2:], origins=origins)
+
+    def maximize(
+        self, stats: Statistics, components: StudentTComponents
+    ) -> tuple[StudentTComponents, Array]:
+        """Return better components, and which are broken.
+
+        With a = (nu + d) / 2 and b = (nu + D) / 2 a row's log-density has log Gamma(a) - a log b.
+        Since a log(a / b) - a is convex in (a, b) that is at least
+
+            log Gamma(a) - a log a + a + a log u - u b,
+
+        with equality at the old components, whose u this is (derived here; for the degrees of
+        freedom Hasannasab et al., Numerical Algorithms 87, 2021, MMF). What is maximized is this
+        bound, with latent weights of any mean (Liu, Rubin and Wu, Biometrika 85, 1998, PX-EM):
+        scatter is divided by sums of r u, not of r.
+        """
+        shape, broken = self.gaussian.maximize(_of_weighted_rows(stats), components)
+        levels = self._latent_means(stats, components)
+        if self.type.shared and not self.fixed_covariances:
+            excess = stats.moments[2].sum() / (levels @ stats.counts)
+            shape = self.gaussian.components(shape.means, shape.covariances * excess)
+        return self._with_tails(shape, self._freedom(stats, levels, components, broken)), broken
+
+    def reseed(self, components: StudentTComponents, k: int, row: Array) -> StudentTComponents:
+        moved = self.gaussian.reseed(components, k, row)
+        return self._with_tails(moved, components.degrees_of_freedom)
+
+    def initial(
+        self, stats: Statistics, components: StudentTComponents, centres: Array | None = None
+    ) -> StudentTComponents:
+        """Make first components from a partition: its means and covariances, and first tails."""
+        shape = self.gaussian.initial(_of_weighted_rows(stats), components, centres)
+        return self._with_tails(shape, self.degrees_of_freedom)
+
+    def continued_by(self, fresh: AnyFamily) -> "StudentT":
+        """Return the newly made family: there is no prior to take along."""
+        assert isinstance(fresh, StudentT)
+        self.gaussian.continued_by(fresh.gaussian)
+        return fresh
+
+    def merge_cost(
+        self, stats: Statistics, components: StudentTComponents, parts: Array
+    ) -> EllipticalMergeCost:
+        return self.gaussian.merge_cost(stats, components, parts)
+
+    def proposal(self) -> Proposal:
+        """Start with Gaussians, with a background and without one.
+
+        Rows between clusters are nothing unlikely to heavy tails. With a background the start
+        finds clusters among many such rows, without one it finds more of their shapes.
+        """
+
+        def alternative(rows: RowSource) -> tuple[Background, AnyFamily]:
+            return Background.around(rows, self.reg_covar, self.scale), self
+
+        return replace(self.gaussian.proposal(), alternative=alternative)
+
+    def adopted(self, components: StudentTComponents) -> StudentTComponents:
+        """Return components of another fit with degrees of freedom that are this family's."""
+        if not self.estimated:
+            return self._with_tails(components, self.degrees_of_freedom)
+        dof = np.clip(components.degrees_of_freedom, *ESTIMATED_RANGE)
+        return self._with_tails(components, np.exp(np.log(dof).mean()) if self.tied else dof)
+
+    def _with_tails(self, shape: GaussianComponents, dof: float | Array) -> StudentTComponents:
+        gaussian = {field.name: getattr(shape, field.name) for field in fields(GaussianComponents)}
+        dof = np.broadcast_to(dof, len(shape.means)).astype(np.float64)
+        return StudentTComponents(
+            **gaussian, degrees_of_freedom=dof, log_normalizers=log_normalizers(dof, self.dim)
+        )
+
+    def _latent_means(self, stats: Statistics, components: StudentTComponents) -> Array:
+        """Return the means (K,) that latent weights are let have.
+
+        If components share a scale matrix there is one mean, weighted by their degrees of
+        freedom. It is 1 if scale matrices, which would take it up, are fixed.
+        """
+        counts, sums = stats.counts, stats.moments[2]
+        if self.fixed_covariances:
+            return np.ones(len(counts))
+        if self.type.shared:
+            dof = components.degrees_of_freedom / components.degrees_of_freedom.max()
+            return np.full(len(counts), (dof @ sums) / (dof @ counts))
+        return np.divide(sums, counts, out=np.ones_like(sums), where=counts > 0)
+
+    def _freedom(
+        self, stats: Statistics, levels: Array, components: StudentTComponents, broken: Array
+    ) -> float | Array:
+        """Return the best degrees of freedom for latent weights of means `levels` (K,)."""
+        if not self.estimated:
+            return self.degrees_of_freedom
+        counts, (_, _, sums, logs) = stats.counts, stats.moments
+        alive = (sums > 0) & ~broken
+        counts, levels = np.where(alive, counts, 1.0), np.where(alive, levels, 1.0)
+        gaps = np.log(levels) + sums / counts / levels - 1 - logs / counts
+        if self.tied:
+            gaps = np.average(gaps[alive], weights=counts[alive], keepdims=True)
+        best = np.empty_like(gaps)
+        solve_dof(gaps, self.dim, *ESTIMATED_RANGE, best)
+        return best if self.tied else np.where(alive, best, components.degrees_of_freedom)
+
+
+def log_normalizers(dof: Array, dim: int) -> Array:
+    """Return log Gamma((nu + d) / 2) - log Gamma(nu / 2) - d / 2 log(nu / 2), (K,).
+
+    As a sum over pairs of features it loses nothing where it tends to 0: Gamma(a + 1) = a Gamma(a).
+    """
+    halves = 0.5 * dof
+    steps = np.arange(dim // 2) + 0.5 * (dim % 2)
+    total = np.array([np.log1p(steps / half).sum() for half in halves])
+    if dim % 2 == 0:
+        return total
+    few, many = np.minimum(halves, _SERIES_FROM), np.maximum(halves, _SERIES_FROM)
+    direct = gammaln(few + 0.5) - gammaln(few) - 0.5 * np.log(few)
+    terms = [-1 / 8, 1 / 192, -1 / 640, 17 / 14336, -31 / 18432]
+    series = np.polynomial.polynomial.polyval(many**-2.0, terms) / many
+    return total + np.where(halves < _SERIES_FROM, direct, series)
+
+
+def _of_weighted_rows(stats: Statistics) -> Statistics:
+    """Return the statistics of a Gaussian, weighted by r u."""
+    return replace(stats, counts=stats.moments[2], moments=stats.moments[:2])
+
+
+def _weighted(
+    responsibilities: Responsibilities, latent: Array
+) -> tuple[Responsibilities, Array, Array]:
+    """Return r u, and the sums of r u and of r log u; uses up the latent weights."""
+    K = latent.shape[1]
+    if isinstance(responsibilities, DenseResponsibilities):
+        sums, logs = np.zeros(K), np.zeros(K)
+        weigh_responsibilities(responsibilities.resp, latent, sums, logs)
+        return DenseResponsibilities(latent), sums, logs
+    latent = np.take_along_axis(latent, responsibilities.labels[:, None], axis=1)[:, 0]
+    weighted = responsibilities.factors * latent
+    return (
+        replace(responsibilities, factors=weighted),
+        np.bincount(responsibilities.labels, weights=weighted, minlength=K),
+        np.bincount(
+            responsibilities.labels, weights=responsibilities.factors * np.log(latent), minlength=K
+        ),
+    )
+
+
+class KnownTails(Constraint):
+    """Components whose degrees of freedom are what the family knows of them."""
+
+    def convert(self, family: AnyFamily, components: StudentTComponents) -> StudentTComponents:
+        assert isinstance(family, StudentT)
+        return family.adopted(components)

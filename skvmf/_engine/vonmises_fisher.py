@@ -1,0 +1,618 @@
+"""The von Mises-Fisher family: components on the unit sphere, their products and gradients."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from .._kernels import fisher as kernels
+from .._kernels import rows as row_kernels
+from .._kernels import rows as sparse_kernels
+from .._kernels import vonmises_fisher as high_concentration
+from .._typing import Array
+from ..distributions import vonmises_fisher as vmf
+from ..distributions.vonmises_fisher._negentropy import Method
+from .blocks import Block, DenseBlock, SparseBlock
+from .contracts import (
+    AnyFamily,
+    Bags,
+    DenseResponsibilities,
+    Gradients,
+    GradientsType,
+    HardResponsibilities,
+    ParameterBlock,
+    Proposal,
+    Responsibilities,
+    Scores,
+    SeedFamily,
+    Statistics,
+    VectorResponsibilities,
+    repeat_columns,
+)
+from .merging import DirectionMergeCost
+from .products import tall_dot
+
+# Matrix products of von Mises-Fisher components: cosines of rows, and sums of rows.
+
+
+# Of positive responsibilities; below, visiting those alone is cheaper than a product.
+MIN_DENSITY_DENSE, MIN_DENSITY_SPARSE = 1 / 8, 1 / 32
+HIGH_CONCENTRATION = 4e5  # kappa times the rounding of a cosine is felt above
+
+
+@dataclass(frozen=True)
+class DirectionalComponents:
+    """K von Mises-Fisher components, and the arrays derived from them once per step.
+
+    `directions` (d, K) are unit columns; `lengths` (K,) and `complements` (K,) are the mean
+    resultant length r and 1 - r; log p = kappa m.x + `log_normalizers` = `peaks` -
+    kappa (1 - m.x), where the peaks lose nothing to a large kappa. Float32 rows are scored
+    in float64 where `in_float64`. For components that are `concentrated` (K, boolean), 1 - m.x is
+    |x - m|^2 / 2; `origins` (K, d) are their directions, with nan for other components, or None
+    if there are none.
+    """
+
+    directions: Array
+    lengths: Array
+    complements: Array
+    concentrations: Array
+    log_normalizers: Array
+    peaks: Array
+    in_float64: bool
+    concentrated: Array
+    origins: Array | None
+
+    def __len__(self) -> int:
+        return len(self.concentrations)
+
+
+def cosine_products(block: Block, components: DirectionalComponents) -> Array:
+    """Return kappa m.x of the rows as they are stored, (n, K)."""
+    directions, kappa = components.directions, components.concentrations
+    rows = block.data if isinstance(block, SparseBlock) else block.X
+    dtype = np.dtype(np.float64) if components.in_float64 else rows.dtype
+    if isinstance(block, SparseBlock):  # many features: float64 directions are not copied
+        cast = block.buffers.once(
+            "directions", components, lambda: directions.astype(dtype, copy=False)
+        )
+        product = sparse_dot(block, cast)
+        product *= kappa.astype(dtype)
+        return product
+    natural = block.buffers.once(
+        f"natural {dtype.char}", components, lambda: (directions * kappa).astype(dtype)
+    )
+    product = block.products(len(kappa), dtype)
+    tall_dot(block.X.astype(dtype, copy=False), natural, product)
+    return product
+
+
+def cosine_complements(block: Block, components: DirectionalComponents, cosines: Array) -> Array:
+    """Turn cosines (n, m) of rows with concentrated components into 1 - m.x, in place."""
+    assert block.scales is not None
+    directions = np.ascontiguousarray(components.directions[:, components.concentrated].T)
+    if isinstance(block, SparseBlock):
+        arguments = block.indptr, block.indices, block.data
+        high_concentration.csr_cosine_complements(*arguments, block.scales, directions, cosines)
+    else:
+        high_concentration.cosine_complements(block.X, block.scales, directions, cosines)
+    return cosines
+
+
+def complement_sums(
+    block: Block, responsibilities: Responsibilities, components: DirectionalComponents
+) -> Array:
+    """Return sums of 1 - m.x (m,) weighted by responsibilities, for concentrated components.
+
+    Responsibilities carry the rows' scales; chords are of unit rows, and do not need them.
+    """
+    assert block.scales is not None
+    concentrated = np.flatnonzero(components.concentrated)
+    directions = components.directions[:, concentrated]
+    if isinstance(block, SparseBlock):
+        cosines = sparse_dot(block, directions)
+    else:
+        cosines = np.dot(block.X.astype(np.float64, copy=False), directions)
+    gaps = cosine_complements(block, components, cosines * block.scales[:, None])
+    gaps /= np.where(block.scales > 0, block.scales, 1.0)[:, None]
+    if isinstance(responsibilities, DenseResponsibilities):
+        return np.einsum("nk,nk->k", responsibilities.resp[:, concentrated], gaps)
+    assigned = responsibilities.labels[:, None] == concentrated
+    total = np.einsum("nk,nk,n->k", assigned, gaps, responsibilities.factors)
+    return total
+
+
+def sparse_dot(block: SparseBlock, matrix: Array) -> Array:
+    """Return the products of sparse rows with a matrix (d, K), in its dtype."""
+    product = block.products(matrix.shape[1], matrix.dtype)
+    matrix = np.ascontiguousarray(matrix)
+    sparse_kernels.csr_dot(block.indptr, block.indices, block.data, matrix, product)
+    return product
+
+
+def dense_row_sums(block: DenseBlock, responsibilities: Responsibilities, K: int) -> Array:
+    """Return the sums (d, K) of dense rows times their responsibilities."""
+    if isinstance(responsibilities, DenseResponsibilities) and responsibilities.denser_than(
+        MIN_DENSITY_DENSE
+    ):
+        X = block.X.astype(responsibilities.resp.dtype, copy=False)
+        sums = block.buffers.empty("sums", (X.shape[1], K))
+        product = block.buffers.empty("block sums", sums.shape, X.dtype)
+        sums[:] = np.dot(X.T, responsibilities.resp, out=product)
+        block.buffers.give("block sums", product)
+        return sums
+    sums = block.buffers.empty("sums", (block.X.shape[1], K)).T
+    if not sums.flags.c_contiguous:  # a component's sums are added to at once
+        sums = np.empty(sums.shape)
+    sums[:] = 0
+    if isinstance(responsibilities, HardResponsibilities):
+        row_kernels.add_labelled_rows(
+            block.X, responsibilities.labels, responsibilities.factors, sums
+        )
+    else:
+        row_kernels.add_sparse_responsibilities(block.X, responsibilities.resp, sums)
+    return sums.T
+
+
+def sparse_row_sums(block: SparseBlock, responsibilities: Responsibilities, K: int) -> Array:
+    """Return the sums (d, K) of sparse rows times their responsibilities."""
+    columns = block.columns
+    if (
+        isinstance(responsibilities, DenseResponsibilities)
+        and responsibilities.denser_than(MIN_DENSITY_SPARSE)
+        and columns is not None
+    ):
+        sums = block.buffers.empty("sums", (block.n_features, K))
+        sparse_kernels.csr_dot(
+            columns.ptr, columns.rows, columns.values, responsibilities.resp, sums
+        )
+        return sums
+    sums = block.buffers.empty("sums", (block.n_features, K))
+    sums[:] = 0
+    packed = responsibilities.packed()
+    sparse_kernels.csr_scatter(
+        block.indptr, block.indices, block.data, packed.ends, packed.columns, packed.values, sums
+    )
+    return sums
+
+
+def unit_columns(sums: Array, counts: Array) -> tuple[Array, Array]:
+    """Return columns (d, K) of unit length, and their lengths per unit of count.
+
+    If nothing but rounding is left of a sum, its length is 0. Sums are no longer than their
+    counts, which are divided out first where squares might overflow.
+    """
+    scale = counts.max()
+    if 1e-100 < scale < 1e100:
+        scale = 1.0
+    else:
+        sums = sums / scale
+    norms = np.sqrt(np.einsum("dk,dk->k", sums, sums))
+    lengths: Array = norms * scale / np.where(counts > 0, counts, 1.0)
+    lengths[lengths < 1e-150] = 0
+    return sums / np.where(lengths > 0, norms, 1.0), lengths
+
+
+def concentrated_lengths(means: Array, deficits: Array, directions: Array) -> tuple[Array, Array]:
+    """Return r and 1 - r of mean parameters (d, m) about old directions (d, m).
+
+    With a the mean's component along the old direction, 1 - a is known directly, as
+    `deficits`, and 1 - r = (1 - a) - p.p / (r + a) for the perpendicular component p: nothing
+    cancels. If a is negative, r + a would cancel, and 1 - r does not.
+    """
+    along = 1 - deficits
+    across = means - directions * np.einsum("dk,dk->k", means, directions)
+    squares = np.einsum("dk,dk->k", across, across)
+    lengths = np.hypot(along, np.sqrt(squares))
+    complements = deficits - squares / np.where(along > 0, lengths + along, 1.0)
+    return lengths, np.where(along > 0, complements, 1 - lengths)
+
+
+def mean_vectors(stats: Statistics) -> Array:
+    """Return the mean parameters (d, K); 0 for an empty component."""
+    return stats.moments[0] / np.where(stats.counts > 0, stats.counts, 1.0)
+
+
+def pooled_length(stats: Statistics) -> float:
+    """Return the mean resultant length, averaged over components."""
+    lengths = np.linalg.norm(mean_vectors(stats), axis=0)
+    return min(float(lengths @ stats.counts / stats.counts.sum()), 1.0)
+
+
+# Gradients of von Mises-Fisher mixtures, for Fisher vectors.
+
+
+class VonMisesFisherGradients(Gradients):
+    """Gradients in mean directions, concentrations and weights (derived here).
+
+    With g the responsibilities, S = sum g x and N = sum g of a component, A its mean resultant
+    length and T the size of the bag, statistics are S, its part across the mean direction m if
+    `tangent`, m.S - A N and N - w T; their variances per vector are w/d (the second moment,
+    averaged over dimensions), w A/kappa, w A' and w.
+    """
+
+    names: ClassVar[dict[str, str]] = {
+        "means": "mean",
+        "concentrations": "concentration",
+        "weights": "weight",
+    }
+
+    def __init__(self, weights: Array, components: DirectionalComponents, *, tangent: bool) -> None:
+        self._weights, self._tangent = weights, tangent
+        self._directions = np.ascontiguousarray(components.directions.T)
+        K, d = self._directions.shape
+        kappa = components.concentrations
+        lengths = vmf.mean_resultant_length(kappa, d)
+        complements = vmf.mean_resultant_length(kappa, d, complement=True)
+        along, across = vmf.variance_eigenvalues(lengths, d, complement=complements)
+        self._lengths = lengths
+        spread = across if tangent else np.full(K, 1 / d)
+        self.blocks = {
+            "means": ParameterBlock(*repeat_columns(kappa, weights * spread, d)),
+            "concentrations": ParameterBlock(np.ones(K), weights * along),
+            "weights": ParameterBlock(np.ones(K), weights),
+        }
+
+    def statistics(
+        self, bags: Bags, responsibilities: VectorResponsibilities, kinds: Sequence[str]
+    ) -> tuple[dict[str, Array], Array]:
+        n, (K, d) = len(bags[0]) - 1, self._directions.shape
+        counts, sums = np.empty((n, K)), np.empty((n, K, d))
+        add = kernels.packed_direction_sums if responsibilities.packed else kernels.direction_sums
+        add(
+            bags,
+            responsibilities.resp,
+            responsibilities.table,
+            responsibilities.scales,
+            counts,
+            sums,
+        )
+        sizes = counts.sum(axis=1)
+        statistics = {"means": sums}
+        if "concentrations" in kinds or self._tangent:
+            along = np.einsum("nkd,kd->nk", sums, self._directions)
+            statistics["concentrations"] = along - self._lengths * counts
+            if self._tangent:
+                sums -= along[:, :, None] * self._directions
+        if "weights" in kinds:
+            statistics["weights"] = counts - sizes[:, None] * self._weights
+        return statistics, sizes
+
+
+# The von Mises-Fisher family: what a component on the unit sphere is.
+
+
+MAX_CONCENTRATION = 1e12  # of fitted and given components
+MIN_LENGTH = 1e-6  # mean resultant length that is none: of float32 rows more may be rounding
+
+
+@dataclass(frozen=True)
+class VonMisesFisher(SeedFamily[DirectionalComponents]):
+    """Von Mises-Fisher components in mean or natural parameters.
+
+    The prior is on kappa alone, p(kappa) ~ exp(n0 (r0 kappa - Phi(kappa))): n0 pseudo-rows of
+    resultant length r0 about each mean direction (derived here: the conjugate prior with the
+    direction marginalised out; log-concave in kappa).
+    """
+
+    components_class: ClassVar[type] = DirectionalComponents
+    unit_rows: ClassVar[bool] = True
+    sparse_rows: ClassVar[bool] = True
+
+    dim: int
+    tied: bool = False  # one concentration for all
+    method: Method = "exact"  # from mean resultant length to concentration and log-normalizer
+    prior_strength: float = 0.0  # n0
+    prior_length: float = 0.0  # r0
+    fixed_means: bool = False
+    fixed_concentrations: bool = False
+
+    def components(
+        self, directions: Array, lengths: Array, complements: Array
+    ) -> DirectionalComponents:
+        """Derive all arrays from unit columns, mean resultant lengths r and 1 - r."""
+        complements = np.maximum(complements, max(1e-12, (self.dim - 1) * 5e-13))
+        lengths = np.minimum(lengths, 1 - complements)
+        kappa = vmf.concentration(lengths, self.dim, complement=complements, method=self.method)
+        kappa = np.broadcast_to(kappa, directions.shape[1]).copy()
+        if self.method in ("exact", "newton"):
+            log_partition = vmf.log_partition(kappa, self.dim)
+            deficit = vmf.log_partition_deficit(kappa, self.dim)
+        else:
+            psi = vmf.negentropy(lengths, self.dim, complement=complements, method=self.method)
+            log_partition, deficit = kappa * lengths - psi, kappa * complements + psi
+        log_area = vmf.log_sphere_area(self.dim)
+        largest, concentrated = kappa.max(), kappa > HIGH_CONCENTRATION
+        return DirectionalComponents(
+            np.ascontiguousarray(directions),
+            np.broadcast_to(lengths, kappa.shape).copy(),
+            np.broadcast_to(complements, kappa.shape).copy(),
+            kappa,
+            -log_partition - log_area,
+            deficit - log_area,
+            in_float64=bool(largest > min(16_000, 84 * (self.dim - 1))),
+            concentrated=concentrated,
+            origins=np.where(concentrated[:, None], directions.T, np.nan)
+            if concentrated.any()
+            else None,
+        )
+
+    def kmeans(self) -> "VonMisesFisher":
+        return VonMisesFisher(self.dim, tied=True)
+
+    def from_centres(self, centres: Array) -> DirectionalComponents:
+        """Return components of moderate concentration in the directions of `centres`."""
+        half = np.full(len(centres), 0.5)
+        return self.components(np.ascontiguousarray(centres.T), half, half)
+
+    def reshaped(self, components: DirectionalComponents, shapes: Array) -> DirectionalComponents:
+        return self.from_natural(components.directions.T, shapes)
+
+    def centres(self, components: DirectionalComponents) -> Array:
+        return components.directions.T
+
+    def from_means(self, means: Array) -> DirectionalComponents:
+        """Derive the components from mean parameters (K, d) inside the unit ball."""
+        lengths = np.linalg.norm(means, axis=1)
+        directions = means.T / np.where(lengths > 0, lengths, 1.0)
+        directions[0, lengths == 0] = 1.0
+        return self.components(np.ascontiguousarray(directions), lengths, 1 - lengths)
+
+    def from_natural(self, directions: Array, concentrations: Array) -> DirectionalComponents:
+        """Derive the components from directions (K, d) of any length and kappa (K,)."""
+        if (concentrations > MAX_CONCENTRATION).any():
+            raise ValueError(
+                f"Concentrations should be at most {MAX_CONCENTRATION:g}, got "
+                f"{concentrations.max():g}."
+            )
+        units = directions / np.abs(directions).max(axis=1, keepdims=True)
+        units /= np.linalg.norm(units, axis=1, keepdims=True)
+        lengths = vmf.mean_resultant_length(concentrations, self.dim)
+        complements = vmf.mean_resultant_length(concentrations, self.dim, complement=True)
+        return self.components(np.ascontiguousarray(units.T), lengths, complements)
+
+    def continued_by(self, fresh: AnyFamily) -> "VonMisesFisher":
+        assert isinstance(fresh, VonMisesFisher)
+        if fresh.dim != self.dim:
+            raise ValueError(f"The fit to continue has {self.dim} features, not {fresh.dim}.")
+        return replace(fresh, prior_length=self.prior_length)
+
+    @property
+    def min_rows(self) -> int:
+        """A direction and a concentration take two rows."""
+        return 2
+
+    def n_parameters(self, n_components: int) -> int:
+        n_directions = 0 if self.fixed_means else n_components * (self.dim - 1)
+        if self.fixed_concentrations:
+            return n_directions
+        return n_directions + (1 if self.tied else n_components)
+
+    def sample(
+        self, components: DirectionalComponents, counts: Array, rng: np.random.RandomState
+    ) -> Array:
+        directions = np.ascontiguousarray(components.directions.T)
+        parts = zip(directions, components.concentrations, counts, strict=True)
+        return np.vstack(
+            [vmf.rvs(mu, kappa, size=count, random_state=rng) for mu, kappa, count in parts]
+        )
+
+    @property
+    def zero_row_log_density(self) -> float:
+        """Log-density of a row without direction: the uniform one."""
+        return -float(vmf.log_sphere_area(self.dim))
+
+    @property
+    def gradients(self) -> GradientsType:
+        return VonMisesFisherGradients
+
+    def scores(self, block: Block, components: DirectionalComponents) -> Scores:
+        kappa, bias = components.concentrations, components.log_normalizers
+        products, concentrated = cosine_products(block, components), components.concentrated
+        if not concentrated.any():
+            return Scores(products, bias, block.scales)
+        assert block.scales is not None
+        products *= block.scales[:, None]
+        tight = kappa[concentrated]
+        cosines = products[:, concentrated] / tight
+        products[:, concentrated] = -tight * cosine_complements(block, components, cosines)
+        return Scores(products, np.where(concentrated, components.peaks, bias))
+
+    def moments(
+        self,
+        block: Block,
+        responsibilities: Responsibilities,
+        components: DirectionalComponents,
+        cache: None = None,
+    ) -> tuple[Array, ...]:
+        """Return the weighted sums of rows (d, K) and, for components by chords, of 1 - m.x."""
+        K = len(components.lengths)
+        if isinstance(block, DenseBlock):
+            sums = dense_row_sums(block, responsibilities, K)
+        else:
+            sums = sparse_row_sums(block, responsibilities, K)
+        deficits = np.zeros(K)
+        if components.concentrated.any():
+            deficits[components.concentrated] = complement_sums(block, responsibilities, components)
+        return sums, deficits
+
+    def origins(self, components: DirectionalComponents) -> Array | None:
+        """Return the directions (K, d) that 1 - m.x is about, if it is summed at all."""
+        return components.origins
+
+    def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
+        """Return the statistics with sums of 1 - m.x about other directions (K, d)."""
+        sums, deficits = stats.moments
+        if origins is None:
+            return replace(stats, moments=(sums, np.zeros_like(deficits)), origins=None)
+        plain = stats.counts - np.einsum("dk,kd->k", sums, origins)
+        if stats.origins is not None:  # then the difference of two directions does not cancel
+            moved = deficits + np.einsum("dk,kd->k", sums, stats.origins - origins)
+            plain = np.where(np.isnan(moved), plain, moved)
+        return replace(stats, moments=(sums, np.nan_to_num(plain)), origins=origins)
+
+    def maximize(
+        self, stats: Statistics, components: DirectionalComponents
+    ) -> tuple[DirectionalComponents, Array]:
+        """Return the maximum a posteriori components, none of them broken."""
+        counts = stats.counts
+        full = counts > 0
+        directions, lengths = unit_columns(stats.moments[0], counts)
+        directions[:, lengths == 0] = components.directions[:, lengths == 0]
+        if self.fixed_means:  # the means' lengths along their directions
+            along = np.einsum("dk,dk->k", directions, components.directions)
+            directions, lengths = components.directions, np.maximum(lengths * along, 0)
+        if self.fixed_concentrations:
+            fresh = self.components(directions, components.lengths, components.complements)
+            return fresh, np.zeros_like(full)
+        complements = 1 - lengths
+        if stats.origins is not None:
+            tight = ~np.isnan(stats.origins[:, 0]) & full
+            lengths[tight], complements[tight] = concentrated_lengths(
+                directions[:, tight] * lengths[tight],
+                stats.moments[1][tight] / counts[tight],
+                stats.origins[tight].T,
+            )
+        if self.tied:
+            lengths = np.atleast_1d(counts @ lengths / counts.sum())
+            complements = np.atleast_1d(counts @ complements / counts.sum())
+        lengths, complements = self._with_prior(lengths, complements, counts)
+        if not self.tied:
+            lengths = np.where(full, lengths, components.lengths)
+            complements = np.where(full, complements, components.complements)
+        return self.components(directions, lengths, complements), np.zeros_like(full)
+
+    def _with_prior(self, lengths: Array, complements: Array, counts: Array) -> tuple[Array, Array]:
+        """Return resultant lengths and complements of rows and the prior's pseudo-rows.
+
+        `counts` (K,) are those of all components; if one length is for all, it goes
+        with their sum, and has the pseudo-rows of all.
+        """
+        n_prior = self.prior_strength
+        if len(lengths) < len(counts):
+            n_prior, counts = n_prior * len(counts), np.atleast_1d(counts.sum())
+        denominator = np.where(counts + n_prior > 0, counts + n_prior, 1.0)
+        of_rows, of_prior = counts / denominator, n_prior / denominator
+        return (
+            of_rows * lengths + of_prior * self.prior_length,
+            of_rows * complements + of_prior * (1 - self.prior_length),
+        )
+
+    def reseed(
+        self, components: DirectionalComponents, k: int, row: Array
+    ) -> DirectionalComponents:
+        """Move component k to a row, with the mean of all resultant lengths."""
+        if self.fixed_means:
+            return components
+        directions = components.directions.copy()
+        directions[:, k] = row / np.linalg.norm(row)  # float32 rows are of unit length nearly
+        if self.tied:
+            return self.components(directions, components.lengths[:1], components.complements[:1])
+        lengths, complements = components.lengths.copy(), components.complements.copy()
+        if not self.fixed_concentrations:
+            lengths[k], complements[k] = lengths.mean(), complements.mean()
+        return self.components(directions, lengths, complements)
+
+    def log_prior(self, components: DirectionalComponents) -> float:
+        """Return n0 sum of r0 kappa - Phi(kappa), less what it is at the prior's mode.
+
+        A pruned component keeps its term. Near the mode the difference would be rounding alone: it
+        is half of what the concentration gains times what the resultant length gains.
+        """
+        if self.prior_strength == 0:
+            return 0.0
+        mode = self._prior_mode
+        gains = components.concentrations - mode.concentrations
+        longer = components.lengths - mode.lengths
+        if self.prior_length > 0.5:
+            longer = mode.complements - components.complements
+        losses = (1 - self.prior_length) * gains - (components.peaks - mode.peaks)
+        near = np.abs(gains) <= 1e-5 * mode.concentrations
+        return -self.prior_strength * float(np.where(near, 0.5 * gains * longer, losses).sum())
+
+    @cached_property
+    def _prior_mode(self) -> DirectionalComponents:
+        """A component of the prior's resultant length, in any direction."""
+        length = np.array([self.prior_length])
+        return self.components(np.eye(self.dim, 1), length, 1 - length)
+
+    def with_prior_from(self, stats: Statistics) -> "VonMisesFisher":
+        """Centre the prior on the pooled resultant length of a first partition."""
+        return replace(self, prior_length=min(pooled_length(stats), 1 - 1e-6))
+
+    def initial(
+        self, stats: Statistics, components: DirectionalComponents, centres: Array | None = None
+    ) -> DirectionalComponents:
+        """Make first components from a partition, all with its pooled concentration.
+
+        The prior counts, or the concentration of rows that are all but equal would be rounding. A
+        part that is empty, or whose rows cancel, gets some axis.
+        """
+        if centres is None:
+            means = mean_vectors(stats)
+            lengths = np.linalg.norm(means, axis=0)
+            lost = np.flatnonzero(lengths < MIN_LENGTH)
+            means[:, lost], means[lost % self.dim, lost], lengths[lost] = 0.0, 1.0, 1.0
+            directions = np.ascontiguousarray(means / lengths)
+        else:
+            directions = np.ascontiguousarray(centres.T)
+        pooled = np.array([pooled_length(stats)])
+        lengths, complements = self._with_prior(pooled, 1 - pooled, stats.counts)
+        if not self.tied:
+            K = len(stats.counts)
+            lengths, complements = np.repeat(lengths, K), np.repeat(complements, K)
+        return self.components(directions, lengths, complements)
+
+    # Merging.
+
+    def merge_cost(
+        self, stats: Statistics, components: DirectionalComponents, parts: Array
+    ) -> DirectionMergeCost:
+        counts = stats.counts[parts]
+        sums = np.ascontiguousarray(stats.moments[0].T[parts])
+        if self.tied:
+            kappa, log_normalizer = components.concentrations[0], components.log_normalizers[0]
+            return DirectionMergeCost(sums, counts, float(log_normalizer), float(kappa))
+        prior = self.prior_strength, self.prior_length
+        return DirectionMergeCost(sums, counts, self.zero_row_log_density, None, *prior)
+
+    def proposal(self) -> Proposal:
+        """Start with components of one concentration, without a prior."""
+        return Proposal(self.kmeans())
+
+    def place(
+        self, points: Array, like: DirectionalComponents | None = None
+    ) -> DirectionalComponents:
+        units = points / np.linalg.norm(points, axis=1, keepdims=True)
+        length = np.array([0.5]) if like is None else like.lengths[:1]
+        complement = np.array([0.5]) if like is None else like.complements[:1]
+        return self.components(np.ascontiguousarray(units.T), length, complement)
+
+    def append(
+        self, components: DirectionalComponents, others: DirectionalComponents
+    ) -> DirectionalComponents:
+        """All have the concentration of the first."""
+        directions = np.hstack([components.directions, others.directions])
+        return self.components(directions, components.lengths[:1], components.complements[:1])
+
+    def peaks(self, components: DirectionalComponents) -> Array:
+        return components.concentrations + components.log_normalizers
+
+    def fit_parts(self, cost: DirectionMergeCost, parts: Array) -> DirectionalComponents:
+        """Return components in the directions of sums, with the pooled resultant length."""
+        sums, counts = cost.sums[parts], cost.counts[parts]
+        norms = np.linalg.norm(sums, axis=1)
+        directions = sums.T / np.where(norms > 0, norms, 1.0)
+        directions[0, norms == 0] = 1.0
+        length = np.array([min(norms.sum() / counts.sum(), 1.0)])
+        return self.components(np.ascontiguousarray(directions), length, 1 - length)
+
+    def distances(self, block: Block, centres: Array) -> Array:
+        """Return 1 - x.c for unit rows c of `centres`, never negative."""
+        assert block.scales is not None
+        if isinstance(block, DenseBlock):
+            cosines = np.dot(block.X, centres.T.astype(block.X.dtype))
+        else:
+            cosines = sparse_dot(block, centres.T)
+        return np.maximum(1 - cosines * block.scales[:, None], 0)

@@ -1,0 +1,321 @@
+"""What users give, checked before any work: weights, means, partitions, rows, a background."""
+
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+
+from .._engine.model import NO_BACKGROUND, Background, FittedMixture
+from .._engine.partitions import Assignment, assign_labels, assign_responsibilities
+from .._engine.rows import MAX_MAGNITUDE, RowSource
+from .._sklearn import check_sample_weight
+from .._typing import Array, MatrixLike, warn
+from ..distributions._arguments import checked_array
+
+if TYPE_CHECKING:
+    import dask.array as da
+
+
+# Weights, means and partitions that the user gives, checked before any work.
+
+
+def checked_weights(weights: ArrayLike, n_components: int, name: str) -> Array:
+    """Return weights as float64 that sum to one, or raise a ValueError that names them."""
+    weights = checked_array(weights, name).astype(np.float64)
+    if weights.shape != (n_components,):
+        raise ValueError(f"{name} should have the shape ({n_components},), got {weights.shape}.")
+    if not (weights >= 0).all() or not np.isclose(weights.sum(), 1, rtol=1e-6):
+        raise ValueError(
+            f"{name} should be non-negative and sum to 1, "
+            f"got minimum {weights.min():.5g} and sum {weights.sum():.5g}."
+        )
+    return weights / weights.sum()
+
+
+def checked_means(means: ArrayLike, name: str, shape: tuple[int, int] | None = None) -> Array:
+    """Return means as finite float64, (n_components, n_features), or raise a ValueError."""
+    means = checked_array(means, name).astype(np.float64)
+    if means.ndim != 2 or means.size == 0 or shape not in (None, means.shape):
+        expected = "(n_components, n_features)" if shape is None else shape
+        raise ValueError(f"{name} should have the shape {expected}, got {means.shape}.")
+    if not np.isfinite(means).all():
+        raise ValueError(f"{name} contains nan or inf: give finite means.")
+    return means
+
+
+def checked_directions(means: Array, name: str) -> Array:
+    """Return means at unit length, or raise a ValueError."""
+    largest = np.abs(means).max(axis=1, keepdims=True)
+    if not (largest > 0).all():
+        raise ValueError(f"{name} contains a zero row, which has no direction.")
+    means = means / largest
+    return means / np.linalg.norm(means, axis=1, keepdims=True)
+
+
+def checked_concentrations(concentrations: ArrayLike | None, n_components: int, name: str) -> Array:
+    """Return concentrations (n_components,) as float64, or raise a ValueError."""
+    kappa = checked_array(concentrations, name).astype(np.float64)
+    if kappa.shape != (n_components,):
+        raise ValueError(f"{name} should have the shape ({n_components},), got {kappa.shape}.")
+    if not np.isfinite(kappa).all() or not (kappa >= 0).all():
+        raise ValueError(f"{name} should be finite and at least 0, got {kappa}.")
+    return kappa
+
+
+def refuse_unequal(concentrations: Array, tied: bool) -> None:
+    """Refuse concentrations that differ where all components share one."""
+    if tied and not np.allclose(concentrations, concentrations[0]):
+        raise ValueError(
+            f"concentration_type='tied' needs one concentration, got {concentrations}."
+        )
+
+
+def _weight_of(responsibilities: Array, start: int, weights: Array) -> Array:
+    """Return the weight of a block's rows per component."""
+    return np.asarray(weights @ responsibilities[start : start + len(weights)])
+
+
+def checked_partition(
+    partition: ArrayLike, rows: RowSource, n_components: int, least: int = 0
+) -> Assignment:
+    """Return how `init_params`, labels or responsibilities, assigns the rows of a block.
+
+    Responsibilities may have any scale: they are divided by the largest. Labels are at least
+    `least`; rows with the label -1 belong to no component.
+    """
+    given = checked_array(partition, "init_params")
+    shape = rows.n_rows, n_components
+    labels = given.shape == shape[:1] and np.isin(given, np.arange(least, n_components)).all()
+    if labels and rows.map_reduce_weights(partial(_weight_of, given >= 0)).any():
+        return partial(assign_labels, given.astype(np.int32), n_components)
+    if given.shape == shape and np.isfinite(given).all() and (given >= 0).all() and given.any():
+        resp = (given / given.max()).astype(rows.dtype)
+        if rows.map_reduce_weights(partial(_weight_of, resp)).any():
+            return partial(assign_responsibilities, resp)
+    values = f" and values from {given.min()} to {given.max()}" if given.size else ""
+    raise ValueError(
+        f"init_params as an array should hold labels from {least} to {n_components - 1} of "
+        f"shape {shape[:1]} or non-negative responsibilities of shape {shape}, "
+        f"got shape {given.shape}{values}."
+    )
+
+
+# What is refused before a fit: rows and parameters that do not go together.
+
+
+_DISTINCT_SAMPLE = 1000  # rows among which distinct ones are counted
+
+
+def check_enough_rows(rows: RowSource, n_components: int, *, first_batch: bool = False) -> None:
+    """Refuse rows that cannot be fitted with any parameters."""
+    advice = "use fewer components"
+    if first_batch:
+        advice = (
+            "partial_fit finds its first components in the first batch, which should have about "
+            "100 rows per component"
+        )
+    if rows.n_rows < n_components:
+        raise ValueError(
+            f"Expected n_samples >= n_components but got n_components = {n_components},"
+            f" n_samples = {rows.n_rows}: {advice}."
+        )
+    if rows.total_weight == 0:
+        raise ValueError(
+            "All rows with positive weight are zero: a zero row has no direction, so "
+            "there is nothing to fit. Remove empty rows or check the preprocessing."
+        )
+
+
+def warn_if_few_distinct(rows: RowSource, labels: Array, n_components: int) -> None:
+    """Warn if there are fewer distinct rows than components, as far as a sample tells."""
+    n_rows_each = np.bincount(labels[labels >= 0], minlength=n_components)
+    if n_rows_each.all():
+        return
+    indices, _ = rows.draw(min(rows.n_rows, max(_DISTINCT_SAMPLE, 10 * n_components)), seed=0)
+    n_distinct = len(np.unique(rows.take(indices), axis=0))
+    if n_distinct < n_components:
+        warn(
+            f"There are fewer distinct rows ({n_distinct} among {len(indices)}) than "
+            f"n_components={n_components}: components are empty or equal. Use fewer components, "
+            "or check the data for duplicates.",
+            ConvergenceWarning,
+        )
+
+
+def check_warm_start(fitted: FittedMixture, n_components: int) -> None:
+    """Refuse to continue from a fit with another number of components."""
+    if fitted.n_components != n_components:
+        raise ValueError(
+            f"warm_start: the fitted mixture has {fitted.n_components} components, "
+            f"n_components is {n_components}. Set warm_start=False to start from scratch."
+        )
+
+
+def check_stream_continues(name: str, before: object, now: object) -> None:
+    """Refuse a parameter, given by name, that a stream cannot change."""
+    if now != before:
+        raise ValueError(
+            f"partial_fit continues with {name}={before}, and {name} is {now} now: set it "
+            "back, or start from scratch with a clone of the mixture."
+        )
+
+
+def refuse_overflow(largest: float, holder: str) -> None:
+    """Refuse rows or means of such a magnitude that their squares overflow."""
+    if largest > MAX_MAGNITUDE:
+        raise ValueError(
+            f"{holder} values up to {largest:.3g}, whose squares overflow. Rescale "
+            "the features, for example with sklearn.preprocessing.StandardScaler."
+        )
+
+
+# The background as users give it: whether there is one, its weight and its box.
+
+
+def with_background(background_weight: ArrayLike, params: dict[str, object]) -> dict[str, object]:
+    """Return constructor parameters that say whether there is a background."""
+    given = bool(np.any(np.not_equal(background_weight, 0)))
+    if given and not params.get("background", True):
+        raise ValueError(
+            f"background=False contradicts background_weight={background_weight!r}: leave out one "
+            "of them."
+        )
+    return {"background": given} | params
+
+
+def checked_weights_beside(
+    weights: ArrayLike, n_components: int, background_weight: ArrayLike
+) -> Array:
+    """Return weights followed by that of a background, or raise a ValueError."""
+    weights = checked_array(weights, "weights").astype(np.float64)
+    share = checked_array(background_weight, "background_weight").astype(np.float64)
+    if weights.shape != (n_components,) or share.shape != ():
+        raise ValueError(
+            f"weights should have the shape ({n_components},) and background_weight be a number, "
+            f"got shapes {weights.shape} and {share.shape}."
+        )
+    together = "weights and background_weight together"
+    return checked_weights(np.append(weights, share), n_components + 1, together)
+
+
+def background_in(bounds: ArrayLike | None, d: int, background: bool) -> Background:
+    """Return the background in the given box, or none, or raise a ValueError."""
+    if background:
+        if bounds is None:
+            raise ValueError("A background needs background_bounds, the corners of its box.")
+        return Background.in_box(_checked_bounds(bounds, d))
+    if bounds is not None:
+        raise ValueError("background_bounds needs a background: give background_weight, too.")
+    return NO_BACKGROUND
+
+
+def _checked_bounds(bounds: ArrayLike | None, d: int) -> Array:
+    """Return the corners (2, d) of a box of finite, positive volume, or raise a ValueError."""
+    checked: Array = checked_array(bounds, "background_bounds").astype(np.float64)
+    if checked.shape != (2, d) or not np.isfinite(checked).all():
+        raise ValueError(
+            f"background_bounds should be finite and of shape {(2, d)}, got {checked.shape}."
+        )
+    refuse_overflow(np.abs(checked).max(), "background_bounds holds")
+    if not (checked[0] < checked[1]).all():
+        raise ValueError(
+            "background_bounds should be the least corner of a box and then the largest; along "
+            f"feature {np.argmin(checked[0] < checked[1])} it has no width."
+        )
+    return checked
+
+
+# A broad component that swallows rows of all kinds: the failure of free concentrations.
+
+
+# Measured: on texts and embeddings the broad component has 2.5 to 6 times the average weight, more
+# than twice that of the next, and .15 to .35 of the others' concentration. Among clusters that are
+# there, also very unequal ones, the largest has .65 or more.
+_TIMES_AVERAGE, _TIMES_NEXT, _OF_OTHERS = 2.5, 2.0, 0.4
+
+
+def broad_component(weights: Array, concentrations: Array) -> int | None:
+    """Return the component that is by far the largest and the broadest, if there is one."""
+    active = np.flatnonzero(weights)
+    if len(active) < 3:
+        return None
+    order = active[np.argsort(weights[active])]
+    largest, others = int(order[-1]), order[:-1]
+    typical = _weighted_median(concentrations[others], weights[others])
+    is_large = (
+        weights[largest] > _TIMES_AVERAGE * weights[active].mean()
+        and weights[largest] > _TIMES_NEXT * weights[others].max()
+    )
+    least = min(_OF_OTHERS * typical, concentrations[others].min())
+    return largest if is_large and concentrations[largest] < least else None
+
+
+def warn_if_broad(weights: Array, concentrations: Array) -> None:
+    """Warn if free concentrations have let one broad component take most rows."""
+    broad = broad_component(weights, concentrations)
+    if broad is not None:
+        warn(
+            f"Component {broad} is by far the broadest and holds {weights[broad]:.0%} of the "
+            "rows, as happens with free concentrations in many dimensions. Unless there is such "
+            "a cluster, use concentration_type='tied' or a larger concentration_prior; if these "
+            "rows are outliers, use background=True.",
+            UserWarning,
+        )
+
+
+def _weighted_median(values: Array, weights: Array) -> float:
+    order = np.argsort(values)
+    cumulative = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(cumulative, cumulative[-1] / 2)])
+
+
+# Dask arrays: what is needed before Dask is imported.
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def is_lazy(X: object) -> "TypeGuard[da.Array]":
+    """Return whether X is a Dask array or frame, or an xarray array of one."""
+    return getattr(X, "__dask_graph__", lambda: None)() is not None
+
+
+def in_memory(X: object) -> Any:
+    """Return rows, labels or weights in memory, also those of a Dask array."""
+    return X.compute() if is_lazy(X) else X
+
+
+def checked_row_weights(
+    sample_weight: ArrayLike | None, X: MatrixLike
+) -> "Array | da.Array | None":
+    """Return the weights of validated rows, as rows of their kind take them; None stays None."""
+    if sample_weight is not None and is_lazy(X):
+        from ._dask import checked_weights
+
+        return checked_weights(sample_weight, X)
+    return check_sample_weight(in_memory(sample_weight), X)
+
+
+def chunkwise(
+    dtype: npt.DTypeLike | None = None, *, wide: bool = False, is_sparse: bool = False
+) -> Callable[[Method], Method]:
+    """Decorate a prediction: of a Dask array it is one too, made chunk by chunk when asked for.
+
+    `dtype` is what it returns, None the type that rows are read in; `wide` says whether it has
+    a column for each component, `is_sparse` whether it returns CSR.
+    """
+
+    def decorate(method: Method) -> Method:
+        @wraps(method)
+        def predict(self: Any, X: MatrixLike) -> Any:
+            if not is_lazy(X):
+                return method(self, X)
+            return self._predict_lazily(method.__name__, X, dtype, wide, is_sparse)
+
+        return predict  # type: ignore[return-value]
+
+    return decorate

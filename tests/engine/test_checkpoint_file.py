@@ -1,0 +1,152 @@
+"""Checkpoints as files: they are whole, and hold bits."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from skvmf._engine import checkpoint
+from skvmf._engine.checkpoint import load, n_bytes, save
+
+TREE = {
+    "numbers": [1, 2.5, 1e-300, float("inf"), 0.1 + 0.2, np.float64(1 / 3), np.int64(7)],
+    "truth": [True, False, np.bool_(True), None],
+    "text": "mu",
+    "empty": {},
+    "deep": {"array": {"of": [np.arange(3), {"more": np.float32([[1.5, -0.0]])}]}},
+    "fortran": np.asfortranarray(np.random.default_rng(0).normal(size=(3, 4))),
+    "none": np.zeros((0, 2)),
+    "zero": np.array(2.5),
+}
+
+WRITER = """
+import numpy as np
+from pathlib import Path
+from skvmf._engine.checkpoint import save
+number = 0
+while True:
+    number += 1
+    save(Path({path!r}), {{"number": number, "array": np.full(300_000, float(number))}})
+    print(number, flush=True)
+"""
+
+FILES = r"fit\.npz(\.\d+-\d+\.tmp)?"  # a checkpoint, and what is not yet one
+
+
+def assert_same(first, second):
+    assert type(first) is type(second)
+    if isinstance(first, dict):
+        assert set(first) == set(second)
+        for name in first:
+            assert_same(first[name], second[name])
+    elif isinstance(first, list):
+        assert len(first) == len(second)
+        for one, other in zip(first, second, strict=True):
+            assert_same(one, other)
+    elif isinstance(first, np.ndarray):
+        assert first.dtype == second.dtype
+        assert first.flags.f_contiguous == second.flags.f_contiguous
+        assert_array_equal(first, second)
+        assert first.tobytes() == second.tobytes()
+    else:
+        assert first == second
+
+
+def test_a_tree_comes_back_with_its_bits(tmp_path):
+    path = tmp_path / "fit.npz"
+    save(path, TREE)
+    expected = TREE | {
+        "numbers": [1, 2.5, 1e-300, float("inf"), 0.1 + 0.2, 1 / 3, 7],
+        "truth": [True, False, True, None],
+    }
+    assert_same(load(path), expected)
+    assert os.listdir(tmp_path) == ["fit.npz"]
+    with np.load(path, allow_pickle=False) as file:  # as anybody may read it
+        assert json.loads(str(file["skvmf-checkpoint"]))["text"] == "mu"
+
+
+def test_any_name_is_kept(tmp_path):
+    for name in ["fit", "fit.npz", "fit.checkpoint", "fit of today"]:
+        save(tmp_path / name, {"number": 1})
+        assert load(tmp_path / name) == {"number": 1}
+    assert len(os.listdir(tmp_path)) == 4
+
+
+def test_truncated_and_other_files_are_told(tmp_path):
+    path = tmp_path / "fit.npz"
+    save(path, TREE)
+    whole = path.read_bytes()
+    for size in [0, 1, 30, len(whole) // 2, len(whole) - 60, len(whole) - 1]:
+        path.write_bytes(whole[:size])
+        with pytest.raises(ValueError, match=r"fit\.npz' is not a checkpoint, or .* truncated"):
+            load(path)
+        assert path.read_bytes() == whole[:size]
+    flipped = bytearray(whole)
+    flipped[whole.index(TREE["fortran"].tobytes("F")) + 5] ^= 1
+    path.write_bytes(flipped)
+    with pytest.raises(ValueError, match="damaged"):
+        load(path)
+    np.save(tmp_path / "rows.npy", np.ones(3))
+    np.savez(tmp_path / "rows.npz", X=np.ones(3))
+    objects = {"skvmf-checkpoint": np.array({"number": 1}, dtype=object)}
+    np.savez(tmp_path / "objects.npz", **objects)
+    files = [(tmp_path / name).read_bytes() for name in ("rows.npy", "rows.npz", "objects.npz")]
+    for other in [b"some text", b"PK\x03\x04", *files]:
+        path.write_bytes(other)
+        with pytest.raises(ValueError, match="not a checkpoint"):
+            load(path)
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "missing.npz")
+
+
+@pytest.mark.parametrize("step", ["savez", "fsync", "replace"])
+def test_a_write_that_fails_leaves_the_file_before(tmp_path, monkeypatch, step):
+    path = tmp_path / "fit.npz"
+    save(path, {"number": 1})
+
+    def fail(*arguments, **keywords):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(checkpoint.np if step == "savez" else checkpoint.os, step, fail)
+    for _ in range(3):
+        with pytest.raises(OSError, match="disk full"):
+            save(path, {"number": 2})
+    monkeypatch.undo()
+    assert load(path) == {"number": 1}
+    assert all(re.fullmatch(FILES, name) for name in os.listdir(tmp_path))
+    save(path, {"number": 3})
+    assert load(path) == {"number": 3}
+    assert os.listdir(tmp_path) == ["fit.npz"]
+
+
+def test_sizes_are_about_those_of_the_files(tmp_path):
+    tree = {"a": np.zeros(50_000), "b": [np.zeros((100, 300), np.float32)], "c": 1}
+    save(tmp_path / "fit.npz", tree)
+    size = (tmp_path / "fit.npz").stat().st_size
+    assert 0.9 * size < n_bytes(tree) < 1.1 * size
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="kills a process by a signal")
+def test_killed_writers_leave_whole_files(tmp_path):
+    """Several are killed, each while it writes without a pause."""
+    path = tmp_path / "fit.npz"
+    for delay in (0.0, 0.011):
+        writer = subprocess.Popen(
+            [sys.executable, "-c", WRITER.format(path=str(path))], stdout=subprocess.PIPE
+        )
+        with writer:
+            assert writer.stdout.readline()
+            with suppress(subprocess.TimeoutExpired):
+                writer.wait(delay)
+            writer.send_signal(signal.SIGKILL)
+        tree = load(path)
+        assert_array_equal(tree["array"], np.full(300_000, float(tree["number"])))
+        assert all(re.fullmatch(FILES, name) for name in os.listdir(tmp_path))

@@ -1,0 +1,253 @@
+"""A mixture model alone: its statistics, its bound, and which components leave."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+
+from skvmf._engine.contracts import Params, Statistics, Update
+from skvmf._engine.em import run_em
+from skvmf._engine.gaussian import Gaussian
+from skvmf._engine.model import (
+    NO_BACKGROUND,
+    Background,
+    FenchelYoungPosterior,
+    MapWeights,
+    MixtureModel,
+    ModifiedDirichlet,
+)
+from skvmf._engine.rows import make_rows
+
+MEANS, COVARIANCES = np.array([[0.0, 0.0], [3.0, 1.0]]), np.array([1.0, 2.0])
+WEIGHTS = np.array([0.3, 0.7])
+
+
+def model(prior=None, **family):
+    return MixtureModel(
+        Gaussian(2, "spherical", **family),
+        FenchelYoungPosterior(),
+        prior or ModifiedDirichlet(),
+        MapWeights(),
+    )
+
+
+def some_rows(n=50, weights=None):
+    X = np.random.default_rng(0).normal(size=(n, 2)) + 1
+    return X, make_rows(X, weights, unit=False)
+
+
+def start(means=MEANS, covariances=COVARIANCES, weights=WEIGHTS):
+    return Params.first(weights, model().family.components(means, covariances))
+
+
+def joint(X):
+    densities = [
+        multivariate_normal(mean, covariance * np.eye(2)).logpdf(X)
+        for mean, covariance in zip(MEANS, COVARIANCES, strict=True)
+    ]
+    return np.log(WEIGHTS) + np.column_stack(densities)
+
+
+def test_statistics_are_those_of_the_responsibilities():
+    weights = np.random.default_rng(1).random(50)
+    weights[7] = 0
+    X, rows = some_rows(weights=weights)
+    X[7] = 1e3  # the least likely row, but it does not count
+    values = logsumexp(joint(X), axis=1)
+    resp = np.exp(joint(X) - values[:, None]) * weights[:, None]
+    rows = make_rows(X, weights, unit=False)
+    stats = rows.map_reduce(lambda block: model().expect(start(), block))
+    assert_allclose(stats.value, weights @ values, rtol=1e-12)
+    assert_allclose(stats.total, weights.sum(), rtol=1e-12)
+    assert_allclose(stats.counts, resp.sum(axis=0), rtol=1e-12)
+    worst = np.argmin(np.where(weights > 0, values, np.inf))
+    assert_allclose(stats.worst_value, values[worst])
+    assert_array_equal(stats.worst_row, X[worst])
+    total = rows.map_reduce(lambda block: model().evaluate(start(), block))
+    assert_allclose(total, [stats.value, stats.total], rtol=1e-14)
+
+
+def test_the_bound_is_penalised_and_per_unit_of_weight():
+    class WithPrior(Gaussian):
+        def log_prior(self, components):
+            return -5.0
+
+    _, rows = some_rows()
+    stats = rows.map_reduce(lambda block: model().expect(start(), block))
+    penalised = model(ModifiedDirichlet(-2.0, 1e-3))
+    expected = stats.value - 3 * np.log(WEIGHTS).sum()
+    assert_allclose(penalised.lower_bound(stats, start()), expected / 50, rtol=1e-14)
+    penalised = replace(penalised, family=WithPrior(2, "spherical"))
+    assert_allclose(penalised.lower_bound(stats, start()), (expected - 5) / 50, rtol=1e-14)
+
+
+def statistics(counts):
+    """Return statistics with given counts; each component with rows is a unit square."""
+    counts = np.asarray(counts, dtype=float)
+    K = len(counts)
+    moments = np.zeros((K, 2)), 2 * counts  # variance 1 about the origins
+    origins = np.arange(2.0 * K).reshape(K, 2) * 1e4
+    return Statistics(0.0, counts.sum(), counts, moments, origins, -9.0, np.array([7.0, 7.0]))
+
+
+def params(K, weights=None):
+    means = np.arange(2.0 * K).reshape(K, 2) * 1e4
+    weights = np.full(K, 1 / K) if weights is None else np.asarray(weights)
+    return start(means, np.ones(K), weights)
+
+
+def test_one_empty_component_a_step_moves_to_the_worst_row():
+    before = params(4)
+    after = model().maximize(statistics([10, 0, 0, 30]), before)
+    assert_array_equal(after.reseeded, [False, True, False, False])
+    assert_array_equal(after.components.means[1], [7.0, 7.0])
+    assert_array_equal(after.components.means[2], before.components.means[2])
+    assert_allclose(after.weights, np.array([10, 10, 0, 30]) / 50)  # a fourth of the rows
+    assert not model().comparable(before, after)
+    later = model().maximize(statistics([10, 5, 0, 25]), after)
+    assert_array_equal(later.reseeded, [False, True, True, False])  # its turn comes next
+
+
+@pytest.mark.bits
+def test_a_component_is_empty_where_rounding_alone_is_left_of_it():
+    after = model().maximize(statistics([1, 1e-15]), params(2))
+    assert_array_equal(after.reseeded, [False, True])
+    after = model().maximize(statistics([1, 1e-14]), params(2))
+    assert_array_equal(after.reseeded, [False, False])
+
+
+def test_an_update_learns_which_components_have_rows():
+    class Spy(Update):
+        def __call__(self, family, stats, components):
+            return components, np.array([False, False, False, True])
+
+        def reseed(self, family, components, alive, k, row):
+            self.seen = alive.copy(), k
+            return components
+
+    update = Spy()
+    replace(model(), update=update).maximize(statistics([10, 0, 0.5, 20]), params(4))
+    assert_array_equal(update.seen[0], [True, False, True, False])
+    assert update.seen[1] == 1
+
+
+def test_a_component_that_empties_again_leaves():
+    before = replace(params(3), reseeded=np.array([False, True, False]))
+    after = model().maximize(statistics([10, 0, 30]), before)
+    assert_array_equal(after.weights, [0.25, 0, 0.75])
+    assert_array_equal(after.components.means[1], before.components.means[1])
+    assert not model().comparable(before, after)
+
+
+def test_a_broken_component_leaves_for_good():
+    stats = statistics([10, 10, 20])
+    stats.moments[1][1] = 0  # no variance is left
+    before = params(3)
+    after = model().maximize(stats, before)
+    assert after.weights[1] == 0
+    assert after.reseeded[1]
+    assert_array_equal(after.components.means[1], before.components.means[1])
+    assert not model().comparable(before, after)
+    again = model().maximize(statistics([10, 0, 20]), after)
+    assert_array_equal(again.components.means[1], before.components.means[1])
+    assert again.weights[1] == 0
+
+
+def test_a_component_leaves_when_it_rests_on_the_floor_for_two_steps():
+    prior = ModifiedDirichlet(-8.0, 1e-3)  # takes nine rows, and asks for as many
+    first = model(prior).maximize(statistics([50, 5, 45]), params(3))
+    assert_array_equal(first.on_floor, [False, True, False])
+    assert first.weights[1] == 1e-3
+    second = model(prior).maximize(statistics([50, 5, 45]), first)
+    assert second.weights[1] == 0
+    assert second.reseeded[1]
+    assert_allclose(second.weights.sum(), 1)
+    assert not model(prior).comparable(first, second)
+
+
+def test_a_component_that_comes_off_the_floor_stays():
+    prior = ModifiedDirichlet(-8.0, 1e-3)
+    first = model(prior).maximize(statistics([50, 5, 45]), params(3))
+    second = model(prior).maximize(statistics([50, 20, 30]), first)
+    assert not second.on_floor.any()
+    third = model(prior).maximize(statistics([50, 5, 45]), second)
+    assert third.weights[1] == 1e-3
+    assert third.on_floor[1]
+
+
+@pytest.mark.parametrize(
+    ("alpha", "count", "leaves"),
+    [(-8.0, 0.5, True), (-8.0, 8.5, True), (-8.0, 9.5, False), (0.5, 4, False)],
+)
+def test_a_component_may_rest_with_as_many_rows_as_the_prior_takes(alpha, count, leaves):
+    """Or with more than `min_rows`, which are three."""
+    before = replace(params(2), on_floor=np.array([False, True]))
+    stats = statistics([91, count])
+    after = model(ModifiedDirichlet(alpha, 0.2)).maximize(stats, before)
+    assert_allclose(after.weights, [1, 0] if leaves else [0.8, 0.2])
+    assert after.on_floor[1]
+
+
+def test_a_weight_a_little_above_the_floor_does_not_rest():
+    prior = ModifiedDirichlet(1.0, 0.1)
+    after = model(prior).maximize(statistics([88, 12]), params(2))
+    assert_array_equal(after.on_floor, [False, False])
+
+
+def test_steps_compare_where_no_component_has_moved():
+    before = params(3)
+    assert model().comparable(before, replace(before, weights=np.array([0.5, 0.25, 0.25])))
+    assert not model().comparable(before, replace(before, weights=np.array([0.5, 0.5, 0.0])))
+    moved = np.array([False, True, False])
+    assert not model().comparable(before, replace(before, reseeded=moved))
+
+
+@pytest.mark.parametrize("tol", [np.inf, 1e-3])
+def test_a_step_that_prunes_or_moves_is_never_the_last(tol):
+    """However small the change of the bound: run_em takes at least one plain step after it."""
+    _X, rows = some_rows(200)
+    far = Params.first(
+        np.full(4, 0.25),
+        model().family.components(np.array([*MEANS, [1e3, 1e3], [-1e3, 0]]), np.ones(4)),
+    )
+    history = []
+
+    def watch(n_iter, bounds, params):
+        history.append(params)
+        return False
+
+    result = run_em(model(), rows, far, max_iter=100, tol=tol, on_iteration=watch)
+    assert result.converged
+    steps = list(itertools.pairwise(history))
+    changed = [not model().comparable(before, after) for before, after in steps]
+    assert sum(changed) >= 2
+    assert not changed[-1]
+    moved = [int((after.reseeded & ~before.reseeded).sum()) for before, after in steps]
+    assert max(moved) == 1
+
+
+@pytest.mark.parametrize("background", [NO_BACKGROUND, Background((-3.0,))])
+def test_what_scores_keep_comes_back_with_the_shares(background):
+    """Whatever the posterior makes of the scores, and with or without a background."""
+
+    class Keeping(Gaussian):
+        def scores(self, block, components):
+            return replace(super().scores(block, components), cache=block.X.copy())
+
+        def moments(self, block, responsibilities, components, cache=None):
+            assert_array_equal(cache, block.X)
+            return super().moments(block, responsibilities, components)
+
+    _, rows = some_rows()
+    weights = background.add_weight(WEIGHTS, 0.5)
+    plain = replace(model(), background=background)
+    keeping = replace(plain, family=Keeping(2, "spherical"))
+    params = start(weights=weights)
+    expected = rows.map_reduce(lambda block: plain.expect(params, block))
+    found = rows.map_reduce(lambda block: keeping.expect(params, block))
+    assert_array_equal(found.moments[1], expected.moments[1])
+    assert found.value == expected.value

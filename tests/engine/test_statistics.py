@@ -1,0 +1,82 @@
+"""What passes between the answers: statistics add, and a fit remembers what befell it."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from skvmf._engine.blocks import MAX_KEPT, BufferPool
+from skvmf._engine.contracts import Params, Statistics
+
+
+def part(value, worst, buffers=None):
+    moments = (np.full((2, 3), value), np.full(2, value))
+    row = np.full(3, value)
+    return Statistics(value, 2 * value, row[:2].copy(), moments, None, worst, row, buffers)
+
+
+def test_statistics_add():
+    total = part(1.0, -1.0)
+    total += part(2.0, -5.0)
+    total += part(4.0, -3.0)
+    assert (total.value, total.total) == (7.0, 14.0)
+    assert_array_equal(total.counts, [7.0, 7.0])
+    assert_array_equal(total.moments[0], np.full((2, 3), 7.0))
+    assert_array_equal(total.moments[1], [7.0, 7.0])
+    assert total.worst_value == -5.0
+    assert_array_equal(total.worst_row, [2.0, 2.0, 2.0])
+    total += part(8.0, -5.0)  # the first of equally unlikely rows is the worst
+    assert_array_equal(total.worst_row, [2.0, 2.0, 2.0])
+
+
+def test_sums_that_have_been_added_are_free_to_be_filled_again():
+    buffers = BufferPool()
+    total, other = part(1.0, 0.0, buffers), part(2.0, 0.0, buffers)
+    assert buffers.empty("sums", (2, 3)).shape == (2, 3)  # so such are wanted
+    total += other
+    assert buffers.empty("sums", (2, 3)) is other.moments[0]
+
+
+def test_arrays_are_kept_for_those_who_ask_for_such():
+    buffers, array = BufferPool(), np.zeros((2, 3))
+    buffers.give("sums", array)
+    assert buffers.empty("sums", (2, 3)) is not array  # nobody had asked before
+    buffers.give("sums", array)
+    assert buffers.empty("products", (2, 3)) is not array
+    assert buffers.empty("sums", (2, 3)) is array
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [((3, 2), np.float64), ((2, 3), np.float32)])
+def test_arrays_of_another_shape_or_type_are_dropped(shape, dtype):
+    buffers, array = BufferPool(), np.zeros((2, 3))
+    buffers.empty("sums", (2, 3))
+    buffers.give("sums", array)
+    other = buffers.empty("sums", shape, dtype)
+    assert other.shape == shape
+    assert other.dtype == dtype
+    assert buffers.empty("sums", (2, 3)) is not array
+
+
+def test_few_arrays_are_kept():
+    buffers = BufferPool()
+    buffers.empty("sums", (1,))
+    given = [np.zeros(1) for _ in range(2 * MAX_KEPT)]
+    for array in given:
+        buffers.give("sums", array)
+    got = [buffers.empty("sums", (1,)) for _ in given]
+    assert sum(any(one is other for other in given) for one in got) == MAX_KEPT
+
+
+def test_at_a_start_nothing_has_happened():
+    params = Params.first(np.array([1.0, 0.0]), "components")
+    assert not params.reseeded.any()
+    assert not params.on_floor.any()
+    assert_array_equal(params.pruned().reseeded, [False, True])
+    assert_array_equal(params.reseeded, [False, False])
+
+
+def test_what_all_blocks_need_is_made_once_for_its_owner():
+    buffers, owner, other = BufferPool(), object(), object()
+    first = buffers.once("natural", owner, lambda: np.zeros(2))
+    assert buffers.once("natural", owner, lambda: np.ones(2)) is first
+    assert buffers.once("other", owner, lambda: np.ones(2)) is not first
+    assert_array_equal(buffers.once("natural", other, lambda: np.ones(2)), 1)
