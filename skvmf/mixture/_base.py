@@ -19,21 +19,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._engine.checkpoint import Checkpoint
 from .._engine.contracts import AnyFamily, Components, Constraint, Params, Statistics, as_dict
-from .._engine.em import MultiStart, Progress, flat_at_first, step
+from .._engine.em import Progress, flat_at_first, step
 from .._engine.fisher import VectorModel
 from .._engine.model import (
-    NO_BACKGROUND,
     Background,
     FittedMixture,
-    FixedWeights,
-    MapWeights,
+    Mixture,
     MixtureResult,
-    MixtureSpec,
     ModifiedDirichlet,
 )
 from .._engine.parallel import limited_blas
 from .._engine.rows import READABLE, RowSource, make_rows
-from .._engine.starts import Initialization
+from .._engine.starts import MultiStart, Start
 from .._sklearn import (
     all_or_nothing,
     callback_tasks,
@@ -76,7 +73,7 @@ _WHOLE_FIT_ATTRIBUTES = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_
 class BaseMixture(MixtureParameters, ABC):
     """The fit, predictions and fitted attributes of every mixture.
 
-    A subclass turns its parameters into a `MixtureSpec` (`_spec`), and the parameters of a fit
+    A subclass turns its parameters into a `Mixture` (`_spec`), and the parameters of a fit
     into public attributes (`_attributes`). `_fitted` is the fit, set by a fit or `from_parameters`
     only. Attributes that a class annotates follow from the fit's parameters: they are not part of
     a pickle, but computed again. `_family_class` restores the family.
@@ -184,18 +181,18 @@ class BaseMixture(MixtureParameters, ABC):
             X = self._validated(X, reset=not warm)
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
             check_enough_rows(rows, self.n_components)
-            spec = self._spec(rows, "warm_start" if warm else "start")
+            spec, start = self._spec(rows), None if warm else self._start(rows)
             tasks = callback_tasks(self, data, 3 * self.n_init)
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
                 starts = self._multi_start(
                     rows, progress, self._checkpoint(rows, warm), self.max_iter
                 )
-                if warm:
+                if start is None:
                     check_warm_start(self._fitted, self.n_components)
                     spec, params = spec.continued(self._fitted)
                     result = starts.run(spec, params)
                 else:
-                    spec, result = starts.best(spec, self._generator())
+                    spec, result = starts.best(spec, start, self._generator())
                 fitted, stats = spec.fitted(result.params, result.stats)
                 labels, probabilities = self._labelled(fitted, X, rows)
                 self._publish(
@@ -271,7 +268,8 @@ class BaseMixture(MixtureParameters, ABC):
                 fitted = self._fitted
                 check_stream_continues("n_components", fitted.n_components, self.n_components)
                 check_stream_continues("background", len(fitted.background) > 0, self.background)
-                spec = self._spec(rows, "stream", seen_before)
+                family = self._family_on(rows, seen_before + rows.total_weight)
+                spec = self._assembled(family, fitted.background)
             else:
                 spec = self._spec(rows)
                 fitted = self._first_fit(spec, rows)
@@ -344,21 +342,23 @@ class BaseMixture(MixtureParameters, ABC):
     # What a subclass defines.
 
     @abstractmethod
-    def _spec(self, rows: RowSource, stage: str = "start", seen_before: float = 0.0) -> MixtureSpec:
-        """Return the mixture that the parameters describe, for a fit on rows.
+    def _family_on(self, rows: RowSource, weight_seen: float) -> AnyFamily:
+        """Return the family for rows, of which so much weight has been seen together with them.
 
         Refuses parameters and rows that do not go together, before any other work.
-
-        Parameters
-        ----------
-        rows : RowSource
-            The rows of the fit, or of a batch.
-        stage : {'start', 'warm_start', 'stream'}
-            'start' also says how the fit starts; 'warm_start' continues from the last fit, and
-            'stream' continues with its background, too.
-        seen_before : float
-            Weight of the rows of the earlier batches.
         """
+
+    @abstractmethod
+    def _background_on(self, rows: RowSource, family: Any) -> Background:
+        """Return the background of a mixture of rows, which is empty without one."""
+
+    @abstractmethod
+    def _first_means(self, rows: RowSource) -> Array | None:
+        """Return the first means that the user gives, checked; None if there are none."""
+
+    @abstractmethod
+    def _first_shapes(self, n_features: int) -> Array | None:
+        """Return the first covariances or concentrations that the user gives, checked, or None."""
 
     def _constraint(self) -> Constraint:
         """Return what components must fulfil; refuses parameters that do not go together."""
@@ -379,13 +379,17 @@ class BaseMixture(MixtureParameters, ABC):
 
     # Parameters as the engine takes them.
 
-    def _assembled(self, family: AnyFamily, background: Background = NO_BACKGROUND) -> MixtureSpec:
-        """Return a mixture of components, without a start."""
-        return MixtureSpec(
+    def _spec(self, rows: RowSource) -> Mixture:
+        """Return the mixture that the parameters describe, for a fit on rows."""
+        family = self._family_on(rows, rows.total_weight)
+        return self._assembled(family, self._background_on(rows, family))
+
+    def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
+        return Mixture(
             family=family,
             posterior=self._posterior(),
             weight_prior=self._weight_prior(),
-            weight_update=FixedWeights() if "weights" in self.fixed else MapWeights(),
+            fixed_weights="weights" in self.fixed,
             background=background,
             constraint=self._constraint(),
         )
@@ -405,11 +409,11 @@ class BaseMixture(MixtureParameters, ABC):
             keep_path=self.store_path,
         )
 
-    def _first_fit(self, spec: MixtureSpec, rows: RowSource) -> FittedMixture:
+    def _first_fit(self, spec: Mixture, rows: RowSource) -> FittedMixture:
         """Return the best start on the first batch of a stream, before any step."""
         flat = replace(spec, weight_prior=ModifiedDirichlet())
         starts = self._multi_start(rows, Progress(None), Checkpoint(), 0)
-        best, result = starts.best(flat, check_random_state(self.random_state))
+        best, result = starts.best(flat, self._start(rows), check_random_state(self.random_state))
         return best.fitted(result.params)[0]
 
     def _checkpoint(self, rows: RowSource, warm: bool) -> Checkpoint:
@@ -425,14 +429,9 @@ class BaseMixture(MixtureParameters, ABC):
             return np.random.RandomState()  # its state may be set, unlike that of all NumPy
         return check_random_state(self.random_state)
 
-    def _start(
-        self,
-        spec: MixtureSpec,
-        rows: RowSource,
-        means: Array | None,
-        shapes: Array | None = None,
-    ) -> Initialization:
+    def _start(self, rows: RowSource) -> Start:
         """Return how fits start; refuse what cannot be used before any work."""
+        means, shapes = self._first_means(rows), self._first_shapes(rows.n_features)
         partition: Any = self.init_params
         K, weights = self.n_components, self.weights_init
         if not isinstance(partition, str):
@@ -445,7 +444,7 @@ class BaseMixture(MixtureParameters, ABC):
             if name in self.fixed and first is None:
                 raise ValueError(f"fixed={self.fixed!r} keeps the first {name}: give {name}_init.")
         size = max(_ROWS_PER_COMPONENT * K, _LEAST_SAMPLE)
-        start = Initialization(
+        start = Start(
             K,
             partition,
             weights,
@@ -454,7 +453,6 @@ class BaseMixture(MixtureParameters, ABC):
             n_init=int(self.n_init),
             # twice as large a sample if much may be background
             init_size=int(self.init_size or size * (1 + self.background)),
-            background=spec.background,
         )
         if start.given and start.n_init > 1:
             warn(
@@ -617,7 +615,7 @@ class BaseMixture(MixtureParameters, ABC):
         """
         rows = self._new_rows(X)
         total, _ = self._fitted.log_likelihood(rows)
-        return -2 * total + 2 * self._n_parameters()
+        return -2 * total + 2 * self._fitted.n_parameters
 
     def bic(self, X: MatrixLike) -> float:
         """Return the Bayesian information criterion on X; the lower the better.
@@ -635,7 +633,7 @@ class BaseMixture(MixtureParameters, ABC):
         """
         rows = self._new_rows(X)
         total, n_samples = self._fitted.log_likelihood(rows)
-        return -2 * total + float(np.log(max(n_samples, 1))) * self._n_parameters()
+        return -2 * total + float(np.log(max(n_samples, 1))) * self._fitted.n_parameters
 
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
         """Draw rows from the mixture.
@@ -665,10 +663,6 @@ class BaseMixture(MixtureParameters, ABC):
         y = np.repeat(np.arange(K), counts[:K])
         others = fitted.background.draw(counts[K:], X.shape[1], rng)
         return np.vstack([X, others]), np.append(y, np.full(len(others), -1))
-
-    def _n_parameters(self) -> int:
-        """Return the number of free parameters of the active components."""
-        return self._fitted.n_parameters(free_weights="weights" not in self.fixed)
 
     # What Fisher vectors need. As in scikit-learn's protocols, names with underscores on both
     # sides are neither public nor private to a mixture.
@@ -860,6 +854,7 @@ class BaseMixture(MixtureParameters, ABC):
             state["_fit"] = fitted.params.to_dict() | {
                 "family": as_dict(fitted.family),
                 "background": as_dict(fitted.background),
+                "fixed_weights": fitted.mixture.fixed_weights,
                 "memory": None if memory is None else as_dict(memory),
             }
         return state
@@ -872,7 +867,12 @@ class BaseMixture(MixtureParameters, ABC):
             family = self._family_class(**fit["family"])
             params = Params.from_dict(family.components_class, fit)
             memory = None if fit["memory"] is None else Statistics(**fit["memory"])
-            self._publish(FittedMixture(family, params, Background(**fit["background"])), memory)
+            mixture = Mixture(
+                family,
+                fixed_weights=fit["fixed_weights"],
+                background=Background(**fit["background"]),
+            )
+            self._publish(FittedMixture(mixture, params), memory)
 
 
 def _read_only(value: Any) -> Any:
