@@ -32,10 +32,10 @@ INK, GREY, RED = "#3b3a38", "#8a8178", "#b5533c"
 STEP = [
     (0, 21, 0, "read rows in blocks", "RowSource"),
     (27, 21, 3, "score each component", "Family.scores"),
-    (54, 21, 5, "assign rows: E-step", "Posterior.assign"),
+    (54, 21, 5, "assign rows: E-step", "FenchelYoungPosterior"),
     (81, 21, 3, "sum statistics", "Family.moments"),
     (81, 4, 4, "move components: M-step", "Update"),
-    (54, 4, 6, "estimate weights", "WeightUpdate, Prior"),
+    (54, 4, 6, "estimate weights", "ModifiedDirichlet"),
     (27, 4, 1, "new parameters", "Params"),
 ]
 PASSED = [

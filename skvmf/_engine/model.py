@@ -60,7 +60,7 @@ class ModifiedDirichlet:
         held = np.where(alive, np.maximum(weights, self.floor), 1.0)
         return float(np.sum((self.alpha - 1) * np.log(held)))
 
-    def lift(self, weights: Array) -> Array:
+    def clip(self, weights: Array) -> Array:
         """Return the weights raised to the floor, except pruned ones.
 
         If none is below, they are returned as they are: to divide them by their sum again would
@@ -383,7 +383,7 @@ class Mixture:
             components = self.update.reseed(self.family, components, alive, k, stats.worst_row)
             counts[k] = stats.total / len(counts)
             reseeded[k] = True
-        weights = self._new_weights(counts, params)
+        weights = self.new_weights(counts, params.weights)
         floor = self.weight_prior.floor * _RESTS
         on_floor = (weights <= floor) & (weights.max() > floor)
         needed = np.maximum(self.family.min_rows, 1 - self.weight_prior.alpha)
@@ -391,7 +391,7 @@ class Mixture:
         leaves[K:] = False
         if leaves.any():
             counts[leaves] = 0
-            weights = self._new_weights(counts, params)
+            weights = self.new_weights(counts, params.weights)
         return Params(weights, components, reseeded | leaves, on_floor)
 
     def continued(self, fitted: "FittedMixture") -> tuple["Mixture", Params]:
@@ -409,13 +409,13 @@ class Mixture:
         params, stats = self.constraint.sort(self.family, params, stats)
         return FittedMixture(self, params), stats
 
-    def _new_weights(self, counts: Array, params: Params) -> Array:
+    def new_weights(self, counts: Array, weights: Array) -> Array:
         """Return weights at the mode of their posterior, or the old ones if they are fixed.
 
         For alpha-entmax and a prior that is not flat the mode is only a good guess: the old weights
         stay where new ones would lower the bound (the guard is derived here).
         """
-        prior, weights = self.weight_prior, params.weights
+        prior = self.weight_prior
         if self.fixed_weights:
             return weights
         better = prior.mode(counts)

@@ -251,7 +251,7 @@ _SINGLE_PRECISION_PRODUCTS = 10**10
 
 @dataclass(frozen=True)
 class Start:
-    """Where a fit begins: what the user gives of it, checked, and how the rest is found."""
+    """Where a fit begins: what the user gives, checked, and how the rest is found."""
 
     n_components: int
     partition: str | Assignment  # by name, or as `checked_partition` returns it
@@ -432,7 +432,7 @@ class MultiStart:
 
     def run(self, spec: Mixture, params: Params, state: StartState = _FIRST_START) -> MixtureResult:
         """Return what EM reaches from parameters, with weights raised to the prior's floor."""
-        params = replace(params, weights=spec.weight_prior.lift(params.weights))
+        params = replace(params, weights=spec.weight_prior.clip(params.weights))
         reached = self.checkpoint.reached(spec, state)
 
         def attributes(params: Params) -> Attributes:

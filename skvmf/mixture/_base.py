@@ -22,6 +22,7 @@ from .._engine.contracts import AnyFamily, Components, Constraint, Params, Stati
 from .._engine.em import Progress, flat_at_first, step
 from .._engine.fisher import VectorModel
 from .._engine.model import (
+    NO_BACKGROUND,
     Background,
     FittedMixture,
     Mixture,
@@ -342,23 +343,29 @@ class BaseMixture(MixtureParameters, ABC):
     # What a subclass defines.
 
     @abstractmethod
+    def _family(self, n_features: int) -> AnyFamily:
+        """Return the family that the parameters describe, without what data adds."""
+
     def _family_on(self, rows: RowSource, weight_seen: float) -> AnyFamily:
-        """Return the family for rows, of which so much weight has been seen together with them.
+        """Return the family for rows; `weight_seen` is their weight and that of earlier batches.
 
         Refuses parameters and rows that do not go together, before any other work.
         """
+        return self._family(rows.n_features)
 
-    @abstractmethod
     def _background_on(self, rows: RowSource, family: Any) -> Background:
         """Return the background of a mixture of rows, which is empty without one."""
+        return NO_BACKGROUND
 
-    @abstractmethod
     def _first_means(self, rows: RowSource) -> Array | None:
         """Return the first means that the user gives, checked; None if there are none."""
+        if self.means_init is None:
+            return None
+        return checked_means(self.means_init, "means_init", (self.n_components, rows.n_features))
 
-    @abstractmethod
     def _first_shapes(self, n_features: int) -> Array | None:
         """Return the first covariances or concentrations that the user gives, checked, or None."""
+        return None
 
     def _constraint(self) -> Constraint:
         """Return what components must fulfil; refuses parameters that do not go together."""
@@ -461,11 +468,6 @@ class BaseMixture(MixtureParameters, ABC):
                 RuntimeWarning,
             )
         return start
-
-    def _checked_means_init(self, rows: RowSource) -> Array | None:
-        if self.means_init is None:
-            return None
-        return checked_means(self.means_init, "means_init", (self.n_components, rows.n_features))
 
     # Predictions, scores and samples.
 
@@ -680,10 +682,6 @@ class BaseMixture(MixtureParameters, ABC):
         check_is_fitted(self)
         self._validate_params()
         return VectorModel(self._fitted, self._posterior(), self._vector_rows)
-
-    def _family(self, n_features: int) -> AnyFamily:
-        """Return the family that the parameters describe, without what data adds."""
-        raise NotImplementedError
 
     def _vector_rows(self, vectors: Array) -> RowSource:
         """Wrap vectors, as what predictions take; those of another size are refused."""

@@ -99,7 +99,7 @@ class BaseEllipticalMixture(BaseMixture):
         return Background.around(rows, float(self.reg_covar), family.scale)
 
     def _first_means(self, rows: RowSource) -> Array | None:
-        means = self._checked_means_init(rows)
+        means = super()._first_means(rows)
         if means is not None:
             refuse_overflow(np.abs(means).max(), "means_init holds")
         return means

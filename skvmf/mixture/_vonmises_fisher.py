@@ -355,7 +355,7 @@ class VonMisesFisherMixture(BaseMixture):
         return family
 
     def _first_means(self, rows: RowSource) -> Array | None:
-        means = self._checked_means_init(rows)
+        means = super()._first_means(rows)
         return None if means is None else checked_directions(means, "means_init")
 
     def _first_shapes(self, n_features: int) -> Array | None:

@@ -147,7 +147,7 @@ class MergePath:
     def _refit(self, group: Array, counts: Array) -> None:
         """Fit a mixture whose components begin with the rows of the groups' components."""
         spec, params = self._start(group, counts)
-        params = replace(params, weights=spec.weight_prior.lift(params.weights))
+        params = replace(params, weights=spec.weight_prior.clip(params.weights))
         result = run_em(spec, self._rows, params, max_iter=_STEPS, tol=self._tol)
         self._sort_nodes(spec, result.params)
         self._lower_bound = result.bounds[-1]
