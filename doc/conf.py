@@ -6,6 +6,7 @@ With ``-t offline`` names of other projects are no links, and no network is need
 import os
 import re
 import runpy
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -160,8 +161,9 @@ def _write_speed(app):
 
 def _write_change_notes(app):
     """Write the notes of the next release, which the page of changes includes."""
-    notes = runpy.run_path(str(HERE / "whats_new" / "notes.py"))
-    (GENERATED / "upcoming.rst").write_text(notes["upcoming"](), encoding="utf-8")
+    draft = ["towncrier", "build", "--draft", "--version", "In development"]
+    notes = subprocess.check_output([sys.executable, "-m", *draft], cwd=HERE.parent)
+    (GENERATED / "upcoming.rst").write_bytes(notes)
 
 
 def _write_reproduction(app):
