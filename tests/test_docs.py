@@ -61,6 +61,8 @@ def run(example):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_docstrings(name):
+    if name.startswith("skvmf.plotting"):
+        pytest.importorskip("matplotlib", reason="needs matplotlib")
     module = load(name)
     for example in doctest.DocTestFinder(exclude_empty=True).find(module, name):
         run(example)
