@@ -356,7 +356,12 @@ def test_the_diagrams_name_every_file_and_only_contracts(page_code):
     drawn = " ".join(text.get_text() for text in axes.texts)
     named = {name for *_, names in diagrams.STEP for name in re.findall(r"[A-Z]\w+", names)}
     assert all(name in drawn for name in named)
-    assert named <= contract_names() | {"RowSource", "Params", "FenchelYoungPosterior", "ModifiedDirichlet"}
+    assert named <= contract_names() | {
+        "RowSource",
+        "Params",
+        "FenchelYoungPosterior",
+        "ModifiedDirichlet",
+    }
 
 
 def test_every_file_is_on_the_page_and_says_what_it_is(page_code):

@@ -4,6 +4,7 @@ The documentation calls this when it is built, so that neither can be out of dat
 """
 
 import ast
+import tomllib
 from pathlib import Path
 
 import matplotlib
@@ -51,13 +52,9 @@ PASSED = [
 
 def layers():
     """Return, per layer, the files of each folder by the folder's path in the package."""
-    tree = ast.parse((ROOT / "tests" / "test_architecture.py").read_text(encoding="utf-8"))
-    [named] = [
-        ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "FLOORS"
-    ]
-    return [folders(sorted(names, reverse=True)) for names in named]
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    named = tools["importlinter"]["contracts"][0]["layers"]
+    return [folders(sorted(names.split(" | "), reverse=True)) for names in reversed(named)]
 
 
 def folders(names):
