@@ -18,7 +18,7 @@ from scipy.spatial.distance import cdist
 from .._typing import Array, Attributes, warn
 from . import partitions
 from .blocks import Block, DenseBlock
-from .checkpoint import Checkpoint, StartState
+from .checkpoint import Checkpoint, Run
 from .contracts import (
     AnyFamily,
     Components,
@@ -367,9 +367,6 @@ class Start:
 # Several starts of one fit, and the best of them.
 
 
-_FIRST_START = StartState()
-
-
 @dataclass(frozen=True)
 class MultiStart:
     """Runs EM from every start of a fit."""
@@ -383,64 +380,72 @@ class MultiStart:
     keep_path: bool = False  # whether results keep the parameters of every iteration
 
     def best(
-        self, spec: Mixture, start: Start, rng: np.random.RandomState
+        self, mixture: Mixture, start: Start, rng: np.random.RandomState
     ) -> tuple[Mixture, MixtureResult]:
         """Return the mixture with the largest bound, the first of equals."""
-        state = self.checkpoint.start_state(spec, rng) or StartState(0, True, rng)
-        for i in range(state.index, start.n_starts):
-            state = replace(state, index=i, flat=state.flat or i > state.index)
-            reached = self.checkpoint.reached(spec, state)
-            if reached is None:
-                started, params = self._begin(spec, start, state)
-            else:
-                started, params = reached[0], reached[1].params
-            if state.flat:
-                params = self._after_flat_start(started, params, state)
-            result = self.run(started, params, replace(state, flat=False))
-            if state.best is None or result.bounds[-1] > state.best[1].bounds[-1]:
-                state = replace(state, best=(started.family, result))
-        assert state.best is not None
-        family, result = state.best
-        return replace(spec, family=family), result
+        self.checkpoint.begin(rng)
+        best: tuple[Mixture, MixtureResult] | None = None
+        for i in range(start.n_starts):
+            reached = [self.checkpoint.reached(mixture, (i, past)) for past in (False, True)]
+            state = reached[0] or reached[1]
+            if state is None or start.n_starts > 1:
+                begun, params = self._begin(mixture, start, i, rng, best)
+            if state is not None:
+                begun, params = state[0], state[1].params
+            if reached[1] is None:
+                params = self._after_flat_start(begun, params, i)
+            result = self.run(begun, params, (i, True))
+            if best is None or result.bounds[-1] > best[1].bounds[-1]:
+                best = begun, result
+        assert best is not None
+        return best
 
-    def _begin(self, spec: Mixture, start: Start, state: StartState) -> tuple[Mixture, Params]:
+    def _begin(
+        self,
+        mixture: Mixture,
+        start: Start,
+        i: int,
+        rng: np.random.RandomState,
+        best: tuple[Mixture, MixtureResult] | None,
+    ) -> tuple[Mixture, Params]:
         """Return the mixture and the parameters that a start begins with."""
-        assert state.rng is not None
         title, detail, max_iter = start.describe(self.rows.n_rows)
         watch, finish = self.progress.task(
-            f"{title} {state.index}",
+            f"{title} {i}",
             max_iter=max_iter,
             detail=detail,
             at_once=max_iter is None,
         )
-        family, params = start.first(spec, self.rows, state.rng, watch)
+        family, params = start.first(mixture, self.rows, rng, watch)
         finish()
-        if state.best is not None:  # one prior for all starts, so that bounds can be compared
-            family = state.best[0].continued_by(family)
-        params = spec.constraint.apply(family, params, start.weights, start.shapes)
-        return replace(spec, family=family), params
+        if best is not None:  # one prior for all starts, so that bounds can be compared
+            family = best[0].family.continued_by(family)
+        params = mixture.constraint.apply(family, params, start.weights, start.shapes)
+        return replace(mixture, family=family), params
 
-    def _after_flat_start(self, spec: Mixture, params: Params, state: StartState) -> Params:
+    def _after_flat_start(self, mixture: Mixture, params: Params, i: int) -> Params:
         """Run EM under a flat prior first if the prior would take weight away."""
-        if np.all(spec.weight_prior.alpha >= 1) or self.max_iter == 0:
+        if np.all(mixture.weight_prior.alpha >= 1) or self.max_iter == 0:
             return params
         if self.flat_start:
-            flat = replace(spec, weight_prior=ModifiedDirichlet())
-            params = self.run(flat, params, state).params
-        _warn_if_prior_outweighs(spec.weight_prior, params, self.rows.total_weight)
+            flat = replace(mixture, weight_prior=ModifiedDirichlet())
+            params = self.run(flat, params, (i, False)).params
+        _warn_if_prior_outweighs(mixture.weight_prior, params, self.rows.total_weight)
         return params
 
-    def run(self, spec: Mixture, params: Params, state: StartState = _FIRST_START) -> MixtureResult:
-        """Return what EM reaches from parameters, with weights raised to the prior's floor."""
-        params = replace(params, weights=spec.weight_prior.clip(params.weights))
-        reached = self.checkpoint.reached(spec, state)
+    def run(self, mixture: Mixture, params: Params, run: Run = (0, True)) -> MixtureResult:
+        """Return what EM reaches from parameters, with weights raised to the prior's floor.
+
+        `run` is the number of the start, and whether it is past the flat start.
+        """
+        params = replace(params, weights=mixture.weight_prior.clip(params.weights))
+        reached, (i, past_flat) = self.checkpoint.reached(mixture, run), run
 
         def attributes(params: Params) -> Attributes:
-            return {"_fitted": spec.fitted(params)[0]}
+            return {"_fitted": mixture.fitted(params)[0]}
 
-        title = f"{'Flat start' if state.flat else 'Start'} {state.index}"
         watch, finish = self.progress.task(
-            title,
+            f"{'Start' if past_flat else 'Flat start'} {i}",
             attributes,
             self.max_iter,
             detail=f"{self.rows.n_rows} rows, {params.n_components} components",
@@ -448,16 +453,16 @@ class MultiStart:
             at_once=reached is not None,
         )
         result = run_em(
-            spec,
+            mixture,
             self.rows,
             params if reached is None else reached[1],
             max_iter=self.max_iter,
             tol=self.tol,
             on_iteration=watch,
-            keep=self.checkpoint.keeper(spec.family, state),
+            keep=self.checkpoint.keeper(mixture, run),
             keep_path=self.keep_path,
         )
-        finish(None if state.flat else result)
+        finish(result if past_flat else None)
         return result
 
 

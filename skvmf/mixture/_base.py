@@ -41,10 +41,10 @@ from .._sklearn import (
     with_callbacks,
 )
 from .._typing import Array, Attributes, MatrixLike, is_integer, warn
-from ._checkpoint import fit_description
 from ._parameters import (
     MixtureParameters,
     attribute_hint,
+    fit_description,
     refuse_no_rows,
     refuse_sparse_rows,
     refuse_text_column,
@@ -424,7 +424,7 @@ class BaseMixture(MixtureParameters, ABC):
         return best.fitted(result.params)[0]
 
     def _checkpoint(self, rows: RowSource, warm: bool) -> Checkpoint:
-        begins_with = self._fitted.params if warm else None
+        begins_with = self._fitted if warm else None
         params = self.get_params(deep=False)
         return Checkpoint(
             self.checkpoint,

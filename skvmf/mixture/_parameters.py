@@ -12,7 +12,10 @@ from typing import Any, ClassVar, Literal, NoReturn, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.model import FenchelYoungPosterior, ModifiedDirichlet
+from .._engine.checkpoint import WARM_START, Description, digest
+from .._engine.contracts import as_dict
+from .._engine.model import FenchelYoungPosterior, FittedMixture, ModifiedDirichlet
+from .._engine.rows import RowSource
 from .._sklearn import (
     BaseEstimator,
     CallbackSupportMixin,
@@ -24,6 +27,7 @@ from .._sklearn import (
     TransformerMixin,
 )
 from .._typing import Numbers, ParameterConstraints, RandomState
+from .._version import __version__
 from ..distributions._arguments import checked_array
 
 # Docstrings of estimators: what several have in common is written once, in a base class.
@@ -423,3 +427,42 @@ array-like, default='merging'
         if self.background and (alpha != 1).any():  # the background's own prior is flat
             alpha = np.append(np.broadcast_to(alpha, K), 1.0)
         return ModifiedDirichlet(alpha[()], float(floor))
+
+
+# What two runs of one fit have in common, so that the second may resume from the first.
+
+
+_WITHOUT_EFFECT = {"checkpoint", "verbose", "verbose_interval", "warm_start", "learning_decay"}
+
+
+def fit_description(
+    estimator: str, params: dict[str, object], rows: RowSource, warm_start: FittedMixture | None
+) -> Description:
+    """Return what two runs of one fit have in common, by name."""
+    description = {
+        "the version of skvmf": __version__,
+        "the estimator": estimator,
+        "the number of rows": str(rows.n_rows),
+        "the number of features": str(rows.n_features),
+        "the dtype": rows.dtype.name,
+    }
+    if warm_start is not None:
+        parts = [
+            warm_start.params.to_dict(),
+            *map(as_dict, (warm_start.family, warm_start.background)),
+        ]
+        description[WARM_START] = digest(parts)
+    given = sorted(params.items())
+    return description | {n: _as_text(value) for n, value in given if n not in _WITHOUT_EFFECT}
+
+
+def _as_text(value: Any) -> str:
+    """Return a parameter as a short text that tells it from others."""
+    if isinstance(value, np.random.RandomState):
+        return f"RandomState {digest(value.get_state(legacy=False))}"
+    if not isinstance(value, bool | np.bool_) and isinstance(value, Real):
+        return f"{float(value):.17g}"  # 1 and 1.0 are the same
+    if isinstance(value, str | tuple) or np.ndim(value) == 0:
+        return repr(value.item() if isinstance(value, np.generic) else value)
+    array = np.asarray(value)
+    return f"array of shape {array.shape} {digest(array)}"
