@@ -459,7 +459,8 @@ def fit_description(
 def _as_text(value: Any) -> str:
     """Return a parameter as a short text that tells it from others."""
     if isinstance(value, np.random.RandomState):
-        return f"RandomState {digest(value.get_state(legacy=False))}"
+        state: Any = value.get_state(legacy=False)
+        return f"RandomState {state['bit_generator']} {digest(state)}"
     if not isinstance(value, bool | np.bool_) and isinstance(value, Real):
         return f"{float(value):.17g}"  # 1 and 1.0 are the same
     if isinstance(value, str | tuple) or np.ndim(value) == 0:
