@@ -230,6 +230,7 @@ __all__ = [
     "DensityMixin",
     "Interval",
     "MetaEstimatorMixin",
+    "Method",
     "SomeOf",
     "StrOptions",
     "TransformerMixin",

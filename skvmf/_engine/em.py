@@ -230,6 +230,7 @@ class MultiStart:
     max_iter: int  # of a run
     tol: float  # change of the lower bound at which a run stops
     flat_start: bool  # whether a run under a flat prior comes before one that takes weight away
+    attributes: Callable[[FittedMixture], Attributes]  # those of an estimator, for callbacks
     keep_path: bool = False  # whether results keep the parameters of every iteration
 
     def best(
@@ -290,7 +291,7 @@ class MultiStart:
         reached = self.checkpoint.reached(spec, state)
 
         def attributes(params: Params) -> Attributes:
-            return {"_fitted": spec.fitted(params)[0]}
+            return self.attributes(spec.fitted(params)[0])
 
         title = f"{'Flat start' if state.flat else 'Start'} {state.index}"
         watch, finish = self.progress.task(

@@ -47,9 +47,8 @@ from ._checkpoint import fit_description
 from ._parameters import (
     MixtureParameters,
     attribute_hint,
-    refuse_no_rows,
     refuse_sparse_rows,
-    refuse_text_column,
+    with_hints,
 )
 from ._validation import (
     check_enough_rows,
@@ -62,6 +61,7 @@ from ._validation import (
     checked_weights_beside,
     chunkwise,
     is_lazy,
+    validated_rows,
     warn_if_few_distinct,
 )
 
@@ -137,17 +137,10 @@ class BaseMixture(MixtureParameters, ABC):
     _fitted: FittedMixture
     _memory: Statistics | None
     _family_class: ClassVar[type[AnyFamily]]
-    _attribute_hints: ClassVar[dict[str, str]] = {  # for the names of other libraries
-        **dict.fromkeys(
-            ["cluster_centers_", "components_", "centroids"], "component means are in means_"
-        ),
-        "row_labels_": "the labels are in labels_",
-        "outlier_scores_": "score_samples is low for outliers, and background=True labels them -1",
-        "inertia_": "the objective is in lower_bound_, and score returns the mean log-density",
-    }
 
     # Fits: in one call, batch by batch, or from given parameters.
 
+    @with_hints
     @fit_context(prefer_skip_nested_validation=True)
     @with_callbacks
     def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -218,6 +211,7 @@ class BaseMixture(MixtureParameters, ABC):
             )
         return self
 
+    @with_hints
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -287,6 +281,7 @@ class BaseMixture(MixtureParameters, ABC):
             )
         return self
 
+    @with_hints
     def fit_predict(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> Array:
@@ -403,6 +398,7 @@ class BaseMixture(MixtureParameters, ABC):
             tol=self.tol,
             flat_start=self.flat_start,
             keep_path=self.store_path,
+            attributes=self._published,
         )
 
     def _first_fit(self, spec: MixtureSpec, rows: RowSource) -> FittedMixture:
@@ -510,7 +506,7 @@ class BaseMixture(MixtureParameters, ABC):
         sizes = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
         columns = np.concatenate([part.columns for part in parts])
         values = np.concatenate([part.values for part in parts], dtype=rows.dtype)
-        index = sparse.get_index_dtype(maxval=len(columns))
+        index = np.int32 if len(columns) <= np.iinfo(np.int32).max else np.int64
         ends = np.concatenate([[0], np.cumsum(sizes)], dtype=index)
         return sparse.csr_array((values, columns, ends), (rows.n_rows, self._fitted.n_components))
 
@@ -578,6 +574,7 @@ class BaseMixture(MixtureParameters, ABC):
         rows = self._new_rows(X)
         return self._fitted.log_densities(rows)
 
+    @with_hints
     def score(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> float:
@@ -707,7 +704,6 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _validated(self, X: MatrixLike, *, reset: bool) -> Any:
         """Return rows as scikit-learn validates them, or raise a ValueError."""
-        refuse_no_rows(X)
         accepts_sparse = self._family_class.sparse_rows
         if is_lazy(X):
             from ._dask import checked_rows
@@ -717,19 +713,14 @@ class BaseMixture(MixtureParameters, ABC):
             return X
         if sparse.issparse(X) and not accepts_sparse:
             refuse_sparse_rows("X.toarray()")
-        with np.errstate(over="ignore", invalid="ignore"):  # sums of the largest floats
-            try:
-                return validate_data(
-                    self,
-                    X,
-                    accept_sparse="csr" if accepts_sparse else False,
-                    dtype=[np.float64, np.float32] if sparse.issparse(X) else READABLE,
-                    ensure_all_finite=False,  # the engine looks, in a pass that it makes anyway
-                    reset=reset,
-                )
-            except (TypeError, ValueError):
-                refuse_text_column(X)
-                raise
+        return validated_rows(
+            self,
+            X,
+            accept_sparse="csr" if accepts_sparse else False,
+            dtype=[np.float64, np.float32] if sparse.issparse(X) else READABLE,
+            ensure_all_finite=False,  # the engine looks, in a pass that it makes anyway
+            reset=reset,
+        )
 
     def _make_rows(
         self, X: MatrixLike, weights: Array | None, *, moments: bool = False
@@ -824,29 +815,26 @@ class BaseMixture(MixtureParameters, ABC):
         **others: object,
     ) -> None:
         """Set the fit, the statistics of its rows and all its attributes, in one step."""
+        self.__dict__ = vars(self) | self._published(fitted, memory, result) | others
+
+    def _published(
+        self,
+        fitted: FittedMixture,
+        memory: Statistics | None = None,
+        result: MixtureResult | None = None,
+    ) -> Attributes:
+        """Return all attributes of a fit."""
         attributes = self._attributes(fitted, result)
         read_only = {name: _read_only(value) for name, value in attributes.items()}
         read_only["weight_seen_"] = 0.0 if memory is None else float(memory.total)
         if memory is not None:
             memory = replace(memory, buffers=None)
-        published = vars(self) | read_only | others | {"_fitted": fitted, "_memory": memory}
-        object.__setattr__(self, "__dict__", published)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "_fitted":  # as callbacks do for the estimator of an iteration
-            self._publish(value)
-            return
-        if name in self._fitted_parameters() and value is not vars(self).get(name):
-            raise AttributeError(
-                f"{name} is a result of the fit and cannot be set. To predict with other "
-                f"parameters, build a mixture with {type(self).__name__}.from_parameters."
-            )
-        super().__setattr__(name, value)
+        return read_only | {"_fitted": fitted, "_memory": memory}
 
     if not TYPE_CHECKING:  # every attribute would then exist
 
         def __getattr__(self, name: str) -> Any:
-            hint = self._attribute_hints.get(name) or attribute_hint(name, vars(self))
+            hint = attribute_hint(self._hints, name, vars(self))
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             raise AttributeError(message if hint is None else f"{message}: {hint}")
 

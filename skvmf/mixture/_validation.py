@@ -1,8 +1,10 @@
 """What users give, checked before any work: weights, means, partitions, rows, a background."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sized
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from os import PathLike
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._engine.model import NO_BACKGROUND, Background, FittedMixture
 from .._engine.partitions import Assignment, assign_labels, assign_responsibilities
 from .._engine.rows import MAX_MAGNITUDE, RowSource
-from .._sklearn import check_sample_weight
+from .._sklearn import Method, check_sample_weight, validate_data
 from .._typing import Array, MatrixLike, warn
 from ..distributions._arguments import checked_array
 
@@ -102,6 +104,99 @@ def checked_partition(
         f"shape {shape[:1]} or non-negative responsibilities of shape {shape}, "
         f"got shape {given.shape}{values}."
     )
+
+
+# What is given as rows and holds none, or no numbers.
+
+
+def holds_texts(X: object) -> bool:
+    """Return whether X is a text or a sequence of texts."""
+    if hasattr(type(X), "to_numpy") and getattr(X, "ndim", 2) == 1:  # a series of texts
+        X = np.asarray(X)
+    first = X[0] if isinstance(X, list | tuple | np.ndarray) and len(X) > 0 else None
+    return isinstance(X, str) or isinstance(first, str)
+
+
+def refuse_no_rows(X: Any) -> None:
+    """Refuse texts, paths, generators, lazy frames, and dates, which NumPy turns into numbers."""
+    if isinstance(X, str | PathLike) or holds_texts(X):
+        subject = (
+            f"X={X!r} is a text or a path" if isinstance(X, str | PathLike) else "X holds texts"
+        )
+        raise ValueError(
+            f"{subject}, and not rows of numbers. Read a file first, for example with "
+            "numpy.load or pandas.read_csv. Turn texts into rows first, for example with "
+            "sklearn.feature_extraction.text.TfidfVectorizer or a sentence encoder; both can be "
+            "steps of a Pipeline."
+        )
+    if isinstance(X, Iterator):
+        raise TypeError(
+            f"X is a {type(X).__name__}, which can be read only once, and a fit reads the rows "
+            "many times. Give all rows, for example np.vstack(list(X)), or call partial_fit with "
+            "each batch."
+        )
+    if hasattr(X, "collect") and not hasattr(X, "__array__"):
+        raise TypeError(f"X is a {type(X).__name__}, which holds no rows yet: give X.collect().")
+    dtypes = X.dtypes if _is_frame(X) else [getattr(X, "dtype", None)]
+    if len(getattr(X, "shape", "")) == 1 or any(map(_is_time, dtypes)):
+        refuse_no_numbers(X)
+
+
+def validated_rows(estimator: object, X: MatrixLike, **options: Any) -> Any:
+    """Return rows as scikit-learn validates them; refuse what holds no numbers."""
+    refuse_no_rows(X)
+    with np.errstate(over="ignore", invalid="ignore"):  # sums of the largest floats
+        try:
+            return validate_data(estimator, X, **options)
+        except (TypeError, ValueError):
+            refuse_no_numbers(X)
+            raise
+
+
+def _is_frame(X: object) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def _is_time(dtype: Any) -> bool:
+    """Return whether a type, also one of polars, is that of dates or durations."""
+    return getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)()
+
+
+def refuse_no_numbers(X: Any) -> None:
+    """Refuse frames and arrays that hold anything but numbers."""
+    columns = []
+    if len(getattr(X, "shape", "")) == 1 or _is_time(getattr(X, "dtype", None)):
+        columns = [("X", "X", X)]
+    elif _is_frame(X):
+        columns = [(f"Column {name!r} of X", f"X[{name!r}]", X[name]) for name in X.columns]
+    reasons = ((subject, _no_numbers(column, code)) for subject, code, column in columns)
+    found = [f"{subject} {reason}" for subject, reason in reasons if reason is not None]
+    if found:
+        raise ValueError(next((each for each in found if "np.vstack" in each), found[0]))
+
+
+def _no_numbers(column: Any, code: str) -> str | None:
+    """Return why a column holds no numbers and what to do, None if it does."""
+    values = np.asarray(column)
+    if values.dtype.kind in "mM":
+        return (
+            f"does not hold numbers: its type is {values.dtype}. Leave it out, or make it a "
+            "number, such as the days since the first one."
+        )
+    first = values.flat[0] if values.dtype == object and values.size else ""
+    is_vector = isinstance(first, Sized) and not isinstance(first, str | bytes)
+    if is_vector or values.ndim > len(column.shape):
+        return f"holds vectors, and X should hold their numbers: give np.vstack({code})."
+    if values.dtype.kind not in "OSU":
+        return None
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        return (
+            f"does not hold numbers: {shorten(str(error), 80, placeholder=' ...')}. Leave it out, "
+            "or encode it, for example with sklearn.compose.make_column_transformer."
+        )
+    return None
 
 
 # What is refused before a fit: rows and parameters that do not go together.
@@ -274,9 +369,6 @@ def _weighted_median(values: Array, weights: Array) -> float:
 
 
 # Dask arrays: what is needed before Dask is imported.
-
-
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def is_lazy(X: object) -> "TypeGuard[da.Array]":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from os import PathLike
@@ -133,8 +133,8 @@ class VonMisesFisherMixture(BaseMixture):
     concentrations_: Array
 
     _family_class = VonMisesFisher
-    _attribute_hints: ClassVar[dict[str, str]] = {
-        **BaseMixture._attribute_hints,
+    _hints: ClassVar[Mapping[str, str]] = {
+        **BaseMixture._hints,
         **dict.fromkeys(
             ["cluster_centers_", "components_", "centroids"], "unit vectors are in mean_directions_"
         ),

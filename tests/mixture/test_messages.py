@@ -3,36 +3,58 @@
 ``python -m tests.mixture.test_messages`` prints the mistakes with their messages.
 """
 
+import datetime
 import re
 import reprlib
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf.model_selection import ComponentPath
+from skvmf.preprocessing import DirectionWhitener
 
 MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, StudentTMixture, RelativeGMM]
 GAUSSIANS = [SparseGaussianMixture, RelativeGMM]
 X = np.random.default_rng(0).normal(size=(40, 3))
 FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0], "name": ["x", "y", "z"]})
 DATES = pd.DataFrame({"a": [1.0, 2.0], "day": pd.to_datetime(["2024-01-01", "2024-01-02"])})
+DAYS = pd.date_range("2024-01-01", periods=3)
+VECTORS = [np.array([1.0, 2.0]), np.array([3.0, 4.0])]
 EQUAL = np.tile([[1.0, 2.0]], (50, 1))
 
 PARAMETERS = [  # of whom, the parameter, and what the message says
     *[(mixture, "n_clusters", "n_components") for mixture in MIXTURES],
     *[(mixture, "n_component", "did you mean 'n_components'") for mixture in MIXTURES],
-    (VonMisesFisherMixture, "k", "n_components"),
+    *[(VonMisesFisherMixture, name, "n_components") for name in ("k", "n_topics")],
+    *[
+        (VonMisesFisherMixture, name, "ComponentPath recommends")
+        for name in ("min_cluster_size", "min_topic_size", "nr_topics", "eps")
+    ],
+    *[
+        (mixture, name, "background=True")
+        for mixture in MIXTURES
+        for name in ("min_samples", "contamination")
+    ],
+    (VonMisesFisherMixture, "cluster_selection_method", "criterion"),
+    (VonMisesFisherMixture, "random_seed", "random_state"),
+    (SparseGaussianMixture, "df", "StudentTMixture has degrees_of_freedom"),
+    (SparseGaussianMixture, "modelNames", "covariance_type"),
+    (ComponentPath, "n_components", "max_components"),
+    (ComponentPath, "min_cluster_size", "max_components"),
+    (ComponentPath, "n_init", "a parameter of the estimator"),
+    (ComponentPath, "max_component", "did you mean 'max_components'"),
     *[(VonMisesFisherMixture, name, "n_init") for name in ("nruns", "nredo")],
     *[(VonMisesFisherMixture, name, "max_iter") for name in ("n_iter", "niter")],
     (VonMisesFisherMixture, "seed", "random_state"),
     (VonMisesFisherMixture, "max_points_per_centroid", "init_size"),
-    (VonMisesFisherMixture, "min_cluster_size", "ComponentPath recommends"),
     (VonMisesFisherMixture, "metric", "cosine"),
     (VonMisesFisherMixture, "spherical", "direction"),
     (VonMisesFisherMixture, "init", "init_params"),
@@ -69,7 +91,11 @@ ATTRIBUTES = [
     (VonMisesFisherMixture, "kappa_", "concentrations_"),
     (VonMisesFisherMixture, "centroids", "mean_directions_"),
     (VonMisesFisherMixture, "row_labels_", "labels_"),
-    (VonMisesFisherMixture, "outlier_scores_", "score_samples"),
+    *[(mixture, "outlier_scores_", "score_samples") for mixture in MIXTURES],
+    *[(mixture, "approximate_predict", "predict_proba") for mixture in MIXTURES],
+    *[(mixture, "condensed_tree_", "ComponentPath") for mixture in MIXTURES],
+    *[(mixture, "get_topic_info", "component_summary") for mixture in MIXTURES],
+    *[(mixture, "feature_names_in_", "names") for mixture in MIXTURES],
     *[(mixture, "lables_", "did you mean 'labels_'") for mixture in MIXTURES],
     *[(mixture, "cluster_centers_", "means_") for mixture in MIXTURES[1:]],
     *[(mixture, "components_", "means_") for mixture in MIXTURES[1:]],
@@ -89,7 +115,37 @@ DATA = [  # what is given as X, the error, and what the message says
     ((row for row in X), TypeError, "X is a generator, which can be read only once"),
     (iter([X]), TypeError, "call partial_fit with each batch"),
     (FRAME, ValueError, "Column 'name' of X does not hold numbers: could not convert"),
-    (DATES, ValueError, "Column 'day' of X does not hold numbers: its type is datetime64"),
+    *[
+        (frame, ValueError, "Column 'day' of X does not hold numbers: ")
+        for frame in (
+            DATES,
+            DATES[["day"]],
+            pd.DataFrame({"day": DAYS.tz_localize("UTC"), "next": DAYS}),
+            pd.DataFrame({"day": DAYS - DAYS[0]}),
+            pl.DataFrame({"day": DAYS.to_numpy()}),
+            pl.DataFrame({"day": [datetime.date(2024, 1, 1)] * 3}),
+        )
+    ],
+    (DATES[["day"]].to_numpy(), ValueError, "X does not hold numbers: its type is datetime64"),
+    *[
+        (column, ValueError, "X holds vectors, and X should hold their numbers: give np.vstack(X)")
+        for column in (
+            pd.Series(VECTORS),
+            pd.Series(VECTORS).to_numpy(),
+            pl.Series(VECTORS),
+            pl.Series(VECTORS, dtype=pl.Array(pl.Float64, 2)),
+        )
+    ],
+    *[
+        (frame, ValueError, "Column 'of text' of X holds vectors, and X should hold their numbers")
+        for frame in (
+            pd.DataFrame({"of text": VECTORS}),
+            pd.DataFrame({"id": ["a", "b"], "of text": VECTORS}),
+            pl.DataFrame({"id": ["a", "b"], "of text": VECTORS}),
+            pl.DataFrame({"of text": pl.Series(VECTORS, dtype=pl.Array(pl.Float64, 2))}),
+        )
+    ],
+    (pl.DataFrame({"a": [1.0]}).lazy(), TypeError, "which holds no rows yet: give X.collect()"),
     (X[0], ValueError, "Expected 2D array, got 1D array"),
     (np.full((5, 2), np.nan), ValueError, "NaN"),
 ]
@@ -103,9 +159,38 @@ BY_POSITION = [  # what is made, and what the message says
 @pytest.mark.parametrize(("mixture", "name", "hint"), PARAMETERS)
 def test_a_wrong_parameter(mixture, name, hint):
     with pytest.raises(TypeError, match=re.escape(f"{mixture.__name__} has no parameter '{name}'")):
-        mixture(**{name: 2})
+        made(mixture, name)
     with pytest.raises(TypeError, match=re.escape(hint)):
-        mixture(**{name: 2})
+        made(mixture, name)
+
+
+def made(estimator, name):
+    """Return what an estimator is with a wrong parameter."""
+    return estimator(*[VonMisesFisherMixture()][: estimator is ComponentPath], **{name: 2})
+
+
+@pytest.mark.parametrize(
+    ("estimator", "method"),
+    [
+        *product([m() for m in MIXTURES], ["fit", "partial_fit", "fit_predict", "score"]),
+        *product([ComponentPath(VonMisesFisherMixture())], ["fit", "fit_predict"]),
+    ],
+)
+def test_a_wrong_argument_of_a_fit(estimator, method):
+    with pytest.raises(TypeError, match=f"{method} has no parameter 'weights': .* sample_weight"):
+        getattr(estimator, method)(X, weights=np.ones(len(X)))
+    with pytest.raises(TypeError, match="did you mean 'sample_weight'"):
+        getattr(estimator, method)(X, sample_weights=np.ones(len(X)))
+
+
+@pytest.mark.parametrize("column", ["X['of text']", "X['id']"])
+def test_the_rows_of_a_column_of_vectors(column):
+    """What the message says to write can be fitted."""
+    for frame in pd.DataFrame, pl.DataFrame:
+        X = frame({"of text": VECTORS, "id": VECTORS})
+        with pytest.raises(ValueError, match=r"np\.vstack\(X\['of text'\]\)"):
+            SparseGaussianMixture().fit(X)
+        SparseGaussianMixture().fit(eval(f"np.vstack({column})"))
 
 
 @pytest.mark.parametrize("mixture", MIXTURES)
@@ -154,9 +239,14 @@ def test_a_fitted_attribute_before_the_fit(mixture):
 
 @pytest.mark.parametrize(("data", "error", "message"), DATA)
 def test_wrong_data(data, error, message):
-    for mixture in (VonMisesFisherMixture(2), SparseGaussianMixture(2)):
+    for estimator in (
+        VonMisesFisherMixture(2),
+        SparseGaussianMixture(2),
+        ComponentPath(VonMisesFisherMixture(), max_components=2),
+        DirectionWhitener(),
+    ):
         with pytest.raises(error, match=re.escape(message)):
-            mixture.fit(data)
+            estimator.fit(data)
 
 
 @pytest.mark.parametrize("mixture", [*GAUSSIANS, StudentTMixture])
@@ -190,7 +280,7 @@ def test_fewer_distinct_rows_than_components(mixture):
 def mistakes():
     """Yield each mistake, as code and as a function that makes it."""
     for mixture, name, _ in PARAMETERS:
-        yield f"{mixture.__name__}({name}=2)", partial(mixture, **{name: 2})
+        yield f"{mixture.__name__}({name}=2)", partial(made, mixture, name)
     for make, _ in BY_POSITION:
         yield f"{make.func.__name__}({', '.join(map(repr, make.args))})", make
     for mixture, name, _ in ATTRIBUTES:
