@@ -96,7 +96,7 @@ POSITIONAL = {"n_components", "mixture", "estimator", "strength"}
 FIT = "converged_ n_iter_ lower_bound_ lower_bounds_"
 ROWS = "n_features_in_ feature_names_in_"
 MIXTURE = f"""{FIT} {ROWS} weights_ background_weight_ means_ labels_ probabilities_
-    n_active_components_ n_steps_ weight_seen_ effective_n_components_"""
+    n_active_components_ n_parameters_ n_steps_ weight_seen_ effective_n_components_"""
 GAUSSIAN = f"{MIXTURE} background_bounds_ covariances_ precisions_ precisions_cholesky_"
 ATTRIBUTES = {
     VonMisesFisherMixture: f"{MIXTURE} mean_directions_ concentrations_",
@@ -111,7 +111,8 @@ ATTRIBUTES = {
 }
 MIXTURE_METHODS = {
     **dict.fromkeys(["fit", "partial_fit", "fit_predict", "score"], "X y sample_weight"),
-    **dict.fromkeys(["aic", "bic", "predict", "predict_proba", "responsibilities"], "X"),
+    **dict.fromkeys(["aic", "bic", "icl"], "X sample_weight"),
+    **dict.fromkeys(["predict", "predict_proba", "responsibilities"], "X"),
     **{"score_samples": "X", "transform": "X", "sample": "n_samples"},
 }
 BOX = "background_weight background_bounds params"

@@ -109,6 +109,8 @@ class BaseMixture(MixtureParameters, ABC):
         Weight of the rows that `fit` and `partial_fit` after it have seen.
     n_active_components_ : int
         Components with positive weight.
+    n_parameters_ : int
+        Free parameters of these components and of the weights.
     effective_n_components_ : float
         Exponential of the entropy of the weights.
     n_features_in_ : int
@@ -120,6 +122,7 @@ class BaseMixture(MixtureParameters, ABC):
     weights_: Array
     background_weight_: float
     n_active_components_: int
+    n_parameters_: int
     effective_n_components_: float
 
     if TYPE_CHECKING:  # not annotated when the program runs: they are part of a pickle
@@ -286,15 +289,6 @@ class BaseMixture(MixtureParameters, ABC):
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> Array:
         """Fit the mixture and return the most probable component of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        y : Ignored
-            Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights.
 
         Returns
         -------
@@ -471,11 +465,6 @@ class BaseMixture(MixtureParameters, ABC):
     def predict(self, X: MatrixLike) -> Array:
         """Return the most probable component of each row.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
         Returns
         -------
         labels : ndarray of shape (n_samples,)
@@ -489,11 +478,6 @@ class BaseMixture(MixtureParameters, ABC):
     @chunkwise(wide=True, is_sparse=True)
     def responsibilities(self, X: MatrixLike) -> sparse.csr_array:
         """Return the responsibilities of the components for each row, without the zeros.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
@@ -514,11 +498,6 @@ class BaseMixture(MixtureParameters, ABC):
     def predict_proba(self, X: MatrixLike) -> Array:
         """Return the responsibilities of the components for each row.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
         Returns
         -------
         resp : ndarray of shape (n_samples, n_components)
@@ -531,11 +510,6 @@ class BaseMixture(MixtureParameters, ABC):
 
     def transform(self, X: MatrixLike) -> Any:
         """Return the responsibilities of the components for each row, as new features.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
@@ -560,11 +534,6 @@ class BaseMixture(MixtureParameters, ABC):
     def score_samples(self, X: MatrixLike) -> Array:
         """Return the log-density of the mixture at each row.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
@@ -580,15 +549,6 @@ class BaseMixture(MixtureParameters, ABC):
     ) -> float:
         """Return the weighted mean log-density of the rows.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        y : Ignored
-            Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights.
-
         Returns
         -------
         log_likelihood : float
@@ -598,41 +558,41 @@ class BaseMixture(MixtureParameters, ABC):
         total, weight = self._fitted.log_likelihood(rows)
         return total / weight if weight > 0 else self._fitted.family.zero_row_log_density
 
-    def aic(self, X: MatrixLike) -> float:
+    def aic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the Akaike information criterion on X; the lower the better.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
         aic : float
-            Twice the number of free parameters of the active components less twice the
-            log-likelihood.
+            Twice `n_parameters_` less twice the log-likelihood.
         """
-        rows = self._new_rows(X)
-        total, _ = self._fitted.log_likelihood(rows)
-        return -2 * total + 2 * self._n_parameters()
+        total, _ = self._fitted.log_likelihood(self._new_rows(X, sample_weight))
+        return -2 * total + 2 * self.n_parameters_
 
-    def bic(self, X: MatrixLike) -> float:
+    def bic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the Bayesian information criterion on X; the lower the better.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
         bic : float
-            Free parameters of the active components times log n_samples less twice the
-            log-likelihood.
+            `n_parameters_` times log n_samples less twice the log-likelihood.
         """
-        rows = self._new_rows(X)
-        total, n_samples = self._fitted.log_likelihood(rows)
-        return -2 * total + float(np.log(max(n_samples, 1))) * self._n_parameters()
+        total, n_samples = self._fitted.log_likelihood(self._new_rows(X, sample_weight))
+        return -2 * total + float(np.log(max(n_samples, 1))) * self.n_parameters_
+
+    def icl(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the integrated completed likelihood on X; the lower the better.
+
+        It prefers components that do not overlap, as :class:`skvmf.model_selection.ComponentPath`
+        says.
+
+        Returns
+        -------
+        icl : float
+            The BIC plus twice the entropy of the responsibilities.
+        """
+        rows = self._new_rows(X, sample_weight)
+        return self.bic(X, sample_weight) + 2 * self._fitted.entropy(rows, self._posterior())
 
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
         """Draw rows from the mixture.
@@ -662,10 +622,6 @@ class BaseMixture(MixtureParameters, ABC):
         y = np.repeat(np.arange(K), counts[:K])
         others = fitted.background.draw(counts[K:], X.shape[1], rng)
         return np.vstack([X, others]), np.append(y, np.full(len(others), -1))
-
-    def _n_parameters(self) -> int:
-        """Return the number of free parameters of the active components."""
-        return self._fitted.n_parameters(free_weights="weights" not in self.fixed)
 
     # What Fisher vectors need. As in scikit-learn's protocols, names with underscores on both
     # sides are neither public nor private to a mixture.
@@ -796,6 +752,7 @@ class BaseMixture(MixtureParameters, ABC):
             "weights_": fitted.weights,
             "background_weight_": fitted.background_weight,
             "n_active_components_": int(np.count_nonzero(weights)),
+            "n_parameters_": fitted.n_parameters(free_weights="weights" not in self.fixed),
             "effective_n_components_": float(np.exp(entr(weights).sum())) if weights.any() else 0.0,
         }
         if result is not None:

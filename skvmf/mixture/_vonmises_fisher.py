@@ -294,11 +294,6 @@ class VonMisesFisherMixture(BaseMixture):
         which is the same for every mean. Without that constant it is minus the log-density
         with respect to the uniform distribution, ``kappa (r - m.x) - psi(r)`` [1]_.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
         Returns
         -------
         divergence : ndarray of shape (n_samples, n_components)

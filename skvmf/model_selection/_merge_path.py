@@ -5,13 +5,11 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from scipy.special import entr
 
 from .._engine.blocks import Block
 from .._engine.contracts import (
     DenseResponsibilities,
     Params,
-    Posterior,
     Responsibilities,
     Statistics,
     as_dense,
@@ -75,7 +73,7 @@ class MergePath:
             "lower_bound": self._lower_bound,
             "log_likelihood": log_likelihood,
             "bic": bic,
-            "icl": bic + 2 * self._entropy(),
+            "icl": bic + 2 * self.fitted.entropy(self._rows, self._spec.posterior),
         }
 
     def to(self, n_components: int) -> None:
@@ -100,11 +98,6 @@ class MergePath:
     def end(self) -> None:
         """Merge what is left without another fit, so that the tree has one root."""
         self._groups(self._statistics(), 1)
-
-    def _entropy(self) -> float:
-        """Return the weighted entropy of the rows' responsibilities."""
-        posterior = self._spec.posterior
-        return self._rows.map_reduce(partial(_entropy, self.fitted, posterior))
 
     def _statistics(self) -> Statistics:
         model = self._spec.model
@@ -194,11 +187,3 @@ class MergePath:
         order = spec.constraint.order(params.components)
         if order is not None:
             self.nodes = self.nodes[order]
-
-
-def _entropy(fitted: FittedMixture, posterior: Posterior, block: Block) -> float:
-    """Return the weighted entropy of all responsibilities for a block's rows."""
-    weights, ones = fitted.params.weights, np.ones(len(block.weights))
-    responsibilities, *_ = posterior.assign(fitted.scores(block), weights, ones)
-    resp = as_dense(responsibilities, len(weights)).astype(np.float64, copy=False)
-    return float(block.weights @ entr(resp).sum(axis=1))

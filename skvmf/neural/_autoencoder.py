@@ -28,7 +28,6 @@ from .._sklearn import (
 )
 from .._typing import Array, Attributes, Matrix, MatrixLike, ParameterConstraints, is_integer
 from ..distributions._arguments import check_count
-from ..mixture._parameters import complete_docstring
 from ._beta_gaussian import BetaGaussian
 from ._networks import Loss, VariationalNetwork, as_array, device_of, rows_at_once
 from ._progress import Progress
@@ -110,10 +109,6 @@ class Autoencoder(
     network_: VariationalNetwork
     n_features_in_: int
     _score_seed: int
-
-    def __init_subclass__(cls, **options: object) -> None:
-        super().__init_subclass__(**options)
-        complete_docstring(cls)
 
     @fit_context(prefer_skip_nested_validation=True)
     @with_callbacks
