@@ -170,7 +170,7 @@ class BaseEstimator(_BaseEstimator):
 
     def _doc_link_url_param_generator(self) -> dict[str, str]:
         name, package = type(self).__name__, type(self).__module__.partition("._")[0]
-        short = hasattr(sys.modules["skvmf"], name)  # `skvmf.mixture`'s are listed in `skvmf`
+        short = name in vars(sys.modules["skvmf"])  # `skvmf.mixture`'s are listed in `skvmf`
         return {"page": f"skvmf.{name}" if short else f"{package}.{name}"}
 
     def __getstate__(self) -> dict[str, Any]:

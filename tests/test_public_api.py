@@ -6,10 +6,13 @@ Changing one of these takes a release of deprecation and a note in doc/whats_new
 import importlib
 import inspect
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
+import skvmf
 from skvmf import (
     FisherVectorTransformer,
     RelativeGMM,
@@ -23,8 +26,8 @@ from skvmf.model_selection import ComponentPath
 from skvmf.preprocessing import DirectionWhitener
 
 NAMES = {
-    "skvmf": """FisherVectorTransformer RelativeGMM SparseGaussianMixture StudentTMixture
-        VonMisesFisherMixture __version__""",
+    "skvmf": """ComponentPath FisherVectorTransformer RelativeGMM SparseGaussianMixture
+        StudentTMixture VonMisesFisherMixture __version__ component_summary""",
     "skvmf.datasets": """load_conllu load_docstrings load_idx load_jsonl
         make_vonmises_fisher_blobs""",
     "skvmf.distributions.modified_dirichlet": """log_kernel log_normalizer logpdf mean mode
@@ -155,6 +158,25 @@ def test_names(module):
     found = importlib.import_module(module)
     assert set(found.__all__) == set(NAMES[module].split())
     assert all(getattr(found, name) is not None for name in found.__all__)
+
+
+def test_subpackages_are_loaded_when_they_are_asked_for():
+    code = (
+        "import sys, skvmf; print(*sorted(set(sys.modules) & set(map('skvmf.{}'.format, NAMES))))"
+    )
+    names = [name for name in dir(skvmf) if name not in skvmf.__all__]
+    assert {f"skvmf.{name}" for name in names} >= {
+        module for module in NAMES if module.count(".") == 1
+    }
+    code = code.replace("NAMES", repr(names))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [
+        *("skvmf.distributions", "skvmf.feature_extraction", "skvmf.mixture")
+    ]
+    assert skvmf.ComponentPath is ComponentPath
+    assert skvmf.component_summary is skvmf.inspection.component_summary
+    with pytest.raises(AttributeError, match="module 'skvmf' has no attribute 'clustering'"):
+        _ = skvmf.clustering
 
 
 @pytest.mark.parametrize("estimator", PARAMETERS)

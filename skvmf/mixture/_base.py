@@ -305,7 +305,7 @@ class BaseMixture(MixtureParameters, ABC):
                 f"n_components={params['n_components']!r} does not agree with the given "
                 f"parameters of {n_components} components: leave it out."
             )
-        mixture = cls(**(params | {"n_components": n_components}))
+        mixture = cls._with_params(params | {"n_components": n_components})
         mixture._validate_params()
         return mixture
 
@@ -404,7 +404,7 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _checkpoint(self, rows: RowSource, warm: bool) -> Checkpoint:
         begins_with = self._fitted.params if warm else None
-        params = self.get_params(deep=False)
+        params = self._all_params()
         return Checkpoint(
             self.checkpoint,
             lambda: fit_description(type(self).__name__, params, rows, begins_with),
@@ -566,7 +566,8 @@ class BaseMixture(MixtureParameters, ABC):
         aic : float
             Twice `n_parameters_` less twice the log-likelihood.
         """
-        total, _ = self._fitted.log_likelihood(self._new_rows(X, sample_weight))
+        rows = self._new_rows(X, sample_weight)
+        total, _ = self._fitted.log_likelihood(rows)
         return -2 * total + 2 * self.n_parameters_
 
     def bic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
@@ -577,7 +578,8 @@ class BaseMixture(MixtureParameters, ABC):
         bic : float
             `n_parameters_` times log n_samples less twice the log-likelihood.
         """
-        total, n_samples = self._fitted.log_likelihood(self._new_rows(X, sample_weight))
+        rows = self._new_rows(X, sample_weight)
+        total, n_samples = self._fitted.log_likelihood(rows)
         return -2 * total + float(np.log(max(n_samples, 1))) * self.n_parameters_
 
     def icl(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
@@ -591,8 +593,8 @@ class BaseMixture(MixtureParameters, ABC):
         icl : float
             The BIC plus twice the entropy of the responsibilities.
         """
-        rows = self._new_rows(X, sample_weight)
-        return self.bic(X, sample_weight) + 2 * self._fitted.entropy(rows, self._posterior())
+        bic, rows = self.bic(X, sample_weight), self._new_rows(X, sample_weight)
+        return bic + 2 * self._fitted.entropy(rows, self._posterior())
 
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
         """Draw rows from the mixture.
@@ -727,9 +729,9 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _lean(self, fitted: FittedMixture) -> Self:
         """Return an estimator with a fit and without what only fits need, to send to workers."""
-        params = self.get_params(deep=False)
+        params = self._all_params()
         defaults = {name: None for name in params if name.endswith("_init") and name != "n_init"}
-        lean = type(self)(**(params | defaults | {"init_params": "kmeans"}))
+        lean = self._with_params(params | defaults | {"init_params": "kmeans"})
         lean._publish(fitted)
         lean.n_features_in_ = fitted.family.dim
         return lean

@@ -7,7 +7,7 @@ from inspect import Parameter, signature
 from numbers import Integral, Real
 from os import PathLike
 from reprlib import repr as short
-from typing import Any, ClassVar, Literal, NoReturn, TypeAlias
+from typing import Any, ClassVar, Literal, NoReturn, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -306,6 +306,23 @@ array-like, default='merging'
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             cls.__init__ = with_hints(cls.__init__)  # type: ignore[method-assign]
+
+    @classmethod
+    def _with_params(cls, params: Mapping[str, object]) -> Self:
+        """Return an estimator with parameters, also those that its constructor does not take."""
+        taken = signature(cls.__init__).parameters
+        if any(each.kind is Parameter.VAR_KEYWORD for each in taken.values()):
+            return cls(**params)
+        hidden = params.keys() & cls._parameter_constraints.keys() - taken.keys()
+        mixture = cls(**{name: value for name, value in params.items() if name not in hidden})
+        for name in hidden:
+            setattr(mixture, name, params[name])
+        return mixture
+
+    def _all_params(self) -> dict[str, Any]:
+        """Return the parameters, also those that the constructor of a subclass does not take."""
+        params = {name: getattr(self, name) for name in self._parameter_constraints}
+        return params | self.get_params(deep=False)
 
     def _posterior(self) -> FenchelYoungPosterior:
         cold = self.temperature < 1e-12  # the scores would overflow

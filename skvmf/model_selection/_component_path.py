@@ -222,15 +222,6 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
     def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit a mixture of each number of components, and choose one.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows, as the estimator takes them.
-        y : Ignored
-            Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights; a weight counts like that many repetitions of its row.
-
         Returns
         -------
         self : object

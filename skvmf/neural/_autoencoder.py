@@ -115,13 +115,6 @@ class Autoencoder(
     def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Train a new network.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-        y : Ignored
-            Present by convention.
-
         Returns
         -------
         self : object
@@ -148,13 +141,6 @@ class Autoencoder(
     def partial_fit(self, X: MatrixLike, y: object = None) -> Self:
         """Train for one more epoch on some rows; early stopping does not apply.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-        y : Ignored
-            Present by convention.
-
         Returns
         -------
         self : object
@@ -177,11 +163,6 @@ class Autoencoder(
     def posterior(self, X: MatrixLike) -> BetaGaussian:
         """Return the distributions of the latent variables of rows.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-
         Returns
         -------
         BetaGaussian
@@ -197,11 +178,6 @@ class Autoencoder(
 
     def transform(self, X: MatrixLike) -> Array:
         """Return the means of the latent variables of rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
 
         Returns
         -------
@@ -256,13 +232,6 @@ class Autoencoder(
 
         Compare models of the same beta, alphas and kind of target or observation only: each changes
         the loss. To choose these, compare errors of ``inverse_transform(transform(X))`` instead.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-        y : Ignored
-            Present by convention.
 
         Returns
         -------
