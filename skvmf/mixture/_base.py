@@ -62,6 +62,7 @@ from ._validation import (
     chunkwise,
     is_lazy,
     validated_rows,
+    warn_if_encoded,
     warn_if_few_distinct,
 )
 
@@ -180,6 +181,7 @@ class BaseMixture(MixtureParameters, ABC):
             X = self._validated(X, reset=not warm)
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
             check_enough_rows(rows, self.n_components)
+            warn_if_encoded(X)
             spec = self._spec(rows, "warm_start" if warm else "start")
             tasks = callback_tasks(self, data, 3 * self.n_init)
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
@@ -263,6 +265,7 @@ class BaseMixture(MixtureParameters, ABC):
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
             if memory is None:
                 check_enough_rows(rows, self.n_components, first_batch=not continues)
+                warn_if_encoded(X)
             seen_before = 0.0 if memory is None else memory.total
             if continues:
                 fitted = self._fitted

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from .._engine.model import NO_BACKGROUND, Background, FittedMixture
@@ -238,6 +239,54 @@ def warn_if_few_distinct(rows: RowSource, labels: Array, n_components: int) -> N
             f"n_components={n_components}: components are empty or equal. Use fewer components, "
             "or check the data for duplicates.",
             ConvergenceWarning,
+        )
+
+
+# Packed bits of embeddings are bytes of a standard deviation near 74 and a mean near 128, as those
+# of uniform ones are; of quantized embeddings and of images the deviation is below 45 or above 85.
+_PACKED_DEVIATION, _PACKED_MEAN, _PACKED_FEATURES = (60, 85), (100, 155), (8, 256)
+# A frequent word makes up .07 to .25 of the squared lengths of counts, without stop words .04.
+_DOMINATING_SHARE, _FEWEST_WORDS = 0.05, 100
+
+
+def warn_if_encoded(X: Any) -> None:
+    """Warn of validated rows that are packed bits, or counts that one feature dominates."""
+    if is_lazy(X):
+        return
+    rows = X[:: max(1, X.shape[0] // 1000)]
+    if X.dtype in (np.uint8, np.int8):
+        _warn_if_packed(rows.astype(np.uint8))
+    if X.shape[1] > _FEWEST_WORDS and all(map(_are_counts, (rows[:1], rows))):
+        _warn_if_dominated(sparse.csr_array(rows) if sparse.issparse(rows) else rows)
+
+
+def _warn_if_packed(rows: Array) -> None:
+    deviation, mean, d = np.median(rows.std(axis=1)), rows.mean(), rows.shape[1]
+    bounds = _PACKED_DEVIATION, _PACKED_MEAN, _PACKED_FEATURES
+    values = deviation, mean, d
+    if all(low <= value <= high for value, (low, high) in zip(values, bounds, strict=True)):
+        warn(
+            "X seems to hold the bits of embeddings, packed into bytes, whose directions mean "
+            "nothing: unpack them, 2.0 * np.unpackbits(X.view(np.uint8), axis=1) - 1.",
+            UserWarning,
+        )
+
+
+def _are_counts(rows: Any) -> bool:
+    values = rows.data if sparse.issparse(rows) else rows
+    return bool(((values >= 0) & (values < 1e9) & (values == np.rint(values))).all())
+
+
+def _warn_if_dominated(counts: Any) -> None:
+    squares = counts.astype(np.float64) ** 2
+    lengths = np.maximum(squares.sum(axis=1), 1)
+    shares = squares.T @ (1 / lengths) / len(lengths)
+    if shares.max() > _DOMINATING_SHARE and squares.max() > 1:
+        warn(
+            f"X seems to hold counts, and feature {shares.argmax()} alone makes up "
+            f"{shares.max():.0%} of their squared lengths, as a frequent word does: weight them "
+            "first, for example with sklearn.feature_extraction.text.TfidfTransformer.",
+            UserWarning,
         )
 
 

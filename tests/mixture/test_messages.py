@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfTransformer
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf.model_selection import ComponentPath
@@ -283,6 +284,48 @@ def test_fewer_distinct_rows_than_components(mixture):
     message = r"fewer distinct rows \(1 among 50\) than n_components=3"
     with pytest.warns(ConvergenceWarning, match=message):
         mixture(3, random_state=0).fit(EQUAL)
+
+
+PACKED = np.packbits(np.random.default_rng(1).normal(size=(300, 384)) > 0, axis=1)
+WORDS = np.random.default_rng(2).poisson(np.append(8, np.full(200, 0.2)), (300, 201))
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("bits", [PACKED, PACKED.view(np.int8)])
+def test_bits_packed_into_bytes(bits, method):
+    with pytest.warns(UserWarning, match=r"unpack them, 2\.0 \* np\.unpackbits") as caught:
+        getattr(VonMisesFisherMixture(2, random_state=0, tol=1), method)(bits)
+    code = re.search(r"unpack them, (.*)\.$", str(caught[0].message))[1]
+    unpacked = eval(code, {"np": np, "X": bits})
+    assert unpacked.shape == (300, 384)
+    getattr(VonMisesFisherMixture(2, random_state=0, tol=1), method)(unpacked)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+def test_counts_that_one_word_dominates(form):
+    mixture = VonMisesFisherMixture(2, random_state=0, tol=1)
+    with pytest.warns(UserWarning, match=r"feature 0 alone makes up 5\d% .*TfidfTransformer"):
+        mixture.fit(form(WORDS).astype(np.float64))
+    mixture.fit(TfidfTransformer().fit_transform(form(WORDS)))
+
+
+QUANTIZED = np.random.default_rng(3).normal(128, 35, (300, 128)).clip(0, 255)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        QUANTIZED.astype(np.uint8),
+        (QUANTIZED - 128).astype(np.int8),
+        np.random.default_rng(4).integers(0, 256, (300, 3)).astype(np.uint8),  # colours
+        np.random.default_rng(5).poisson(30, (300, 128)).astype(np.uint8),  # SIFT
+        np.minimum(WORDS, 1),
+        WORDS[:, 1:],
+        WORDS + 0.5,
+    ],
+)
+def test_numbers_that_are_what_they_are(rows):
+    VonMisesFisherMixture(2, random_state=0, tol=1).fit(rows)  # warnings are errors
 
 
 def mistakes():
