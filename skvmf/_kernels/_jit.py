@@ -16,13 +16,7 @@ from typing import Any
 
 import numba
 from llvmlite import ir
-from numba.core.caching import (
-    CompileResultCacheImpl,
-    FunctionCache,
-    IndexDataCacheFile,
-    InTreeCacheLocator,
-    UserProvidedCacheLocator,
-)
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.compiler import Compiler
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
@@ -37,7 +31,14 @@ thread_cache = threading.local()  # work space that a thread uses again in its n
 _CACHE = os.environ.get("SKVMF_CACHE", "1") != "0"
 
 
-class _Nowhere(InTreeCacheLocator):
+# How code is kept in the folder of NUMBA_CACHE_DIR, and in that of the package. Versions of Numba
+# name these classes differently.
+_Given: Any
+_InTree: Any
+_Given, _InTree, *_ = CompileResultCacheImpl._locator_classes
+
+
+class _Nowhere(_InTree):
     """The folder of the package, where no folder can be written to."""
 
     def ensure_cache_path(self) -> None:
@@ -63,9 +64,9 @@ class _ForgivingCache(FunctionCache):
     def __init__(self, function: Function) -> None:
         super().__init__(function)
         file, name = inspect.getfile(function), self._impl.filename_base
-        given = [UserProvidedCacheLocator] if numba.config.CACHE_DIR else []
+        given = [_Given] if numba.config.CACHE_DIR else []
         self._passed_over = []
-        for locator in [each(function, file) for each in [*given, InTreeCacheLocator]]:
+        for locator in [each(function, file) for each in [*given, _InTree]]:
             path = locator.get_cache_path()
             if path == self._cache_path:
                 break
