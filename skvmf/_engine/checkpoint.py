@@ -15,7 +15,7 @@ import numpy as np
 
 from .._typing import Array, warn
 from .contracts import AnyFamily, EMState, Params, Statistics, as_dict
-from .model import MixtureResult, MixtureSpec
+from .model import Mixture, MixtureResult
 
 # Checkpoints: a tree of numbers, texts and arrays in one file that is whole at any moment.
 
@@ -175,7 +175,7 @@ class Checkpoint:
             else:
                 _refuse_another_fit(self._path, header, self._header)
 
-    def start_state(self, spec: MixtureSpec, rng: np.random.RandomState) -> StartState | None:
+    def start_state(self, spec: Mixture, rng: np.random.RandomState) -> StartState | None:
         """Return where the fit continues, None for the beginning; sets the generator, too."""
         tree = self._tree
         if tree is None:
@@ -187,9 +187,7 @@ class Checkpoint:
             best = _family(spec, best["family"]), _result(spec, best)
         return StartState(tree["index"], tree["flat"], rng, best)
 
-    def reached(
-        self, spec: MixtureSpec, state: StartState
-    ) -> tuple[MixtureSpec, EMState[Params]] | None:
+    def reached(self, spec: Mixture, state: StartState) -> tuple[Mixture, EMState[Params]] | None:
         """Return where the run at a state continues, once; None for its beginning."""
         tree = self._tree
         if tree is None or (state.index, state.flat) != (tree["index"], tree["flat"]):
@@ -287,15 +285,15 @@ def _continues_finished_fit(before: Description, now: Description) -> bool:
     return before | {"start": None} == now | {"start": None}
 
 
-def _family(spec: MixtureSpec, fields: Tree) -> AnyFamily:
+def _family(spec: Mixture, fields: Tree) -> AnyFamily:
     return type(spec.family)(**fields)
 
 
-def _params(spec: MixtureSpec, fields: Tree) -> Params:
+def _params(spec: Mixture, fields: Tree) -> Params:
     return Params.from_dict(spec.family.components_class, fields)
 
 
-def _result(spec: MixtureSpec, best: Tree) -> MixtureResult:
+def _result(spec: Mixture, best: Tree) -> MixtureResult:
     stats = Statistics(**best["stats"])
     stats.moments = tuple(stats.moments)
     return MixtureResult(

@@ -19,21 +19,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._engine.checkpoint import Checkpoint
 from .._engine.contracts import AnyFamily, Components, Constraint, Params, Statistics, as_dict
-from .._engine.em import MultiStart, Progress, flat_at_first, step
+from .._engine.em import Progress, flat_at_first, step
 from .._engine.fisher import VectorModel
 from .._engine.model import (
     NO_BACKGROUND,
     Background,
     FittedMixture,
-    FixedWeights,
-    MapWeights,
+    Mixture,
     MixtureResult,
-    MixtureSpec,
     ModifiedDirichlet,
 )
 from .._engine.parallel import limited_blas
 from .._engine.rows import READABLE, RowSource, make_rows
-from .._engine.starts import Initialization
+from .._engine.starts import MultiStart, Start
 from .._sklearn import (
     all_or_nothing,
     callback_tasks,
@@ -77,7 +75,7 @@ _WHOLE_FIT_ATTRIBUTES = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_
 class BaseMixture(MixtureParameters, ABC):
     """The fit, predictions and fitted attributes of every mixture.
 
-    A subclass turns its parameters into a `MixtureSpec` (`_spec`), and the parameters of a fit
+    A subclass turns its parameters into a `Mixture` (`_spec`), and the parameters of a fit
     into public attributes (`_attributes`). `_fitted` is the fit, set by a fit or `from_parameters`
     only. Attributes that a class annotates follow from the fit's parameters: they are not part of
     a pickle, but computed again. `_family_class` restores the family.
@@ -182,18 +180,18 @@ class BaseMixture(MixtureParameters, ABC):
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
             check_enough_rows(rows, self.n_components)
             warn_if_encoded(X)
-            spec = self._spec(rows, "warm_start" if warm else "start")
+            spec, start = self._spec(rows), None if warm else self._start(rows)
             tasks = callback_tasks(self, data, 3 * self.n_init)
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
                 starts = self._multi_start(
                     rows, progress, self._checkpoint(rows, warm), self.max_iter
                 )
-                if warm:
+                if start is None:
                     check_warm_start(self._fitted, self.n_components)
                     spec, params = spec.continued(self._fitted)
                     result = starts.run(spec, params)
                 else:
-                    spec, result = starts.best(spec, self._generator())
+                    spec, result = starts.best(spec, start, self._generator())
                 fitted, stats = spec.fitted(result.params, result.stats)
                 labels, probabilities = self._labelled(fitted, X, rows)
                 self._publish(
@@ -271,7 +269,8 @@ class BaseMixture(MixtureParameters, ABC):
                 fitted = self._fitted
                 check_stream_continues("n_components", fitted.n_components, self.n_components)
                 check_stream_continues("background", len(fitted.background) > 0, self.background)
-                spec = self._spec(rows, "stream", seen_before)
+                family = self._family_on(rows, seen_before + rows.total_weight)
+                spec = self._assembled(family, fitted.background)
             else:
                 spec = self._spec(rows)
                 fitted = self._first_fit(spec, rows)
@@ -336,21 +335,29 @@ class BaseMixture(MixtureParameters, ABC):
     # What a subclass defines.
 
     @abstractmethod
-    def _spec(self, rows: RowSource, stage: str = "start", seen_before: float = 0.0) -> MixtureSpec:
-        """Return the mixture that the parameters describe, for a fit on rows.
+    def _family(self, n_features: int) -> AnyFamily:
+        """Return the family that the parameters describe, without what data adds."""
+
+    def _family_on(self, rows: RowSource, weight_seen: float) -> AnyFamily:
+        """Return the family for rows; `weight_seen` is their weight and that of earlier batches.
 
         Refuses parameters and rows that do not go together, before any other work.
-
-        Parameters
-        ----------
-        rows : RowSource
-            The rows of the fit, or of a batch.
-        stage : {'start', 'warm_start', 'stream'}
-            'start' also says how the fit starts; 'warm_start' continues from the last fit, and
-            'stream' continues with its background, too.
-        seen_before : float
-            Weight of the rows of the earlier batches.
         """
+        return self._family(rows.n_features)
+
+    def _background_on(self, rows: RowSource, family: Any) -> Background:
+        """Return the background of a mixture of rows, which is empty without one."""
+        return NO_BACKGROUND
+
+    def _first_means(self, rows: RowSource) -> Array | None:
+        """Return the first means that the user gives, checked; None if there are none."""
+        if self.means_init is None:
+            return None
+        return checked_means(self.means_init, "means_init", (self.n_components, rows.n_features))
+
+    def _first_shapes(self, n_features: int) -> Array | None:
+        """Return the first covariances or concentrations that the user gives, checked, or None."""
+        return None
 
     def _constraint(self) -> Constraint:
         """Return what components must fulfil; refuses parameters that do not go together."""
@@ -371,13 +378,17 @@ class BaseMixture(MixtureParameters, ABC):
 
     # Parameters as the engine takes them.
 
-    def _assembled(self, family: AnyFamily, background: Background = NO_BACKGROUND) -> MixtureSpec:
-        """Return a mixture of components, without a start."""
-        return MixtureSpec(
+    def _spec(self, rows: RowSource) -> Mixture:
+        """Return the mixture that the parameters describe, for a fit on rows."""
+        family = self._family_on(rows, rows.total_weight)
+        return self._assembled(family, self._background_on(rows, family))
+
+    def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
+        return Mixture(
             family=family,
             posterior=self._posterior(),
             weight_prior=self._weight_prior(),
-            weight_update=FixedWeights() if "weights" in self.fixed else MapWeights(),
+            fixed_weights="weights" in self.fixed,
             background=background,
             constraint=self._constraint(),
         )
@@ -398,11 +409,11 @@ class BaseMixture(MixtureParameters, ABC):
             attributes=self._published,
         )
 
-    def _first_fit(self, spec: MixtureSpec, rows: RowSource) -> FittedMixture:
+    def _first_fit(self, spec: Mixture, rows: RowSource) -> FittedMixture:
         """Return the best start on the first batch of a stream, before any step."""
         flat = replace(spec, weight_prior=ModifiedDirichlet())
         starts = self._multi_start(rows, Progress(None), Checkpoint(), 0)
-        best, result = starts.best(flat, check_random_state(self.random_state))
+        best, result = starts.best(flat, self._start(rows), check_random_state(self.random_state))
         return best.fitted(result.params)[0]
 
     def _checkpoint(self, rows: RowSource, warm: bool) -> Checkpoint:
@@ -418,14 +429,9 @@ class BaseMixture(MixtureParameters, ABC):
             return np.random.RandomState()  # its state may be set, unlike that of all NumPy
         return check_random_state(self.random_state)
 
-    def _start(
-        self,
-        spec: MixtureSpec,
-        rows: RowSource,
-        means: Array | None,
-        shapes: Array | None = None,
-    ) -> Initialization:
+    def _start(self, rows: RowSource) -> Start:
         """Return how fits start; refuse what cannot be used before any work."""
+        means, shapes = self._first_means(rows), self._first_shapes(rows.n_features)
         partition: Any = self.init_params
         K, weights = self.n_components, self.weights_init
         if not isinstance(partition, str):
@@ -438,7 +444,7 @@ class BaseMixture(MixtureParameters, ABC):
             if name in self.fixed and first is None:
                 raise ValueError(f"fixed={self.fixed!r} keeps the first {name}: give {name}_init.")
         size = max(_ROWS_PER_COMPONENT * K, _LEAST_SAMPLE)
-        start = Initialization(
+        start = Start(
             K,
             partition,
             weights,
@@ -447,7 +453,6 @@ class BaseMixture(MixtureParameters, ABC):
             n_init=int(self.n_init),
             # twice as large a sample if much may be background
             init_size=int(self.init_size or size * (1 + self.background)),
-            background=spec.background,
         )
         if start.given and start.n_init > 1:
             warn(
@@ -456,11 +461,6 @@ class BaseMixture(MixtureParameters, ABC):
                 RuntimeWarning,
             )
         return start
-
-    def _checked_means_init(self, rows: RowSource) -> Array | None:
-        if self.means_init is None:
-            return None
-        return checked_means(self.means_init, "means_init", (self.n_components, rows.n_features))
 
     # Predictions, scores and samples.
 
@@ -645,10 +645,6 @@ class BaseMixture(MixtureParameters, ABC):
         self._validate_params()
         return VectorModel(self._fitted, self._posterior(), self._vector_rows)
 
-    def _family(self, n_features: int) -> AnyFamily:
-        """Return the family that the parameters describe, without what data adds."""
-        raise NotImplementedError
-
     def _vector_rows(self, vectors: Array) -> RowSource:
         """Wrap vectors, as what predictions take; those of another size are refused."""
         if vectors.shape[1] == self._fitted.family.dim:
@@ -757,7 +753,7 @@ class BaseMixture(MixtureParameters, ABC):
             "weights_": fitted.weights,
             "background_weight_": fitted.background_weight,
             "n_active_components_": int(np.count_nonzero(weights)),
-            "n_parameters_": fitted.n_parameters(free_weights="weights" not in self.fixed),
+            "n_parameters_": fitted.n_parameters,
             "effective_n_components_": float(np.exp(entr(weights).sum())) if weights.any() else 0.0,
         }
         if result is not None:
@@ -810,6 +806,7 @@ class BaseMixture(MixtureParameters, ABC):
             state["_fit"] = fitted.params.to_dict() | {
                 "family": as_dict(fitted.family),
                 "background": as_dict(fitted.background),
+                "fixed_weights": fitted.mixture.fixed_weights,
                 "memory": None if memory is None else as_dict(memory),
             }
         return state
@@ -822,7 +819,12 @@ class BaseMixture(MixtureParameters, ABC):
             family = self._family_class(**fit["family"])
             params = Params.from_dict(family.components_class, fit)
             memory = None if fit["memory"] is None else Statistics(**fit["memory"])
-            self._publish(FittedMixture(family, params, Background(**fit["background"])), memory)
+            mixture = Mixture(
+                family,
+                fixed_weights=fit["fixed_weights"],
+                background=Background(**fit["background"]),
+            )
+            self._publish(FittedMixture(mixture, params), memory)
 
 
 def _read_only(value: Any) -> Any:

@@ -277,8 +277,9 @@ default='estimated'
     def _constraint(self) -> KnownTails:
         return KnownTails()
 
-    def _first_shapes(self, d: int) -> Array | None:
+    def _first_shapes(self, n_features: int) -> Array | None:
         """Return `scale_matrices_init`."""
+        d = n_features
         if self.scale_matrices_init is None:
             fixed = "scale_matrices" in self.fixed
             return self._covariance_type.identity(self.n_components, d) if fixed else None

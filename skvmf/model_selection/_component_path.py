@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import replace
 from functools import wraps
 from numbers import Integral, Real
 from time import perf_counter
@@ -17,7 +16,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.model import MixtureSpec
+from .._engine.model import Mixture
 from .._engine.parallel import limited_blas
 from .._sklearn import (
     BaseEstimator,
@@ -339,9 +338,10 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         weights = checked_row_weights(sample_weight, checked)
         rows = first._make_rows(checked, weights, moments=True)
 
-        def make_spec(n_components: int) -> MixtureSpec:
+        def make_spec(n_components: int) -> Mixture:
             mixture = clone(first).set_params(n_components=n_components)
-            return replace(mixture._spec(rows, "stream"), background=first._fitted.background)
+            family = mixture._family_on(rows, rows.total_weight)
+            return mixture._assembled(family, first._fitted.background)
 
         return MergePath(make_spec, first._fitted, first.lower_bound_, rows, first.tol)
 

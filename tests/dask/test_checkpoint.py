@@ -25,7 +25,7 @@ FIT = """
 import sys, warnings
 from distributed import Client
 from skvmf import VonMisesFisherMixture
-from skvmf._engine.em import checkpoint
+from skvmf._engine import checkpoint
 from tests.dask.data import bits, blobs, chunked
 warnings.simplefilter("ignore")
 checkpoint._TIMES_WRITING = 0

@@ -379,7 +379,7 @@ FIT = """
 import os, sys, warnings
 import numpy as np
 from skvmf import SparseGaussianMixture
-from skvmf._engine.em import checkpoint
+from skvmf._engine import checkpoint
 warnings.simplefilter("ignore")
 checkpoint._TIMES_WRITING, os.fsync = 0, lambda descriptor: None  # the disk stays
 X = np.random.default_rng(0).normal(size=(500, 3))

@@ -83,7 +83,7 @@ def test_a_failed_fit_leaves_the_earlier_one(estimator, warm, monkeypatch):
     with pytest.raises(ValueError, match="n_samples >= n_components"):
         mixture.fit(X[:1] if warm else X[:1, :2])
     monkeypatch.setattr(em, "run_em", broken_loop)
-    monkeypatch.setattr("skvmf._engine.em.run_em", broken_loop)
+    monkeypatch.setattr("skvmf._engine.starts.run_em", broken_loop)
     with pytest.raises(KeyboardInterrupt):
         mixture.fit(X[:150])
     assert vars(mixture).keys() == before.keys()
