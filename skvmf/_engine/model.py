@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.special import entr
 
 from .._kernels.entmax import entmax_rows
 from .._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows, work_space
@@ -586,6 +587,16 @@ class FittedMixture:
         with np.errstate(over="ignore"):
             total, weight = rows.map_reduce(partial(model.evaluate, self.params))
         return float(total), float(weight)
+
+    def entropy(self, rows: RowSource, posterior: FenchelYoungPosterior) -> float:
+        """Return the weighted sum of the entropies of rows' responsibilities."""
+        return rows.map_reduce(partial(self._entropy, posterior))
+
+    def _entropy(self, posterior: FenchelYoungPosterior, block: Block) -> float:
+        weights, ones = self.params.weights, np.ones(len(block.weights))
+        responsibilities, *_ = posterior.assign(self.scores(block), weights, ones)
+        resp = as_dense(responsibilities, len(weights)).astype(np.float64, copy=False)
+        return float(block.weights @ entr(resp).sum(axis=1))
 
     def scores(self, block: Block) -> Scores:
         """Return the log-densities of a block, the background's last."""

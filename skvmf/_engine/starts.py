@@ -7,6 +7,7 @@ Overseeding finds clusters with simple components. If there are enough rows, spl
 continues with more of these components than `n_components`, and with covariances.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -35,6 +36,7 @@ from .model import (
     FIRST_WEIGHT,
     NO_BACKGROUND,
     Background,
+    FittedMixture,
     Mixture,
     MixtureResult,
     ModifiedDirichlet,
@@ -377,6 +379,7 @@ class MultiStart:
     max_iter: int  # of a run
     tol: float  # change of the lower bound at which a run stops
     flat_start: bool  # whether a run under a flat prior comes before one that takes weight away
+    attributes: Callable[[FittedMixture], Attributes]  # those of an estimator, for callbacks
     keep_path: bool = False  # whether results keep the parameters of every iteration
 
     def best(
@@ -442,7 +445,7 @@ class MultiStart:
         reached, (i, past_flat) = self.checkpoint.reached(mixture, run), run
 
         def attributes(params: Params) -> Attributes:
-            return {"_fitted": mixture.fitted(params)[0]}
+            return self.attributes(mixture.fitted(params)[0])
 
         watch, finish = self.progress.task(
             f"{'Start' if past_flat else 'Flat start'} {i}",

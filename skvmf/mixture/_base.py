@@ -45,9 +45,8 @@ from ._parameters import (
     MixtureParameters,
     attribute_hint,
     fit_description,
-    refuse_no_rows,
     refuse_sparse_rows,
-    refuse_text_column,
+    with_hints,
 )
 from ._validation import (
     check_enough_rows,
@@ -60,6 +59,8 @@ from ._validation import (
     checked_weights_beside,
     chunkwise,
     is_lazy,
+    validated_rows,
+    warn_if_encoded,
     warn_if_few_distinct,
 )
 
@@ -107,6 +108,8 @@ class BaseMixture(MixtureParameters, ABC):
         Weight of the rows that `fit` and `partial_fit` after it have seen.
     n_active_components_ : int
         Components with positive weight.
+    n_parameters_ : int
+        Free parameters of these components and of the weights.
     effective_n_components_ : float
         Exponential of the entropy of the weights.
     n_features_in_ : int
@@ -118,6 +121,7 @@ class BaseMixture(MixtureParameters, ABC):
     weights_: Array
     background_weight_: float
     n_active_components_: int
+    n_parameters_: int
     effective_n_components_: float
 
     if TYPE_CHECKING:  # not annotated when the program runs: they are part of a pickle
@@ -135,17 +139,10 @@ class BaseMixture(MixtureParameters, ABC):
     _fitted: FittedMixture
     _memory: Statistics | None
     _family_class: ClassVar[type[AnyFamily]]
-    _attribute_hints: ClassVar[dict[str, str]] = {  # for the names of other libraries
-        **dict.fromkeys(
-            ["cluster_centers_", "components_", "centroids"], "component means are in means_"
-        ),
-        "row_labels_": "the labels are in labels_",
-        "outlier_scores_": "score_samples is low for outliers, and background=True labels them -1",
-        "inertia_": "the objective is in lower_bound_, and score returns the mean log-density",
-    }
 
     # Fits: in one call, batch by batch, or from given parameters.
 
+    @with_hints
     @fit_context(prefer_skip_nested_validation=True)
     @with_callbacks
     def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -182,6 +179,7 @@ class BaseMixture(MixtureParameters, ABC):
             X = self._validated(X, reset=not warm)
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
             check_enough_rows(rows, self.n_components)
+            warn_if_encoded(X)
             spec, start = self._spec(rows), None if warm else self._start(rows)
             tasks = callback_tasks(self, data, 3 * self.n_init)
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
@@ -216,6 +214,7 @@ class BaseMixture(MixtureParameters, ABC):
             )
         return self
 
+    @with_hints
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -264,6 +263,7 @@ class BaseMixture(MixtureParameters, ABC):
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
             if memory is None:
                 check_enough_rows(rows, self.n_components, first_batch=not continues)
+                warn_if_encoded(X)
             seen_before = 0.0 if memory is None else memory.total
             if continues:
                 fitted = self._fitted
@@ -286,19 +286,11 @@ class BaseMixture(MixtureParameters, ABC):
             )
         return self
 
+    @with_hints
     def fit_predict(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> Array:
         """Fit the mixture and return the most probable component of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        y : Ignored
-            Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights.
 
         Returns
         -------
@@ -315,7 +307,7 @@ class BaseMixture(MixtureParameters, ABC):
                 f"n_components={params['n_components']!r} does not agree with the given "
                 f"parameters of {n_components} components: leave it out."
             )
-        mixture = cls(**(params | {"n_components": n_components}))
+        mixture = cls._with_params(params | {"n_components": n_components})
         mixture._validate_params()
         return mixture
 
@@ -414,6 +406,7 @@ class BaseMixture(MixtureParameters, ABC):
             tol=self.tol,
             flat_start=self.flat_start,
             keep_path=self.store_path,
+            attributes=self._published,
         )
 
     def _first_fit(self, spec: Mixture, rows: RowSource) -> FittedMixture:
@@ -425,7 +418,7 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _checkpoint(self, rows: RowSource, warm: bool) -> Checkpoint:
         begins_with = self._fitted if warm else None
-        params = self.get_params(deep=False)
+        params = self._all_params()
         return Checkpoint(
             self.checkpoint,
             lambda: fit_description(type(self).__name__, params, rows, begins_with),
@@ -475,11 +468,6 @@ class BaseMixture(MixtureParameters, ABC):
     def predict(self, X: MatrixLike) -> Array:
         """Return the most probable component of each row.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
         Returns
         -------
         labels : ndarray of shape (n_samples,)
@@ -494,11 +482,6 @@ class BaseMixture(MixtureParameters, ABC):
     def responsibilities(self, X: MatrixLike) -> sparse.csr_array:
         """Return the responsibilities of the components for each row, without the zeros.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
         Returns
         -------
         resp : csr_array of shape (n_samples, n_components)
@@ -510,18 +493,13 @@ class BaseMixture(MixtureParameters, ABC):
         sizes = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
         columns = np.concatenate([part.columns for part in parts])
         values = np.concatenate([part.values for part in parts], dtype=rows.dtype)
-        index = sparse.get_index_dtype(maxval=len(columns))
+        index = np.int32 if len(columns) <= np.iinfo(np.int32).max else np.int64
         ends = np.concatenate([[0], np.cumsum(sizes)], dtype=index)
         return sparse.csr_array((values, columns, ends), (rows.n_rows, self._fitted.n_components))
 
     @chunkwise(wide=True)
     def predict_proba(self, X: MatrixLike) -> Array:
         """Return the responsibilities of the components for each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
@@ -535,11 +513,6 @@ class BaseMixture(MixtureParameters, ABC):
 
     def transform(self, X: MatrixLike) -> Any:
         """Return the responsibilities of the components for each row, as new features.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
@@ -564,11 +537,6 @@ class BaseMixture(MixtureParameters, ABC):
     def score_samples(self, X: MatrixLike) -> Array:
         """Return the log-density of the mixture at each row.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
@@ -578,19 +546,11 @@ class BaseMixture(MixtureParameters, ABC):
         rows = self._new_rows(X)
         return self._fitted.log_densities(rows)
 
+    @with_hints
     def score(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> float:
         """Return the weighted mean log-density of the rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        y : Ignored
-            Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights.
 
         Returns
         -------
@@ -601,41 +561,43 @@ class BaseMixture(MixtureParameters, ABC):
         total, weight = self._fitted.log_likelihood(rows)
         return total / weight if weight > 0 else self._fitted.family.zero_row_log_density
 
-    def aic(self, X: MatrixLike) -> float:
+    def aic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the Akaike information criterion on X; the lower the better.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
         aic : float
-            Twice the number of free parameters of the active components less twice the
-            log-likelihood.
+            Twice `n_parameters_` less twice the log-likelihood.
         """
-        rows = self._new_rows(X)
+        rows = self._new_rows(X, sample_weight)
         total, _ = self._fitted.log_likelihood(rows)
-        return -2 * total + 2 * self._fitted.n_parameters
+        return -2 * total + 2 * self.n_parameters_
 
-    def bic(self, X: MatrixLike) -> float:
+    def bic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the Bayesian information criterion on X; the lower the better.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
         bic : float
-            Free parameters of the active components times log n_samples less twice the
-            log-likelihood.
+            `n_parameters_` times log n_samples less twice the log-likelihood.
         """
-        rows = self._new_rows(X)
+        rows = self._new_rows(X, sample_weight)
         total, n_samples = self._fitted.log_likelihood(rows)
-        return -2 * total + float(np.log(max(n_samples, 1))) * self._fitted.n_parameters
+        return -2 * total + float(np.log(max(n_samples, 1))) * self.n_parameters_
+
+    def icl(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the integrated completed likelihood on X; the lower the better.
+
+        It prefers components that do not overlap, as :class:`skvmf.model_selection.ComponentPath`
+        says.
+
+        Returns
+        -------
+        icl : float
+            The BIC plus twice the entropy of the responsibilities.
+        """
+        bic, rows = self.bic(X, sample_weight), self._new_rows(X, sample_weight)
+        return bic + 2 * self._fitted.entropy(rows, self._posterior())
 
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
         """Draw rows from the mixture.
@@ -699,7 +661,6 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _validated(self, X: MatrixLike, *, reset: bool) -> Any:
         """Return rows as scikit-learn validates them, or raise a ValueError."""
-        refuse_no_rows(X)
         accepts_sparse = self._family_class.sparse_rows
         if is_lazy(X):
             from ._dask import checked_rows
@@ -709,19 +670,14 @@ class BaseMixture(MixtureParameters, ABC):
             return X
         if sparse.issparse(X) and not accepts_sparse:
             refuse_sparse_rows("X.toarray()")
-        with np.errstate(over="ignore", invalid="ignore"):  # sums of the largest floats
-            try:
-                return validate_data(
-                    self,
-                    X,
-                    accept_sparse="csr" if accepts_sparse else False,
-                    dtype=[np.float64, np.float32] if sparse.issparse(X) else READABLE,
-                    ensure_all_finite=False,  # the engine looks, in a pass that it makes anyway
-                    reset=reset,
-                )
-            except (TypeError, ValueError):
-                refuse_text_column(X)
-                raise
+        return validated_rows(
+            self,
+            X,
+            accept_sparse="csr" if accepts_sparse else False,
+            dtype=[np.float64, np.float32] if sparse.issparse(X) else READABLE,
+            ensure_all_finite=False,  # the engine looks, in a pass that it makes anyway
+            reset=reset,
+        )
 
     def _make_rows(
         self, X: MatrixLike, weights: Array | None, *, moments: bool = False
@@ -772,9 +728,9 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _lean(self, fitted: FittedMixture) -> Self:
         """Return an estimator with a fit and without what only fits need, to send to workers."""
-        params = self.get_params(deep=False)
+        params = self._all_params()
         defaults = {name: None for name in params if name.endswith("_init") and name != "n_init"}
-        lean = type(self)(**(params | defaults | {"init_params": "kmeans"}))
+        lean = self._with_params(params | defaults | {"init_params": "kmeans"})
         lean._publish(fitted)
         lean.n_features_in_ = fitted.family.dim
         return lean
@@ -797,6 +753,7 @@ class BaseMixture(MixtureParameters, ABC):
             "weights_": fitted.weights,
             "background_weight_": fitted.background_weight,
             "n_active_components_": int(np.count_nonzero(weights)),
+            "n_parameters_": fitted.n_parameters,
             "effective_n_components_": float(np.exp(entr(weights).sum())) if weights.any() else 0.0,
         }
         if result is not None:
@@ -816,29 +773,26 @@ class BaseMixture(MixtureParameters, ABC):
         **others: object,
     ) -> None:
         """Set the fit, the statistics of its rows and all its attributes, in one step."""
+        self.__dict__ = vars(self) | self._published(fitted, memory, result) | others
+
+    def _published(
+        self,
+        fitted: FittedMixture,
+        memory: Statistics | None = None,
+        result: MixtureResult | None = None,
+    ) -> Attributes:
+        """Return all attributes of a fit."""
         attributes = self._attributes(fitted, result)
         read_only = {name: _read_only(value) for name, value in attributes.items()}
         read_only["weight_seen_"] = 0.0 if memory is None else float(memory.total)
         if memory is not None:
             memory = replace(memory, buffers=None)
-        published = vars(self) | read_only | others | {"_fitted": fitted, "_memory": memory}
-        object.__setattr__(self, "__dict__", published)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "_fitted":  # as callbacks do for the estimator of an iteration
-            self._publish(value)
-            return
-        if name in self._fitted_parameters() and value is not vars(self).get(name):
-            raise AttributeError(
-                f"{name} is a result of the fit and cannot be set. To predict with other "
-                f"parameters, build a mixture with {type(self).__name__}.from_parameters."
-            )
-        super().__setattr__(name, value)
+        return read_only | {"_fitted": fitted, "_memory": memory}
 
     if not TYPE_CHECKING:  # every attribute would then exist
 
         def __getattr__(self, name: str) -> Any:
-            hint = self._attribute_hints.get(name) or attribute_hint(name, vars(self))
+            hint = attribute_hint(self._hints, name, vars(self))
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             raise AttributeError(message if hint is None else f"{message}: {hint}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -168,8 +169,8 @@ class BaseGaussianMixture(BaseEllipticalMixture):
     precisions_cholesky_: Array
 
     _family_class = Gaussian
-    _attribute_hints: ClassVar[dict[str, str]] = {
-        **BaseEllipticalMixture._attribute_hints,
+    _hints: ClassVar[Mapping[str, str]] = {
+        **BaseEllipticalMixture._hints,
         "concentrations_": "covariances_ say how wide components are",
     }
     _parameter_constraints: ClassVar[ParameterConstraints] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from os import PathLike
@@ -133,8 +133,8 @@ class VonMisesFisherMixture(BaseMixture):
     concentrations_: Array
 
     _family_class = VonMisesFisher
-    _attribute_hints: ClassVar[dict[str, str]] = {
-        **BaseMixture._attribute_hints,
+    _hints: ClassVar[Mapping[str, str]] = {
+        **BaseMixture._hints,
         **dict.fromkeys(
             ["cluster_centers_", "components_", "centroids"], "unit vectors are in mean_directions_"
         ),
@@ -294,11 +294,6 @@ class VonMisesFisherMixture(BaseMixture):
         On the sphere the divergence of the negative entropy psi is infinite, but only by psi(x),
         which is the same for every mean. Without that constant it is minus the log-density
         with respect to the uniform distribution, ``kappa (r - m.x) - psi(r)`` [1]_.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------

@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from scipy.special import entr
 
 from .._engine.blocks import Block
 from .._engine.contracts import (
@@ -72,7 +71,7 @@ class MergePath:
             "lower_bound": self._lower_bound,
             "log_likelihood": log_likelihood,
             "bic": bic,
-            "icl": bic + 2 * self._entropy(),
+            "icl": bic + 2 * self.fitted.entropy(self._rows, self.fitted.mixture.posterior),
         }
 
     def to(self, n_components: int) -> None:
@@ -97,10 +96,6 @@ class MergePath:
     def end(self) -> None:
         """Merge what is left without another fit, so that the tree has one root."""
         self._groups(self._statistics(), 1)
-
-    def _entropy(self) -> float:
-        """Return the weighted entropy of the rows' responsibilities."""
-        return self._rows.map_reduce(partial(_entropy, self.fitted))
 
     def _statistics(self) -> Statistics:
         return self._rows.map_reduce(partial(self.fitted.mixture.expect, self.fitted.params))
@@ -184,11 +179,3 @@ class MergePath:
         order = spec.constraint.order(params.components)
         if order is not None:
             self.nodes = self.nodes[order]
-
-
-def _entropy(fitted: FittedMixture, block: Block) -> float:
-    """Return the weighted entropy of all responsibilities for a block's rows."""
-    weights, ones = fitted.params.weights, np.ones(len(block.weights))
-    responsibilities, *_ = fitted.mixture.posterior.assign(fitted.scores(block), weights, ones)
-    resp = as_dense(responsibilities, len(weights)).astype(np.float64, copy=False)
-    return float(block.weights @ entr(resp).sum(axis=1))
