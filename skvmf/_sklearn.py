@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import cleandoc, signature
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -116,7 +117,7 @@ def _complete_docstring(cls: type) -> None:
     the descriptions of rows and their weights.
     """
     for name, method in vars(cls).items():
-        if callable(method) and not name.startswith("_"):
+        if isinstance(method, FunctionType) and not name.startswith("_"):
             _add_shared_parameters(method)
     if cls.__doc__ is None or "__init__" not in vars(cls):
         return
@@ -137,7 +138,7 @@ def _complete_docstring(cls: type) -> None:
     cls.__doc__ = summary + "".join(parts).rstrip() + "\n"
 
 
-def _add_shared_parameters(method: Any) -> None:
+def _add_shared_parameters(method: FunctionType) -> None:
     """Describe rows and their weights where the docstring of a method does not."""
     before, title, rest = cleandoc(method.__doc__ or "").partition("\nReturns\n")
     shared = [_OF_METHODS[name] for name in signature(method).parameters if name in _OF_METHODS]
