@@ -70,7 +70,7 @@ def run_em(
     current, comparable = begun.params, begun.comparable
     bounds = list(begun.bounds[:-1])  # the last is found again
     path: list[P] = []
-    with limited_blas() as limit, limit:
+    with limited_blas():
         for n_iter in range(len(bounds), max_iter + 1):
             if keep_path:
                 path.append(current)

@@ -175,7 +175,7 @@ class BaseMixture(MixtureParameters, ABC):
             If the data or a parameter cannot be used; the message says why.
         """
         data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        with all_or_nothing(self), limited_blas() as limit, limit:
+        with all_or_nothing(self), limited_blas():
             warm = bool(self.warm_start) and hasattr(self, "_fitted")
             X = self._validated(X, reset=not warm)
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
@@ -260,7 +260,7 @@ class BaseMixture(MixtureParameters, ABC):
            models", Journal of the Royal Statistical Society B 71, 2009.
         """
         self._validate_params()  # which the decorator leaves out after the first call
-        with all_or_nothing(self), limited_blas() as limit, limit:
+        with all_or_nothing(self), limited_blas():
             memory, continues = getattr(self, "_memory", None), hasattr(self, "_fitted")
             X = self._validated(X, reset=not continues)
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
