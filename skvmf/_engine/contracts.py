@@ -332,9 +332,7 @@ class Statistics:
 
     def in_unit(self, unit: float) -> "Statistics":
         """Return the statistics with weights in another unit."""
-        if unit == self.unit:
-            return self
-        return replace(self.scaled(self.unit / unit), unit=unit)
+        return self if unit == self.unit else replace(self.scaled(self.unit / unit), unit=unit)
 
     def scaled(self, factor: float) -> "Statistics":
         """Return the statistics of the same rows with their weights multiplied."""

@@ -196,6 +196,10 @@ def map_reduce(
     """
     total: BlockSum[Part] = BlockSum()
     numbers = range(len(blocks)) if numbers is None else numbers
+    if len(blocks) == 1:  # as a prediction of few rows has
+        with limited_blas():
+            total.add(next(iter(numbers)), function(blocks[0]))
+        return total
     todo = deque(enumerate(zip(numbers, blocks, strict=True)))
     begun: set[int] = set()
     errors: dict[int, Exception] = {}
