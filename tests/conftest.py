@@ -7,7 +7,7 @@ from time import sleep
 import pytest
 from hypothesis import settings
 
-from skvmf._engine import parallel as blas
+from skvmf._engine import parallel
 
 # The nightly run tries more examples, and papers' experiments with as many samples as they need for
 # figures; other runs take as many as decide what holds.
@@ -40,11 +40,17 @@ def nobody_stays():
     """See that a test leaves no fit counted and no lock held, for which others would wait."""
     yield
     for _ in range(100):  # threads of Dask end a task after another one has failed
-        if not blas._workers._users:
+        if not parallel._threads.users:
             break
         sleep(0.05)
-    assert not blas._workers._users
-    assert repr(blas._workers._lock).startswith("<unlocked")
+    assert not parallel._threads.users
+    assert repr(parallel._threads.lock).startswith("<unlocked")
+
+
+@pytest.fixture(autouse=True)
+def many_cores(monkeypatch):
+    """Let limits of BLAS decide on the number of threads, whatever the machine has."""
+    monkeypatch.setattr(parallel, "_n_cores", lambda: 64)
 
 
 @pytest.fixture(scope="session")

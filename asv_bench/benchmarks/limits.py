@@ -190,7 +190,7 @@ def call_of(work):
 
 def by_clock(call, n_threads, n_calls=1):
     """Return seconds a call, in the middle of a fit."""
-    with threadpool_limits(n_threads), limited_blas() as limit, limit:
+    with threadpool_limits(n_threads), limited_blas():
         call()
         start = time.perf_counter()
         for _ in range(n_calls):

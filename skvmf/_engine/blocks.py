@@ -22,28 +22,28 @@ class BufferPool:
 
     def __init__(self) -> None:
         self._arrays: dict[str, list[Array]] = {}
-        self._made: dict[str, tuple[Any, Array]] = {}
+        self._cached: dict[str, tuple[Any, Array]] = {}
 
-    def empty(self, use: str, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Array:
-        """Return an array with anything in it."""
+    def acquire(self, use: str, shape: tuple[int, ...], dtype: npt.DTypeLike = np.float64) -> Array:
+        """Return an uninitialized array."""
         try:
             array = self._arrays.setdefault(use, []).pop()
         except IndexError:
             return np.empty(shape, dtype)
         return array if array.shape == shape and array.dtype == dtype else np.empty(shape, dtype)
 
-    def give(self, use: str, array: Array) -> None:
-        """Take an array back."""
+    def release(self, use: str, array: Array) -> None:
+        """Take an array back, to be acquired again."""
         arrays = self._arrays.get(use)
         if arrays is not None and len(arrays) < MAX_KEPT:
             arrays.append(array)
 
-    def once(self, use: str, owner: Any, make: Callable[[], Array]) -> Array:
+    def cached(self, use: str, owner: Any, make: Callable[[], Array]) -> Array:
         """Return what `make` returned for the same owner before, or else call it."""
-        made = self._made.get(use)
-        if made is None or made[0] is not owner:
-            made = self._made[use] = owner, make()
-        return made[1]
+        cached = self._cached.get(use)
+        if cached is None or cached[0] is not owner:
+            cached = self._cached[use] = owner, make()
+        return cached[1]
 
 
 class _Block:
@@ -62,7 +62,7 @@ class _Block:
         shape = len(self.weights), n_components
         if self.target is not None and self.target.shape == shape and self.target.dtype == dtype:
             return self.target
-        return self.buffers.empty("products", shape, dtype)
+        return self.buffers.acquire("products", shape, dtype)
 
     @property
     def factors(self) -> Array:
@@ -95,7 +95,7 @@ class DenseBlock(_Block):
     def release(self) -> None:
         """Say that the rows are needed no more: a copy goes back where it was taken from."""
         if self.copied:
-            self.buffers.give("rows", self.X)
+            self.buffers.release("rows", self.X)
 
     def row(self, n: int) -> Array:
         """Return one row as the family sees it, in float64."""
@@ -154,9 +154,9 @@ def block_rows(n_rows: int, n_features: int, *, is_sparse: bool, width: int = 1)
     if is_sparse:
         # Few blocks, as each brings n_features x K numbers to add; at most 2^16 rows, as row
         # numbers are uint16.
-        most = max(256, min(16384, 2**23 // width))
+        most = max(256, min(16384, 2**23 // int(width)))
     else:
-        most = max(256, min(4096, 2**21 // max(int(n_features), width)))
+        most = max(256, min(4096, 2**21 // max(int(n_features), int(width))))
     size = 1 << (most.bit_length() - 1)
     n_blocks = -(-n_rows // size)
     return size if n_blocks >= EVEN_BELOW else -(-n_rows // n_blocks)

@@ -301,7 +301,8 @@ class Statistics:
     `value` is the weighted sum of the rows' posterior values, `total` the sum of weights,
     `counts` (K,) and the tuple `moments` are the family's, about the points `origins` (K, d)
     or about zero. `worst_value` and `worst_row` are the least likely row's, the first on
-    ties. The first moments of what has been added go to `buffers`, to be filled again.
+    ties. The first moments of what has been added go to `buffers`, to be filled again. Sums
+    that are added have weights in the same `unit` (`RowSource.weight_unit`).
     """
 
     value: float
@@ -312,6 +313,7 @@ class Statistics:
     worst_value: float
     worst_row: Array
     buffers: BufferPool | None = None
+    unit: float = 1.0
 
     def __iadd__(self, other: "Statistics") -> "Statistics":
         self.value += other.value
@@ -322,11 +324,15 @@ class Statistics:
         if other.worst_value < self.worst_value:
             self.worst_value, self.worst_row = other.worst_value, other.worst_row
         if other.buffers is not None:
-            other.buffers.give("sums", other.moments[0])
+            other.buffers.release("sums", other.moments[0])
         return self
 
     def __getstate__(self) -> Attributes:
         return vars(self) | {"buffers": None}  # is of use only where the blocks are
+
+    def in_unit(self, unit: float) -> "Statistics":
+        """Return the statistics with weights in another unit."""
+        return self if unit == self.unit else replace(self.scaled(self.unit / unit), unit=unit)
 
     def scaled(self, factor: float) -> "Statistics":
         """Return the statistics of the same rows with their weights multiplied."""

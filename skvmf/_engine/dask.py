@@ -13,7 +13,6 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from uuid import uuid4
@@ -34,9 +33,10 @@ from .rows import (
     SparseRows,
     as_seen,
     canonical,
+    in_units,
     make_rows,
-    of_ordinary_size,
     read_as,
+    weight_unit,
 )
 
 # The tasks of Dask's workers: sums over blocks that lie in pieces of several chunks.
@@ -279,7 +279,7 @@ def _rows(state: State, sources: list[Matrix] | None, largest_weight: float) -> 
     for i, one in enumerate(state.cuts):
         weights = state.weights[i]
         if weights is not None:
-            weights = of_ordinary_size(weights, largest_weight)
+            weights = in_units(weights, largest_weight)
         if sources is None:  # weights alone are asked for
             X: Any = SimpleNamespace(shape=(one.n_rows, how.n_features), dtype=how.dtype)
         else:
@@ -404,6 +404,7 @@ class DaskRows(RowSource):
             [call("summary", token, i, summary, state) for i, state in enumerate(self._states)]
         )
         self._summary = Summary.of(summaries)
+        self.weight_unit = weight_unit(self._summary.largest_weight)
 
     @property
     def largest(self) -> float:
@@ -413,13 +414,6 @@ class DaskRows(RowSource):
     def weight_range(self) -> tuple[float, float]:
         """The least and the largest weight as it was given."""
         return self._summary.least_weight, self._summary.largest_weight
-
-    @cached_property
-    def _first_row(self) -> int:
-        return super().first_row()
-
-    def first_row(self) -> int:
-        return self._first_row
 
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
         sources = [group.sources for group in self._groups]

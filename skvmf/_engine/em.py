@@ -70,7 +70,7 @@ def run_em(
     current, comparable = begun.params, begun.comparable
     bounds = list(begun.bounds[:-1])  # the last is found again
     path: list[P] = []
-    with limited_blas() as limit, limit:
+    with limited_blas():
         for n_iter in range(len(bounds), max_iter + 1):
             if keep_path:
                 path.append(current)
@@ -92,6 +92,7 @@ def run_em(
 
 AttributesOf = Callable[[Any], Attributes]  # of parameters
 
+_LEAST_SHARE = 1e-300  # of a batch in the weight seen: others are as if they had no weight
 _STAGE, _ITERATION = 1, 2  # how deep tasks lie in that of the fit
 
 
@@ -235,7 +236,7 @@ def step(
         return replace(spec, family=fitted.family).fitted(fitted.params, memory)
     components = spec.constraint.convert(spec.family, fitted.params.components)
     params = replace(fitted.params, components=components)
-    stats = rows.map_reduce(partial(spec.expect, params))
+    stats = replace(rows.map_reduce(partial(spec.expect, params)), unit=rows.weight_unit)
     if memory is not None:
         memory = _recentred(spec.family, memory, len(components), spec.family.origins(components))
         stats = blended(memory, stats, decay)
@@ -244,6 +245,14 @@ def step(
         spec = replace(spec, family=spec.family.with_prior_from(of_components))
     params = spec.maximize(stats, params)
     return spec.fitted(params, replace(stats, buffers=None))
+
+
+def weight_seen(memory: Statistics | None, rows: RowSource) -> float:
+    """Return the weight of a batch and of the rows before, in the larger of their units."""
+    if memory is None:
+        return rows.total_weight
+    unit = max(memory.unit, rows.weight_unit)
+    return memory.total * (memory.unit / unit) + rows.total_weight * (rows.weight_unit / unit)
 
 
 def flat_at_first(spec: Mixture, n_components: int, weight_seen: float) -> Mixture:
@@ -260,9 +269,13 @@ def blended(memory: Statistics, batch: Statistics, decay: float) -> Statistics:
 
     Per unit of weight it is (1 - g) of the memory and g of the batch, where g is the share of
     the batch in the weight seen to the power of `decay`: a decay of 1 gives plain sums. The
-    least likely row is the batch's.
+    least likely row is the batch's. What is lighter by more than a float can say is left out.
     """
+    unit = max(memory.unit, batch.unit)
+    memory, batch = memory.in_unit(unit), batch.in_unit(unit)
     seen = memory.total + batch.total
+    if min(memory.total, batch.total) < _LEAST_SHARE * seen:
+        return batch if batch.total > memory.total else memory
     gain = (batch.total / seen) ** decay
     total = batch.scaled(gain * (seen / batch.total))
     total += replace(memory.scaled((1 - gain) * (seen / memory.total)), worst_value=np.inf)

@@ -324,7 +324,7 @@ class Mixture:
         )
         own = responsibilities.first_components(params.n_components)
         moments = self.family.moments(block, own, params.components, scores.cache)
-        block.buffers.give("products", scores.products)
+        block.buffers.release("products", scores.products)
         value = _weighted_sum(block.weights, np.maximum(values, LEAST, out=values))
         values[block.weights == 0] = np.inf
         worst = int(np.argmin(values))

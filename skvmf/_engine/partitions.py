@@ -81,11 +81,6 @@ def draw_seed(rng: np.random.RandomState) -> int:
     return int(rng.randint(2**31 - 1))
 
 
-def first_row(rows: RowSource) -> Array:
-    """Return the first row with a weight, (1, d): a point near which moments do not cancel."""
-    return rows.take(np.array([rows.first_row()]))
-
-
 def random_rows(rows: RowSource, n_components: int, rng: np.random.RandomState) -> Array:
     """Draw K rows by weight without replacement, distinct in value if there are enough.
 

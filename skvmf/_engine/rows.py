@@ -29,15 +29,16 @@ from .parallel import BlockSum, map_reduce
 # Validation of rows: finite, of valid CSR structure, of a type that arithmetic is done in.
 
 
-_WIDE = [np.float64, np.int64, np.uint64, np.int32, np.uint32]
-_NARROW = [np.float32, np.float16, np.int16, np.uint16, np.int8, np.uint8]
-READABLE = _WIDE + _NARROW
-"""The types of dense rows that are read block by block, as they are stored."""
+_WIDE = [np.dtype(code) for code in "dqQlLiI"]
+_NARROW = [np.dtype(code) for code in "fehHbB"]
+READABLE = [order for dtype in _WIDE + _NARROW for order in (dtype, dtype.newbyteorder())]
+"""The types of dense rows that are read block by block, as they are stored, in any byte order."""
 
 
 def read_as(dtype: npt.DTypeLike) -> DType:
     """Return the type to compute in: float32 where that holds every number, else float64."""
-    return np.dtype(np.float32 if np.dtype(dtype) in _NARROW else np.float64)
+    native = np.dtype(dtype).newbyteorder("=")
+    return np.dtype(np.float32 if native in _NARROW else np.float64)
 
 
 def refuse_non_finite(values: Array, numbers: Array) -> None:
@@ -73,7 +74,7 @@ def check_structure(X: sparse.csr_array) -> None:
 
 def canonical(X: Matrix) -> sparse.csr_array:
     """Return a valid CSR matrix without duplicates, the columns of each row in order."""
-    rows = sparse.csr_array(X)
+    rows = sparse.csr_array(X, dtype=X.dtype.newbyteorder("="))
     check_structure(rows)
     if not rows.has_canonical_format:
         rows = rows.copy()
@@ -81,16 +82,19 @@ def canonical(X: Matrix) -> sparse.csr_array:
     return rows
 
 
-def of_ordinary_size(weights: Array, largest: float) -> Array:
-    """Return weights whose largest, of all rows, is between 1e-20 and 1e20.
+def weight_unit(largest: float) -> float:
+    """Return the unit in which the largest weight of all rows is between 1e-20 and 1e20.
 
     Beyond, a prior that counts single rows decides all or nothing anyway, and products with
-    weights would leave the range of floats. A weight of zero stays zero.
+    weights would leave the range of floats.
     """
-    low, high = 1e-20, 1e20
-    if largest == 0 or low <= largest <= high:
-        return weights
-    return weights / largest * min(max(largest, low), high)
+    return 1.0 if largest == 0 else largest / min(max(largest, 1e-20), 1e20)
+
+
+def in_units(weights: Array, largest: float) -> Array:
+    """Return weights in the unit that belongs to the largest; a weight of zero stays zero."""
+    unit = weight_unit(largest)
+    return weights if unit == 1 else weights / largest * (largest / unit)
 
 
 # Weighted sampling of rows: a reservoir that any number of readers may fill, in any order.
@@ -146,7 +150,7 @@ def reservoir(size: int, seed: int, start: int, weights: Array) -> Reservoir:
         return Reservoir(size, drawn[rows] / weights, rows + start, weights)
 
 
-def first_row(start: int, weights: Array) -> list[int]:
+def _first_number(start: int, weights: Array) -> list[int]:
     """Return the number of the first row of a block that counts, if there is one."""
     return [start + int(n) for n in np.flatnonzero(weights > 0)[:1]]
 
@@ -169,6 +173,8 @@ class RowSource(ABC):
     n_features: int
     dtype: DType
     """What rows are stored in, float32 or float64."""
+    weight_unit: float = 1.0
+    """What a weight of 1 stands for: weights of extreme size are counted in units."""
 
     @property
     @abstractmethod
@@ -220,17 +226,18 @@ class RowSource(ABC):
         """
         raise NotImplementedError
 
-    def first_row(self) -> int:
-        """Return the number of the first row that counts."""
-        return min(self.map_reduce_weights(first_row))
+    @cached_property
+    def first_row(self) -> Array:
+        """The first row that counts, (1, d): moments about it do not cancel as those about 0."""
+        return self.take(np.array([min(self.map_reduce_weights(_first_number))]))
 
     def mean_variance(self) -> float:
         """Return the weighted variance of the features, averaged over them, of dense rows.
 
         Rows whose squares underflow count as equal: parts of such a variance would be lost.
         """
-        pivot = self.take(np.array([self.first_row()]))[0]  # offsets do not cancel about a row
-        first, second = self.map_reduce(partial(_sums_about, pivot)) / self.total_weight
+        sums = self.map_reduce(partial(_sums_about, self.first_row[0]))
+        first, second = sums / self.total_weight
         variance = float(np.mean(np.maximum(second - first**2, 0)))
         return variance if variance > _LEAST_VARIANCE else 0.0
 
@@ -473,7 +480,7 @@ class DenseRows(Rows):
             X = parts[0]
             if X.flags.c_contiguous and X.flags.aligned:
                 return X, False
-        rows = self._buffers.empty("rows", (span.stop - span.start, self.n_features), self.dtype)
+        rows = self._buffers.acquire("rows", (span.stop - span.start, self.n_features), self.dtype)
         start = 0
         for part in parts:
             to = rows[start : start + len(part)]
@@ -500,7 +507,7 @@ class DenseRows(Rows):
             numbers = self._start + np.arange(span.start, span.stop)
             refuse_non_finite(X, np.broadcast_to(numbers[:, None], X.shape))
         if copied:
-            self._buffers.give("rows", X)
+            self._buffers.release("rows", X)
 
     def block(self, i: int) -> DenseBlock:
         X, copied = self._read(self._spans[i])
@@ -602,14 +609,15 @@ def make_rows(
     """Wrap dense or CSR data; `columns` keeps a copy of sparse data by columns."""
     is_sparse = sparse.issparse(X)
     size = block_rows(*X.shape, is_sparse=is_sparse, width=width)
+    largest = 1.0 if weights is None else float(weights.max())
     if weights is not None:
-        weights = of_ordinary_size(weights, float(weights.max()))
-    if is_sparse:
-        rows = SparseRows(canonical(X), weights, unit=unit, size=size, ahead=ahead)
-        if columns:
-            rows.keep_columns()
-        return rows
-    return DenseRows(X, weights, unit=unit, size=size, ahead=ahead)
+        weights = in_units(weights, largest)
+    X, kind = (canonical(X), SparseRows) if is_sparse else (X, DenseRows)
+    rows = kind(X, weights, unit=unit, size=size, ahead=ahead)
+    rows.weight_unit = weight_unit(largest)
+    if columns and isinstance(rows, SparseRows):
+        rows.keep_columns()
+    return rows
 
 
 def as_seen(stored: Any, *, unit: bool) -> Array:

@@ -329,7 +329,7 @@ class Start:
     ) -> tuple[Statistics, Components]:
         """Return the partition by given means, labels or responsibilities, or a random one."""
         K, assign = self.n_components, self.partition
-        anywhere = np.tile(partitions.first_row(rows), (K, 1))
+        anywhere = np.tile(rows.first_row, (K, 1))
         if self.means is not None:
             return partitions.nearest_partition(family, rows, self.means, about=anywhere)
         if isinstance(assign, str):

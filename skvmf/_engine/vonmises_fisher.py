@@ -74,13 +74,13 @@ def cosine_products(block: Block, components: DirectionalComponents) -> Array:
     rows = block.data if isinstance(block, SparseBlock) else block.X
     dtype = np.dtype(np.float64) if components.in_float64 else rows.dtype
     if isinstance(block, SparseBlock):  # many features: float64 directions are not copied
-        cast = block.buffers.once(
+        cast = block.buffers.cached(
             "directions", components, lambda: directions.astype(dtype, copy=False)
         )
         product = sparse_dot(block, cast)
         product *= kappa.astype(dtype)
         return product
-    natural = block.buffers.once(
+    natural = block.buffers.cached(
         f"natural {dtype.char}", components, lambda: (directions * kappa).astype(dtype)
     )
     product = block.products(len(kappa), dtype)
@@ -137,12 +137,12 @@ def dense_row_sums(block: DenseBlock, responsibilities: Responsibilities, K: int
         MIN_DENSITY_DENSE
     ):
         X = block.X.astype(responsibilities.resp.dtype, copy=False)
-        sums = block.buffers.empty("sums", (X.shape[1], K))
-        product = block.buffers.empty("block sums", sums.shape, X.dtype)
+        sums = block.buffers.acquire("sums", (X.shape[1], K))
+        product = block.buffers.acquire("block sums", sums.shape, X.dtype)
         sums[:] = np.dot(X.T, responsibilities.resp, out=product)
-        block.buffers.give("block sums", product)
+        block.buffers.release("block sums", product)
         return sums
-    sums = block.buffers.empty("sums", (block.X.shape[1], K)).T
+    sums = block.buffers.acquire("sums", (block.X.shape[1], K)).T
     if not sums.flags.c_contiguous:  # a component's sums are added to at once
         sums = np.empty(sums.shape)
     sums[:] = 0
@@ -163,12 +163,12 @@ def sparse_row_sums(block: SparseBlock, responsibilities: Responsibilities, K: i
         and responsibilities.denser_than(MIN_DENSITY_SPARSE)
         and columns is not None
     ):
-        sums = block.buffers.empty("sums", (block.n_features, K))
+        sums = block.buffers.acquire("sums", (block.n_features, K))
         sparse_kernels.csr_dot(
             columns.ptr, columns.rows, columns.values, responsibilities.resp, sums
         )
         return sums
-    sums = block.buffers.empty("sums", (block.n_features, K))
+    sums = block.buffers.acquire("sums", (block.n_features, K))
     sums[:] = 0
     packed = responsibilities.packed()
     sparse_kernels.csr_scatter(

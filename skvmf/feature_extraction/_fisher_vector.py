@@ -246,7 +246,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         counts = self._counts(X, self.embeddings_, reset=False)
         bags = Bags.from_counts(counts, self.embeddings_, self._present)
         features = np.empty((len(bags), encoder.n_features), dtype=counts.dtype)
-        with limited_blas() as limit, limit:
+        with limited_blas():
             encoder.encode(bags, features)
         return features
 
@@ -340,7 +340,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         """Return the Fisher vectors of arrays of vectors, concatenated block by block."""
         bags = BagList(X, self.mixture_.n_features_in_)
         features = np.empty((len(bags), encoder.n_features), dtype=bags.dtype)
-        with limited_blas() as limit, limit:
+        with limited_blas():
             for span, block in bags.blocks():
                 try:
                     encoder.encode(block, features[span])

@@ -263,7 +263,7 @@ class DependencyModelWithValence(CallbackSupportMixin, Parser):
         sentences = Sentences(number_tags(items, tags), offsets, len(tags))
         heads = None if y is None else check_trees(y, offsets)
         model = DependencyModel(self._estimate(len(tags)), self.temperature)
-        with limited_blas() as limit, limit:
+        with limited_blas():
             tasks = callback_tasks(self, {"X": X, "y": y}, 1)
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
                 if heads is None:

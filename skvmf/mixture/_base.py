@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._engine.checkpoint import Checkpoint
 from .._engine.contracts import AnyFamily, Components, Constraint, Params, Statistics, as_dict
-from .._engine.em import Progress, flat_at_first, step
+from .._engine.em import Progress, flat_at_first, step, weight_seen
 from .._engine.fisher import VectorModel
 from .._engine.model import (
     NO_BACKGROUND,
@@ -157,7 +157,8 @@ class BaseMixture(MixtureParameters, ABC):
             sparse rows. They are read block by block, also from a `numpy.memmap`. float16 and
             integers of up to 16 bits are read as float32, without rounding, and wider integers as
             float64. A Dask array is read chunk by chunk, and the fit is bit-identical to one in
-            memory. `labels_` and `probabilities_` are then Dask arrays, which agree to rounding.
+            memory. `labels_` and `probabilities_` are then Dask arrays, which agree to rounding;
+            copies and pickles of the mixture leave them out.
         y : Ignored
             Not used, present for API consistency by convention.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -174,14 +175,14 @@ class BaseMixture(MixtureParameters, ABC):
             If the data or a parameter cannot be used; the message says why.
         """
         data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        with all_or_nothing(self), limited_blas() as limit, limit:
+        with all_or_nothing(self), limited_blas():
             warm = bool(self.warm_start) and hasattr(self, "_fitted")
             X = self._validated(X, reset=not warm)
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
             check_enough_rows(rows, self.n_components)
             warn_if_encoded(X)
             spec, start = self._spec(rows), None if warm else self._start(rows)
-            tasks = callback_tasks(self, data, 3 * self.n_init)
+            tasks = callback_tasks(self, data, 3 * int(self.n_init))
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
                 starts = self._multi_start(
                     rows, progress, self._checkpoint(rows, warm), self.max_iter
@@ -193,6 +194,8 @@ class BaseMixture(MixtureParameters, ABC):
                 else:
                     spec, result = starts.best(spec, start, self._generator())
                 fitted, stats = spec.fitted(result.params, result.stats)
+                if stats is not None:
+                    stats = replace(stats, unit=rows.weight_unit)
                 labels, probabilities = self._labelled(fitted, X, rows)
                 self._publish(
                     fitted,
@@ -204,7 +207,7 @@ class BaseMixture(MixtureParameters, ABC):
                 )
         self._warn_if_degenerate(fitted)
         if isinstance(labels, np.ndarray):  # those of a Dask array are not computed here
-            warn_if_few_distinct(rows, labels, self.n_components)
+            warn_if_few_distinct(rows, labels, int(self.n_components))
         if not result.converged and not result.stopped and self.max_iter > 0:
             best = "The fit" if warm or self.n_init == 1 else f"The best of {self.n_init} starts"
             warn(
@@ -257,25 +260,25 @@ class BaseMixture(MixtureParameters, ABC):
            models", Journal of the Royal Statistical Society B 71, 2009.
         """
         self._validate_params()  # which the decorator leaves out after the first call
-        with all_or_nothing(self), limited_blas() as limit, limit:
+        with all_or_nothing(self), limited_blas():
             memory, continues = getattr(self, "_memory", None), hasattr(self, "_fitted")
             X = self._validated(X, reset=not continues)
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
             if memory is None:
                 check_enough_rows(rows, self.n_components, first_batch=not continues)
                 warn_if_encoded(X)
-            seen_before = 0.0 if memory is None else memory.total
+            seen = weight_seen(memory, rows)
             if continues:
                 fitted = self._fitted
                 check_stream_continues("n_components", fitted.n_components, self.n_components)
                 check_stream_continues("background", len(fitted.background) > 0, self.background)
-                family = self._family_on(rows, seen_before + rows.total_weight)
+                family = self._family_on(rows, seen)
                 spec = self._assembled(family, fitted.background)
             else:
                 spec = self._spec(rows)
                 fitted = self._first_fit(spec, rows)
             if self.flat_start:
-                spec = flat_at_first(spec, self.n_components, seen_before + rows.total_weight)
+                spec = flat_at_first(spec, self.n_components, seen)
             fitted, memory = step(spec, rows, fitted, memory, decay=float(self.learning_decay))
             labels, probabilities = self._labelled(fitted, X, rows)
             n_steps = getattr(self, "n_steps_", 0) + 1
@@ -402,7 +405,7 @@ class BaseMixture(MixtureParameters, ABC):
             rows,
             progress,
             checkpoint,
-            max_iter=max_iter,
+            max_iter=int(max_iter),
             tol=self.tol,
             flat_start=self.flat_start,
             keep_path=self.store_path,
@@ -433,7 +436,7 @@ class BaseMixture(MixtureParameters, ABC):
         """Return how fits start; refuse what cannot be used before any work."""
         means, shapes = self._first_means(rows), self._first_shapes(rows.n_features)
         partition: Any = self.init_params
-        K, weights = self.n_components, self.weights_init
+        K, weights = int(self.n_components), self.weights_init  # a uint8 would wrap around
         if not isinstance(partition, str):
             partition = checked_partition(partition, rows, K, least=-int(self.background))
         if weights is not None:
@@ -784,7 +787,7 @@ class BaseMixture(MixtureParameters, ABC):
         """Return all attributes of a fit."""
         attributes = self._attributes(fitted, result)
         read_only = {name: _read_only(value) for name, value in attributes.items()}
-        read_only["weight_seen_"] = 0.0 if memory is None else float(memory.total)
+        read_only["weight_seen_"] = 0.0 if memory is None else float(memory.total * memory.unit)
         if memory is not None:
             memory = replace(memory, buffers=None)
         return read_only | {"_fitted": fitted, "_memory": memory}

@@ -339,7 +339,7 @@ array-like, default='merging'
         if given is None:
             given = 1.0 if self.entmax_alpha > 1 or "weights" in self.fixed else 0.0
         alpha = checked_array(given, "weight_concentration_prior")
-        K = self.n_components
+        K = int(self.n_components)
         if alpha.shape not in [(), (K,)] or not np.isfinite(alpha).all():
             raise ValueError(
                 "weight_concentration_prior should be a finite number or one for each of the "

@@ -148,10 +148,25 @@ def validated_rows(estimator: object, X: MatrixLike, **options: Any) -> Any:
     refuse_no_rows(X)
     with np.errstate(over="ignore", invalid="ignore"):  # sums of the largest floats
         try:
+            options["dtype"] = _read_as(X, options["dtype"])
             return validate_data(estimator, X, **options)
         except (TypeError, ValueError):
             refuse_no_numbers(X)
             raise
+
+
+def _read_as(X: Any, dtypes: Any) -> Any:
+    """Return the type to read rows as, where scikit-learn would take the first of `dtypes`.
+
+    It does so for other byte orders, and for frames but those of pandas: only of floats is the
+    type taken from no rows, as integers may have missing values.
+    """
+    is_frame = hasattr(X, "columns")
+    dtype = np.asarray(X[:0]).dtype if is_frame else getattr(X, "dtype", None)
+    if not isinstance(dtype, np.dtype) or (dtype.kind != "f" if is_frame else dtype in dtypes):
+        return dtypes
+    native = dtype.newbyteorder("=")
+    return native if native in dtypes else dtypes
 
 
 def _is_frame(X: object) -> bool:

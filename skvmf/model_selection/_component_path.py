@@ -241,7 +241,7 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         if isinstance(sample_weight, int | float | np.number):  # as in fits of mixtures
             sample_weight = np.full(num_samples(X), sample_weight)
         X, sample_weight = indexable(X, sample_weight)
-        with all_or_nothing(self), limited_blas() as limit, limit:
+        with all_or_nothing(self), limited_blas():
             seen, weights, held_out = self._split(X, sample_weight)
             self._check_size(seen)
             first.fit(seen, sample_weight=weights)

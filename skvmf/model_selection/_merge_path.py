@@ -81,7 +81,7 @@ class MergePath:
         the fit prunes more, the path continues to a mixture without them. If all are
         pruned or none has a row, the path ends there.
         """
-        with limited_blas() as limit, limit:
+        with limited_blas():
             while len(self.nodes) > n_components or self.n_active < len(self.nodes):
                 if self.n_active == 0:
                     return

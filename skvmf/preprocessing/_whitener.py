@@ -178,7 +178,7 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = self._rows(X, reset=False)
         whitened = np.empty(X.shape, dtype=X.dtype)
-        with limited_blas() as limit, limit:
+        with limited_blas():
             for block in _blocks(X):
                 units, known = _directions(X[block])
                 centred = (units - self.mean_) * known[:, np.newaxis]
@@ -191,7 +191,7 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def _learn(self, X: MatrixLike, sample_weight: ArrayLike | None, *, reset: bool) -> Self:
-        with all_or_nothing(self), limited_blas() as limit, limit:
+        with all_or_nothing(self), limited_blas():
             rows = self._rows(X, reset=reset)
             weights = check_sample_weight(sample_weight, rows)
             if reset:

@@ -1,27 +1,21 @@
-"""Sums over threads and the pin on BLAS: the same for any number of threads, in any order.
+"""Sums over threads and the pin on BLAS: the same for any number of threads, in any order."""
 
-Ctrl-C is played by a profile function: it runs where the interpreter looks for a signal, at the
-start of every function and after every call of a built-in, and what it raises is raised there.
-"""
-
-import ast
 import gc
 import os
-import sys
 import threading
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from pathlib import Path
 
 import numpy as np
 import pytest
 from joblib import Parallel, cpu_count, delayed
+from sklearn.base import clone
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-import skvmf
-from skvmf._engine import parallel as blas
+from skvmf import VonMisesFisherMixture
+from skvmf._engine import parallel
 from skvmf._engine.parallel import limited_blas, map_reduce
 
 BLAS = ThreadpoolController().select(user_api="blas").lib_controllers
@@ -51,38 +45,26 @@ def before():
 
 
 def assert_nobody_is_here():
-    assert not blas._workers._users
-    assert blas._workers._pool is None
-    assert not vars(blas._workers._here)
+    assert not parallel._threads.users
+    assert parallel._threads.pool is None
     assert elsewhere(threads_of_a_fold) == max(blas_threads(), default=os.cpu_count())
 
 
 def threads_of_a_fold():
-    with limited_blas() as limit, limit:
-        return 1 if limit.pool is None else limit.pool.n_threads
+    with limited_blas() as threads:
+        return threads.n_threads
 
 
 def test_blas_is_pinned_inside_and_restored_outside(before):
-    with limited_blas() as limit, limit:
+    with limited_blas() as threads:
         assert set(blas_threads()) == {1}
-        with limited_blas() as inner, inner:
+        pool = threads.pool
+        with limited_blas() as inner:
             assert set(blas_threads()) == {1}
-            assert inner.pool is limit.pool
+            assert inner.pool is pool
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
     assert_nobody_is_here()
-
-
-def test_every_use_in_the_package_can_be_left_twice():
-    uses = []
-    for path in Path(skvmf.__file__).parent.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            items = [ast.unparse(item) for item in getattr(node, "items", [])]
-            for i, item in enumerate(items):
-                if item.startswith("limited_blas()"):
-                    uses.append(path.name)
-                    assert items[i:] == ["limited_blas() as limit", "limit"], path
-    assert len(uses) >= 5
 
 
 class TestOrders:
@@ -132,7 +114,7 @@ class TestOrders:
             self.play(("L", *order), here, contexts, expected, folding)
 
     def test_a_limit_set_and_lifted_meanwhile_changes_nothing(self, before):
-        with limited_blas() as limit, limit, threadpool_limits(3, user_api="blas"):
+        with limited_blas(), threadpool_limits(3, user_api="blas"):
             assert total(lambda block: blas_threads(), range(1)) == [1 for _ in before]
         assert blas_threads() == before
 
@@ -172,99 +154,6 @@ def interleavings(letters):
             yield (first, *rest)
 
 
-def called_back(frame):
-    """Tell what C calls, or closes as a generator: errors end there."""
-    while frame is not None:
-        if frame.f_code.co_name in ("weakref_cb", "match_library_callback", "<genexpr>"):
-            return True
-        frame = frame.f_back
-    return False
-
-
-def interrupted(action, at):
-    """Do something with a Ctrl-C at one of its moments; return whether it had so many."""
-    moments, came = 0, False
-
-    def look(frame, event, arg):
-        nonlocal moments, came
-        if event in ("call", "c_return"):
-            moments += 1
-            if moments >= at and not came and not called_back(frame):
-                came = True
-                raise KeyboardInterrupt
-
-    try:
-        sys.setprofile(look)
-        action()
-    except KeyboardInterrupt:
-        return True
-    except RuntimeError as error:  # what a Condition of the standard library makes of some
-        return isinstance(error.__context__, KeyboardInterrupt)
-    finally:
-        sys.setprofile(None)
-    return False
-
-
-class TestInterrupts:
-    """Wherever Ctrl-C comes, the limit is restored, nobody is counted and nothing runs on."""
-
-    @pytest.fixture
-    def profile(self):
-        """Give the profile function back to who had one, as a measurement of coverage."""
-        earlier = sys.getprofile()
-        yield
-        sys.setprofile(earlier)
-
-    def enter_and_leave(self):
-        with limited_blas() as limit, limit:
-            pass
-
-    def test_between_entering_and_leaving(self, before, profile):
-        self.enter_and_leave()  # the libraries are known from here on
-        at = 0
-        while interrupted(self.enter_and_leave, at := at + 1):
-            assert blas_threads() == before, at
-            assert_nobody_is_here()
-        assert at > 20
-
-    def test_at_the_first_use_of_the_process(self, before, profile, monkeypatch):
-        for at in range(1, 10_000, 20):
-            monkeypatch.setattr(blas, "_workers", blas._Workers())
-            came = interrupted(self.enter_and_leave, at)
-            assert blas_threads() == before, at
-            assert_nobody_is_here()
-            if not came:
-                break
-        assert at > 100
-
-    def test_while_another_thread_stays(self, before, profile):
-        with ThreadPoolExecutor(1) as other:
-            limit = other.submit(lambda: limited_blas().__enter__()).result(60)
-            for at in range(1, 10_000):
-                if not interrupted(self.enter_and_leave, at):
-                    break
-                assert set(blas_threads()) == {1}, at
-                assert blas._workers._users == {limit}
-            other.submit(limit.__exit__).result(60)
-        assert at > 20
-        assert blas_threads() == before
-        assert_nobody_is_here()
-
-    def test_in_a_fold(self, before, profile):
-        for at in range(1, 10_000, 3):
-            work = Work()
-            with limited_blas() as limit, limit:
-                came = interrupted(lambda work=work: total(work, range(12)), at)
-                work.closed = True
-                assert not work.inside, at
-            assert not work.late, at
-            assert blas_threads() == before, at
-            assert_nobody_is_here()
-            if not came:
-                break
-        assert at > 100
-
-
 class Work:
     """A function of blocks that knows which are in work and which began too late."""
 
@@ -282,21 +171,55 @@ class Work:
         return block
 
 
-def test_an_exception_in_a_block_is_raised_when_no_block_runs(before):
+@pytest.mark.parametrize("error", [RuntimeError("block seven"), KeyboardInterrupt("block seven")])
+def test_an_exception_in_a_block_is_raised_when_no_block_runs(before, error):
     work = Work()
 
     def fail_at_seven(block):
-        if block == 7:
-            raise RuntimeError("block seven")
+        if threading.current_thread() is threading.main_thread() and block >= 7:
+            raise error
         return work(block)
 
-    with pytest.raises(RuntimeError, match="block seven"):
-        total(fail_at_seven, range(20))
+    with pytest.raises(type(error), match="block seven"):
+        total(fail_at_seven, range(1000))
     work.closed = True
     assert not work.inside
     assert blas_threads() == before
     assert_nobody_is_here()
     assert not work.late
+
+
+def no_thread(*_):
+    raise RuntimeError("can't start new thread")
+
+
+@pytest.mark.parametrize("refused", ["threading.Thread.start", "ThreadPoolExecutor.submit"])
+def test_where_no_thread_can_start_the_caller_computes(monkeypatch, refused):
+    """As in an `atexit` handler, or where a user may have so many processes only."""
+    rng = np.random.default_rng(0)
+    X, seen = rng.normal(size=(20_000, 3)), set()
+    mixture = VonMisesFisherMixture(2, random_state=0)
+
+    def results():
+        with threadpool_limits(4, user_api="blas"):
+            total(lambda block: seen.add(threading.get_ident()) or block, range(40))
+            fitted = clone(mixture).fit(X)
+            return fitted.means_, fitted.lower_bound_, fitted.predict_proba(X)
+
+    expected = results()
+    seen.clear()
+    target = threading.Thread if refused.startswith("threading") else parallel.ThreadPoolExecutor
+    monkeypatch.setattr(target, refused.rpartition(".")[2], no_thread)
+    for one, other in zip(results(), expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert seen == {threading.get_ident()}
+    assert not parallel._threads.users
+
+
+def test_no_more_threads_than_a_quota_allows(monkeypatch):
+    monkeypatch.setattr(parallel, "_n_cores", lambda: 2)
+    with threadpool_limits(4, user_api="blas"):
+        assert threads_of_a_fold() == 2
 
 
 THREADS = pytest.mark.parametrize("n_threads", [1, 2, 4])
@@ -382,47 +305,11 @@ def test_the_calling_thread_works_too_and_lists_are_joined_in_order():
     assert len(set(threads)) == 2
 
 
-class OwnLimits:
-    """A library whose limit is each thread's own, as MKL's."""
-
-    def __init__(self):
-        self.local = threading.local()
-
-    @property
-    def num_threads(self):
-        return getattr(self.local, "limit", 4)
-
-    def set_num_threads(self, limit):
-        self.local.limit = limit
-
-
-def test_limits_of_each_thread_are_restored_in_each_thread(monkeypatch):
-    library = OwnLimits()
-    library.set_num_threads(3)
-    monkeypatch.setattr(blas, "_workers", blas._Workers())
-    blas._workers._libraries = [library]
-
-    def limits(block):
-        return [library.num_threads]
-
-    with ThreadPoolExecutor(1) as other:
-        with limited_blas() as limit, limit:
-            assert library.num_threads == 1
-            assert limit.pool.n_threads == 3
-            assert total(limits, range(9)) == [1] * 9
-            user = other.submit(lambda: limited_blas().__enter__()).result(60)
-            assert other.submit(limits, 0).result(60) == [1]
-        assert library.num_threads == 3
-        assert other.submit(limits, 0).result(60) == [1]
-        other.submit(user.__exit__).result(60)
-        assert other.submit(limits, 0).result(60) == [4]
-
-
 def test_overlapping_folds_share_the_workers(before):
     meet = threading.Barrier(2, timeout=30)
 
     def work(name):
-        with limited_blas() as limit, limit:
+        with limited_blas():
             meet.wait()
             found = total(lambda block: np.full(3, block), range(100)).sum()
             meet.wait()
@@ -450,7 +337,7 @@ class TestForks:
         assert self.exit_status(before) == 0
 
     def test_in_the_middle_of_a_fit(self, before):
-        with limited_blas() as limit, limit:
+        with limited_blas():
             total(lambda block: block, range(10))
             assert self.exit_status(before) == 0
             assert set(blas_threads()) == {1}
@@ -483,3 +370,21 @@ def test_the_limit_on_blas_is_the_number_of_threads():
     for n_threads in [1, 2, 3]:
         with threadpool_limits(n_threads, user_api="blas"):
             assert threads_of_a_fold() == n_threads
+
+
+def test_what_was_queued_though_no_thread_could_start_is_waited_for(monkeypatch):
+    """A pool queues a call before it starts a thread for it; another thread may make it."""
+    submit = ThreadPoolExecutor.submit
+
+    def queue_and_refuse(pool, function):
+        submit(pool, function)
+        no_thread()
+
+    def work(block):
+        here = threading.current_thread() is threading.main_thread()
+        time.sleep(0.01 if here else 0.2)
+        return np.ones(1)
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", queue_and_refuse)
+    with threadpool_limits(2, user_api="blas"):
+        assert total(work, range(4)) == 4

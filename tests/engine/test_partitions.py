@@ -80,7 +80,7 @@ def test_spherical_kmeans_ends_in_a_fixed_point():
 
 def test_partitions_given_either_way_agree():
     _X, y, rows, family = plane(weights=np.random.default_rng(0).random(300))
-    centre = np.tile(starts.first_row(rows), (4, 1))
+    centre = np.tile(rows.first_row, (4, 1))
     labels = y.astype(np.int32)
     by_label, _ = starts.partition_statistics(
         family, rows, centre, lambda block: starts.assign_labels(labels, 4, block)

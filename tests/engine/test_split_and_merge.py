@@ -203,7 +203,7 @@ def start(X, kind, n_components, weights=None, watch=None):
     rows = make_rows(X, weights, unit=False)
     family = Gaussian(X.shape[1], kind, 1e-6, scale=rows.mean_variance() or 1.0)
     proposal, watch = family.proposal(), watch or (lambda *_: False)
-    with limited_blas() as limit, limit:
+    with limited_blas():
         return MergingStart(proposal, rows, n_components, watch).run(np.random.default_rng(0))
 
 

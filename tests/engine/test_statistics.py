@@ -31,38 +31,38 @@ def test_statistics_add():
 def test_sums_that_have_been_added_are_free_to_be_filled_again():
     buffers = BufferPool()
     total, other = part(1.0, 0.0, buffers), part(2.0, 0.0, buffers)
-    assert buffers.empty("sums", (2, 3)).shape == (2, 3)  # so such are wanted
+    assert buffers.acquire("sums", (2, 3)).shape == (2, 3)  # so such are wanted
     total += other
-    assert buffers.empty("sums", (2, 3)) is other.moments[0]
+    assert buffers.acquire("sums", (2, 3)) is other.moments[0]
 
 
 def test_arrays_are_kept_for_those_who_ask_for_such():
     buffers, array = BufferPool(), np.zeros((2, 3))
-    buffers.give("sums", array)
-    assert buffers.empty("sums", (2, 3)) is not array  # nobody had asked before
-    buffers.give("sums", array)
-    assert buffers.empty("products", (2, 3)) is not array
-    assert buffers.empty("sums", (2, 3)) is array
+    buffers.release("sums", array)
+    assert buffers.acquire("sums", (2, 3)) is not array  # nobody had asked before
+    buffers.release("sums", array)
+    assert buffers.acquire("products", (2, 3)) is not array
+    assert buffers.acquire("sums", (2, 3)) is array
 
 
 @pytest.mark.parametrize(("shape", "dtype"), [((3, 2), np.float64), ((2, 3), np.float32)])
 def test_arrays_of_another_shape_or_type_are_dropped(shape, dtype):
     buffers, array = BufferPool(), np.zeros((2, 3))
-    buffers.empty("sums", (2, 3))
-    buffers.give("sums", array)
-    other = buffers.empty("sums", shape, dtype)
+    buffers.acquire("sums", (2, 3))
+    buffers.release("sums", array)
+    other = buffers.acquire("sums", shape, dtype)
     assert other.shape == shape
     assert other.dtype == dtype
-    assert buffers.empty("sums", (2, 3)) is not array
+    assert buffers.acquire("sums", (2, 3)) is not array
 
 
 def test_few_arrays_are_kept():
     buffers = BufferPool()
-    buffers.empty("sums", (1,))
+    buffers.acquire("sums", (1,))
     given = [np.zeros(1) for _ in range(2 * MAX_KEPT)]
     for array in given:
-        buffers.give("sums", array)
-    got = [buffers.empty("sums", (1,)) for _ in given]
+        buffers.release("sums", array)
+    got = [buffers.acquire("sums", (1,)) for _ in given]
     assert sum(any(one is other for other in given) for one in got) == MAX_KEPT
 
 
@@ -76,7 +76,7 @@ def test_at_a_start_nothing_has_happened():
 
 def test_what_all_blocks_need_is_made_once_for_its_owner():
     buffers, owner, other = BufferPool(), object(), object()
-    first = buffers.once("natural", owner, lambda: np.zeros(2))
-    assert buffers.once("natural", owner, lambda: np.ones(2)) is first
-    assert buffers.once("other", owner, lambda: np.ones(2)) is not first
-    assert_array_equal(buffers.once("natural", other, lambda: np.ones(2)), 1)
+    first = buffers.cached("natural", owner, lambda: np.zeros(2))
+    assert buffers.cached("natural", owner, lambda: np.ones(2)) is first
+    assert buffers.cached("other", owner, lambda: np.ones(2)) is not first
+    assert_array_equal(buffers.cached("natural", other, lambda: np.ones(2)), 1)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import dask.array as da
 import numpy as np
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -17,6 +18,7 @@ from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesF
 from skvmf._engine import em
 from skvmf._engine.starts import MergingStart
 from skvmf.model_selection import ComponentPath
+from skvmf.preprocessing import DirectionWhitener
 
 from ..pairwise import pairwise
 from .checks import assert_finite
@@ -798,3 +800,67 @@ def test_a_progress_bar_shows_the_stages(capsys):
     for stage in ("fit", "k-means #0", "start #1"):
         assert f"VonMisesFisherMixture - {stage}" in shown
     assert "100%" in shown
+
+
+# Numbers of any kind: parameters, and rows as they are stored.
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint64])
+@pytest.mark.parametrize(("n_components", "init"), [(3, "merging"), (100, "kmeans")])
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_integers_of_any_type_are_parameters(estimator, n_components, init, kind):
+    names = ["n_components", "n_init", "init_size", "max_iter", "random_state", "verbose_interval"]
+    values = [n_components, 2, 120, 127, 0, 3]
+    rows = np.random.default_rng(0).normal(size=(300, 4))
+    expected, fitted = (
+        estimator(init_params=init, tol=0.1, **dict(zip(names, map(to, values), strict=True)))
+        .fit(rows)
+        .partial_fit(rows)
+        for to in (int, kind)
+    )
+    assert_array_equal(fitted.means_, expected.means_)
+    assert_array_equal(fitted.weights_, expected.weights_)
+    assert pickle.loads(pickle.dumps(fitted)).bic(rows) == expected.bic(rows)
+
+
+def test_many_components_may_be_a_numpy_integer():
+    rows = np.random.default_rng(0).normal(size=(400, 3))
+    mixture = VonMisesFisherMixture(np.int64(200), random_state=0, tol=1).fit(rows)
+    assert len(mixture.weights_) == 200
+
+
+SWAPPED = {">f4": np.float32, ">f2": np.float32, ">u2": np.float32, ">i4": np.float64}
+
+
+@pytest.mark.parametrize("stored", SWAPPED)
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_byte_order_does_not_matter(estimator, stored):
+    rows = np.abs(10 * X).astype(stored)
+    swapped = estimator(2, random_state=0).fit(rows)
+    native = estimator(2, random_state=0).fit(rows.astype(SWAPPED[stored]))
+    assert swapped.probabilities_.dtype == SWAPPED[stored]
+    assert swapped.lower_bound_ == native.lower_bound_
+    assert_array_equal(swapped.predict_proba(rows), native.predict_proba(rows))
+
+
+def test_byte_order_of_sparse_rows_and_directions_does_not_matter():
+    rows = sparse.csr_array(X.astype(np.float32))
+    expected = VonMisesFisherMixture(2, random_state=0).fit(rows)
+    rows.data = rows.data.astype(">f4")
+    swapped = VonMisesFisherMixture(2, random_state=0).fit(rows)
+    assert swapped.probabilities_.dtype == np.float32
+    assert swapped.lower_bound_ == expected.lower_bound_
+    whitener = DirectionWhitener().fit(X)
+    assert whitener.transform(X.astype(">f4")).dtype == np.float32
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_a_polars_frame_of_float32_is_read_as_it_is(estimator):
+    frame = pl.DataFrame(X.astype(np.float32), schema=["a", "b", "c"])
+    mixture = estimator(2, random_state=0).fit(frame)
+    assert mixture.probabilities_.dtype == np.float32
+    expected = estimator(2, random_state=0).fit(X.astype(np.float32))
+    assert mixture.lower_bound_ == expected.lower_bound_
+    assert list(mixture.feature_names_in_) == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="NaN"):  # a missing integer is none
+        estimator(2).fit(pl.DataFrame({"a": [1, None, 3], "b": [1, 2, 3]}))

@@ -375,3 +375,43 @@ def test_parameters_are_checked_at_every_call(changes):
     with pytest.raises(ValueError, match=f"The '{name}' parameter"):
         mixture.set_params(**changes).partial_fit(X)
     assert mixture.means_ is before
+
+
+@pytest.mark.parametrize("after_fit", [False, True])
+@pytest.mark.parametrize("decay", [1.0, 0.7])
+@pytest.mark.parametrize("sizes", [(1e-300, 1e-299), (1e299, 1e300), (1e-25, 1e-15), (1e-21, 1e30)])
+@pytest.mark.parametrize("cls", MIXTURES)
+def test_weights_of_batches_keep_their_ratio(cls, sizes, decay, after_fit):
+    """Weights far beyond 1e20 and their like in the middle of floats give the same mixture."""
+    options = {"learning_decay": decay, "random_state": 0, "max_iter": 2, "tol": 10} | FLAT
+    options |= PLAIN.get(cls, {})
+
+    def mixture(first, second):
+        begun = cls(3, **options)
+        weights = np.full(300, first)
+        if after_fit:
+            begun.fit(X[:300], sample_weight=weights)
+        else:
+            begun.partial_fit(X[:300], sample_weight=weights)
+        return begun.partial_fit(X[300:], sample_weight=np.full(300, second))
+
+    extreme, ordinary = mixture(*sizes), mixture(1.0, sizes[1] / sizes[0])
+    assert_allclose(extreme.weight_seen_ / 300, sum(sizes), rtol=1e-12)
+    for one, other in zip(parameters(extreme), parameters(ordinary), strict=True):
+        assert_allclose(one, other, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("cls", MIXTURES)
+def test_a_batch_next_to_nothing_changes_nothing(cls):
+    heavy, light = np.full(300, 1e300), np.full(300, 1e-300)
+    options = {"random_state": 0} | PLAIN.get(cls, {})
+    mixture = cls(3, **options).partial_fit(X[:300], sample_weight=heavy)
+    before = parameters(mixture)
+    mixture.partial_fit(X[300:], sample_weight=light)
+    for one, other in zip(parameters(mixture), before, strict=True):
+        assert np.isfinite(one).all()
+        assert_allclose(one, other, rtol=0.2)
+    other = cls(3, **options).partial_fit(X[:300], sample_weight=light)
+    other.partial_fit(X[300:], sample_weight=heavy)
+    assert_allclose(other.weight_seen_, 300e300)
+    assert all(np.isfinite(value).all() for value in parameters(other))
