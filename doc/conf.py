@@ -1,14 +1,19 @@
-"""Settings of the documentation: ``sphinx-build -W doc doc/_build/html``; needs no network."""
+"""Settings of the documentation: ``sphinx-build -W doc doc/_build/html``.
+
+With ``-t offline`` names of other projects are no links, and no network is needed.
+"""
 
 import os
 import re
 import runpy
+import subprocess
 import sys
-import zlib
 from importlib.util import find_spec
 from pathlib import Path
 
+from matplotlib.figure import Figure
 from sphinx.ext.autodoc.mock import _MockObject
+from sphinx.util.nodes import get_node_source
 from threadpoolctl import threadpool_limits
 
 import skvmf
@@ -88,14 +93,17 @@ numpydoc_show_class_members = False  # the template of classes documents each me
 numpydoc_xref_param_type = True
 numpydoc_xref_ignore = "all"
 
-SITES = {
-    "matplotlib": "https://matplotlib.org/stable/",
-    "numpy": "https://numpy.org/doc/stable/",
-    "python": "https://docs.python.org/3/",
-    "scipy": "https://docs.scipy.org/doc/scipy/",
-    "sklearn": "https://scikit-learn.org/stable/",
+intersphinx_mapping = {
+    "matplotlib": ("https://matplotlib.org/stable/", None),
+    "numpy": ("https://numpy.org/doc/stable/", None),
+    "python": ("https://docs.python.org/3/", None),
+    "scipy": ("https://docs.scipy.org/doc/scipy/", None),
+    "sklearn": ("https://scikit-learn.org/stable/", None),
 }
-intersphinx_mapping = {name: (site, str(GENERATED / f"{name}.inv")) for name, site in SITES.items()}
+intersphinx_timeout = 10
+offline = tags.has("offline")  # noqa: F821, which Sphinx defines
+if offline:
+    intersphinx_mapping = {}
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 # The gallery's fits are small: further threads would mostly wait. torch is imported later.
@@ -117,7 +125,6 @@ sphinx_gallery_conf = {
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skvmf",),
     "reset_modules": ("matplotlib", "colours.reset"),
-    "default_thumb_file": str(HERE / "_static" / "sphere_and_map.png"),
     "download_all_examples": False,
     "show_memory": False,
     "capture_repr": (),  # what a script prints, and no <object at 0x...>
@@ -125,18 +132,14 @@ sphinx_gallery_conf = {
 }
 
 
-def _write_inventories():
-    """Compress the names of other projects' pages, kept as text, as intersphinx reads them."""
-    GENERATED.mkdir(exist_ok=True)
-    for name in SITES:
-        head, _, lines = (HERE / "_inventories" / f"{name}.txt").read_text("utf-8").partition("\n")
-        header = f"# Sphinx inventory version 2\n{head}\n# Version: stable\n# zlib\n"
-        (GENERATED / f"{name}.inv").write_bytes(header.encode() + zlib.compress(lines.encode()))
-
-
 def _keep_shapes_plain(app, what, name, obj, options, lines):
     """Quote attributes in shapes, ``(n_features_in_,)``: a trailing underscore means a link."""
     lines[:] = [re.sub(r"(?<=[(, ])(\w+_)(?=[,)])", r"``\1``", line) for line in lines]
+
+
+def _name_without_link(app, env, node, text):
+    """Show names of other projects in docstrings without links, if there is no network."""
+    return text if offline and "docstring of" in get_node_source(node) else None
 
 
 def _describe_architecture(app):
@@ -158,8 +161,9 @@ def _write_speed(app):
 
 def _write_change_notes(app):
     """Write the notes of the next release, which the page of changes includes."""
-    notes = runpy.run_path(str(HERE / "whats_new" / "notes.py"))
-    (GENERATED / "upcoming.rst").write_text(notes["upcoming"](), encoding="utf-8")
+    draft = ["towncrier", "build", "--draft", "--version", "In development"]
+    notes = subprocess.check_output([sys.executable, "-m", *draft], cwd=HERE.parent)
+    (GENERATED / "upcoming.rst").write_bytes(notes)
 
 
 def _write_reproduction(app):
@@ -167,6 +171,18 @@ def _write_reproduction(app):
     from reproduction import page
 
     page.write(GENERATED)
+
+
+def _stand_in_for_pictures(app):
+    """Draw a note for each picture on a page whose script of the gallery is not run."""
+    picture = re.compile(r"/(auto_examples/images/sphx_glr_plot_(\w+)_\d+\.png)")
+    for page in HERE.rglob("*.rst"):
+        for path, script in picture.findall(page.read_text(encoding="utf-8")):
+            run = app.config.sphinx_gallery_conf["plot_gallery"] and script not in left_out
+            if not run and not (HERE / path).exists():
+                figure = Figure(figsize=(6, 1))
+                figure.text(0.5, 0.5, f"plot_{script}.py draws this picture", ha="center")
+                figure.savefig(HERE / path)
 
 
 def _ship_mathjax(app, exception):
@@ -179,13 +195,12 @@ def _ship_mathjax(app, exception):
             (target / source.name).write_bytes(source.read_bytes())
 
 
-_write_inventories()
-
-
 def setup(app):
     app.connect("builder-inited", _describe_architecture)
     app.connect("builder-inited", _write_speed)
     app.connect("builder-inited", _write_change_notes)
     app.connect("builder-inited", _write_reproduction)
+    app.connect("builder-inited", _stand_in_for_pictures)
     app.connect("build-finished", _ship_mathjax)
+    app.connect("missing-reference", _name_without_link)
     app.connect("autodoc-process-docstring", _keep_shapes_plain, priority=400)

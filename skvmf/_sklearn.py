@@ -1,9 +1,11 @@
 """All private or version-dependent names of scikit-learn that are used."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import cleandoc, signature
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -89,15 +91,86 @@ class SomeOf(StrOptions):
         return f"a tuple or list of some of {sorted(self.options)}"
 
 
+# Docstrings of estimators: what several have in common is written once.
+
+
+_TITLE = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
+_NAME = re.compile(r"^(?=\w)", re.MULTILINE)
+
+
+_OF_METHODS = {
+    "X": """X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    The rows.""",
+    "y": """y : Ignored
+    Not used, present for API consistency by convention.""",
+    "sample_weight": """sample_weight : array-like of shape (n_samples,), default=None
+    Non-negative weights; a weight counts like that many repetitions of its row.""",
+}
+
+
+def _complete_docstring(cls: type) -> None:
+    """Add the descriptions of the bases to a class that has a constructor of its own.
+
+    Parameters are listed in the order of the signature. Attributes of the class come before those
+    of its bases. A description replaces that of a base. Methods that describe no parameters get
+    the descriptions of rows and their weights.
+    """
+    for name, method in vars(cls).items():
+        if callable(method) and not name.startswith("_"):
+            _add_shared_parameters(method)
+    if cls.__doc__ is None or "__init__" not in vars(cls):
+        return
+    own = _sections(cls.__doc__)
+    described: dict[str, dict[str, str]] = {"Parameters": {}, "Attributes": {}}
+    for base in cls.__mro__:
+        sections = _sections(base.__doc__ or "")
+        for title, known in described.items():
+            entries = _entries(sections.get(title, ""))
+            known |= {name: text for name, text in entries.items() if name not in known}
+    parameters = described["Parameters"]
+    in_order = [name for name in signature(cls).parameters if name in parameters]
+    described["Parameters"] = {name: parameters[name] for name in in_order}
+    summary = own.pop("")
+    own = dict.fromkeys(described, "") | own
+    own |= {title: "\n".join(known.values()) + "\n\n" for title, known in described.items()}
+    parts = [f"{title}\n{'-' * len(title)}\n{text}" for title, text in own.items()]
+    cls.__doc__ = summary + "".join(parts).rstrip() + "\n"
+
+
+def _add_shared_parameters(method: Any) -> None:
+    """Describe rows and their weights where the docstring of a method does not."""
+    before, title, rest = cleandoc(method.__doc__ or "").partition("\nReturns\n")
+    shared = [_OF_METHODS[name] for name in signature(method).parameters if name in _OF_METHODS]
+    if title and shared and "\nParameters\n" not in before:
+        sections = [before, "Parameters", "----------", *shared, ""]
+        method.__doc__ = "\n".join(sections) + f"{title}{rest}\n"
+
+
+def _sections(docstring: str) -> dict[str, str]:
+    """Return the sections of a docstring by their titles; what comes before has no title."""
+    before, *rest = _TITLE.split(cleandoc(docstring))
+    return {"": before} | dict(zip(rest[::2], rest[1::2], strict=True))
+
+
+def _entries(section: str) -> dict[str, str]:
+    """Return the entry of each name that a section describes."""
+    entries = [entry.rstrip() for entry in _NAME.split(section) if entry.strip()]
+    return {entry.partition(" :")[0]: entry for entry in entries}
+
+
 class BaseEstimator(_BaseEstimator):
     """scikit-learn's, with a link to its page on our site, and with our version in pickles."""
 
     _doc_link_module = "skvmf"
     _doc_link_template = SITE + "/generated/{page}.html"
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        _complete_docstring(cls)
+
     def _doc_link_url_param_generator(self) -> dict[str, str]:
         name, package = type(self).__name__, type(self).__module__.partition("._")[0]
-        short = hasattr(sys.modules["skvmf"], name)  # `skvmf.mixture`'s are listed in `skvmf`
+        short = name in vars(sys.modules["skvmf"])  # `skvmf.mixture`'s are listed in `skvmf`
         return {"page": f"skvmf.{name}" if short else f"{package}.{name}"}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -230,6 +303,7 @@ __all__ = [
     "DensityMixin",
     "Interval",
     "MetaEstimatorMixin",
+    "Method",
     "SomeOf",
     "StrOptions",
     "TransformerMixin",

@@ -30,7 +30,7 @@ def main() -> None:
     n_compiled, n_cached, folder = counts()
     seconds = time.perf_counter() - start
     print(f"{n_compiled} functions compiled, {n_cached} found in the cache; {seconds:.0f} seconds.")
-    print(f"The cache is in {folder}" if folder else "Nothing was cached.")
+    print(f"The cache is in {folder}" if folder else "No folder can be written to.")
 
 
 def fit_all() -> None:

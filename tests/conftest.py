@@ -18,6 +18,21 @@ settings.load_profile("skvmf")
 os.environ["MPLBACKEND"] = "Agg"  # figures are drawn to files, with or without a screen
 
 ROOT = Path(__file__).resolve().parents[1]
+QUICK = {  # folders and files here
+    *("distributions", "feature_extraction", "grammar", "inspection", "kernels", "plotting"),
+    *("preprocessing", "test_architecture.py", "test_public_api.py", "mixture/test_bound.py"),
+    *("mixture/test_fixed.py", "mixture/test_messages.py", "mixture/test_relative_gmm.py"),
+    *("mixture/test_sparse_gaussian.py", "mixture/test_starts.py", "mixture/test_student_t.py"),
+    *("mixture/test_transform.py", "mixture/test_vonmises_fisher.py"),
+}
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what is quick."""
+    for item in items:
+        path = item.nodeid.partition("::")[0].removeprefix("tests/")
+        if {path, path.partition("/")[0]} & QUICK and not item.get_closest_marker("slow"):
+            item.add_marker("quick")
 
 
 @pytest.fixture(autouse=True)

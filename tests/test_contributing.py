@@ -17,9 +17,9 @@ from skvmf import FisherVectorTransformer, VonMisesFisherMixture
 from skvmf._engine import contracts
 from skvmf._engine.contracts import Params
 from skvmf._engine.em import run_em
-from skvmf._engine.model import FenchelYoungPosterior, MapWeights, MixtureModel, ModifiedDirichlet
+from skvmf._engine.model import FenchelYoungPosterior, Mixture, ModifiedDirichlet
 from skvmf._engine.rows import make_rows
-from skvmf._engine.starts import Initialization
+from skvmf._engine.starts import Start
 from skvmf.model_selection import ComponentPath
 
 from .conftest import ROOT
@@ -100,7 +100,7 @@ def test_watson_moments_are_scatter_matrices_of_unit_rows(built, dtype, hard):
     rows, family = make_rows(X, weights, unit=True), built.Watson(3)
     components = family.components(np.eye(3)[:2], np.array([2.0, 5.0]))
     posterior = FenchelYoungPosterior(temperature=0.0 if hard else 1.0)
-    model = MixtureModel(family, posterior, ModifiedDirichlet(), MapWeights())
+    model = Mixture(family, posterior, ModifiedDirichlet())
     params = Params.first(np.full(2, 0.5), components)
     stats = rows.map_reduce(lambda block: model.expect(params, block))
     units = X.astype(float) / np.maximum(np.linalg.norm(X.astype(float), axis=1), 1e-300)[:, None]
@@ -139,9 +139,9 @@ def test_the_bound_of_a_watson_mixture_never_falls(built, posterior, alpha):
     rows = make_rows(X, weights, unit=True)
     posterior = FenchelYoungPosterior(*posterior)
     prior = ModifiedDirichlet(alpha, 0.0 if alpha >= 1 else 0.05)
-    given = Initialization(3, "random")
-    family, params = given.first(built.Watson(4), rows, np.random.RandomState(0))
-    model = MixtureModel(family, posterior, prior, MapWeights())
+    given = Start(3, "random")
+    model = Mixture(built.Watson(4), posterior, prior)
+    _, params = given.first(model, rows, np.random.RandomState(0))
     result = run_em(model, rows, params, max_iter=200, tol=1e-10)
     assert result.n_iter > 2
     assert np.diff(result.bounds).min() >= -1e-12
@@ -302,7 +302,7 @@ def test_no_legal_weights_are_better_than_the_capped_mode(built, seed):
     rng = np.random.default_rng(seed)
     for size, cap in itertools.product(range(1, 8), [0.05, 0.2, 0.4, 1.0]):
         counts = rng.exponential(size=size) ** 4
-        prior = built.CappedWeights(cap)
+        prior = built.CappedWeights(cap=cap)
         weights = prior.mode(counts)
         assert prior.log_density(weights) == 0
         np.testing.assert_allclose(weights.sum(), 1, rtol=1e-12)
@@ -311,13 +311,13 @@ def test_no_legal_weights_are_better_than_the_capped_mode(built, seed):
         if free.any():
             np.testing.assert_allclose(slopes[free], slopes[free][0], rtol=1e-9)
             assert (slopes[~free] >= slopes[free][0] * (1 - 1e-9)).all()
-        np.testing.assert_allclose(prior.lift(weights), weights, rtol=1e-12)
+        np.testing.assert_allclose(prior.clip(weights), weights, rtol=1e-12)
 
 
 def test_a_component_without_counts_has_left_the_capped_weights(built):
-    weights = built.CappedWeights(0.3).mode(np.array([8.0, 0.0, 2.0]))
+    weights = built.CappedWeights(cap=0.3).mode(np.array([8.0, 0.0, 2.0]))
     np.testing.assert_allclose(weights, [0.5, 0, 0.5])
-    assert built.CappedWeights(0.3).log_density(np.array([0.6, 0.4])) == -np.inf
+    assert built.CappedWeights(cap=0.3).log_density(np.array([0.6, 0.4])) == -np.inf
 
 
 @pytest.mark.parametrize("posterior", POSTERIORS)
@@ -327,7 +327,7 @@ def test_the_bound_never_falls_under_a_cap(built, posterior):
 
     class Capped(VonMisesFisherMixture):
         def _weight_prior(self):
-            return built.CappedWeights(0.35)
+            return built.CappedWeights(cap=0.35)
 
     options = {"entmax_alpha": alpha, "temperature": temperature, "init_params": "random"}
     mixture = Capped(3, random_state=0, tol=1e-8, max_iter=2000, **options).fit(X)
@@ -356,7 +356,12 @@ def test_the_diagrams_name_every_file_and_only_contracts(page_code):
     drawn = " ".join(text.get_text() for text in axes.texts)
     named = {name for *_, names in diagrams.STEP for name in re.findall(r"[A-Z]\w+", names)}
     assert all(name in drawn for name in named)
-    assert named <= contract_names() | {"RowSource", "Params"}
+    assert named <= contract_names() | {
+        "RowSource",
+        "Params",
+        "FenchelYoungPosterior",
+        "ModifiedDirichlet",
+    }
 
 
 def test_every_file_is_on_the_page_and_says_what_it_is(page_code):

@@ -1,6 +1,5 @@
 """What the documentation shows is what happens: docstrings, README, user guide, main job."""
 
-import ast
 import configparser
 import doctest
 import importlib
@@ -62,6 +61,8 @@ def run(example):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_docstrings(name):
+    if name.startswith("skvmf.plotting"):
+        pytest.importorskip("matplotlib", reason="needs matplotlib")
     module = load(name)
     for example in doctest.DocTestFinder(exclude_empty=True).find(module, name):
         run(example)
@@ -101,33 +102,6 @@ def test_readme():
     namespace = {}
     for block in blocks:
         exec(compile(block, "README.md", "exec"), namespace)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("It uses 8 bytes a row.", ["per"]),
-        ("It uses 8 bytes per row.", []),
-        ("Where rows are sparse, it is slow.", ["If"]),
-        ("Parts are joined.\n\n::\n\n    joined = 1\n\nA ``join`` is code.", ["merge"]),
-        (">>> join(a)  # joined", []),
-    ],
-)
-def test_the_prose_check_itself(text, expected):
-    findings = runpy.run_path(str(ROOT / "doc" / "check_prose.py"))["findings"]
-    assert [advice for _, _, advice, _ in findings(text)] == expected
-
-
-def test_the_prose_check_reads_errors_and_warnings():
-    tree = ast.parse('warn("It goes on.")\nraise ValueError(f"{X} holds a joined row.")\nlog("on")')
-    texts = runpy.run_path(str(ROOT / "doc" / "check_prose.py"))["messages"](tree)
-    assert list(texts) == [(0, "It goes on."), (1, " holds a joined row.")]
-
-
-def test_pages_and_docstrings_are_in_plain_words():
-    script = ROOT / "doc" / "check_prose.py"
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
 
 
 def load(name):
@@ -278,7 +252,8 @@ def test_main_job_finds_three_collections(data_folder, tmp_path, monkeypatch, ca
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_the_picture_of_an_estimator_links_to_its_page(name):
     module = load(name)
-    classes = [getattr(module, item) for item in public_names(module)]
+    loaded = vars(module)  # the others have the page of their subpackage
+    classes = [loaded[item] for item in public_names(module) if item in loaded]
     estimators = [each for each in classes if hasattr(each, "_get_doc_link")]
     assert estimators
     for each in estimators:

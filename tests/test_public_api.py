@@ -6,10 +6,13 @@ Changing one of these takes a release of deprecation and a note in doc/whats_new
 import importlib
 import inspect
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
+import skvmf
 from skvmf import (
     FisherVectorTransformer,
     RelativeGMM,
@@ -23,8 +26,8 @@ from skvmf.model_selection import ComponentPath
 from skvmf.preprocessing import DirectionWhitener
 
 NAMES = {
-    "skvmf": """FisherVectorTransformer RelativeGMM SparseGaussianMixture StudentTMixture
-        VonMisesFisherMixture __version__""",
+    "skvmf": """ComponentPath FisherVectorTransformer RelativeGMM SparseGaussianMixture
+        StudentTMixture VonMisesFisherMixture __version__ component_summary""",
     "skvmf.datasets": """load_conllu load_docstrings load_idx load_jsonl
         make_vonmises_fisher_blobs""",
     "skvmf.distributions.modified_dirichlet": """log_kernel log_normalizer logpdf mean mode
@@ -96,7 +99,7 @@ POSITIONAL = {"n_components", "mixture", "estimator", "strength"}
 FIT = "converged_ n_iter_ lower_bound_ lower_bounds_"
 ROWS = "n_features_in_ feature_names_in_"
 MIXTURE = f"""{FIT} {ROWS} weights_ background_weight_ means_ labels_ probabilities_
-    n_active_components_ n_steps_ weight_seen_ effective_n_components_"""
+    n_active_components_ n_parameters_ n_steps_ weight_seen_ effective_n_components_"""
 GAUSSIAN = f"{MIXTURE} background_bounds_ covariances_ precisions_ precisions_cholesky_"
 ATTRIBUTES = {
     VonMisesFisherMixture: f"{MIXTURE} mean_directions_ concentrations_",
@@ -111,7 +114,8 @@ ATTRIBUTES = {
 }
 MIXTURE_METHODS = {
     **dict.fromkeys(["fit", "partial_fit", "fit_predict", "score"], "X y sample_weight"),
-    **dict.fromkeys(["aic", "bic", "predict", "predict_proba", "responsibilities"], "X"),
+    **dict.fromkeys(["aic", "bic", "icl"], "X sample_weight"),
+    **dict.fromkeys(["predict", "predict_proba", "responsibilities"], "X"),
     **{"score_samples": "X", "transform": "X", "sample": "n_samples"},
 }
 BOX = "background_weight background_bounds params"
@@ -154,6 +158,25 @@ def test_names(module):
     found = importlib.import_module(module)
     assert set(found.__all__) == set(NAMES[module].split())
     assert all(getattr(found, name) is not None for name in found.__all__)
+
+
+def test_subpackages_are_loaded_when_they_are_asked_for():
+    code = (
+        "import sys, skvmf; print(*sorted(set(sys.modules) & set(map('skvmf.{}'.format, NAMES))))"
+    )
+    names = [name for name in dir(skvmf) if name not in skvmf.__all__]
+    assert {f"skvmf.{name}" for name in names} >= {
+        module for module in NAMES if module.count(".") == 1
+    }
+    code = code.replace("NAMES", repr(names))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [
+        *("skvmf.distributions", "skvmf.feature_extraction", "skvmf.mixture")
+    ]
+    assert skvmf.ComponentPath is ComponentPath
+    assert skvmf.component_summary is skvmf.inspection.component_summary
+    with pytest.raises(AttributeError, match="module 'skvmf' has no attribute 'clustering'"):
+        _ = skvmf.clustering
 
 
 @pytest.mark.parametrize("estimator", PARAMETERS)

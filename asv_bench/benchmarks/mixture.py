@@ -77,8 +77,7 @@ def texts():
 def em_step(mixture, X):
     """Return a function that takes one EM step at a fitted mixture."""
     rows = mixture._make_rows(X, None, moments=True)
-    spec = mixture._spec(rows, "stream").refitted(mixture._fitted)
-    model, params = spec.model, mixture._fitted.params
+    model, params = mixture._fitted.mixture, mixture._fitted.params
 
     def step():
         return model.maximize(rows.map_reduce(partial(model.expect, params)), params)

@@ -4,19 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skvmf._engine.contracts import Prior
+from skvmf._engine.model import ModifiedDirichlet
 
 
 @dataclass(frozen=True)
-class CappedWeights(Prior):
+class CappedWeights(ModifiedDirichlet):
     """Weights of at most `cap`, all of them equally likely.
 
     The cap is the same share for each where fewer than 1 / cap components are left.
     """
 
-    cap: float
-    alpha = 1.0
-    floor = 0.0
+    cap: float = 1.0
 
     @property
     def flat(self):
@@ -26,7 +24,7 @@ class CappedWeights(Prior):
         allowed = self._cap_of(weights) * (1 + 1e-9)
         return 0.0 if weights.max() <= allowed else -np.inf
 
-    def lift(self, weights):
+    def clip(self, weights):
         return self.mode(weights)
 
     def mode(self, counts):

@@ -4,6 +4,7 @@ The documentation calls this when it is built, so that neither can be out of dat
 """
 
 import ast
+import tomllib
 from pathlib import Path
 
 import matplotlib
@@ -32,10 +33,10 @@ INK, GREY, RED = "#3b3a38", "#8a8178", "#b5533c"
 STEP = [
     (0, 21, 0, "read rows in blocks", "RowSource"),
     (27, 21, 3, "score each component", "Family.scores"),
-    (54, 21, 5, "assign rows: E-step", "Posterior.assign"),
+    (54, 21, 5, "assign rows: E-step", "FenchelYoungPosterior"),
     (81, 21, 3, "sum statistics", "Family.moments"),
     (81, 4, 4, "move components: M-step", "Update"),
-    (54, 4, 6, "estimate weights", "WeightUpdate, Prior"),
+    (54, 4, 6, "estimate weights", "ModifiedDirichlet"),
     (27, 4, 1, "new parameters", "Params"),
 ]
 PASSED = [
@@ -51,13 +52,9 @@ PASSED = [
 
 def layers():
     """Return, per layer, the files of each folder by the folder's path in the package."""
-    tree = ast.parse((ROOT / "tests" / "test_architecture.py").read_text(encoding="utf-8"))
-    [named] = [
-        ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "FLOORS"
-    ]
-    return [folders(sorted(names, reverse=True)) for names in named]
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    named = tools["importlinter"]["contracts"][0]["layers"]
+    return [folders(sorted(names.split(" | "), reverse=True)) for names in reversed(named)]
 
 
 def folders(names):

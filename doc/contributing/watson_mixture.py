@@ -1,7 +1,5 @@
 """The estimator that "Add an estimator" builds on the family of watson.py."""
 
-from dataclasses import replace
-
 import numpy as np
 from watson import Watson
 
@@ -72,19 +70,19 @@ class WatsonMixture(BaseMixture):
     def _family(self, n_features):
         return Watson(n_features)
 
-    def _spec(self, rows, stage="start", seen_before=0.0):
+    def _family_on(self, rows, weight_seen):
         if rows.n_features < 2:
             raise ValueError(f"n_features = {rows.n_features}: axes need at least two features.")
-        spec = self._assembled(self._family(rows.n_features))
-        if stage != "start":
-            return spec
-        axes = self._checked_means_init(rows)
-        if axes is not None:
-            lengths = np.linalg.norm(axes, axis=1, keepdims=True)
-            if not lengths.all():
-                raise ValueError("means_init contains a zero row, which has no axis.")
-            axes = axes / lengths
-        return replace(spec, start=self._start(spec, rows, axes))
+        return self._family(rows.n_features)
+
+    def _first_means(self, rows):
+        axes = super()._first_means(rows)
+        if axes is None:
+            return None
+        lengths = np.linalg.norm(axes, axis=1, keepdims=True)
+        if not lengths.all():
+            raise ValueError("means_init contains a zero row, which has no axis.")
+        return axes / lengths
 
     def _attributes(self, fitted, result=None):
         components = fitted.params.components

@@ -21,7 +21,7 @@ from sklearn.mixture import BayesianGaussianMixture
 
 from skvmf import SparseGaussianMixture
 
-N_RUNS = 8  # data sets of each size; 100 in the picture of the page on the paper
+N_RUNS = 8  # data sets of each size
 warnings.simplefilter("ignore")  # a prior that leaves one component says so
 
 # %%

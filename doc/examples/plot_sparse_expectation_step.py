@@ -20,7 +20,7 @@ from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, sil
 
 from skvmf import SparseGaussianMixture
 
-N_SEEDS = 15  # of the data; 50 in the picture of the page on the paper
+N_SEEDS = 15  # of the data
 warnings.simplefilter("ignore", ConvergenceWarning)  # 200 iterations are the paper's measure
 
 # %%

@@ -1,11 +1,12 @@
 """Checkpoints of a fit: what they hold, when they are written, and which fit continues."""
 
+import hashlib
 import json
 import os
 import zipfile
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import get_ident
 from time import perf_counter
@@ -14,8 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .._typing import Array, warn
-from .contracts import AnyFamily, EMState, Params, Statistics, as_dict
-from .model import MixtureResult, MixtureSpec
+from .contracts import EMState, Params, as_dict
+from .model import Mixture
 
 # Checkpoints: a tree of numbers, texts and arrays in one file that is whole at any moment.
 
@@ -82,14 +83,6 @@ def load(path: Path) -> Tree:
     return tree
 
 
-def n_bytes(tree: object) -> int:
-    """Return about how large the file of a tree is."""
-    if isinstance(tree, dict | list | tuple):
-        parts = tree.values() if isinstance(tree, dict) else tree
-        return sum(n_bytes(part) for part in parts)
-    return int(getattr(tree, "nbytes", 32))
-
-
 def _unfinished(path: Path) -> Path:
     """Return the name under which a file is written, which is that of this thread alone."""
     return path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.tmp")
@@ -131,29 +124,21 @@ def _sync_folder(folder: Path) -> None:
 # The checkpoint of a fit: what it holds, when it is written, and which fit continues from it.
 
 
+_FIRST_WRITE = 5.0  # seconds after the fit has begun
 _TIMES_WRITING = 50  # times as long as a write takes pass before the next
-_BYTES_PER_SECOND, _LATENCY = 1e8, 0.02  # what the first write may take, in seconds
+WARM_START = "the warm start"  # the name of what a warm start begins with
 
-Description = dict[str, Tree]
-
-
-@dataclass(frozen=True)
-class StartState:
-    """Where in a fit a run of EM is."""
-
-    index: int = 0  # the number of the start
-    flat: bool = False  # whether it is the run under a flat prior before
-    rng: np.random.RandomState | None = None  # of the next starts
-    best: tuple[AnyFamily, MixtureResult] | None = None  # of the starts before
+Description = dict[str, str]
+Run = tuple[int, bool]  # the number of a start, and whether it is past the flat start
 
 
 class Checkpoint:
     """The file from which a fit continues, and which records how far it is.
 
-    Starts are made again rather than kept: from one state of the generator they are
-    bit-identical. What is kept is of runs of EM. The lower bound that the data has at the
+    It holds the state of one run of EM. Starts, and the runs of earlier ones, are made again: from
+    one state of the generator they are bit-identical. The lower bound that the data has at the
     parameters kept is its fingerprint. `description` returns what two runs of one fit have in
-    common: values by name, by part.
+    common, by name.
     """
 
     def __init__(
@@ -162,8 +147,9 @@ class Checkpoint:
         description: Callable[[], Description] = dict,
     ) -> None:
         self._path = None if path is None else _checked_path(path)
-        self._due, self._began = 0.0, perf_counter()
+        self._due = perf_counter() + _FIRST_WRITE
         self._tree: Tree | None = None
+        self._generator: Any = None
         if self._path is None:
             return
         self._header = description()
@@ -175,55 +161,53 @@ class Checkpoint:
             else:
                 _refuse_another_fit(self._path, header, self._header)
 
-    def start_state(self, spec: MixtureSpec, rng: np.random.RandomState) -> StartState | None:
-        """Return where the fit continues, None for the beginning; sets the generator, too."""
-        tree = self._tree
-        if tree is None:
-            return None
-        if tree["generator"] is not None:
-            rng.set_state(tree["generator"])
-        best = tree["best"]
-        if best is not None:
-            best = _family(spec, best["family"]), _result(spec, best)
-        return StartState(tree["index"], tree["flat"], rng, best)
+    def begin(self, rng: np.random.RandomState) -> None:
+        """Set the generator to where the fit began."""
+        if self._tree is not None and self._tree["generator"] is not None:
+            rng.set_state(self._tree["generator"])
+        if self._path is not None:
+            self._generator = rng.get_state(legacy=False)
 
-    def reached(
-        self, spec: MixtureSpec, state: StartState
-    ) -> tuple[MixtureSpec, EMState[Params]] | None:
-        """Return where the run at a state continues, once; None for its beginning."""
+    def reached(self, mixture: Mixture, run: Run) -> tuple[Mixture, EMState[Params]] | None:
+        """Return where a run continues; None for its beginning."""
         tree = self._tree
-        if tree is None or (state.index, state.flat) != (tree["index"], tree["flat"]):
+        if tree is None or run != tuple(tree["run"]):
             return None
-        bounds = tree["bounds"].tolist()
-        run = EMState(_params(spec, tree["params"]), bounds, tree["comparable"])
-        return replace(spec, family=_family(spec, tree["family"])), run
+        params = Params.from_dict(mixture.family.components_class, tree["params"])
+        state = EMState(params, tree["bounds"].tolist(), tree["comparable"])
+        return replace(mixture, family=type(mixture.family)(**tree["family"])), state
 
-    def keeper(self, family: AnyFamily, state: StartState) -> Callable[[EMState[Params]], None]:
+    def is_past(self, run: Run) -> bool:
+        """Return whether the file is of a later run."""
+        return self._tree is not None and run < tuple(self._tree["run"])
+
+    def keeper(self, mixture: Mixture, run: Run) -> Callable[[EMState[Params]], None]:
         """Return a function that takes the state of a run, and writes it when it is time to."""
-        if self._path is None:
-            return lambda run: None
-        expected, self._tree = self._tree, None
-        path, first = self._path, True
+        path, expected = self._path, self._tree
+        if path is None or self.is_past(run):
+            return lambda state: None
+        self._tree = None
 
-        def keep(run: EMState[Params]) -> None:
-            nonlocal first
-            if first and expected is not None:
-                _refuse_other_data(path, expected["bounds"][-1], run.bounds[-1])
-            first = False
-            self._write(path, lambda: self._described(family, state, run))
+        def keep(state: EMState[Params]) -> None:
+            nonlocal expected
+            if expected is not None:
+                _refuse_other_data(path, expected["bounds"][-1], state.bounds[-1])
+                expected = None
+            if perf_counter() >= self._due:
+                self._write(path, mixture, run, state)
 
         return keep
 
-    def _write(self, path: Path, describe: Callable[[], Tree]) -> None:
-        now = perf_counter()
-        if now < self._due:
-            return
-        tree = describe()
-        if self._due == 0:
-            seconds = _LATENCY + n_bytes(tree) / _BYTES_PER_SECOND
-            self._due = self._began + _TIMES_WRITING * seconds
-            if now < self._due:
-                return
+    def _write(self, path: Path, mixture: Mixture, run: Run, state: EMState[Params]) -> None:
+        tree = {
+            "header": self._header,
+            "run": run,
+            "generator": self._generator,
+            "family": as_dict(mixture.family),
+            "params": state.params.to_dict(),
+            "bounds": np.array(state.bounds),
+            "comparable": bool(state.comparable),
+        }
         now = perf_counter()
         try:
             save(path, tree)
@@ -236,30 +220,17 @@ class Checkpoint:
         after = perf_counter()
         self._due = after + _TIMES_WRITING * (after - now)
 
-    def _described(self, family: AnyFamily, state: StartState, run: EMState[Params]) -> Tree:
-        best = None
-        if state.best is not None:
-            result = state.best[1]
-            best = {
-                "family": as_dict(state.best[0]),
-                "params": result.params.to_dict(),
-                "bounds": np.array(result.bounds),
-                "n_iter": result.n_iter,
-                "converged": bool(result.converged),
-                "stopped": bool(result.stopped),
-                "stats": as_dict(result.stats) | {"buffers": None},
-            }
-        return {
-            "header": self._header,
-            "index": state.index,
-            "flat": state.flat,
-            "generator": None if state.rng is None else state.rng.get_state(legacy=False),
-            "family": as_dict(family),
-            "params": run.params.to_dict(),
-            "bounds": np.array(run.bounds),
-            "comparable": bool(run.comparable),
-            "best": best,
-        }
+
+def digest(tree: object) -> str:
+    """Return a short text that tells a tree, or an array, from others."""
+    arrays: dict[str, Array] = {}
+    text = json.dumps(_without_arrays(tree, arrays))
+    whole = hashlib.sha256(text.encode())
+    for array in arrays.values():
+        whole.update(
+            f"{array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).tobytes()
+        )
+    return whole.hexdigest()[:12]
 
 
 def _checked_path(path: str | os.PathLike[str]) -> Path:
@@ -282,41 +253,16 @@ def _continues_finished_fit(before: Description, now: Description) -> bool:
 
     The file is then of no more use, and that of the new fit takes its place.
     """
-    if before.get("start") == now["start"] or now["start"] == {"the warm start": None}:
+    if WARM_START not in now or before.get(WARM_START) == now[WARM_START]:
         return False
-    return before | {"start": None} == now | {"start": None}
+    return before | {WARM_START: ""} == now | {WARM_START: ""}
 
 
-def _family(spec: MixtureSpec, fields: Tree) -> AnyFamily:
-    return type(spec.family)(**fields)
-
-
-def _params(spec: MixtureSpec, fields: Tree) -> Params:
-    return Params.from_dict(spec.family.components_class, fields)
-
-
-def _result(spec: MixtureSpec, best: Tree) -> MixtureResult:
-    stats = Statistics(**best["stats"])
-    stats.moments = tuple(stats.moments)
-    return MixtureResult(
-        _params(spec, best["params"]),
-        best["bounds"].tolist(),
-        best["n_iter"],
-        best["converged"],
-        best["stopped"],
-        stats,
-    )
-
-
-def _refuse_another_fit(path: Path, before: Tree, now: Tree) -> None:
+def _refuse_another_fit(path: Path, before: Description, now: Description) -> None:
     """Refuse a checkpoint of other parameters, data or versions, and say which."""
-    gaps = []
-    for part, values in now.items():
-        old = before.get(part, {})
-        for name in sorted(set(values) | set(old), key=str):
-            was, is_now = old.get(name, "not known"), values.get(name, "not known")
-            if was != is_now:
-                gaps.append(f"{name} was {was} and is {is_now}")
+    names = [*now, *(name for name in before if name not in now)]
+    pairs = [(name, before.get(name, "not known"), now.get(name, "not known")) for name in names]
+    gaps = [f"{name} was {was} and is {is_now}" for name, was, is_now in pairs if was != is_now]
     if gaps:
         raise ValueError(
             f"checkpoint={str(path)!r} is of another fit: {'; '.join(gaps)}. The file was not "
@@ -332,5 +278,6 @@ def _refuse_other_data(path: Path, before: float, now: float) -> None:
             f"checkpoint={str(path)!r} is of other data: its parameters had the lower bound "
             f"{float(before)!r} and have {float(now)!r} now. The file was not changed. To "
             "continue, give the same X and sample_weight, on the same type of processor and with "
-            "the same BLAS. Or give another path, or remove the file to start from scratch."
+            "the same versions of NumPy and BLAS. Or give another path, or remove the file to "
+            "start from scratch."
         )

@@ -5,10 +5,8 @@ statistic of the bag, a sum over the bag's vectors; the statistic of one vector 
 under the mixture, taken as if components did not overlap. Slope and variance are all that
 normalizations differ in.
 
-A mixture answers four questions, and `MixtureModel` puts the answers together: what is a
-component (`Family`), which responsibilities has it for a row (`Posterior`), how are weights
-chosen (`Prior` and `WeightUpdate`), how do statistics move components (`Update`). Its data is a
-`RowSource`.
+A `Mixture` holds a `Family` (what is a component), an `Update` (how statistics move components)
+and a `Constraint` (what components must fulfil). Its data is a `RowSource`.
 A part derives from its contract; one with a method missing cannot be made, and Python names
 the method. A part is frozen: what a fit learns is in the `components` that it hands round,
 an object that only the family looks into.
@@ -623,74 +621,6 @@ class Proposal:
     alternative: Callable[[RowSource], tuple[Any, AnyFamily]] | None = None
 
 
-class Posterior(ABC):
-    """Which responsibilities components have for a row."""
-
-    @abstractmethod
-    def assign(
-        self, scores: Scores, weights: Array, row_weights: Array, row_scales: Array | None = None
-    ) -> tuple[Responsibilities, Array, Array]:
-        """Return responsibilities, the weighted counts (K,), and each row's value (n,).
-
-        The value of a row is the most that <q, log p> less the price of responsibilities q can be.
-        Responsibilities are multiplied by the row's weight and, if it has one, its scale.
-        `scores` is used up.
-        """
-
-    def values(self, scores: Scores, weights: Array) -> Array:
-        """Return each row's value alone, (n,), as `assign` does; `scores` may be used up."""
-        return self.assign(scores, weights, np.ones(len(scores.products)))[2]
-
-    @abstractmethod
-    def label(
-        self, scores: Scores, weights: Array, row_weights: Array
-    ) -> tuple[Array, Array, Array]:
-        """Return the most responsible component, the weighted counts, and its score."""
-
-    @abstractmethod
-    def weight_value(self, counts: Array, weights: Array) -> float | None:
-        """Return the part of the summed values that depends on the weights, given responsibilities.
-
-        None where the weights that maximize it together with a prior are that prior's mode.
-        """
-
-
-class Prior(ABC):
-    """How likely weights are before any row is seen.
-
-    `alpha`, a number or (K,), are the parameters of the Dirichlet kernel, `floor` the least
-    weight of a component in the mixture. A weight of zero marks a pruned component.
-    """
-
-    alpha: float | Array
-    floor: float
-
-    @property
-    @abstractmethod
-    def flat(self) -> bool:
-        """Return whether weights are simply proportions."""
-
-    @abstractmethod
-    def log_density(self, weights: Array) -> float:
-        """Return the unnormalised log-density of the weights."""
-
-    @abstractmethod
-    def lift(self, weights: Array) -> Array:
-        """Return the weights raised to the floor, except pruned ones."""
-
-    @abstractmethod
-    def mode(self, counts: Array) -> Array:
-        """Return the weights that maximize sum of counts * log weights + log-density."""
-
-
-class WeightUpdate(ABC):
-    """How counts become weights."""
-
-    @abstractmethod
-    def __call__(self, posterior: Posterior, prior: Prior, counts: Array, weights: Array) -> Array:
-        """Return the weights for the next step; those without counts are zero."""
-
-
 @dataclass(frozen=True)
 class Update:
     """How statistics move the components: to the family's maximum; subclasses go elsewhere."""
@@ -704,50 +634,6 @@ class Update:
         return family.reseed(components, k, row)
 
 
-def require(part: object, contract: type, role: str) -> None:
-    """Refuse a part that is not what its role asks for, with the contract's name."""
-    if not isinstance(part, contract):
-        raise TypeError(
-            f"{role} should be a {contract.__name__} as skvmf._engine.contracts "
-            f"defines it, and {type(part).__name__} does not derive from it."
-        )
-
-
-# Where a fit starts: what the user gives of its first parameters, and how the rest is found.
-
-
-class Start(ABC):
-    """Where the starts of a fit come from."""
-
-    weights: Array | None
-    """First weights that the user has given."""
-
-    shapes: Array | None
-    """First covariances, scale matrices or concentrations that the user has given."""
-
-    @abstractmethod
-    def describe(self, n_rows: int) -> tuple[str, str, int | None]:
-        """Return the title of a search among `n_rows` rows, a detail, and its most steps.
-
-        The latter is None for a search whose first step takes long.
-        """
-
-    @property
-    @abstractmethod
-    def n_starts(self) -> int:
-        """How many starts continue on all rows."""
-
-    @abstractmethod
-    def first(
-        self,
-        family: AnyFamily,
-        rows: RowSource,
-        rng: np.random.RandomState,
-        on_iteration: Callable[[int, list[float], Any], bool],  # as `run_em` calls it
-    ) -> tuple[AnyFamily, Params]:
-        """Return a family whose prior is centred on a first partition, and first parameters."""
-
-
 # What components must fulfil beyond their family's bounds: an order, gaps, known parameters.
 
 
@@ -758,11 +644,17 @@ class Constraint:
     a start or an earlier fit, and puts components into the order in which a fit publishes them.
     """
 
-    def apply(self, family: Any, params: Params, start: Start | None = None) -> Params:
-        """Return first parameters that fulfil the constraint, with what a start gives of them."""
-        if start is None or start.shapes is None:
+    def apply(
+        self,
+        family: Any,
+        params: Params,
+        weights: Array | None = None,
+        shapes: Array | None = None,
+    ) -> Params:
+        """Return first parameters that fulfil the constraint, with weights and shapes if given."""
+        if shapes is None:
             return params
-        return replace(params, components=family.reshaped(params.components, start.shapes))
+        return replace(params, components=family.reshaped(params.components, shapes))
 
     def order(self, components: Any) -> Array | None:
         """Return the order (K,) in which components are kept; None leaves them as they are."""

@@ -13,11 +13,10 @@ from .contracts import (
     DenseResponsibilities,
     Gradients,
     GradientsType,
-    Posterior,
     VectorResponsibilities,
     as_dense,
 )
-from .model import FittedMixture
+from .model import FenchelYoungPosterior, FittedMixture
 from .rows import RowSource
 
 TABLE_BYTES = 2**23  # selected rows of a table are copied by so much at a time
@@ -30,7 +29,7 @@ class VectorModel:
     """A fitted mixture, whose family has gradients, as bags of vectors see it."""
 
     fitted: FittedMixture
-    posterior: Posterior
+    posterior: FenchelYoungPosterior
     as_rows: Callable[[Array], RowSource]  # of vectors (n, d); may raise a ValueError
 
     @property

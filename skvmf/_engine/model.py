@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.special import entr
 
 from .._kernels.entmax import entmax_rows
 from .._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows, work_space
@@ -17,20 +18,14 @@ from .contracts import (
     Constraint,
     DenseResponsibilities,
     EMResult,
-    Family,
     HardResponsibilities,
     Params,
-    Posterior,
-    Prior,
     Responsibilities,
     Scores,
     SparseResponsibilities,
-    Start,
     Statistics,
     Update,
-    WeightUpdate,
     as_dense,
-    require,
 )
 from .rows import RowSource
 
@@ -38,7 +33,7 @@ from .rows import RowSource
 
 
 @dataclass(frozen=True)
-class ModifiedDirichlet(Prior):
+class ModifiedDirichlet:
     """The modified Dirichlet on the weights; flat if alpha is 1 and the floor is zero.
 
     A weight of zero marks a pruned component: it has left the mixture, and counts in the
@@ -55,16 +50,18 @@ class ModifiedDirichlet(Prior):
 
     @property
     def flat(self) -> bool:
+        """Whether weights are simply proportions."""
         return self.floor == 0 and bool(np.all(self.alpha == 1))
 
     def log_density(self, weights: Array) -> float:
+        """Return the unnormalised log-density of the weights."""
         if np.all(self.alpha == 1):
             return 0.0
         alive = (weights > 0) | (self.floor > 0)
         held = np.where(alive, np.maximum(weights, self.floor), 1.0)
         return float(np.sum((self.alpha - 1) * np.log(held)))
 
-    def lift(self, weights: Array) -> Array:
+    def clip(self, weights: Array) -> Array:
         """Return the weights raised to the floor, except pruned ones.
 
         If none is below, they are returned as they are: to divide them by their sum again would
@@ -88,41 +85,11 @@ class ModifiedDirichlet(Prior):
         return weights
 
 
-# How the responsibilities of components become mixture weights.
-
-
-@dataclass(frozen=True)
-class MapWeights(WeightUpdate):
-    """Weights at the mode of their posterior.
-
-    For a Tsallis posterior and a prior that is not flat the mode is only a good guess: the
-    old weights stay where new ones would lower the bound (the guard is derived here).
-    """
-
-    def __call__(self, posterior: Posterior, prior: Prior, counts: Array, weights: Array) -> Array:
-        better = prior.mode(counts)
-        old = posterior.weight_value(counts, weights)
-        if old is None or prior.flat or not np.array_equal(better > 0, weights > 0):
-            return better
-        new = posterior.weight_value(counts, better)
-        assert new is not None
-        gained = new + prior.log_density(better) >= old + prior.log_density(weights)
-        return better if gained else weights
-
-
-@dataclass(frozen=True)
-class FixedWeights(WeightUpdate):
-    """Weights that stay as they are."""
-
-    def __call__(self, posterior: Posterior, prior: Prior, counts: Array, weights: Array) -> Array:
-        return weights
-
-
 # Responsibilities by the Fenchel-Young posterior.
 
 
 @dataclass(frozen=True)
-class FenchelYoungPosterior(Posterior):
+class FenchelYoungPosterior:
     """Softmax, sparse and hard expectation steps as one object.
 
     With ``alpha = 1``, q is proportional to (pi_k p_k)^(1 / temperature). With ``alpha > 1`` it is
@@ -141,7 +108,12 @@ class FenchelYoungPosterior(Posterior):
     def assign(
         self, scores: Scores, weights: Array, row_weights: Array, row_scales: Array | None = None
     ) -> tuple[Responsibilities, Array, Array]:
-        """Turn scores into responsibilities, in place."""
+        """Return responsibilities, the weighted counts (K,), and each row's value (n,).
+
+        The value of a row is the most that <q, log p> less the price of responsibilities q can be.
+        Responsibilities are multiplied by the row's weight and, if it has one, its scale.
+        `scores` is used up.
+        """
         if self.temperature == 0:
             labels, counts, values = self.label(scores, weights, row_weights)
             factors = row_weights if row_scales is None else row_weights * row_scales
@@ -160,9 +132,9 @@ class FenchelYoungPosterior(Posterior):
         return DenseResponsibilities(scores.products), counts, values
 
     def values(self, scores: Scores, weights: Array) -> Array:
-        """Return each row's value alone, (n,); for softmax without responsibilities."""
+        """Return each row's value alone, (n,), as `assign` does; `scores` may be used up."""
         if self.tsallis or self.temperature == 0:
-            return super().values(scores, weights)
+            return self.assign(scores, weights, np.ones(len(scores.products)))[2]
         products, values = scores.products, np.empty(len(scores.products))
         slopes, offsets, shift = self._arguments(scores, weights)
         log_sum_rows(products, slopes, offsets, values, work_space(products))
@@ -173,6 +145,7 @@ class FenchelYoungPosterior(Posterior):
     def label(
         self, scores: Scores, weights: Array, row_weights: Array
     ) -> tuple[Array, Array, Array]:
+        """Return the most responsible component, the weighted counts, and its score."""
         n = len(scores.products)
         labels = np.empty(n, dtype=np.int32)
         counts, values = np.zeros(len(weights)), np.empty(n)
@@ -182,14 +155,12 @@ class FenchelYoungPosterior(Posterior):
         values += shift
         return labels, counts, values
 
-    def weight_value(self, counts: Array, weights: Array) -> float | None:
+    def weight_value(self, counts: Array, weights: Array) -> float:
         """Return the part of the summed values that depends on the weights, for alpha-entmax.
 
         That is T (<counts, eta> - N Omega*(eta)), of eq. 16. For softmax and hard responsibilities
         it is sum of counts * log weights, which a prior's mode maximizes together with the prior.
         """
-        if not self.tsallis:
-            return None
         alive = weights > 0
         fit = counts[alive] @ self._prior_scores(weights)[alive]
         return float(self.temperature * (fit - counts.sum() * self._conjugate(weights)))
@@ -315,38 +286,31 @@ def bounding_box(rows: RowSource, least_variance: float) -> Array:
 MixtureResult: TypeAlias = EMResult[Params, Statistics]
 
 SOFTMAX = FenchelYoungPosterior()  # whose values are the log-densities of a mixture
+FLAT = ModifiedDirichlet()
 _LARGEST = float(np.finfo(np.float64).max)
 _RESTS = 1 + 1e-9  # times the floor, up to which a weight is on it
 LEAST = -1e270  # log-density below which rows are all as unlikely; sums of it are finite
 
 
 @dataclass(frozen=True)
-class MixtureModel:
-    """The parts of a mixture; the loop increases its lower bound."""
+class Mixture:
+    """A mixture as a value: all that a fit needs to know; the loop increases its lower bound.
 
-    family: AnyFamily
-    posterior: Posterior
-    weight_prior: Prior
-    weight_update: WeightUpdate
-    update: Update = Update()
-    background: Background = NO_BACKGROUND
+    An estimator turns its parameters into one; nothing below an estimator sees the estimator.
+    """
 
-    def __post_init__(self) -> None:
-        require(self.family, Family, "family")
-        require(self.posterior, Posterior, "posterior")
-        require(self.weight_prior, Prior, "weight_prior")
-        require(self.weight_update, WeightUpdate, "weight_update")
-        require(self.update, Update, "update")
+    family: Any  # a Family: what a component is
+    posterior: FenchelYoungPosterior = SOFTMAX  # how responsibilities follow from log-densities
+    weight_prior: ModifiedDirichlet = FLAT
+    fixed_weights: bool = False  # whether the first weights stay
+    update: Update = Update()  # how statistics move components
+    background: Background = NO_BACKGROUND  # what rows may belong to in place of a component
+    constraint: Constraint = Constraint()  # what components must fulfil
 
     @classmethod
-    def plain(
-        cls,
-        family: AnyFamily,
-        background: Background = NO_BACKGROUND,
-        posterior: Posterior = SOFTMAX,
-    ) -> "MixtureModel":
+    def plain(cls, family: AnyFamily, background: Background = NO_BACKGROUND) -> "Mixture":
         """Return a mixture with softmax responsibilities and no prior; its weights stay."""
-        return cls(family, posterior, ModifiedDirichlet(), FixedWeights(), background=background)
+        return cls(family, fixed_weights=True, background=background)
 
     def scores(self, params: Params, block: Block) -> Scores:
         """Return the log-densities of a block, the background's last."""
@@ -420,7 +384,7 @@ class MixtureModel:
             components = self.update.reseed(self.family, components, alive, k, stats.worst_row)
             counts[k] = stats.total / len(counts)
             reseeded[k] = True
-        weights = self._new_weights(counts, params)
+        weights = self.new_weights(counts, params.weights)
         floor = self.weight_prior.floor * _RESTS
         on_floor = (weights <= floor) & (weights.max() > floor)
         needed = np.maximum(self.family.min_rows, 1 - self.weight_prior.alpha)
@@ -428,11 +392,40 @@ class MixtureModel:
         leaves[K:] = False
         if leaves.any():
             counts[leaves] = 0
-            weights = self._new_weights(counts, params)
+            weights = self.new_weights(counts, params.weights)
         return Params(weights, components, reseeded | leaves, on_floor)
 
-    def _new_weights(self, counts: Array, params: Params) -> Array:
-        return self.weight_update(self.posterior, self.weight_prior, counts, params.weights)
+    def continued(self, fitted: "FittedMixture") -> tuple["Mixture", Params]:
+        """Return the mixture, and first parameters, of a fit that continues an earlier one."""
+        family = fitted.family.continued_by(self.family)
+        components = self.constraint.convert(family, fitted.params.components)
+        weights = self.background.weights_after(fitted.params)
+        params = Params.first(weights, components).pruned()
+        return replace(self, family=family), self.constraint.apply(family, params)
+
+    def fitted(
+        self, params: Params, stats: Statistics | None = None
+    ) -> tuple["FittedMixture", Statistics | None]:
+        """Return a fit and its statistics, with components in the order to publish."""
+        params, stats = self.constraint.sort(self.family, params, stats)
+        return FittedMixture(self, params), stats
+
+    def new_weights(self, counts: Array, weights: Array) -> Array:
+        """Return weights at the mode of their posterior, or the old ones if they are fixed.
+
+        For alpha-entmax and a prior that is not flat the mode is only a good guess: the old weights
+        stay where new ones would lower the bound (the guard is derived here).
+        """
+        prior = self.weight_prior
+        if self.fixed_weights:
+            return weights
+        better = prior.mode(counts)
+        if not self.posterior.tsallis or prior.flat or np.any((better > 0) != (weights > 0)):
+            return better
+        old, new = (
+            self.posterior.weight_value(counts, w) + prior.log_density(w) for w in (weights, better)
+        )
+        return better if new >= old else weights
 
 
 def _weighted_sum(weights: Array, values: Array) -> float:
@@ -448,15 +441,24 @@ def _weighted_sum(weights: Array, values: Array) -> float:
 
 @dataclass(frozen=True)
 class FittedMixture:
-    """A family and its parameters; everything that estimators predict is asked here.
+    """A mixture and its parameters; everything that estimators predict is asked here.
 
     With a background the last of `params.weights` is its weight. It has no number and no
     column among the K components: its rows have the label -1.
     """
 
-    family: Any  # a Family, and its estimator knows which
+    mixture: Mixture
     params: Params
-    background: Background = NO_BACKGROUND
+
+    @property
+    def family(self) -> Any:
+        """What a component is."""
+        return self.mixture.family
+
+    @property
+    def background(self) -> Background:
+        """What rows may belong to in place of a component."""
+        return self.mixture.background
 
     @property
     def n_components(self) -> int:
@@ -473,13 +475,14 @@ class FittedMixture:
         """The weight of the background."""
         return self.params.background_weight
 
-    def n_parameters(self, *, free_weights: bool) -> int:
-        """Return the number of free parameters of the active components."""
-        n_weights = max(int(np.count_nonzero(self.params.weights)) - 1, 0) if free_weights else 0
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters of the active components."""
+        n_weights = max(int(np.count_nonzero(self.params.weights)) - 1, 0)
         n_parameters: int = self.family.n_parameters(int(np.count_nonzero(self.weights)))
-        return n_parameters + n_weights
+        return n_parameters + (0 if self.mixture.fixed_weights else n_weights)
 
-    def probabilities(self, rows: RowSource, posterior: Posterior) -> Array:
+    def probabilities(self, rows: RowSource, posterior: FenchelYoungPosterior) -> Array:
         """Return the responsibilities of the components for each row, (n, K), in the rows' dtype.
 
         With that of the background, those for a row sum to one for any weight. Those of rows
@@ -492,7 +495,7 @@ class FittedMixture:
         )
 
     def responsibilities(
-        self, rows: RowSource, posterior: Posterior
+        self, rows: RowSource, posterior: FenchelYoungPosterior
     ) -> list[SparseResponsibilities]:
         """Return what `probabilities` does, block after block and without the zeros."""
         parts = {}
@@ -506,7 +509,7 @@ class FittedMixture:
         rows.for_each(pack)
         return [parts[start] for start in sorted(parts)]
 
-    def _assigned(self, block: Block, posterior: Posterior) -> Responsibilities:
+    def _assigned(self, block: Block, posterior: FenchelYoungPosterior) -> Responsibilities:
         scores, ones = self.scores(block), np.ones(len(block.weights))
         resp, _, values = posterior.assign(scores, self.params.weights, ones)
         resp = resp.first_components(self.n_components)
@@ -516,7 +519,7 @@ class FittedMixture:
             resp.resp[lost] = self._of_lost_rows
         return resp
 
-    def labels(self, rows: RowSource, posterior: Posterior) -> Array:
+    def labels(self, rows: RowSource, posterior: FenchelYoungPosterior) -> Array:
         """Return the component most responsible for each row, (n,); ties go to the first.
 
         A row without a direction or a density goes to the background, or if there is none, to the
@@ -527,7 +530,9 @@ class FittedMixture:
             np.int64,
         )
 
-    def most_responsible(self, rows: RowSource, posterior: Posterior) -> tuple[Array, Array]:
+    def most_responsible(
+        self, rows: RowSource, posterior: FenchelYoungPosterior
+    ) -> tuple[Array, Array]:
         """Return the labels of rows, and the responsibilities of those components, (n,).
 
         That of a row of the background is 0.
@@ -553,7 +558,7 @@ class FittedMixture:
         return np.zeros(self.n_components) if len(self.background) else self.weights
 
     def _label(
-        self, scores: Scores, has_direction: Array, posterior: Posterior
+        self, scores: Scores, has_direction: Array, posterior: FenchelYoungPosterior
     ) -> tuple[Array, Array]:
         """Return labels, and which rows have no direction or density; scores are not used up."""
         ones = np.ones(len(has_direction))
@@ -578,64 +583,23 @@ class FittedMixture:
 
     def log_likelihood(self, rows: RowSource) -> tuple[float, float]:
         """Return the weighted sum of log-densities, and of the weights of rows that count."""
-        model = MixtureModel.plain(self.family, self.background)
+        model = Mixture.plain(self.family, self.background)
         with np.errstate(over="ignore"):
             total, weight = rows.map_reduce(partial(model.evaluate, self.params))
         return float(total), float(weight)
+
+    def entropy(self, rows: RowSource, posterior: FenchelYoungPosterior) -> float:
+        """Return the weighted sum of the entropies of rows' responsibilities."""
+        return rows.map_reduce(partial(self._entropy, posterior))
+
+    def _entropy(self, posterior: FenchelYoungPosterior, block: Block) -> float:
+        weights, ones = self.params.weights, np.ones(len(block.weights))
+        responsibilities, *_ = posterior.assign(self.scores(block), weights, ones)
+        resp = as_dense(responsibilities, len(weights)).astype(np.float64, copy=False)
+        return float(block.weights @ entr(resp).sum(axis=1))
 
     def scores(self, block: Block) -> Scores:
         """Return the log-densities of a block, the background's last."""
         with np.errstate(over="ignore"):  # of rows far away: the log-density is -inf
             scores: Scores = self.family.scores(block, self.params.components)
         return self.background.add_scores(scores)
-
-
-# A mixture as a value: all that a fit needs to know of an estimator.
-
-
-@dataclass(frozen=True)
-class MixtureSpec:
-    """The answers that make up a mixture, and what its fits begin with.
-
-    An estimator turns its parameters into one; nothing below an estimator sees the estimator.
-    """
-
-    family: AnyFamily  # what a component is
-    posterior: Posterior  # how responsibilities follow from log-densities
-    weight_prior: Prior
-    weight_update: WeightUpdate  # how counts become weights
-    update: Update = Update()  # how statistics move components
-    background: Background = NO_BACKGROUND  # what rows may belong to in place of a component
-    constraint: Constraint = Constraint()  # what components must fulfil
-    start: Start | None = None  # None for a fit that continues an earlier one
-
-    @property
-    def model(self) -> MixtureModel:
-        """The mixture whose lower bound the loop increases."""
-        return MixtureModel(
-            self.family,
-            self.posterior,
-            self.weight_prior,
-            self.weight_update,
-            self.update,
-            self.background,
-        )
-
-    def continued(self, fitted: FittedMixture) -> tuple["MixtureSpec", Params]:
-        """Return the mixture, and first parameters, of a fit that continues an earlier one."""
-        family = fitted.family.continued_by(self.family)
-        components = self.constraint.convert(family, fitted.params.components)
-        weights = self.background.weights_after(fitted.params)
-        params = Params.first(weights, components).pruned()
-        return replace(self, family=family), self.constraint.apply(family, params)
-
-    def refitted(self, fitted: FittedMixture) -> "MixtureSpec":
-        """Return the mixture with the family and the background of a fit."""
-        return replace(self, family=fitted.family, background=fitted.background)
-
-    def fitted(
-        self, params: Params, stats: Statistics | None = None
-    ) -> tuple[FittedMixture, Statistics | None]:
-        """Return a fit and its statistics, with components in the order to publish."""
-        params, stats = self.constraint.sort(self.family, params, stats)
-        return FittedMixture(self.family, params, self.background), stats

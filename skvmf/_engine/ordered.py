@@ -22,7 +22,7 @@ from scipy.optimize import brentq
 from sklearn.isotonic import isotonic_regression
 
 from .._typing import Array
-from .contracts import Constraint, Params, Start, Statistics, Update
+from .contracts import Constraint, Params, Statistics, Update
 from .covariance import CovarianceType, per_component
 from .gaussian import Gaussian
 from .products import GaussianComponents
@@ -549,21 +549,23 @@ class Ordering(Constraint):
         values[:, self.feature] = wide.project(values[:, self.feature], np.ones(len(values)))
         return coordinates.keep_order(values, np.ones(len(values), dtype=bool))
 
-    def apply(self, family: Gaussian, params: Params, start: Start | None = None) -> Params:
-        """Return first parameters in order and apart, with what a start gives of them."""
+    def apply(
+        self,
+        family: Gaussian,
+        params: Params,
+        weights: Array | None = None,
+        shapes: Array | None = None,
+    ) -> Params:
+        """Return first parameters in order and apart; what is given is in that order."""
         order, kind = self.order(params.components), self.covariance_type
         means = self.apart(params.components.means[order], family.scale)
         covariances = kind.select(params.components.covariances, order)
-        weights = params.reordered(order, params.components).weights
-        if start is not None:  # in the order of the components
-            if start.shapes is not None:
-                covariances = start.shapes
-            if start.weights is not None:
-                weights = params.weights
+        if shapes is not None:
+            covariances = shapes
         if self.scale_order is not None:
             covariances = self.scale_order.apart(kind, covariances, len(means))
-        first = Params.first(weights, family.components(means, covariances))
-        return first if start is not None and start.weights is None else first.pruned()
+        kept = params.reordered(order, params.components) if weights is None else params
+        return replace(kept, components=family.components(means, covariances))
 
     def sort(
         self, family: Gaussian, params: Params, stats: Statistics | None = None

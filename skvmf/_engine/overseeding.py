@@ -18,7 +18,7 @@ from .._typing import Array
 from .blocks import Block
 from .contracts import Components, MergeCost, OnIteration, Params, SeedFamily, Statistics, ignore
 from .merging import OtherRows, merge_greedily
-from .model import FIRST_WEIGHT, NO_BACKGROUND, Background, FenchelYoungPosterior, MixtureModel
+from .model import FIRST_WEIGHT, NO_BACKGROUND, Background, FenchelYoungPosterior, Mixture
 from .partitions import SampleStart, assign_labels, climb, partition_statistics
 from .rows import RowSource
 
@@ -84,9 +84,9 @@ class Overseeding:
         return SampleStart(self.model, *reached)
 
     @cached_property
-    def model(self) -> MixtureModel:
+    def model(self) -> Mixture:
         """The mixture of the components on the sample."""
-        return MixtureModel.plain(self.family, self.background)
+        return Mixture.plain(self.family, self.background)
 
     @property
     def _n_drawable(self) -> int:
@@ -202,7 +202,7 @@ class Overseeding:
         for step in range(STEPS_BEFORE_MERGING):
             params, model = self._append(old, seeds, counts, background_weight), self.model
             if step == 0:
-                params, model = _without_background(params), MixtureModel.plain(self.family)
+                params, model = _without_background(params), Mixture.plain(self.family)
             stats = rows.map_reduce(partial(model.expect, params))
             if step > 0:
                 background_weight = (

@@ -24,7 +24,7 @@ from .contracts import (
     ignore,
 )
 from .em import run_em
-from .model import FenchelYoungPosterior, MixtureModel
+from .model import FenchelYoungPosterior, Mixture
 from .rows import RowSource
 
 # Partitions of the rows, whose statistics give first components, and plain steps of EM.
@@ -105,9 +105,7 @@ def random_rows(rows: RowSource, n_components: int, rng: np.random.RandomState) 
     return rows.take(np.resize(np.array(distinct + repeated), n_components))
 
 
-def climb(
-    model: MixtureModel, rows: RowSource, params: Params, n_steps: int
-) -> tuple[Params, float]:
+def climb(model: Mixture, rows: RowSource, params: Params, n_steps: int) -> tuple[Params, float]:
     """Return parameters after some steps of plain EM, and the bound before the last."""
     bound = -np.inf
     for _ in range(n_steps):
@@ -120,7 +118,7 @@ def climb(
     return params, bound
 
 
-def assignment(model: MixtureModel, params: Params) -> Assignment:
+def assignment(model: Mixture, params: Params) -> Assignment:
     """Return what gives the responsibilities of the components for a block, and their counts."""
     K = params.n_components
 
@@ -137,7 +135,7 @@ def assignment(model: MixtureModel, params: Params) -> Assignment:
 class SampleStart:
     """Components found on a sample, and their bound there."""
 
-    model: MixtureModel
+    model: Mixture
     params: Params
     bound: float
 
@@ -170,7 +168,7 @@ def nearest_partition(
     """
     n_components = len(centres)
     kmeans = family.kmeans()
-    model = MixtureModel.plain(kmeans, posterior=FenchelYoungPosterior(temperature=0))
+    model = Mixture(kmeans, FenchelYoungPosterior(temperature=0), fixed_weights=True)
     weights = np.full(n_components, 1 / n_components)
     params = Params.first(weights, kmeans.from_centres(centres))
     if max_iter > 0:

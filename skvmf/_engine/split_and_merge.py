@@ -27,7 +27,7 @@ from .contracts import (
     as_dense,
     ignore,
 )
-from .model import MixtureModel
+from .model import Mixture
 from .parallel import map_reduce
 from .partitions import SampleStart, assignment, climb, partition_statistics
 from .rows import RowSource
@@ -73,9 +73,9 @@ class SplitAndMerge:
     n_components: int  # to be left
 
     @cached_property
-    def model(self) -> MixtureModel:
+    def model(self) -> Mixture:
         """The mixture of the components on the sample."""
-        return MixtureModel.plain(self.family)
+        return Mixture.plain(self.family)
 
     def run(
         self, start: Params, rng: np.random.Generator, watch: OnIteration = ignore
@@ -101,7 +101,7 @@ class SplitAndMerge:
         """Return components with the moments of the rows of simple ones, of another family."""
         centres = family.centres(simple.components)
         stats, about = partition_statistics(
-            self.family, self.rows, centres, assignment(MixtureModel.plain(family), simple)
+            self.family, self.rows, centres, assignment(Mixture.plain(family), simple)
         )
         components, _ = self.family.maximize(stats, about)
         return Params.first(stats.counts / stats.counts.sum(), components)

@@ -7,6 +7,7 @@ Overseeding finds clusters with simple components. If there are enough rows, spl
 continues with more of these components than `n_components`, and with covariances.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,10 +16,10 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
-from .._typing import Array
+from .._typing import Array, Attributes, warn
 from . import partitions
-from . import partitions as kmeans
 from .blocks import Block, DenseBlock
+from .checkpoint import Checkpoint, Run
 from .contracts import (
     AnyFamily,
     Components,
@@ -26,12 +27,20 @@ from .contracts import (
     Params,
     Proposal,
     ShapedFamily,
-    Start,
     Statistics,
     as_dense,
     ignore,
 )
-from .model import FIRST_WEIGHT, NO_BACKGROUND, Background, MixtureModel
+from .em import Progress, run_em
+from .model import (
+    FIRST_WEIGHT,
+    NO_BACKGROUND,
+    Background,
+    FittedMixture,
+    Mixture,
+    MixtureResult,
+    ModifiedDirichlet,
+)
 from .overseeding import SEEDS_PER_COMPONENT, Overseeding
 from .partitions import Assignment, SampleStart, assignment, climb
 from .products import squared_distances, tiles
@@ -201,7 +210,7 @@ class MergingStart:
             split_and_merge.shaped(self.proposal.seeds, params),
             replace(self, rows=rows)._run_shaped(shaped, rng).params,
         )
-        model, starts = MixtureModel.plain(shaped, self.background), []
+        model, starts = Mixture.plain(shaped, self.background), []
         for candidate in candidates:
             weights = self.background.add_weight(candidate.weights, background_weight)
             params = Params.first(weights, candidate.components)
@@ -216,7 +225,7 @@ def _judged(family: AnyFamily, start: SampleStart, rows: RowSource) -> SampleSta
     if not stats.counts.any():  # the background has every row
         return replace(start, bound=-np.inf)
     params = Params.first(stats.counts / stats.counts.sum(), family.initial(stats, about))
-    return replace(start, bound=climb(MixtureModel.plain(family), rows, params, JUDGED_STEPS)[1])
+    return replace(start, bound=climb(Mixture.plain(family), rows, params, JUDGED_STEPS)[1])
 
 
 def _rows_of_components(start: SampleStart, rows: RowSource) -> RowSource:
@@ -243,8 +252,8 @@ _SINGLE_PRECISION_PRODUCTS = 10**10
 
 
 @dataclass(frozen=True)
-class Initialization(Start):
-    """What a fit begins with, checked."""
+class Start:
+    """Where a fit begins: what the user gives, checked, and how the rest is found."""
 
     n_components: int
     partition: str | Assignment  # by name, or as `checked_partition` returns it
@@ -253,14 +262,17 @@ class Initialization(Start):
     shapes: Array | None = None  # first covariances or concentrations, where given
     n_init: int = 1  # how many starts compete on a sample
     init_size: int = 1  # how many rows the sample has
-    background: Background = NO_BACKGROUND
 
     def describe(self, n_rows: int) -> tuple[str, str, int | None]:
+        """Return the title of a search among `n_rows` rows, a detail, and its most steps.
+
+        The latter is None for a search whose first step takes long.
+        """
         K = self.n_components
         sample = min(n_rows, max(self.init_size, K))
         if not self.merges:
             detail = f"{sample} of {n_rows} rows, {K} components"
-            return "k-means", detail, kmeans.KMEANS_MAX_ITER
+            return "k-means", detail, partitions.KMEANS_MAX_ITER
         first = min(sample, SEEDS_PER_COMPONENT * K)
         return "Merging", f"{sample} of {n_rows} rows, {first} components merged into {K}", None
 
@@ -281,14 +293,15 @@ class Initialization(Start):
 
     def first(
         self,
-        family: AnyFamily,
+        mixture: Mixture,
         rows: RowSource,
         rng: np.random.RandomState,
         on_iteration: OnIteration = ignore,
     ) -> tuple[AnyFamily, Params]:
-        K, centres = self.n_components, self.means
+        """Return a family whose prior is centred on a first partition, and first parameters."""
+        K, centres, family = self.n_components, self.means, mixture.family
         if self.merges:
-            merging = self._merging(family, rows, rng, on_iteration)
+            merging = self._merging(mixture, rows, rng, on_iteration)
             seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
             starts = map(merging.run, map(np.random.default_rng, seeds))
             best = max(starts, key=lambda start: start.bound)
@@ -297,7 +310,7 @@ class Initialization(Start):
             stats, about = self._nearest_partition(family, rows, rng, on_iteration)
         elif centres is None and self.partition == "random_from_data":
             centres = partitions.random_rows(rows, K, rng)
-            stats, about = kmeans.nearest_partition(family, rows, centres)
+            stats, about = partitions.nearest_partition(family, rows, centres)
         else:
             stats, about = self._given_partition(family, rows, rng)
         family = family.with_prior_from(stats)
@@ -307,7 +320,7 @@ class Initialization(Start):
         elif centres is not self.means:  # random rows
             weights = np.full(K, 1 / K)
         rest = 1 - stats.counts.sum() / stats.total  # what a partition leaves to the background
-        weights = self.background.add_weight(weights, min(max(rest, FIRST_WEIGHT), 0.9))
+        weights = mixture.background.add_weight(weights, min(max(rest, FIRST_WEIGHT), 0.9))
         params = Params.first(weights, family.initial(stats, about, centres))
         return family, params if self.weights is None else params.pruned()
 
@@ -318,7 +331,7 @@ class Initialization(Start):
         K, assign = self.n_components, self.partition
         anywhere = np.tile(partitions.first_row(rows), (K, 1))
         if self.means is not None:
-            return kmeans.nearest_partition(family, rows, self.means, about=anywhere)
+            return partitions.nearest_partition(family, rows, self.means, about=anywhere)
         if isinstance(assign, str):
             assign = partial(partitions.assign_randomly, partitions.draw_seed(rng), K)
         return partitions.partition_statistics(family, rows, anywhere, assign)
@@ -327,15 +340,15 @@ class Initialization(Start):
         self, family: AnyFamily, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
     ) -> tuple[Statistics, Components]:
         """Return the partition of all rows by the nearest k-means centre of a sample."""
-        n_steps = 0 if self.partition == "k-means++" else kmeans.KMEANS_MAX_ITER
+        n_steps = 0 if self.partition == "k-means++" else partitions.KMEANS_MAX_ITER
         many = rows.n_rows > max(self.init_size, self.n_components)
         seed = partitions.draw_seed(rng) if many else 0  # no other: all are drawn
         sample = self._sample(rows, seed, self.n_components)
-        centres = kmeans.kmeans_plusplus(family, sample, self.n_components, rng)
-        _, components = kmeans.nearest_partition(
+        centres = partitions.kmeans_plusplus(family, sample, self.n_components, rng)
+        _, components = partitions.nearest_partition(
             family, sample, centres, max_iter=n_steps, on_iteration=watch
         )
-        return kmeans.nearest_partition(family, rows, family.centres(components))
+        return partitions.nearest_partition(family, rows, family.centres(components))
 
     def _sample(self, rows: RowSource, seed: int, width: int, single: bool = False) -> RowSource:
         """Draw some rows by weight; a row brings `width` numbers along in a step."""
@@ -343,11 +356,133 @@ class Initialization(Start):
         return rows.subset(*rows.draw(size, seed), width=width, single=single)
 
     def _merging(
-        self, family: AnyFamily, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
+        self, mixture: Mixture, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
     ) -> MergingStart:
         """Return starts by merging on a sample."""
-        proposal, K = family.proposal(), self.n_components
+        proposal, K = mixture.family.proposal(), self.n_components
         n_products = min(rows.n_rows, self.init_size) * rows.n_features * 4 * K
         single = n_products >= _SINGLE_PRECISION_PRODUCTS
         sample = self._sample(rows, partitions.draw_seed(rng), 4 * K, single)
-        return MergingStart(proposal, sample, K, watch, self.background)
+        return MergingStart(proposal, sample, K, watch, mixture.background)
+
+
+# Several starts of one fit, and the best of them.
+
+
+@dataclass(frozen=True)
+class MultiStart:
+    """Runs EM from every start of a fit."""
+
+    rows: RowSource
+    progress: Progress
+    checkpoint: Checkpoint
+    max_iter: int  # of a run
+    tol: float  # change of the lower bound at which a run stops
+    flat_start: bool  # whether a run under a flat prior comes before one that takes weight away
+    attributes: Callable[[FittedMixture], Attributes]  # those of an estimator, for callbacks
+    keep_path: bool = False  # whether results keep the parameters of every iteration
+
+    def best(
+        self, mixture: Mixture, start: Start, rng: np.random.RandomState
+    ) -> tuple[Mixture, MixtureResult]:
+        """Return the mixture with the largest bound, the first of equals."""
+        self.checkpoint.begin(rng)
+        best: tuple[Mixture, MixtureResult] | None = None
+        for i in range(start.n_starts):
+            reached = [self.checkpoint.reached(mixture, (i, past)) for past in (False, True)]
+            state = reached[0] or reached[1]
+            if state is None or start.n_starts > 1:
+                begun, params = self._begin(mixture, start, i, rng, best)
+            if state is not None:
+                begun, params = state[0], state[1].params
+            if reached[1] is None:
+                params = self._after_flat_start(begun, params, i)
+            result = self.run(begun, params, (i, True))
+            if best is None or result.bounds[-1] > best[1].bounds[-1]:
+                best = begun, result
+        assert best is not None
+        return best
+
+    def _begin(
+        self,
+        mixture: Mixture,
+        start: Start,
+        i: int,
+        rng: np.random.RandomState,
+        best: tuple[Mixture, MixtureResult] | None,
+    ) -> tuple[Mixture, Params]:
+        """Return the mixture and the parameters that a start begins with."""
+        title, detail, max_iter = start.describe(self.rows.n_rows)
+        watch, finish = self.progress.task(
+            f"{title} {i}",
+            max_iter=max_iter,
+            detail=detail,
+            at_once=max_iter is None,
+        )
+        family, params = start.first(mixture, self.rows, rng, watch)
+        finish()
+        if best is not None:  # one prior for all starts, so that bounds can be compared
+            family = best[0].family.continued_by(family)
+        params = mixture.constraint.apply(family, params, start.weights, start.shapes)
+        return replace(mixture, family=family), params
+
+    def _after_flat_start(self, mixture: Mixture, params: Params, i: int) -> Params:
+        """Run EM under a flat prior first if the prior would take weight away."""
+        if np.all(mixture.weight_prior.alpha >= 1) or self.max_iter == 0:
+            return params
+        if self.flat_start:
+            flat = replace(mixture, weight_prior=ModifiedDirichlet())
+            params = self.run(flat, params, (i, False)).params
+        _warn_if_prior_outweighs(mixture.weight_prior, params, self.rows.total_weight)
+        return params
+
+    def run(self, mixture: Mixture, params: Params, run: Run = (0, True)) -> MixtureResult:
+        """Return what EM reaches from parameters, with weights raised to the prior's floor.
+
+        `run` is the number of the start, and whether it is past the flat start.
+        """
+        params = replace(params, weights=mixture.weight_prior.clip(params.weights))
+        reached, (i, past_flat) = self.checkpoint.reached(mixture, run), run
+
+        def attributes(params: Params) -> Attributes:
+            return self.attributes(mixture.fitted(params)[0])
+
+        watch, finish = self.progress.task(
+            f"{'Start' if past_flat else 'Flat start'} {i}",
+            attributes,
+            self.max_iter,
+            detail=f"{self.rows.n_rows} rows, {params.n_components} components",
+            tol=self.tol,
+            at_once=reached is not None,
+        )
+        result = run_em(
+            mixture,
+            self.rows,
+            params if reached is None else reached[1],
+            max_iter=self.max_iter,
+            tol=self.tol,
+            on_iteration=watch,
+            keep=self.checkpoint.keeper(mixture, run),
+            keep_path=self.keep_path,
+        )
+        finish(result if past_flat else None)
+        return result
+
+
+def _warn_if_prior_outweighs(prior: ModifiedDirichlet, params: Params, total_weight: float) -> None:
+    """Warn of a prior that leaves one component, or the background alone, at once."""
+    K, n_weights = params.n_components, len(params.weights)
+    counts = params.component_weights * total_weight
+    alpha = np.broadcast_to(prior.alpha, params.weights.shape)[:K]
+    if n_weights == 1 or np.any(counts + alpha > 1):
+        return
+    left, more = ("one component", "more than one")
+    if n_weights > K:
+        left, more = ("the background alone", "any component")
+    given = alpha[0] if (alpha == alpha[0]).all() else alpha
+    warn(
+        f"weight_concentration_prior={given} outweighs the data and leaves {left}: the largest "
+        f"component holds {counts.max():.6g} rows. A number above {1 - counts.max():.6g} leaves "
+        f"{more}.",
+        UserWarning,
+    )

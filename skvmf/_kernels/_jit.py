@@ -6,6 +6,7 @@ Numba does not notice a changed option: after editing this file, clear its cache
 """
 
 import gc
+import inspect
 import os
 import threading
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from typing import Any
 
 import numba
 from llvmlite import ir
-from numba.core.caching import FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.compiler import Compiler
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
@@ -30,20 +31,65 @@ thread_cache = threading.local()  # work space that a thread uses again in its n
 _CACHE = os.environ.get("SKVMF_CACHE", "1") != "0"
 
 
+# How code is kept in the folder of NUMBA_CACHE_DIR, and in that of the package. Versions of Numba
+# name these classes differently.
+_Given: Any
+_InTree: Any
+_Given, _InTree, *_ = CompileResultCacheImpl._locator_classes
+
+
+class _Nowhere(_InTree):
+    """The folder of the package, where no folder can be written to."""
+
+    def ensure_cache_path(self) -> None:
+        """Take the folder as it is."""
+
+
+class _CacheImpl(CompileResultCacheImpl):
+    _locator_classes = (*CompileResultCacheImpl._locator_classes, _Nowhere)
+
+
 class _ForgivingCache(FunctionCache):
     """Numba's cache without its errors: a full disk, or files that are damaged or foreign.
 
     Each failure removes the index: it may name a file that was not written, or that an older
     source left there. The next process then keeps its code again.
+
+    Numba passes over a folder that cannot be written to, such as one that another user filled
+    when an image was built. Code is read there, too.
     """
 
-    def load_overload(self, *args: object) -> object:
+    _impl_class = _CacheImpl
+
+    def __init__(self, function: Function) -> None:
+        super().__init__(function)
+        file, name = inspect.getfile(function), self._impl.filename_base
+        given = [_Given] if numba.config.CACHE_DIR else []
+        self._passed_over = []
+        for locator in [each(function, file) for each in [*given, _InTree]]:
+            path = locator.get_cache_path()
+            if path == self._cache_path:
+                break
+            stamp = locator.get_source_stamp()
+            self._passed_over.append(IndexDataCacheFile(path, name, stamp))
+
+    @property
+    def cache_path(self) -> str | None:
+        """The folder that code is written to; None without one."""
+        return None if isinstance(self._impl.locator, _Nowhere) else self._cache_path
+
+    def load_overload(self, sig: object, target_context: Any) -> object:
         """Return compiled code, or None if none can be read."""
+        code = None
         try:
-            return super().load_overload(*args)
+            code = super().load_overload(sig, target_context)
         except Exception:  # unpickling what is no pickle raises what it likes
             self._remove_index()
-            return None
+        key = self._index_key(sig, target_context.codegen())
+        for files in [] if code is not None else self._passed_over:
+            with suppress(Exception):  # also if there is none
+                return self._impl.rebuild(target_context, files.load(key))
+        return code
 
     def save_overload(self, *args: object) -> None:
         """Keep compiled code where that is possible."""
@@ -54,7 +100,7 @@ class _ForgivingCache(FunctionCache):
 
     def _remove_index(self) -> None:
         with suppress(OSError):
-            os.unlink(os.path.join(self.cache_path, self._impl.filename_base + ".nbi"))
+            os.unlink(os.path.join(self._cache_path, self._impl.filename_base + ".nbi"))
 
 
 class _Apart(Compiler):
@@ -90,7 +136,7 @@ def _uncollected(compile_types: Function) -> Function:
 
 
 def _compile(function: Function, **options: object) -> Function:
-    """Decorate lazily; do without a cache where no location is writable.
+    """Decorate lazily; do without a cache where no location can be used.
 
     A name with an underscore is that of a part, which kernels call; Python would crash. Without
     the entries for Python and C, and files of its own, a first fit is ready a tenth earlier.

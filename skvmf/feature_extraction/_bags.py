@@ -14,7 +14,7 @@ from scipy import sparse
 
 from .._typing import Array, DType
 from ..distributions._arguments import checked_array
-from ..mixture._parameters import holds_texts
+from ..mixture._validation import holds_texts
 
 BLOCK_BYTES = 2**21  # of lists of arrays put together at a time: memory is filled again, not fresh
 

@@ -369,9 +369,17 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         dtype: object = [np.float64, np.float32]
         if table is not None and np.dtype(getattr(X, "dtype", float)).kind in "biu":
             dtype = table.dtype
-        counts: Matrix = validate_data(
-            self, X, accept_sparse="csr", dtype=dtype, ensure_non_negative=True, reset=reset
-        )
+        options = {"accept_sparse": "csr", "dtype": dtype, "ensure_non_negative": True}
+        try:
+            counts: Matrix = validate_data(self, X, reset=reset, **options)
+        except ValueError as error:
+            if not str(error).startswith("Negative values"):
+                raise
+            raise ValueError(
+                f"{error} A matrix counts words, one row per document. If its rows are vectors, "
+                "documents are bags of them: give a list of arrays of shape (n_vectors, n_dims), "
+                "such as [X], or X[:, None] if each row is a document of one vector."
+            ) from None
         if sparse.issparse(counts):
             check_structure(counts)
         return counts

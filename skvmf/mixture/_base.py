@@ -19,21 +19,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._engine.checkpoint import Checkpoint
 from .._engine.contracts import AnyFamily, Components, Constraint, Params, Statistics, as_dict
-from .._engine.em import MultiStart, Progress, flat_at_first, step
+from .._engine.em import Progress, flat_at_first, step
 from .._engine.fisher import VectorModel
 from .._engine.model import (
     NO_BACKGROUND,
     Background,
     FittedMixture,
-    FixedWeights,
-    MapWeights,
+    Mixture,
     MixtureResult,
-    MixtureSpec,
     ModifiedDirichlet,
 )
 from .._engine.parallel import limited_blas
 from .._engine.rows import READABLE, RowSource, make_rows
-from .._engine.starts import Initialization
+from .._engine.starts import MultiStart, Start
 from .._sklearn import (
     all_or_nothing,
     callback_tasks,
@@ -43,13 +41,12 @@ from .._sklearn import (
     with_callbacks,
 )
 from .._typing import Array, Attributes, MatrixLike, is_integer, warn
-from ._checkpoint import fit_description
 from ._parameters import (
     MixtureParameters,
     attribute_hint,
-    refuse_no_rows,
+    fit_description,
     refuse_sparse_rows,
-    refuse_text_column,
+    with_hints,
 )
 from ._validation import (
     check_enough_rows,
@@ -62,6 +59,8 @@ from ._validation import (
     checked_weights_beside,
     chunkwise,
     is_lazy,
+    validated_rows,
+    warn_if_encoded,
     warn_if_few_distinct,
 )
 
@@ -76,7 +75,7 @@ _WHOLE_FIT_ATTRIBUTES = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_
 class BaseMixture(MixtureParameters, ABC):
     """The fit, predictions and fitted attributes of every mixture.
 
-    A subclass turns its parameters into a `MixtureSpec` (`_spec`), and the parameters of a fit
+    A subclass turns its parameters into a `Mixture` (`_spec`), and the parameters of a fit
     into public attributes (`_attributes`). `_fitted` is the fit, set by a fit or `from_parameters`
     only. Attributes that a class annotates follow from the fit's parameters: they are not part of
     a pickle, but computed again. `_family_class` restores the family.
@@ -109,6 +108,8 @@ class BaseMixture(MixtureParameters, ABC):
         Weight of the rows that `fit` and `partial_fit` after it have seen.
     n_active_components_ : int
         Components with positive weight.
+    n_parameters_ : int
+        Free parameters of these components and of the weights.
     effective_n_components_ : float
         Exponential of the entropy of the weights.
     n_features_in_ : int
@@ -120,6 +121,7 @@ class BaseMixture(MixtureParameters, ABC):
     weights_: Array
     background_weight_: float
     n_active_components_: int
+    n_parameters_: int
     effective_n_components_: float
 
     if TYPE_CHECKING:  # not annotated when the program runs: they are part of a pickle
@@ -137,17 +139,10 @@ class BaseMixture(MixtureParameters, ABC):
     _fitted: FittedMixture
     _memory: Statistics | None
     _family_class: ClassVar[type[AnyFamily]]
-    _attribute_hints: ClassVar[dict[str, str]] = {  # for the names of other libraries
-        **dict.fromkeys(
-            ["cluster_centers_", "components_", "centroids"], "component means are in means_"
-        ),
-        "row_labels_": "the labels are in labels_",
-        "outlier_scores_": "score_samples is low for outliers, and background=True labels them -1",
-        "inertia_": "the objective is in lower_bound_, and score returns the mean log-density",
-    }
 
     # Fits: in one call, batch by batch, or from given parameters.
 
+    @with_hints
     @fit_context(prefer_skip_nested_validation=True)
     @with_callbacks
     def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -184,18 +179,19 @@ class BaseMixture(MixtureParameters, ABC):
             X = self._validated(X, reset=not warm)
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
             check_enough_rows(rows, self.n_components)
-            spec = self._spec(rows, "warm_start" if warm else "start")
+            warn_if_encoded(X)
+            spec, start = self._spec(rows), None if warm else self._start(rows)
             tasks = callback_tasks(self, data, 3 * self.n_init)
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
                 starts = self._multi_start(
                     rows, progress, self._checkpoint(rows, warm), self.max_iter
                 )
-                if warm:
+                if start is None:
                     check_warm_start(self._fitted, self.n_components)
                     spec, params = spec.continued(self._fitted)
                     result = starts.run(spec, params)
                 else:
-                    spec, result = starts.best(spec, self._generator())
+                    spec, result = starts.best(spec, start, self._generator())
                 fitted, stats = spec.fitted(result.params, result.stats)
                 labels, probabilities = self._labelled(fitted, X, rows)
                 self._publish(
@@ -218,6 +214,7 @@ class BaseMixture(MixtureParameters, ABC):
             )
         return self
 
+    @with_hints
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -266,12 +263,14 @@ class BaseMixture(MixtureParameters, ABC):
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
             if memory is None:
                 check_enough_rows(rows, self.n_components, first_batch=not continues)
+                warn_if_encoded(X)
             seen_before = 0.0 if memory is None else memory.total
             if continues:
                 fitted = self._fitted
                 check_stream_continues("n_components", fitted.n_components, self.n_components)
                 check_stream_continues("background", len(fitted.background) > 0, self.background)
-                spec = self._spec(rows, "stream", seen_before)
+                family = self._family_on(rows, seen_before + rows.total_weight)
+                spec = self._assembled(family, fitted.background)
             else:
                 spec = self._spec(rows)
                 fitted = self._first_fit(spec, rows)
@@ -287,19 +286,11 @@ class BaseMixture(MixtureParameters, ABC):
             )
         return self
 
+    @with_hints
     def fit_predict(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> Array:
         """Fit the mixture and return the most probable component of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        y : Ignored
-            Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights.
 
         Returns
         -------
@@ -316,7 +307,7 @@ class BaseMixture(MixtureParameters, ABC):
                 f"n_components={params['n_components']!r} does not agree with the given "
                 f"parameters of {n_components} components: leave it out."
             )
-        mixture = cls(**(params | {"n_components": n_components}))
+        mixture = cls._with_params(params | {"n_components": n_components})
         mixture._validate_params()
         return mixture
 
@@ -344,21 +335,29 @@ class BaseMixture(MixtureParameters, ABC):
     # What a subclass defines.
 
     @abstractmethod
-    def _spec(self, rows: RowSource, stage: str = "start", seen_before: float = 0.0) -> MixtureSpec:
-        """Return the mixture that the parameters describe, for a fit on rows.
+    def _family(self, n_features: int) -> AnyFamily:
+        """Return the family that the parameters describe, without what data adds."""
+
+    def _family_on(self, rows: RowSource, weight_seen: float) -> AnyFamily:
+        """Return the family for rows; `weight_seen` is their weight and that of earlier batches.
 
         Refuses parameters and rows that do not go together, before any other work.
-
-        Parameters
-        ----------
-        rows : RowSource
-            The rows of the fit, or of a batch.
-        stage : {'start', 'warm_start', 'stream'}
-            'start' also says how the fit starts; 'warm_start' continues from the last fit, and
-            'stream' continues with its background, too.
-        seen_before : float
-            Weight of the rows of the earlier batches.
         """
+        return self._family(rows.n_features)
+
+    def _background_on(self, rows: RowSource, family: Any) -> Background:
+        """Return the background of a mixture of rows, which is empty without one."""
+        return NO_BACKGROUND
+
+    def _first_means(self, rows: RowSource) -> Array | None:
+        """Return the first means that the user gives, checked; None if there are none."""
+        if self.means_init is None:
+            return None
+        return checked_means(self.means_init, "means_init", (self.n_components, rows.n_features))
+
+    def _first_shapes(self, n_features: int) -> Array | None:
+        """Return the first covariances or concentrations that the user gives, checked, or None."""
+        return None
 
     def _constraint(self) -> Constraint:
         """Return what components must fulfil; refuses parameters that do not go together."""
@@ -379,13 +378,17 @@ class BaseMixture(MixtureParameters, ABC):
 
     # Parameters as the engine takes them.
 
-    def _assembled(self, family: AnyFamily, background: Background = NO_BACKGROUND) -> MixtureSpec:
-        """Return a mixture of components, without a start."""
-        return MixtureSpec(
+    def _spec(self, rows: RowSource) -> Mixture:
+        """Return the mixture that the parameters describe, for a fit on rows."""
+        family = self._family_on(rows, rows.total_weight)
+        return self._assembled(family, self._background_on(rows, family))
+
+    def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
+        return Mixture(
             family=family,
             posterior=self._posterior(),
             weight_prior=self._weight_prior(),
-            weight_update=FixedWeights() if "weights" in self.fixed else MapWeights(),
+            fixed_weights="weights" in self.fixed,
             background=background,
             constraint=self._constraint(),
         )
@@ -403,18 +406,19 @@ class BaseMixture(MixtureParameters, ABC):
             tol=self.tol,
             flat_start=self.flat_start,
             keep_path=self.store_path,
+            attributes=self._published,
         )
 
-    def _first_fit(self, spec: MixtureSpec, rows: RowSource) -> FittedMixture:
+    def _first_fit(self, spec: Mixture, rows: RowSource) -> FittedMixture:
         """Return the best start on the first batch of a stream, before any step."""
         flat = replace(spec, weight_prior=ModifiedDirichlet())
         starts = self._multi_start(rows, Progress(None), Checkpoint(), 0)
-        best, result = starts.best(flat, check_random_state(self.random_state))
+        best, result = starts.best(flat, self._start(rows), check_random_state(self.random_state))
         return best.fitted(result.params)[0]
 
     def _checkpoint(self, rows: RowSource, warm: bool) -> Checkpoint:
-        begins_with = self._fitted.params if warm else None
-        params = self.get_params(deep=False)
+        begins_with = self._fitted if warm else None
+        params = self._all_params()
         return Checkpoint(
             self.checkpoint,
             lambda: fit_description(type(self).__name__, params, rows, begins_with),
@@ -425,14 +429,9 @@ class BaseMixture(MixtureParameters, ABC):
             return np.random.RandomState()  # its state may be set, unlike that of all NumPy
         return check_random_state(self.random_state)
 
-    def _start(
-        self,
-        spec: MixtureSpec,
-        rows: RowSource,
-        means: Array | None,
-        shapes: Array | None = None,
-    ) -> Initialization:
+    def _start(self, rows: RowSource) -> Start:
         """Return how fits start; refuse what cannot be used before any work."""
+        means, shapes = self._first_means(rows), self._first_shapes(rows.n_features)
         partition: Any = self.init_params
         K, weights = self.n_components, self.weights_init
         if not isinstance(partition, str):
@@ -445,7 +444,7 @@ class BaseMixture(MixtureParameters, ABC):
             if name in self.fixed and first is None:
                 raise ValueError(f"fixed={self.fixed!r} keeps the first {name}: give {name}_init.")
         size = max(_ROWS_PER_COMPONENT * K, _LEAST_SAMPLE)
-        start = Initialization(
+        start = Start(
             K,
             partition,
             weights,
@@ -454,7 +453,6 @@ class BaseMixture(MixtureParameters, ABC):
             n_init=int(self.n_init),
             # twice as large a sample if much may be background
             init_size=int(self.init_size or size * (1 + self.background)),
-            background=spec.background,
         )
         if start.given and start.n_init > 1:
             warn(
@@ -464,21 +462,11 @@ class BaseMixture(MixtureParameters, ABC):
             )
         return start
 
-    def _checked_means_init(self, rows: RowSource) -> Array | None:
-        if self.means_init is None:
-            return None
-        return checked_means(self.means_init, "means_init", (self.n_components, rows.n_features))
-
     # Predictions, scores and samples.
 
     @chunkwise(dtype=np.int64)
     def predict(self, X: MatrixLike) -> Array:
         """Return the most probable component of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
@@ -494,11 +482,6 @@ class BaseMixture(MixtureParameters, ABC):
     def responsibilities(self, X: MatrixLike) -> sparse.csr_array:
         """Return the responsibilities of the components for each row, without the zeros.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
         Returns
         -------
         resp : csr_array of shape (n_samples, n_components)
@@ -510,18 +493,13 @@ class BaseMixture(MixtureParameters, ABC):
         sizes = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
         columns = np.concatenate([part.columns for part in parts])
         values = np.concatenate([part.values for part in parts], dtype=rows.dtype)
-        index = sparse.get_index_dtype(maxval=len(columns))
+        index = np.int32 if len(columns) <= np.iinfo(np.int32).max else np.int64
         ends = np.concatenate([[0], np.cumsum(sizes)], dtype=index)
         return sparse.csr_array((values, columns, ends), (rows.n_rows, self._fitted.n_components))
 
     @chunkwise(wide=True)
     def predict_proba(self, X: MatrixLike) -> Array:
         """Return the responsibilities of the components for each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
@@ -535,11 +513,6 @@ class BaseMixture(MixtureParameters, ABC):
 
     def transform(self, X: MatrixLike) -> Any:
         """Return the responsibilities of the components for each row, as new features.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
@@ -564,11 +537,6 @@ class BaseMixture(MixtureParameters, ABC):
     def score_samples(self, X: MatrixLike) -> Array:
         """Return the log-density of the mixture at each row.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
@@ -578,19 +546,11 @@ class BaseMixture(MixtureParameters, ABC):
         rows = self._new_rows(X)
         return self._fitted.log_densities(rows)
 
+    @with_hints
     def score(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> float:
         """Return the weighted mean log-density of the rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        y : Ignored
-            Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights.
 
         Returns
         -------
@@ -601,41 +561,43 @@ class BaseMixture(MixtureParameters, ABC):
         total, weight = self._fitted.log_likelihood(rows)
         return total / weight if weight > 0 else self._fitted.family.zero_row_log_density
 
-    def aic(self, X: MatrixLike) -> float:
+    def aic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the Akaike information criterion on X; the lower the better.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
         aic : float
-            Twice the number of free parameters of the active components less twice the
-            log-likelihood.
+            Twice `n_parameters_` less twice the log-likelihood.
         """
-        rows = self._new_rows(X)
+        rows = self._new_rows(X, sample_weight)
         total, _ = self._fitted.log_likelihood(rows)
-        return -2 * total + 2 * self._n_parameters()
+        return -2 * total + 2 * self.n_parameters_
 
-    def bic(self, X: MatrixLike) -> float:
+    def bic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the Bayesian information criterion on X; the lower the better.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
         bic : float
-            Free parameters of the active components times log n_samples less twice the
-            log-likelihood.
+            `n_parameters_` times log n_samples less twice the log-likelihood.
         """
-        rows = self._new_rows(X)
+        rows = self._new_rows(X, sample_weight)
         total, n_samples = self._fitted.log_likelihood(rows)
-        return -2 * total + float(np.log(max(n_samples, 1))) * self._n_parameters()
+        return -2 * total + float(np.log(max(n_samples, 1))) * self.n_parameters_
+
+    def icl(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the integrated completed likelihood on X; the lower the better.
+
+        It prefers components that do not overlap, as :class:`skvmf.model_selection.ComponentPath`
+        says.
+
+        Returns
+        -------
+        icl : float
+            The BIC plus twice the entropy of the responsibilities.
+        """
+        bic, rows = self.bic(X, sample_weight), self._new_rows(X, sample_weight)
+        return bic + 2 * self._fitted.entropy(rows, self._posterior())
 
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
         """Draw rows from the mixture.
@@ -666,10 +628,6 @@ class BaseMixture(MixtureParameters, ABC):
         others = fitted.background.draw(counts[K:], X.shape[1], rng)
         return np.vstack([X, others]), np.append(y, np.full(len(others), -1))
 
-    def _n_parameters(self) -> int:
-        """Return the number of free parameters of the active components."""
-        return self._fitted.n_parameters(free_weights="weights" not in self.fixed)
-
     # What Fisher vectors need. As in scikit-learn's protocols, names with underscores on both
     # sides are neither public nor private to a mixture.
 
@@ -687,10 +645,6 @@ class BaseMixture(MixtureParameters, ABC):
         self._validate_params()
         return VectorModel(self._fitted, self._posterior(), self._vector_rows)
 
-    def _family(self, n_features: int) -> AnyFamily:
-        """Return the family that the parameters describe, without what data adds."""
-        raise NotImplementedError
-
     def _vector_rows(self, vectors: Array) -> RowSource:
         """Wrap vectors, as what predictions take; those of another size are refused."""
         if vectors.shape[1] == self._fitted.family.dim:
@@ -707,7 +661,6 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _validated(self, X: MatrixLike, *, reset: bool) -> Any:
         """Return rows as scikit-learn validates them, or raise a ValueError."""
-        refuse_no_rows(X)
         accepts_sparse = self._family_class.sparse_rows
         if is_lazy(X):
             from ._dask import checked_rows
@@ -717,19 +670,14 @@ class BaseMixture(MixtureParameters, ABC):
             return X
         if sparse.issparse(X) and not accepts_sparse:
             refuse_sparse_rows("X.toarray()")
-        with np.errstate(over="ignore", invalid="ignore"):  # sums of the largest floats
-            try:
-                return validate_data(
-                    self,
-                    X,
-                    accept_sparse="csr" if accepts_sparse else False,
-                    dtype=[np.float64, np.float32] if sparse.issparse(X) else READABLE,
-                    ensure_all_finite=False,  # the engine looks, in a pass that it makes anyway
-                    reset=reset,
-                )
-            except (TypeError, ValueError):
-                refuse_text_column(X)
-                raise
+        return validated_rows(
+            self,
+            X,
+            accept_sparse="csr" if accepts_sparse else False,
+            dtype=[np.float64, np.float32] if sparse.issparse(X) else READABLE,
+            ensure_all_finite=False,  # the engine looks, in a pass that it makes anyway
+            reset=reset,
+        )
 
     def _make_rows(
         self, X: MatrixLike, weights: Array | None, *, moments: bool = False
@@ -780,9 +728,9 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _lean(self, fitted: FittedMixture) -> Self:
         """Return an estimator with a fit and without what only fits need, to send to workers."""
-        params = self.get_params(deep=False)
+        params = self._all_params()
         defaults = {name: None for name in params if name.endswith("_init") and name != "n_init"}
-        lean = type(self)(**(params | defaults | {"init_params": "kmeans"}))
+        lean = self._with_params(params | defaults | {"init_params": "kmeans"})
         lean._publish(fitted)
         lean.n_features_in_ = fitted.family.dim
         return lean
@@ -805,6 +753,7 @@ class BaseMixture(MixtureParameters, ABC):
             "weights_": fitted.weights,
             "background_weight_": fitted.background_weight,
             "n_active_components_": int(np.count_nonzero(weights)),
+            "n_parameters_": fitted.n_parameters,
             "effective_n_components_": float(np.exp(entr(weights).sum())) if weights.any() else 0.0,
         }
         if result is not None:
@@ -824,29 +773,26 @@ class BaseMixture(MixtureParameters, ABC):
         **others: object,
     ) -> None:
         """Set the fit, the statistics of its rows and all its attributes, in one step."""
+        self.__dict__ = vars(self) | self._published(fitted, memory, result) | others
+
+    def _published(
+        self,
+        fitted: FittedMixture,
+        memory: Statistics | None = None,
+        result: MixtureResult | None = None,
+    ) -> Attributes:
+        """Return all attributes of a fit."""
         attributes = self._attributes(fitted, result)
         read_only = {name: _read_only(value) for name, value in attributes.items()}
         read_only["weight_seen_"] = 0.0 if memory is None else float(memory.total)
         if memory is not None:
             memory = replace(memory, buffers=None)
-        published = vars(self) | read_only | others | {"_fitted": fitted, "_memory": memory}
-        object.__setattr__(self, "__dict__", published)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "_fitted":  # as callbacks do for the estimator of an iteration
-            self._publish(value)
-            return
-        if name in self._fitted_parameters() and value is not vars(self).get(name):
-            raise AttributeError(
-                f"{name} is a result of the fit and cannot be set. To predict with other "
-                f"parameters, build a mixture with {type(self).__name__}.from_parameters."
-            )
-        super().__setattr__(name, value)
+        return read_only | {"_fitted": fitted, "_memory": memory}
 
     if not TYPE_CHECKING:  # every attribute would then exist
 
         def __getattr__(self, name: str) -> Any:
-            hint = self._attribute_hints.get(name) or attribute_hint(name, vars(self))
+            hint = attribute_hint(self._hints, name, vars(self))
             message = f"{type(self).__name__!r} object has no attribute {name!r}"
             raise AttributeError(message if hint is None else f"{message}: {hint}")
 
@@ -860,6 +806,7 @@ class BaseMixture(MixtureParameters, ABC):
             state["_fit"] = fitted.params.to_dict() | {
                 "family": as_dict(fitted.family),
                 "background": as_dict(fitted.background),
+                "fixed_weights": fitted.mixture.fixed_weights,
                 "memory": None if memory is None else as_dict(memory),
             }
         return state
@@ -872,7 +819,12 @@ class BaseMixture(MixtureParameters, ABC):
             family = self._family_class(**fit["family"])
             params = Params.from_dict(family.components_class, fit)
             memory = None if fit["memory"] is None else Statistics(**fit["memory"])
-            self._publish(FittedMixture(family, params, Background(**fit["background"])), memory)
+            mixture = Mixture(
+                family,
+                fixed_weights=fit["fixed_weights"],
+                background=Background(**fit["background"]),
+            )
+            self._publish(FittedMixture(mixture, params), memory)
 
 
 def _read_only(value: Any) -> Any:

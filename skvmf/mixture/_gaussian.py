@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from .._engine.covariance import COVARIANCE_TYPES, CovarianceType
 from .._engine.gaussian import Gaussian
-from .._engine.model import NO_BACKGROUND, Background, FittedMixture, MixtureResult, MixtureSpec
+from .._engine.model import NO_BACKGROUND, Background, FittedMixture, MixtureResult
 from .._engine.products import GaussianComponents
 from .._engine.rows import RowSource
 from .._sklearn import Interval, SomeOf, StrOptions
@@ -79,7 +79,8 @@ class BaseEllipticalMixture(BaseMixture):
         components = family.components(means, matrices)
         refuse_singular(components, name)
         first = mixture._given_params(weights, components, background_weight)
-        return mixture._publish_given(FittedMixture(family, first, background), given)
+        fitted = FittedMixture(mixture._assembled(family, background), first)
+        return mixture._publish_given(fitted, given)
 
     @property
     def _covariance_type(self) -> CovarianceType:
@@ -89,24 +90,20 @@ class BaseEllipticalMixture(BaseMixture):
     def _family(self, n_features: int, scale: float = 1.0) -> Any:
         """Return the family that the parameters name; `scale` is the rows' mean variance."""
 
-    def _spec(self, rows: RowSource, stage: str = "start", seen_before: float = 0.0) -> MixtureSpec:
+    def _family_on(self, rows: RowSource, weight_seen: float) -> Any:
         refuse_overflow(rows.largest, "The data holds")
-        family = self._family(rows.n_features, rows.mean_variance() or 1.0)
-        background = NO_BACKGROUND
-        if self.background and stage != "stream":
-            background = Background.around(rows, float(self.reg_covar), family.scale)
-        spec = self._assembled(family, background)
-        if stage != "start":
-            return spec
-        means = self._checked_means_init(rows)
+        return self._family(rows.n_features, rows.mean_variance() or 1.0)
+
+    def _background_on(self, rows: RowSource, family: Any) -> Background:
+        if not self.background:
+            return NO_BACKGROUND
+        return Background.around(rows, float(self.reg_covar), family.scale)
+
+    def _first_means(self, rows: RowSource) -> Array | None:
+        means = super()._first_means(rows)
         if means is not None:
             refuse_overflow(np.abs(means).max(), "means_init holds")
-        shapes = self._first_shapes(rows.n_features)
-        return replace(spec, start=self._start(spec, rows, means, shapes))
-
-    @abstractmethod
-    def _first_shapes(self, d: int) -> Array | None:
-        """Return the first matrices that the user gives, checked; None if there are none."""
+        return means
 
     def _checked_matrices(self, matrices: ArrayLike, d: int, name: str) -> Array:
         matrices = checked_array(matrices, name).astype(np.float64)
@@ -134,7 +131,8 @@ def ellipses(mixture: object) -> tuple[str, Array] | None:
     Of a mixture of scikit-learn, too; None if components are not elliptical.
     """
     if isinstance(mixture, BaseEllipticalMixture):
-        return mixture.covariance_type, mixture._fitted.params.components.covariances
+        fitted = mixture._fitted
+        return fitted.family.covariance_type, fitted.params.components.covariances
     if hasattr(mixture, "covariance_type") and hasattr(mixture, "covariances_"):
         return mixture.covariance_type, mixture.covariances_
     return None
@@ -171,8 +169,8 @@ class BaseGaussianMixture(BaseEllipticalMixture):
     precisions_cholesky_: Array
 
     _family_class = Gaussian
-    _attribute_hints: ClassVar[dict[str, str]] = {
-        **BaseEllipticalMixture._attribute_hints,
+    _hints: ClassVar[Mapping[str, str]] = {
+        **BaseEllipticalMixture._hints,
         "concentrations_": "covariances_ say how wide components are",
     }
     _parameter_constraints: ClassVar[ParameterConstraints] = {
@@ -242,8 +240,9 @@ class BaseGaussianMixture(BaseEllipticalMixture):
         fixed = "covariances" in self.fixed, "means" in self.fixed
         return Gaussian(n_features, self.covariance_type, float(self.reg_covar), *fixed, scale)
 
-    def _first_shapes(self, d: int) -> Array | None:
+    def _first_shapes(self, n_features: int) -> Array | None:
         """Return the inverses of `precisions_init`."""
+        d = n_features
         if self.precisions_init is None:
             fixed = "covariances" in self.fixed
             return self._covariance_type.identity(self.n_components, d) if fixed else None

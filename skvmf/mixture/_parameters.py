@@ -1,114 +1,80 @@
-"""The parameters that all mixtures share, hints for misspelt ones, and shared docstrings."""
+"""The parameters that all mixtures share, and hints for wrong ones."""
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from inspect import Parameter, Signature, cleandoc, signature
+from functools import wraps
+from inspect import Parameter, signature
 from numbers import Integral, Real
 from os import PathLike
-from textwrap import shorten
+from reprlib import repr as short
 from typing import Any, ClassVar, Literal, NoReturn, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.model import FenchelYoungPosterior, ModifiedDirichlet
+from .._engine.checkpoint import WARM_START, Description, digest
+from .._engine.contracts import as_dict
+from .._engine.model import FenchelYoungPosterior, FittedMixture, ModifiedDirichlet
+from .._engine.rows import RowSource
 from .._sklearn import (
     BaseEstimator,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     DensityMixin,
     Interval,
+    Method,
     SomeOf,
     StrOptions,
     TransformerMixin,
 )
 from .._typing import Numbers, ParameterConstraints, RandomState
+from .._version import __version__
 from ..distributions._arguments import checked_array
 
-# Docstrings of estimators: what several have in common is written once, in a base class.
-
-
-_TITLE = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
-_NAME = re.compile(r"^(?=\w)", re.MULTILINE)
-
-
-def complete_docstring(cls: type) -> None:
-    """Add the descriptions of the bases to a class that has a constructor of its own.
-
-    Parameters are listed in the order of the signature. Attributes of the class come before those
-    of its bases. A description replaces that of a base.
-    """
-    if cls.__doc__ is None or "__init__" not in vars(cls):
-        return
-    own = _sections(cls.__doc__)
-    described: dict[str, dict[str, str]] = {"Parameters": {}, "Attributes": {}}
-    for base in cls.__mro__:
-        sections = _sections(base.__doc__ or "")
-        for title, known in described.items():
-            entries = _entries(sections.get(title, ""))
-            known |= {name: text for name, text in entries.items() if name not in known}
-    parameters = described["Parameters"]
-    in_order = [name for name in signature(cls).parameters if name in parameters]
-    described["Parameters"] = {name: parameters[name] for name in in_order}
-    summary = own.pop("")
-    own = dict.fromkeys(described, "") | own
-    own |= {title: "\n".join(known.values()) + "\n\n" for title, known in described.items()}
-    parts = [f"{title}\n{'-' * len(title)}\n{text}" for title, text in own.items()]
-    cls.__doc__ = summary + "".join(parts).rstrip() + "\n"
-
-
-def _sections(docstring: str) -> dict[str, str]:
-    """Return the sections of a docstring by their titles; what comes before has no title."""
-    before, *rest = _TITLE.split(cleandoc(docstring))
-    return {"": before} | dict(zip(rest[::2], rest[1::2], strict=True))
-
-
-def _entries(section: str) -> dict[str, str]:
-    """Return the entry of each name that a section describes."""
-    entries = [entry.rstrip() for entry in _NAME.split(section) if entry.strip()]
-    return {entry.partition(" :")[0]: entry for entry in entries}
-
-
-# Hints.
+# Hints: what to write instead of a wrong name.
 
 
 _NO_PRIOR = (
     "means and covariances have no prior; reg_covar regularizes covariances, and "
     "weight_concentration_prior is the prior on the weights"
 )
-# What to write instead of the parameters of other libraries, as the migration guide lists them, and
-# of mixtures of other families here.
-_PARAMETERS = {
-    "n_clusters": "n_components is the number of components",
-    "k": "n_components is the number of components",
+_NUMBER = "n_components is the number of components, and skvmf.ComponentPath recommends one"
+_OUTLIERS = "background=True gives outliers the label -1, and score_samples is low for them"
+NUMBERS = "n_clusters", "k", "n_topics", "nr_topics", "min_cluster_size", "min_topic_size", "eps"
+# The names of other libraries, as the migration guide lists them, and of other estimators here:
+# parameters, attributes and arguments of methods.
+HINTS = {
+    **dict.fromkeys(NUMBERS, _NUMBER),
+    **dict.fromkeys(["min_samples", "contamination", "outlier_scores_"], _OUTLIERS),
+    "cluster_selection_method": "skvmf.ComponentPath(mixture) has a criterion, and cut returns "
+    "labels of any number of clusters",
     "init": "starts are chosen by init_params",
-    "nruns": "n_init is the number of starts",
-    "nredo": "n_init is the number of starts",
-    "n_iter": "max_iter is the maximum number of EM steps",
-    "niter": "max_iter is the maximum number of EM steps",
-    "seed": "random_state is the seed",
+    **dict.fromkeys(["nruns", "nredo"], "n_init is the number of starts"),
+    **dict.fromkeys(["n_iter", "niter"], "max_iter is the maximum number of EM steps"),
+    **dict.fromkeys(["seed", "random_seed"], "random_state is the seed"),
     "max_points_per_centroid": "EM uses all rows, and init_size is the size of the start's sample",
-    "min_cluster_size": "n_components is the number of components, and "
-    "skvmf.model_selection.ComponentPath recommends one",
     "metric": "a VonMisesFisherMixture compares rows by the cosine, Gaussian mixtures by "
     "Mahalanobis distances",
-    "spherical": "a VonMisesFisherMixture uses only the direction of rows",
+    **dict.fromkeys(
+        ["spherical", "normalize"], "a VonMisesFisherMixture uses only the direction of rows"
+    ),
     "reltol": "tol is the smallest gain per step of the mean log-likelihood",
-    "normalize": "a VonMisesFisherMixture uses only the direction of rows",
     "copy_x": "X is never changed",
     "n_jobs": "a fit uses all cores; limit them with threadpoolctl.threadpool_limits or "
     "OMP_NUM_THREADS",
     "batch_size": "partial_fit takes batches of any size",
     "posterior_type": "temperature=0 is hard, and temperature=1 (the default) soft",
     "force_weights": "fixed=('weights',) keeps the weights of weights_init",
+    "weights": "the weights of rows are the argument sample_weight of fit, and weights_init are "
+    "the first weights of components",
     "kappa": "concentrations_init sets the first concentrations, and fixed=('concentrations',) "
     "keeps them",
+    "df": "a StudentTMixture has degrees_of_freedom",
+    "modelNames": "Gaussian mixtures have covariance_type, and VonMisesFisherMixture has "
+    "concentration_type",
     "weight_concentration_prior_type": "the prior is always a modified Dirichlet distribution; a "
     "weight_concentration_prior below 0 removes components",
-    "mean_prior": _NO_PRIOR,
-    "mean_precision_prior": _NO_PRIOR,
-    "covariance_prior": _NO_PRIOR,
+    **dict.fromkeys(["mean_prior", "mean_precision_prior", "covariance_prior"], _NO_PRIOR),
     "degrees_of_freedom_prior": _NO_PRIOR,
     "covariance_type": "use concentration_type='free' or 'tied'",
     "reg_covar": "concentration_prior keeps concentrations finite",
@@ -116,117 +82,75 @@ _PARAMETERS = {
     "concentrations_init": "use precisions_init",
     "concentration_type": "use covariance_type",
     "concentration_prior": "reg_covar regularizes covariances",
+    "negentropy": "it is a parameter of VonMisesFisherMixture",
+    **dict.fromkeys(
+        ["degrees_of_freedom", "scale_matrices_init"], "it is a parameter of StudentTMixture"
+    ),
+    **dict.fromkeys(["order", "ordering_feature", "clearance"], "it is a parameter of RelativeGMM"),
+    **dict.fromkeys(
+        ["cluster_centers_", "components_", "centroids"], "component means are in means_"
+    ),
+    "row_labels_": "the labels are in labels_",
+    "inertia_": "the objective is in lower_bound_, and score returns the mean log-density",
+    "feature_names_in_": "only a fit to rows with names sets it, such as a data frame",
+    "approximate_predict": "predict and predict_proba take new rows",
+    "condensed_tree_": "skvmf.ComponentPath(mixture) has a tree, in linkage_",
+    "get_topic_info": "skvmf.component_summary(mixture, X, texts=texts) is such a table",
 }
 
 
-class _Unquoted(str):
-    """An annotation as it is written, which signatures would show in quotes."""
-
-    __repr__ = str.__str__
-
-
-def _unquoted(parameter: Parameter) -> Parameter:
-    if not isinstance(parameter.annotation, str):
-        return parameter
-    return parameter.replace(annotation=_Unquoted(parameter.annotation))
+def hint(hints: Mapping[str, str], name: str, known: Iterable[str]) -> str | None:
+    """Return what to write instead of a wrong name, None without an idea."""
+    similar = () if name in hints else get_close_matches(name, known, n=1, cutoff=0.8)
+    return f"did you mean {similar[0]!r}" if similar else hints.get(name)
 
 
-class ArgumentHints:
-    """A constructor that says what to write instead of wrong arguments."""
-
-    __signature__: ClassVar[Signature]
-    _parameter_hints: ClassVar[dict[str, str]] = _PARAMETERS
-    _estimators: ClassVar[list[type["ArgumentHints"]]] = []  # all that have been defined
-
-    def __init_subclass__(cls, **options: object) -> None:
-        """Let `help` show the parameters of `__init__`, and what base classes say about them."""
-        super().__init_subclass__(**options)
-        of_init = signature(cls.__init__)
-        cls.__signature__ = of_init.replace(
-            parameters=[_unquoted(each) for each in list(of_init.parameters.values())[1:]]
-        )
-        complete_docstring(cls)
-        ArgumentHints._estimators.append(cls)
-
-    def __new__(cls, *args: Any, **parameters: Any) -> Self:
-        """Refuse arguments that the constructor does not have."""
-        known = cls.__signature__.parameters
-        named = [name for name, each in known.items() if each.kind is Parameter.KEYWORD_ONLY]
-        n_positional = len(known) - len(named)
-        if named and len(args) > n_positional:
-            raise TypeError(
-                f"{cls.__name__} takes {n_positional} of its arguments by position, got "
-                f"{len(args)}: name the others, such as {named[0]}={args[n_positional]!r}."
-            )
-        for name in parameters.keys() - known.keys() if named else ():
-            hint = cls._parameter_hints.get(name) or cls._guessed_hint(name)
-            if hint is not None:
-                raise TypeError(f"{cls.__name__} has no parameter {name!r}: {hint}.")
-        return super().__new__(cls)
-
-    @classmethod
-    def _guessed_hint(cls, name: str) -> str | None:
-        """Return the most similar parameter, or the estimator that has the parameter."""
-        similar = get_close_matches(name, cls.__signature__.parameters, n=1, cutoff=0.8)
-        if similar:
-            return f"did you mean {similar[0]!r}"
-        owners = [each for each in cls._estimators if name in each.__signature__.parameters]
-        return f"it is a parameter of {owners[0].__name__}" if owners else None
-
-
-def attribute_hint(name: str, attributes: Iterable[str]) -> str | None:
-    """Return what to write instead of a wrong name of a fitted attribute, None without an idea."""
+def attribute_hint(hints: Mapping[str, str], name: str, attributes: Iterable[str]) -> str | None:
+    """Return what to write instead of a wrong attribute, None without an idea."""
     if name.startswith("_") or not name.endswith("_"):
-        return None
+        return hints.get(name)
     fitted = [each for each in attributes if each.endswith("_") and not each.startswith("_")]
-    if not fitted:
+    if not fitted and name not in hints:
         return "there are no fitted attributes before fit"
-    similar = get_close_matches(name, fitted, n=1, cutoff=0.8)
-    return f"did you mean {similar[0]!r}" if similar else None
+    return hint(hints, name, fitted)
 
 
-def holds_texts(X: object) -> bool:
-    """Return whether X is a text or a sequence of texts."""
-    if hasattr(type(X), "to_numpy") and getattr(X, "ndim", 2) == 1:  # a series of texts
-        X = np.asarray(X)
-    first = X[0] if isinstance(X, list | tuple | np.ndarray) and len(X) > 0 else None
-    return isinstance(X, str) or isinstance(first, str)
+def with_hints(method: Method) -> Method:
+    """Decorate a constructor or a fit: wrong arguments raise an error that helps."""
 
-
-def refuse_no_rows(X: object) -> None:
-    """Refuse texts, paths and generators."""
-    if isinstance(X, str | PathLike) or holds_texts(X):
-        subject = (
-            f"X={X!r} is a text or a path" if isinstance(X, str | PathLike) else "X holds texts"
-        )
-        raise ValueError(
-            f"{subject}, and a mixture takes rows of numbers. Read a file first, for example with "
-            "numpy.load or pandas.read_csv. Turn texts into rows first, for example with "
-            "sklearn.feature_extraction.text.TfidfVectorizer or a sentence encoder; both can be "
-            "steps of a Pipeline."
-        )
-    if isinstance(X, Iterator):
-        raise TypeError(
-            f"X is a {type(X).__name__}, which can be read only once, and a fit reads the rows "
-            "many times. Give all rows, for example np.vstack(list(X)), or call partial_fit with "
-            "each batch."
-        )
-
-
-def refuse_text_column(X: Any) -> None:
-    """Refuse a data frame with a column that does not hold numbers."""
-    for name in getattr(X, "columns", ()):
-        values = np.asarray(X[name])
+    @wraps(method)
+    def call(self: Any, *args: Any, **named: Any) -> Any:
         try:
-            if values.dtype.kind in "mM":  # which NumPy would turn into numbers
-                raise TypeError(f"its type is {values.dtype}")
-            values.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            reason = shorten(str(error), 80, placeholder=" ...")
-            raise ValueError(
-                f"Column {name!r} of X does not hold numbers: {reason}. Leave it out, or encode "
-                "it, for example with sklearn.compose.make_column_transformer."
-            ) from error
+            return method(self, *args, **named)
+        except TypeError:
+            wrong = _wrong_arguments(self, method, args, named)
+            if wrong is None:
+                raise
+            raise TypeError(wrong) from None
+
+    return call  # type: ignore[return-value]
+
+
+def _wrong_arguments(
+    self: Any, method: Method, args: Sequence[object], named: Iterable[str]
+) -> str | None:
+    """Return what is wrong with arguments and what to write instead, None without an idea."""
+    known = signature(method).parameters
+    if any(each.kind is Parameter.VAR_KEYWORD for each in known.values()):
+        return None
+    who = type(self).__name__ if method.__name__ == "__init__" else method.__name__
+    to_name = [name for name, each in known.items() if each.kind is Parameter.KEYWORD_ONLY]
+    n_positional = len(known) - len(to_name) - 1
+    if to_name and len(args) > n_positional:
+        return (
+            f"{who} takes {n_positional} of its arguments by position, got {len(args)}: name the "
+            f"others, such as {to_name[0]}={short(args[n_positional])}."
+        )
+    for name in named:
+        advice = None if name in known else hint(self._hints, name, known)
+        if advice is not None:
+            return f"{who} has no parameter {name!r}: {advice}."
+    return None
 
 
 def refuse_sparse_rows(to_dense: str) -> NoReturn:
@@ -248,7 +172,6 @@ CovarianceType: TypeAlias = Literal["full", "tied", "diag", "spherical"]
 
 
 class MixtureParameters(
-    ArgumentHints,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
@@ -355,6 +278,7 @@ array-like, default='merging'
     verbose_interval: int = 10
     store_path: bool = False
 
+    _hints: ClassVar[Mapping[str, str]] = HINTS
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "background": ["boolean"],
@@ -381,6 +305,28 @@ array-like, default='merging'
         "verbose": ["verbose"],
         "verbose_interval": [Interval(Integral, 1, None, closed="left")],
     }
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = with_hints(cls.__init__)  # type: ignore[method-assign]
+
+    @classmethod
+    def _with_params(cls, params: Mapping[str, object]) -> Self:
+        """Return an estimator with parameters, also those that its constructor does not take."""
+        taken = signature(cls.__init__).parameters
+        if any(each.kind is Parameter.VAR_KEYWORD for each in taken.values()):
+            return cls(**params)
+        hidden = params.keys() & cls._parameter_constraints.keys() - taken.keys()
+        mixture = cls(**{name: value for name, value in params.items() if name not in hidden})
+        for name in hidden:
+            setattr(mixture, name, params[name])
+        return mixture
+
+    def _all_params(self) -> dict[str, Any]:
+        """Return the parameters, also those that the constructor of a subclass does not take."""
+        params = {name: getattr(self, name) for name in self._parameter_constraints}
+        return params | self.get_params(deep=False)
 
     def _posterior(self) -> FenchelYoungPosterior:
         cold = self.temperature < 1e-12  # the scores would overflow
@@ -420,6 +366,48 @@ array-like, default='merging'
                 f"weight_floor={floor} is too high: {K} {what} need at most 1/{n_weights}."
             )
         alpha = alpha.astype(np.float64)
-        if self.background and (alpha != 1).any():  # the background's own prior is flat
+        if (alpha == 1).all():
+            alpha = np.ones(())
+        elif self.background:  # whose own prior is flat
             alpha = np.append(np.broadcast_to(alpha, K), 1.0)
         return ModifiedDirichlet(alpha[()], float(floor))
+
+
+# What two runs of one fit have in common, so that the second may resume from the first.
+
+
+_WITHOUT_EFFECT = {"checkpoint", "verbose", "verbose_interval", "warm_start", "learning_decay"}
+
+
+def fit_description(
+    estimator: str, params: dict[str, object], rows: RowSource, warm_start: FittedMixture | None
+) -> Description:
+    """Return what two runs of one fit have in common, by name."""
+    description = {
+        "the version of skvmf": __version__,
+        "the estimator": estimator,
+        "the number of rows": str(rows.n_rows),
+        "the number of features": str(rows.n_features),
+        "the dtype": rows.dtype.name,
+    }
+    if warm_start is not None:
+        parts = [
+            warm_start.params.to_dict(),
+            *map(as_dict, (warm_start.family, warm_start.background)),
+        ]
+        description[WARM_START] = digest(parts)
+    given = sorted(params.items())
+    return description | {n: _as_text(value) for n, value in given if n not in _WITHOUT_EFFECT}
+
+
+def _as_text(value: Any) -> str:
+    """Return a parameter as a short text that tells it from others."""
+    if isinstance(value, np.random.RandomState):
+        state: Any = value.get_state(legacy=False)
+        return f"RandomState {state['bit_generator']} {digest(state)}"
+    if not isinstance(value, bool | np.bool_) and isinstance(value, Real):
+        return f"{float(value):.17g}"  # 1 and 1.0 are the same
+    if isinstance(value, str | tuple) or np.ndim(value) == 0:
+        return repr(value.item() if isinstance(value, np.generic) else value)
+    array = np.asarray(value)
+    return f"array of shape {array.shape} {digest(array)}"

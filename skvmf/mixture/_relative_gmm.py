@@ -11,8 +11,9 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.contracts import Update
-from .._engine.model import FittedMixture, MixtureResult, MixtureSpec
+from .._engine.contracts import AnyFamily, Update
+from .._engine.gaussian import Gaussian
+from .._engine.model import Background, FittedMixture, Mixture, MixtureResult
 from .._engine.ordered import (
     AbsoluteCoordinates,
     GradientStep,
@@ -24,7 +25,7 @@ from .._engine.ordered import (
     ScaleUpdate,
 )
 from .._engine.rows import RowSource
-from .._engine.starts import Initialization
+from .._engine.starts import Start
 from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, Numbers, ParameterConstraints, RandomState
 from ._gaussian import BaseGaussianMixture
@@ -256,16 +257,21 @@ class RelativeGMM(BaseGaussianMixture):
             self._covariance_type,
         )
 
-    def _spec(self, rows: RowSource, stage: str = "start", seen_before: float = 0.0) -> MixtureSpec:
-        ordering = self._constraint()
-        ordering.check(rows.n_features)
-        if stage != "stream":
-            self._check_clearance(rows)
-        spec = replace(super()._spec(rows, stage, seen_before), update=self._update())
-        start = spec.start
-        if not isinstance(start, Initialization) or start.means is None:
-            return spec
-        return replace(spec, start=_in_order(start, ordering, rows))
+    def _family_on(self, rows: RowSource, weight_seen: float) -> Gaussian:
+        self._constraint().check(rows.n_features)
+        return super()._family_on(rows, weight_seen)
+
+    def _spec(self, rows: RowSource) -> Mixture:
+        self._constraint().check(rows.n_features)
+        self._check_clearance(rows)
+        return super()._spec(rows)
+
+    def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
+        return replace(super()._assembled(family, background), update=self._update())
+
+    def _start(self, rows: RowSource) -> Start:
+        start = super()._start(rows)
+        return start if start.means is None else _in_order(start, self._constraint(), rows)
 
     def _check_clearance(self, rows: RowSource) -> None:
         """Refuse a clearance with which the means would not fit between the rows."""
@@ -325,7 +331,7 @@ class RelativeGMM(BaseGaussianMixture):
         return np.array([params.components.means for params in result.path])[:, order]
 
 
-def _in_order(start: Initialization, ordering: Ordering, rows: RowSource) -> Initialization:
+def _in_order(start: Start, ordering: Ordering, rows: RowSource) -> Start:
     """Return a start whose given means, and what belongs to them, are in order and apart."""
     means, weights, covariances = start.means, start.weights, start.shapes
     assert means is not None

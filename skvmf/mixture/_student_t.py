@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from os import PathLike
 from typing import ClassVar, Literal, Self
@@ -115,15 +115,12 @@ default='estimated'
     degrees_of_freedom_: Array
 
     _family_class = StudentT
-    _attribute_hints: ClassVar[dict[str, str]] = {
-        **BaseEllipticalMixture._attribute_hints,
+    _hints: ClassVar[Mapping[str, str]] = {
+        **BaseEllipticalMixture._hints,
         "covariances_": "they are nu / (nu - 2) times scale_matrices_, for nu in "
         "degrees_of_freedom_ above 2",
         "precisions_": "scale_matrices_ take the place of covariances",
         "concentrations_": "scale_matrices_ say how wide components are",
-    }
-    _parameter_hints: ClassVar[dict[str, str]] = {
-        **BaseEllipticalMixture._parameter_hints,
         **dict.fromkeys(["precisions_init", "concentrations_init"], "use scale_matrices_init"),
     }
     _parameter_constraints: ClassVar[ParameterConstraints] = {
@@ -280,8 +277,9 @@ default='estimated'
     def _constraint(self) -> KnownTails:
         return KnownTails()
 
-    def _first_shapes(self, d: int) -> Array | None:
+    def _first_shapes(self, n_features: int) -> Array | None:
         """Return `scale_matrices_init`."""
+        d = n_features
         if self.scale_matrices_init is None:
             fixed = "scale_matrices" in self.fixed
             return self._covariance_type.identity(self.n_components, d) if fixed else None

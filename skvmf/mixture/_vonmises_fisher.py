@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from os import PathLike
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._engine.blocks import Block
-from .._engine.model import NO_BACKGROUND, Background, FittedMixture, MixtureResult, MixtureSpec
+from .._engine.model import NO_BACKGROUND, Background, FittedMixture, MixtureResult
 from .._engine.rows import RowSource
 from .._engine.vonmises_fisher import VonMisesFisher
 from .._sklearn import Interval, SomeOf, StrOptions
@@ -133,8 +133,8 @@ class VonMisesFisherMixture(BaseMixture):
     concentrations_: Array
 
     _family_class = VonMisesFisher
-    _attribute_hints: ClassVar[dict[str, str]] = {
-        **BaseMixture._attribute_hints,
+    _hints: ClassVar[Mapping[str, str]] = {
+        **BaseMixture._hints,
         **dict.fromkeys(
             ["cluster_centers_", "components_", "centroids"], "unit vectors are in mean_directions_"
         ),
@@ -283,7 +283,8 @@ class VonMisesFisherMixture(BaseMixture):
         pooled = min(float(components.lengths.mean()), 1 - 1e-6)
         anchored = replace(family, prior_length=pooled)  # for a warm start
         first = mixture._given_params(weights, components, background_weight)
-        fitted = FittedMixture(anchored, first, mixture._background(family))
+        background = mixture._background_on(None, family)
+        fitted = FittedMixture(mixture._assembled(anchored, background), first)
         return mixture._publish_given(fitted, given_centres)
 
     @chunkwise(wide=True)
@@ -293,11 +294,6 @@ class VonMisesFisherMixture(BaseMixture):
         On the sphere the divergence of the negative entropy psi is infinite, but only by psi(x),
         which is the same for every mean. Without that constant it is minus the log-density
         with respect to the uniform distribution, ``kappa (r - m.x) - psi(r)`` [1]_.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
 
         Returns
         -------
@@ -331,10 +327,10 @@ class VonMisesFisherMixture(BaseMixture):
             fixed_concentrations="concentrations" in self.fixed,
         )
 
-    def _background(self, family: VonMisesFisher) -> Background:
+    def _background_on(self, rows: RowSource | None, family: VonMisesFisher) -> Background:
         return Background.on_sphere(family.dim) if self.background else NO_BACKGROUND
 
-    def _spec(self, rows: RowSource, stage: str = "start", seen_before: float = 0.0) -> MixtureSpec:
+    def _family_on(self, rows: RowSource, weight_seen: float) -> VonMisesFisher:
         d = rows.n_features
         if d < 2:
             raise ValueError(
@@ -343,7 +339,7 @@ class VonMisesFisherMixture(BaseMixture):
             )
         family = self._family(d)
         if not family.fixed_concentrations:
-            n_pseudo = self._n_pseudo_rows(rows, seen_before + rows.total_weight)
+            n_pseudo = self._n_pseudo_rows(rows, weight_seen)
             family = replace(family, prior_strength=n_pseudo)
         elif self.concentration_prior is not None:
             raise ValueError(
@@ -351,15 +347,13 @@ class VonMisesFisherMixture(BaseMixture):
                 "concentrations that are estimated. Leave it out, or remove 'concentrations' from "
                 "fixed."
             )
-        spec = self._assembled(family, self._background(family))
-        if stage != "start":
-            return spec
-        means = self._checked_means_init(rows)
-        directions = None if means is None else checked_directions(means, "means_init")
-        return replace(spec, start=self._start(spec, rows, directions, self._first_shapes()))
+        return family
 
-    def _first_shapes(self) -> Array | None:
-        """Return the first concentrations that the user gives, checked; None if there are none."""
+    def _first_means(self, rows: RowSource) -> Array | None:
+        means = super()._first_means(rows)
+        return None if means is None else checked_directions(means, "means_init")
+
+    def _first_shapes(self, n_features: int) -> Array | None:
         given, K = self.concentrations_init, self.n_components
         if given is None:
             return None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import replace
+from functools import wraps
 from numbers import Integral, Real
 from time import perf_counter
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +16,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.model import MixtureSpec
+from .._engine.model import Mixture
 from .._engine.parallel import limited_blas
 from .._sklearn import (
     BaseEstimator,
@@ -23,6 +24,7 @@ from .._sklearn import (
     MetaEstimatorMixin,
     StrOptions,
     all_or_nothing,
+    available_if,
     check_sample_weight,
     fit_context,
     num_samples,
@@ -30,9 +32,8 @@ from .._sklearn import (
 )
 from .._typing import Array, MatrixLike, ParameterConstraints, RandomState, is_integer
 from ..mixture._base import BaseMixture
-from ..mixture._parameters import ArgumentHints
-from ..mixture._validation import checked_row_weights, in_memory, is_lazy
-from ._best import BestPredictions, refitted
+from ..mixture._parameters import HINTS, NUMBERS, with_hints
+from ..mixture._validation import checked_row_weights, in_memory, is_lazy, refuse_no_rows
 from ._criteria import CRITERIA, Criterion, slope_criterion, warn_of_short_path, warn_without_slope
 from ._merge_path import MergePath
 from ._steps import Step, first_mixture, published, refined
@@ -41,7 +42,32 @@ from ._tree import make_linkage, parts_of_leaves
 _STEP_DIVISOR = 30  # a step removes at most one component in this many
 
 
-class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEstimator):
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _refitted(path: Any) -> bool:
+    """Return True if there is a best estimator, otherwise raise the reason."""
+    if not path.refit:
+        raise AttributeError(
+            "This ComponentPath has refit=False and so no best_estimator_. Set refit=True."
+        )
+    return True
+
+
+def _of_best(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """Return a method of mixtures as one of a path: that of its best mixture."""
+
+    @wraps(method)
+    def of_best(path: Any, /, *args: P.args, **named: P.kwargs) -> R:
+        check_is_fitted(path)
+        result: R = getattr(path.best_estimator_, method.__name__)(*args, **named)
+        return result
+
+    return available_if(_refitted)(of_best)
+
+
+class ComponentPath(MetaEstimatorMixin, BaseEstimator):
     """Choose the number of components (clusters) of a mixture, and see their hierarchy.
 
     First, a mixture with `max_components` components is fitted. Then the two components whose merge
@@ -150,6 +176,13 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
     3
     """
 
+    _hints: ClassVar[Mapping[str, str]] = {
+        **HINTS,
+        **dict.fromkeys(BaseMixture._parameter_constraints, "it is a parameter of the estimator"),
+        **dict.fromkeys(["n_components", *NUMBERS], "max_components is the largest number"),
+    }
+    best_estimator_: BaseMixture
+
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         "estimator": "no_validation",  # with a message of our own
         "max_components": [Interval(Integral, 1, None, closed="left")],
@@ -161,6 +194,7 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
         "verbose": ["verbose"],
     }
 
+    @with_hints
     def __init__(
         self,
         estimator: BaseMixture,
@@ -182,18 +216,10 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_hints
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit a mixture of each number of components, and choose one.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows, as the estimator takes them.
-        y : Ignored
-            Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights; a weight counts like that many repetitions of its row.
 
         Returns
         -------
@@ -210,6 +236,8 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
         first = first_mixture(self.estimator, int(self.min_components), int(self.max_components))
         if is_lazy(X):
             first._validated(X, reset=True)  # what has no length is refused
+        else:
+            refuse_no_rows(X)
         if isinstance(sample_weight, int | float | np.number):  # as in fits of mixtures
             sample_weight = np.full(num_samples(X), sample_weight)
         X, sample_weight = indexable(X, sample_weight)
@@ -260,27 +288,18 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
         parts = parts_of_leaves(self.linkage_, int(n_components))
         return np.append(parts, -1)[self.leaf_labels_]  # -1 is the background
 
+    @with_hints
     def fit_predict(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> Array:
-        """Fit the path and return the labels of the best mixture.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
-        y : Ignored
-            Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Component labels.
-        """
-        refitted(self)
+        _refitted(self)
         return self.fit(X, sample_weight=sample_weight).labels_
+
+    fit_predict.__doc__ = BaseMixture.fit_predict.__doc__
+    predict = _of_best(BaseMixture.predict)
+    predict_proba = _of_best(BaseMixture.predict_proba)
+    score_samples = _of_best(BaseMixture.score_samples)
+    score = _of_best(BaseMixture.score)
 
     # The steps of a fit.
 
@@ -319,9 +338,10 @@ class ComponentPath(ArgumentHints, BestPredictions, MetaEstimatorMixin, BaseEsti
         weights = checked_row_weights(sample_weight, checked)
         rows = first._make_rows(checked, weights, moments=True)
 
-        def make_spec(n_components: int) -> MixtureSpec:
+        def make_spec(n_components: int) -> Mixture:
             mixture = clone(first).set_params(n_components=n_components)
-            return replace(mixture._spec(rows, "stream"), background=first._fitted.background)
+            family = mixture._family_on(rows, rows.total_weight)
+            return mixture._assembled(family, first._fitted.background)
 
         return MergePath(make_spec, first._fitted, first.lower_bound_, rows, first.tol)
 

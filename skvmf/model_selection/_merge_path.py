@@ -5,20 +5,18 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from scipy.special import entr
 
 from .._engine.blocks import Block
 from .._engine.contracts import (
     DenseResponsibilities,
     Params,
-    Posterior,
     Responsibilities,
     Statistics,
     as_dense,
 )
 from .._engine.em import run_em
 from .._engine.merging import merge_greedily
-from .._engine.model import FittedMixture, FixedWeights, MixtureSpec
+from .._engine.model import FittedMixture, Mixture
 from .._engine.parallel import limited_blas
 from .._engine.partitions import Assignment, assignment, partition_statistics
 from .._engine.rows import RowSource
@@ -41,7 +39,7 @@ class MergePath:
 
     def __init__(
         self,
-        make_spec: Callable[[int], MixtureSpec],
+        make_spec: Callable[[int], Mixture],
         fitted: FittedMixture,
         lower_bound: float,
         rows: RowSource,
@@ -54,7 +52,6 @@ class MergePath:
         self._lost = False  # whether no component has a row any more
         self._n_leaves = fitted.n_components
         self.fitted = fitted
-        self._spec = self._spec_of(fitted)
         self.nodes = np.arange(self._n_leaves)
         self.merges: list[tuple[int, int, float]] = []
 
@@ -66,8 +63,7 @@ class MergePath:
     def measures(self) -> dict[str, float]:
         """Return the number of components, the bounds and the criteria of the current mixture."""
         log_likelihood, n_samples = self.fitted.log_likelihood(self._rows)
-        free_weights = not isinstance(self._spec.weight_update, FixedWeights)
-        n_parameters = self.fitted.n_parameters(free_weights=free_weights)
+        n_parameters = self.fitted.n_parameters
         bic = -2 * log_likelihood + n_parameters * float(np.log(max(n_samples, 1)))
         return {
             "n_components": len(self.nodes),
@@ -75,7 +71,7 @@ class MergePath:
             "lower_bound": self._lower_bound,
             "log_likelihood": log_likelihood,
             "bic": bic,
-            "icl": bic + 2 * self._entropy(),
+            "icl": bic + 2 * self.fitted.entropy(self._rows, self.fitted.mixture.posterior),
         }
 
     def to(self, n_components: int) -> None:
@@ -101,19 +97,8 @@ class MergePath:
         """Merge what is left without another fit, so that the tree has one root."""
         self._groups(self._statistics(), 1)
 
-    def _entropy(self) -> float:
-        """Return the weighted entropy of the rows' responsibilities."""
-        posterior = self._spec.posterior
-        return self._rows.map_reduce(partial(_entropy, self.fitted, posterior))
-
     def _statistics(self) -> Statistics:
-        model = self._spec.model
-        return self._rows.map_reduce(partial(model.expect, self.fitted.params))
-
-    def _spec_of(self, fitted: FittedMixture) -> MixtureSpec:
-        """Return the mixture that a fit has maximized."""
-        spec = self._make_spec(fitted.n_components)
-        return spec.refitted(fitted)
+        return self._rows.map_reduce(partial(self.fitted.mixture.expect, self.fitted.params))
 
     # Which components are merged.
 
@@ -157,13 +142,13 @@ class MergePath:
     def _refit(self, group: Array, counts: Array) -> None:
         """Fit a mixture whose components begin with the rows of the groups' components."""
         spec, params = self._start(group, counts)
-        params = replace(params, weights=spec.weight_prior.lift(params.weights))
-        result = run_em(spec.model, self._rows, params, max_iter=_STEPS, tol=self._tol)
+        params = replace(params, weights=spec.weight_prior.clip(params.weights))
+        result = run_em(spec, self._rows, params, max_iter=_STEPS, tol=self._tol)
         self._sort_nodes(spec, result.params)
-        self._spec, self._lower_bound = spec, result.bounds[-1]
+        self._lower_bound = result.bounds[-1]
         self.fitted, _ = spec.fitted(result.params)
 
-    def _start(self, group: Array, counts: Array) -> tuple[MixtureSpec, Params]:
+    def _start(self, group: Array, counts: Array) -> tuple[Mixture, Params]:
         """Return a mixture and its first parameters: those of the groups' responsibilities."""
         K, fitted = len(self.nodes), self.fitted
         spec, assign = self._make_spec(K), self._assignment_to_groups(group)
@@ -178,7 +163,7 @@ class MergePath:
 
     def _assignment_to_groups(self, group: Array) -> Assignment:
         """Return a function that assigns the rows of a block to groups of current components."""
-        to_components = assignment(self._spec.model, self.fitted.params)
+        to_components = assignment(self.fitted.mixture, self.fitted.params)
         members = np.eye(len(self.nodes))[group]
 
         def assign(block: Block) -> tuple[Responsibilities, Array]:
@@ -189,16 +174,8 @@ class MergePath:
 
         return assign
 
-    def _sort_nodes(self, spec: MixtureSpec, params: Params) -> None:
+    def _sort_nodes(self, spec: Mixture, params: Params) -> None:
         """Sort the nodes like the components of the mixture."""
         order = spec.constraint.order(params.components)
         if order is not None:
             self.nodes = self.nodes[order]
-
-
-def _entropy(fitted: FittedMixture, posterior: Posterior, block: Block) -> float:
-    """Return the weighted entropy of all responsibilities for a block's rows."""
-    weights, ones = fitted.params.weights, np.ones(len(block.weights))
-    responsibilities, *_ = posterior.assign(fitted.scores(block), weights, ones)
-    resp = as_dense(responsibilities, len(weights)).astype(np.float64, copy=False)
-    return float(block.weights @ entr(resp).sum(axis=1))

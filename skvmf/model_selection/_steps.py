@@ -23,6 +23,11 @@ def first_mixture(estimator: object, min_components: int, max_components: int) -
         raise ValueError(
             f"min_components={min_components} is larger than max_components={max_components}."
         )
+    if "n_components" not in estimator.get_params(deep=False):
+        raise TypeError(
+            f"A path sets n_components, which the constructor of {type(estimator).__name__} should "
+            "take as a parameter."
+        )
     first: BaseMixture = clone(estimator).set_params(n_components=max_components)
     if first.fixed and min_components < max_components:  # merging components would change them
         raise ValueError(
@@ -61,8 +66,8 @@ def refined(
     mixture: BaseMixture, fitted: FittedMixture, X: MatrixLike, sample_weight: ArrayLike | None
 ) -> BaseMixture:
     """Return a mixture that continues from a step of the path until it has converged."""
-    best = published(mixture, fitted).set_params(warm_start=True)
-    if best.checkpoint is not None:  # which is that of the first fit
-        best.set_params(checkpoint=None)
+    best = published(mixture, fitted)
+    best.warm_start, best.checkpoint = True, None  # that is the file of the first fit
     best.fit(X, sample_weight=sample_weight)
-    return best.set_params(warm_start=mixture.warm_start)
+    best.warm_start = mixture.warm_start
+    return best

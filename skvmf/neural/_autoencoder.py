@@ -28,7 +28,6 @@ from .._sklearn import (
 )
 from .._typing import Array, Attributes, Matrix, MatrixLike, ParameterConstraints, is_integer
 from ..distributions._arguments import check_count
-from ..mixture._parameters import complete_docstring
 from ._beta_gaussian import BetaGaussian
 from ._networks import Loss, VariationalNetwork, as_array, device_of, rows_at_once
 from ._progress import Progress
@@ -111,21 +110,10 @@ class Autoencoder(
     n_features_in_: int
     _score_seed: int
 
-    def __init_subclass__(cls, **options: object) -> None:
-        super().__init_subclass__(**options)
-        complete_docstring(cls)
-
     @fit_context(prefer_skip_nested_validation=True)
     @with_callbacks
     def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Train a new network.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-        y : Ignored
-            Present by convention.
 
         Returns
         -------
@@ -153,13 +141,6 @@ class Autoencoder(
     def partial_fit(self, X: MatrixLike, y: object = None) -> Self:
         """Train for one more epoch on some rows; early stopping does not apply.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-        y : Ignored
-            Present by convention.
-
         Returns
         -------
         self : object
@@ -182,11 +163,6 @@ class Autoencoder(
     def posterior(self, X: MatrixLike) -> BetaGaussian:
         """Return the distributions of the latent variables of rows.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-
         Returns
         -------
         BetaGaussian
@@ -202,11 +178,6 @@ class Autoencoder(
 
     def transform(self, X: MatrixLike) -> Array:
         """Return the means of the latent variables of rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
 
         Returns
         -------
@@ -261,13 +232,6 @@ class Autoencoder(
 
         Compare models of the same beta, alphas and kind of target or observation only: each changes
         the loss. To choose these, compare errors of ``inverse_transform(transform(X))`` instead.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-        y : Ignored
-            Present by convention.
 
         Returns
         -------

@@ -22,10 +22,9 @@ from .._sklearn import (
     all_or_nothing,
     check_sample_weight,
     fit_context,
-    validate_data,
 )
 from .._typing import Array, MatrixLike, ParameterConstraints
-from ..mixture._validation import is_lazy
+from ..mixture._validation import is_lazy, validated_rows
 
 _BLOCK_BYTES = 2**25  # of a block of float64 rows
 
@@ -236,7 +235,7 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 "DirectionWhitener takes rows in memory and got a Dask array: call partial_fit "
                 "with one block after another, and X.map_blocks(whitener.transform)."
             )
-        return validate_data(self, X, dtype=[np.float64, np.float32], reset=reset)
+        return validated_rows(self, X, dtype=[np.float64, np.float32], reset=reset)
 
 
 def _blocks(X: Array) -> Iterator[slice]:

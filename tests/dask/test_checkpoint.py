@@ -25,10 +25,10 @@ FIT = """
 import sys, warnings
 from distributed import Client
 from skvmf import VonMisesFisherMixture
-from skvmf._engine.em import checkpoint
+from skvmf._engine import checkpoint
 from tests.dask.data import bits, blobs, chunked
 warnings.simplefilter("ignore")
-checkpoint._TIMES_WRITING = 0
+checkpoint._TIMES_WRITING = checkpoint._FIRST_WRITE = 0
 with Client(sys.argv[1]) as client:
     X = chunked(blobs(50_000), [20_000, 1, 29_999])
     if sys.argv[3] == "persisted":
@@ -77,6 +77,7 @@ def test_a_fit_goes_on_after_its_workers_died(mortal, monkeypatch, tmp_path):
 
     monkeypatch.setattr(DaskRows, "map_reduce", map_reduce)
     monkeypatch.setattr(checkpoint, "_TIMES_WRITING", 0)
+    monkeypatch.setattr(checkpoint, "_FIRST_WRITE", 0)
     monkeypatch.setattr(mortal.scheduler, "allowed_failures", 1)
     sound = chunked(blobs(50_000), LENGTHS)
     with distributed.Client(mortal):

@@ -16,8 +16,7 @@ from skvmf._engine.model import (
     NO_BACKGROUND,
     Background,
     FenchelYoungPosterior,
-    MapWeights,
-    MixtureModel,
+    Mixture,
     ModifiedDirichlet,
 )
 from skvmf._engine.rows import make_rows
@@ -27,11 +26,10 @@ WEIGHTS = np.array([0.3, 0.7])
 
 
 def model(prior=None, **family):
-    return MixtureModel(
+    return Mixture(
         Gaussian(2, "spherical", **family),
         FenchelYoungPosterior(),
         prior or ModifiedDirichlet(),
-        MapWeights(),
     )
 
 

@@ -49,7 +49,7 @@ def test_pruning_does_not_change_what_is_compared():
 def test_small_counts_are_not_lost_beside_a_one():
     counts = np.array([1.0, 1e-9, 1e-17, 1e-300])
     assert_allclose(ModifiedDirichlet(1.0, 1e-305).mode(counts), counts, rtol=1e-8)
-    assert_array_equal(ModifiedDirichlet(1.0, 1e-305).lift(np.array([1.0, 1e-20])), [1.0, 1e-20])
+    assert_array_equal(ModifiedDirichlet(1.0, 1e-305).clip(np.array([1.0, 1e-20])), [1.0, 1e-20])
 
 
 @pytest.mark.parametrize("floor", [0.0, 1e-3])
@@ -59,8 +59,8 @@ def test_only_weights_below_the_floor_are_moved_up_to_it(seed, floor):
     counts = rng.exponential(size=7) ** 3 * [1, 1, 0, 1, 1, 1, 1]
     for weights in (counts / counts.sum(), ModifiedDirichlet(-0.5, 1e-3).mode(counts)):
         if (weights[weights > 0] >= floor).all():
-            assert_array_equal(ModifiedDirichlet(-0.5, floor).lift(weights), weights)
-    lifted = ModifiedDirichlet(-0.5, 0.1).lift(np.array([0.7, 0.0, 0.27, 0.03]))
+            assert_array_equal(ModifiedDirichlet(-0.5, floor).clip(weights), weights)
+    lifted = ModifiedDirichlet(-0.5, 0.1).clip(np.array([0.7, 0.0, 0.27, 0.03]))
     assert_allclose(lifted, [0.9 * 70 / 97, 0, 0.9 * 27 / 97, 0.1])
 
 

@@ -10,8 +10,7 @@ from skvmf._engine.gaussian import Gaussian
 from skvmf._engine.model import (
     FenchelYoungPosterior,
     FittedMixture,
-    MapWeights,
-    MixtureSpec,
+    Mixture,
     ModifiedDirichlet,
 )
 from skvmf._engine.rows import make_rows
@@ -49,10 +48,10 @@ def test_steps_are_those_of_the_formulas():
     """Two components in one dimension, by hand, with moments about zero."""
     rng = np.random.default_rng(0)
     family = Gaussian(1, "spherical")
-    spec = MixtureSpec(family, FenchelYoungPosterior(), ModifiedDirichlet(), MapWeights())
+    spec = Mixture(family, FenchelYoungPosterior(), ModifiedDirichlet())
     weights, means, variances = np.array([0.4, 0.6]), np.array([-1.0, 2.0]), np.array([1.0, 2.0])
     params = Params.first(weights, family.components(means[:, None], variances))
-    fitted, memory = FittedMixture(family, params), None
+    fitted, memory = FittedMixture(spec, params), None
     remembered, seen = 0.0, 0.0
     for size in (40, 10, 25):
         x, w = rng.normal(size=size) * 3, rng.uniform(0.5, 2, size)

@@ -12,7 +12,7 @@ from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from skvmf._engine import starts as start
 from skvmf._engine.contracts import Params
 from skvmf._engine.gaussian import Gaussian
-from skvmf._engine.model import FenchelYoungPosterior, MapWeights, MixtureModel, ModifiedDirichlet
+from skvmf._engine.model import FenchelYoungPosterior, Mixture, ModifiedDirichlet
 from skvmf._engine.overseeding import Overseeding
 from skvmf._engine.rows import make_rows
 from skvmf._engine.starts import MergingStart
@@ -218,7 +218,7 @@ def test_sums_of_one_width_are_not_taken_for_another():
     family, widths = VonMisesFisher(30), (8, 3, 5)
     for K in widths:
         params = Params.first(np.full(K, 1 / K), family.from_centres(rows.take(np.arange(K))))
-        model = MixtureModel(family, FenchelYoungPosterior(), ModifiedDirichlet(), MapWeights())
+        model = Mixture(family, FenchelYoungPosterior(), ModifiedDirichlet())
         stats = rows.map_reduce(partial(model.expect, params))
         assert stats.moments[0].shape == (30, K)
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skvmf._engine.contracts import Update
-from skvmf._engine.model import FenchelYoungPosterior, FixedWeights, MapWeights, ModifiedDirichlet
+from skvmf._engine.model import FenchelYoungPosterior, Mixture, ModifiedDirichlet
 
 SOFTMAX = FenchelYoungPosterior()
 TSALLIS = FenchelYoungPosterior(2.0, 1.0)
@@ -15,15 +15,15 @@ COUNTS, OLD = np.array([60.0, 30.0, 10.0]), np.array([0.5, 0.3, 0.2])
 
 @pytest.mark.parametrize("posterior", [SOFTMAX, TSALLIS])
 def test_weights_under_a_flat_prior_are_proportions(posterior):
-    weights = MapWeights()(posterior, ModifiedDirichlet(), COUNTS, OLD)
+    weights = Mixture(None, posterior, ModifiedDirichlet()).new_weights(COUNTS, OLD)
     assert_array_equal(weights, [0.6, 0.3, 0.1])
 
 
 def test_weights_of_a_softmax_are_at_the_mode_and_fixed_ones_stay():
-    weights = MapWeights()(SOFTMAX, SPARSE, COUNTS, OLD)
+    weights = Mixture(None, SOFTMAX, SPARSE).new_weights(COUNTS, OLD)
     assert_allclose(weights, SPARSE.mode(COUNTS))
     assert weights[2] == 1e-3  # 10 rows are fewer than the prior takes
-    assert FixedWeights()(SOFTMAX, SPARSE, COUNTS, OLD) is OLD
+    assert Mixture(None, fixed_weights=True).new_weights(COUNTS, OLD) is OLD
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -31,8 +31,8 @@ def test_weights_of_a_sparse_posterior_never_lower_the_bound(seed):
     rng = np.random.default_rng(seed)
     old, counts = rng.dirichlet(np.ones(4)), 50 * rng.dirichlet(np.ones(4))
     prior = ModifiedDirichlet(rng.uniform(-10, 5), 1e-3)
-    old = prior.lift(old)
-    new = MapWeights()(TSALLIS, prior, counts, old)
+    old = prior.clip(old)
+    new = Mixture(None, TSALLIS, prior).new_weights(counts, old)
 
     def bound(weights):
         return TSALLIS.weight_value(counts, weights) + prior.log_density(weights)
@@ -47,7 +47,7 @@ def test_the_guard_holds_somewhere_also_beside_a_component_that_has_left(left):
     prior, counts = ModifiedDirichlet(-5.0, 1e-3), np.pad([12.0, 11.0, 9.0], (0, left))
     several = np.random.default_rng(0).dirichlet(np.full(3, 5.0), size=50)
     held = [
-        np.array_equal(MapWeights()(TSALLIS, prior, counts, old), old)
+        np.array_equal(Mixture(None, TSALLIS, prior).new_weights(counts, old), old)
         for old in np.pad(several, [(0, 0), (0, left)])
     ]
     assert any(held)
@@ -56,7 +56,7 @@ def test_the_guard_holds_somewhere_also_beside_a_component_that_has_left(left):
 def test_a_component_that_leaves_changes_the_weights_whatever_the_bound():
     prior, counts = ModifiedDirichlet(-5.0, 1e-3), np.array([12.0, 11.0, 0.0])
     for old in np.random.default_rng(0).dirichlet([5.0, 5.0, 0.5], size=50):
-        weights = MapWeights()(TSALLIS, prior, counts, old)
+        weights = Mixture(None, TSALLIS, prior).new_weights(counts, old)
         assert_array_equal(weights, prior.mode(counts))
         assert weights[2] == 0
 

@@ -26,7 +26,7 @@ READ_AS = {"float16": "float32", "int8": "float32", "uint8": "float32", "bool": 
 
 def fit_until(n_writes, mixture, X, weights):
     """Fit until so many checkpoints were written, one at every iteration."""
-    with mock.patch.object(checkpoint, "_TIMES_WRITING", 0), mock.patch.object(os, "fsync"):
+    with mock.patch.multiple(checkpoint, _TIMES_WRITING=0, _FIRST_WRITE=0), mock.patch("os.fsync"):
         killed_after(n_writes, lambda: refusing(mixture.fit, X, sample_weight=weights))
 
 

@@ -1,5 +1,6 @@
 """The cache of compiled code: fresh after every edit, and never a reason to fail."""
 
+import ctypes
 import gc
 import importlib
 import os
@@ -82,13 +83,14 @@ def edit(path, old, new):
     path.write_text(source.replace(old, new), encoding="utf-8")
 
 
-def run(folder, code, **environment):
+def run(folder, code, before=None, **environment):
     """Run code in another process, with the folder's packages and cache."""
     paths = {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "cache")}
     result = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         cwd=folder,
         env=os.environ | paths | environment,
+        preexec_fn=before,
         capture_output=True,
         text=True,
         check=False,
@@ -175,6 +177,34 @@ def test_nowhere_to_write(folder, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     assert call() == (10, 0)
     assert call() == (10, 0)
+
+
+def without_override():
+    """Take from root what lets it write where rights do not (CAP_DAC_OVERRIDE of Linux)."""
+    if os.geteuid() == 0:
+        ctypes.CDLL(None).prctl(24, 1, 0, 0, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="rights are others there")
+def test_code_that_can_only_be_read_is_read_and_new_code_is_kept_at_home(folder):
+    """As in a container: the folder is filled when the image is built, and somebody else runs."""
+    call()
+    home = folder / "home"
+    home.mkdir()
+    package = folder / "small", folder / "cache"
+    for path in [*package, *(path for each in package for path in each.rglob("*"))]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    options = {"HOME": str(home), "XDG_CACHE_HOME": str(home), "before": without_override}
+    assert run(folder, CALL, **options) == "10.0 1"
+    whole = CALL.replace("5.0", "5")
+    assert [run(folder, whole, **options) for _ in range(2)] == ["10.0 0", "10.0 1"]
+    assert run(folder, CALL, **options) == "10.0 1"
+    home.chmod(0o555)  # nothing can be written
+    code = CALL + "; print(scaled.stats.cache_path)"
+    options |= {"HOME": str(folder / "cache"), "XDG_CACHE_HOME": str(folder / "cache")}
+    assert run(folder, code, **options) == "10.0 1\nNone"
+    for path in folder.rglob("*"):
+        path.chmod(0o755)
 
 
 def test_python_looks_for_no_garbage_while_a_kernel_is_compiled(folder):

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf._engine import checkpoint
-from skvmf.mixture import _checkpoint as description
+from skvmf.mixture import _parameters
 from skvmf.model_selection import ComponentPath
 
 from ..interrupted import killed_after
@@ -34,6 +34,7 @@ FILES = r"fit\.npz(\.\d+-\d+\.tmp)?"  # a checkpoint, and what is not yet one
 def at_once(monkeypatch):
     """Write at every iteration, however long that takes, and do not wait for the disk."""
     monkeypatch.setattr(checkpoint, "_TIMES_WRITING", 0)
+    monkeypatch.setattr(checkpoint, "_FIRST_WRITE", 0)
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
@@ -237,9 +238,8 @@ def test_other_versions_are_refused_by_name(at_once, tmp_path, monkeypatch):
     mixture = VonMisesFisherMixture(3, random_state=0, tol=0, max_iter=6, checkpoint=path)
     assert interrupted(mixture, 3)
     written = path.read_bytes()
-    monkeypatch.setattr(description, "version", lambda name: "9.8.7")
-    monkeypatch.setattr(description, "__version__", "6.5")
-    with pytest.raises(ValueError, match=r"numpy was .* is 9\.8\.7; .*skvmf was .* is 6\.5"):
+    monkeypatch.setattr(_parameters, "__version__", "6.5")
+    with pytest.raises(ValueError, match=r"the version of skvmf was .* and is 6\.5"):
         fitted(mixture)
     assert path.read_bytes() == written
 
@@ -332,6 +332,22 @@ def test_a_write_that_fails_warns_and_the_fit_goes_on(at_once, tmp_path, monkeyp
     assert os.listdir(tmp_path) == ["fit.npz"]
 
 
+def test_warm_starts_from_other_directions_do_not_share_a_checkpoint(at_once, tmp_path):
+    """Their weights are equal and fixed, so only other parameters tell them apart."""
+    means = []
+    for order in ([0, 1, 2], [2, 0, 1]):
+        mixture = VonMisesFisherMixture.from_parameters(
+            np.full(3, 1 / 3),
+            mean_directions=(CENTRES / np.linalg.norm(CENTRES, axis=1)[:, None])[order],
+            concentrations=np.full(3, 5.0),
+            fixed=("weights",),
+        ).set_params(warm_start=True, max_iter=3, tol=0)
+        whole = fitted(pickle.loads(pickle.dumps(mixture)))
+        means.append(fitted(mixture.set_params(checkpoint=tmp_path / "fit.npz")).means_)
+        assert_array_equal(means[-1], whole.means_)
+    assert not np.allclose(*means)
+
+
 def test_a_warm_start_takes_the_place_of_the_fit_that_it_goes_on_from(at_once, tmp_path):
     path = tmp_path / "fit.npz"
     mixture = fitted(
@@ -379,9 +395,10 @@ FIT = """
 import os, sys, warnings
 import numpy as np
 from skvmf import SparseGaussianMixture
-from skvmf._engine.em import checkpoint
+from skvmf._engine import checkpoint
 warnings.simplefilter("ignore")
-checkpoint._TIMES_WRITING, os.fsync = 0, lambda descriptor: None  # the disk stays
+checkpoint._TIMES_WRITING = checkpoint._FIRST_WRITE = 0
+os.fsync = lambda descriptor: None  # the disk stays
 X = np.random.default_rng(0).normal(size=(500, 3))
 mixture = SparseGaussianMixture(
     5, init_params="kmeans", n_init=2, random_state=0, tol=0, max_iter=12, verbose=1,

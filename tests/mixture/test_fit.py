@@ -5,6 +5,7 @@ import pickle
 import warnings
 from pathlib import Path
 
+import dask.array as da
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -15,6 +16,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf._engine import em
 from skvmf._engine.starts import MergingStart
+from skvmf.model_selection import ComponentPath
 
 from ..pairwise import pairwise
 from .checks import assert_finite
@@ -81,7 +83,7 @@ def test_a_failed_fit_leaves_the_earlier_one(estimator, warm, monkeypatch):
     with pytest.raises(ValueError, match="n_samples >= n_components"):
         mixture.fit(X[:1] if warm else X[:1, :2])
     monkeypatch.setattr(em, "run_em", broken_loop)
-    monkeypatch.setattr("skvmf._engine.em.run_em", broken_loop)
+    monkeypatch.setattr("skvmf._engine.starts.run_em", broken_loop)
     with pytest.raises(KeyboardInterrupt):
         mixture.fit(X[:150])
     assert vars(mixture).keys() == before.keys()
@@ -124,13 +126,8 @@ def test_a_first_fit_that_fails_leaves_nothing(estimator):
 
 
 @pytest.mark.parametrize("estimator", MIXTURES)
-def test_parameters_are_set_by_a_fit_alone(estimator):
-    mixture = estimator(2, random_state=0)
-    for _ in range(2):
-        for name in ("weights_", "means_", "background_weight_"):
-            with pytest.raises(AttributeError, match=f"{name} .*{estimator.__name__}.from_param"):
-                setattr(mixture, name, np.zeros((2, 3)))
-        mixture.fit(X)
+def test_fitted_arrays_cannot_be_written_to(estimator):
+    mixture = estimator(2, random_state=0).fit(X)
     with pytest.raises(ValueError, match="read-only"):
         mixture.weights_[0] = 1
     with pytest.raises(ValueError, match="read-only"):
@@ -598,6 +595,71 @@ def test_criteria_count_the_parameters_of_active_components(estimator, options, 
     assert_allclose(pruned.bic(X), free * np.log(200) - 2 * log_likelihood, rtol=1e-12)
 
 
+@pytest.mark.parametrize("options", [{}, {"background": True}, {"entmax_alpha": 2.0}])
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_criteria_of_weighted_rows_are_those_of_repeated_rows(estimator, options):
+    counts = np.random.default_rng(1).integers(0, 4, len(X))
+    repeated = np.repeat(X, counts, axis=0)
+    mixture = estimator(2, random_state=0, **options).fit(X)
+    for name in ("score", "aic", "bic", "icl"):
+        criterion = getattr(mixture, name)
+        assert_allclose(criterion(X, sample_weight=counts), criterion(repeated), rtol=1e-10)
+    resp = mixture.predict_proba(X)
+    resp = np.column_stack([resp, np.maximum(1 - resp.sum(axis=1), 0)])
+    entropy = -np.sum(resp[resp > 0] * np.log(resp[resp > 0]))
+    assert_allclose(mixture.icl(X), mixture.bic(X) + 2 * entropy, rtol=1e-9)
+    assert_allclose(mixture.aic(X), 2 * mixture.n_parameters_ - 2 * len(X) * mixture.score(X))
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_a_flat_prior_by_component_is_a_flat_prior(estimator):
+    """Also beside a background, which has no number in it."""
+    for background in (False, True):
+        options = {"background": background, "random_state": 0}
+        flat = estimator(2, weight_concentration_prior=1.0, **options).fit(X)
+        each = estimator(2, weight_concentration_prior=np.ones(2), **options).fit(X)
+        assert_array_equal(each.weights_, flat.weights_)
+        assert each.lower_bounds_ == flat.lower_bounds_
+
+
+def narrowed(estimator, **options):
+    """Return a subclass whose constructor takes fewer parameters."""
+
+    class Narrowed(estimator):
+        def __init__(self, n_components=2, random_state=0):
+            super().__init__(n_components, random_state=random_state, **options)
+
+    return Narrowed
+
+
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_a_subclass_with_fewer_parameters(estimator):
+    """What needs other parameters works: given parameters, Dask arrays and paths."""
+    options = {"degrees_of_freedom": 5.0} if estimator is StudentTMixture else {}
+    narrow = narrowed(estimator, **options)
+    mixture = narrow().fit(X)
+    lazy = narrow().fit(da.from_array(X, chunks=(90, 3)))
+    assert_array_equal(lazy.labels_.compute(), mixture.labels_)
+    names = ["weights_", "means_", "covariances_"]
+    if estimator is StudentTMixture:
+        names[2:] = ["scale_matrices_", "degrees_of_freedom_"]
+    names = names[:2] if estimator is VonMisesFisherMixture else names
+    built = narrow.from_parameters(*(getattr(mixture, name) for name in names))
+    assert_allclose(built.score_samples(X), mixture.score_samples(X), rtol=1e-9)
+    assert_array_equal(built.predict(da.from_array(X)).compute(), mixture.labels_)
+    path = ComponentPath(narrow(), max_components=3).fit(X)
+    assert path.best_estimator_.get_params()["n_components"] == path.best_n_components_
+
+
+def test_a_path_says_what_a_subclass_lacks():
+    class Three(VonMisesFisherMixture):
+        def __init__(self):
+            super().__init__(3)
+
+    with pytest.raises(TypeError, match="n_components, which the constructor of Three should take"):
+        ComponentPath(Three()).fit(X)
+
+
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_k_means_starts_go_on_until_they_stand(form):
     """One step from far seeds is not k-means: its losses are those of Lloyd's fixed points."""
@@ -707,21 +769,10 @@ def test_a_negative_prior_removes_components(estimator):
 
 
 @pytest.mark.parametrize("estimator", MIXTURES)
-@pytest.mark.parametrize("method", ["score", "aic", "bic"])
+@pytest.mark.parametrize("method", ["score", "aic", "bic", "icl"])
 def test_what_is_not_fitted_says_so(estimator, method):
     with pytest.raises(NotFittedError):
         getattr(estimator(2), method)(X)
-
-
-@pytest.mark.parametrize("estimator", MIXTURES)
-def test_learned_attributes_may_be_set_to_what_they_are(estimator):
-    """Meta-estimators copy every learned attribute of an estimator, also onto itself."""
-    mixture = estimator(2, random_state=0).fit(X)
-    for name, value in list(vars(mixture).items()):
-        if name.endswith("_"):
-            setattr(mixture, name, value)
-    with pytest.raises(AttributeError, match="from_parameters"):
-        mixture.weights_ = mixture.weights_.copy()
 
 
 # What it warns of.

@@ -144,7 +144,7 @@ def test_weights_are_equal_and_concentrations_one_number_by_default():
     mixture.fit(DIRECTIONS)
     assert_array_equal(mixture.weights_, np.full(3, 1 / 3))
     assert_allclose(mixture.concentrations_, 9, rtol=1e-13)
-    assert mixture._fitted.n_parameters(free_weights=False) == 3 * 3
+    assert mixture._fitted.n_parameters == 3 * 3
 
 
 @pytest.mark.parametrize("fixed", FIXED)

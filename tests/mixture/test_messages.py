@@ -3,36 +3,60 @@
 ``python -m tests.mixture.test_messages`` prints the mistakes with their messages.
 """
 
+import datetime
+import difflib
 import re
 import reprlib
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfTransformer
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf.model_selection import ComponentPath
+from skvmf.preprocessing import DirectionWhitener
 
 MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, StudentTMixture, RelativeGMM]
 GAUSSIANS = [SparseGaussianMixture, RelativeGMM]
 X = np.random.default_rng(0).normal(size=(40, 3))
 FRAME = pd.DataFrame({"a": [1.0, 2.0, 3.0], "name": ["x", "y", "z"]})
 DATES = pd.DataFrame({"a": [1.0, 2.0], "day": pd.to_datetime(["2024-01-01", "2024-01-02"])})
+DAYS = pd.date_range("2024-01-01", periods=3)
+VECTORS = [np.array([1.0, 2.0]), np.array([3.0, 4.0])]
 EQUAL = np.tile([[1.0, 2.0]], (50, 1))
 
 PARAMETERS = [  # of whom, the parameter, and what the message says
     *[(mixture, "n_clusters", "n_components") for mixture in MIXTURES],
     *[(mixture, "n_component", "did you mean 'n_components'") for mixture in MIXTURES],
-    (VonMisesFisherMixture, "k", "n_components"),
+    *[(VonMisesFisherMixture, name, "n_components") for name in ("k", "n_topics")],
+    *[
+        (VonMisesFisherMixture, name, "ComponentPath recommends")
+        for name in ("min_cluster_size", "min_topic_size", "nr_topics", "eps")
+    ],
+    *[
+        (mixture, name, "background=True")
+        for mixture in MIXTURES
+        for name in ("min_samples", "contamination")
+    ],
+    (VonMisesFisherMixture, "cluster_selection_method", "criterion"),
+    (VonMisesFisherMixture, "random_seed", "random_state"),
+    (SparseGaussianMixture, "df", "StudentTMixture has degrees_of_freedom"),
+    (SparseGaussianMixture, "modelNames", "covariance_type"),
+    (ComponentPath, "n_components", "max_components"),
+    (ComponentPath, "min_cluster_size", "max_components"),
+    (ComponentPath, "n_init", "a parameter of the estimator"),
+    (ComponentPath, "max_component", "did you mean 'max_components'"),
     *[(VonMisesFisherMixture, name, "n_init") for name in ("nruns", "nredo")],
     *[(VonMisesFisherMixture, name, "max_iter") for name in ("n_iter", "niter")],
     (VonMisesFisherMixture, "seed", "random_state"),
     (VonMisesFisherMixture, "max_points_per_centroid", "init_size"),
-    (VonMisesFisherMixture, "min_cluster_size", "ComponentPath recommends"),
     (VonMisesFisherMixture, "metric", "cosine"),
     (VonMisesFisherMixture, "spherical", "direction"),
     (VonMisesFisherMixture, "init", "init_params"),
@@ -69,7 +93,11 @@ ATTRIBUTES = [
     (VonMisesFisherMixture, "kappa_", "concentrations_"),
     (VonMisesFisherMixture, "centroids", "mean_directions_"),
     (VonMisesFisherMixture, "row_labels_", "labels_"),
-    (VonMisesFisherMixture, "outlier_scores_", "score_samples"),
+    *[(mixture, "outlier_scores_", "score_samples") for mixture in MIXTURES],
+    *[(mixture, "approximate_predict", "predict_proba") for mixture in MIXTURES],
+    *[(mixture, "condensed_tree_", "ComponentPath") for mixture in MIXTURES],
+    *[(mixture, "get_topic_info", "component_summary") for mixture in MIXTURES],
+    *[(mixture, "feature_names_in_", "names") for mixture in MIXTURES],
     *[(mixture, "lables_", "did you mean 'labels_'") for mixture in MIXTURES],
     *[(mixture, "cluster_centers_", "means_") for mixture in MIXTURES[1:]],
     *[(mixture, "components_", "means_") for mixture in MIXTURES[1:]],
@@ -89,7 +117,37 @@ DATA = [  # what is given as X, the error, and what the message says
     ((row for row in X), TypeError, "X is a generator, which can be read only once"),
     (iter([X]), TypeError, "call partial_fit with each batch"),
     (FRAME, ValueError, "Column 'name' of X does not hold numbers: could not convert"),
-    (DATES, ValueError, "Column 'day' of X does not hold numbers: its type is datetime64"),
+    *[
+        (frame, ValueError, "Column 'day' of X does not hold numbers: ")
+        for frame in (
+            DATES,
+            DATES[["day"]],
+            pd.DataFrame({"day": DAYS.tz_localize("UTC"), "next": DAYS}),
+            pd.DataFrame({"day": DAYS - DAYS[0]}),
+            pl.DataFrame({"day": DAYS.to_numpy()}),
+            pl.DataFrame({"day": [datetime.date(2024, 1, 1)] * 3}),
+        )
+    ],
+    (DATES[["day"]].to_numpy(), ValueError, "X does not hold numbers: its type is datetime64"),
+    *[
+        (column, ValueError, "X holds vectors, and X should hold their numbers: give np.vstack(X)")
+        for column in (
+            pd.Series(VECTORS),
+            pd.Series(VECTORS).to_numpy(),
+            pl.Series(VECTORS),
+            pl.Series(VECTORS, dtype=pl.Array(pl.Float64, 2)),
+        )
+    ],
+    *[
+        (frame, ValueError, "Column 'of text' of X holds vectors, and X should hold their numbers")
+        for frame in (
+            pd.DataFrame({"of text": VECTORS}),
+            pd.DataFrame({"id": ["a", "b"], "of text": VECTORS}),
+            pl.DataFrame({"id": ["a", "b"], "of text": VECTORS}),
+            pl.DataFrame({"of text": pl.Series(VECTORS, dtype=pl.Array(pl.Float64, 2))}),
+        )
+    ],
+    (pl.DataFrame({"a": [1.0]}).lazy(), TypeError, "which holds no rows yet: give X.collect()"),
     (X[0], ValueError, "Expected 2D array, got 1D array"),
     (np.full((5, 2), np.nan), ValueError, "NaN"),
 ]
@@ -103,9 +161,38 @@ BY_POSITION = [  # what is made, and what the message says
 @pytest.mark.parametrize(("mixture", "name", "hint"), PARAMETERS)
 def test_a_wrong_parameter(mixture, name, hint):
     with pytest.raises(TypeError, match=re.escape(f"{mixture.__name__} has no parameter '{name}'")):
-        mixture(**{name: 2})
+        made(mixture, name)
     with pytest.raises(TypeError, match=re.escape(hint)):
-        mixture(**{name: 2})
+        made(mixture, name)
+
+
+def made(estimator, name):
+    """Return what an estimator is with a wrong parameter."""
+    return estimator(*[VonMisesFisherMixture()][: estimator is ComponentPath], **{name: 2})
+
+
+@pytest.mark.parametrize(
+    ("estimator", "method"),
+    [
+        *product([m() for m in MIXTURES], ["fit", "partial_fit", "fit_predict", "score"]),
+        *product([ComponentPath(VonMisesFisherMixture())], ["fit", "fit_predict"]),
+    ],
+)
+def test_a_wrong_argument_of_a_fit(estimator, method):
+    with pytest.raises(TypeError, match=f"{method} has no parameter 'weights': .* sample_weight"):
+        getattr(estimator, method)(X, weights=np.ones(len(X)))
+    with pytest.raises(TypeError, match="did you mean 'sample_weight'"):
+        getattr(estimator, method)(X, sample_weights=np.ones(len(X)))
+
+
+@pytest.mark.parametrize("column", ["X['of text']", "X['id']"])
+def test_the_rows_of_a_column_of_vectors(column):
+    """What the message says to write can be fitted."""
+    for frame in pd.DataFrame, pl.DataFrame:
+        X = frame({"of text": VECTORS, "id": VECTORS})
+        with pytest.raises(ValueError, match=r"np\.vstack\(X\['of text'\]\)"):
+            SparseGaussianMixture().fit(X)
+        SparseGaussianMixture().fit(eval(f"np.vstack({column})"))
 
 
 @pytest.mark.parametrize("mixture", MIXTURES)
@@ -146,6 +233,13 @@ def test_an_attribute_without_any_hint(mixture):
         _ = mixture(2, random_state=0).fit(X).nonsense_
 
 
+def test_predictions_look_for_no_similar_name(monkeypatch):
+    """scikit-learn asks for feature_names_in_ in each of them."""
+    fitted = VonMisesFisherMixture(2, random_state=0).fit(X)
+    monkeypatch.setattr(difflib.SequenceMatcher, "set_seq2", None)
+    fitted.predict(X[:1])
+
+
 @pytest.mark.parametrize("mixture", MIXTURES)
 def test_a_fitted_attribute_before_the_fit(mixture):
     with pytest.raises(AttributeError, match=r"no attribute 'labels_': .* before fit"):
@@ -154,9 +248,14 @@ def test_a_fitted_attribute_before_the_fit(mixture):
 
 @pytest.mark.parametrize(("data", "error", "message"), DATA)
 def test_wrong_data(data, error, message):
-    for mixture in (VonMisesFisherMixture(2), SparseGaussianMixture(2)):
+    for estimator in (
+        VonMisesFisherMixture(2),
+        SparseGaussianMixture(2),
+        ComponentPath(VonMisesFisherMixture(), max_components=2),
+        DirectionWhitener(),
+    ):
         with pytest.raises(error, match=re.escape(message)):
-            mixture.fit(data)
+            estimator.fit(data)
 
 
 @pytest.mark.parametrize("mixture", [*GAUSSIANS, StudentTMixture])
@@ -187,10 +286,52 @@ def test_fewer_distinct_rows_than_components(mixture):
         mixture(3, random_state=0).fit(EQUAL)
 
 
+PACKED = np.packbits(np.random.default_rng(1).normal(size=(300, 384)) > 0, axis=1)
+WORDS = np.random.default_rng(2).poisson(np.append(8, np.full(200, 0.2)), (300, 201))
+
+
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("bits", [PACKED, PACKED.view(np.int8)])
+def test_bits_packed_into_bytes(bits, method):
+    with pytest.warns(UserWarning, match=r"unpack them, 2\.0 \* np\.unpackbits") as caught:
+        getattr(VonMisesFisherMixture(2, random_state=0, tol=1), method)(bits)
+    code = re.search(r"unpack them, (.*)\.$", str(caught[0].message))[1]
+    unpacked = eval(code, {"np": np, "X": bits})
+    assert unpacked.shape == (300, 384)
+    getattr(VonMisesFisherMixture(2, random_state=0, tol=1), method)(unpacked)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+def test_counts_that_one_word_dominates(form):
+    mixture = VonMisesFisherMixture(2, random_state=0, tol=1)
+    with pytest.warns(UserWarning, match=r"feature 0 alone makes up 5\d% .*TfidfTransformer"):
+        mixture.fit(form(WORDS).astype(np.float64))
+    mixture.fit(TfidfTransformer().fit_transform(form(WORDS)))
+
+
+QUANTIZED = np.random.default_rng(3).normal(128, 35, (300, 128)).clip(0, 255)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        QUANTIZED.astype(np.uint8),
+        (QUANTIZED - 128).astype(np.int8),
+        np.random.default_rng(4).integers(0, 256, (300, 3)).astype(np.uint8),  # colours
+        np.random.default_rng(5).poisson(30, (300, 128)).astype(np.uint8),  # SIFT
+        np.minimum(WORDS, 1),
+        WORDS[:, 1:],
+        WORDS + 0.5,
+    ],
+)
+def test_numbers_that_are_what_they_are(rows):
+    VonMisesFisherMixture(2, random_state=0, tol=1).fit(rows)  # warnings are errors
+
+
 def mistakes():
     """Yield each mistake, as code and as a function that makes it."""
     for mixture, name, _ in PARAMETERS:
-        yield f"{mixture.__name__}({name}=2)", partial(mixture, **{name: 2})
+        yield f"{mixture.__name__}({name}=2)", partial(made, mixture, name)
     for make, _ in BY_POSITION:
         yield f"{make.func.__name__}({', '.join(map(repr, make.args))})", make
     for mixture, name, _ in ATTRIBUTES:

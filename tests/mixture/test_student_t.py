@@ -115,13 +115,13 @@ def test_the_limit_of_many_degrees_of_freedom_is_a_gaussian_mixture(covariance_t
 def test_parameters_are_counted(covariance_type):
     X, _ = tailed(60, 2)
     known = mixture_of_two(covariance_type)
-    counts = {"known": known._n_parameters()}
+    counts = {"known": known.n_parameters_}
     for tails in ("estimated", "tied"):
         options = dict(covariance_type=covariance_type, max_iter=1, random_state=0)
         fitted = StudentTMixture(2, degrees_of_freedom=tails, **options).fit(X)
-        counts[tails] = fitted._n_parameters()
+        counts[tails] = fitted.n_parameters_
         fitted.set_params(degrees_of_freedom=3.0)  # says nothing about this fit
-        assert fitted._n_parameters() == counts[tails]
+        assert fitted.n_parameters_ == counts[tails]
         assert_allclose(fitted.aic(X), 2 * counts[tails] - 120 * fitted.score(X))
     shape = {"full": 6, "tied": 3, "diag": 4, "spherical": 2}[covariance_type]
     assert counts == {"known": 5 + shape, "estimated": 7 + shape, "tied": 6 + shape}
