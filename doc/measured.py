@@ -10,9 +10,8 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from reproduction.items import RECORDS
 from reproduction.page import list_table
-from reproduction.results import cell_text, read
+from reproduction.results import cell_text, kept, path_of
 
 
 class MeasuredTable(SphinxDirective):
@@ -23,8 +22,7 @@ class MeasuredTable(SphinxDirective):
 
     def run(self):
         """Return the table's nodes."""
-        path = note(self.env, self.arguments[0])
-        table = read(path).table(self.options.get("table", ""))
+        table = record(self.env, self.arguments[0]).table(self.options.get("table", ""))
         text = list_table(chosen(table, self.options.get("columns")))
         return self.parse_text_to_nodes(text)
 
@@ -35,15 +33,14 @@ class Measured(SphinxRole):
     def run(self):
         """Return the figure as text."""
         item, title, *place = (part.strip() for part in self.text.split(";"))
-        table = read(note(self.env, item)).table(title)
-        return [nodes.Text(cell(table, *place))], []
+        own = record(self.env, item)
+        return [nodes.Text(cell_text(own.cell(title, *place), own.table(title).digits))], []
 
 
-def note(env, item):
-    """Return the path of a record, on which the page then depends."""
-    path = RECORDS / f"{item}.json"
-    env.note_dependency(str(path))
-    return path
+def record(env, item):
+    """Return a record, on whose file the page then depends."""
+    env.note_dependency(str(path_of(item)))
+    return kept(item)
 
 
 def chosen(table, columns=None):
@@ -55,15 +52,6 @@ def chosen(table, columns=None):
     places = [rows[0].index(name) for name, _ in pairs]
     heads = [(part.partition("->")[2] or name).strip() for name, part in pairs]
     return [heads, *([row[place] for place in places] for row in rows[1:])]
-
-
-def cell(table, row, column, second=None):
-    """Return a cell as text."""
-    place = table.columns.index(column)
-    found = [own for own in table.rows if own[0] == row and second in (None, own[1])]
-    if len(found) != 1:
-        raise LookupError(f"{len(found)} rows {row!r} in {table.title!r}")
-    return cell_text(found[0][place], table.digits)
 
 
 def setup(app):

@@ -9,11 +9,11 @@ import sys
 import time
 import warnings
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from . import claims, reduced
+from . import claims
 from .items import Missing, Setting, load
-from .results import commit, read, shown, write
+from .page import draw
+from .results import commit, keep, kept, processor, shown
 
 
 def main(arguments=None):
@@ -24,115 +24,71 @@ def main(arguments=None):
     add("--list", action="store_true", help="say what there is, with minutes on one core")
     add("--data", type=Path, metavar="FOLDER", help="files of data, see reproduction.prepare")
     add("--pictures", type=Path, metavar="FOLDER", help="where to save them (needs matplotlib)")
-    add("--cache", type=Path, metavar="FOLDER", help="keeps what is trained for later runs")
+    add("--cache", type=Path, metavar="FOLDER", help="keeps word vectors for later runs")
+    add("--trained", type=Path, metavar="FILE", help="keeps what trained networks gave")
     add("--keep", action="store_true", help="keep the figures as records, of which pages are made")
-    add("--epochs", type=int, metavar="N", help="of autoencoders, fewer than the paper's")
-    add("--seeds", type=int, metavar="N", help="of autoencoders, fewer than the paper's")
+    for name in ("epochs", "seeds"):
+        add(f"--{name}", type=int, metavar="N", help="fewer than the papers', to save time")
     add("--show", action="store_true", help="print the records instead of running anything")
-    add(
-        "--small",
-        action="store_true",
-        help="parts of the data and the sizes of tests: seconds, not results",
-    )
+    add("--small", action="store_true", help="the sizes of tests: not results")
     options = parser.parse_args(arguments)
     commit()  # before anything runs: others may be checked out meanwhile
     items = load()
-    if options.list or not options.names:
-        print(overview(items.values()))
-        return 0
+    known = {"all", *items, *(name.split(".")[0] for name in items)}
+    if unknown := sorted(set(options.names) - known):
+        parser.error(f"There is no {', '.join(unknown)}; --list says what there is.")
     if options.keep and options.small:
         parser.error("--keep is for full runs: what --small prints are no results.")
-    chosen = choose(items, options.names, parser)
-    if options.show:
-        print("\n\n".join(map(kept, chosen)))
+    wanted = {"all"} if options.list or not options.names else set(options.names)
+    chosen = [i for i in items.values() if wanted & {"all", i.name, i.name.split(".")[0]}]
+    if options.list or not options.names:
+        for own in chosen:
+            needs = f"  (needs {', '.join(own.needs)})" if own.needs else ""
+            print(f"{own.name:16}{own.minutes:6.1f} min  {own.title}{needs}")
+        print(f"{'all':16}{sum(own.minutes for own in chosen):6.0f} min")
         return 0
-    with TemporaryDirectory() as parts:
-        if options.small and options.data:
-            reduced.copy(options.data, Path(parts))
-            options.data = Path(parts)
-        if not options.small:
-            print(f"{len(chosen)} items, about {sum(own.minutes for own in chosen):.0f} minutes.")
-        start = time.process_time()
-        failed = [own.name for own in chosen if not run(own, options)]
-        print(f"\n{time.process_time() - start:.0f} seconds of CPU time.")
+    failed = [own.name for own in chosen if not (show if options.show else run)(own, options)]
     if failed:
         print(f"\nNot run: {', '.join(failed)}", file=sys.stderr)
     return int(bool(failed))
 
 
-def choose(items, names, parser):
-    """Return the items that names, papers or "all" stand for."""
-    chosen = [
-        own
-        for own in items.values()
-        if "all" in names or own.name in names or own.name.split(".")[0] in names
-    ]
-    known = {"all", *items, *(name.split(".")[0] for name in items)}
-    if unknown := sorted(set(names) - known):
-        parser.error(f"There is no {', '.join(unknown)}; --list says what there is.")
-    return chosen
-
-
-def overview(items):
-    """Return a line for each item."""
-    lines = [
-        f"{own.name:14}{own.minutes:6.1f} min  {own.title}"
-        + (f"  (needs {', '.join(own.needs)})" if own.needs else "")
-        for own in items
-    ]
-    total = sum(own.minutes for own in items)
-    return "\n".join([*lines, f"{'all':14}{total:6.0f} min"])
-
-
 def heading(item):
     """Return an item's name and title, underlined."""
     line = f"{item.name}: {item.title}"
-    return f"{line}\n{'=' * len(line)}"
+    return f"\n{line}\n{'=' * len(line)}"
 
 
-def kept(item):
-    """Return an item's record and its verdicts as text."""
-    if not item.record.exists():
-        return f"{heading(item)}\nWithout a record."
-    record = read(item.record)
-    return f"{heading(item)}\n{shown(record)}\n{claims.shown(item.name, record)}"
+def show(item, options):
+    """Print an item's record and its verdicts."""
+    record = kept(item.name)
+    print(heading(item))
+    print(f"{shown(record)}\n{claims.shown(item.name, record)}" if record else "Without a record.")
+    return True
 
 
 def run(item, options):
     """Run an item, print what it gives and keep it where that is asked for."""
-    print(f"\n{heading(item)}", flush=True)
+    print(heading(item), flush=True)
     start = time.process_time()
+    fewer = {"epochs": options.epochs, "seeds": options.seeds}
+    fewer = {name: own for name, own in fewer.items() if own}
+    setting = Setting(options.data, options.cache, options.trained, options.small, fewer)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the papers' settings end fits early, and say so
-            more = {"epochs": options.epochs, "seeds": options.seeds}
-            result = item.run(Setting(options.data, options.cache, options.small, **more))
+            record = item.run(setting)
     except (Missing, ModuleNotFoundError) as error:
         print(f"Not run. {error}")
         return False
-    record = result.record(time.process_time() - start)
-    print(shown(record), flush=True)
-    print(claims.shown(item.name, record), flush=True)
+    minutes = record.minutes + (time.process_time() - start) / 60
+    record.minutes, record.commit, record.machine = float(f"{minutes:.2g}"), commit(), processor()
+    print(f"{shown(record)}\n{claims.shown(item.name, record)}\n{minutes:.1f} minutes", flush=True)
     if options.keep:
-        write(item.record, record)
-    if options.pictures and result.draw:
-        save(item, result, options.pictures)
+        keep(item.name, record)
+    if options.pictures and item.draw:
+        draw(item, record, options.pictures / f"{item.name}.png")  # needs matplotlib
     return True
-
-
-def save(item, result, folder):
-    """Draw the picture of an item into a file."""
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError:
-        print("No picture: pip install matplotlib to have it drawn.")
-        return
-    figure = Figure(figsize=(10, 4.2), layout="constrained", dpi=120)
-    result.draw(figure)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{item.name}.png"
-    figure.savefig(path)
-    print(f"Picture: {path}")
 
 
 if __name__ == "__main__":

@@ -1,75 +1,242 @@
 """Claims of the papers: what is said and where, and what the records tell about it.
 
-A claim is a function of a record. It returns effects: figures with 95 % intervals over seeds, sets
-or folds, each with the values that would support the claim. The verdict follows from them.
+A file of ``papers`` has what a paper says: `Paper`, its claims and its errata. The parts of a claim
+are figures of a record with 95 % intervals over seeds, sets or folds, and the values that would
+support the claim. A part is written as ``what | figure | limits``. A figure is a cell of a record,
+``table; row; column``, or several with LESS, PLUS or PER between them; a column may be ``mean of a
+& b``, ``best of a & b`` (the one with the larger mean) or ``least of a`` (of all repeats). Limits
+are ``>= 0``, ``<= 1``, ``0..1`` or ``no difference`` (an interval with zero in it), and after a
+comma wider ones for a claim that is then borne out in part. Parts are repeated for all values of
+the names in braces.
 """
 
-import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+import tomllib
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 from scipy.stats import t as student
 
-from .results import NotMeasured, read
+from .results import GUIDE, NotMeasured, kept, mean
 
 VERDICTS = ("holds", "holds in part", "does not hold", "cannot be judged")
 PARTS = dict(zip(VERDICTS, ("hold", "hold in part", "do not hold", "are undecided"), strict=True))
-MODULES = ["claims_p0", "claims_p1", "claims_p2", "claims_p3", "claims_p4", "claims_ours"]
+FAR = 0.2  # of the paper's figure
+FOLDER = Path(__file__).parent / "papers"
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """An error in a paper."""
+
+    items: tuple[str, ...]  # those it bears on
+    where: str
+    printed: str
+    right: str
+    test: str  # a function of tests/reproduction/test_errata.py
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says, and what of a record decides about it."""
+
+    item: str
+    short: str  # the claim in a few words of ours
+    words: str  # a section and its words; what is in brackets is ours
+    found: str  # the verdict, which the parts must give
+    why: str  # which may show cells of records
+    parts: tuple[str, ...]
+    differs: str = ""  # from the paper's protocol
+    obstacle: str = ""  # why no record can decide
+
+    def judge(self, record):
+        """Return the verdict that a record gives."""
+        if record is None:
+            return Verdict("cannot be judged", reason="It has not been run.")
+        try:
+            effects = tuple(effect(part, record) for part in self.parts)
+        except NotMeasured as error:
+            return Verdict("cannot be judged", reason=f"Not measured: {error.args[0]}.")
+        if self.obstacle:
+            return Verdict("cannot be judged", effects, self.obstacle)
+        near = [effect for effect in effects if not effect.far]
+        verdict = combined([effect.verdict for effect in near or effects])
+        return Verdict(verdict, effects, elsewhere=not near)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: what it says in a screen, its claims and errata."""
+
+    name: str
+    title: str
+    pages: tuple[str, ...]  # of the documentation
+    says: str  # what it claims
+    holds: str  # what of it holds here
+    fails: str  # what does not, or cannot be judged
+    why: str
+    claims: tuple[Claim, ...]
+    figures: dict[str, str] = field(default_factory=dict)  # what they show, by item
+    errata: tuple[Erratum, ...] = ()
+    left_out: tuple[str, ...] = ()  # what no item reproduces, and why
+
+
+@cache
+def papers():
+    """Return the papers by key."""
+    return {path.stem: read(path) for path in sorted(FOLDER.glob("P*.toml"))}
+
+
+def read(path):
+    """Return what a file says of a paper; claims are arrays with the name of their item."""
+    own = tomllib.loads(path.read_text(encoding="utf-8"))
+    errata = tuple(Erratum(**erratum) for erratum in own.pop("errata", []))
+    return Paper(**own.pop("paper"), claims=tuple(claims_in(own)), errata=errata)
+
+
+def claims_in(own):
+    """Yield the claims of a file."""
+    texts = own.pop("texts", {})
+    for item, some in own.items():
+        for claim in some:
+            names = claim.pop("for", {})
+            single = [own for name in names for own in name.split(",")]
+            filled = [
+                part.format_map(dict(zip(single, flat(values), strict=True)))
+                for part in claim.pop("parts")
+                for values in product(*names.values())
+            ]
+            claim["differs"] = claim.get("differs", "").format_map(texts)
+            also = claim.pop("also", {})  # other items, with what is found there
+            first = Claim(item, **claim, parts=tuple(dict.fromkeys(filled)))
+            yield first
+            for other, (found, why) in also.items():
+                yield replace(first, item=other, found=found, why=why)
+
+
+def flat(values):
+    """Return values, those of names that go together one after the other."""
+    return [own for value in values for own in (value if isinstance(value, list) else [value])]
+
+
+@cache
+def claims_of(name):
+    """Return the claims of an item; those of the user guide are beside its figures."""
+    guide = tomllib.loads((GUIDE.parent / "figures" / "claims.toml").read_text(encoding="utf-8"))
+    own = [claim for paper in papers().values() for claim in paper.claims]
+    return [claim for claim in [*own, *claims_in(guide)] if claim.item == name]
 
 
 @dataclass(frozen=True)
 class Effect:
-    """A figure with its interval, and where it must lie for a claim to hold.
-
-    Parameters
-    ----------
-    what : str
-        What was measured.
-    value, low, high : float
-        The figure and its interval; all three are equal for what is exact.
-    at_least, at_most : float, default=-inf, inf
-        Where a claim wants it.
-    partly_at_least, partly_at_most : float, default=None
-        Wider limits, for a claim that is then borne out in part.
-    doubt : str, default=""
-        Why the figure decides nothing, if it does not.
-    """
+    """What a record gives of a part: a figure with its interval, and where it is wanted."""
 
     what: str
     value: float
     low: float
     high: float
-    at_least: float = -np.inf
-    at_most: float = np.inf
-    partly_at_least: float | None = None
-    partly_at_most: float | None = None
-    doubt: str = ""
+    wanted: tuple[float, float] | None = None  # None if no difference is
+    partly: tuple[float, float] | None = None
+    far: tuple[str, ...] = ()  # figures of ours that are far from the paper's
 
     @property
     def verdict(self):
         """Return the verdict of this figure alone."""
-        if self.doubt:
-            return "cannot be judged"
-        if self._within(self.at_least, self.at_most):
-            return "holds"
-        least = self.at_least if self.partly_at_least is None else self.partly_at_least
-        most = self.at_most if self.partly_at_most is None else self.partly_at_most
-        if (least, most) != (self.at_least, self.at_most) and self._within(least, most):
-            return "holds in part"
-        if self.high < least or self.low > most:
-            return "does not hold"
-        return "cannot be judged"
-
-    def _within(self, least, most):
-        return self.low >= least and self.high <= most
+        if self.wanted is None:
+            return "holds" if self.low <= 0 <= self.high else "does not hold"
+        for verdict, bounds in (("holds", self.wanted), ("holds in part", self.partly)):
+            if bounds and self.low >= bounds[0] and self.high <= bounds[1]:
+                return verdict
+        least, most = self.partly or self.wanted
+        return "does not hold" if self.high < least or self.low > most else "cannot be judged"
 
     def __str__(self):
         value, low, high = (f"{x:.3g}" for x in (self.value, self.low, self.high))
         interval = "" if low == high else f" [{low}, {high}]"
         if low == "-inf":
             interval = " (one run)"
-        return f"{self.what} {value}{interval}" + f" ({self.doubt})" * bool(self.doubt)
+        far = f" (far from the paper's: {'; '.join(self.far)})" if self.far else ""
+        return f"{self.what} {value}{interval}{far}"
+
+
+def effect(part, record):
+    """Return what a record gives of a part."""
+    what, figure, limits = part.split(" | ")
+    bounds = [None] if limits == "no difference" else [bound(own) for own in limits.split(", ")]
+    value, margin = interval(figure, record)
+    far = () if "; paper" in figure else tuple(dict.fromkeys(far_from(figure, record)))
+    return Effect(f"{what}:", value, value - margin, value + margin, *(bounds + [None])[:2], far)
+
+
+def bound(text):
+    """Return the least and the largest value that limits allow."""
+    if ".." in text:
+        return tuple(map(float, text.split("..")))
+    sign, number = text.split()
+    return (float(number), np.inf) if sign == ">=" else (-np.inf, float(number))
+
+
+def interval(figure, record):
+    """Return a figure and half of its interval: of pairs where all have as many repeats."""
+    first, *others = re.split(" (LESS|PLUS|PER) ", figure)
+    found = cell(first, record)
+    others = [cell(own, record) if place % 2 else own for place, own in enumerate(others)]
+    for operation, other in zip(others[::2], others[1::2], strict=True):
+        other = mean(other) if operation == "PER" else other
+        if isinstance(other, dict) or (np.ndim(other) and np.shape(found) != np.shape(other)):
+            return welch(found, other)
+        found = {"LESS": np.subtract, "PLUS": np.add, "PER": np.divide}[operation](found, other)
+    return float(np.mean(found)), margin(np.std(found), len(found)) if np.ndim(found) else 0.0
+
+
+def cell(text, record):
+    """Return a number or an array of repeats; of a paper's repeats the mean, spread and number."""
+    title, row, column, *second = text.split("; ")
+    operation, _, names = column.partition(" of ")
+    if operation not in ("mean", "best", "least"):
+        operation, names = "", column
+    found = [record.cell(title, row, name, *second) for name in names.split(" & ")]
+    if isinstance(found[0], dict):
+        return found[0]
+    found = [own.replace(",", "") if isinstance(own, str) else own for own in found]
+    found = [np.asarray(own, dtype=np.float64) for own in found]
+    if operation == "best":
+        return max(found, key=np.mean)
+    return found[0].min() if operation == "least" else np.mean(found, axis=0)
+
+
+def welch(first, second):
+    """Return the difference of the means of different repeats, and half of its interval."""
+    own = [
+        cell if isinstance(cell, dict) else {"mean": mean(cell), "sd": np.std(cell), "n": len(cell)}
+        for cell in (first, second)
+    ]
+    errors = [cell["sd"] ** 2 / (cell["n"] - 1) for cell in own]
+    freedom = sum(errors) ** 2 / sum(e**2 / (c["n"] - 1) for e, c in zip(errors, own, strict=True))
+    return own[0]["mean"] - own[1]["mean"], student.ppf(0.975, freedom) * sum(errors) ** 0.5
+
+
+def margin(spread, number):
+    """Return half of the interval of a mean, from the spread of the values about it."""
+    if number < 2:
+        return np.inf
+    return float(student.ppf(0.975, number - 1) * spread / np.sqrt(number - 1))
+
+
+def far_from(figure, record):
+    """Yield the cells of a figure that are far from the paper's, where it has them."""
+    for text in re.split(" LESS | PLUS | PER ", figure):
+        title, row, column, *_ = text.split("; ")
+        table = record.table(title)
+        for place, own in table.papers().items():
+            cells = next((cells for cells in table.rows if cells[0] == row), None)
+            if table.columns[own] == column and isinstance(cells[place], float | dict):
+                ours, paper = mean(cells[own]), mean(cells[place])
+                if abs(ours - paper) > FAR * abs(paper):
+                    yield f"{row} {ours:.3g}, the paper's {paper:.3g}"
 
 
 @dataclass(frozen=True)
@@ -77,8 +244,14 @@ class Verdict:
     """What is decided about a claim, and the effects that decide it."""
 
     verdict: str
-    effects: list[Effect]
+    effects: tuple[Effect, ...] = ()
     reason: str = ""  # why it cannot be judged, where effects do not say so
+    elsewhere: bool = False  # whether all that decide are far from the paper's figures
+
+    @property
+    def words(self):
+        """Return the verdict in words."""
+        return self.verdict + ", at another level" * self.elsewhere
 
     @property
     def because(self):
@@ -96,54 +269,6 @@ class Verdict:
         return " ".join(words)
 
 
-@dataclass(frozen=True)
-class Claim:
-    """What a paper says, and how a record is read for it."""
-
-    item: str
-    name: str
-    section: str
-    words: str  # as the paper has them; a statement of ours where ours is true
-    effects: Callable
-    differs: str = ""  # from the paper's protocol
-    obstacle: str | Callable = ""  # why no record can decide, or what tells it of a record
-    ours: bool = False
-
-    def judge(self, record):
-        """Return the verdict that a record gives; None if it has no record."""
-        if record is None:
-            return Verdict("cannot be judged", [], "It has not been run.")
-        try:
-            effects = self.effects(record)
-        except NotMeasured as error:
-            return Verdict("cannot be judged", [], f"Not measured: {error.args[0]}.")
-        reason = self.obstacle if isinstance(self.obstacle, str) else self.obstacle(record)
-        if reason:
-            return Verdict("cannot be judged", effects, reason)
-        return Verdict(combined([effect.verdict for effect in effects]), effects)
-
-
-CLAIMS: dict[str, list[Claim]] = {}
-
-
-def claim(item, section, words, *, differs="", obstacle="", ours=False):
-    """Let a function of a `Record` that returns effects be a claim of an item."""
-
-    def register(function):
-        own = Claim(item, function.__name__, section, words, function, differs, obstacle, ours)
-        CLAIMS.setdefault(item, []).append(own)
-        return function
-
-    return register
-
-
-def load():
-    """Return the claims by item."""
-    for module in MODULES:
-        importlib.import_module(f".{module}", __package__)
-    return CLAIMS
-
-
 def combined(verdicts):
     """Return the verdict on a claim of several parts.
 
@@ -157,108 +282,23 @@ def combined(verdicts):
     return "holds in part" if held else "does not hold"
 
 
-def counted(verdicts):
+def counted(verdicts, parts="parts"):
     """Say how many parts of a claim have which verdict."""
     some = ", ".join(f"{verdicts.count(v)} {PARTS[v]}" for v in VERDICTS if v in verdicts)
-    return f"Of {len(verdicts)} parts {some}"
-
-
-# Effects from cells
-
-
-def exact(what, value, **wanted):
-    """Return the effect of a figure without an error."""
-    value = float(value)
-    return Effect(what, value, value, value, **wanted)
-
-
-def level(what, cell, **wanted):
-    """Return the effect of a mean over repeats, with its t interval."""
-    if not isinstance(cell, dict):
-        return exact(what, cell, **wanted)
-    if "low" in cell:
-        return Effect(what, cell["mean"], cell["low"], cell["high"], **wanted)
-    margin = _margin(cell["sd"], cell["n"])
-    return Effect(what, cell["mean"], cell["mean"] - margin, cell["mean"] + margin, **wanted)
-
-
-def difference(what, first, second, **wanted):
-    """Return the effect of a difference of means: of pairs, where both have as many values."""
-    if not (isinstance(first, dict) and isinstance(second, dict)):
-        return level(what, _shifted(first, second), **wanted)
-    if "values" in first and "values" in second and first["n"] == second["n"]:
-        gaps = np.subtract(first["values"], second["values"])
-        return level(what, sample(gaps), **wanted)
-    margin = np.hypot(_margin(first["sd"], first["n"]), _margin(second["sd"], second["n"]))
-    value = first["mean"] - second["mean"]
-    return Effect(what, value, value - margin, value + margin, **wanted)
-
-
-def compared(what, record, title, rows, columns, far, **wanted):
-    """Return the difference of two rows; it decides nothing if one is far worse than the paper's.
-
-    Then some setting that the paper does not give must be different. `columns` are ours and the
-    paper's. ``far(own, paper)`` says how much worse a figure is, and nothing if it is near.
-    """
-    ours, papers = ([record.cell(title, row, column) for row in rows] for column in columns)
-    gaps = [far(mean(own), mean(paper)) for own, paper in zip(ours, papers, strict=True)]
-    doubts = [f"our {row} is {gap}" for row, gap in zip(rows, gaps, strict=True) if gap]
-    return difference(what, *ours, doubt="; ".join(doubts), **wanted)
-
-
-def average(*cells):
-    """Return a cell of the means of cells, value by value."""
-    if all(isinstance(cell, dict) and "values" in cell for cell in cells):
-        return sample(np.mean([cell["values"] for cell in cells], axis=0))
-    return float(np.mean([mean(cell) for cell in cells]))
-
-
-def sample(values):
-    """Return the cell of repeats."""
-    return {
-        "mean": float(np.mean(values)),
-        "sd": float(np.std(values)),
-        "n": len(values),
-        "values": list(values),
-    }
-
-
-def mean(cell):
-    """Return the mean of a cell."""
-    return float(cell["mean"] if isinstance(cell, dict) else cell)
-
-
-def _shifted(first, second):
-    if isinstance(first, dict):
-        return {"mean": first["mean"] - float(second), "sd": first["sd"], "n": first["n"]}
-    if isinstance(second, dict):
-        return {"mean": float(first) - second["mean"], "sd": second["sd"], "n": second["n"]}
-    return float(first) - float(second)
-
-
-def _margin(spread, number):
-    """Return half of the interval of a mean, from the spread of the values about it."""
-    if number < 2:
-        return np.inf
-    return float(student.ppf(0.975, number - 1) * spread / np.sqrt(number - 1))
-
-
-# Text
-
-
-def of_item(item):
-    """Return the claims of an item with their verdicts, from its record."""
-    record = read(item.record) if item.record.exists() else None
-    return [(own, own.judge(record)) for own in load().get(item.name, [])]
+    return f"Of {len(verdicts)} {parts} {some}"
 
 
 def shown(name, record):
     """Return the verdicts on the claims of an item as lines of text."""
     lines = [""]
-    for own in load().get(name, []):
+    for own in claims_of(name):
         verdict = own.judge(record)
-        lines.append(f"{verdict.verdict.upper()}: {own.section}: {own.words}")
-        lines.append(f"    {verdict.because}")
-        if own.differs:
-            lines.append(f"    Differs: {own.differs}")
+        lines += [f"{verdict.words.upper()}: {own.words}", f"    {verdict.because}"]
+        lines += [f"    Differs: {own.differs}"] * bool(own.differs)
     return "\n".join(lines)
+
+
+def judged(claims):
+    """Yield claims with the verdicts of their records."""
+    for own in claims:
+        yield own, own.judge(kept(own.item))

@@ -1,35 +1,20 @@
 """The items that can be run, by name, and what they need."""
 
-import importlib
+import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from .results import read
+from .results import GUIDE, kept
 
-RECORDS = Path(__file__).parent / "records"
 MODULES = [
-    "p0_negentropy",
-    "p0_operations",
-    "p0_texts",
-    "p1_mixtures",
-    "p1_grammars",
-    "p2_expectation",
-    "p2_images",
-    "p2_documents",
-    "p3_relative",
-    "p3_printed",
-    "p3_layers",
-    "p4_tables",
-    "guide_concentrations",
-    "guide_mixtures",
-    "guide_mode",
-    "guide_posteriors",
-    "guide_figures",
-    "guide_densities",
-    "guide_cluster",
-    "guide_components",
-    "guide_embeddings",
+    *(f".p0_{name}" for name in ("negentropy", "texts")),
+    *(f".p1_{name}" for name in ("mixtures", "grammars")),
+    *(f".p2_{name}" for name in ("expectation", "images", "documents")),
+    *(f".p3_{name}" for name in ("theory", "trajectories")),
+    ".p4_tables",
 ]
 
 
@@ -39,17 +24,27 @@ class Missing(Exception):
 
 @dataclass(frozen=True)
 class Setting:
-    """How an item is run."""
+    """How an item is run.
+
+    Parameters
+    ----------
+    data : Path, default=None
+        The folder of the files of data.
+    cache : Path, default=None
+        A folder that keeps word vectors from run to run.
+    trained : Path, default=None
+        A file that keeps what has been found with trained networks.
+    small : bool, default=False
+        Whether to take the sizes of the tests: seconds, and figures that mean nothing.
+    options : dict, default={}
+        Arguments of the item, "epochs" or "seeds".
+    """
 
     data: Path | None = None
-    cache: Path | None = None  # keeps what has been trained from run to run
-    small: bool = False  # sizes of the tests: seconds, and figures that mean nothing
-    epochs: int | None = None  # fewer than the papers', to save time
-    seeds: int | None = None
-
-    def size(self, full, small):
-        """Return one of two sizes."""
-        return small if self.small else full
+    cache: Path | None = None
+    trained: Path | None = None
+    small: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
 
     def file(self, name):
         """Return the path of a file of data."""
@@ -69,45 +64,44 @@ class Item:
 
     name: str
     title: str
-    run: Callable
-    needs: tuple[str, ...]
+    function: Callable
+    needs: tuple[str, ...]  # files of data, and packages that are no dependencies of skvmf
+    small: dict  # arguments in place of the defaults, for the sizes of the tests
+    draw: Callable | None  # draws the record on a matplotlib figure
 
-    @property
-    def record(self):
-        """Where its record is kept."""
-        return RECORDS / f"{self.name}.json"
+    def run(self, setting):
+        """Return what the function gives."""
+        for need in self.needs:
+            if "." in need:
+                setting.file(need)
+        known = inspect.signature(self.function).parameters
+        chosen = {name: own for name, own in setting.options.items() if name in known}
+        return self.function(setting, **(self.small if setting.small else {}) | chosen)
 
     @property
     def minutes(self):
         """CPU time of the run that its record is of; 0 without a record."""
-        return read(self.record).minutes if self.record.exists() else 0.0
+        record = kept(self.name)
+        return record.minutes if record else 0.0
 
 
 ITEMS: dict[str, Item] = {}
 
 
-def item(name, title, *, needs=()):
-    """Let a function of a `Setting` that returns a `Result` be an item.
-
-    Parameters
-    ----------
-    name : str
-        The paper, a dot and the item, as "P0.fig3".
-    title : str
-        What it is, for the list and the page.
-    needs : tuple of str
-        Files of data and packages that are no dependencies of skvmf.
-    """
+def item(name, title, *, needs=(), small=None, draw=None):
+    """Let a function of a `Setting` and of sizes that returns a `Record` be an item."""
 
     def register(function):
-        ITEMS[name] = Item(name, title, function, tuple(needs))
+        ITEMS[name] = Item(name, title, function, tuple(needs), small or {}, draw)
         return function
 
     return register
 
 
 def load():
-    """Return all items, in the order of the papers."""
+    """Return all items, in the order of the papers, those of the user guide last."""
     for module in MODULES:
-        importlib.import_module(f".{module}", __package__)
+        import_module(module, __package__)
+    for path in sorted(GUIDE.parent.glob("figures/*.py")):
+        import_module(f"doc.user_guide.figures.{path.stem}")
     return ITEMS

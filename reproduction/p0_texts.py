@@ -1,7 +1,7 @@
 """P0, clusters of texts: Table 1 and Figure 3."""
 
 from functools import cache
-from itertools import chain, product
+from itertools import product
 
 import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
@@ -10,7 +10,7 @@ from skvmf import VonMisesFisherMixture
 
 from . import texts
 from .items import item
-from .results import Result, Table
+from .results import Record, Table, mean
 
 SHAPES = {
     "classic3": (3891, 4674),
@@ -20,44 +20,44 @@ SHAPES = {
 }
 FILES = ("classic3.jsonl.gz", "20news-bydate.jsonl.gz", "stoplist_smart.txt")
 VARIANTS = {
-    "soft tied": {"concentration_type": "tied"},
-    "soft free": {"concentration_type": "free"},
-    "hard tied": {"concentration_type": "tied", "temperature": 0.0},
-    "hard free": {"concentration_type": "free", "temperature": 0.0},
+    f"{steps} {kind}": {"concentration_type": kind, "temperature": temperature}
+    for steps, temperature in (("soft", 1.0), ("hard", 0.0))
+    for kind in ("tied", "free")
 }
-# The arrays that the authors publish with their code, and that the figure draws: means over ten
-# starts.
+# Mean and standard deviation of ten starts, of the arrays that the authors publish with their
+# code (github.com/mnonnenm/vonMisesFisher_negativeEntropy), by set, K and variant.
 PAPER = {
     "classic3": {
-        2: (0.685, 0.609, 0.682, 0.618),
-        3: (0.914, 0.758, 0.909, 0.718),
-        4: (0.848, 0.792, 0.839, 0.772),
-        5: (0.776, 0.774, 0.783, 0.735),
-        8: (0.658, 0.633, 0.654, 0.628),
-        11: (0.605, 0.582, 0.602, 0.569),
+        2: ((0.685, 0.002), (0.609, 0.040), (0.682, 0.008), (0.618, 0.037)),
+        3: ((0.914, 0.104), (0.758, 0.118), (0.909, 0.103), (0.718, 0.129)),
+        4: ((0.848, 0.029), (0.792, 0.068), (0.839, 0.029), (0.772, 0.061)),
+        5: ((0.776, 0.034), (0.774, 0.031), (0.783, 0.025), (0.735, 0.090)),
+        8: ((0.658, 0.015), (0.633, 0.037), (0.654, 0.018), (0.628, 0.040)),
+        11: ((0.605, 0.006), (0.582, 0.037), (0.602, 0.005), (0.569, 0.038)),
     },
-    "classic300": {3: (0.609, 0.545, 0.487, 0.470), 8: (0.12, 0.16, 0.03, 0.05)},
+    "classic300": {
+        3: ((0.609, 0.180), (0.545, 0.100), (0.487, 0.225), (0.470, 0.201)),
+        8: ((0.122, 0.064), (0.162, 0.078), (0.033, 0.031), (0.048, 0.065)),
+    },
     "news20": {
-        4: (0.413, 0.255, 0.411, 0.256),
-        12: (0.552, 0.421, 0.542, 0.420),
-        20: (0.545, 0.442, 0.544, 0.445),
-        40: (0.510, 0.456, 0.507, 0.453),
+        4: ((0.413, 0.010), (0.255, 0.015), (0.411, 0.015), (0.256, 0.017)),
+        12: ((0.552, 0.020), (0.421, 0.019), (0.542, 0.017), (0.420, 0.013)),
+        20: ((0.545, 0.022), (0.442, 0.016), (0.544, 0.023), (0.445, 0.017)),
+        40: ((0.510, 0.014), (0.456, 0.013), (0.507, 0.012), (0.453, 0.016)),
     },
     "news20-small": {
-        4: (0.302, 0.293, 0.281, 0.290),
-        12: (0.293, 0.316, 0.281, 0.296),
-        20: (0.264, 0.278, 0.241, 0.269),
-        40: (0.185, 0.202, 0.168, 0.188),
+        4: ((0.302, 0.026), (0.293, 0.015), (0.281, 0.029), (0.290, 0.018)),
+        12: ((0.293, 0.033), (0.316, 0.028), (0.281, 0.028), (0.296, 0.036)),
+        20: ((0.264, 0.016), (0.278, 0.028), (0.241, 0.023), (0.269, 0.029)),
+        40: ((0.185, 0.021), (0.202, 0.014), (0.168, 0.021), (0.188, 0.018)),
     },
 }
 TRUTH = {"classic3": 3, "classic300": 3, "news20": 20, "news20-small": 20}
-SEEDS = {"classic3": 10, "classic300": 30, "news20": 10, "news20-small": 10}
+STARTS = {"classic3": 10, "classic300": 30, "news20": 10, "news20-small": 10}
 
 
 def rows(setting, name):
     """Return tf-idf rows and labels of a collection."""
-    for file in FILES:
-        setting.file(file)
     return getattr(texts, name.replace("-", "_"))(setting.data)
 
 
@@ -69,7 +69,7 @@ def table_1(setting):
         found = rows(setting, name)[0].shape
         sizes = ("{:,} x {:,}".format(*own) for own in (shape, found))
         table.add(name, *sizes, found[0] - shape[0], found[1] - shape[1])
-    return Result(
+    return Record(
         "Tokens, smoothed idf and unit rows of scikit-learn's TfidfVectorizer, SMART stop words "
         "cut into the same tokens, no word in more than 15 % of the texts nor in fewer than 7 "
         "(classic3), 6 (news20) or 2; texts without a word are left out: 2 of classic3, and 43 of "
@@ -80,54 +80,62 @@ def table_1(setting):
     )
 
 
-@item("P0.fig3", "NMI over the number of clusters, four sets", needs=FILES)
-def figure_3(setting):
+def draw_numbers(figure, record):
+    """Draw NMI over the number of clusters, a panel for each set; crosses are the authors'."""
+    styles = dict(zip(VARIANTS, ("C0--", "C0-", "C1--", "C1-"), strict=True))
+    for axis, (name, by_number) in zip(
+        figure.subplots(1, 4, sharey=True), PAPER.items(), strict=True
+    ):
+        for place, (variant, style) in enumerate(styles.items()):
+            own = [record.cell(f"{name}: NMI", f"{K}, {variant}", "ours") for K in by_number]
+            bars = {"fmt": style, "capsize": 2, "label": variant}
+            axis.errorbar(list(by_number), [mean(c) for c in own], [np.std(c) for c in own], **bars)
+            theirs = [cells[place][0] for cells in by_number.values()]
+            axis.plot(list(by_number), theirs, style[:2] + "x")
+        axis.set(title=name, xlabel="number of clusters", ylim=(0, 1))
+    figure.axes[0].legend(frameon=False, fontsize="small")
+
+
+@item(
+    "P0.fig3",
+    "NMI over the number of clusters, four sets",
+    needs=FILES,
+    small={"sets": ("classic3", "classic300"), "starts": 2},
+    draw=draw_numbers,
+)
+def figure_3(setting, sets=tuple(PAPER), starts=None):
     """Cluster by the four variants, and by mean and natural parameters from the same starts."""
-    tables, found = [], {}
+    tables = []
     comparison = Table(
         "NMI by mean and by natural parameters from the same starts, at the true K",
         ["set and variant", "mean", "natural", "largest gap of a pair"],
     )
-    for name, by_number in PAPER.items():
-        if setting.small and name.startswith("news20"):
-            continue
+    for name in sets:
         X, y = rows(setting, name)
-        seeds = range(setting.size(SEEDS[name], 2))
-        columns = [[variant, f"authors, {variant}"] for variant in VARIANTS]
-        table = Table(f"{name}: NMI", ["K", *chain.from_iterable(columns)])
+        seeds = range(starts or STARTS[name])
+        numbers = {TRUTH[name]: PAPER[name][TRUTH[name]]} if setting.small else PAPER[name]
+        table = Table(f"{name}: NMI", ["K and variant", "ours", "paper"])
         fit = cache(
             lambda K, seed, variant, negentropy, X=X, y=y: nmi(
                 X, y, K, seed, negentropy=negentropy, **VARIANTS[variant]
             )
         )
-        for K, papers in by_number.items():
-            if setting.small and K != TRUTH[name]:
-                continue
-            cells = []
-            for variant, paper in zip(VARIANTS, papers, strict=True):
-                own = np.array([fit(K, seed, variant, "rational") for seed in seeds])
-                found[name, K, variant] = own
-                cells += [own, paper]
-            table.add(str(K), *cells)
-        truth = TRUTH[name]
+        for K, (variant, place) in product(numbers, zip(VARIANTS, range(4), strict=True)):
+            authors = dict(zip(("mean", "sd"), numbers[K][place], strict=True), n=10)
+            own = [fit(K, seed, variant, "rational") for seed in seeds]
+            table.add(f"{K}, {variant}", own, authors)
         for variant in VARIANTS:
-            pairs = np.array(
-                [
-                    [fit(truth, seed, variant, route) for route in ("rational", "newton")]
-                    for seed in seeds
-                ]
-            )
-            gap = np.abs(pairs[:, 0] - pairs[:, 1]).max()
-            comparison.add(f"{name}, {variant}", *pairs.T, gap)
+            routes = ("rational", "newton")
+            pairs = [[fit(TRUTH[name], s, variant, route) for s in seeds] for route in routes]
+            gap = np.abs(np.subtract(*pairs)).max()
+            comparison.add(f"{name}, {variant}", *pairs, gap)
         tables.append(table)
-        print(f"  {name} done", flush=True)
-    return Result(
+    return Record(
         "Random partitions, no prior, at most 100 iterations. Mean parameters by the closed form, "
-        "natural ones by Newton's method. The authors' columns are the arrays published with their "
-        "code.",
-        "starts from 0: " + ", ".join(f"{name} {number}" for name, number in SEEDS.items()),
+        "natural ones by Newton's method. The authors' figures are ten starts of each of the "
+        "arrays published with their code.",
+        "starts from 0: " + ", ".join(f"{name} {number}" for name, number in STARTS.items()),
         [*tables, comparison],
-        lambda figure: draw_numbers(figure, found),
     )
 
 
@@ -143,25 +151,3 @@ def nmi(X, y, n_components, seed, **options):
         **options,
     ).fit(X)
     return normalized_mutual_info_score(y, mixture.labels_)
-
-
-def draw_numbers(figure, found):
-    """Draw NMI over the number of clusters, a panel for each set."""
-    axes = figure.subplots(1, 4, sharey=True)
-    styles = {"soft tied": "C0--", "soft free": "C0-", "hard tied": "C1--", "hard free": "C1-"}
-    for axis, (name, variant) in product(axes, product(PAPER, VARIANTS)):
-        if axis is not axes[list(PAPER).index(name)]:
-            continue
-        own = {K: v for (set_, K, kind), v in found.items() if (set_, kind) == (name, variant)}
-        means = [values.mean() for values in own.values()]
-        axis.errorbar(
-            list(own),
-            means,
-            [v.std() for v in own.values()],
-            fmt=styles[variant],
-            capsize=2,
-            label=variant,
-        )
-        axis.set(title=name, xlabel="number of clusters", ylim=(0, 1))
-    axes[0].set_ylabel("NMI")
-    axes[0].legend(frameon=False, fontsize="small")

@@ -1,6 +1,7 @@
 """P1, grammars: Figures 6 to 8, accuracy and sparsity of dependency grammars under priors."""
 
 from functools import cache
+from itertools import product
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from skvmf.datasets import load_conllu
 from skvmf.grammar import DependencyModelWithValence, attachment_score
 
 from .items import item
-from .results import Result, Table
+from .results import Record, Table, mean
 
 FILES = ("en_ewt-ud-train.conllu.gz", "en_ewt-ud-test.conllu.gz")
 METHODS = {"EM": 1.0, "softmax-EM": 0.5, "hard EM": 0.0}
@@ -16,7 +17,6 @@ ALPHAS = [1.0, 0.5, 0.0, -1.0, -5.0, -10.0, -20.0, -40.0, -80.0]
 POSITIVE = [1.0, 0.5, 1e-5]
 FLOORS = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2]
 WAYS = [("upos", 1.0), ("upos", 2.0), ("xpos", 1.0), ("xpos", 2.0)]
-N_GROUPS = 30
 
 
 def described(tags, power):
@@ -39,13 +39,12 @@ def treebanks(setting, tags):
 class Learner:
     """Learns from one treebank in one way, and remembers what it has measured."""
 
-    def __init__(self, setting, tags, power):
+    def __init__(self, setting, tags, power, max_iter, n_groups):
         self.train, self.test = treebanks(setting, tags)
         known = {tag for bank in (self.train, self.test) for own in bank.tags for tag in own}
-        self.options = {"tags": sorted(known), "distance_power": power}
-        self.options["max_iter"] = setting.size(100, 5)
+        self.options = {"tags": sorted(known), "distance_power": power, "max_iter": max_iter}
         order = np.random.default_rng(0).permutation(len(self.test.tags))
-        self.groups = np.array_split(order, setting.size(N_GROUPS, 4))
+        self.groups = np.array_split(order, n_groups)
         self.measured = cache(self._measured)
 
     def measure(self, **options):
@@ -71,55 +70,70 @@ class Learner:
         return np.mean(self.accuracy(model))
 
 
-@item("P1.fig6", "grammars under priors (Figures 6 to 8)", needs=FILES)
-def figures_6_to_8(setting):
+def draw_grammars(figure, record):
+    """Draw the three figures for the first way."""
+    for axis, figures in zip(figure.subplots(1, 3), ("6", "7", "8"), strict=True):
+        table = next(own for own in record.tables if f"Figure {figures})" in own.title)
+        for name, *cells in table.rows:
+            columns = zip(table.columns[1:], cells, strict=True)
+            points = [(float(column), mean(own)) for column, own in columns if own is not None]
+            style = ".--" if name.endswith(", Dir") else ".-"
+            axis.plot(*zip(*points, strict=True), style, label=name)
+        axis.set_title(table.title.partition(" (")[0], fontsize="small")
+        if figures == "8":
+            axis.set(xscale="log", xlabel="floor")
+        else:
+            axis.set_xscale("symlog", linthresh=1)
+            axis.set_xlabel("alpha")
+            axis.invert_xaxis()
+    figure.axes[1].legend(frameon=False, fontsize="x-small")
+
+
+@item(
+    "P1.fig6",
+    "grammars under priors (Figures 6 to 8)",
+    needs=FILES,
+    small={"alphas": (1.0, 0.5, -10.0, -20.0, -40.0), "ways": WAYS[:1], "max_iter": 5, "groups": 4},
+    draw=draw_grammars,
+)
+def figures_6_to_8(setting, alphas=ALPHAS, ways=WAYS, max_iter=100, groups=30):
     """Learn by six methods, with two sets of tags and two starts, and parse other sentences."""
-    alphas = setting.size(ALPHAS, [1.0, 0.5, -10.0, -20.0, -40.0])
-    tables, sizes, best = [], [], []
-    for tags, power in setting.size(WAYS, WAYS[:1]):
-        learner, way = Learner(setting, tags, power), described(tags, power)
-        columns = ["method", *map("{:g}".format, sorted({*alphas, 1e-5}, reverse=True))]
-        accuracy = Table(f"Directed accuracy (Figure 6), {way}", columns, 3)
-        sparse = Table(f"Share of rules below 1e-3 (Figure 7), {way}", columns, 3)
-        for name, temperature in METHODS.items():
-            for kind, at in (("mDir", alphas), ("Dir", POSITIVE)):
-                if kind == "Dir" and power == 2:
-                    continue
-                options = {"temperature": temperature}
-                options["inference"] = "map" if kind == "mDir" else "mean-field"
-                found = {
-                    f"{a:g}": learner.measure(weight_concentration_prior=a, **options) for a in at
-                }
-                for table, part in ((accuracy, 0), (sparse, 1)):
-                    cells = [found[c][part] if c in found else None for c in columns[1:]]
-                    table.add(f"{name}, {kind}", *cells)
+    tables, best = [], []
+    columns = ["method", *map("{:g}".format, sorted({*alphas, 1e-5}, reverse=True))]
+    for tags, power in ways:
+        learner, way = Learner(setting, tags, power, max_iter, groups), described(tags, power)
+        accuracy = Table(f"Directed accuracy (Figure 6), {way}", columns)
+        sparse = Table(f"Share of rules below 1e-3 (Figure 7), {way}", columns)
+        kinds = {"mDir": ("map", alphas)}
+        kinds |= {"Dir": ("mean-field", POSITIVE)} if power == 1 else {}
+        for (name, temperature), kind in product(METHODS.items(), kinds):
+            inference, at = kinds[kind]
+            options = {"temperature": temperature, "inference": inference}
+            found = {f"{a:g}": learner.measure(weight_concentration_prior=a, **options) for a in at}
+            for table, part in ((accuracy, 0), (sparse, 1)):
+                cells = [found[c][part] if c in found else None for c in columns[1:]]
+                table.add(f"{name}, {kind}", *cells)
         tables += [accuracy, sparse]
         if power == 1:
             tables.append(by_floor(learner, way))
             best.append(f"{learner.supervised():.2f} ({tags})")
-        sizes = [len(bank.tags) for bank in (learner.train, learner.test)]
-        print(f"  {way} done", flush=True)
-    return Result(
-        f"{sizes[0]:,} sentences of up to ten words to learn from and {sizes[1]:,} others to test "
-        "on; at most 100 iterations; Dir is mean-field variational inference; with the trees "
-        f"accuracy is {', '.join(best)}.",
-        f"one fit each, as the start is not random; accuracy in {len(learner.groups)} random "
-        "groups of test sentences",
+    return Record(
+        f"{len(learner.train.tags):,} sentences of up to ten words to learn from and "
+        f"{len(learner.test.tags):,} others to test on; at most 100 iterations; Dir is mean-field "
+        f"variational inference; with the trees accuracy is {', '.join(best)}.",
+        f"one fit each, as the start is not random; accuracy in {groups} random groups of test "
+        "sentences",
         tables,
-        lambda figure: show(figure, tables),
     )
 
 
 def by_floor(learner, way):
     """Return the table of accuracy by the floor."""
-    table = Table(
-        f"Accuracy at alpha = -20, by the floor (Figure 8), {way}",
-        ["method", *map("{:g}".format, FLOORS)],
-    )
+    title = f"Accuracy at alpha = -20, by the floor (Figure 8), {way}"
+    table = Table(title, ["method", *map("{:g}".format, FLOORS)])
     for name, temperature in METHODS.items():
         options = {"temperature": temperature, "weight_concentration_prior": -20.0}
-        found = [learner.measure(weight_floor=floor, **options)[0] for floor in FLOORS]
-        table.add(name, *found)
+        table.add(name, *(learner.measure(weight_floor=f, **options)[0] for f in FLOORS))
     return table
 
 
@@ -127,25 +141,3 @@ def sparsity(model):
     """Return the share of rules with a probability below 1e-3."""
     rules = model.root_log_prob_, model.stop_log_prob_, model.choose_log_prob_
     return float(np.mean(np.concatenate([rule.ravel() for rule in rules]) < np.log(1e-3)))
-
-
-def show(figure, tables):
-    """Draw the three figures for the first way."""
-    axes = figure.subplots(1, 3)
-    for axis, table in zip(axes, tables, strict=False):
-        for name, *cells in table.rows:
-            points = [
-                (float(column), own["mean"] if isinstance(own, dict) else own)
-                for column, own in zip(table.columns[1:], cells, strict=True)
-                if own is not None
-            ]
-            axis.plot(
-                *zip(*points, strict=True), ".--" if name.endswith(", Dir") else ".-", label=name
-            )
-        axis.set_title(table.title, fontsize="small")
-        if "floor" in table.title:
-            axis.set_xscale("log")
-        else:
-            axis.set_xscale("symlog", linthresh=1)
-            axis.invert_xaxis()
-    axes[1].legend(frameon=False, fontsize="x-small")

@@ -9,7 +9,7 @@ from skvmf import SparseGaussianMixture
 from skvmf.distributions import modified_dirichlet
 
 from .items import item
-from .results import Result, Table
+from .results import Record, Table, mean
 
 FLOOR = 1e-5
 ALPHAS = {
@@ -17,22 +17,17 @@ ALPHAS = {
     8.0: [1.0, 0.5, 1e-5, -2.0, -5.0],
 }
 POSITIVE = [0.5, 1e-5]
-RUNS = 300
 ROOTS = np.linalg.cholesky([[[1, 0.5], [0.5, 1]], [[1, -0.5], [-0.5, 1]]])
 # No ridge: a component whose covariance becomes singular is pruned, as in the paper.
 OPTIONS = {"reg_covar": 0, "init_params": "random_from_data", "max_iter": 1000, "tol": 1e-6}
 
 
-def truth(distance):
-    """Return the means of the true mixture."""
-    return np.array([[0.0, 0.0], [distance, 0.0]])
-
-
-def draw(n_samples, rng, distance=4.0):
+def sample(n_samples, rng, distance=4.0):
     """Return points of two correlated Gaussians of equal weight."""
     labels = rng.integers(2, size=n_samples)
     noise = rng.normal(size=(n_samples, 2, 1))
-    return truth(distance)[labels] + (ROOTS[labels] @ noise)[:, :, 0]
+    means = np.array([[0.0, 0.0], [distance, 0.0]])
+    return means[labels] + (ROOTS[labels] @ noise)[:, :, 0]
 
 
 def by_prior(X, alpha, seed):
@@ -94,10 +89,36 @@ def evaluate(test, weights, means, covariances):
     return logsumexp(scores, axis=1).mean(), np.exp(entr(weights).sum())
 
 
-@item("P1.fig1", "five components for two Gaussians (Figures 1 to 5)")
-def figures_1_to_5(setting):
+def draw_mixtures(figure, record):
+    """Draw log-likelihoods and numbers over alpha, and a typical model of each size."""
+    axes = figure.subplots(2, 3)
+    for row, (n, alpha) in zip(axes, ((20, -2.0), (200, -5.0)), strict=True):
+        table = record.table(f"{n} points, means 4 apart")
+        for column, axis in zip((1, 2), row, strict=False):
+            for kind in ("mDir", "VB"):
+                own = [line for line in table.rows if line[0].startswith(kind)]
+                at = [float(line[0].split()[1]) for line in own]
+                axis.plot(at, [mean(line[column]) for line in own], ".-", label=kind)
+            axis.set_xscale("symlog", linthresh=1)
+            axis.invert_xaxis()
+            axis.set_title(f"{n} points: {table.columns[column]}", fontsize="small")
+        X = sample(n, np.random.default_rng(0))
+        weights, means, _ = by_prior(X, alpha, 0)
+        row[2].plot(*X.T, "k.", ms=2)
+        row[2].scatter(*means.T, s=300 * weights)
+        row[2].set_title(f"a model, mDir {alpha:g}: means and weights", fontsize="small")
+    axes[0, 0].legend(frameon=False, fontsize="x-small")
+
+
+@item(
+    "P1.fig1",
+    "five components for two Gaussians (Figures 1 to 5)",
+    small={"runs": 3, "tests": 500},
+    draw=draw_mixtures,
+)
+def figures_1_to_5(setting, runs=300, tests=10_000):
     """Fit 20 and 200 points by every method, and look at 10,000 others."""
-    tables, models = [], {}
+    tables = []
     for distance, n in product((4.0, 8.0), (20, 200)):
         lines = {f"mDir {alpha:g}": (by_prior, alpha) for alpha in ALPHAS[distance]}
         lines |= {f"VB {alpha:g}": (by_mean_field, alpha) for alpha in POSITIVE}
@@ -108,52 +129,28 @@ def figures_1_to_5(setting):
         )
         for name, (fit, alpha) in lines.items():
             found = []
-            for seed in range(setting.size(RUNS, 3)):
+            for seed in range(runs):
                 rng = np.random.default_rng(seed)
-                X = draw(n, rng, distance)
-                test = draw(setting.size(10_000, 500), rng, distance)
-                models[distance, n, name] = X, fit(X, alpha, seed)
-                found.append(evaluate(test, *models[distance, n, name][1]))
+                X, others = sample(n, rng, distance), sample(tests, rng, distance)
+                found.append(evaluate(others, *fit(X, alpha, seed)))
             scores, numbers = np.transpose(found)
             table.add(name, scores, numbers, np.median(scores))
         tables.append(table)
-        print(f"  {table.title} done", flush=True)
-    return Result(
+    return Record(
         "Two Gaussians of weights one half, variances 1, correlations .5 and -.5; starts at "
         "random points with the covariance of the data. mDir 1 is EM. VB is mean field with a "
         "Dirichlet on the weights and point estimates of the Gaussians. No ridge: a component "
         "whose covariance is singular to rounding is pruned (of VB: whose smallest eigenvalue is "
         "below 1e-12 of the largest).",
-        f"a data set and a start each, {RUNS} from 0",
+        f"a data set and a start each, {runs} from 0",
         tables,
-        lambda figure: show(figure, tables, models),
     )
 
 
-def show(figure, tables, models):
-    """Draw log-likelihoods and numbers over alpha, and typical models."""
-    axes = figure.subplots(2, 3)
-    for row, table, n in zip(axes, tables, (20, 200), strict=False):
-        for column, axis in zip((3, 2), row, strict=False):
-            for kind in ("mDir", "VB"):
-                own = [line for line in table.rows if line[0].startswith(kind)]
-                values = [c["mean"] if isinstance(c := line[column], dict) else c for line in own]
-                axis.plot([float(line[0].split()[1]) for line in own], values, ".-", label=kind)
-            axis.set_xscale("symlog", linthresh=1)
-            axis.invert_xaxis()
-            axis.set_title(f"{n} points: {table.columns[column]}", fontsize="small")
-        X, (weights, means, _) = models[4.0, n, "mDir -2" if n == 20 else "mDir -5"]
-        row[2].plot(*X.T, "k.", ms=2)
-        row[2].scatter(*means.T, s=300 * weights)
-        row[2].set_title("a model: means and weights", fontsize="small")
-    axes[0, 0].legend(frameon=False, fontsize="x-small")
-
-
-@item("P1.alg", "finding the mode (Algorithms 1 and 2)")
-def algorithms(setting):
+@item("P1.alg", "finding the mode (Algorithms 1 and 2)", small={"total": 100})
+def algorithms(setting, total=2000):
     """Hold the printed algorithms against a search over what may be on the floor."""
     rng = np.random.default_rng(0)
-    total = setting.size(2000, 100)
     right = dict.fromkeys(["Algorithm 1", "Algorithm 2 as printed", "Algorithm 2, corrected"], 0)
     for _ in range(total):
         n = int(rng.integers(2, 8))
@@ -166,14 +163,27 @@ def algorithms(setting):
             ("Algorithm 2, corrected", modified_dirichlet.mode(alpha, floor, method="sorting")),
         ):
             right[name] += bool(np.abs(x - best).max() < 1e-9)
-    table = Table("Right modes of random parameters", ["algorithm", "share", "right"], 4)
+    modes = Table("Right modes of random parameters", ["algorithm", "share", "right"], 4)
     for name, count in right.items():
-        table.add(name, count / total, f"{count} of {total}")
-    return Result(
-        "Two to seven entries, normal parameters, at least one of them above 1.",
+        modes.add(name, count / total, f"{count} of {total}")
+    rounds = Table("Share of random parameters at which one round is enough", ["floor", "share"])
+    for floor in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2):
+        rng = np.random.default_rng(0)
+        alphas = (rng.normal(1, 3, size=int(rng.integers(2, 38))) for _ in range(total))
+        rounds.add(f"{floor:g}", np.mean([one_round(alpha, floor) for alpha in alphas]))
+    return Record(
+        "Two to seven entries, normal parameters, at least one of them above 1; rounds: two to 37 "
+        "entries, of which none above 1 is below the floor after the first.",
         "0",
-        [table],
+        [modes, rounds],
     )
+
+
+def one_round(alpha, floor):
+    """Return whether Algorithm 1 ends after one iteration."""
+    free = alpha > 1
+    x = (alpha[free] - 1) / (alpha[free] - 1).sum() * (1 - floor * (~free).sum())
+    return bool((x >= floor).all())
 
 
 def as_printed(alpha, floor):

@@ -27,6 +27,11 @@ def tokens(text):
     return re.findall("[a-z]+", text.lower())
 
 
+def cut(texts, dropped=()):
+    """Return the words of texts but those to be dropped."""
+    return [[word for word in tokens(text) if word not in dropped] for text in texts]
+
+
 def stop_words(folder):
     """Return the SMART stop words, cut as texts are."""
     return set(tokens((folder / "stoplist_smart.txt").read_text(encoding="utf-8")))
@@ -46,8 +51,10 @@ def newsgroups(folder):
 
 
 def judged(folder, name):
-    """Return abstracts, queries, and which abstracts are relevant to each query."""
-    documents = [d for d in read(folder / "classic3.jsonl.gz") if d["label"] == name]
+    """Return documents, queries, and which documents are relevant to each query that has some."""
+    own = folder / f"{name}.jsonl.gz"
+    documents = read(own if own.exists() else folder / "classic3.jsonl.gz")
+    documents = [d for d in documents if d["label"] == name]
     with gzip.open(folder / f"{name}_queries_qrels.json.gz", "rt", encoding="utf-8") as file:
         judgements = json.load(file)
     column = {d["id"]: i for i, d in enumerate(documents)}
@@ -55,16 +62,18 @@ def judged(folder, name):
     for row, query in enumerate(judgements["queries"]):
         for document, grade in judgements["qrels"][str(query["id"])].items():
             relevant[row, column[document]] = grade >= 1
-    texts = [d["text"] for d in documents]
-    return texts, [query["text"] for query in judgements["queries"]], relevant
+    asked = [query["text"] for query in judgements["queries"]]
+    kept = np.flatnonzero(relevant.any(axis=1))
+    return [d["text"] for d in documents], [asked[row] for row in kept], relevant[kept]
 
 
 # Trained vectors
 
 
-def kept(cache, name, train):
-    """Return what ``train`` gives, from a file if it has been trained before."""
-    path = None if cache is None else cache / f"{name}.npz"
+def kept(cache, name, texts, settings, train):
+    """Return what ``train`` gives, from a file if it has been trained on these texts before."""
+    number = zlib.crc32("\n".join([*texts, repr(sorted(settings.items()))]).encode())
+    path = None if cache is None else cache / f"{name}-{number}.npz"
     if path is not None and path.exists():
         return dict(np.load(path))
     arrays = train()
@@ -81,11 +90,10 @@ def word_vectors(texts, dropped=(), cache=None, name="words", **settings):
     settings = {"vector_size": N_DIMS, "sg": 1, "negative": 5, "workers": 1} | settings
 
     def train():
-        cut = [[word for word in tokens(text) if word not in dropped] for text in texts]
-        words, vectors = embedding_table(Word2Vec(cut, **settings).wv)
+        words, vectors = embedding_table(Word2Vec(cut(texts, dropped), **settings).wv)
         return {"words": np.array(words), "vectors": vectors}
 
-    stored = kept(cache, f"{name}-{fingerprint(texts, settings)}", train)
+    stored = kept(cache, name, texts, settings, train)
     return stored["words"].tolist(), stored["vectors"]
 
 
@@ -96,18 +104,10 @@ def paragraph_vectors(texts, dm, dropped=(), cache=None, name="paragraphs", **se
     settings = {"vector_size": N_DIMS, "dm": int(dm), "negative": 5, "workers": 1} | settings
 
     def train():
-        documents = [
-            TaggedDocument([word for word in tokens(text) if word not in dropped], [i])
-            for i, text in enumerate(texts)
-        ]
+        documents = [TaggedDocument(own, [i]) for i, own in enumerate(cut(texts, dropped))]
         return {"vectors": Doc2Vec(documents, **settings).dv.vectors}
 
-    return kept(cache, f"{name}-{fingerprint(texts, settings)}", train)["vectors"]
-
-
-def fingerprint(texts, settings):
-    """Return a number that tells other texts and settings apart."""
-    return zlib.crc32("\n".join([*texts, repr(sorted(settings.items()))]).encode())
+    return kept(cache, name, texts, settings, train)["vectors"]
 
 
 # Representations

@@ -1,15 +1,17 @@
-"""What an item gives: tables, perhaps a picture; as text and as a record."""
+"""What an item gives: tables of figures; as text and as a record."""
 
 import json
 import platform
 import subprocess
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+RECORDS = Path(__file__).parent / "records"
+GUIDE = RECORDS.parents[1] / "doc" / "user_guide" / "figures.json"
 
 
 class NotMeasured(LookupError):
@@ -18,7 +20,7 @@ class NotMeasured(LookupError):
 
 @dataclass
 class Table:
-    """Rows of figures. Columns whose name starts with "paper" are the paper's."""
+    """Rows of figures. A column "paper" or "paper, X" has the paper's, of "ours" or "X"."""
 
     title: str
     columns: list[str]
@@ -28,7 +30,8 @@ class Table:
     def add(self, *cells):
         """Append a row: its name, then a cell for each column but the first.
 
-        A cell is None, a string, a number, or an array of repeats, which are all kept.
+        A cell is None, a string, a number, an array of repeats, which are all kept, or the mean,
+        standard deviation and number of a paper's repeats.
         """
         if len(cells) != len(self.columns):
             raise ValueError(f"{self.title!r} has {len(self.columns)} columns, not {len(cells)}.")
@@ -37,14 +40,33 @@ class Table:
     def text(self):
         """Return the cells as strings, the columns' names first."""
         return [
-            self.columns,
+            list(self.columns),
             *([cell_text(cell, self.digits) for cell in row] for row in self.rows),
         ]
 
+    def papers(self):
+        """Return the place of our column for that of each of the paper's columns."""
+        found = {}
+        for place, name in enumerate(self.columns):
+            if name.startswith("paper"):
+                own = name.removeprefix("paper").lstrip(", ")
+                found[place] = self.columns.index(own if own in self.columns else "ours")
+        return found
+
+    def compared(self):
+        """Return the text with a column after each of the paper's: how far ours are from it."""
+        text = self.text()
+        for place, own in sorted(self.papers().items(), reverse=True):
+            text[0].insert(place + 1, "ours less the paper's")
+            for cells, row in zip(text[1:], self.rows, strict=True):
+                far = not isinstance(row[place], None | str) and mean(row[own]) - mean(row[place])
+                cells.insert(place + 1, f"{far:+.{self.digits}f}" if far is not False else "")
+        return text
+
 
 @dataclass
-class Result:
-    """What running an item gave.
+class Record:
+    """What a run gave, and where it was made: claims read their figures here.
 
     Parameters
     ----------
@@ -54,40 +76,18 @@ class Result:
         The seeds or sets that were repeated.
     tables : list of Table
         The figures.
-    draw : callable, default=None
-        Draws on a matplotlib figure.
-    earlier : float, default=0
-        Seconds of CPU time of earlier runs whose cache was read.
+    minutes : float, default=0
+        CPU time. An item gives that of earlier runs whose results it has read.
+    commit, machine : str, default=""
+        Where it was made.
     """
 
     settings: str
     seeds: str
     tables: list[Table]
-    draw: Callable[[Any], None] | None = None
-    earlier: float = 0.0
-
-    def record(self, seconds):
-        """Return what is kept."""
-        return Record(
-            settings=self.settings,
-            seeds=self.seeds,
-            minutes=float(f"{(seconds + self.earlier) / 60:.2g}"),
-            commit=commit(),
-            machine=processor(),
-            tables=self.tables,
-        )
-
-
-@dataclass
-class Record:
-    """What a run gave, and where it was made: claims read their figures here."""
-
-    settings: str
-    seeds: str
-    minutes: float
-    commit: str
-    machine: str
-    tables: list[Table]
+    minutes: float = 0.0
+    commit: str = ""
+    machine: str = ""
 
     def table(self, title):
         """Return the table whose title begins so."""
@@ -96,117 +96,111 @@ class Record:
                 return table
         raise NotMeasured(f"no table {title!r}")
 
-    def cells(self, title, row, column):
-        """Return the cells of all rows of that name, in order; None where a cell is empty."""
+    def cell(self, title, row, column, second=None):
+        """Return a cell, of rows of one name that whose second cell is as given."""
         table = self.table(title)
         if column not in table.columns:
             raise NotMeasured(f"no column {column!r} in {title!r}")
-        found = [own[table.columns.index(column)] for own in table.rows if own[0] == row]
-        if not found or found == [None]:
-            raise NotMeasured(f"no {row!r}, {column!r} in {title!r}")
-        return found
-
-    def cell(self, title, row, column):
-        """Return one cell: a number, a string, or a dict with the mean, spread and values."""
-        return self.cells(title, row, column)[0]
+        found = [own for own in table.rows if own[0] == row and second in (None, own[1])]
+        if len(found) != 1 or found[0][table.columns.index(column)] is None:
+            raise NotMeasured(f"{len(found)} rows {row!r} with {column!r} in {title!r}")
+        return found[0][table.columns.index(column)]
 
     def names(self, title):
         """Return the names of the rows of a table."""
         return [row[0] for row in self.table(title).rows]
 
 
-@cache
-def commit():
-    """Return the commit checked out at the first call, with a plus if files had been changed."""
-    folder = Path(__file__).parent
-
-    def git(*arguments):
-        return subprocess.run(
-            ["git", *arguments], cwd=folder, capture_output=True, text=True, check=True
-        ).stdout.strip()
-
-    try:
-        changed = git(
-            "status", "--porcelain", "--untracked-files=no", "--", "../skvmf", ".", ":!records"
-        )
-        return git("rev-parse", "--short=12", "HEAD") + "+" * bool(changed)
-    except (OSError, subprocess.CalledProcessError):
-        return "not in a clone"
+# Files: one for each paper, and one for the guide
 
 
-def processor():
-    """Return the name of the processor."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+def path_of(name):
+    """Return the file that keeps the record of an item."""
+    paper = name.split(".")[0]
+    return GUIDE if paper == "guide" else RECORDS / f"{paper}.json"
 
 
-def write(path, record):
-    """Keep a record in a file, a row of a table in a line."""
-    head = {name: value for name, value in vars(record).items() if name != "tables"}
-    lines = [json.dumps(head, indent=1, ensure_ascii=False)[:-2] + ",", ' "tables": [']
-    for number, table in enumerate(record.tables):
-        described = {name: value for name, value in vars(table).items() if name != "rows"}
-        lines += ["  " + json.dumps(described, ensure_ascii=False)[:-1] + ', "rows": [']
-        rows = ["   " + json.dumps(row, ensure_ascii=False) for row in table.rows]
-        lines += [",\n".join(rows), "  ]}" + "," * (number < len(record.tables) - 1)]
-    Path(path).write_text("\n".join([*lines, " ]", "}"]) + "\n", encoding="utf-8")
+def kept(name):
+    """Return the record of an item; None without one."""
+    path = path_of(name)
+    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if name not in found:
+        return None
+    tables = [Table(**table) for table in found[name].pop("tables")]
+    return Record(**found[name], tables=tables)
 
 
-def read(path):
-    """Return the record that a file keeps."""
-    kept = json.loads(Path(path).read_text(encoding="utf-8"))
-    kept["tables"] = [Table(**table) for table in kept["tables"]]
-    return Record(**kept)
+def keep(name, record):
+    """Keep a record, a table in a line."""
+    path = path_of(name)
+    records = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    records[name] = {**vars(record), "tables": [vars(table) for table in record.tables]}
+    text = partial(json.dumps, ensure_ascii=False)
+    lines = []
+    for item, own in sorted(records.items()):
+        head = ", ".join(f"{text(key)}: {text(own[key])}" for key in own if key != "tables")
+        tables = ",\n  ".join(text(table, separators=(",", ":")) for table in own["tables"])
+        lines.append(f' {text(item)}: {{{head}, "tables": [\n  {tables}]}}')
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def shown(record):
     """Return a record as lines of text."""
     lines = [record.settings]
     for table in record.tables:
-        cells = table.text()
+        cells = table.compared()
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines += ["", table.title]
-        for row in cells:
-            first, *rest = (
-                cell.ljust(width) if i == 0 else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-            )
-            lines.append("   ".join([f"  {first}", *rest]).rstrip())
+        for first, *rest in cells:
+            row = [f"  {first.ljust(widths[0])}"]
+            row += [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+            lines.append("   ".join(row).rstrip())
     return "\n".join(lines)
 
 
-def _stored(cell):
-    """Return a cell as JSON takes it; of repeats, their mean, standard deviation and values."""
-    if cell is None or isinstance(cell, str | dict):
-        return cell
-    values = np.asarray(cell, dtype=np.float64)
-    if values.ndim == 0:
-        return _rounded(values)
-    return {
-        "mean": _rounded(values.mean()),
-        "sd": _rounded(values.std()),
-        "n": len(values),
-        "values": [_rounded(value) for value in values],
-    }
-
-
-def _rounded(value):
-    """Return five digits: more are noise, and would change from machine to machine."""
-    return float(f"{float(value):.5g}")
+def mean(cell):
+    """Return the mean of a cell."""
+    return float(cell["mean"] if isinstance(cell, dict) else np.mean(cell))
 
 
 def cell_text(cell, digits):
     """Return a cell as text; of repeats the mean and the standard deviation."""
-    if cell is None:
-        return ""
-    if isinstance(cell, str):
-        return cell
-    if isinstance(cell, dict):
-        spread = f" ± {cell_text(cell['sd'], digits)}" if cell["n"] > 1 else ""
-        return cell_text(cell["mean"], digits) + spread
+    if cell is None or isinstance(cell, str):
+        return cell or ""
+    if isinstance(cell, list | dict):
+        spread = cell["sd"] if isinstance(cell, dict) else np.std(cell)
+        many = isinstance(cell, dict) or len(cell) > 1
+        return cell_text(mean(cell), digits) + f" ± {cell_text(spread, digits)}" * many
     return f"{cell:.1e}" if digits == "e" else f"{cell:.{digits}f}"
+
+
+def _stored(cell):
+    """Return a cell as JSON takes it, with four digits: more change from machine to machine."""
+    if cell is None or isinstance(cell, str | dict):
+        return cell
+    if np.ndim(cell):
+        return [_stored(value) for value in cell]
+    return float(f"{float(cell):.4g}")
+
+
+@cache
+def commit():
+    """Return the commit checked out at the first call, with a plus if files had been changed."""
+    git = partial(subprocess.run, cwd=RECORDS.parent, capture_output=True, text=True, check=True)
+    try:
+        status = ["git", "status", "--porcelain", "--untracked-files=no", "--", "../skvmf", "."]
+        changed = git([*status, ":!records", ":!trained.json"]).stdout.strip()
+        head = git(["git", "rev-parse", "--short=12", "HEAD"]).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "not in a clone"
+    return head + "+" * bool(changed)
+
+
+def processor():
+    """Return the name of the processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

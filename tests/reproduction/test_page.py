@@ -1,12 +1,11 @@
-"""The documentation's pages are what the records give, and leave nothing of the papers out."""
+"""The documentation's parts are what the records give, and leave nothing of the papers out."""
 
 import ast
 
 import pytest
 
 from reproduction import claims, items, page
-from reproduction.errata import ERRATA
-from reproduction.papers import PAPERS
+from reproduction.results import kept
 
 from ..conftest import ROOT
 
@@ -14,45 +13,47 @@ ITEMS = items.load()
 
 
 def test_pages_are_written_from_the_records(tmp_path):
-    page.write(tmp_path)
-    found = (tmp_path / "reproduction_items.rst").read_text(encoding="utf-8")
-    for name, own in claims.load().items():
-        assert name.startswith("guide.") or f".. _{page.anchor(name)}:" in found
-        for claim in own:
-            assert claim.ours or page.escaped(claim.words) in found
-    ours = (tmp_path / "reproduction_ours.rst").read_text(encoding="utf-8")
-    assert "item-guide-components" in ours
+    page.write(tmp_path, pictures=False)
+    overview = (tmp_path / "reproduction_overview.rst").read_text(encoding="utf-8")
+    for paper in claims.papers().values():
+        assert paper.says in overview
+        assert paper.why in overview
+        for own in paper.claims:
+            part = (tmp_path / f"reproduction_{own.item}.rst").read_text(encoding="utf-8")
+            assert own.short in overview
+            assert page.escaped(own.words.partition(": ")[2]) in part
 
 
-def test_every_row_of_the_glance_has_a_verdict():
-    _head, *rows = page.glance(PAPERS)
-    assert {row[2] for row in rows} <= set(claims.VERDICTS)
-    said = sum(len(own) for name, own in claims.load().items() if not name.startswith("guide."))
-    assert len(rows) >= said
+@pytest.mark.parametrize("name", [name for name, own in ITEMS.items() if own.draw and kept(name)])
+def test_pictures_are_drawn_from_the_records(name, tmp_path):
+    pytest.importorskip("matplotlib")
+    for need in ITEMS[name].needs:
+        if "." not in need:
+            pytest.importorskip(need)
+    page.draw(ITEMS[name], kept(name), tmp_path / "p.png")
+    assert (tmp_path / "p.png").stat().st_size > 5000
 
 
-def test_every_item_has_a_claim_and_every_claim_an_item():
-    assert set(claims.load()) == set(ITEMS)
+def test_how_far_ours_are_from_the_papers_is_a_column():
+    head, *rows = kept("P2.tab2").table("l1").compared()
+    assert head[2:4] == ["paper, 50 epochs", "ours less the paper's"]
+    assert rows[0][1:4] == ["19.50 ± 0.12", "13.27", "+6.23"]
 
 
-def test_every_item_shows_something_of_a_paper():
-    shown = {name for paper in PAPERS.values() for own in paper.shows for name in own.items}
-    assert shown == set(ITEMS)
+@pytest.mark.parametrize("key", claims.papers())
+def test_a_paper_has_its_pages_and_every_item_a_place(key):
+    texts = [
+        (ROOT / "doc" / "reproduction" / f"{name}.rst").read_text(encoding="utf-8")
+        for name in claims.papers()[key].pages
+    ]
+    for name in ITEMS:
+        if name.startswith(key):
+            assert any(f"reproduction_{name}.rst" in text for text in texts), name
 
 
-def test_every_record_is_that_of_an_item():
-    assert {path.stem for path in items.RECORDS.glob("*.json")} <= set(ITEMS)
-
-
-@pytest.mark.parametrize("erratum", ERRATA, ids=lambda erratum: erratum.where)
-def test_an_erratum_names_items_and_a_test_that_exist(erratum):
-    assert set(erratum.items) <= set(ITEMS)
-    path, name = erratum.test.split("::")
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    assert name in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-
-
-@pytest.mark.parametrize("key", PAPERS)
-def test_a_paper_has_its_pages(key):
-    folder = ROOT / "doc" / "reproduction"
-    assert all((folder / f"{guide}.rst").exists() for guide in PAPERS[key].guides)
+def test_an_erratum_names_items_and_a_test_that_exist():
+    path = ROOT / "tests" / "reproduction" / "test_errata.py"
+    tests = {node.name for node in ast.parse(path.read_text()).body if hasattr(node, "name")}
+    for paper in claims.papers().values():
+        assert {own.test for own in paper.errata} <= tests
+        assert {name for own in paper.errata for name in own.items} <= set(ITEMS)

@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from reproduction import prepare, texts
+from reproduction import p4_representations, prepare, texts
 from reproduction.instruments.idx import load_idx
 from skvmf.datasets import load_conllu
 
@@ -66,10 +66,11 @@ def test_abstracts_are_cut_into_sections(tmp_path):
     [
         ("med", "1 0 13 1\n2 0 7 1\n", {"1": {"med-13": 1}, "2": {"med-7": 1}}),
         ("cran", "1 13 2\n2 7 -1\n", {"1": {"cran-13": 2}, "2": {"cran-7": -1}}),
+        ("cisi", "1 3\t0\t0.0\n1 4\t0\t0.0\n", {"1": {"cisi-3": 1, "cisi-4": 1}, "2": {}}),
     ],
 )
 def test_judgements_belong_to_queries(tmp_path, kind, relations, expected):
-    second = 2 if kind == "med" else 4  # Cranfield's judgements count positions
+    second = 4 if kind == "cran" else 2  # Cranfield's judgements count positions
     (tmp_path / "q").write_text(f".I 1\n.W\nwhat\n.I {second}\n.W\nwhy\n")
     (tmp_path / "r").write_text(relations)
     prepare.main([kind, str(tmp_path / "q"), str(tmp_path / "r"), "--data", str(tmp_path)])
@@ -77,6 +78,19 @@ def test_judgements_belong_to_queries(tmp_path, kind, relations, expected):
         found = json.load(file)
     assert [query["text"] for query in found["queries"]] == ["what", "why"]
     assert found["qrels"] == expected
+
+
+def test_a_collection_may_have_its_own_documents(tmp_path):
+    for name, text in (
+        ("d", ".I 1\n.W\nwaves\n.I 2\n.W\nnoise\n"),
+        ("q", ".I 7\n.W\nwhat\n.I 8\n.W\nwhy\n"),
+        ("r", "7 1  2\n"),
+    ):
+        (tmp_path / name).write_text(text)
+    prepare.main(["npl", *(str(tmp_path / n) for n in "dqr"), "--data", str(tmp_path)])
+    found, queries, relevant = p4_representations.judged(tmp_path, "npl")
+    assert (found, queries) == (["waves", "noise"], ["what"])  # the other is not judged
+    assert relevant.tolist() == [[True, True]]
 
 
 def test_sentences_have_the_label_of_their_file(tmp_path):
@@ -109,7 +123,7 @@ def test_sources_are_listed(capsys):
     assert prepare.main([]) == 0
     printed = capsys.readouterr().out
     assert all(kind in printed for kind in prepare.READERS)
-    assert set(prepare.READERS) == set(prepare.SOURCES)
+    assert set(prepare.READERS) == set(prepare.sources())
 
 
 def test_a_checksum_tells_other_contents(tmp_path):

@@ -1,0 +1,1 @@
+"""Figures of the user guide: ``python -m reproduction guide`` computes them."""
