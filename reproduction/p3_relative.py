@@ -2,16 +2,17 @@
 
 import numpy as np
 
-from skvmf import RelativeGMM
-from skvmf.inspection import expected_gradient
+from skvmf import RelativeGMM, SparseGaussianMixture
 
+from .instruments.path import path_of
+from .instruments.two_gaussians import expected_gradient
 from .items import item
 from .results import Result, Table
 
 TRUTH, START = np.array([-5.1, -5.0]), np.array([[-2.5], [2.0]])
 N_ROWS = 200
 METHODS = {
-    "EM": {"coordinates": "absolute", "solver": "em"},
+    "EM": {"make": SparseGaussianMixture},
     "ECM in relative coordinates": {},
     "ECM, clearance 0.5": {"clearance": 0.5},
     "EM, clearance 0.5": {"solver": "em", "clearance": 0.5},
@@ -78,16 +79,15 @@ def sample(seed, truth=TRUTH):
     return rng.normal(truth[rng.integers(2, size=N_ROWS)], 1)[:, np.newaxis]
 
 
-def learn(seed, truth=TRUTH, start=START, tol=1e-6 / N_ROWS, **options):
+def learn(seed, truth=TRUTH, start=START, tol=1e-6 / N_ROWS, make=RelativeGMM, **options):
     """Learn the means alone."""
-    return RelativeGMM(
+    return make(
         2,
         means_init=start,
         fixed=("weights", "covariances"),
         covariance_type="spherical",
         tol=tol,
         max_iter=20_000,
-        store_path=True,
         **options,
     ).fit(sample(seed, truth))
 
@@ -105,7 +105,11 @@ def figure_2(setting):
         ["method", "steps", "median", "ratio to EM's", "log-likelihood lost, nats", "least gap"],
         digits=2,
     )
-    gaps = {name: [np.diff(f.path_[:, :, 0]).min() for f in some] for name, some in fits.items()}
+    paths = {
+        name: [path_of(fit, sample(seed))[:, :, 0] for seed, fit in zip(seeds, some, strict=True)]
+        for name, some in fits.items()
+    }
+    gaps = {name: [np.diff(path).min() for path in some] for name, some in paths.items()}
     for name in METHODS:
         table.add(
             name,
@@ -120,7 +124,9 @@ def figure_2(setting):
         distances.add(
             name,
             *(
-                np.array([np.linalg.norm(path(fit, n) - TRUTH) for fit in fits[name]])
+                np.array(
+                    [np.linalg.norm(path[min(n, len(path) - 1)] - TRUTH) for path in paths[name]]
+                )
                 for n in (3, 5, 8, 12, 40)
             ),
         )
@@ -136,7 +142,7 @@ def figure_2(setting):
         "1 with its reference mean corrected, see the errata.",
         "30 samples, 0 to 29",
         [table, distances, others],
-        lambda figure: show(figure, fits),
+        lambda figure: show(figure, paths),
     )
 
 
@@ -196,16 +202,11 @@ def learn_scales(seed, gap, wide, order, solver):
     ).fit(X)
 
 
-def path(fit, n_iter):
-    """Return the means after so many steps, the last where there were fewer."""
-    return fit.path_[min(n_iter, len(fit.path_) - 1), :, 0]
-
-
-def show(figure, fits):
+def show(figure, paths):
     """Draw trajectories of one sample in both planes, and distances by step."""
     axes = figure.subplots(1, 3)
     for name in list(METHODS)[:3]:
-        means = fits[name][min(4, len(fits[name]) - 1)].path_[:, :, 0]
+        means = paths[name][min(4, len(paths[name]) - 1)]
         axes[0].plot(*means.T, ".-", label=name)
         axes[1].plot(means[:, 0], means[:, 1] - means[:, 0], ".-")
         axes[2].plot(np.linalg.norm(means - TRUTH, axis=1))

@@ -69,7 +69,7 @@ _LEAST_SAMPLE = 10_000
 # The mean of the rows' largest responsibilities should go this far from the largest weight to one.
 # Measured: .05 and less if labels mean nothing any more, .25 and more if they still do.
 _NEARLY_UNIFORM = 0.05
-_WHOLE_FIT_ATTRIBUTES = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_", "path_"}
+_WHOLE_FIT_ATTRIBUTES = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_"}
 
 
 class BaseMixture(MixtureParameters, ABC):
@@ -405,7 +405,6 @@ class BaseMixture(MixtureParameters, ABC):
             max_iter=max_iter,
             tol=self.tol,
             flat_start=self.flat_start,
-            keep_path=self.store_path,
             attributes=self._published,
         )
 
