@@ -327,7 +327,11 @@ class BaseMixture(MixtureParameters, ABC):
         names = getattr(given, "columns", None)
         if names is not None and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=object)
-        params, _ = self._constraint().sort(fitted.family, fitted.params)
+        constraint, prior = self._constraint(), np.asarray(self.weight_concentration_prior)
+        order = constraint.order(fitted.params.components)
+        if order is not None and prior.ndim:
+            self.weight_concentration_prior = prior[order]  # each stays with its component
+        params, _ = constraint.sort(fitted.family, fitted.params)
         fitted = replace(fitted, params=params)
         self._publish(fitted, n_iter_=0, converged_=False, n_steps_=0)
         return self

@@ -164,6 +164,21 @@ def test_what_is_given_belongs_to_the_means_given_or_to_the_order(
     assert_allclose(mixture.precisions_, precisions)
 
 
+def test_priors_by_number_belong_to_the_means_given():
+    X, _ = blobs(spread=8.0, d=1)
+    means, priors = [[16.0], [0.0], [8.0]], [1.0, -30.0, 200.0]
+    free = SparseGaussianMixture(3, means_init=means, weight_concentration_prior=priors).fit(X)
+    mixture = RelativeGMM(3, solver="em", means_init=means, weight_concentration_prior=priors).fit(
+        X
+    )
+    assert_allclose(mixture.weights_, free.weights_[[1, 2, 0]], atol=1e-6)
+    given = RelativeGMM.from_parameters(
+        free.weights_, free.means_, free.covariances_, weight_concentration_prior=priors
+    )
+    given.set_params(warm_start=True, solver="em").fit(X)
+    assert_allclose(given.weights_, mixture.weights_, atol=1e-3)
+
+
 def test_components_are_recovered_in_order():
     truth = RelativeGMM.from_parameters(
         [0.5, 0.2, 0.3],

@@ -1,10 +1,11 @@
 """RelativeGMM with means or standard deviations in order, or both."""
 
+from copy import copy
 from itertools import product
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from skvmf import RelativeGMM, SparseGaussianMixture
 
@@ -159,6 +160,51 @@ def test_warm_start_goes_on_and_takes_a_new_clearance():
         assert_allclose(parts.covariances_, whole.covariances_, rtol=1e-10)
         parts.set_params(clearance=1.5, max_iter=1).fit(X)
         assert_in_order(parts, 1.5)
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+@pytest.mark.parametrize("clearance", [0.0, 0.3])
+@pytest.mark.parametrize("order", ["means", *ORDERS])
+def test_a_warm_start_leaves_what_has_converged(order, clearance, seed):
+    """Pruned components need no room, and priors by number stay with their components."""
+    rng = np.random.default_rng(seed)
+    parts = [rng.normal(m, s, (60, 2)) for m, s in ((0, 1), (2, 0.5), (5, 2))]
+    mixture = RelativeGMM(
+        6,
+        order=order,
+        solver="em",
+        clearance=clearance,
+        background=True,
+        weight_concentration_prior=[-5.0, -6.0, -4.0, -5.5, -4.5, -6.5],
+        init_params=rng.integers(6, size=180),
+        warm_start=True,
+        max_iter=1000,
+    ).fit(np.concatenate(parts))
+    assert mixture.n_active_components_ < 6
+    before = copy(mixture)
+    mixture.set_params(max_iter=0).fit(np.concatenate(parts))
+    assert mixture.lower_bound_ == before.lower_bound_
+    assert_array_equal(mixture.weights_, before.weights_)
+    assert_array_equal(mixture.means_, before.means_)
+    assert_array_equal(mixture.covariances_, before.covariances_)
+
+
+def test_components_without_weight_need_no_room_at_the_start():
+    X = np.arange(12.0)[:, None] / 10
+    mixture = RelativeGMM(
+        3, clearance=1.0, means_init=[[0.1], [0.4], [1.1]], weights_init=[0.5, 0, 0.5], max_iter=0
+    ).fit(X)
+    assert_array_equal(mixture.means_.ravel(), [0.1, 0.4, 1.1])
+    with pytest.raises(ValueError, match="3 components need 2 along"):
+        RelativeGMM(3, clearance=1.0).fit(X)
+
+
+def test_pruned_components_need_no_room_in_other_rows():
+    mixture = RelativeGMM.from_parameters(
+        [0.5, 0, 0.5], [[0.1], [0.4], [1.1]], [[[1.0]]] * 3, clearance=0.8, warm_start=True
+    )
+    mixture.set_params(max_iter=0).fit(np.arange(12.0)[:, None] / 10)
+    assert_array_equal(mixture.means_.ravel(), [0.1, 0.4, 1.1])
 
 
 def test_a_stream_stays_in_order():
