@@ -3,9 +3,10 @@
 import numpy as np
 from sklearn.datasets import make_blobs
 
-from skvmf import RelativeGMM
-from skvmf.inspection import expected_gradient
+from skvmf import RelativeGMM, SparseGaussianMixture
 
+from .instruments.path import path_of
+from .instruments.two_gaussians import expected_gradient
 from .items import item
 from .results import Record, Table
 
@@ -130,9 +131,9 @@ def general(setting, sets=20):
             means = centres + np.random.default_rng(seed).normal(size=centres.shape)
             start = {"means_init": means, "tol": 1e-6, "max_iter": 500}
             start["fixed"] = ("weights", "covariances")
-            own = RelativeGMM(4, clearance=clearance, store_path=True, **start).fit(X)
-            em = RelativeGMM(4, coordinates="absolute", solver="em", **start).fit(X)
-            gaps = np.diff(own.path_[:, :, 0], axis=1)
+            own = RelativeGMM(4, clearance=clearance, **start).fit(X)
+            em = SparseGaussianMixture(4, **start).fit(X)
+            gaps = np.diff(path_of(own, X)[:, :, 0], axis=1)
             lost = len(X) * (em.lower_bound_ - own.lower_bound_)
             rise = np.diff(own.lower_bounds_).min()
             found.append([rise, gaps.min(), own.n_iter_ / em.n_iter_, lost])

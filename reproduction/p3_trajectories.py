@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from skvmf import RelativeGMM
+from skvmf import RelativeGMM, SparseGaussianMixture
 
+from .instruments.path import path_of
 from .items import item
 from .results import Record, Table
 
 TRUTH, START = np.array([-5.1, -5.0]), np.array([[-2.5], [2.0]])
 N_ROWS = 200
 METHODS = {
-    "EM": {"coordinates": "absolute", "solver": "em"},
+    "EM": {"make": SparseGaussianMixture},
     "ECM in relative coordinates": {},
     "ECM, clearance 0.5": {"clearance": 0.5},
     "EM, clearance 0.5": {"solver": "em", "clearance": 0.5},
@@ -23,18 +24,22 @@ def sample(seed, truth=TRUTH):
     return rng.normal(np.array(truth)[rng.integers(2, size=N_ROWS)], 1)[:, np.newaxis]
 
 
-def learn(seed, truth=TRUTH, **options):
+def learn(seed, truth=TRUTH, make=RelativeGMM, **options):
     """Learn the means alone."""
-    return RelativeGMM(
+    return make(
         2,
         means_init=START,
         fixed=("weights", "covariances"),
         covariance_type="spherical",
         tol=1e-6 / N_ROWS,
         max_iter=20_000,
-        store_path=True,
         **options,
     ).fit(sample(seed, truth))
+
+
+def path(fit, seed):
+    """Return the means (n_iter + 1, 2) of every iteration."""
+    return path_of(fit, sample(seed))[:, :, 0]
 
 
 def distance(path, n_iter):
@@ -45,7 +50,7 @@ def distance(path, n_iter):
 def draw_trajectories(figure, record):
     """Draw trajectories of one sample in both planes, and distances by step."""
     axes = figure.subplots(1, 3)
-    paths = {name: learn(4, **METHODS[name]).path_[:, :, 0] for name in list(METHODS)[:2]}
+    paths = {name: path(learn(4, **METHODS[name]), 4) for name in list(METHODS)[:2]}
     paths["printed, lost operator as +"] = by_reading(sample(4)[:, 0], "lost operator as +")
     for name, means in paths.items():
         axes[0].plot(*means.T, ".-", label=name)
@@ -75,13 +80,14 @@ def figure_2(setting, sets=30, few=10, truths=((-0.5, 0.5), (-1.0, 1.0), (-2.0, 
         ["method", "steps", "median", "ratio to EM's", "log-likelihood lost, nats", "least gap"],
         2,
     )
+    paths = {name: [path(fit, s) for s, fit in enumerate(some)] for name, some in fits.items()}
     for name, own in steps.items():
-        gaps = [np.diff(fit.path_[:, :, 0]).min() for fit in fits[name]]
+        gaps = [np.diff(means).min() for means in paths[name]]
         table.add(name, own, np.median(own), own / steps["EM"], ends["EM"] - ends[name], gaps)
     marks = (3, 5, 8, 12, 40)
     distances = Table("Distance to the truth after steps", ["method", *map(str, marks)])
     for name in list(METHODS)[:2]:
-        cells = ([distance(fit.path_[:, :, 0], n) for fit in fits[name]] for n in marks)
+        cells = ([distance(means, n) for means in paths[name]] for n in marks)
         distances.add(name, *cells)
     others = Table("Other truths, ten samples each", ["truth", "ratio of steps, ECM to EM"], 2)
     for truth in truths:

@@ -39,13 +39,11 @@ NAMES = {
         negentropy_hessian_product rvs variance_eigenvalues variance_function""",
     "skvmf.feature_extraction": "FisherVectorTransformer embedding_table",
     "skvmf.grammar": "DependencyModelWithValence attachment_score",
-    "skvmf.inspection": """ComponentSummary component_summary expected_gradient
-        fisher_information park_ozeki_coordinates singularity_distances""",
+    "skvmf.inspection": "ComponentSummary component_summary fisher_information",
     "skvmf.mixture": "RelativeGMM SparseGaussianMixture StudentTMixture VonMisesFisherMixture",
     "skvmf.model_selection": "ComponentPath",
     "skvmf.preprocessing": "DirectionWhitener",
-    "skvmf.plotting": """ComponentPathDisplay DirectionsDisplay DynamicsDisplay
-        MixtureDisplay""",
+    "skvmf.plotting": "ComponentPathDisplay DirectionsDisplay MixtureDisplay",
 }
 
 MIXTURE_PARAMETERS = {
@@ -73,8 +71,8 @@ PARAMETERS = {
     | SHAPE
     | {"degrees_of_freedom": "estimated", "scale_matrices_init": None},
     RelativeGMM: GAUSSIAN_PARAMETERS
-    | {"n_components": 2, "coordinates": "relative", "solver": "ecm", "order": "means"}
-    | {"ordering_feature": 0, "clearance": 0.0, "learning_rate": 0.1, "store_path": False},
+    | {"n_components": 2, "solver": "ecm", "order": "means"}
+    | {"ordering_feature": 0, "clearance": 0.0},
     FisherVectorTransformer: {
         **{"mixture": None, "embeddings": None, "embedding_dim": 50, "fit_on": "types"},
         **{"gradients": ("means",), "geometry": "euclidean", "normalization": "fisher"},
@@ -104,7 +102,7 @@ ATTRIBUTES = {
     VonMisesFisherMixture: f"{MIXTURE} mean_directions_ concentrations_",
     SparseGaussianMixture: GAUSSIAN,
     StudentTMixture: f"{MIXTURE} background_bounds_ scale_matrices_ degrees_of_freedom_",
-    RelativeGMM: f"{GAUSSIAN} differences_ scale_differences_ path_",
+    RelativeGMM: f"{GAUSSIAN} differences_ scale_differences_",
     FisherVectorTransformer: f"{ROWS} mixture_ embeddings_ n_missing_embeddings_",
     ComponentPath: f"""{ROWS} best_estimator_ best_n_components_ best_index_ best_nodes_ results_
         linkage_ leaf_labels_ leaf_weights_ labels_""",

@@ -250,7 +250,7 @@ class SparseGaussianMixtureStep:
 class RelativeGMMStep:
     """Steps of Gaussians in order, beside EM without: 50,000 rows of 8 features, 16 components."""
 
-    params = (["full", "diag"], ["ecm", "em", "gradient"])
+    params = (["full", "diag"], ["ecm", "em"])
     param_names = ("covariances", "solver")
 
     def setup(self, covariances, solver):

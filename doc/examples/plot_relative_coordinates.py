@@ -17,7 +17,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skvmf.inspection import fisher_information
-from skvmf.plotting import DynamicsDisplay
 
 # %%
 # Information about the gap
@@ -40,18 +39,21 @@ for coordinates in ("absolute", "relative"):
 # %%
 # Two planes, and the information
 # -------------------------------
-# Lines of one colour have one first mean, dots of one row one gap. White is what relative
-# coordinates can reach with a clearance of 0.3.
+# Lines of one colour have one first mean, dots of one row one gap. On the dotted line the
+# components coincide. White is what relative coordinates can reach with a clearance of 0.3.
 
 figure, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
 first, gaps = np.linspace(-2, 2, 9), np.linspace(0.3, 2.5, 8)
+edge = np.array([-2.5, 2.5])
 for axis, coordinates in zip(axes, ("absolute", "relative"), strict=False):
+    overlap = edge if coordinates == "absolute" else 0 * edge
     for mean, colour in zip(first, plt.get_cmap("viridis")(np.linspace(0, 0.9, 9)), strict=True):
-        line = np.column_stack([np.full(8, mean), mean + gaps])
-        display = DynamicsDisplay(line, clearance=0.3)
-        display.plot(coordinates=coordinates, ax=axis, color=colour, markersize=6)
-    axis.set_title(f"{coordinates} coordinates")
-    axis.set_aspect("equal", adjustable="datalim")
+        heights = gaps + (mean if coordinates == "absolute" else 0)
+        axis.plot(np.full(8, mean), heights, ".-", color=colour)
+    axis.plot(edge, overlap, "k:", linewidth=1)
+    axis.fill_between(edge, overlap + 0.3, overlap.min() - 0.5, color="0.92", linewidth=0, zorder=0)
+    axis.set(title=f"{coordinates} coordinates", xlabel="$\\mu_1$", xlim=edge)
+    axis.set_ylabel("$\\mu_2$" if coordinates == "absolute" else "$\\Delta$")
 for (coordinates, values), style in zip(eigenvalues.items(), ("-", "--"), strict=True):
     for k, (size, colour) in enumerate([("smaller", "C1"), ("larger", "C0")]):
         axes[2].loglog(sizes, values[:, k], style, color=colour, label=f"{size}, {coordinates}")

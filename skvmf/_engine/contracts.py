@@ -689,7 +689,7 @@ class EMResult(Generic[P, S]):
     """Where the loop stopped: `bounds[i]` is the lower bound of the parameters after i steps.
 
     `stopped` says that the watcher asked for it, and `stats` are the statistics under the
-    parameters. `path` holds the parameters after i steps, if they were to be kept.
+    parameters.
     """
 
     params: P
@@ -698,7 +698,6 @@ class EMResult(Generic[P, S]):
     converged: bool
     stopped: bool = False
     stats: S | None = None
-    path: Sequence[P] = ()
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,6 @@ def run_em(
     tol: float,
     on_iteration: OnIteration = ignore,
     keep: Callable[[EMState[P]], None] | None = None,
-    keep_path: bool = False,
 ) -> EMResult[P, S]:
     """Increase the model's lower bound on rows, from parameters or the state of an earlier run.
 
@@ -69,11 +68,8 @@ def run_em(
     begun = params if isinstance(params, EMState) else EMState(params)
     current, comparable = begun.params, begun.comparable
     bounds = list(begun.bounds[:-1])  # the last is found again
-    path: list[P] = []
     with limited_blas():
         for n_iter in range(len(bounds), max_iter + 1):
-            if keep_path:
-                path.append(current)
             stats = rows.map_reduce(partial(model.expect, current))
             bounds.append(model.lower_bound(stats, current))
             if keep is not None:
@@ -81,7 +77,7 @@ def run_em(
             stop = on_iteration(n_iter, bounds, current)
             converged = comparable and abs(bounds[-1] - bounds[-2]) <= tol
             if converged or stop or n_iter == max_iter:
-                return EMResult(current, bounds, n_iter, converged, bool(stop), stats, path)
+                return EMResult(current, bounds, n_iter, converged, bool(stop), stats)
             before, current = current, model.maximize(stats, current)
             comparable = model.comparable(before, current)
     raise ValueError(f"max_iter must be >= 0, got {max_iter}.")

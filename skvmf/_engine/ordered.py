@@ -15,7 +15,7 @@ here). See Esser and Nielsen, section 3.1: sigma_2 = sigma_1 + Delta_sigma.
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Literal
 
 import numpy as np
 from scipy.optimize import brentq
@@ -27,143 +27,60 @@ from .covariance import CovarianceType, per_component
 from .gaussian import Gaussian
 from .products import GaussianComponents
 
-# Coordinates of the means: absolute, or a reference and ordered gaps along one feature.
+# Values (K,) in ascending order, with gaps of at least the clearance.
 
 
-@dataclass(frozen=True)
-class AbsoluteCoordinates:
-    """The means themselves, in no order."""
+def project(values: Array, weights: Array, clearance: float) -> Array:
+    """Return the nearest values (K,) that have the clearance.
 
-    def from_means(self, means: Array) -> Array:
-        return means
-
-    def to_means(self, coordinates: Array) -> Array:
-        return coordinates
-
-    def jacobian(self, coordinates: Array) -> Array:
-        return np.eye(coordinates.size)
-
-    def pull_back(self, coordinates: Array, gradient: Array) -> Array:
-        return gradient
-
-    def keep_order(self, means: Array, alive: Array) -> Array:
-        return means
-
-    def place(self, means: Array, alive: Array, k: int, row: Array) -> Array:
-        placed = means.copy()
-        placed[k] = row
-        return placed
-
-
-@dataclass(frozen=True)
-class RelativeCoordinates:
-    """The first mean, and the gaps from each mean to the next.
-
-    Along `feature` gaps are at least `clearance`, which keeps the means in order and away from
-    the overlap of components. If `squared`, the coordinate along it is the root of what a gap has
-    above the clearance. Any real number is then allowed, as gradient methods want it, at the price
-    of a stationary point at 0.
+    Nearest in weighted squares: isotonic regression of what is left of the values when
+    each has stepped back by the clearances before it. Values out of reach of the others
+    stay as they are.
     """
-
-    feature: int = 0
-    clearance: float = 0.0
-    squared: bool = False
-
-    def from_means(self, means: Array) -> Array:
-        """Return the first mean and the gaps (K, d); roots are not negative."""
-        coordinates: Array = np.diff(means, axis=0, prepend=0.0)
-        if self.squared:
-            excess = coordinates[1:, self.feature] - self.clearance
-            coordinates[1:, self.feature] = np.sqrt(np.maximum(excess, 0))
-        return coordinates
-
-    def to_means(self, coordinates: Array) -> Array:
-        """Return the means (K, d)."""
-        gaps = np.array(coordinates)
-        if self.squared:
-            gaps[1:, self.feature] = gaps[1:, self.feature] ** 2 + self.clearance
-        return np.cumsum(gaps, axis=0)
-
-    def jacobian(self, coordinates: Array) -> Array:
-        """Return d means / d coordinates (K d, K d): sums of gaps, times 2 delta for roots."""
-        K, d = coordinates.shape
-        jacobian: Array = np.kron(np.tri(K), np.eye(d))
-        if self.squared:
-            jacobian[:, d + self.feature :: d] *= 2 * coordinates[1:, self.feature]
-        return jacobian
-
-    def pull_back(self, coordinates: Array, gradient: Array) -> Array:
-        """Return J'g (K, d): a gap moves all means after it."""
-        pulled = np.cumsum(gradient[::-1], axis=0)[::-1].copy()
-        if self.squared:
-            pulled[1:, self.feature] *= 2 * coordinates[1:, self.feature]
-        return pulled
-
-    def project(self, values: Array, weights: Array) -> Array:
-        """Return the nearest values (K,) along the feature that have the clearance.
-
-        Nearest in weighted squares: isotonic regression of what is left of the values when
-        each has stepped back by the clearances before it. Values out of reach of the others
-        stay as they are.
-        """
-        steps = self.clearance * np.arange(len(values))
-        stepped = values - steps
-        ordered: Array = isotonic_regression(stepped, sample_weight=weights)
-        # The average of equal values is that value, to the last digit.
-        lower = np.minimum.accumulate(stepped[::-1])[::-1]
-        ordered = np.clip(ordered, lower, np.maximum.accumulate(stepped))
-        return np.where(ordered == stepped, values, ordered + steps)
-
-    def keep_order(self, means: Array, alive: Array) -> Array:
-        """Return means in order to the last digit.
-
-        Those `alive` have the clearance, by moving up where rounding took it; the others lie
-        between their neighbours.
-        """
-        ordered = means.copy()
-        column = ordered[:, self.feature]
-        values = column[alive]
-        for k in range(1, len(values)):
-            least = values[k - 1] + self.clearance
-            if least - values[k - 1] < self.clearance:
-                least = np.nextafter(least, np.inf)
-            values[k] = max(values[k], least)
-        column[alive] = values
-        floor = np.maximum.accumulate(np.where(alive, column, -np.inf))
-        ceiling = np.minimum.accumulate(np.where(alive, column, np.inf)[::-1])[::-1]
-        column[~alive] = np.clip(column, floor, ceiling)[~alive]
-        return ordered
-
-    def place(self, means: Array, alive: Array, k: int, row: Array) -> Array:
-        """Return means with mean k at the row, moved along the feature to between neighbours.
-
-        If there is no gap between those alive, they make one.
-        """
-        column = means[:, self.feature]
-        floor = max(column[:k][alive[:k]], default=-np.inf) + self.clearance
-        ceiling = min(column[k + 1 :][alive[k + 1 :]], default=np.inf) - self.clearance
-        if floor > ceiling:
-            floor = ceiling = (floor + ceiling) / 2
-        placed, present = means.copy(), alive.copy()
-        placed[k], present[k] = row, True
-        placed[k, self.feature] = np.clip(row[self.feature], floor, ceiling)
-        room = self.project(placed[present, self.feature], np.ones(present.sum()))
-        placed[present, self.feature] = room
-        return self.keep_order(placed, present)
+    steps = clearance * np.arange(len(values))
+    stepped = values - steps
+    ordered: Array = isotonic_regression(stepped, sample_weight=weights)
+    # The average of equal values is that value, to the last digit.
+    lower = np.minimum.accumulate(stepped[::-1])[::-1]
+    ordered = np.clip(ordered, lower, np.maximum.accumulate(stepped))
+    return np.where(ordered == stepped, values, ordered + steps)
 
 
-Coordinates: TypeAlias = AbsoluteCoordinates | RelativeCoordinates
+def keep_order(values: Array, alive: Array, clearance: float) -> Array:
+    """Return values in order to the last digit.
+
+    Those `alive` have the clearance, by moving up where rounding took it; the others lie
+    between their neighbours.
+    """
+    ordered, kept = values.copy(), values[alive]
+    for k in range(1, len(kept)):
+        least = kept[k - 1] + clearance
+        if least - kept[k - 1] < clearance:
+            least = np.nextafter(least, np.inf)
+        kept[k] = max(kept[k], least)
+    ordered[alive] = kept
+    floor = np.maximum.accumulate(np.where(alive, ordered, -np.inf))
+    ceiling = np.minimum.accumulate(np.where(alive, ordered, np.inf)[::-1])[::-1]
+    ordered[~alive] = np.clip(ordered, floor, ceiling)[~alive]
+    return ordered
 
 
-def pull_back_information(jacobian: Array, information: Array) -> Array:
-    """Return Fisher information J'IJ with respect to the coordinates."""
-    return jacobian.T @ information @ jacobian
+def place(values: Array, alive: Array, k: int, value: float, clearance: float) -> Array:
+    """Return values with value k as near to another as its neighbours allow.
+
+    If there is no gap between those alive, they make one.
+    """
+    floor = max(values[:k][alive[:k]], default=-np.inf) + clearance
+    ceiling = min(values[k + 1 :][alive[k + 1 :]], default=np.inf) - clearance
+    if floor > ceiling:
+        floor = ceiling = (floor + ceiling) / 2
+    placed, present = values.copy(), alive.copy()
+    placed[k], present[k] = np.clip(value, floor, ceiling), True
+    placed[present] = project(placed[present], np.ones(present.sum()), clearance)
+    return keep_order(placed, present, clearance)
 
 
-# Updates of ordered Gaussian means, and gradient ascent, from the statistics alone.
-
-
-MAX_HALVINGS = 1100  # from the largest to the smallest float
+# Updates of ordered Gaussian means, from the statistics alone.
 
 
 def alive_components(stats: Statistics) -> Array:
@@ -184,10 +101,6 @@ class MeanObjective:
         axes = "kd,kd->kd" if self.precisions.ndim == 2 else "kde,ke->kd"
         return np.einsum(axes, self.precisions, gaps)
 
-    def value(self, means: Array) -> float:
-        """Return the value at means (K, d)."""
-        return -0.5 * float(np.sum(self.gradient(means) * (self.best - means)))
-
 
 def objective(family: Gaussian, stats: Statistics, components: GaussianComponents) -> MeanObjective:
     """Return the objective of the means for the covariances of the components."""
@@ -198,12 +111,13 @@ def objective(family: Gaussian, stats: Statistics, components: GaussianComponent
 
 @dataclass(frozen=True)
 class MeanUpdate(Update):
-    """Means first, within the order of the coordinates; then covariances about them.
+    """Means first, in order along a feature; then covariances about them.
 
     Components without rows do not count in the order: they lie between their neighbours.
     """
 
-    coordinates: Coordinates
+    feature: int
+    clearance: float = 0.0
 
     def __call__(
         self, family: Gaussian, stats: Statistics, components: GaussianComponents
@@ -213,10 +127,11 @@ class MeanUpdate(Update):
         of_alive = MeanObjective(target.best[alive], target.precisions[alive])
         means = components.means.copy()
         means[alive] = self.move(of_alive, means[alive])
-        means = self.coordinates.keep_order(means, alive)
+        means[:, self.feature] = keep_order(means[:, self.feature], alive, self.clearance)
         fresh, broken = family.maximize(stats, components, means)
         if broken.any():  # these are back where they were
-            means = self.coordinates.keep_order(fresh.means, alive & ~broken)
+            means, alive = fresh.means.copy(), alive & ~broken
+            means[:, self.feature] = keep_order(means[:, self.feature], alive, self.clearance)
             fresh = family.components(means, fresh.covariances)
         return fresh, broken
 
@@ -224,8 +139,10 @@ class MeanUpdate(Update):
         self, family: Gaussian, components: GaussianComponents, alive: Array, k: int, row: Array
     ) -> GaussianComponents:
         """Move component k to a row, or as near to it as the order of those alive allows."""
-        fresh = family.reseed(components, k, row)
-        means = self.coordinates.place(components.means, alive, k, row)
+        fresh, means, feature = family.reseed(components, k, row), components.means, self.feature
+        values = place(means[:, feature], alive, k, row[feature], self.clearance)
+        means = np.where(np.arange(len(means))[:, None] == k, row, means)
+        means[:, feature] = values
         return family.components(means, fresh.covariances)
 
     @abstractmethod
@@ -241,14 +158,12 @@ class RelativeEM(MeanUpdate):
     N_k / Sigma_k,ll; the other features follow by regression on this one (derived here).
     """
 
-    coordinates: RelativeCoordinates
-
     def move(self, target: MeanObjective, means: Array) -> Array:
         """Return the best means that have the clearance."""
-        feature = self.coordinates.feature
+        feature = self.feature
         columns = np.array([_covariance_column(P, feature) for P in target.precisions])
         best = target.best[:, feature]
-        values = self.coordinates.project(best, 1 / columns[:, feature])
+        values = project(best, 1 / columns[:, feature], self.clearance)
         slopes = columns / columns[:, feature, None]
         moved: Array = target.best + slopes * (values - best)[:, None]
         moved[:, feature] = values
@@ -264,11 +179,9 @@ class RelativeECM(MeanUpdate):
     rows. A gap below its clearance is set to it, and the other features are solved for again.
     """
 
-    coordinates: RelativeCoordinates
-
     def move(self, target: MeanObjective, means: Array) -> Array:
         """Return means after one conditional maximum each over the reference and the gaps."""
-        feature, clearance = self.coordinates.feature, self.coordinates.clearance
+        feature, clearance = self.feature, self.clearance
         moved = means.copy()
         for k in range(len(moved)):  # a gap moves all means after it
             precision = target.precisions[k:].sum(axis=0)
@@ -280,26 +193,6 @@ class RelativeECM(MeanUpdate):
                     shift += column * ((clearance - gap) / column[feature])
             moved[k:] += shift
         return moved
-
-
-@dataclass(frozen=True)
-class GradientStep(MeanUpdate):
-    """One step up the gradient of the bound per unit of weight; halved until the bound rises."""
-
-    learning_rate: float
-
-    def move(self, target: MeanObjective, means: Array) -> Array:
-        """Return means after one step."""
-        here = self.coordinates.from_means(means)
-        gradient = self.coordinates.pull_back(here, target.gradient(means))
-        rate, value = self.learning_rate, target.value(means)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for _ in range(MAX_HALVINGS):
-                moved = self.coordinates.to_means(here + rate * gradient)
-                if target.value(moved) >= value:
-                    return moved
-                rate /= 2
-        return means
 
 
 def _solve(precision: Array, vector: Array) -> Array:
@@ -377,27 +270,25 @@ class ScaleOrder:
     feature: int
     clearance: float = 0.0
 
-    @property
-    def coordinates(self) -> RelativeCoordinates:
-        """The coordinates of standard deviations as a column (K, 1)."""
-        return RelativeCoordinates(0, self.clearance)
-
     def scales(self, kind: CovarianceType, covariances: Array, K: int) -> Array:
         """Return the standard deviations (K,)."""
         return np.sqrt(kind.along(covariances, K, self.feature))
 
-    def apart(self, kind: CovarianceType, covariances: Array, K: int) -> Array:
-        """Return covariances whose components are wider or narrower, so that they are in order."""
-        scales = self.scales(kind, covariances, K)
-        moved = self._wide(self.coordinates.project(scales, np.ones(K)), scales)
-        moved = self.coordinates.keep_order(moved[:, None], np.ones(K, dtype=bool))[:, 0]
-        return self.resized(kind, covariances, moved)
+    def apart(self, kind: CovarianceType, covariances: Array, alive: Array) -> Array:
+        """Return covariances whose components are wider or narrower, so that they are in order.
+
+        Those not `alive` lie between their neighbours.
+        """
+        scales = self.scales(kind, covariances, len(alive))
+        moved, kept = scales.copy(), scales[alive]
+        if alive.any():
+            moved[alive] = self._wide(project(kept, np.ones(len(kept)), self.clearance), kept)
+        return self.resized(kind, covariances, keep_order(moved, alive, self.clearance))
 
     def place(self, scales: Array, alive: Array, k: int) -> Array:
         """Return standard deviations with that of k unchanged, or as near as the order allows."""
-        placed = self.coordinates.place(scales[:, None], alive, k, scales[k : k + 1])[:, 0]
-        present = alive | (np.arange(len(alive)) == k)
-        return self.coordinates.keep_order(self._wide(placed, scales)[:, None], present)[:, 0]
+        placed = self._wide(place(scales, alive, k, scales[k], self.clearance), scales)
+        return keep_order(placed, alive | (np.arange(len(alive)) == k), self.clearance)
 
     def resized(self, kind: CovarianceType, covariances: Array, moved: Array) -> Array:
         """Return covariances of the same shapes with other standard deviations."""
@@ -479,7 +370,7 @@ class ScaleUpdate(Update):
             target = ScaleObjective(stats.counts[alive] / stats.total, best[alive] / unit)
             move = scaled.joint if self.joint else scaled.conditional
             moved[alive] = unit * move(target, here[alive] / unit)
-        moved = self.order.coordinates.keep_order(moved[:, None], alive)[:, 0]
+        moved = keep_order(moved, alive, self.order.clearance)
         changed = moved != best
         if not changed.any():
             return fresh, broken
@@ -505,17 +396,16 @@ class ScaleUpdate(Update):
 # Components of Gaussian mixtures that are kept in order along one feature.
 
 
-_OFF_THE_BOUND = 1e-2  # standard deviations by which a gradient's start clears its bound
-
-
 @dataclass(frozen=True)
 class Ordering(Constraint):
-    """Ascending means or standard deviations, with gaps of at least the clearance."""
+    """Ascending means or standard deviations, or both, with gaps of at least the clearance.
 
+    Components with weight have the clearance; the others lie between their neighbours.
+    """
+
+    order_of: Literal["means", "scales", "both"]
     feature: int  # along which components are in order
-    by_scales: bool  # whether they are sorted by standard deviations rather than by means
-    coordinates: Coordinates  # of the means; relative ones keep means apart
-    scale_order: ScaleOrder | None  # that a fit keeps, if there is one
+    clearance: float
     covariance_type: CovarianceType
 
     def check(self, n_features: int) -> None:
@@ -530,24 +420,26 @@ class Ordering(Constraint):
         return self.argsort(components.means, components.covariances)
 
     def argsort(self, means: Array, covariances: Array | None) -> Array:
-        """Return what sorts means (K, d), or the covariances that go with them."""
+        """Return what sorts means (K, d), or the covariances that go with them if they do."""
         self.check(means.shape[1])
         values = means[:, self.feature]
-        if self.by_scales:
-            assert covariances is not None
-            values = self.covariance_type.along(covariances, len(means), self.feature)
+        if self.order_of == "scales":
+            if covariances is None:  # all alike
+                return np.arange(len(means))
+            # The root of a square is the number itself: equal ones stay where they are.
+            values = np.sqrt(self.covariance_type.along(covariances, len(means), self.feature))
         return np.argsort(values, kind="stable")
 
-    def apart(self, means: Array, scale: float) -> Array:
-        """Return sorted means with the clearance, and with more than that for a gradient."""
-        coordinates = self.coordinates
-        if not isinstance(coordinates, RelativeCoordinates):
+    def apart(self, means: Array, alive: Array) -> Array:
+        """Return sorted means with the clearance."""
+        if self.order_of == "scales":
             return means
-        wide, values = coordinates, means.copy()
-        if coordinates.squared:
-            wide = replace(wide, clearance=wide.clearance + _OFF_THE_BOUND * scale**0.5)
-        values[:, self.feature] = wide.project(values[:, self.feature], np.ones(len(values)))
-        return coordinates.keep_order(values, np.ones(len(values), dtype=bool))
+        moved = means.copy()
+        values = moved[:, self.feature]
+        if alive.any():
+            values[alive] = project(values[alive], np.ones(alive.sum()), self.clearance)
+        values[:] = keep_order(values, alive, self.clearance)
+        return moved
 
     def apply(
         self,
@@ -558,13 +450,15 @@ class Ordering(Constraint):
     ) -> Params:
         """Return first parameters in order and apart; what is given is in that order."""
         order, kind = self.order(params.components), self.covariance_type
-        means = self.apart(params.components.means[order], family.scale)
+        kept = params.reordered(order, params.components) if weights is None else params
+        alive = kept.component_weights > 0
+        means = self.apart(params.components.means[order], alive)
         covariances = kind.select(params.components.covariances, order)
         if shapes is not None:
             covariances = shapes
-        if self.scale_order is not None:
-            covariances = self.scale_order.apart(kind, covariances, len(means))
-        kept = params.reordered(order, params.components) if weights is None else params
+        if self.order_of != "means":
+            scales = ScaleOrder(self.feature, self.clearance)
+            covariances = scales.apart(kind, covariances, alive)
         return replace(kept, components=family.components(means, covariances))
 
     def sort(

@@ -380,7 +380,6 @@ class MultiStart:
     tol: float  # change of the lower bound at which a run stops
     flat_start: bool  # whether a run under a flat prior comes before one that takes weight away
     attributes: Callable[[FittedMixture], Attributes]  # those of an estimator, for callbacks
-    keep_path: bool = False  # whether results keep the parameters of every iteration
 
     def best(
         self, mixture: Mixture, start: Start, rng: np.random.RandomState
@@ -463,7 +462,6 @@ class MultiStart:
             tol=self.tol,
             on_iteration=watch,
             keep=self.checkpoint.keeper(mixture, run),
-            keep_path=self.keep_path,
         )
         finish(result if past_flat else None)
         return result

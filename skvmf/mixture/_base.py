@@ -69,7 +69,7 @@ _LEAST_SAMPLE = 10_000
 # The mean of the rows' largest responsibilities should go this far from the largest weight to one.
 # Measured: .05 and less if labels mean nothing any more, .25 and more if they still do.
 _NEARLY_UNIFORM = 0.05
-_WHOLE_FIT_ATTRIBUTES = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_", "path_"}
+_WHOLE_FIT_ATTRIBUTES = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_"}
 
 
 class BaseMixture(MixtureParameters, ABC):
@@ -330,7 +330,11 @@ class BaseMixture(MixtureParameters, ABC):
         names = getattr(given, "columns", None)
         if names is not None and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, dtype=object)
-        params, _ = self._constraint().sort(fitted.family, fitted.params)
+        constraint, prior = self._constraint(), np.asarray(self.weight_concentration_prior)
+        order = constraint.order(fitted.params.components)
+        if order is not None and prior.ndim:
+            self.weight_concentration_prior = prior[order]  # each stays with its component
+        params, _ = constraint.sort(fitted.family, fitted.params)
         fitted = replace(fitted, params=params)
         self._publish(fitted, n_iter_=0, converged_=False, n_steps_=0)
         return self
@@ -408,7 +412,6 @@ class BaseMixture(MixtureParameters, ABC):
             max_iter=int(max_iter),
             tol=self.tol,
             flat_start=self.flat_start,
-            keep_path=self.store_path,
             attributes=self._published,
         )
 

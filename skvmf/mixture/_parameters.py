@@ -276,7 +276,6 @@ array-like, default='merging'
     checkpoint: str | PathLike[str] | None = None
     verbose: int = 0
     verbose_interval: int = 10
-    store_path: bool = False
 
     _hints: ClassVar[Mapping[str, str]] = HINTS
     _parameter_constraints: ClassVar[ParameterConstraints] = {

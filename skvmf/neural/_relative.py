@@ -290,10 +290,6 @@ def singularity_distances(
     ValueError
         If `following` does not take as many values as the layer gives.
 
-    See Also
-    --------
-    skvmf.inspection.singularity_distances : The same for mixtures.
-
     Examples
     --------
     >>> import torch

@@ -1,11 +1,10 @@
-"""Pictures of mixtures and of their training, in displays like scikit-learn's.
+"""Pictures of mixtures, in displays like scikit-learn's.
 
 They need matplotlib: ``pip install "skvmf[plotting]"``.
 """
 
 from ._component_path_display import ComponentPathDisplay
 from ._directions_display import DirectionsDisplay
-from ._dynamics_display import DynamicsDisplay
 from ._mixture_display import MixtureDisplay
 
-__all__ = ["ComponentPathDisplay", "DirectionsDisplay", "DynamicsDisplay", "MixtureDisplay"]
+__all__ = ["ComponentPathDisplay", "DirectionsDisplay", "MixtureDisplay"]

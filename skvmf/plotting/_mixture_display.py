@@ -53,10 +53,6 @@ class MixtureDisplay:
     ellipses_ : list of matplotlib Ellipse
         One per component with positive weight.
 
-    See Also
-    --------
-    DynamicsDisplay : How the means were learned.
-
     Examples
     --------
     >>> import numpy as np

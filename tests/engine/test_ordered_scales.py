@@ -10,7 +10,6 @@ from scipy.optimize import minimize, minimize_scalar
 from skvmf._engine.contracts import Update
 from skvmf._engine.covariance import COVARIANCE_TYPES
 from skvmf._engine.ordered import (
-    RelativeCoordinates,
     RelativeECM,
     RelativeEM,
     ScaleObjective,
@@ -76,7 +75,7 @@ def wide_and_narrow(seed, covariance_type, K=3, d=2, clearance=0.0):
     X, resp, family, components, _ = problem(seed, covariance_type, K, d)
     order = np.argsort(widths(full(components.covariances, d), seed % d))
     covariances = ScaleOrder(seed % d, clearance).apart(
-        family.type, components.covariances[order], K
+        family.type, components.covariances[order], np.ones(K, dtype=bool)
     )
     components = family.components(components.means, covariances)
     return X, resp, family, components, statistics(X, resp, family, components)
@@ -212,14 +211,15 @@ def test_stretching_keeps_what_the_feature_does_not_explain():
 UPDATES = [
     ScaleUpdate(Update(), ScaleOrder(0, 0.5)),
     ScaleUpdate(Update(), ScaleOrder(0, 0.5), joint=True),
-    ScaleUpdate(RelativeECM(RelativeCoordinates(clearance=0.5)), ScaleOrder(0, 0.5)),
-    ScaleUpdate(RelativeEM(RelativeCoordinates(clearance=0.5)), ScaleOrder(0, 0.5), joint=True),
+    ScaleUpdate(RelativeECM(0, 0.5), ScaleOrder(0, 0.5)),
+    ScaleUpdate(RelativeEM(0, 0.5), ScaleOrder(0, 0.5), joint=True),
 ]
 NAMES = ["scales, ecm", "scales, em", "both, ecm", "both, em"]
 
 
 def in_order(update, family, components):
-    covariances = update.order.apart(family.type, components.covariances, len(components.means))
+    alive = np.ones(len(components), dtype=bool)
+    covariances = update.order.apart(family.type, components.covariances, alive)
     return family.components(components.means, covariances)
 
 
@@ -282,7 +282,7 @@ def test_a_root_far_below_is_found(here):
 def test_widths_a_world_apart_come_into_order():
     """The square of what one is stretched by is beyond the largest float; its variance is not."""
     order, kind = ScaleOrder(0, 1.0), COVARIANCE_TYPES["spherical"]
-    moved = order.apart(kind, np.array([1e18, 1e-300]), 2)
+    moved = order.apart(kind, np.array([1e18, 1e-300]), np.ones(2, dtype=bool))
     assert np.isfinite(moved).all()
     assert np.diff(order.scales(kind, moved, 2)) >= 1.0
 
@@ -291,6 +291,6 @@ def test_the_least_width_stays_positive():
     """Where the clearance is so wide that rounding takes a difference to zero."""
     kind, order = COVARIANCE_TYPES["spherical"], ScaleOrder(0, 0.3)
     variances = np.array([1e-150, 0.3, 0.3, 0.6]) ** 2
-    moved = order.apart(kind, variances, 4)
+    moved = order.apart(kind, variances, np.ones(4, dtype=bool))
     assert moved[0] == variances[0]
     assert_allclose(np.sqrt(moved[1:]), [0.3, 0.6, 0.9])

@@ -98,14 +98,11 @@ MIXTURES = {
     "RelativeGMM": COMMON
     | COVARIANCES
     | {
-        "coordinates": st.sampled_from(["relative", "absolute"]),
-        "solver": st.sampled_from(["ecm", "em", "gradient"]),
+        "solver": st.sampled_from(["ecm", "em"]),
         "order": st.sampled_from(["means", "scales", "both"]),
         "ordering_feature": st.integers(0, 1),
         "clearance": st.sampled_from([0.0, 1e-3, 0.3, 1e-300]),
-        "learning_rate": st.sampled_from([0.1, 1e-9, 1.0, 1e6]),
         "fixed": fixed_among("weights", "covariances"),
-        "store_path": st.booleans(),
     },
 }
 
@@ -159,10 +156,6 @@ def compatible(params):
         params = {k: v for k, v in params.items() if k not in OF_FREE_WEIGHTS}
     if params.get("covariance_type") == "tied" or "covariances" in fixed:
         params = {k: v for k, v in params.items() if k != "order"}
-    if params.get("order") == "both":
-        params = {k: v for k, v in params.items() if k != "coordinates"}
-    if params.get("coordinates") == "absolute":
-        params = {k: v for k, v in params.items() if k != "clearance"}
     if params.get("weight_floor") == 0:
         params = params | {"weight_concentration_prior": 1.0}
     return params
@@ -192,12 +185,9 @@ def rows_for(name):
 @st.composite
 def stream_cases(draw):
     name = draw(st.sampled_from(list(MIXTURES)))
-    options = MIXTURES[name] | {"store_path": st.just(False)}
-    if name != "RelativeGMM":
-        del options["store_path"]
     return StreamCase(
         estimator=name,
-        params=draw(parameters(options, st.integers(1, 4))),
+        params=draw(parameters(MIXTURES[name], st.integers(1, 4))),
         batches=draw(st.lists(rows_for(name), min_size=1, max_size=4).map(tuple)),
         weights=draw(weights()),
     )
@@ -210,7 +200,7 @@ PATHS = {
     "validation_fraction": st.sampled_from([None, 0.3]),
     "refit": st.booleans(),
 }
-NOT_OF_PATHS = {"store_path", "fixed", "weights_init"}  # and arrays, by component
+NOT_OF_PATHS = {"fixed", "weights_init"}  # and arrays, by component
 
 
 @st.composite

@@ -12,7 +12,7 @@ import skvmf
 from skvmf._engine import checkpoint, rows
 from skvmf._engine import dask as dask_rows
 from skvmf.inspection import component_summary
-from skvmf.plotting import DirectionsDisplay, DynamicsDisplay, MixtureDisplay
+from skvmf.plotting import DirectionsDisplay, MixtureDisplay
 
 from ..dask.data import chunked
 from ..interrupted import killed_after
@@ -31,8 +31,6 @@ def fit_until(n_writes, mixture, X, weights):
 
 
 def interrupted_fits_end_the_same(subject):
-    if subject.params.get("store_path"):
-        return  # which a checkpoint does not hold
     X, weights = subject.X, subject.weights
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "fit.npz")
@@ -117,9 +115,6 @@ def pictures_are_drawn(subject):
         else:
             display = MixtureDisplay.from_estimator(mixture, X)
         display.figure_.canvas.draw()
-        if subject.params.get("store_path") and mixture.n_components > 1:
-            display = DynamicsDisplay.from_estimator(mixture)
-            display.figure_.canvas.draw()
     finally:
         plt.close("all")
 

@@ -52,7 +52,7 @@ FAMILIES = {
     "vMF on CSR": (VonMisesFisherMixture, {"concentration_prior": 0}),
     **{
         f"in order, {solver}": (RelativeGMM, {"reg_covar": 0, "solver": solver, "clearance": 0.1})
-        for solver in ("ecm", "em", "gradient")
+        for solver in ("ecm", "em")
     },
 }
 

@@ -67,8 +67,6 @@ CASES = {
     ),
     "entmax": (SparseGaussianMixture, {"entmax_alpha": 2.0, **KMEANS}),
     "in order": (RelativeGMM, {"solver": "em"}),
-    "in no order": (RelativeGMM, {"coordinates": "absolute", **KMEANS}),
-    "by gradients": (RelativeGMM, {"solver": "gradient"}),
     "by widths": (RelativeGMM, {"order": "both"}),
     "heavy tails": (StudentTMixture, KMEANS),
     "known tails": (StudentTMixture, {"degrees_of_freedom": [3.0, 4.0, 5.0, 6.0]}),
@@ -279,12 +277,6 @@ def test_what_cannot_be_written_is_told_before_the_fit(tmp_path, name, monkeypat
     with pytest.raises(ValueError, match="' cannot be written to: "):
         mixture.fit(X)
     assert os.listdir(tmp_path) == ["fit.npz"]
-
-
-def test_paths_of_means_are_not_held(tmp_path):
-    mixture = RelativeGMM(2, store_path=True, checkpoint=tmp_path / "fit.npz")
-    with pytest.raises(ValueError, match="store_path=True"):
-        fitted(mixture)
 
 
 def test_writes_are_rare(tmp_path, monkeypatch):

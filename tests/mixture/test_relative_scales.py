@@ -1,20 +1,20 @@
 """RelativeGMM with means or standard deviations in order, or both."""
 
+from copy import copy
 from itertools import product
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
-from skvmf import RelativeGMM
+from skvmf import RelativeGMM, SparseGaussianMixture
 
 from ..pairwise import pairwise
 from .checks import assert_bound_never_falls, assert_finite
-from .test_relative_gmm import TYPES, overlapping
+from .test_relative_gmm import SOLVERS, TYPES, overlapping
 
 ORDERS = ["scales", "both"]
 FREE = [name for name in TYPES if name != "tied"]
-SOLVERS = ["ecm", "em", "gradient"]
 
 
 def wide(n=600, seed=0):
@@ -73,7 +73,6 @@ def test_bound_never_falls_and_order_holds_in_every_iteration(
             covariance_type=covariance_type,
             reg_covar=0,
             weight_concentration_prior=prior,
-            learning_rate=1.0,
             init_params=np.random.default_rng(seed).integers(K, size=80),
             tol=0,
         )
@@ -96,7 +95,6 @@ def test_widths_ascend_whatever_the_start(solver, covariance_type):
             order="scales",
             solver=solver,
             covariance_type=covariance_type,
-            learning_rate=1.0,
             random_state=seed,
         ).fit(X)
         narrow_first = np.array([2, 0, 1])[y] if covariance_type != "spherical" else None
@@ -108,13 +106,12 @@ def test_widths_ascend_whatever_the_start(solver, covariance_type):
             assert_allclose(widths(mixture), [0.5, 1.5, 3.0], rtol=0.1)
 
 
-@pytest.mark.parametrize("coordinates", ["relative", "absolute"])
-def test_order_of_widths_alone_does_not_change_the_optimum(coordinates):
+def test_order_of_widths_alone_does_not_change_the_optimum():
     """It is a numbering of the components, wherever they differ in width."""
     X, _ = wide()
     options = dict(tol=1e-9, max_iter=500, random_state=0)
-    plain = RelativeGMM(3, coordinates="absolute", **options).fit(X)
-    mixture = RelativeGMM(3, order="scales", coordinates=coordinates, **options).fit(X)
+    plain = SparseGaussianMixture(3, weight_concentration_prior=1, **options).fit(X)
+    mixture = RelativeGMM(3, order="scales", **options).fit(X)
     assert_allclose(mixture.lower_bound_, plain.lower_bound_, atol=1e-7)
     order = np.argsort(widths(plain))
     assert_allclose(mixture.means_, plain.means_[order], atol=1e-3)
@@ -165,6 +162,51 @@ def test_warm_start_goes_on_and_takes_a_new_clearance():
         assert_in_order(parts, 1.5)
 
 
+@pytest.mark.parametrize("seed", [0, 2])
+@pytest.mark.parametrize("clearance", [0.0, 0.3])
+@pytest.mark.parametrize("order", ["means", *ORDERS])
+def test_a_warm_start_leaves_what_has_converged(order, clearance, seed):
+    """Pruned components need no room, and priors by number stay with their components."""
+    rng = np.random.default_rng(seed)
+    parts = [rng.normal(m, s, (60, 2)) for m, s in ((0, 1), (2, 0.5), (5, 2))]
+    mixture = RelativeGMM(
+        6,
+        order=order,
+        solver="em",
+        clearance=clearance,
+        background=True,
+        weight_concentration_prior=[-5.0, -6.0, -4.0, -5.5, -4.5, -6.5],
+        init_params=rng.integers(6, size=180),
+        warm_start=True,
+        max_iter=1000,
+    ).fit(np.concatenate(parts))
+    assert mixture.n_active_components_ < 6
+    before = copy(mixture)
+    mixture.set_params(max_iter=0).fit(np.concatenate(parts))
+    assert mixture.lower_bound_ == before.lower_bound_
+    assert_array_equal(mixture.weights_, before.weights_)
+    assert_array_equal(mixture.means_, before.means_)
+    assert_array_equal(mixture.covariances_, before.covariances_)
+
+
+def test_components_without_weight_need_no_room_at_the_start():
+    X = np.arange(12.0)[:, None] / 10
+    mixture = RelativeGMM(
+        3, clearance=1.0, means_init=[[0.1], [0.4], [1.1]], weights_init=[0.5, 0, 0.5], max_iter=0
+    ).fit(X)
+    assert_array_equal(mixture.means_.ravel(), [0.1, 0.4, 1.1])
+    with pytest.raises(ValueError, match="3 components need 2 along"):
+        RelativeGMM(3, clearance=1.0).fit(X)
+
+
+def test_pruned_components_need_no_room_in_other_rows():
+    mixture = RelativeGMM.from_parameters(
+        [0.5, 0, 0.5], [[0.1], [0.4], [1.1]], [[[1.0]]] * 3, clearance=0.8, warm_start=True
+    )
+    mixture.set_params(max_iter=0).fit(np.arange(12.0)[:, None] / 10)
+    assert_array_equal(mixture.means_.ravel(), [0.1, 0.4, 1.1])
+
+
 def test_a_stream_stays_in_order():
     X, _ = wide(3000)
     for order, clearance in product(ORDERS, [0.0, 0.3]):
@@ -206,7 +248,6 @@ def test_order_holds_where_components_leave(order, solver, prior, posterior):
         (dict(order="sizes"), "order"),
         (dict(order="scales", covariance_type="tied"), "covariances are tied"),
         (dict(order="both", fixed=("covariances",)), "covariances are fixed"),
-        (dict(order="both", coordinates="absolute"), "needs coordinates='relative'"),
         (dict(order="scales", clearance=100.0), "too wide"),
     ],
 )

@@ -36,7 +36,6 @@ def assert_same(mixture, X):
         (StudentTMixture, {}),
         (RelativeGMM, {"solver": "ecm"}),
         (RelativeGMM, {"solver": "em"}),
-        (RelativeGMM, {"solver": "gradient"}),
     ],
     covariance_type=["full", "tied", "diag", "spherical"],
     posterior=[{}, {"entmax_alpha": 2.0}, {"temperature": 0}],

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.mixture import GaussianMixture
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf.plotting import ComponentPathDisplay, DirectionsDisplay, DynamicsDisplay, MixtureDisplay
+from skvmf.plotting import ComponentPathDisplay, DirectionsDisplay, MixtureDisplay
 
 to_rgba = pytest.importorskip("matplotlib.colors").to_rgba
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -103,7 +103,6 @@ def test_what_cannot_be_drawn_is_refused():
     [
         MixtureDisplay(np.ones(1), np.zeros((1, 2)), np.eye(2)[None]),
         DirectionsDisplay(np.ones(1), np.eye(1, 4), np.ones(1)),
-        DynamicsDisplay(np.zeros((3, 2))),
         ComponentPathDisplay(np.arange(1, 3), np.arange(2.0), 2, None, None, None),
     ],
 )

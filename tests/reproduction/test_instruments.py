@@ -1,0 +1,206 @@
+"""What measures the papers' claims, against integrals and difference quotients."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import integrate, stats
+from scipy.special import expit
+
+from reproduction.instruments import singularity
+from reproduction.instruments.path import path_of
+from reproduction.instruments.two_gaussians import (
+    ascend,
+    expected_gradient,
+    mean_log_likelihood,
+    park_ozeki_coordinates,
+)
+from skvmf import RelativeGMM
+
+OVERLAP = [0.5, 0.5], [0.0, 0.0]
+
+
+def expected_log_density(v, first, second, truth):
+    """E log p over the truth, by the trapezoidal rule, which is exact for such functions."""
+    weights, means = np.array(truth[0]), np.array(truth[1])
+    scales = np.sqrt(truth[2]) if len(truth) > 2 else np.ones(len(weights))
+
+    x = np.linspace((means - 12 * scales).min(), (means + 12 * scales).max(), 20_001)[:, None]
+    log_p = np.logaddexp(
+        np.log(v) + stats.norm.logpdf(x, first), np.log(1 - v) + stats.norm.logpdf(x, second)
+    )
+    return integrate.trapezoid(log_p[:, 0] * (stats.norm.pdf(x, means, scales) @ weights), x[:, 0])
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [
+        OVERLAP,
+        ([0.5, 0.5], [-5.1, -5.0]),
+        ([0.2, 0.5, 0.3], [-2.0, 0.0, 3.0], [1.0, 4.0, 0.01]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("means", [(-0.3, 0.8), (1.0, -2.0), (-6.0, 3.0)])
+def test_gradients_are_difference_quotients(truth, means):
+    v, (first, second) = 0.3, means
+    absolute = expected_gradient(means, truth, weight=v)
+    relative = expected_gradient(means, truth, weight=v, coordinates="relative")
+    h = 1e-4
+
+    def quotient(dv, d_first, d_second):
+        up = expected_log_density(v + h * dv, first + h * d_first, second + h * d_second, truth)
+        down = expected_log_density(v - h * dv, first - h * d_first, second - h * d_second, truth)
+        return (up - down) / (2 * h)
+
+    for value, expected in [
+        (absolute.weight_gradient, quotient(1, 0, 0)),
+        (relative.weight_gradient, quotient(1, 0, 0)),
+        (absolute.gradient[0], quotient(0, 1, 0)),
+        (absolute.gradient[1], quotient(0, 0, 1)),
+        (relative.gradient[0], quotient(0, 1, 1)),  # Delta stays
+        (relative.gradient[1], quotient(0, 0, 1)),
+    ]:
+        assert abs(value - expected) < 1e-6 * max(1, abs(expected))
+
+
+@pytest.mark.parametrize("gap", [0.0, 2.0, 6.0, 20.0])
+def test_integrals_are_exact(gap):
+    """To more digits than quotients have: by adaptive integration."""
+    means = (-gap / 2, gap)
+
+    def integrand(x, k):
+        density = 0.4 * stats.norm.pdf(x) + 0.6 * stats.norm.pdf(x, gap)
+        logits = 0.5 * ((x - means[1]) ** 2 - (x - means[0]) ** 2)
+        return density * expit(logits if k == 0 else -logits) * (x - means[k])
+
+    edges = np.linspace(-12, gap + 12, 40)
+    spans = list(itertools.pairwise(edges))
+    expected = [
+        sum(integrate.quad(integrand, *span, (k,), epsabs=1e-15, epsrel=1e-13)[0] for span in spans)
+        for k in range(2)
+    ]
+    truth = [0.4, 0.6], [0.0, gap]
+    assert_allclose(expected_gradient(means, truth).gradient, expected, atol=1e-12)
+    there = expected_gradient([0.0, gap], truth, weight=0.4)
+    assert_allclose([*there.gradient, there.weight_gradient], 0, atol=1e-14)  # is stationary
+
+
+def test_relative_velocity_is_the_gradient_through_the_jacobian():
+    grid = np.random.default_rng(0).normal(size=(4, 5, 2))
+    absolute = expected_gradient(grid, OVERLAP)
+    relative = expected_gradient(grid, OVERLAP, coordinates="relative")
+    assert_allclose(absolute.velocity, absolute.gradient)
+    assert_allclose(relative.velocity, absolute.gradient @ [[1, 1], [1, 2]], atol=1e-15)
+    assert absolute.weight_gradient.shape == (4, 5)
+
+
+@pytest.mark.parametrize("coordinates", ["absolute", "relative"])
+def test_park_ozeki_coordinates_have_their_jacobian(coordinates):
+    def values(v, first, second):
+        if coordinates == "relative":
+            second = first + second
+            return np.array([v, second - first, v * first + (1 - v) * second])
+        return np.array([v, first - second, v * first + (1 - v) * second])
+
+    point = np.array([0.3, -1.0, 2.5])
+    means = [-1.0, 1.5] if coordinates == "relative" else [-1.0, 2.5]
+    there = park_ozeki_coordinates(means, weight=0.3, coordinates=coordinates)
+    assert_allclose(there.position, values(*point))
+    quotient = [(values(*(point + h)) - values(*(point - h))) / 2e-6 for h in 1e-6 * np.eye(3)]
+    assert_allclose(there.jacobian, np.transpose(quotient), atol=1e-9)
+
+
+def test_park_ozeki_metrics_are_those_of_the_paper():
+    v, first, second = 0.3, -1.0, 2.5
+    u, gap = first - second, second - first
+    J = park_ozeki_coordinates([first, second], weight=v).jacobian
+    expected = [[1, 0, u], [0, 2, 2 * v - 1], [u, 2 * v - 1, u**2 + v**2 + (1 - v) ** 2]]
+    assert_allclose(J @ J.T, expected)
+    J = park_ozeki_coordinates([first, second], weight=v, coordinates="relative").jacobian
+    expected = [[1, 0, -gap], [0, 1, 1 - v], [-gap, 1 - v, gap**2 + 1 + (1 - v) ** 2]]
+    assert_allclose(J @ J.T, expected)  # the paper's is for another last row
+
+
+@pytest.mark.parametrize("coordinates", ["absolute", "relative"])
+def test_ascent_follows_the_log_likelihood(coordinates):
+    """A short step over the rate is the difference quotient in the coordinates."""
+    x, h = np.random.default_rng(0).normal(size=50), 1e-5
+
+    def means_of(here):
+        return here if coordinates == "absolute" else [here[0], here[0] + here[1] ** 2]
+
+    here = np.array([-0.7, 1.2])
+    quotient = [
+        (mean_log_likelihood(x, means_of(here + s)) - mean_log_likelihood(x, means_of(here - s)))
+        / (2 * h)
+        for s in h * np.eye(2)
+    ]
+    path = ascend(x, means_of(here), coordinates, rate=1e-4, tol=0, max_iter=1)
+    assert_allclose(path[1], means_of(here + 1e-4 * np.array(quotient)), atol=1e-9)
+
+
+@pytest.mark.parametrize("coordinates", ["absolute", "relative"])
+@pytest.mark.parametrize("rate", [1e-3, 1.0, 1e6])
+def test_a_step_too_long_is_halved(rate, coordinates):
+    x = np.random.default_rng(0).normal(size=50)
+    path = ascend(x, [-1.0, 3.0], coordinates, rate=rate, tol=0, max_iter=20)
+    values = [mean_log_likelihood(x, means) for means in path]
+    assert (np.diff(values) >= 0).all()
+    assert values[-1] > values[0]
+    assert coordinates == "absolute" or (path[:, 0] <= path[:, 1]).all()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_path_leads_from_the_start_to_the_fit():
+    X = np.random.default_rng(0).normal([[0.0, 0.0]] * 50 + [[3.0, 1.0]] * 50)
+    mixture = RelativeGMM(2, random_state=0, tol=1e-6, max_iter=200).fit(X)
+    path = path_of(mixture, X)
+    assert path.shape == (mixture.n_iter_ + 1, 2, 2)
+    for n_iter in (0, 1, 3, mixture.n_iter_):
+        part = RelativeGMM(2, random_state=0, tol=1e-6, max_iter=n_iter).fit(X)
+        assert_array_equal(part.means_, path[n_iter])
+
+
+def test_overlap_is_the_hellinger_distance():
+    means, variances = np.array([[0.0], [0.4], [3.0]]), np.array([1.0, 2.0, 0.3])
+    distances = singularity.overlap(means, variances[:, None, None])
+    for i in range(3):
+        for j in range(3):
+            p, q = (stats.norm(means[k, 0], np.sqrt(variances[k])).pdf for k in (i, j))
+            affinity = integrate.quad(lambda x, p=p, q=q: np.sqrt(p(x) * q(x)), -20, 20)[0]
+            assert_allclose(distances[i, j], np.sqrt(max(1 - affinity, 0)), atol=1e-7)
+
+
+def test_elimination_is_the_hellinger_distance_of_the_weights():
+    weights = np.array([0.7, 0.2999, 1e-4, 0.0])
+    for weight, distance in zip(weights, singularity.elimination(weights), strict=True):
+        rest = 1 - weight  # the affinity is that of the others with themselves, scaled up
+        assert_allclose(distance, np.sqrt(1 - np.sqrt(rest)), atol=1e-8)
+
+
+def test_a_clearance_keeps_the_distance():
+    X = np.random.default_rng(0).normal(size=(300, 1))
+    options = dict(fixed=("weights", "covariances"), random_state=0, max_iter=1000, tol=1e-9)
+    near, far = (
+        singularity.overlap(mixture.means_, mixture.covariances_)[0, 1]
+        for mixture in (RelativeGMM(2, clearance=c, **options).fit(X) for c in (0.0, 1.5))
+    )
+    assert far > near
+    assert far >= np.sqrt(-np.expm1(-(1.5**2) / 8)) - 1e-12
+
+
+def test_a_weight_floor_keeps_the_distance_to_elimination_where_it_binds():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (390, 1)), rng.normal(4, 1, (10, 1))])
+    options = dict(fixed=("covariances",), means_init=[[0.0], [4.0]], max_iter=2000, tol=1e-10)
+    free, held = (
+        RelativeGMM(2, weight_floor=floor, weight_concentration_prior=1.0, **options).fit(X)
+        for floor in (0.0, 0.1)
+    )
+    least = np.sqrt(1 - np.sqrt(1 - 0.1))
+    assert singularity.elimination(free.weights_).min() < 0.6 * least
+    assert_allclose(singularity.elimination(held.weights_).min(), least, rtol=1e-12)
+    assert held.lower_bound_ < free.lower_bound_  # what the bound costs
+    assert np.diff(held.lower_bounds_).min() >= -1e-12
