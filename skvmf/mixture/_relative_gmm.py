@@ -208,9 +208,8 @@ class RelativeGMM(BaseGaussianMixture):
         self._constraint().check(rows.n_features)
         warm = self.warm_start and hasattr(self, "_fitted")
         weights = self._fitted.weights if warm else self.weights_init
-        self._check_clearance(
-            rows, self.n_components if weights is None else np.count_nonzero(weights)
-        )
+        K = self.n_components if weights is None else int(np.count_nonzero(weights))
+        self._check_clearance(rows, K)
         return super()._spec(rows)
 
     def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
