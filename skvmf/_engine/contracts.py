@@ -1,10 +1,5 @@
 """The abstract classes of the parts of a mixture, and the values that they exchange.
 
-A block of a Fisher vector belongs to one kind of parameter. Its gradient is a `slope` times a
-statistic of the bag, a sum over the bag's vectors; the statistic of one vector has a `variance`
-under the mixture, taken as if components did not overlap. Slope and variance are all that
-normalizations differ in.
-
 A `Mixture` holds a `Family` (what is a component), an `Update` (how statistics move components)
 and a `Constraint` (what components must fulfil). Its data is a `RowSource`.
 A part derives from its contract; one with a method missing cannot be made, and Python names
@@ -604,26 +599,16 @@ class ShapedFamily(Family[C]):
 
 @dataclass(frozen=True)
 class Proposal:
-    """How a start by merging finds components of a family.
+    """How a start by merging finds components of a family."""
 
-    Parameters
-    ----------
-    seeds : SeedFamily
-        The simple components of overseeding.
-    shaped : ShapedFamily or None
-        Components with covariances, for split-and-merge where rows suffice; None ends with the
-        simple ones.
-    trimmed : callable or None
-        If given, rows far from all others are left out where a background has them. Takes the
-        mean variance of the rest and returns the proposal for them.
-    alternative : callable or None
-        If given, mixtures without a background have a second start, with one. Takes the rows
-        and returns that background, and the family under which the larger bound wins.
-    """
-
-    seeds: SeedFamily[Any]
+    seeds: SeedFamily[Any]  # the simple components of overseeding
+    # Components with covariances, for split-and-merge where rows suffice.
     shaped: ShapedFamily[Any] | None = None
+    # Of the rows' mean variance, the proposal for rows that are not far from all others: a
+    # background has those that are.
     trimmed: "Callable[[float], Proposal] | None" = None
+    # Of the rows, a background that mixtures without one start with, too, and the family under
+    # which the larger bound wins.
     alternative: Callable[[RowSource], tuple[Any, AnyFamily]] | None = None
 
 
