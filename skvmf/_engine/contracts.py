@@ -2,9 +2,8 @@
 
 A `Mixture` holds a `Family` (what is a component), an `Update` (how statistics move components)
 and a `Constraint` (what components must fulfil). Its data is a `RowSource`.
-A part derives from its contract; one with a method missing cannot be made, and Python names
-the method. A part is frozen: what a fit learns is in the `components` that it hands round,
-an object that only the family looks into.
+A part is frozen: what a fit learns is in the `components` that it hands round, an object that
+only the family looks into.
 """
 
 from abc import ABC, abstractmethod
@@ -663,7 +662,6 @@ class Constraint:
 
 
 # A run of EM.
-
 P = TypeVar("P")  # parameters
 S = TypeVar("S")  # statistics
 OnIteration = Callable[[int, list[float], Any], bool]  # step, bounds, parameters
