@@ -26,7 +26,7 @@ from .contracts import (
     Scores,
     Statistics,
 )
-from .covariance import CovarianceType
+from .covariance import CovarianceType, per_component
 from .gaussian import BaseGaussian, Gaussian
 from .merging import EllipticalMergeCost
 from .model import Background
@@ -36,6 +36,8 @@ from .rows import RowSource
 KNOWN_RANGE = (1e-3, 1e100)  # of given degrees of freedom; at the upper end a Gaussian
 ESTIMATED_RANGE = (0.1, 1e6)  # of estimated degrees of freedom
 INITIAL_DOF = 4.0  # degrees of freedom
+MIN_HELD = 1e-3  # of a feature, from which it counts that `reg_covar` holds its scale,
+STEPS_IF_HELD = 4  # and degrees of freedom and latent weights are not maximized at once
 _SERIES_FROM = 20.0  # half the degrees of freedom
 
 
@@ -167,11 +169,13 @@ class StudentT(Family[StudentTComponents]):
         scatter is divided by sums of r u, not of r.
         """
         shape, broken = self.gaussian.maximize(_of_weighted_rows(stats), components)
-        levels = self._latent_means(stats, components)
-        if self.type.shared and not self.fixed_covariances:
-            excess = stats.moments[2].sum() / (levels @ stats.counts)
-            shape = self.gaussian.components(shape.means, shape.covariances * excess)
-        return self._with_tails(shape, self._freedom(stats, levels, components, broken)), broken
+        held, dof = self._held(components), components.degrees_of_freedom
+        for _ in range(STEPS_IF_HELD if held.any() and not self.type.shared else 1):
+            levels = self._latent_means(stats, dof, held)
+            dof = self._freedom(stats, levels, components, broken)
+        if not self.fixed_covariances and (self.type.shared or held.any()):
+            shape = self._rescaled(shape, stats, levels, broken)
+        return self._with_tails(shape, dof), broken
 
     def reseed(self, components: StudentTComponents, k: int, row: Array) -> StudentTComponents:
         moved = self.gaussian.reseed(components, k, row)
@@ -212,7 +216,9 @@ class StudentT(Family[StudentTComponents]):
         if not self.estimated:
             return self._with_tails(components, self.degrees_of_freedom)
         dof = np.clip(components.degrees_of_freedom, *ESTIMATED_RANGE)
-        return self._with_tails(components, np.exp(np.log(dof).mean()) if self.tied else dof)
+        if self.tied and np.ptp(dof) > 0:  # else a warm start would round them
+            dof = np.exp(np.log(dof).mean())
+        return self._with_tails(components, dof)
 
     def _with_tails(self, shape: GaussianComponents, dof: float | Array) -> StudentTComponents:
         gaussian = {field.name: getattr(shape, field.name) for field in fields(GaussianComponents)}
@@ -221,26 +227,51 @@ class StudentT(Family[StudentTComponents]):
             **gaussian, degrees_of_freedom=dof, log_normalizers=log_normalizers(dof, self.dim)
         )
 
-    def _latent_means(self, stats: Statistics, components: StudentTComponents) -> Array:
+    def _held(self, components: StudentTComponents) -> Array:
+        """Return the number of features whose scale is `reg_covar` rather than that of rows."""
+        kind, d = self.type, self.dim
+        held = self.reg_covar * d * kind.sizes(kind.precisions(components.cholesky))
+        held = np.where(held > MIN_HELD, np.minimum(held, d), 0.0)
+        return np.broadcast_to(0.0 if self.fixed_covariances else held, len(components))
+
+    def _latent_means(self, stats: Statistics, dof: Array, held: Array) -> Array:
         """Return the means (K,) that latent weights are let have.
 
         If components share a scale matrix there is one mean, weighted by their degrees of
-        freedom. It is 1 if scale matrices, which would take it up, are fixed.
+        freedom. Scale matrices take it up; it is 1 if they are fixed, and nearer to 1 where
+        `reg_covar` holds them: for h of the d features, the bound's maximum over a factor of u is
+        at sum of u = n (1 + h / nu) if all scales stay.
         """
         counts, sums = stats.counts, stats.moments[2]
         if self.fixed_covariances:
             return np.ones(len(counts))
         if self.type.shared:
-            dof = components.degrees_of_freedom / components.degrees_of_freedom.max()
-            return np.full(len(counts), (dof @ sums) / (dof @ counts))
-        return np.divide(sums, counts, out=np.ones_like(sums), where=counts > 0)
+            largest = dof.max()
+            total = dof / largest @ counts + held[0] / largest * counts.sum()
+            return np.full(len(counts), (dof / largest @ sums) / total)
+        return np.divide(sums, counts, out=np.ones_like(sums), where=counts > 0) / (1 + held / dof)
+
+    def _rescaled(
+        self, shape: GaussianComponents, stats: Statistics, levels: Array, broken: Array
+    ) -> GaussianComponents:
+        """Return components whose scatter is divided by counts times `levels`."""
+        divisors, sums = levels * stats.counts, stats.moments[2]
+        kept = broken | (divisors <= 0)
+        if self.type.shared:
+            divisors, sums, kept = divisors.sum(), sums.sum(), np.False_
+        factors = np.where(kept, 1.0, sums / np.where(kept, 1.0, divisors))
+        factors = per_component(factors, shape.covariances)
+        scatter = self.type.regularized(shape.covariances, -self.reg_covar)
+        return self.gaussian.components(
+            shape.means, self.type.regularized(scatter * factors, self.reg_covar)
+        )
 
     def _freedom(
         self, stats: Statistics, levels: Array, components: StudentTComponents, broken: Array
-    ) -> float | Array:
-        """Return the best degrees of freedom for latent weights of means `levels` (K,)."""
+    ) -> Array:
+        """Return the best degrees of freedom (K,) for latent weights of means `levels` (K,)."""
         if not self.estimated:
-            return self.degrees_of_freedom
+            return np.broadcast_to(self.degrees_of_freedom, len(levels))
         counts, (_, _, sums, logs) = stats.counts, stats.moments
         alive = (sums > 0) & ~broken
         counts, levels = np.where(alive, counts, 1.0), np.where(alive, levels, 1.0)
@@ -249,7 +280,7 @@ class StudentT(Family[StudentTComponents]):
             gaps = np.average(gaps[alive], weights=counts[alive], keepdims=True)
         best = np.empty_like(gaps)
         solve_dof(gaps, self.dim, *ESTIMATED_RANGE, best)
-        return best if self.tied else np.where(alive, best, components.degrees_of_freedom)
+        return np.where(alive | self.tied, best, components.degrees_of_freedom)
 
 
 def log_normalizers(dof: Array, dim: int) -> Array:

@@ -309,14 +309,23 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
     fixed_concentrations: bool = False
 
     def components(
-        self, directions: Array, lengths: Array, complements: Array
+        self,
+        directions: Array,
+        lengths: Array,
+        complements: Array,
+        concentrations: Array | None = None,
     ) -> DirectionalComponents:
-        """Derive all arrays from unit columns, mean resultant lengths r and 1 - r."""
-        complements = np.maximum(complements, max(1e-12, (self.dim - 1) * 5e-13))
+        """Derive all arrays from unit columns, mean resultant lengths r and 1 - r.
+
+        Given concentrations stay as they are, and have exact densities whatever the method.
+        """
+        complements = np.maximum(complements, self._least_complement)
         lengths = np.minimum(lengths, 1 - complements)
-        kappa = vmf.concentration(lengths, self.dim, complement=complements, method=self.method)
+        kappa = concentrations
+        if kappa is None:
+            kappa = vmf.concentration(lengths, self.dim, complement=complements, method=self.method)
         kappa = np.broadcast_to(kappa, directions.shape[1]).copy()
-        if self.method in ("exact", "newton"):
+        if concentrations is not None or self.method in ("exact", "newton"):
             log_partition = vmf.log_partition(kappa, self.dim)
             deficit = vmf.log_partition_deficit(kappa, self.dim)
         else:
@@ -337,6 +346,10 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             if concentrated.any()
             else None,
         )
+
+    @cached_property
+    def _least_complement(self) -> float:
+        return float(vmf.mean_resultant_length(MAX_CONCENTRATION, self.dim, complement=True))
 
     def kmeans(self) -> "VonMisesFisher":
         return VonMisesFisher(self.dim, tied=True)
@@ -370,7 +383,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         units /= np.linalg.norm(units, axis=1, keepdims=True)
         lengths = vmf.mean_resultant_length(concentrations, self.dim)
         complements = vmf.mean_resultant_length(concentrations, self.dim, complement=True)
-        return self.components(np.ascontiguousarray(units.T), lengths, complements)
+        return self.components(units.T, lengths, complements, concentrations)
 
     def continued_by(self, fresh: AnyFamily) -> "VonMisesFisher":
         assert isinstance(fresh, VonMisesFisher)
@@ -460,20 +473,22 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         full = counts > 0
         directions, lengths = unit_columns(stats.moments[0], counts)
         directions[:, lengths == 0] = components.directions[:, lengths == 0]
-        if self.fixed_means:  # the means' lengths along their directions
-            along = np.einsum("dk,dk->k", directions, components.directions)
-            directions, lengths = components.directions, np.maximum(lengths * along, 0)
+        if self.fixed_means:  # lengths along these directions may be negative
+            lengths *= np.einsum("dk,dk->k", directions, components.directions)
+            directions = components.directions
         if self.fixed_concentrations:
-            fresh = self.components(directions, components.lengths, components.complements)
-            return fresh, np.zeros_like(full)
+            return self._moved(components, directions), np.zeros_like(full)
         complements = 1 - lengths
         if stats.origins is not None:
             tight = ~np.isnan(stats.origins[:, 0]) & full
-            lengths[tight], complements[tight] = concentrated_lengths(
-                directions[:, tight] * lengths[tight],
-                stats.moments[1][tight] / counts[tight],
-                stats.origins[tight].T,
-            )
+            deficits = stats.moments[1][tight] / counts[tight]
+            if self.fixed_means:
+                lengths[tight], complements[tight] = 1 - deficits, deficits
+            else:
+                means = directions[:, tight] * lengths[tight]
+                lengths[tight], complements[tight] = concentrated_lengths(
+                    means, deficits, stats.origins[tight].T
+                )
         if self.tied:
             lengths = np.atleast_1d(counts @ lengths / counts.sum())
             complements = np.atleast_1d(counts @ complements / counts.sum())
@@ -484,7 +499,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         return self.components(directions, lengths, complements), np.zeros_like(full)
 
     def _with_prior(self, lengths: Array, complements: Array, counts: Array) -> tuple[Array, Array]:
-        """Return resultant lengths and complements of rows and the prior's pseudo-rows.
+        """Return resultant lengths, at least 0, and complements of rows and pseudo-rows.
 
         `counts` (K,) are those of all components; if one length is for all, it goes
         with their sum, and has the pseudo-rows of all.
@@ -494,10 +509,9 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             n_prior, counts = n_prior * len(counts), np.atleast_1d(counts.sum())
         denominator = np.where(counts + n_prior > 0, counts + n_prior, 1.0)
         of_rows, of_prior = counts / denominator, n_prior / denominator
-        return (
-            of_rows * lengths + of_prior * self.prior_length,
-            of_rows * complements + of_prior * (1 - self.prior_length),
-        )
+        lengths = of_rows * lengths + of_prior * self.prior_length
+        complements = of_rows * complements + of_prior * (1 - self.prior_length)
+        return np.maximum(lengths, 0), np.minimum(complements, 1)
 
     def reseed(
         self, components: DirectionalComponents, k: int, row: Array
@@ -507,12 +521,18 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             return components
         directions = components.directions.copy()
         directions[:, k] = row / np.linalg.norm(row)  # float32 rows are of unit length nearly
+        if self.fixed_concentrations:
+            return self._moved(components, directions)
         if self.tied:
             return self.components(directions, components.lengths[:1], components.complements[:1])
         lengths, complements = components.lengths.copy(), components.complements.copy()
-        if not self.fixed_concentrations:
-            lengths[k], complements[k] = lengths.mean(), complements.mean()
+        lengths[k], complements[k] = lengths.mean(), complements.mean()
         return self.components(directions, lengths, complements)
+
+    def _moved(self, components: DirectionalComponents, directions: Array) -> DirectionalComponents:
+        """Return components of the same concentrations in other directions."""
+        shapes = components.lengths, components.complements, components.concentrations
+        return self.components(directions, *shapes)
 
     def log_prior(self, components: DirectionalComponents) -> float:
         """Return n0 sum of r0 kappa - Phi(kappa), less what it is at the prior's mode.

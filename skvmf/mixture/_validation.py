@@ -71,7 +71,7 @@ def checked_concentrations(concentrations: ArrayLike | None, n_components: int, 
 
 def refuse_unequal(concentrations: Array, tied: bool) -> None:
     """Refuse concentrations that differ where all components share one."""
-    if tied and not np.allclose(concentrations, concentrations[0]):
+    if tied and np.ptp(concentrations) > 1e-5 * concentrations.max():
         raise ValueError(
             f"concentration_type='tied' needs one concentration, got {concentrations}."
         )

@@ -12,6 +12,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.mixture import GaussianMixture
 from sklearn.preprocessing import normalize
+from threadpoolctl import threadpool_limits
 
 from skvmf import FisherVectorTransformer, SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.feature_extraction._bags import BLOCK_BYTES
@@ -149,6 +150,18 @@ def test_counts_teach_vectors_of_their_own(dtype):
     assert_allclose(learnt @ learnt.T, C.T @ C, rtol=1e-3 if dtype == np.float32 else 1e-10)
     fewer = clone(transformer).set_params(embedding_dim=2).fit(C)
     assert fewer.embeddings_.shape == (20, 2)
+
+
+@pytest.mark.bits
+@pytest.mark.parametrize("as_format", [np.asarray, sparse.csr_array])
+def test_learnt_vectors_have_the_same_bits_on_any_number_of_threads(as_format):
+    X = as_format(np.random.default_rng(0).poisson(0.3, size=(400, 900)).astype(float))
+    tables = []
+    for n_threads in (1, 2, 3):
+        with threadpool_limits(n_threads):
+            tables.append(FisherVectorTransformer(random_state=0).fit(X).embeddings_)
+    assert_array_equal(tables[0], tables[1])
+    assert_array_equal(tables[0], tables[2])
 
 
 def test_learnt_vectors_have_no_more_dimensions_than_the_counts_have_rank():

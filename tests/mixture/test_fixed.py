@@ -52,6 +52,31 @@ def test_directions_are_those_of_em_without_the_fixed_steps(fixed):
     assert np.diff(mixture.lower_bounds_).min() >= -1e-13
 
 
+@pytest.mark.parametrize("negentropy", ["exact", "banerjee"])
+@pytest.mark.parametrize("concentration_type", ["free", "tied"])
+@pytest.mark.parametrize("prior", [0.0, 2.0])
+@pytest.mark.parametrize("kappa", [3.0, 1e7])
+def test_rows_that_point_away_from_a_fixed_mean_have_no_concentration(
+    negentropy, concentration_type, prior, kappa
+):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal([1, 0, 0], 0.2, (60, 3)), rng.normal([0, 2, 0], 0.3, (40, 3))])
+    mixture = VonMisesFisherMixture(
+        2,
+        concentration_type=concentration_type,
+        concentration_prior=prior,
+        negentropy=negentropy,
+        fixed=("means",),
+        means_init=[[-1, 0, 0], [-0.2, -1, 0.0]],
+        concentrations_init=[kappa, kappa],
+        max_iter=300,
+        tol=0,
+    ).fit(X)
+    assert np.diff(mixture.lower_bounds_).min() >= -1e-12
+    if prior == 0:  # else its pseudo-rows have a direction
+        assert_array_equal(mixture.concentrations_, 0)
+
+
 @pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
 @pytest.mark.parametrize(
     "fixed", [("weights",), ("means",), ("covariances",), ("weights", "means")]

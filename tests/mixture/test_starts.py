@@ -78,6 +78,36 @@ def test_means_too_far_for_squares_are_refused():
         SparseGaussianMixture.from_parameters([0.5, 0.5], far, EYES)
 
 
+@pytest.mark.parametrize("scales", [(1e-9, 1e-9), (1.0, 1.0), (1e9, 1e9), (1e-70, 1e70)])
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+@pytest.mark.parametrize("estimator", [*GAUSSIANS, StudentTMixture])
+def test_matrices_are_judged_alike_in_any_unit(estimator, covariance_type, scales):
+    def mixture(gap):
+        matrix = np.array([[1.0, 0.5 + gap], [0.5, 1.0]]) * np.outer(scales, scales)
+        given = [matrix if covariance_type == "tied" else [matrix]]
+        given += [3.0] if estimator is StudentTMixture else []
+        return estimator.from_parameters([1.0], [[0, 0]], *given, covariance_type=covariance_type)
+
+    mixture(1e-7)  # rounding of float32
+    with pytest.raises(ValueError, match="symmetric and positive definite"):
+        mixture(0.1)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_tied_concentrations_are_judged_alike_in_any_unit(unit):
+    def mixture(gap):
+        return VonMisesFisherMixture.from_parameters(
+            [0.5, 0.5],
+            mean_directions=np.eye(2),
+            concentrations=[unit, unit * (1 + gap)],
+            concentration_type="tied",
+        )
+
+    mixture(1e-7)
+    with pytest.raises(ValueError, match="needs one concentration"):
+        mixture(0.1)
+
+
 def from_parameters(estimator, means, weights=(0.5, 0.5), **parameters):
     if estimator in GAUSSIANS:
         parameters = {"covariances": [1.0, 1.0], "covariance_type": "spherical"} | parameters

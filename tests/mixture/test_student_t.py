@@ -266,6 +266,47 @@ def test_a_warm_start_takes_today_s_degrees_of_freedom():
         mixture.set_params(covariance_type="diag").fit(X)
 
 
+@pytest.mark.bits
+@pytest.mark.parametrize("seed", range(5))
+def test_a_warm_start_does_not_round_tied_degrees_of_freedom(seed):
+    X = np.random.default_rng(seed).standard_t(5, size=(200, 2))
+    mixture = StudentTMixture(2, degrees_of_freedom="tied", random_state=seed, warm_start=True)
+    before = mixture.fit(X).degrees_of_freedom_
+    again = mixture.set_params(max_iter=0).fit(X)
+    assert_array_equal(again.degrees_of_freedom_, before)
+
+
+TAILS = ["estimated", "tied", 4.0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize("tails", TAILS)
+def test_few_distinct_rows_do_not_lower_the_bound(covariance_type, tails, seed):
+    """Where `reg_covar` holds a component's scale, its degrees of freedom belong to that scale."""
+    rng = np.random.default_rng(seed)
+    d, n_distinct = 4 + seed, 1 + seed % 3
+    copies = np.repeat(rng.normal(8, 1, (n_distinct, d)), 20, axis=0)
+    X = np.concatenate([rng.normal(size=(60, d)), copies])
+    mixture = StudentTMixture(
+        2,
+        covariance_type=covariance_type,
+        degrees_of_freedom=tails,
+        init_params=np.repeat([0, 1], [60, len(copies)]),
+        max_iter=60,
+        tol=0,
+    ).fit(X)
+    assert mixture.lower_bound_ >= max(mixture.lower_bounds_) - 1e-5
+
+
+@pytest.mark.parametrize("tails", TAILS)
+def test_degrees_of_freedom_of_equal_rows_are_the_likeliest(tails):
+    mixture = StudentTMixture(1, degrees_of_freedom=tails, tol=1e-9, max_iter=500, reg_covar=0.1)
+    mixture.fit(np.ones((10, 3)))
+    assert_allclose(mixture.scale_matrices_, [0.1 * np.eye(3)], rtol=1e-9)
+    assert_allclose(mixture.degrees_of_freedom_, 4.0 if tails == 4.0 else 0.1)
+
+
 def test_a_mixture_of_given_parameters_can_be_fitted_further():
     X, _ = mixture_of_two("full").sample(2000)
     mixture = mixture_of_two("full", (1e-3, 1e100), warm_start=True, reg_covar=0, tol=1e-6)
