@@ -147,32 +147,36 @@ KMEANS_MAX_ITER = 30
 _LARGEST_LOSS = float(np.finfo(np.float32).max)
 
 
-def nearest_partition(
+def kmeans_start(
     family: AnyFamily,
     rows: RowSource,
     centres: Array,
     *,
     max_iter: int = 0,
-    about: Array | None = None,
     on_iteration: OnIteration = ignore,
+) -> SampleStart:
+    """Return equal components at centres (K, d), after some steps of k-means."""
+    kmeans = family.kmeans()
+    model = Mixture(kmeans, FenchelYoungPosterior(temperature=0), fixed_weights=True)
+    weights = np.full(len(centres), 1 / len(centres))
+    params, bound = Params.first(weights, kmeans.from_centres(centres)), -np.inf
+    if max_iter > 0:
+        result = run_em(model, rows, params, max_iter=max_iter, tol=1e-4, on_iteration=on_iteration)
+        params, bound = Params.first(weights, result.params.components), result.bounds[-1]
+    return SampleStart(model, params, bound)
+
+
+def nearest_partition(
+    family: AnyFamily, rows: RowSource, centres: Array, about: Array | None = None
 ) -> tuple[Statistics, Components]:
-    """Sum the moments of the rows by nearest centre (K, d), after some steps of k-means.
+    """Sum the moments of the rows by nearest centre (K, d).
 
     Moments are about those centres or, if given, other points (K, d). Also returns components
     there.
     """
-    n_components = len(centres)
-    kmeans = family.kmeans()
-    model = Mixture(kmeans, FenchelYoungPosterior(temperature=0), fixed_weights=True)
-    weights = np.full(n_components, 1 / n_components)
-    params = Params.first(weights, kmeans.from_centres(centres))
-    if max_iter > 0:
-        params = run_em(
-            model, rows, params, max_iter=max_iter, tol=1e-4, on_iteration=on_iteration
-        ).params
-        params = Params.first(weights, params.components)
-    about = kmeans.centres(params.components) if about is None else about
-    return partition_statistics(family, rows, about, assignment(model, params))
+    start = kmeans_start(family, rows, centres)
+    about = start.model.family.centres(start.params.components) if about is None else about
+    return partition_statistics(family, rows, about, assignment(start.model, start.params))
 
 
 def kmeans_plusplus(

@@ -10,6 +10,7 @@ continues with more of these components than `n_components`, and with covariance
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -82,6 +83,30 @@ def rows_in_groups(rows: RowSource) -> Array:
 
     rows.for_each(write)
     return drawable[near[drawable]]
+
+
+# Copies of few rows: what merging pools of their covariances is nothing.
+
+
+MAX_DISTINCT = 4  # rows for each component, up to which there are few distinct ones
+
+
+def has_copies(rows: RowSource, n_components: int) -> bool:
+    """Return whether most rows of a sample are copies of a few per component."""
+    keys = np.empty(rows.n_rows, dtype=np.int64)
+
+    def write(block: Block, span: slice) -> None:
+        if isinstance(block, DenseBlock):
+            keys[span] = [hash(row.tobytes()) for row in block.X]
+        else:
+            parts = pairwise(block.indptr)
+            cells = [(block.indices[i:j].tobytes(), block.data[i:j].tobytes()) for i, j in parts]
+            keys[span] = list(map(hash, cells))
+
+    rows.for_each(write)
+    keys = keys[rows.sampling_weights() > 0]
+    n_distinct = len(np.unique(keys))
+    return n_distinct <= min(MAX_DISTINCT * n_components, len(keys) // 2)
 
 
 # Starts by merging: what a family proposes, on a sample.
@@ -303,7 +328,10 @@ class Start:
         if self.merges:
             merging = self._merging(mixture, rows, rng, on_iteration)
             seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
-            starts = map(merging.run, map(np.random.default_rng, seeds))
+            starts = [merging.run(np.random.default_rng(seed)) for seed in seeds]
+            if has_copies(merging.rows, K) and len(mixture.background) == 0:
+                starts += [self._kmeans(family, merging.rows, rng) for _ in seeds]
+                starts = [_judged(family, start, merging.rows) for start in starts]
             best = max(starts, key=lambda start: start.bound)
             stats, about = best.partition(family, rows)
         elif centres is None and self.partition in ("kmeans", "k-means++"):
@@ -340,15 +368,23 @@ class Start:
         self, family: AnyFamily, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
     ) -> tuple[Statistics, Components]:
         """Return the partition of all rows by the nearest k-means centre of a sample."""
-        n_steps = 0 if self.partition == "k-means++" else partitions.KMEANS_MAX_ITER
         many = rows.n_rows > max(self.init_size, self.n_components)
         seed = partitions.draw_seed(rng) if many else 0  # no other: all are drawn
         sample = self._sample(rows, seed, self.n_components)
+        return self._kmeans(family, sample, rng, watch).partition(family, rows)
+
+    def _kmeans(
+        self,
+        family: AnyFamily,
+        sample: RowSource,
+        rng: np.random.RandomState,
+        watch: OnIteration = ignore,
+    ) -> SampleStart:
+        n_steps = 0 if self.partition == "k-means++" else partitions.KMEANS_MAX_ITER
         centres = partitions.kmeans_plusplus(family, sample, self.n_components, rng)
-        _, components = partitions.nearest_partition(
+        return partitions.kmeans_start(
             family, sample, centres, max_iter=n_steps, on_iteration=watch
         )
-        return partitions.nearest_partition(family, rows, family.centres(components))
 
     def _sample(self, rows: RowSource, seed: int, width: int, single: bool = False) -> RowSource:
         """Draw some rows by weight; a row brings `width` numbers along in a step."""

@@ -258,7 +258,7 @@ class StudentT(Family[StudentTComponents]):
         divisors, sums = levels * stats.counts, stats.moments[2]
         kept = broken | (divisors <= 0)
         if self.type.shared:
-            divisors, sums, kept = divisors.sum(), sums.sum(), np.False_
+            divisors, sums, kept = divisors.sum(), sums.sum(), np.array(False)
         factors = np.where(kept, 1.0, sums / np.where(kept, 1.0, divisors))
         factors = per_component(factors, shape.covariances)
         scatter = self.type.regularized(shape.covariances, -self.reg_covar)

@@ -185,7 +185,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         TypeError
             If X is a Dask array.
         """
-        with all_or_nothing(self), limited_blas() as limit, limit:
+        with all_or_nothing(self), limited_blas():
             frozen = isinstance(self.mixture, FrozenEstimator)
             mixture = checked_mixture(self.mixture, self.gradients)
             if is_lazy(X):

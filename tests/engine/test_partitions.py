@@ -59,7 +59,7 @@ def test_kmeans_is_that_of_scikit_learn():
     rows = make_rows(X, None, unit=False)
     family = Gaussian(3, "full", scale=rows.mean_variance())
     seeds = X[:5]
-    stats, about = kmeans.nearest_partition(family, rows, seeds, max_iter=300)
+    stats, about = kmeans.kmeans_start(family, rows, seeds, max_iter=300).partition(family, rows)
     theirs = KMeans(5, init=seeds, n_init=1, tol=1e-4, max_iter=300).fit(X)
     means = about.origins + stats.moments[0] / stats.counts[:, None]
     gap = np.abs(means - theirs.cluster_centers_).max()
@@ -71,7 +71,7 @@ def test_spherical_kmeans_ends_in_a_fixed_point():
     X = normalize(np.random.default_rng(0).normal(size=(400, 4)))
     rows = make_rows(X, None, unit=True)
     family = VonMisesFisher(4)
-    stats, _ = kmeans.nearest_partition(family, rows, X[:3], max_iter=500)
+    stats, _ = kmeans.kmeans_start(family, rows, X[:3], max_iter=500).partition(family, rows)
     directions = normalize(stats.moments[0].T)
     labels = (X @ directions.T).argmax(axis=1)
     disagree = np.abs(np.bincount(labels, minlength=3) - stats.counts).sum()

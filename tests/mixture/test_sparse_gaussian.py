@@ -277,6 +277,32 @@ def test_rows_that_are_one_point_keep_their_component(seed):
     assert 142 <= np.sum(labels == labels[0]) <= 142 + 4
 
 
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize("n_components", [20, 30, 40])
+@pytest.mark.parametrize("seed", range(2))
+def test_copies_of_as_many_rows_as_components_get_one_each(covariance_type, n_components, seed):
+    X = np.repeat(np.random.default_rng(seed).normal(size=(n_components, 16)), 100, axis=0)
+    mixture = SparseGaussianMixture(
+        n_components, covariance_type=covariance_type, random_state=seed
+    ).fit(X)
+    assert len(set(mixture.labels_)) == n_components
+    expected = -np.log(n_components) - 8 * np.log(2 * np.pi * 1e-6)
+    assert_allclose(mixture.score(X), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("per_component", [1.5, 2, 3])
+@pytest.mark.parametrize("seed", range(2))
+def test_copies_of_few_rows_are_fitted_no_worse_than_by_kmeans(per_component, seed):
+    rng, K = np.random.default_rng(seed), 12
+    X = rng.permutation(np.repeat(rng.normal(size=(int(per_component * K), 8)), 50, axis=0))
+    scores = [
+        SparseGaussianMixture(K, random_state=seed, **options).fit(X).score(X)
+        for options in ({}, {"n_init": 5}, {"init_params": "kmeans"})
+    ]
+    assert scores[0] > scores[2] - 2  # as far apart as two starts by k-means
+    assert scores[1] > scores[0] - 1e-9
+
+
 def test_a_row_too_far_from_the_others_is_refused_without_warnings():
     """Warnings are errors here; the message names what helps."""
     rng = np.random.default_rng(342)
