@@ -372,8 +372,6 @@ class Family(ABC, Generic[C]):
     sparse_rows: ClassVar[bool] = False
     """Whether rows may be sparse."""
 
-    # A step of EM.
-
     @abstractmethod
     def scores(self, block: Any, components: C) -> Scores:
         """Return the log-density of each row of a block under each component."""
@@ -420,8 +418,6 @@ class Family(ABC, Generic[C]):
         """Return the statistics about other points, so that they can be added to those there."""
         return stats
 
-    # Fits and starts.
-
     @abstractmethod
     def kmeans(self) -> "AnyFamily":
         """Return the family whose hard EM with equal weights is k-means."""
@@ -457,11 +453,16 @@ class Family(ABC, Generic[C]):
         """
         return fresh
 
+    def kept(self, first: C, old: C, numbers: Array, merged: Array) -> C:
+        """Return first components with what is fixed, or is no moment, of those `numbers` (K,).
+
+        Those `merged` (K, boolean) have rows of others, too.
+        """
+        return first
+
     def reshaped(self, components: C, shapes: Array) -> C:
         """Return components with covariances, scale matrices or concentrations that are given."""
         raise NotImplementedError
-
-    # Optional: merging.
 
     def merge_cost(self, stats: Statistics, components: C, parts: Array) -> "MergeCost":
         """Return what merging some of the components costs, by their numbers `parts` (M,).
@@ -478,8 +479,6 @@ class Family(ABC, Generic[C]):
             f"{type(self).__name__} components have no start by merging: the family has no "
             "`proposal`. Set init_params to 'kmeans', 'k-means++', 'random' or 'random_from_data'."
         )
-
-    # What else a mixture says.
 
     @abstractmethod
     def n_parameters(self, n_components: int) -> int:

@@ -183,6 +183,16 @@ class BaseGaussian(Family[GaussianComponents]):
         moved = np.arange(len(means)) == k
         return self.components(means, self.type.replaced(covariances, moved, by=average))
 
+    def kept(
+        self, first: GaussianComponents, old: GaussianComponents, numbers: Array, merged: Array
+    ) -> GaussianComponents:
+        if not (self.fixed_means or self.fixed_covariances):
+            return first
+        means = old.means[numbers] if self.fixed_means else first.means
+        if not self.fixed_covariances:
+            return self.components(means, first.covariances)
+        return self.components(means, self.type.select(old.covariances, numbers))
+
     def continued_by(self, fresh: AnyFamily) -> AnyFamily:
         """Return the new family, after a check of its type of covariance."""
         assert isinstance(fresh, BaseGaussian)

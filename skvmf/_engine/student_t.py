@@ -35,6 +35,7 @@ from .rows import RowSource
 
 KNOWN_RANGE = (1e-3, 1e100)  # of given degrees of freedom; at the upper end a Gaussian
 ESTIMATED_RANGE = (0.1, 1e6)  # of estimated degrees of freedom
+MAX_MERGED_DOF = 30.0  # at which a merged component begins
 INITIAL_DOF = 4.0  # degrees of freedom
 MIN_HELD = 1e-3  # of a feature, from which it counts that `reg_covar` holds its scale,
 STEPS_IF_HELD = 4  # and degrees of freedom and latent weights are not maximized at once
@@ -187,6 +188,15 @@ class StudentT(Family[StudentTComponents]):
         """Make first components from a partition: its means and covariances, and first tails."""
         shape = self.gaussian.initial(_of_weighted_rows(stats), components, centres)
         return self._with_tails(shape, self.degrees_of_freedom)
+
+    def kept(
+        self, first: StudentTComponents, old: StudentTComponents, numbers: Array, merged: Array
+    ) -> StudentTComponents:
+        """Merged components begin with tails: EM hardly leaves large degrees of freedom."""
+        dof = old.degrees_of_freedom[numbers]
+        if self.estimated:
+            dof = np.where(merged, np.minimum(dof, MAX_MERGED_DOF), dof)
+        return self._with_tails(self.gaussian.kept(first, old, numbers, merged), dof)
 
     def continued_by(self, fresh: AnyFamily) -> "StudentT":
         """Return the newly made family: there is no prior to take along."""

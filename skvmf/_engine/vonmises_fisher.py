@@ -385,6 +385,20 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         complements = vmf.mean_resultant_length(concentrations, self.dim, complement=True)
         return self.components(units.T, lengths, complements, concentrations)
 
+    def kept(
+        self,
+        first: DirectionalComponents,
+        old: DirectionalComponents,
+        numbers: Array,
+        merged: Array,
+    ) -> DirectionalComponents:
+        if self.fixed_means:
+            directions = np.ascontiguousarray(old.directions[:, numbers])
+            first = self.components(directions, first.lengths, first.complements)
+        if not self.fixed_concentrations:
+            return first
+        return self.reshaped(first, old.concentrations[numbers])
+
     def continued_by(self, fresh: AnyFamily) -> "VonMisesFisher":
         assert isinstance(fresh, VonMisesFisher)
         if fresh.dim != self.dim:

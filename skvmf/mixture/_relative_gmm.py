@@ -21,7 +21,7 @@ from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, Numbers, ParameterConstraints, RandomState
 from ._gaussian import BaseGaussianMixture
 from ._parameters import CovarianceType, InitParams
-from ._validation import checked_means
+from ._validation import checked_means, checked_weights
 
 
 class RelativeGMM(BaseGaussianMixture):
@@ -208,6 +208,8 @@ class RelativeGMM(BaseGaussianMixture):
         self._constraint().check(rows.n_features)
         warm = self.warm_start and hasattr(self, "_fitted")
         weights = self._fitted.weights if warm else self.weights_init
+        if weights is not None and not warm:
+            weights = checked_weights(weights, self.n_components, "weights_init")
         K = self.n_components if weights is None else int(np.count_nonzero(weights))
         self._check_clearance(rows, K)
         return super()._spec(rows)

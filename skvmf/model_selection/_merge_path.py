@@ -152,11 +152,18 @@ class MergePath:
         """Return a mixture and its first parameters: those of the groups' responsibilities."""
         K, fitted = len(self.nodes), self.fitted
         spec, assign = self._make_spec(K), self._assignment_to_groups(group)
-        largest = [int(np.argmax(np.where(group == k, counts[: len(group)], -1))) for k in range(K)]
+        of_groups = np.where(group == np.arange(K)[:, None], counts[: len(group)], -1)
+        largest = of_groups.argmax(axis=1)
         centres = fitted.family.centres(fitted.params.components)[largest]
         stats, about = partition_statistics(spec.family, self._rows, centres, assign)
         family = spec.family.with_prior_from(stats)
-        params = fitted.params.with_components(family.initial(stats, about), stats.counts).pruned()
+        first = family.kept(
+            family.initial(stats, about),
+            fitted.params.components,
+            largest,
+            np.bincount(group, minlength=K) > 1,
+        )
+        params = fitted.params.with_components(first, stats.counts).pruned()
         self._sort_nodes(spec, params)
         params = spec.constraint.apply(family, params)
         return replace(spec, family=family), params

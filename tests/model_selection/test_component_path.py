@@ -450,3 +450,39 @@ def test_fixed_parameters_are_refused_unless_nothing_is_merged():
         ComponentPath(estimator, max_components=4).fit(X)
     path = ComponentPath(estimator, max_components=4, min_components=4).fit(X)
     assert_array_equal(path.best_estimator_.weights_, np.full(4, 0.25))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tails_are_carried_along_a_path(seed):
+    """Normal clusters keep their large degrees of freedom, so that BIC finds as many as there are.
+
+    Each step is as good as a fit of its own but for what three steps of EM lack.
+    """
+    rng = np.random.default_rng(seed)
+    X = np.vstack([rng.normal(c, 1, (300, 2)) for c in ([0, 0], [8, 0], [0, 8])])
+    path = ComponentPath(StudentTMixture(random_state=0), max_components=8, criterion="bic").fit(X)
+    assert path.best_n_components_ == 3
+    alone = StudentTMixture(3, random_state=0, tol=1e-6, max_iter=500).fit(X)
+    assert path.results_["bic"][2] - alone.bic(X) < 10  # twice 5 nats
+
+
+@pytest.mark.parametrize(
+    ("mixture", "attribute", "value"),
+    [
+        (VonMisesFisherMixture(concentrations_init=500.0), "concentrations_", 500.0),
+        (
+            SparseGaussianMixture(covariance_type="spherical", precisions_init=np.full(6, 100.0)),
+            "covariances_",
+            0.01,
+        ),
+    ],
+)
+def test_fixed_parameters_stay_where_components_are_pruned(mixture, attribute, value):
+    rng = np.random.default_rng(1)
+    X = np.vstack([rng.normal(c, 0.1, (100, 3)) for c in np.eye(3)])
+    mixture.set_params(fixed=(attribute[:-1],), weight_concentration_prior=-20.0, random_state=0)
+    path = ComponentPath(mixture, max_components=6, min_components=6, refit=False).fit(X)
+    assert path.best_n_components_ < 6  # some were pruned
+    refitted = ComponentPath(mixture, max_components=6, min_components=6)
+    refitted.fit(X)
+    assert_allclose(getattr(refitted.best_estimator_, attribute), value)
