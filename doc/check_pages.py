@@ -43,6 +43,7 @@ PAGES = [
     "user_guide/performance",
     "user_guide/faq",
     "user_guide/comparison",
+    "reproduction/index",
     "reproduction/grammar_priors",
 ]
 WIDTHS = [1200, 390]

@@ -110,11 +110,11 @@ def claims_in(own):
                 for values in product(*names.values())
             ]
             claim["differs"] = claim.get("differs", "").format_map(texts)
-            also = claim.pop("also", {})  # other items, with what is found there
+            also = claim.pop("also", {})  # other items, with what is said of them
             first = Claim(item, **claim, parts=tuple(dict.fromkeys(filled)))
             yield first
-            for other, (found, why) in also.items():
-                yield replace(first, item=other, found=found, why=why)
+            for other, (short, found, why) in also.items():
+                yield replace(first, item=other, short=short, found=found, why=why)
 
 
 def flat(values):
