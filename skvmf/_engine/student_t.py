@@ -192,7 +192,7 @@ class StudentT(Family[StudentTComponents]):
     def kept(
         self, first: StudentTComponents, old: StudentTComponents, numbers: Array, merged: Array
     ) -> StudentTComponents:
-        """Merged components begin with tails: EM hardly leaves large degrees of freedom."""
+        """Let merged components begin with tails: EM hardly leaves large degrees of freedom."""
         dof = old.degrees_of_freedom[numbers]
         if self.estimated:
             dof = np.where(merged, np.minimum(dof, MAX_MERGED_DOF), dof)
