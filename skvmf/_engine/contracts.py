@@ -300,8 +300,9 @@ class Statistics:
 
     `value` is the weighted sum of the rows' posterior values, `total` the sum of weights,
     `counts` (K,) and the tuple `moments` are the family's, about the points `origins` (K, d)
-    or about zero. `worst_value` and `worst_row` are the least likely row's, the first on
-    ties. The first moments of what has been added go to `buffers`, to be filled again.
+    or about zero. `worst_values` (m,) and `worst_rows` (m, d) are those of the least
+    likely rows, the first on ties: as many as components may be empty, and at least one. The
+    first moments of what has been added go to `buffers`, to be filled again.
     """
 
     value: float
@@ -309,8 +310,8 @@ class Statistics:
     counts: Array
     moments: tuple[Array, ...]
     origins: Array | None
-    worst_value: float
-    worst_row: Array
+    worst_values: Array
+    worst_rows: Array
     buffers: BufferPool | None = None
 
     def __iadd__(self, other: "Statistics") -> "Statistics":
@@ -319,8 +320,11 @@ class Statistics:
         self.counts += other.counts
         for mine, theirs in zip(self.moments, other.moments, strict=True):
             mine += theirs
-        if other.worst_value < self.worst_value:
-            self.worst_value, self.worst_row = other.worst_value, other.worst_row
+        values = np.append(self.worst_values, other.worst_values)
+        worst = np.argsort(values, kind="stable")
+        worst = worst[: max(len(self.worst_values), len(other.worst_values))]
+        self.worst_values = values[worst]
+        self.worst_rows = np.concatenate([self.worst_rows, other.worst_rows])[worst]
         if other.buffers is not None:
             other.buffers.give("sums", other.moments[0])
         return self

@@ -95,7 +95,8 @@ class BaseMixture(MixtureParameters, ABC):
         Objective of the fit per unit of sample weight: the Fenchel-Young value, which is the
         log-likelihood for softmax responsibilities, plus the log-density of the priors.
     lower_bounds_ : list of float
-        The bound at the start and after each step of the best start.
+        The bound at the start and after each step of the best start. It may fall in a step that
+        moves components without rows to the least likely rows, and is compared anew from there.
     labels_ : ndarray of shape (n_samples,)
         Most probable component of each row of the fit; -1 is the background. Pruned components
         have no rows. ``np.unique(labels_, return_inverse=True)[1]`` are labels without gaps;

@@ -175,3 +175,19 @@ def test_bad_concentrations_are_refused():
             VonMisesFisherMixture.from_parameters(
                 [0.5, 0.5], mean_directions=MEANS, concentrations=concentrations
             )
+
+
+@pytest.mark.parametrize("estimator", [SparseGaussianMixture, StudentTMixture, RelativeGMM])
+def test_many_empty_components_are_moved_in_one_step(estimator):
+    """Half of the means given are far from all rows."""
+    rng = np.random.default_rng(0)
+    centres = 50.0 * np.arange(40)[:, None] * [1, 0]
+    X = np.repeat(centres, 25, axis=0) + rng.normal(size=(1000, 2))
+    means = np.concatenate([centres[:20], centres[:20] + [0, 1e9]])
+    options = {"precisions_init": np.ones(40), "weight_concentration_prior": 1.0}
+    if estimator is StudentTMixture:
+        options = {"scale_matrices_init": np.ones(40), "degrees_of_freedom": 1e6}
+    mixture = estimator(
+        40, means_init=means, covariance_type="spherical", max_iter=2, tol=1e9, **options
+    )
+    assert mixture.fit(X).n_active_components_ == 40
