@@ -1,8 +1,11 @@
 """What a user gives to start from, or as a whole mixture, is checked by name and at once."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf._engine import partitions as kmeans
@@ -191,3 +194,18 @@ def test_many_empty_components_are_moved_in_one_step(estimator):
         40, means_init=means, covariance_type="spherical", max_iter=2, tol=1e9, **options
     )
     assert mixture.fit(X).n_active_components_ == 40
+
+
+def test_a_fit_that_ends_with_fewer_components_warns():
+    """Unless a prior removes them, or they had no weight from the beginning."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    options = {"temperature": 0, "tol": 1e9, "max_iter": 9, "covariance_type": "spherical"}
+    options |= {"means_init": [[0.0, 0], [0, 0], [0, 0]], "fixed": ("means",)}
+    with pytest.warns(ConvergenceWarning, match="ended with 1 of 3 components"):
+        SparseGaussianMixture(3, weight_concentration_prior=1, **options).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SparseGaussianMixture(3, weight_concentration_prior=-1, **options).fit(X)
+        SparseGaussianMixture(
+            3, weight_concentration_prior=1, weights_init=[1, 0, 0], **options
+        ).fit(X)
