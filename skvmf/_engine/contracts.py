@@ -294,9 +294,9 @@ class Statistics:
 
     `value` is the weighted sum of the rows' posterior values, `total` the sum of weights,
     `counts` (K,) and the tuple `moments` are the family's, about the points `origins` (K, d)
-    or about zero. `worst_value` and `worst_row` are the least likely row's, the first on
-    ties. The first moments of what has been added go to `buffers`, to be filled again. Sums
-    that are added have weights in the same `unit` (`RowSource.weight_unit`).
+    or about zero. `worst_values` (m,) and `worst_rows` (m, d) are the least likely rows', the first
+    on ties: one, or as many as may be empty. First moments that have been added go to `buffers`.
+    Sums that are added have weights in the same `unit` (`RowSource.weight_unit`).
     """
 
     value: float
@@ -304,8 +304,8 @@ class Statistics:
     counts: Array
     moments: tuple[Array, ...]
     origins: Array | None
-    worst_value: float
-    worst_row: Array
+    worst_values: Array
+    worst_rows: Array
     buffers: BufferPool | None = None
     unit: float = 1.0
 
@@ -315,8 +315,11 @@ class Statistics:
         self.counts += other.counts
         for mine, theirs in zip(self.moments, other.moments, strict=True):
             mine += theirs
-        if other.worst_value < self.worst_value:
-            self.worst_value, self.worst_row = other.worst_value, other.worst_row
+        values = np.append(self.worst_values, other.worst_values)
+        worst = np.argsort(values, kind="stable")
+        worst = worst[: max(len(self.worst_values), len(other.worst_values))]
+        self.worst_values = values[worst]
+        self.worst_rows = np.concatenate([self.worst_rows, other.worst_rows])[worst]
         if other.buffers is not None:
             other.buffers.release("sums", other.moments[0])
         return self
@@ -454,10 +457,7 @@ class Family(ABC, Generic[C]):
         return fresh
 
     def kept(self, first: C, old: C, numbers: Array, merged: Array) -> C:
-        """Return first components with what is fixed, or is no moment, of those `numbers` (K,).
-
-        Those `merged` (K, boolean) have rows of others, too.
-        """
+        """Return first components, with what is fixed or no moment as in those `numbers` (K,)."""
         return first
 
     def reshaped(self, components: C, shapes: Array) -> C:

@@ -274,7 +274,8 @@ def blended(memory: Statistics, batch: Statistics, decay: float) -> Statistics:
         return batch if batch.total > memory.total else memory
     gain = (batch.total / seen) ** decay
     total = batch.scaled(gain * (seen / batch.total))
-    total += replace(memory.scaled((1 - gain) * (seen / memory.total)), worst_value=np.inf)
+    memory = replace(memory, worst_values=memory.worst_values[:0], worst_rows=memory.worst_rows[:0])
+    total += memory.scaled((1 - gain) * (seen / memory.total))
     return replace(total, total=seen)
 
 

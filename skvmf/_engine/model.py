@@ -288,6 +288,8 @@ MixtureResult: TypeAlias = EMResult[Params, Statistics]
 SOFTMAX = FenchelYoungPosterior()  # whose values are the log-densities of a mixture
 FLAT = ModifiedDirichlet()
 _LARGEST = float(np.finfo(np.float64).max)
+_FEW = 1e-9  # of the rows of a block: a component with less may be empty
+_MOST_ENTRIES = 2**20  # of the least likely rows that are kept
 _RESTS = 1 + 1e-9  # times the floor, up to which a weight is on it
 LEAST = -1e270  # log-density below which rows are all as unlikely; sums of it are finite
 
@@ -327,8 +329,8 @@ class Mixture:
         block.buffers.release("products", scores.products)
         value = _weighted_sum(block.weights, np.maximum(values, LEAST, out=values))
         values[block.weights == 0] = np.inf
-        worst = int(np.argmin(values))
-        worst_row = block.row(worst)
+        worst = self._worst(values, counts, params)
+        worst_rows = np.stack([block.row(n) for n in worst])
         block.release()
         return Statistics(
             value=value,
@@ -336,10 +338,20 @@ class Mixture:
             counts=counts,
             moments=moments,
             origins=self.family.origins(params.components),
-            worst_value=float(values[worst]),
-            worst_row=worst_row,
+            worst_values=values[worst].astype(np.float64),
+            worst_rows=worst_rows,
             buffers=block.buffers,
         )
+
+    def _worst(self, values: Array, counts: Array, params: Params) -> Array:
+        """Return the numbers of the least likely rows: one for each component without rows here."""
+        K = params.n_components
+        empty = (counts[:K] <= _FEW * counts.sum()) & ~params.reseeded[:K]
+        most = max(1, _MOST_ENTRIES // self.family.dim)
+        n_worst = min(np.count_nonzero(empty), most)
+        if n_worst <= 1:
+            return np.array([np.argmin(values)])
+        return np.argsort(values, kind="stable")[:n_worst]
 
     def evaluate(self, params: Params, block: Block) -> Array:
         """Return the sum of the rows' values and of their weights."""
@@ -364,7 +376,8 @@ class Mixture:
     def maximize(self, stats: Statistics, params: Params) -> Params:
         """Return better parameters.
 
-        An empty component is re-seeded once in a fit, at the row of lowest likelihood, then pruned.
+        Empty components are re-seeded once in a fit, each at another of the least likely rows, then
+        pruned.
         A broken one is pruned, and so is one whose weight stays on the floor of the weight
         prior for two steps while it has fewer rows than a component or the prior asks for,
         unless all weights are on the floor.
@@ -379,9 +392,10 @@ class Mixture:
         counts[:K][broken] = 0
         reseeded = params.reseeded.copy()
         reseeded[:K] |= broken
-        for k in np.flatnonzero(empty[:K] & ~reseeded[:K])[:1]:  # one worst row, one component
+        empty_ones = np.flatnonzero(empty[:K] & ~reseeded[:K]).tolist()
+        for k, row in zip(empty_ones, _distinct_worst(stats, len(empty_ones)), strict=False):
             alive = counts[:K] > 0
-            components = self.update.reseed(self.family, components, alive, k, stats.worst_row)
+            components = self.update.reseed(self.family, components, alive, k, row)
             counts[k] = stats.total / len(counts)
             reseeded[k] = True
         weights = self.new_weights(counts, params.weights)
@@ -426,6 +440,14 @@ class Mixture:
             self.posterior.weight_value(counts, w) + prior.log_density(w) for w in (weights, better)
         )
         return better if new >= old else weights
+
+
+def _distinct_worst(stats: Statistics, n: int) -> Array:
+    """Return at most n different rows that count, the least likely first."""
+    rows = stats.worst_rows[: max(1, np.count_nonzero(stats.worst_values < np.inf))]
+    if n > 1:
+        rows = rows[np.sort(np.unique(rows, axis=0, return_index=True)[1])]
+    return rows[:n]
 
 
 def _weighted_sum(weights: Array, values: Array) -> float:

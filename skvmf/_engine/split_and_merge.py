@@ -203,7 +203,9 @@ class SplitAndMerge:
         )
         weights, moments = block.weights, self.family.moments(block, responsibilities, components)
         origins = self.family.origins(components)
-        stats = Statistics(0.0, weights.sum(), counts, moments, origins, 0.0, np.empty(0))
+        stats = Statistics(
+            0.0, weights.sum(), counts, moments, origins, np.zeros(1), np.empty((1, 0))
+        )
         resp = as_dense(responsibilities, len(counts))
         resp = resp / np.where(weights > 0, weights, 1.0)[:, None]
         large = sparse.csr_array(np.where(resp > MIN_RESPONSIBILITY, resp, 0.0))

@@ -62,6 +62,7 @@ from ._validation import (
     validated_rows,
     warn_if_encoded,
     warn_if_few_distinct,
+    warn_if_fewer,
 )
 
 _ROWS_PER_COMPONENT = 100  # in the sample that a start is made on
@@ -95,7 +96,8 @@ class BaseMixture(MixtureParameters, ABC):
         Objective of the fit per unit of sample weight: the Fenchel-Young value, which is the
         log-likelihood for softmax responsibilities, plus the log-density of the priors.
     lower_bounds_ : list of float
-        The bound at the start and after each step of the best start.
+        The bound at the start and after each step of the best start. It may fall in a step that
+        moves components without rows to the least likely rows, and is compared anew from there.
     labels_ : ndarray of shape (n_samples,)
         Most probable component of each row of the fit; -1 is the background. Pruned components
         have no rows. ``np.unique(labels_, return_inverse=True)[1]`` are labels without gaps;
@@ -182,6 +184,7 @@ class BaseMixture(MixtureParameters, ABC):
             check_enough_rows(rows, self.n_components)
             warn_if_encoded(X)
             spec, start = self._spec(rows), None if warm else self._start(rows)
+            given = self._fitted.weights if start is None else start.weights
             tasks = callback_tasks(self, data, 3 * int(self.n_init))
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
                 starts = self._multi_start(
@@ -206,8 +209,12 @@ class BaseMixture(MixtureParameters, ABC):
                     n_steps_=0,
                 )
         self._warn_if_degenerate(fitted)
+        few = False
         if isinstance(labels, np.ndarray):  # those of a Dask array are not computed here
-            warn_if_few_distinct(rows, labels, int(self.n_components))
+            few = warn_if_few_distinct(rows, labels, int(self.n_components))
+        if not few and self.max_iter > 0 and np.all(spec.weight_prior.alpha >= 1):
+            n_first = self.n_components if given is None else int(np.count_nonzero(given))
+            warn_if_fewer(int(np.count_nonzero(fitted.weights)), n_first)
         if not result.converged and not result.stopped and self.max_iter > 0:
             best = "The fit" if warm or self.n_init == 1 else f"The best of {self.n_init} starts"
             warn(

@@ -21,7 +21,7 @@ from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, Numbers, ParameterConstraints, RandomState
 from ._gaussian import BaseGaussianMixture
 from ._parameters import CovarianceType, InitParams
-from ._validation import checked_means, checked_weights
+from ._validation import checked_means
 
 
 class RelativeGMM(BaseGaussianMixture):
@@ -85,7 +85,8 @@ class RelativeGMM(BaseGaussianMixture):
 
     Notes
     -----
-    With ``reg_covar=0``, `lower_bound_` never decreases, with either solver.
+    With ``reg_covar=0``, the bound never decreases, with either solver, except where a component
+    without rows is moved to a row.
 
     The clearance holds between components that have rows; a component without rows lies
     between its neighbours. A start whose components all have the same width, such as
@@ -206,12 +207,8 @@ class RelativeGMM(BaseGaussianMixture):
 
     def _spec(self, rows: RowSource) -> Mixture:
         self._constraint().check(rows.n_features)
-        warm = self.warm_start and hasattr(self, "_fitted")
-        weights = self._fitted.weights if warm else self.weights_init
-        if weights is not None and not warm:
-            weights = checked_weights(weights, self.n_components, "weights_init")
-        K = self.n_components if weights is None else int(np.count_nonzero(weights))
-        self._check_clearance(rows, K)
+        if self.warm_start and hasattr(self, "_fitted"):
+            self._check_clearance(rows, self._fitted.weights)
         return super()._spec(rows)
 
     def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
@@ -227,13 +224,16 @@ class RelativeGMM(BaseGaussianMixture):
 
     def _start(self, rows: RowSource) -> Start:
         start = super()._start(rows)
+        weights = np.ones(self.n_components) if start.weights is None else start.weights
+        self._check_clearance(rows, weights)
         return start if start.means is None else _in_order(start, self._constraint())
 
-    def _check_clearance(self, rows: RowSource, n_alive: int) -> None:
+    def _check_clearance(self, rows: RowSource, weights: Array) -> None:
         """Refuse a clearance with which the means would not fit between the rows."""
         if self.clearance == 0:
             return
         (lowest,), (highest,) = rows.extent([int(self.ordering_feature)])
+        n_alive = np.count_nonzero(weights)
         needed = (n_alive - 1) * self.clearance
         if needed > highest - lowest:
             raise ValueError(

@@ -77,8 +77,8 @@ default='estimated'
     The fit uses parameter-expanded EM (PX-EM [5]_), which needs fewer steps than plain EM.
     Degrees of freedom maximize a bound on the log-likelihood that is tighter than that of
     ECM [6]_ and, like it, increases in every step [7]_. With ``reg_covar=0``, `lower_bound_`
-    never decreases. `entmax_alpha` and the prior on the weights are
-    described in [3]_ and [4]_.
+    never decreases, except where a component without rows is moved to a row. `entmax_alpha` and
+    the prior on the weights are described in [3]_ and [4]_.
 
     Components are pruned by the same rule as in :class:`SparseGaussianMixture`. Fits are
     bit-identical for every number of threads.

@@ -241,11 +241,11 @@ def check_enough_rows(rows: RowSource, n_components: int, *, first_batch: bool =
         )
 
 
-def warn_if_few_distinct(rows: RowSource, labels: Array, n_components: int) -> None:
-    """Warn if there are fewer distinct rows than components, as far as a sample tells."""
+def warn_if_few_distinct(rows: RowSource, labels: Array, n_components: int) -> bool:
+    """Warn, and say so, if there are fewer distinct rows than components in a sample."""
     n_rows_each = np.bincount(labels[labels >= 0], minlength=n_components)
     if n_rows_each.all():
-        return
+        return False
     indices, _ = rows.draw(min(rows.n_rows, max(_DISTINCT_SAMPLE, 10 * n_components)), seed=0)
     n_distinct = len(np.unique(rows.take(indices), axis=0))
     if n_distinct < n_components:
@@ -253,6 +253,18 @@ def warn_if_few_distinct(rows: RowSource, labels: Array, n_components: int) -> N
             f"There are fewer distinct rows ({n_distinct} among {len(indices)}) than "
             f"n_components={n_components}: components are empty or equal. Use fewer components, "
             "or check the data for duplicates.",
+            ConvergenceWarning,
+        )
+    return n_distinct < n_components
+
+
+def warn_if_fewer(n_left: int, n_first: int) -> None:
+    """Warn if components that a fit began with have left, though no prior removes them."""
+    if n_left < n_first:
+        warn(
+            f"The fit ended with {n_left} of {n_first} components: the others have lost their rows "
+            "twice, or theirs were too few to estimate them. Use fewer components, or another "
+            "start.",
             ConvergenceWarning,
         )
 

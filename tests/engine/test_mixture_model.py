@@ -63,8 +63,8 @@ def test_statistics_are_those_of_the_responsibilities():
     assert_allclose(stats.total, weights.sum(), rtol=1e-12)
     assert_allclose(stats.counts, resp.sum(axis=0), rtol=1e-12)
     worst = np.argmin(np.where(weights > 0, values, np.inf))
-    assert_allclose(stats.worst_value, values[worst])
-    assert_array_equal(stats.worst_row, X[worst])
+    assert_allclose(stats.worst_values[0], values[worst])
+    assert_array_equal(stats.worst_rows[0], X[worst])
     total = rows.map_reduce(lambda block: model().evaluate(start(), block))
     assert_allclose(total, [stats.value, stats.total], rtol=1e-14)
 
@@ -89,7 +89,9 @@ def statistics(counts):
     K = len(counts)
     moments = np.zeros((K, 2)), 2 * counts  # variance 1 about the origins
     origins = np.arange(2.0 * K).reshape(K, 2) * 1e4
-    return Statistics(0.0, counts.sum(), counts, moments, origins, -9.0, np.array([7.0, 7.0]))
+    return Statistics(
+        0.0, counts.sum(), counts, moments, origins, np.array([-9.0]), np.array([[7.0, 7.0]])
+    )
 
 
 def params(K, weights=None):
@@ -98,16 +100,19 @@ def params(K, weights=None):
     return start(means, np.ones(K), weights)
 
 
-def test_one_empty_component_a_step_moves_to_the_worst_row():
-    before = params(4)
-    after = model().maximize(statistics([10, 0, 0, 30]), before)
-    assert_array_equal(after.reseeded, [False, True, False, False])
-    assert_array_equal(after.components.means[1], [7.0, 7.0])
-    assert_array_equal(after.components.means[2], before.components.means[2])
-    assert_allclose(after.weights, np.array([10, 10, 0, 30]) / 50)  # a fourth of the rows
+def test_empty_components_move_to_different_rows_in_one_step():
+    before = params(5)
+    stats = statistics([10, 0, 0, 30, 0])
+    rows = np.array([[7.0, 7.0], [7.0, 7.0], [8.0, 8.0], [9.0, 9.0]])
+    stats = replace(stats, worst_values=np.array([-9.0, -9, -8, np.inf]), worst_rows=rows)
+    after = model().maximize(stats, before)
+    assert_array_equal(after.reseeded, [False, True, True, False, False])  # no row is left
+    assert_array_equal(after.components.means[1:3], [[7.0, 7.0], [8.0, 8.0]])
+    assert_array_equal(after.components.means[4], before.components.means[4])
+    assert_allclose(after.weights, np.array([10, 8, 8, 30, 0]) / 56)  # a fifth of the rows each
     assert not model().comparable(before, after)
-    later = model().maximize(statistics([10, 5, 0, 25]), after)
-    assert_array_equal(later.reseeded, [False, True, True, False])  # its turn comes next
+    later = model().maximize(statistics([10, 5, 5, 25, 0]), after)
+    assert_array_equal(later.reseeded, [False, True, True, False, True])
 
 
 @pytest.mark.bits
@@ -222,10 +227,10 @@ def test_a_step_that_prunes_or_moves_is_never_the_last(tol):
     assert result.converged
     steps = list(itertools.pairwise(history))
     changed = [not model().comparable(before, after) for before, after in steps]
-    assert sum(changed) >= 2
+    assert any(changed)
     assert not changed[-1]
     moved = [int((after.reseeded & ~before.reseeded).sum()) for before, after in steps]
-    assert max(moved) == 1
+    assert max(moved) == 2  # both at once
 
 
 @pytest.mark.parametrize("background", [NO_BACKGROUND, Background((-3.0,))])

@@ -21,7 +21,9 @@ def statistics(total, *, worst_value=0.0, seed=0):
     counts = rng.dirichlet(np.ones(3)) * total
     moments = rng.normal(size=(3, 2)) * total, rng.normal(size=3) * total
     row = rng.normal(size=2)
-    return Statistics(-1.0 * total, total, counts, moments, None, worst_value, row)
+    return Statistics(
+        -1.0 * total, total, counts, moments, None, np.array([worst_value]), row[None]
+    )
 
 
 @pytest.mark.parametrize("decay", [0.3, 0.7, 1.0])
@@ -37,8 +39,8 @@ def test_the_gain_is_a_power_of_the_share(decay):
     assert_allclose(found.counts.sum(), found.total)
     if decay == 1:
         assert found.total == 80  # plain sums
-    assert found.worst_value == batch.worst_value  # the least likely row is the batch's
-    assert_array_equal(found.worst_row, batch.worst_row)
+    assert found.worst_values == batch.worst_values  # the least likely row is the batch's
+    assert_array_equal(found.worst_rows, batch.worst_rows)
     for given, made in [(memory, statistics(70.0, seed=1)), (batch, statistics(10.0, seed=2))]:
         assert_array_equal(given.counts, made.counts)  # arguments stay as they were
         assert_array_equal(given.moments[0], made.moments[0])

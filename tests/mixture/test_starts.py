@@ -1,8 +1,11 @@
 """What a user gives to start from, or as a whole mixture, is checked by name and at once."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf._engine import partitions as kmeans
@@ -205,3 +208,34 @@ def test_bad_concentrations_are_refused():
             VonMisesFisherMixture.from_parameters(
                 [0.5, 0.5], mean_directions=MEANS, concentrations=concentrations
             )
+
+
+@pytest.mark.parametrize("estimator", [SparseGaussianMixture, StudentTMixture, RelativeGMM])
+def test_many_empty_components_are_moved_in_one_step(estimator):
+    """Half of the means given are far from all rows."""
+    rng = np.random.default_rng(0)
+    centres = 50.0 * np.arange(40)[:, None] * [1, 0]
+    X = np.repeat(centres, 25, axis=0) + rng.normal(size=(1000, 2))
+    means = np.concatenate([centres[:20], centres[:20] + [0, 1e9]])
+    options = {"precisions_init": np.ones(40), "weight_concentration_prior": 1.0}
+    if estimator is StudentTMixture:
+        options = {"scale_matrices_init": np.ones(40), "degrees_of_freedom": 1e6}
+    mixture = estimator(
+        40, means_init=means, covariance_type="spherical", max_iter=2, tol=1e9, **options
+    )
+    assert mixture.fit(X).n_active_components_ == 40
+
+
+def test_a_fit_that_ends_with_fewer_components_warns():
+    """Unless a prior removes them, or they had no weight from the beginning."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    options = {"temperature": 0, "tol": 1e9, "max_iter": 9, "covariance_type": "spherical"}
+    options |= {"means_init": [[0.0, 0], [0, 0], [0, 0]], "fixed": ("means",)}
+    with pytest.warns(ConvergenceWarning, match="ended with 1 of 3 components"):
+        SparseGaussianMixture(3, weight_concentration_prior=1, **options).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SparseGaussianMixture(3, weight_concentration_prior=-1, **options).fit(X)
+        SparseGaussianMixture(
+            3, weight_concentration_prior=1, weights_init=[1, 0, 0], **options
+        ).fit(X)
