@@ -8,11 +8,12 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import normalize
 
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
-from skvmf.datasets import load_docstrings, load_idx, make_vonmises_fisher_blobs
+from skvmf.datasets import load_docstrings, make_vonmises_fisher_blobs
 from skvmf.model_selection import ComponentPath
 
 from . import texts
 from .guide_figures import latent_docstrings
+from .instruments.idx import load_idx
 from .items import item
 from .results import Result, Table
 

@@ -12,12 +12,13 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.preprocessing import normalize
 
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
-from skvmf.datasets import load_docstrings, load_idx
+from skvmf.datasets import load_docstrings
 from skvmf.model_selection import ComponentPath
 from skvmf.preprocessing import DirectionWhitener
 
 from . import texts
 from .guide_components import MNIST
+from .instruments.idx import load_idx
 from .items import item
 from .results import Result, Table
 

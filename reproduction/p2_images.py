@@ -7,8 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from skvmf.datasets import load_idx
-
+from .instruments.idx import load_idx
 from .items import item
 from .results import Result, Table, commit, processor
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skvmf.datasets import load_idx
+from .instruments.idx import load_idx
 
 
 @dataclass(frozen=True)

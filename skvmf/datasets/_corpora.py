@@ -1,21 +1,26 @@
-"""Corpora of short texts: docstrings of installed packages, and JSON Lines files."""
+"""Corpora: docstrings of installed packages, texts in JSON Lines files, and treebanks."""
 
+import gzip
 import importlib
 import inspect
 import json
 import re
 import reprlib
 import warnings
+import zlib
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import IO, Any, Literal, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from ._files import read_lines
+from .._typing import is_integer
+from ..grammar._sentences import in_cycles
+
+Heads = NDArray[np.int64]
 
 # Label and the modules behind it: one topic each, and large enough to be found.
 _TOPICS = {
@@ -43,6 +48,14 @@ _CLUTTER = [
     re.compile(r":[\w:]+:(?=`)"),  # roles
     re.compile(r"\b(?:np|numpy|scipy|sklearn)(?:\.\w+)+"),  # names that give the label away
 ]
+
+_DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)  # what gzip raises, none of it a ValueError
+# Columns of a treebank up to the last that is read; conllu would split the features by their name.
+_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "_", "head")
+_PUNCTUATION = {
+    "upos": {"PUNCT", "SYM"},
+    "xpos": {"``", "''", ",", ".", ":", "-LRB-", "-RRB-", "$", "#"},  # the Penn Treebank's
+}
 
 
 @overload
@@ -160,7 +173,7 @@ def load_jsonl(
     path = Path(path)
     data: list[str] = []
     labels: list[str | int] = []
-    for where, line in read_lines(path):
+    for where, line in _read_lines(path):
         if line.strip():
             record = _parse(line, where)
             data.append(_field(record, text, where, (str,)))
@@ -178,6 +191,156 @@ def load_jsonl(
     target = np.array([number[name] for name in labels], dtype=np.int64)
     description = f"{len(data)} texts in {len(names)} classes, read from {path.name}."
     return _corpus(data, target, names, description, return_X_y)
+
+
+def load_conllu(
+    path: str | PathLike[str],
+    *,
+    tags: Literal["xpos", "upos"] = "xpos",
+    max_length: int | None = None,
+    punctuation: Literal["drop", "keep"] = "drop",
+) -> Bunch:
+    r"""Load tagged sentences and their dependency trees from a CoNLL-U file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A UTF-8 text file, plain or compressed by gzip.
+    tags : {"xpos", "upos"}, default="xpos"
+        The column to read as tags: the treebank's own or the universal ones.
+    max_length : int, default=None
+        Leave out sentences with more tokens, counted without dropped punctuation.
+    punctuation : {"drop", "keep"}, default="drop"
+        "drop" leaves out tokens whose universal tag is PUNCT or SYM, or whose own tag is one of the
+        Penn Treebank's for punctuation and currency signs. The dependents of a dropped token get
+        its head, and so on upwards. If the root is dropped, the first token without a head becomes
+        the root and the head of the others. A sentence that loses all its tokens is left out.
+
+    Returns
+    -------
+    treebank : Bunch
+        A dictionary-like object with the attributes
+
+        - ``tags``, list of lists of str: the tags of each sentence;
+        - ``heads``, list of int64 arrays: the head of each token, as positions in the sentence from
+          1; 0 is the root;
+        - ``words``, list of lists of str: the word forms.
+
+    Raises
+    ------
+    ValueError
+        If a sentence does not follow the format, or its heads form a cycle; the message has its
+        number.
+
+    Notes
+    -----
+    Needs conllu: ``pip install "skvmf[treebanks]"``. Multiword tokens and empty nodes of the format
+    (https://universaldependencies.org/format.html) are skipped: their words are also listed one by
+    one.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from skvmf.datasets import load_conllu
+    >>> text = "1\tDogs\t_\t_\tNNS\t_\t2\t_\t_\t_\n2\tbark\t_\t_\tVBP\t_\t0\t_\t_\t_\n"
+    >>> _ = Path("tiny.conllu").write_text(text, encoding="utf-8")
+    >>> treebank = load_conllu("tiny.conllu")
+    >>> treebank.words, treebank.tags, treebank.heads
+    ([['Dogs', 'bark']], [['NNS', 'VBP']], [array([2, 0])])
+    """
+    if tags not in {"upos", "xpos"}:
+        raise ValueError(f"tags should be 'xpos' or 'upos', got {tags!r}.")
+    if punctuation not in {"drop", "keep"}:
+        raise ValueError(f"punctuation should be 'drop' or 'keep', got {punctuation!r}.")
+    if not (max_length is None or is_integer(max_length)):
+        raise ValueError(f"max_length should be a whole number or None, got {max_length!r}.")
+    treebank = Bunch(tags=[], heads=[], words=[])
+    for where, tokens in _sentences(Path(path)):
+        heads = _heads(tokens, where)
+        dropped = _PUNCTUATION.items() if punctuation == "drop" else ()
+        keep = [not any(token[column] in marks for column, marks in dropped) for token in tokens]
+        if sum(keep) > 0 and (max_length is None or sum(keep) <= max_length):
+            left = [token for token, is_kept in zip(tokens, keep, strict=True) if is_kept]
+            treebank.tags.append([token[tags] or "_" for token in left])
+            treebank.heads.append(_heads_of_kept(heads, keep))
+            treebank.words.append([token["form"] for token in left])
+    return treebank
+
+
+def _sentences(path: Path) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the place ("file, sentence 1") and the words' tokens of each sentence."""
+    try:
+        from conllu import parse_sentences, parse_token_and_metadata
+        from conllu.exceptions import ParseException
+    except ImportError as error:
+        raise ImportError(
+            "load_conllu needs conllu. Install it with: pip install 'skvmf[treebanks]'"
+        ) from error
+    lines = (f"{line}\n" for _, line in _read_lines(path))
+    for number, sentence in enumerate(parse_sentences(lines), start=1):
+        where = f"{path}, sentence {number}"
+        try:
+            tokens = parse_token_and_metadata(sentence, fields=_COLUMNS)
+        except (ParseException, ValueError) as error:  # the latter of endless numbers
+            raise ValueError(f"{where}: {str(error)[:200]}") from error
+        yield where, [token for token in tokens if not isinstance(token["id"], tuple)]
+
+
+def _heads(tokens: list[Any], where: str) -> Heads:
+    """Return the heads of a sentence."""
+    for i, token in enumerate(tokens, start=1):
+        if token["id"] != i:
+            raise ValueError(f"{where}: token {reprlib.repr(token['id'])} follows {i - 1}.")
+        head = token.get("head")
+        if head is None or not 0 <= head <= len(tokens):
+            raise ValueError(f"{where}: HEAD of token {i} is {reprlib.repr(head)}, no token of it.")
+    heads = np.array([token["head"] for token in tokens], dtype=np.int64)
+    if len(heads) > 0 and in_cycles(heads, np.array([0, len(heads)])).any():
+        raise ValueError(f"{where}: heads form a cycle, and never reach 0.")
+    return heads
+
+
+def _heads_of_kept(heads: Heads, keep: list[bool]) -> Heads:
+    """Return the heads of the tokens to keep, followed upwards past the dropped ones."""
+    if all(keep):
+        return heads
+    position, result = np.cumsum(keep), []
+    for head in heads[keep].tolist():
+        while head > 0 and not keep[head - 1]:  # ends: there is no cycle
+            head = heads[head - 1]
+        result.append(position[head - 1] if head > 0 else 0)
+    roots = [a for a, head in enumerate(result, start=1) if head == 0]
+    for a in roots[1:]:
+        result[a - 1] = roots[0]
+    return np.array(result, dtype=np.int64)
+
+
+def _read_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the place ("file, line 1") and the text of each line of a UTF-8 file.
+
+    A file that starts as gzip does is unpacked under any name. Empty lines are included; a byte
+    order mark at the start is left out.
+    """
+    number = 0
+    with path.open("rb") as file:
+        is_packed = file.peek(2)[:2] == b"\x1f\x8b"
+        lines = cast(IO[bytes], gzip.GzipFile(fileobj=file)) if is_packed else file
+        while True:
+            number += 1
+            where = f"{path}, line {number}"
+            try:
+                line = lines.readline()
+            except _DAMAGED as error:
+                raise ValueError(
+                    f"{where}: the compressed file is damaged or cut off: {error}"
+                ) from error
+            if not line:
+                return
+            try:
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise ValueError(f"{where}: the text should be UTF-8, but {error}.") from error
+            yield where, text.rstrip("\r\n")
 
 
 def _corpus(

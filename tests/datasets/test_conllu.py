@@ -1,9 +1,13 @@
-"""The treebank reader: what is kept, where heads go, and which lines are refused."""
+"""The treebank reader: what is kept, where heads go, and what it needs."""
+
+import sys
 
 import numpy as np
 import pytest
 
 from skvmf.datasets import load_conllu
+
+pytest.importorskip("conllu", reason="needs conllu: pip install 'skvmf[treebanks]'")
 
 
 def line(number, word, head, xpos="_", upos="_"):
@@ -77,6 +81,12 @@ def test_length_is_counted_without_dropped_punctuation(path):
 def test_options_are_checked(path, options, message):
     with pytest.raises(ValueError, match=message):
         load_conllu(path, **options)
+
+
+def test_the_package_that_is_missing_is_named(path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "conllu", None)
+    with pytest.raises(ImportError, match=r"pip install 'skvmf\[treebanks\]'"):
+        load_conllu(path)
 
 
 def test_the_sample_of_the_wall_street_journal(data_folder):

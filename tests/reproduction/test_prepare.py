@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from reproduction import prepare, texts
-from skvmf.datasets import load_conllu, load_idx
+from reproduction.instruments.idx import load_idx
+from skvmf.datasets import load_conllu
 
 
 def lines(path):

@@ -5,7 +5,8 @@ import pytest
 
 from reproduction import reduced, texts
 from reproduction.__main__ import main
-from skvmf.datasets import load_conllu, load_idx
+from reproduction.instruments.idx import load_idx
+from skvmf.datasets import load_conllu
 
 
 @pytest.fixture

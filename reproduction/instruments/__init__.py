@@ -1,0 +1,1 @@
+"""What only the papers' figures need: no part of the package."""
