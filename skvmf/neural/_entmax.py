@@ -25,8 +25,9 @@ def entmax(scores: Tensor, alpha: float, dim: int = -1) -> Tensor:
     Parameters
     ----------
     scores : Tensor
-        Floating-point scores; -inf forbids an entry. As for ``torch.softmax``, probabilities are
-        nan if an entry is nan or +inf, or all are -inf.
+        Floating-point scores; -inf forbids an entry beside others. Where the largest score is
+        infinite, all that equal it have the same probability, and others none: the limit for large
+        scores. Probabilities are nan if an entry is nan.
     alpha : float
         At least 1, which is softmax; 2 is sparsemax. One number without a gradient.
     dim : int, default=-1
@@ -64,8 +65,8 @@ def entmax(scores: Tensor, alpha: float, dim: int = -1) -> Tensor:
     """
     alpha = checked_alpha(alpha)
     wide = checked_scores(scores)
-    if alpha == 1 or wide.dim() == 0 or wide.numel() == 0:  # all are the same for one or none
-        return torch.softmax(wide, dim).to(scores.dtype)
+    if wide.dim() == 0 or wide.numel() == 0:  # all alphas are the same for one or none
+        return torch.softmax(wide.masked_fill(wide.isinf(), 0), dim).to(scores.dtype)
     return _Entmax.apply(wide.movedim(dim, -1), alpha).movedim(-1, dim).to(scores.dtype)
 
 
@@ -160,12 +161,14 @@ def negentropy_terms(p: Tensor, alpha: float) -> Tensor:
 
 
 class _Entmax(torch.autograd.Function):
-    """alpha-entmax along the last dimension, alpha > 1."""
+    """alpha-entmax along the last dimension."""
 
     @staticmethod
     def forward(scores: Tensor, alpha: float) -> Tensor:
+        if alpha == 1:
+            return torch.softmax(_with_finite_top(scores)[0], -1)
         solve = _newton_of_dense if alpha <= 2 else _newton_of_few
-        p = by_rows(lambda part: solve(part, alpha - 1), scores)
+        p = by_rows(lambda part: solve(*_with_finite_top(part), alpha - 1), scores)
         return p / p.sum(-1, keepdim=True)
 
     @staticmethod
@@ -186,8 +189,21 @@ class _Entmax(torch.autograd.Function):
         return product(p, grad, ctx.alpha), None
 
 
+def _with_finite_top(scores: Tensor) -> tuple[Tensor, Tensor]:
+    """Return scores and their largest: 0 for an infinite one, beside which others are -inf."""
+    top = scores.amax(-1, keepdim=True)
+    infinite = top.isinf()
+    if infinite.any():
+        scores = torch.where(infinite, torch.where(scores == top, 0, -math.inf), scores)
+        top = top.masked_fill(infinite, 0)
+    return scores, top
+
+
 def _gentle_product(p: Tensor, grad: Tensor, alpha: float) -> Tensor:
     """Return the Jacobian times a vector for alpha <= 2, for which slopes are at most 1."""
+    if alpha == 1:
+        flow = p * grad
+        return flow - p * flow.sum(-1, keepdim=True)
     inside = p > 0
     slopes = torch.where(inside, torch.where(inside, p, 1) ** (2 - alpha), 0)
     flow = slopes * grad
@@ -209,12 +225,12 @@ def _steep_product(p: Tensor, grad: Tensor, alpha: float) -> Tensor:
     return (flow - weights * flow.sum(-1, keepdim=True)).clamp(-limit, limit).to(dtype)
 
 
-def _newton_of_dense(scores: Tensor, c: float) -> Tensor:
+def _newton_of_dense(scores: Tensor, largest: Tensor, c: float) -> Tensor:
     """Solve sum (1 + c (z - max(z) - T))_+^(1/c) = 1 for T, with 0 < c <= 1; return the terms.
 
     Newton's method on the norm f^c, which is convex: from T = 0 it never passes the solution.
     """
-    gaps = scores - scores.amax(-1, keepdim=True)
+    gaps = scores - largest
     shift = torch.zeros_like(gaps[..., :1])
     tolerance = 4 * torch.finfo(gaps.dtype).eps
     for _ in range(MAX_STEPS):
@@ -238,14 +254,14 @@ def _power(excess: Tensor, c: float) -> tuple[Tensor, Tensor]:
     return p, (p / torch.where(base > 0, base, 1)).sum(-1, keepdim=True)
 
 
-def _newton_of_few(scores: Tensor, c: float) -> Tensor:
+def _newton_of_few(scores: Tensor, largest: Tensor, c: float) -> Tensor:
     """Solve the same equation for c > 1, for which T has fewer digits than the terms need.
 
     Scores within 1 / c of the largest are converted to float64. With v the smallest positive term
     and g >= 0 the excess of c z over its score, p = (g + v^c)^(1/c). The sum is convex in v with a
     slope of at least 1, and Newton falls from v = 1 / count.
     """
-    near = (scores - scores.amax(-1, keepdim=True) >= -1 / c).sum(-1)
+    near = (scores - largest >= -1 / c).sum(-1)
     top, columns = scores.topk(max(1, int(near.max())), -1)
     top = top.double()
     gaps = c * (top - _last_of_support(top, c))

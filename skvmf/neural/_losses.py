@@ -1,5 +1,6 @@
 """Fenchel-Young losses of counts, proportions and values in [0, 1]."""
 
+import math
 from collections.abc import Callable
 from typing import Literal
 
@@ -84,7 +85,9 @@ class EntmaxLoss(_EntmaxLoss):
     Notes
     -----
     Counts have the loss of their proportions times their sum; a row of zeros has loss zero. The
-    values of targets are not checked. Half precision is computed in float32, and so is the loss. It
+    values of targets are not checked. Infinite scores have the limits of large ones, as in
+    :func:`entmax`: the loss is inf if the target has a share where there is no probability, and the
+    gradient is finite. Half precision is computed in float32, and so is the loss. It
     can be differentiated twice in the scores, also by ``torch.func``.
 
     Examples
@@ -177,7 +180,8 @@ class _Categorical(torch.autograd.Function):
         p = entmax(scores, alpha)
         apart = p - y
         gaps = scores - scores.amax(-1, keepdim=True)
-        terms = torch.where(apart == 0, 0, apart * gaps)
+        # nothing where both are 0 and the gap is not finite, nor between equal infinite scores
+        terms = (apart * gaps).nan_to_num(0, math.inf, -math.inf)
         terms += negentropy_terms(y, alpha) - negentropy_terms(p, alpha)
         return totals[..., 0] * terms.sum(-1).clamp(min=0), totals * apart
 
@@ -216,13 +220,13 @@ class _Binary(torch.autograd.Function):
 
     @staticmethod
     def forward(s: Tensor, y: Tensor, alpha: float) -> Tensor:
+        p = binary_entmax(s, alpha)
         if alpha == 2:
-            p = binary_entmax(s, 2)
             loss = (p - y) * (s + 1 - p - y)
         else:
             loss = binary_cross_entropy_with_logits(s, y, reduction="none")
             loss += torch.xlogy(y, y) + torch.xlogy(1 - y, 1 - y)
-        return loss.relu_()
+        return torch.where(s.isinf(), torch.where(p == y, 0, math.inf), loss.relu_())
 
     @staticmethod
     def setup_context(ctx: FunctionCtx, inputs: Inputs, output: Tensor) -> None:
