@@ -4,8 +4,7 @@ They need matplotlib: ``pip install "skvmf[plotting]"``.
 """
 
 from ._component_path_display import ComponentPathDisplay
-from ._directions_display import DirectionsDisplay
+from ._displays import DirectionsDisplay, MixtureDisplay
 from ._dynamics_display import DynamicsDisplay
-from ._mixture_display import MixtureDisplay
 
 __all__ = ["ComponentPathDisplay", "DirectionsDisplay", "DynamicsDisplay", "MixtureDisplay"]
