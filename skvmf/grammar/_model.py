@@ -1,4 +1,8 @@
-"""The rules of dependency models: their numbers, probabilities and counts."""
+"""The dependency model with valence as a model for EM: sentences, rules, counts.
+
+The posterior is over projective trees instead of components, and the multinomials of the rules take
+the place of the weights, with the same priors.
+"""
 
 from __future__ import annotations
 

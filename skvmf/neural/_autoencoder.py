@@ -111,7 +111,7 @@ class Progress:
         self._tasks, self._began = tasks, 0.0
         self._verbose, self._verbose_interval = verbose, verbose_interval
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, error: object, *details: object) -> None:
@@ -166,7 +166,7 @@ class Training:
     @classmethod
     def begin(
         cls, draw: Callable[[], VariationalNetwork], random_state: np.random.RandomState
-    ) -> "Training":
+    ) -> Training:
         """Draw a network."""
         score_seed = int(random_state.randint(2**31))
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -175,7 +175,7 @@ class Training:
         return cls(network, random_state, score_seed)
 
     @classmethod
-    def resume(cls, attributes: Mapping[str, Any]) -> "Training":
+    def resume(cls, attributes: Mapping[str, Any]) -> Training:
         """Return a copy of published attributes, to continue from."""
         names = ("network_", "_random_state", "_score_seed", "_adam", "losses_")
         with _with_gradients():
