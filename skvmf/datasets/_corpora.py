@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 import reprlib
+import sys
 import warnings
 import zlib
 from collections.abc import Iterator, Mapping
@@ -73,7 +74,8 @@ def load_docstrings(*, return_X_y: bool = False) -> Bunch | tuple[list[str], NDA
     texts depend on the installed versions. Each is the prose of one public function, class, method
     or distribution, without examples, references, links, lists of methods and attributes, headings,
     and dotted names such as ``scipy.stats.norm``. Repeated texts, and those with fewer than twenty
-    words, are left out.
+    words, are left out. Under ``python -OO``, which drops docstrings, a warning says that many are
+    missing.
 
     Parameters
     ----------
@@ -101,6 +103,11 @@ def load_docstrings(*, return_X_y: bool = False) -> Bunch | tuple[list[str], NDA
     >>> corpus.target_names[corpus.target[0]]
     'numpy.random'
     """
+    if sys.flags.optimize > 1:
+        warnings.warn(
+            "Python runs with -OO, which drops docstrings: many texts are missing.",
+            stacklevel=2,
+        )
     data: list[str] = []
     target: list[int] = []
     seen: set[str] = set()

@@ -1,6 +1,6 @@
 """Grammars learned from tagged sentences."""
 
 from ._dmv import DependencyModelWithValence
-from ._scores import attachment_score
+from ._sentences import attachment_score
 
 __all__ = ["DependencyModelWithValence", "attachment_score"]

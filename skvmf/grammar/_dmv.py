@@ -1,32 +1,243 @@
-"""The dependency model with valence as a scikit-learn estimator."""
+"""DependencyModelWithValence: its trees, its counts of rules and the estimator."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .._engine.contracts import EMResult
 from .._engine.em import Progress, run_em
 from .._engine.parallel import limited_blas
 from .._sklearn import (
+    BaseEstimator,
     CallbackSupportMixin,
+    DensityMixin,
     Interval,
     StrOptions,
     callback_tasks,
     fit_context,
     with_callbacks,
 )
-from .._typing import Array, ParameterConstraints, warn
-from ._learning import make_estimate, rules_of_trees, start_rules
-from ._model import Arrays, DependencyModel, Estimate, RuleCounts, Rules, Sentences, each, log
-from ._parser import Parser, TaggedSentences
-from ._rules import check_rules
+from .._typing import Array, ParameterConstraints, RandomState, warn
+from ..distributions._arguments import check_count
+from ._model import (
+    Arrays,
+    DependencyModel,
+    Estimate,
+    MaximumPosterior,
+    MeanField,
+    RuleCounts,
+    Rules,
+    Sentences,
+    as_rules,
+    check_rules,
+    draw_trees,
+    each,
+    empty_counts,
+    log,
+    log_weight,
+    with_average_tag,
+)
 from ._sentences import check_tag_set, check_tags, check_trees, flatten, number_tags, tag_array
+
+_SMOOTHING = 0.1  # added to the harmonic counts: no rule starts at zero
+_MIN_DIRICHLET = 1e-290  # divided by the lowest temperature the weights stay finite
+
+
+def make_estimate(inference: str, concentration: float, floor: float, n_tags: int) -> Estimate:
+    """Return how counts become rules, or say why they cannot."""
+    if inference == "mean-field":
+        if concentration < _MIN_DIRICHLET:
+            raise ValueError(
+                f"weight_concentration_prior={concentration}: mean-field inference needs a "
+                f"Dirichlet prior, whose parameter is positive, at least {_MIN_DIRICHLET:g}. "
+                "Use inference='map'."
+            )
+        return MeanField(concentration)
+    largest = max(n_tags, 2)
+    if floor > 1 / largest:
+        raise ValueError(
+            f"weight_floor={floor} is larger than 1 / {largest}: that many probabilities, "
+            "each at least the floor, cannot sum to 1."
+        )
+    if floor == 0 and concentration < 1:
+        raise ValueError(
+            f"weight_concentration_prior={concentration} needs a positive weight_floor: "
+            "without one the prior has no mode."
+        )
+    return MaximumPosterior(concentration, floor)
+
+
+def start_rules(
+    model: DependencyModel,
+    sentences: Sentences,
+    init: str | Sequence[Any],
+    distance_power: float,
+    random_state: RandomState,
+) -> Rules:
+    """Return the rules to start from; given ones must make every sentence possible."""
+    if isinstance(init, str) and init == "harmonic":
+        counts = sentences.harmonic_counts(distance_power)
+        return model.estimate.start(each(lambda count: count + _SMOOTHING, counts))
+    if isinstance(init, str):
+        rng = check_random_state(random_state)
+        given = each(
+            lambda like: rng.dirichlet(np.ones(like.shape[-1]), size=like.shape[:-1]),
+            empty_counts(sentences.n_tags),
+        )
+    elif len(init) != 3:
+        raise ValueError("init should be 'harmonic', 'random' or (root, stop, choose).")
+    else:
+        given = check_rules(*init, n_tags=sentences.n_tags)
+    if isinstance(model.estimate, MeanField):  # a posterior is made from counts
+        given = sentences.map_reduce(partial(model.expect, as_rules(given))).counts
+    rules = model.estimate.start(given)
+    impossible = np.flatnonzero(np.isinf(sentences.log_partitions(rules.log_weights)))
+    if len(impossible):
+        raise ValueError(
+            f"Under the rules given as init, sentence {impossible[0]} of X cannot be "
+            "generated. Give every rule that it needs a positive probability."
+        )
+    return rules
+
+
+def rules_of_trees(
+    model: DependencyModel, sentences: Sentences, heads: Array
+) -> EMResult[Rules, RuleCounts]:
+    """Estimate the rules from trees; the bound is that of tags and trees together."""
+    counts: Arrays = sentences.tree_counts(heads)
+    rules = model.estimate.maximize(counts, None)
+    value = log_weight(counts, rules)
+    bound = model.lower_bound(RuleCounts(value, len(sentences), counts), rules)
+    return EMResult(rules, [bound], n_iter=0, converged=True)
+
+
+TaggedSentences = Sequence[Sequence[str] | Sequence[int] | Array]
+
+
+class Parser(DensityMixin, BaseEstimator):
+    """Predictions from `tags_` and the log-probabilities of rules."""
+
+    unknown_tags: str
+    random_state: int | np.random.RandomState | None
+    tags_: Array
+    root_log_prob_: Array
+    stop_log_prob_: Array
+    choose_log_prob_: Array
+
+    def predict(self, X: TaggedSentences) -> list[Array]:
+        """Return the most probable tree of each sentence.
+
+        Parameters
+        ----------
+        X : sequence of array-like of str or int
+            The tags of each sentence.
+
+        Returns
+        -------
+        heads : list of ndarray of int64
+            The head of every tag, as positions in the sentence from 1; 0 is the root. Trees are
+            projective. A sentence that the grammar cannot generate gets an arbitrary tree.
+        """
+        sentences, log_rules = self._new_sentences(X)
+        return np.split(sentences.best_trees(log_rules), sentences.offsets[1:-1])
+
+    def score_samples(self, X: TaggedSentences) -> Array:
+        """Return the log-likelihood of each sentence, summed over its projective trees.
+
+        Parameters
+        ----------
+        X : sequence of array-like of str or int
+            The tags of each sentence.
+
+        Returns
+        -------
+        log_likelihood : ndarray of shape (n_sentences,)
+            Log-probabilities, for any temperature of the fit; -inf for a sentence that the grammar
+            cannot generate.
+        """
+        sentences, log_rules = self._new_sentences(X)
+        return sentences.log_partitions(log_rules)
+
+    def score(self, X: TaggedSentences, y: object = None) -> float:
+        """Return the mean log-likelihood of the sentences.
+
+        Parameters
+        ----------
+        X : sequence of array-like of str or int
+            The tags of each sentence.
+        y : Ignored
+            Present by convention; `attachment_score` compares trees.
+
+        Returns
+        -------
+        log_likelihood : float
+            Mean log-probability per sentence.
+        """
+        return float(self.score_samples(X).mean())
+
+    def sample(
+        self, n_samples: int = 1, *, max_length: int = 100
+    ) -> tuple[list[Array], list[Array]]:
+        """Draw sentences and their trees from the grammar.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of sentences.
+        max_length : int, default=100
+            Longer sentences are drawn again; some grammars never stop.
+
+        Returns
+        -------
+        X : list of ndarray
+            The tags of each sentence.
+        y : list of ndarray of int64
+            The heads, as `predict` returns them.
+
+        Raises
+        ------
+        ValueError
+            If nearly all sentences are longer than `max_length`.
+        """
+        check_is_fitted(self)
+        self._validate_params()
+        check_count(n_samples, "n_samples")
+        check_count(max_length, "max_length")
+        rng = check_random_state(self.random_state)
+        sentences, heads = draw_trees(rng, self._log_rules, n_samples, max_length)
+        return [self.tags_[sentence] for sentence in sentences], heads
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+    @property
+    def _log_rules(self) -> Arrays:
+        return self.root_log_prob_, self.stop_log_prob_, self.choose_log_prob_
+
+    def _new_sentences(self, X: TaggedSentences) -> tuple[Sentences, Arrays]:
+        """Return sentences to parse, and rules that cover their tags."""
+        check_is_fitted(self)
+        self._validate_params()
+        items, offsets = flatten(X)
+        check_tags(items, offsets)
+        log_rules, n_tags = self._log_rules, len(self.tags_)
+        if self.unknown_tags == "error":
+            return Sentences(number_tags(items, self.tags_), offsets, n_tags), log_rules
+        numbers = number_tags(items, self.tags_, unknown=n_tags)
+        return Sentences(numbers, offsets, n_tags + 1), with_average_tag(log_rules)
+
 
 _MAX_PRIOR = 1e15  # beside which one observation is lost to rounding
 _MAX_TEMPERATURE = 1e300  # times the entropy of a corpus it is still a float

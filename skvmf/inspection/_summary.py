@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -107,6 +108,8 @@ def class_words(
     frequent words less weight, which are often the same in all classes.
     """
     counter = CountVectorizer(stop_words="english") if vectorizer is None else clone(vectorizer)
+    if hasattr(counter, "build_analyzer") and not any(map(counter.build_analyzer(), texts)):
+        return [[] for _ in classes]  # scikit-learn refuses an empty vocabulary
     counts = counter.fit_transform(texts)
     words = counter.get_feature_names_out()
     all_classes, numbers = np.unique(labels, return_inverse=True)
@@ -127,9 +130,7 @@ def class_words(
 def beginning(text: str) -> str:
     """Return the beginning of a text in one line."""
     line = " ".join(text[: 10 * _LENGTH].split())
-    return (
-        line if len(line) <= _LENGTH else line[: _LENGTH - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
-    )
+    return line if len(line) <= _LENGTH else line[: _LENGTH - 3].rstrip() + "..."
 
 
 # A table of the components of a fitted mixture.
@@ -212,7 +213,7 @@ class ComponentSummary:
         if self.cosines is not None:
             table["cosine"] = ["" if np.isnan(each) else f"{each:.2f}" for each in self.cosines]
         elif self.angles is not None:
-            table["angle"] = [f"{angle:.0f}°" for angle in self.angles]
+            table["angle"] = [f"{angle:.0f} deg" for angle in self.angles]
         pairs = zip(self.nearest, self.overlaps, strict=True)
         table["nearest"] = ["" if k < 0 else f"{k} ({overlap:.2f})" for k, overlap in pairs]
         rows = (self.typical, self.doubtful) if self.texts is None else (None, None)
@@ -296,7 +297,8 @@ class ComponentSummary:
         lines = ["  ".join(cells).rstrip() for cells in zip(*aligned, strict=True)]
         if n_lines > _SHOWN:
             lines.append(f"... and {n_lines - _SHOWN} more")
-        return "\n".join(lines)
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"  # a console may lack letters
+        return "\n".join(lines).encode(encoding, "backslashreplace").decode(encoding)
 
     __repr__ = __str__
 

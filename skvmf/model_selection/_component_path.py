@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import wraps
 from numbers import Integral, Real
 from time import perf_counter
-from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar
+from typing import (
+    Any,
+    ClassVar,
+    Concatenate,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    Self,
+    TypeAlias,
+    TypeVar,
+    get_args,
+)
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.cluster.hierarchy import leaves_list
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.model import Mixture
+from .._engine.model import FittedMixture, Mixture
 from .._engine.parallel import limited_blas
 from .._sklearn import (
     BaseEstimator,
@@ -30,14 +42,160 @@ from .._sklearn import (
     num_samples,
     safe_indexing,
 )
-from .._typing import Array, MatrixLike, ParameterConstraints, RandomState, is_integer
+from .._typing import Array, MatrixLike, ParameterConstraints, RandomState, is_integer, warn
 from ..mixture._base import BaseMixture
 from ..mixture._parameters import HINTS, NUMBERS, with_hints
 from ..mixture._validation import checked_row_weights, in_memory, is_lazy, refuse_no_rows
-from ._criteria import CRITERIA, Criterion, slope_criterion, warn_of_short_path, warn_without_slope
 from ._merge_path import MergePath
-from ._steps import Step, first_mixture, published, refined
-from ._tree import make_linkage, parts_of_leaves
+
+CriterionName: TypeAlias = Literal["slope", "bic", "icl", "held_out"]
+CRITERIA = frozenset(get_args(CriterionName))
+Criterion: TypeAlias = CriterionName | Callable[[dict[str, Any]], Any]
+
+_FAR_TOO_MANY = 2 / 3  # of max_components, from which components are far too many
+_MIN_PENALTY = 1.5  # nats per parameter
+_TOO_FEW = 1 / 10  # of max_components, up to which a choice by the slope needs a second look
+
+
+def slope_criterion(results: dict[str, Array], max_components: int) -> Array:
+    """Return twice the penalised negative log-likelihood for each number of components.
+
+    The penalty per parameter is twice the slope of the log-likelihood from two thirds of
+    `max_components` on (Birge and Massart, Probability Theory and Related Fields 138, 2007). It
+    is at least that of AIC3 (Bozdogan, in "Proceedings of the first US/Japan conference on the
+    frontiers of statistical modeling", 1994), because a path does not find all that additional
+    components could gain.
+    """
+    p, L = results["n_parameters"], results["log_likelihood"]
+    large = _far_too_many(results, max_components)
+    slope = np.polyfit(p[large], L[large], 1)[0] if len(np.unique(p[large])) > 1 else 0.0
+    return 2 * (max(2 * slope, _MIN_PENALTY) * p - L)
+
+
+def warn_without_slope(results: dict[str, Array], max_components: int) -> None:
+    """Warn if too few components are left to estimate the slope."""
+    K = results["n_components"]
+    large = _far_too_many(results, max_components)
+    if len(K) > 1 and K.max() < max_components and np.count_nonzero(large) < 2:
+        warn(
+            f"criterion='slope' could not estimate a slope and used the penalty of AIC3: of "
+            f"max_components={max_components}, only {K.max()} were left after pruning. Raise "
+            "weight_concentration_prior, or choose another criterion.",
+            UserWarning,
+        )
+
+
+def warn_of_short_path(results: dict[str, Array], max_components: int) -> None:
+    """Warn if the slope rejects what the likelihood asks for up to the end of the path."""
+    K = results["n_components"]
+    chosen = K[np.argmin(results["slope"])]
+    if chosen <= _TOO_FEW * max_components and np.argmin(results["bic"]) == len(K) - 1:
+        warn(
+            f"criterion='slope' chose {chosen} of up to {max_components} components, but 'bic' "
+            f"{K.max()}: the last components help as much as the first ones, so the slope cannot "
+            "tell which are needed. Raise max_components, or choose a number from results_.",
+            UserWarning,
+        )
+
+
+def _far_too_many(results: dict[str, Array], max_components: int) -> Array:
+    """Return which numbers of components are in the upper third."""
+    return results["n_components"] >= _FAR_TOO_MANY * max_components
+
+
+_RISE = 1e-12  # least relative difference of a distance from the one before
+
+
+def make_linkage(n_leaves: int, merges: Sequence[tuple[int, int, float]]) -> Array:
+    """Return the linkage matrix (n_leaves - 1, 4) of merges: two nodes and a loss, in order.
+
+    Distances increase strictly, so that every number of parts belongs to some distance: a merge
+    that loses less than the one before is placed right above it.
+    """
+    linkage = np.empty((len(merges), 4))
+    sizes = np.ones(n_leaves + len(merges))
+    before = 0.0
+    for i, (a, b, loss) in enumerate(merges):
+        before = max(loss, before * (1 + _RISE), np.finfo(float).tiny)
+        sizes[n_leaves + i] = sizes[a] + sizes[b]
+        linkage[i] = min(a, b), max(a, b), before, sizes[n_leaves + i]
+    return linkage
+
+
+def parts_of_leaves(linkage: Array, n_parts: int) -> Array:
+    """Return the part of each leaf in a cut into `n_parts`, numbered along the dendrogram."""
+    n_leaves = len(linkage) + 1
+    part = np.arange(n_leaves + len(linkage))
+    for i in range(n_leaves - n_parts - 1, -1, -1):
+        part[linkage[i, :2].astype(np.intp)] = part[n_leaves + i]
+    order = leaves_list(linkage) if n_leaves > 1 else np.zeros(1, dtype=np.intp)
+    nodes, first = np.unique(part[order], return_index=True)
+    number = np.empty(len(nodes), dtype=np.intp)
+    number[np.argsort(first)] = np.arange(len(nodes))
+    return number[np.searchsorted(nodes, part[:n_leaves])]
+
+
+def first_mixture(estimator: object, min_components: int, max_components: int) -> BaseMixture:
+    """Return the mixture that a path begins with, not fitted; refuse other estimators."""
+    if not isinstance(estimator, BaseMixture):
+        raise TypeError(
+            "estimator should be a mixture of skvmf, such as VonMisesFisherMixture(), got "
+            f"{estimator!r}. A ComponentPath can be a step of a Pipeline, after the steps that "
+            "prepare the rows."
+        )
+    if min_components > max_components:
+        raise ValueError(
+            f"min_components={min_components} is larger than max_components={max_components}."
+        )
+    if "n_components" not in estimator.get_params(deep=False):
+        raise TypeError(
+            f"A path sets n_components, which the constructor of {type(estimator).__name__} should "
+            "take as a parameter."
+        )
+    first: BaseMixture = clone(estimator).set_params(n_components=max_components)
+    if first.fixed and min_components < max_components:  # merging components would change them
+        raise ValueError(
+            f"fixed={first.fixed!r} does not go with a path, which merges components and "
+            "estimates their parameters. Leave it out, or choose n_components with "
+            "sklearn.model_selection.GridSearchCV."
+        )
+    for name in ("weight_concentration_prior", "degrees_of_freedom"):
+        if np.ndim(getattr(first, name, 0.0)) > 0:
+            raise ValueError(
+                f"{name} should be one for all components: the mixtures of a path have "
+                "different numbers of them."
+            )
+    return first
+
+
+class Step(NamedTuple):
+    """A mixture on the path, the nodes of its components, and its measures by name."""
+
+    fitted: FittedMixture
+    nodes: Array
+    measures: dict[str, float]
+
+
+def published(mixture: BaseMixture, fitted: FittedMixture) -> BaseMixture:
+    """Return a mixture with the parameters of another one, and the fit of a step."""
+    step: BaseMixture = clone(mixture).set_params(n_components=fitted.n_components)
+    step._publish(fitted)
+    step.n_features_in_ = mixture.n_features_in_
+    if hasattr(mixture, "feature_names_in_"):
+        step.feature_names_in_ = mixture.feature_names_in_
+    return step
+
+
+def refined(
+    mixture: BaseMixture, fitted: FittedMixture, X: MatrixLike, sample_weight: ArrayLike | None
+) -> BaseMixture:
+    """Return a mixture that continues from a step of the path until it has converged."""
+    best = published(mixture, fitted)
+    best.warm_start, best.checkpoint = True, None  # that is the file of the first fit
+    best.fit(X, sample_weight=sample_weight)
+    best.warm_start = mixture.warm_start
+    return best
+
 
 _STEP_DIVISOR = 30  # a step removes at most one component in this many
 

@@ -10,8 +10,7 @@ except ImportError as error:
 
 from ._beta_gaussian import BetaGaussian
 from ._document_model import FenchelYoungDocumentModel
-from ._entmax import binary_entmax, entmax
-from ._losses import BinaryEntmaxLoss, EntmaxLoss
+from ._entmax import BinaryEntmaxLoss, EntmaxLoss, binary_entmax, entmax
 from ._relative import OrderedUnits, relative_units, singularity_distances
 from ._vae import FenchelYoungVAE
 

@@ -1,13 +1,18 @@
-"""The base class of the autoencoders: training, and scikit-learn's conventions."""
+"""The base of the autoencoders: networks, training and progress."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from numbers import Integral, Real
-from typing import ClassVar, Self
+from threading import Lock
+from time import perf_counter
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -15,6 +20,7 @@ from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from .._engine.em import Tasks
 from .._sklearn import (
     BaseEstimator,
     CallbackSupportMixin,
@@ -29,9 +35,246 @@ from .._sklearn import (
 from .._typing import Array, Attributes, Matrix, MatrixLike, ParameterConstraints, is_integer
 from ..distributions._arguments import check_count
 from ._beta_gaussian import BetaGaussian
-from ._networks import Loss, VariationalNetwork, as_array, device_of, rows_at_once
-from ._progress import Progress
-from ._training import Training, mean_free_energy, seeded, split
+
+# Outside training; of many features as many rows as take 32 MiB in float32.
+ROWS_AT_ONCE, NUMBERS_AT_ONCE = 1024, 2**23
+
+Loss = Callable[[Tensor, Tensor], Tensor]  # of scores and target, one number per row
+
+
+class VariationalNetwork(torch.nn.Module):
+    """Encoder and decoder of a variational autoencoder.
+
+    Sizes are numbers of units from the first layer to the last; `alpha` is that of the posterior.
+    """
+
+    def __init__(
+        self,
+        encoder_sizes: Sequence[int],
+        decoder_sizes: Sequence[int],
+        activation: type[torch.nn.Module],
+        alpha: float,
+    ) -> None:
+        super().__init__()
+        *sizes, self.n_components = encoder_sizes
+        self.encoder = _perceptron([*sizes, 2 * self.n_components], activation)
+        self.decoder = _perceptron(decoder_sizes, activation)
+        self.alpha = alpha
+
+    def prior(self, n_samples: int) -> BetaGaussian:
+        """Return rows of the distribution from which the divergence is measured."""
+        zeros = self.decoder[0].weight.new_zeros(n_samples, self.n_components)
+        return BetaGaussian(zeros, zeros + 1, self.alpha, validate_args=False)
+
+    def posterior(self, inputs: Tensor) -> BetaGaussian:
+        """Return the distribution of the latent variables of each row."""
+        loc, log_scale = self.encoder(inputs).chunk(2, dim=-1)
+        return BetaGaussian(loc, log_scale.exp(), self.alpha, validate_args=False)
+
+    def free_energies(self, inputs: Tensor, target: Tensor, loss: Loss, beta: float) -> Tensor:
+        """Return the free energy of each row, with one draw of its latent variables."""
+        posterior = self.posterior(inputs)
+        reconstruction = loss(self.decoder(posterior.rsample()), target)
+        return reconstruction + beta * posterior.fenchel_young_divergence().sum(-1)
+
+
+def _perceptron(sizes: Sequence[int], activation: type[torch.nn.Module]) -> torch.nn.Sequential:
+    """Return linear layers with activations between them."""
+    layers: list[torch.nn.Module] = []
+    for inputs, outputs in pairwise(sizes):
+        layers += [torch.nn.Linear(inputs, outputs), activation()]
+    return torch.nn.Sequential(*layers[:-1])
+
+
+def as_array(values: Tensor) -> Array:
+    """Return a tensor from any device as an array."""
+    return values.detach().cpu().numpy()
+
+
+def device_of(network: torch.nn.Module) -> torch.device:
+    """Return the device of a network."""
+    return next(network.parameters()).device
+
+
+def rows_at_once(n_features: int) -> int:
+    """Return how many rows pass a network together outside training."""
+    return max(1, min(ROWS_AT_ONCE, NUMBERS_AT_ONCE // n_features))
+
+
+class Progress:
+    """Report the epochs of one fit, as lines and as subtasks to callbacks.
+
+    As a context manager it ends every open task, also if the fit fails.
+    """
+
+    def __init__(self, tasks: Tasks | None, verbose: int, verbose_interval: int) -> None:
+        self._tasks, self._began = tasks, 0.0
+        self._verbose, self._verbose_interval = verbose, verbose_interval
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, error: object, *details: object) -> None:
+        if self._tasks is not None:
+            self._tasks.end(0, {} if error is None else None)
+
+    def begin_epoch(self) -> None:
+        """Begin an epoch."""
+        self._began = perf_counter()
+        if self._tasks is not None:
+            self._tasks.begin("epoch", 0)
+
+    def end_epoch(
+        self,
+        losses: list[float],
+        validation_losses: list[float],
+        attributes: Callable[[], dict[str, Any]],
+    ) -> bool:
+        """Report an epoch; return whether a callback stops the training.
+
+        `attributes` returns the attributes of an estimator fitted so far.
+        """
+        n_epochs = len(losses)
+        if self._verbose and n_epochs % self._verbose_interval == 0:
+            line = f"Epoch {n_epochs}: free energy {losses[-1]:.6g}"
+            if validation_losses:
+                line += f", of rows held out {validation_losses[-1]:.6g}"
+            print(f"{line} ({perf_counter() - self._began:.1f} s)")
+        return self._tasks is not None and self._tasks.end(1, attributes)
+
+
+Batches = Iterable[tuple[Tensor, Tensor]]  # inputs and target
+_GENERATOR = Lock()
+_with_gradients = partial(torch.inference_mode, False)  # also within a caller's no_grad
+
+
+@dataclass
+class Training:
+    """A network in training, which an estimator publishes when it is done.
+
+    `score_seed` seeds the draws of free energies that are compared with each other; `adam` keeps
+    its moments, and is None before the first step. The losses are mean free energies per epoch.
+    """
+
+    network: VariationalNetwork
+    random_state: np.random.RandomState
+    score_seed: int
+    adam: Any = None
+    losses: list[float] = field(default_factory=list)
+    validation_losses: list[float] = field(default_factory=list)
+
+    @classmethod
+    def begin(
+        cls, draw: Callable[[], VariationalNetwork], random_state: np.random.RandomState
+    ) -> Training:
+        """Draw a network."""
+        score_seed = int(random_state.randint(2**31))
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        with _with_gradients(), seeded(random_state):
+            network = draw().to(device, torch.float32)
+        return cls(network, random_state, score_seed)
+
+    @classmethod
+    def resume(cls, attributes: Mapping[str, Any]) -> Training:
+        """Return a copy of published attributes, to continue from."""
+        names = ("network_", "_random_state", "_score_seed", "_adam", "losses_")
+        with _with_gradients():
+            return cls(*deepcopy([attributes[name] for name in (*names, "validation_losses_")]))
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes that an estimator publishes."""
+        return {
+            "network_": self.network,
+            "losses_": self.losses,
+            "validation_losses_": self.validation_losses,
+            "n_epochs_": len(self.losses),
+            "_adam": self.adam,
+            "_random_state": self.random_state,
+            "_score_seed": self.score_seed,
+        }
+
+    def descend(
+        self,
+        n_rows: int,
+        batches: Callable[[Any], Batches],
+        loss: Loss,
+        beta: float,
+        learning_rate: float,
+        turns: Sequence[str] = ("",),
+    ) -> float:
+        """Take one step of Adam per batch, in random order; return the mean free energy.
+
+        Each turn passes over the rows and trains the module of its name; "" is the whole network.
+        """
+        parameters = list(self.network.parameters())
+        moving = [] if self.adam is None else self.adam.param_groups[0]["params"]
+        if list(map(id, moving)) != list(map(id, parameters)):  # or a user changed the layers
+            self.adam = torch.optim.Adam(parameters, fused=True)
+        self.adam.param_groups[0]["lr"] = learning_rate
+        total: Tensor | float = 0.0
+        for turn in turns:
+            moved = self.network.get_submodule(turn)
+            with _with_gradients(), seeded(self.random_state), _alone(self.network, moved):
+                for inputs, target in batches(torch.randperm(n_rows).numpy()):
+                    energy = self.network.free_energies(inputs, target, loss, beta).sum()
+                    self.adam.zero_grad()
+                    (energy / len(target)).backward()
+                    self.adam.step()
+                    total += energy.detach().double()
+        self.losses.append(float(total) / (n_rows * len(turns)))
+        return self.losses[-1]
+
+
+@contextmanager
+def _alone(network: torch.nn.Module, moved: torch.nn.Module) -> Iterator[None]:
+    """Let only the parameters of one module have gradients: Adam skips those without."""
+    trained = {id(parameter) for parameter in moved.parameters()}
+    still = [p for p in network.parameters() if p.requires_grad and id(p) not in trained]
+    for parameter in still:
+        parameter.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for parameter in still:
+            parameter.requires_grad_(True)
+
+
+def mean_free_energy(
+    network: VariationalNetwork, batches: Batches, loss: Loss, beta: float, seed: int
+) -> float:
+    """Return the mean free energy of the rows of all batches, with the same draws each time."""
+    total, n_rows = 0.0, 0
+    with torch.no_grad(), seeded(np.random.RandomState(seed)):
+        for inputs, target in batches:
+            energies = network.free_energies(inputs, target, loss, beta)
+            total += energies.sum(dtype=torch.float64).item()
+            n_rows += len(target)
+    return total / n_rows
+
+
+@contextmanager
+def seeded(random_state: np.random.RandomState) -> Iterator[None]:
+    """Seed torch within a block, and restore its global generator afterwards.
+
+    All threads have one generator: those that fit or score at the same time take turns.
+    """
+    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    with _GENERATOR, torch.random.fork_rng(devices):
+        torch.manual_seed(int(random_state.randint(2**31)))
+        yield
+
+
+def split(X: Matrix, fraction: float, random_state: np.random.RandomState) -> tuple[Matrix, Matrix]:
+    """Return the rows to train on, and a random fraction of them to hold out."""
+    n = X.shape[0]
+    held_out = max(1, round(fraction * n))
+    if held_out >= n:
+        raise ValueError(
+            f"early_stopping=True holds out {held_out} of n_samples={n}: nothing is left to "
+            "train on. Take more rows, or early_stopping=False."
+        )
+    order = random_state.permutation(n)
+    return X[order[held_out:]], X[order[:held_out]]
 
 
 class Autoencoder(

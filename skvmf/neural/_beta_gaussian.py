@@ -241,9 +241,11 @@ class BetaGaussian(Distribution):
         """
         if self._validate_args:
             self._validate_sample(value)
-        squares = self._per_event(((value - self.loc) / self.scale).square())
+        infinite = value.isinf()  # as outside: derivatives of infinity are nan
+        away = (value.masked_fill(infinite, 0) - self.loc) / self.scale
+        squares = self._per_event(away.square())
         falls, c = -0.5 * squares / self._height, self.alpha - 1
-        inside = c * falls > -1
+        inside = (c * falls > -1) & (self._per_event(infinite) == 0)
         logs = self._log_peak + _log1p_rate(torch.where(inside, falls, 0), c)
         return torch.where(inside, logs, -math.inf)
 

@@ -15,10 +15,8 @@ from torch import Tensor
 from .._sklearn import Interval, StrOptions, validate_data
 from .._typing import Array, Matrix, MatrixLike, ParameterConstraints
 from ..distributions._arguments import check_count
-from ._autoencoder import Autoencoder
-from ._entmax import entmax
-from ._losses import EntmaxLoss
-from ._networks import Loss, VariationalNetwork, as_array
+from ._autoencoder import Autoencoder, Loss, VariationalNetwork, as_array
+from ._entmax import EntmaxLoss, entmax
 
 MAX_COUNT = 1e30  # totals and losses stay finite in float32
 

@@ -12,10 +12,8 @@ from torch import Tensor
 
 from .._sklearn import Interval, StrOptions, validate_data
 from .._typing import Array, Matrix, MatrixLike, ParameterConstraints
-from ._autoencoder import Autoencoder
-from ._entmax import binary_entmax
-from ._losses import BinaryEntmaxLoss
-from ._networks import Loss, VariationalNetwork
+from ._autoencoder import Autoencoder, Loss, VariationalNetwork
+from ._entmax import BinaryEntmaxLoss, binary_entmax
 
 LATENTS = {"gaussian": 1.0, "triweight": 4 / 3, "biweight": 1.5, "epanechnikov": 2.0}
 ROUNDING = 1e-6  # by which values scaled in float32 may exceed 1

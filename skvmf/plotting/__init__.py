@@ -4,7 +4,6 @@ They need matplotlib: ``pip install "skvmf[plotting]"``.
 """
 
 from ._component_path_display import ComponentPathDisplay
-from ._directions_display import DirectionsDisplay
-from ._mixture_display import MixtureDisplay
+from ._displays import DirectionsDisplay, MixtureDisplay
 
 __all__ = ["ComponentPathDisplay", "DirectionsDisplay", "MixtureDisplay"]

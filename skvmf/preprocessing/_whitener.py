@@ -67,9 +67,10 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Notes
     -----
     The whitened rows are rotated back from the principal axes, so that features keep their meaning
-    and the result does not depend on the signs and the order of the axes. Axes without variance are
-    left as they are, as in :class:`sklearn.preprocessing.StandardScaler`. A row of zeros has no
-    direction: it is ignored in a fit and remains zero.
+    and the result does not depend on the signs and the order of the axes. Axes without variance
+    are left as they are, as in :class:`sklearn.preprocessing.StandardScaler`, and so are those with
+    no more than the rounding of the rows gives: of float32 rows, a standard deviation of 6e-8. A
+    row of zeros has no direction: it is ignored in a fit and remains zero.
 
     References
     ----------
@@ -197,9 +198,12 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if reset:
                 d = rows.shape[1]
                 self.weight_seen_, self.mean_, self.covariance_ = 0.0, np.zeros(d), np.zeros((d, d))
+                self._rounding = 0.0  # the largest relative error of an entry
+            self._rounding = max(self._rounding, float(np.finfo(rows.dtype).eps) / 2)
             for block in _blocks(rows):
                 self._add(rows[block], None if weights is None else weights[block])
-            self.whitening_ = _power(self.covariance_, -float(self.strength) / 2)
+            power = -float(self.strength) / 2
+            self.whitening_ = _power(self.covariance_, power, self._rounding**2)
         return self
 
     def _add(self, rows: Array, weights: Array | None) -> None:
@@ -214,6 +218,7 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return
         known /= total
         mean = known @ units
+        mean += known @ (units - mean)  # the error of a long sum would look like variance
         centred = np.sqrt(known)[:, np.newaxis] * (units - mean)
         shift, seen = mean - self.mean_, self.weight_seen_ + total
         proportion = total / seen
@@ -252,13 +257,16 @@ def _directions(rows: Array) -> tuple[Array, Array]:
     return units, known
 
 
-def _power(covariance: Array, power: float) -> Array:
-    """Return a power of a covariance matrix; axes without variance are left as they are."""
+def _power(covariance: Array, power: float, rounding: float) -> Array:
+    """Return a power of a covariance matrix; axes without variance are left as they are.
+
+    The rounding is the variance that errors of the rows' entries have at most.
+    """
     if power == 0:
         return np.eye(len(covariance))
     variances, axes = np.linalg.eigh(covariance)
     eps = np.finfo(np.float64).eps  # the rounding of unit rows, and of the largest variance
-    noise = max(variances.max(), eps) * len(variances) * eps
+    noise = max(rounding, max(variances.max(), eps) * len(variances) * eps)
     varies = variances > noise
     scales = np.where(varies, np.where(varies, variances, 1.0) ** power, 1.0)
     return (axes * scales) @ axes.T

@@ -45,6 +45,15 @@ def test_docstrings_load_without_a_warning_in_a_fresh_process():
     assert done.stderr == ""
 
 
+@pytest.mark.slow
+def test_dropped_docstrings_are_told():
+    code = "import skvmf.datasets; skvmf.datasets.load_docstrings()"
+    done = subprocess.run(
+        [sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.count("UserWarning: Python runs with -OO, which drops docstrings") == 1
+
+
 def test_prose_keeps_the_words_and_drops_the_rest():
     docstring = """filter(b, a)
 

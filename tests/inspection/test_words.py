@@ -1,5 +1,8 @@
 """Clusters are named after the words of their texts."""
 
+import io
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -102,6 +105,25 @@ def test_displays_take_the_names():
     assert {text.get_text() for text in display.texts_} == {"goal, ice", "butter, pan"}
 
 
+@pytest.mark.parametrize("texts", [[""] * 5, ["the of", "a", "!", "", "and"]])
+def test_texts_without_a_word_to_count(texts):
+    summary = component_summary(fitted(), X, texts=texts)
+    assert summary.words == [[], []]
+    assert summary.names() == ["0", "1"]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+def test_tables_print_on_every_console(encoding, monkeypatch):
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", out)
+    long = ["p\u00e2t\u00e9 \u4e2d " * 20] * 5
+    print(component_summary(fitted()), component_summary(fitted(), X, texts=long))
+    out.flush()
+    printed = out.buffer.getvalue().decode(encoding)
+    assert "angle" in printed
+    assert ("\u4e2d" in printed) == (encoding == "utf-8")
+
+
 def test_a_component_without_rows_has_no_words():
     mixture = VonMisesFisherMixture.from_parameters(
         [0.5, 0.4, 0.1],
@@ -140,5 +162,5 @@ def test_beginnings_are_one_short_line():
     assert beginning(" a\n\tb ") == "a b"
     assert beginning("") == ""
     assert len(beginning("word " * 10_000)) <= 60
-    assert beginning("x" * 61) == "x" * 59 + "…"
+    assert beginning("x" * 61) == "x" * 57 + "..."
     assert beginning("x" * 60) == "x" * 60

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from scipy.cluster import hierarchy
 from sklearn.metrics import adjusted_rand_score
 
-from skvmf.model_selection._tree import make_linkage, parts_of_leaves
+from skvmf.model_selection._component_path import make_linkage, parts_of_leaves
 
 
 def some_unions(n_leaves, seed=0):

@@ -287,6 +287,18 @@ def test_outside_of_the_support(alpha, event_dim):
     assert (loc.grad == 0).all()
 
 
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("event_dim", [0, 1])
+def test_infinite_values_have_no_density(alpha, event_dim):
+    loc, scale = (tensor(part).requires_grad_() for part in ([0.3, -1.0], [1.7, 0.4]))
+    value = tensor([[0.3, math.inf], [-math.inf, -1.0]]).requires_grad_()
+    bell = BetaGaussian(loc, scale, alpha, event_dim=event_dim, validate_args=False)
+    log_prob = bell.log_prob(value)
+    assert (log_prob == -math.inf).sum() == 2
+    for slopes in torch.autograd.grad(log_prob.sum(), (value, loc, scale)):
+        assert slopes.isfinite().all()
+
+
 def test_derivatives_at_the_edge_are_not_nan(alpha):
     bell = BetaGaussian(tensor(0.0), tensor(1.7), alpha, validate_args=False)
     steps = torch.arange(-20, 21, dtype=torch.float64)

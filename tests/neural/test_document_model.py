@@ -258,7 +258,7 @@ def test_encoder_and_decoder_take_turns(n, monkeypatch):
     monkeypatch.setattr(Recorder, "steps", steps)
     model = fit(max_epochs=0, batch_size=60, alternating_epochs=n)
     monkeypatch.setattr(Recorder, "network", model.network_)
-    monkeypatch.setattr("skvmf.neural._training.deepcopy", lambda kept: kept)
+    monkeypatch.setattr("skvmf.neural._autoencoder.deepcopy", lambda kept: kept)
     for _ in range(2):
         model.partial_fit(COUNTS)
     epoch = ["decoder+encoder"] * 2 if n is None else ["decoder"] * 2 * n + ["encoder"] * 2 * n

@@ -17,6 +17,13 @@ from . import exact
 ALPHAS = [1.0, 1.25, 4 / 3, 1.5, 2.0, 3.0]
 LARGE = [4.0, 10.0, 50.0]
 INF, NAN = np.inf, np.nan
+INFINITE = [
+    [INF, 0, 1, -INF],
+    [INF, 2, INF, -INF],
+    [-INF, -INF, -INF, -INF],
+    [-INF, 1, 0.5, -INF],
+    [-INF, 1, INF, 1],
+]
 
 
 @pytest.fixture
@@ -157,12 +164,33 @@ def test_huge_and_forbidden_scores(alpha):
 
 
 @pytest.mark.parametrize("alpha", [*ALPHAS, *LARGE])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_infinite_scores_are_the_limit_of_large_ones(alpha, dtype):
+    """The largest take all, in equal parts; -inf beside a finite score takes none."""
+    infinite = torch.tensor(INFINITE, dtype=dtype, requires_grad=True)
+    large = infinite.detach().double().clamp(-1e30, 1e30).requires_grad_()
+    weights = torch.tensor([1.0, -2, 3, 0.5])
+    found, expected = (
+        (p, *torch.autograd.grad((p * weights).sum(), scores))
+        for scores in (infinite, large)
+        for p in [entmax(scores, alpha)]
+    )
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other.to(dtype))
+    pair = infinite.detach()[:, 0].requires_grad_()
+    p = binary_entmax(pair, alpha)
+    torch.testing.assert_close(p, (pair > 0).to(dtype))
+    assert torch.autograd.grad(p.sum(), pair)[0].count_nonzero() == 0
+    assert entmax(infinite[0, 0], alpha) == 1  # a row of one score
+
+
+@pytest.mark.parametrize("alpha", [*ALPHAS, *LARGE])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_row_without_an_answer_is_nan_and_leaves_others_alone(alpha, dtype):
-    rows = [[NAN, 0, 1], [INF, 0, 1], [-INF, -INF, -INF], [1, NAN, -INF], [1, 0, 0.5]]
+def test_a_row_with_nan_is_nan_and_leaves_others_alone(alpha, dtype):
+    rows = [[NAN, 0, 1], [1, NAN, -INF], [INF, 1, NAN], [1, 0, 0.5]]
     p = entmax(torch.tensor(rows, dtype=dtype), alpha)
-    assert p[:4].isnan().all()
-    torch.testing.assert_close(p[4], entmax(torch.tensor([1, 0, 0.5], dtype=dtype), alpha))
+    assert p[:3].isnan().all()
+    torch.testing.assert_close(p[3], entmax(torch.tensor([1, 0, 0.5], dtype=dtype), alpha))
     assert binary_entmax(torch.tensor([NAN, 0.5], dtype=dtype), alpha).isnan().tolist() == [1, 0]
 
 
@@ -227,7 +255,9 @@ def test_parts_of_rows_give_what_all_rows_give(alpha, shape, rng, monkeypatch):
     monkeypatch.setattr(_entmax, "CACHED", 10)  # two rows of five
     sizes, solve = [], _entmax._newton_of_dense
     monkeypatch.setattr(
-        _entmax, "_newton_of_dense", lambda part, a: sizes.append(len(part)) or solve(part, a)
+        _entmax,
+        "_newton_of_dense",
+        lambda part, *more: sizes.append(len(part)) or solve(part, *more),
     )
     for part, all_at_once in zip(answers(), whole, strict=True):
         torch.testing.assert_close(part, all_at_once, rtol=1e-13, atol=1e-15)
@@ -237,7 +267,7 @@ def test_parts_of_rows_give_what_all_rows_give(alpha, shape, rng, monkeypatch):
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_one_score_and_none_are_as_for_softmax(alpha):
-    for score in (0.3, NAN, -INF):
+    for score in (0.3, NAN):
         found, expected = (
             f(torch.tensor(score), d) for f, d in ((entmax, alpha), (torch.softmax, 0))
         )

@@ -164,6 +164,39 @@ def test_huge_and_forbidden_scores(alpha):
         assert loss[1].isfinite().all()
 
 
+SCORES = [[INF, 0, 1, -INF], [INF, 2, INF, -INF], [-INF] * 4, [-INF, 1, 0.5, -INF]]
+TARGETS = [
+    [1, 0, 0, 0],
+    [0.5, 0, 0.5, 0],
+    [0.3, 0, 0.7, 0],
+    [0, 0.5, 0.5, 0],
+    [0, 0, 0, 1],
+    [0] * 4,
+]
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_infinite_scores_are_the_limit_of_large_ones(kind, alpha, dtype):
+    """The loss is infinite where large scores have a large one, and gradients are theirs."""
+    pairs = [(scores, target) for scores in SCORES for target in TARGETS]
+    scores, target = (torch.tensor(part, dtype=torch.float64) for part in zip(*pairs, strict=True))
+    infinite = scores.to(dtype).requires_grad_()
+    large = scores.clamp(-1e30, 1e30).requires_grad_()
+    loss = kind(alpha, reduction="none")
+    found, expected = loss(infinite, target), loss(large, target)
+    expected = torch.where(expected > 1e20, INF, expected).to(found.dtype)
+    torch.testing.assert_close(found, expected)
+    (slopes,) = torch.autograd.grad(found.sum(), infinite, create_graph=True)
+    expected = torch.autograd.grad(loss(large, target).sum(), large)[0]
+    torch.testing.assert_close(slopes, expected.to(dtype))
+    assert torch.autograd.grad(slopes.square().sum(), infinite)[0].isfinite().all()
+    torch.testing.assert_close(
+        vmap(grad(kind(alpha, reduction="sum")))(infinite.detach(), target), slopes.detach()
+    )
+
+
 @pytest.mark.parametrize("kind", LOSSES)
 def test_reductions(kind, rng):
     scores, target = pairs(rng, 2, 3, 4)

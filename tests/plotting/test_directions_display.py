@@ -8,7 +8,7 @@ from scipy import sparse
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.distributions import vonmises_fisher as vmf
 from skvmf.plotting import DirectionsDisplay
-from skvmf.plotting._layout import map_positions
+from skvmf.plotting._displays import map_positions
 
 to_rgba = pytest.importorskip("matplotlib.colors").to_rgba
 

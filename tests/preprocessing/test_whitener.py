@@ -112,6 +112,27 @@ def test_axes_without_variance_are_left_as_they_are(X, strength):
     assert_allclose(whitener.whitening_ @ constant, constant, atol=1e-9)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [4, 64])
+@pytest.mark.parametrize("n", [5, 3000, 30_000])
+@pytest.mark.parametrize("batches", [1, 3])
+def test_rounding_is_not_blown_up(n, d, dtype, batches):
+    rng = np.random.default_rng(0)
+    direction, lengths = rng.normal(size=d), rng.uniform(0.1, 10, size=(n, 1))
+    for X in (direction * lengths, direction * np.ones((n, 1))):
+        rows, whitener = X.astype(dtype), DirectionWhitener(1)
+        for part in np.array_split(rows, batches):
+            whitener.partial_fit(part)
+        assert_allclose(whitener.whitening_, np.eye(d), atol=1e-13)
+        assert np.abs(whitener.transform(rows)).max() < 2 * np.finfo(dtype).eps
+    spread = 100 * np.finfo(dtype).eps
+    noise = spread * np.linalg.norm(direction) * rng.normal(size=(n, d))
+    rows = ((direction + noise) * lengths).astype(dtype)
+    whitened = DirectionWhitener(1).fit_transform(rows)
+    variances = np.linalg.eigvalsh(np.cov(whitened.T, bias=True))
+    assert_allclose(variances[-min(n, d) + 1 :], 1, rtol=1e-3)
+
+
 def test_rows_of_zeros_have_no_direction():
     X = data()
     some = np.vstack([X, np.zeros((5, 6))])
