@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -117,7 +117,9 @@ class RelativeGMM(BaseGaussianMixture):
     """
 
     differences_: Array
-    scale_differences_: Array
+
+    if TYPE_CHECKING:  # not annotated when the program runs: it is part of a pickle
+        scale_differences_: Array
 
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         **BaseGaussianMixture._parameter_constraints,
@@ -250,12 +252,15 @@ class RelativeGMM(BaseGaussianMixture):
         return ScaleUpdate(means if self.order == "both" else Update(), ScaleOrder(*room), joint)
 
     def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
-        components, feature = fitted.params.components, int(self.ordering_feature)
-        variances = self._covariance_type.along(components.covariances, len(components), feature)
-        return super()._attributes(fitted, result) | {
-            "differences_": np.diff(components.means, axis=0),
-            "scale_differences_": np.diff(np.sqrt(variances)),
+        components, ordering = fitted.params.components, fitted.mixture.constraint
+        attributes = super()._attributes(fitted, result) | {
+            "differences_": np.diff(components.means, axis=0)
         }
+        if isinstance(ordering, Ordering):  # else they are in the pickle
+            where = len(components), ordering.feature
+            variances = fitted.family.type.along(components.covariances, *where)
+            attributes["scale_differences_"] = np.diff(np.sqrt(variances))
+        return attributes
 
 
 def _in_order(start: Start, ordering: Ordering) -> Start:

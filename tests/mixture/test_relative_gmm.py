@@ -1,5 +1,8 @@
 """RelativeGMM through its public methods."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -7,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from reproduction.instruments.path import path_of
-from skvmf import RelativeGMM, SparseGaussianMixture
+from skvmf import RelativeGMM, SparseGaussianMixture, component_summary
 
 from ..pairwise import pairwise
 from .checks import assert_bound_never_falls, assert_finite
@@ -314,3 +317,15 @@ def test_the_clearance_is_held_against_rows_that_count():
     assert RelativeGMM(2, clearance=8.0, random_state=0).fit(X).n_components == 2
     with pytest.raises(ValueError, match="the data spans 1"):
         RelativeGMM(2, clearance=8.0).fit(X, sample_weight=[1.0, 1.0, 0.0])
+
+
+def test_what_describes_a_fit_does_not_ask_the_parameters():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(c, s, (60, 2)) for c, s in [([0, 0], 1), ([5, 1], [2, 0.5])]])
+    mixture = RelativeGMM(2, random_state=0).fit(X)
+    before, summary = mixture.scale_differences_, component_summary(mixture, X)
+    mixture.set_params(covariance_type="diag", ordering_feature=1)
+    for other in (mixture, copy.copy(mixture), pickle.loads(pickle.dumps(mixture))):
+        assert_array_equal(other.scale_differences_, before)
+        assert_array_equal(other.covariances_, mixture.covariances_)
+        assert str(component_summary(other, X)) == str(summary)
