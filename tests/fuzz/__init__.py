@@ -5,6 +5,7 @@ the same ones every time; ``python -m tests.fuzz --cases 5000 --seed 0`` tries m
 the smallest code for every way in which a promise is broken.
 """
 
+from .compositions import CompositionCase
 from .data import (
     Data,
     Labels,
@@ -23,6 +24,7 @@ from .runs import check
 from .streams import StreamCase
 
 __all__ = [
+    "CompositionCase",
     "Data",
     "FisherVectorCase",
     "GrammarCase",

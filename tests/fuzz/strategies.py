@@ -5,6 +5,7 @@ Hypothesis shrinks to what is left out and to what stands first.
 
 from hypothesis import strategies as st
 
+from .compositions import CompositionCase
 from .data import (
     KINDS,
     LAYOUTS,
@@ -310,8 +311,60 @@ def grammar_cases():
     )
 
 
+MEETING = {  # ordinary values: what meets here is strange enough
+    "background": st.booleans(),
+    "weight_concentration_prior": st.sampled_from([1.0, 0.5, -2.0, -30.0]),
+    "flat_start": st.booleans(),
+    "temperature": st.sampled_from([1.0, 0.0, 2.0]),
+    "entmax_alpha": st.sampled_from([1.0, 1.5]),
+    "covariance_type": COVARIANCES["covariance_type"],
+    "concentration_type": st.sampled_from(["free", "tied"]),
+    "negentropy": st.sampled_from(["exact", "ode", "rational"]),
+    "degrees_of_freedom": st.sampled_from(["estimated", "tied", 4.0]),
+    "order": st.sampled_from(["means", "scales", "both"]),
+    "clearance": st.sampled_from([0.0, 1e-3]),
+    "ordering_feature": st.sampled_from([0, 1]),
+}
+
+
+@st.composite
+def composition_cases(draw):
+    name = draw(st.sampled_from(list(MIXTURES)))
+    options = {k: v for k, v in MEETING.items() if k in MIXTURES[name]}
+    params = draw(st.fixed_dictionaries({}, optional=options))
+    fixed = draw(MIXTURES[name].get("fixed", st.just(())))
+    numbers = [n for n in ("weight_concentration_prior", "degrees_of_freedom") if n in options]
+    by_component = draw(st.lists(st.sampled_from(numbers), unique=True).map(tuple))
+    if "weights" in fixed:
+        by_component = tuple(n for n in by_component if n not in OF_FREE_WEIGHTS)
+    params = {k: v for k, v in params.items() if k not in by_component}
+    params = compatible(params | {"fixed": fixed, "means_init": 0, "concentrations_init": 0})
+    fixed = params.pop("fixed")
+    del params["means_init"], params["concentrations_init"]
+    return CompositionCase(
+        estimator=name,
+        params=params,
+        fixed=fixed,
+        by_component=by_component,
+        data=draw(
+            st.builds(
+                Data,
+                st.sampled_from(["clusters", "normal", "few points", "counts", "axes"]),
+                st.sampled_from([60, 20, 9]),
+                st.integers(2, 5),
+                SEEDS,
+                st.sampled_from([1.0, 1e-3, 1e3]),
+                st.sampled_from([0.0, 1.0]),
+            )
+        ),
+        weights=draw(weights()),
+        seed=draw(SEEDS),
+    )
+
+
 STRATEGIES = {
     **{name: mixture_cases(name) for name in MIXTURES},
+    "compositions": composition_cases(),
     "streams": stream_cases(),
     "ComponentPath": path_cases(),
     "FisherVectorTransformer": fisher_vector_cases(),
