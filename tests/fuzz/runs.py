@@ -18,6 +18,7 @@ DOCUMENTED_WARNINGS = [
     "The sample weights sum to",
     "weight_concentration_prior=.* outweighs the data",
     "There are fewer distinct rows",
+    r"The fit ended with \d+ of \d+ components",
     "criterion='slope' could not estimate a slope",
     r"n_init=\d+ has no effect with means_init or a given partition",
 ]
