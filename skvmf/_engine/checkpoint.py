@@ -124,7 +124,7 @@ def _sync_folder(folder: Path) -> None:
 # The checkpoint of a fit: what it holds, when it is written, and which fit continues from it.
 
 
-_FIRST_WRITE = 5.0  # seconds after the fit has begun
+_FIRST_WRITE = 1.0  # second after the fit has begun
 _TIMES_WRITING = 50  # times as long as a write takes pass before the next
 WARM_START = "the warm start"  # the name of what a warm start begins with
 
