@@ -6,12 +6,13 @@ A partition is given, random, or the responsibilities of a mixture.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 
 from .._typing import Array
-from .blocks import Block
+from .blocks import Block, DenseBlock
 from .contracts import (
     AnyFamily,
     Components,
@@ -98,6 +99,27 @@ def random_rows(rows: RowSource, n_components: int, rng: np.random.RandomState) 
         if len(distinct) >= n_components:
             break
     return rows.take(np.resize(np.array(distinct + repeated), n_components))
+
+
+def count_distinct(rows: RowSource) -> int:
+    """Return the number of distinct rows with a weight, as the family sees them."""
+    keys = np.zeros(rows.n_rows, dtype=np.int64)
+
+    def write(block: Block, span: slice) -> None:
+        cells: list[tuple[bytes, ...]]
+        scales = np.ones(len(block.weights)) if block.scales is None else block.scales
+        if isinstance(block, DenseBlock):
+            cells = [(row.tobytes(),) for row in block.X * scales[:, None] + 0.0]
+        else:
+            rows_of_block = zip(pairwise(block.indptr), scales, strict=True)
+            cells = [
+                (block.indices[i:j].tobytes(), (block.data[i:j] * scale).tobytes())
+                for (i, j), scale in rows_of_block
+            ]
+        keys[span] = list(map(hash, cells))
+
+    rows.for_each(write)
+    return len(np.unique(keys[rows.sampling_weights() > 0]))
 
 
 def climb(model: Mixture, rows: RowSource, params: Params, n_steps: int) -> tuple[Params, float]:

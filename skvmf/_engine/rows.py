@@ -246,6 +246,13 @@ class RowSource(ABC):
         extent = self.map_reduce(partial(_extent_of, features))
         return extent.low, extent.high
 
+    def compact(self) -> "tuple[RowSource, Array] | None":
+        """Return the same rows without their empty columns, and the numbers of the others.
+
+        None if that is not worth it.
+        """
+        return None
+
     def draw(self, size: int, seed: int) -> tuple[Array, Array]:
         """Draw rows by weight without putting back; return their numbers, and weights for them.
 
@@ -304,6 +311,7 @@ def _sums_about(pivot: Array, block: DenseBlock) -> Array:
 
 # Inside these norms a product with unscaled rows can neither over- nor underflow.
 _SAFE_NORMS = {"f": (1e-12, 1e12), "d": (1e-100, 1e100)}
+MIN_EMPTY = 4  # columns for each that is in use, from which fits go without the empty ones
 MAX_MAGNITUDE = 1e100  # larger rows are moved in, so that their squares stay finite
 
 
@@ -532,6 +540,21 @@ class SparseRows(Rows):
     def keep_columns(self) -> None:
         """Keep a copy by columns, from which sums over rows are faster."""
         self.measures.columns = [self._by_columns(i) for i in range(len(self._spans))]
+
+    def compact(self) -> "tuple[SparseRows, Array] | None":
+        X, used = self._X, np.zeros(self.n_features, dtype=bool)
+        used[X.indices] = True
+        columns = np.flatnonzero(used)
+        if MIN_EMPTY * len(columns) > self.n_features:
+            return None
+        indices = (np.cumsum(used, dtype=X.indices.dtype) - 1)[X.indices]
+        few = sparse.csr_array((X.data, indices, X.indptr), shape=(self.n_rows, len(columns)))
+        unit, size = self.measures.scales is not None, self._spans[0].stop
+        measures = replace(self.measures, columns=None)
+        rows = SparseRows(few, self._weights, unit=unit, size=size, measures=measures)
+        if self.measures.columns is not None:
+            rows.keep_columns()
+        return rows, columns
 
     def _in_single(self, indices: Array) -> sparse.csr_array:
         rows = self._X[indices]

@@ -7,10 +7,11 @@ Overseeding finds clusters with simple components. If there are enough rows, spl
 continues with more of these components than `n_components`, and with covariances.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -93,20 +94,9 @@ MAX_DISTINCT = 4  # rows for each component, up to which there are few distinct 
 
 def has_copies(rows: RowSource, n_components: int) -> bool:
     """Return whether most rows of a sample are copies of a few per component."""
-    keys = np.empty(rows.n_rows, dtype=np.int64)
-
-    def write(block: Block, span: slice) -> None:
-        if isinstance(block, DenseBlock):
-            keys[span] = [hash(row.tobytes()) for row in block.X]
-        else:
-            parts = pairwise(block.indptr)
-            cells = [(block.indices[i:j].tobytes(), block.data[i:j].tobytes()) for i, j in parts]
-            keys[span] = list(map(hash, cells))
-
-    rows.for_each(write)
-    keys = keys[rows.sampling_weights() > 0]
-    n_distinct = len(np.unique(keys))
-    return n_distinct <= min(MAX_DISTINCT * n_components, len(keys) // 2)
+    n_drawable = int(np.count_nonzero(rows.sampling_weights()))
+    most = min(MAX_DISTINCT * n_components, n_drawable // 2)
+    return partitions.count_distinct(rows) <= most
 
 
 # Starts by merging: what a family proposes, on a sample.
@@ -325,6 +315,7 @@ class Start:
     ) -> tuple[AnyFamily, Params]:
         """Return a family whose prior is centred on a first partition, and first parameters."""
         K, centres, family = self.n_components, self.means, mixture.family
+        _warn_if_too_large(K, rows.n_features, family.dim)
         if self.merges:
             merging = self._merging(mixture, rows, rng, on_iteration)
             seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
@@ -416,11 +407,21 @@ class MultiStart:
     tol: float  # change of the lower bound at which a run stops
     flat_start: bool  # whether a run under a flat prior comes before one that takes weight away
     attributes: Callable[[FittedMixture], Attributes]  # those of an estimator, for callbacks
+    columns: tuple[Array, int] | None = None  # numbers of the rows' columns among all, so many
 
     def best(
         self, mixture: Mixture, start: Start, rng: np.random.RandomState
     ) -> tuple[Mixture, MixtureResult]:
-        """Return the mixture with the largest bound, the first of equals."""
+        """Return the mixture with the largest bound, the first of equals.
+
+        Columns without any entry need no numbers; they come back in what is returned.
+        """
+        if start.means is None and (compact := self.rows.compact()) is not None:
+            rows, columns = compact
+            narrow = replace(self, rows=rows, columns=(columns, self.rows.n_features))
+            mixture, result = narrow.best(mixture, start, rng)
+            params, stats = narrow._widened(mixture.family, result.params, result.stats)
+            return mixture, replace(result, params=params, stats=stats)
         self.checkpoint.begin(rng)
         best: tuple[Mixture, MixtureResult] | None = None
         for i in range(start.n_starts):
@@ -480,6 +481,7 @@ class MultiStart:
         reached, (i, past_flat) = self.checkpoint.reached(mixture, run), run
 
         def attributes(params: Params) -> Attributes:
+            params, _ = self._widened(mixture.family, params)
             return self.attributes(mixture.fitted(params)[0])
 
         watch, finish = self.progress.task(
@@ -501,6 +503,35 @@ class MultiStart:
         )
         finish(result if past_flat else None)
         return result
+
+    def _widened(
+        self, family: Any, params: Params, stats: Statistics | None = None
+    ) -> tuple[Params, Statistics | None]:
+        """Return parameters and statistics of all columns."""
+        if self.columns is None:
+            return params, stats
+        components, stats = family.widened(params.components, stats, *self.columns)
+        return replace(params, components=components), stats
+
+
+def _warn_if_too_large(n_components: int, n_in_use: int, n_features: int) -> None:
+    """Warn before a fit that takes more memory than there is.
+
+    While it runs, it has about twenty numbers for each component and column in use, four of
+    them for seeds and statistics each; afterwards five for each component and column.
+    """
+    needed = 8 * n_components * max(20 * n_in_use, 5 * n_features)
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # of a system that does not say
+        return
+    if needed > memory > 0:
+        warn(
+            f"{n_components} components in {n_features} columns take about {needed / 1e9:.3g} GB, "
+            f"and this machine has {memory / 1e9:.3g}. Hash words to fewer columns, or "
+            "reduce them with TruncatedSVD, or use fewer components.",
+            UserWarning,
+        )
 
 
 def _warn_if_prior_outweighs(prior: ModifiedDirichlet, params: Params, total_weight: float) -> None:

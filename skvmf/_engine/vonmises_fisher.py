@@ -399,6 +399,31 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             return first
         return self.reshaped(first, old.concentrations[numbers])
 
+    def widened(
+        self,
+        components: DirectionalComponents,
+        stats: Statistics | None,
+        columns: Array,
+        n_features: int,
+    ) -> tuple[DirectionalComponents, Statistics | None]:
+        """Return components and statistics of columns in use, by number, as those of all."""
+
+        def wide(values: Array) -> Array:
+            result = np.zeros((n_features, values.shape[1]))
+            result[columns] = values
+            return result
+
+        directions = wide(components.directions)
+        origins = components.origins
+        if origins is not None:
+            origins = np.where(components.concentrated[:, None], directions.T, np.nan)
+        if stats is not None:
+            about = None if stats.origins is None else origins
+            moments = wide(stats.moments[0]), stats.moments[1]
+            unlikely = wide(stats.worst_rows.T).T
+            stats = replace(stats, moments=moments, origins=about, worst_rows=unlikely)
+        return replace(components, directions=directions, origins=origins), stats
+
     def continued_by(self, fresh: AnyFamily) -> "VonMisesFisher":
         assert isinstance(fresh, VonMisesFisher)
         if fresh.dim != self.dim:
@@ -587,7 +612,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             means = mean_vectors(stats)
             lengths = np.linalg.norm(means, axis=0)
             lost = np.flatnonzero(lengths < MIN_LENGTH)
-            means[:, lost], means[lost % self.dim, lost], lengths[lost] = 0.0, 1.0, 1.0
+            means[:, lost], means[lost % len(means), lost], lengths[lost] = 0.0, 1.0, 1.0
             directions = np.ascontiguousarray(means / lengths)
         else:
             directions = np.ascontiguousarray(centres.T)

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from .._engine.model import NO_BACKGROUND, Background, FittedMixture
-from .._engine.partitions import Assignment, assign_labels, assign_responsibilities
+from .._engine.partitions import Assignment, assign_labels, assign_responsibilities, count_distinct
 from .._engine.rows import MAX_MAGNITUDE, RowSource
 from .._sklearn import Method, check_sample_weight, validate_data
 from .._typing import Array, MatrixLike, warn
@@ -246,11 +246,11 @@ def warn_if_few_distinct(rows: RowSource, labels: Array, n_components: int) -> b
     n_rows_each = np.bincount(labels[labels >= 0], minlength=n_components)
     if n_rows_each.all():
         return False
-    indices, _ = rows.draw(min(rows.n_rows, max(_DISTINCT_SAMPLE, 10 * n_components)), seed=0)
-    n_distinct = len(np.unique(rows.take(indices), axis=0))
+    drawn = rows.draw(min(rows.n_rows, max(_DISTINCT_SAMPLE, 10 * n_components)), seed=0)
+    n_distinct = count_distinct(rows.subset(*drawn, width=1))
     if n_distinct < n_components:
         warn(
-            f"There are fewer distinct rows ({n_distinct} among {len(indices)}) than "
+            f"There are fewer distinct rows ({n_distinct} among {len(drawn[0])}) than "
             f"n_components={n_components}: components are empty or equal. Use fewer components, "
             "or check the data for duplicates.",
             ConvergenceWarning,
