@@ -43,7 +43,6 @@ exclude_patterns = [
     "_build",
     "examples",
     "generated/files.rst",
-    "generated/measures.rst",
     "generated/rivals.rst",
     "generated/reproduction_*.rst",
     "generated/speed.rst",
@@ -143,11 +142,9 @@ def _name_without_link(app, env, node, text):
 
 
 def _describe_architecture(app):
-    """Write what the architecture page includes: diagrams, the list of files and measures."""
+    """Write what the architecture page includes: diagrams and the list of files."""
     diagrams = runpy.run_path(str(HERE / "contributing" / "diagrams.py"))
     diagrams["write"](GENERATED)
-    measures = runpy.run_path(str(HERE / "contributing" / "measures.py"))
-    (GENERATED / "measures.rst").write_text(measures["table"](), encoding="utf-8")
 
 
 def _write_speed(app):

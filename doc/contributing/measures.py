@@ -1,4 +1,4 @@
-"""Measure the structure of the package: print the table of the architecture page.
+"""Measure the structure of the package.
 
 Most rows are read from the sources of this checkout, or of another one (``--root PATH``). The last
 ones import the package without compilation, so that every call is seen.
