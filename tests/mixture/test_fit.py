@@ -7,7 +7,6 @@ from pathlib import Path
 
 import dask.array as da
 import numpy as np
-import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -855,6 +854,7 @@ def test_byte_order_of_sparse_rows_and_directions_does_not_matter():
 
 @pytest.mark.parametrize("estimator", MIXTURES)
 def test_a_polars_frame_of_float32_is_read_as_it_is(estimator):
+    pl = pytest.importorskip("polars", reason="needs polars")
     frame = pl.DataFrame(X.astype(np.float32), schema=["a", "b", "c"])
     mixture = estimator(2, random_state=0).fit(frame)
     assert mixture.probabilities_.dtype == np.float32
