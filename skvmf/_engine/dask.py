@@ -1,11 +1,10 @@
 """Rows of a Dask array: bit-identical blocks and sums, computed by its workers.
 
-Chunks of any lengths stay as they are. A block that begins in one chunk and ends in another
-borrows the head of that one, and is put together as it is read.
-
-Chunks stay in place, in memory, on disk or not yet computed. A task sums over all blocks that begin
-in some chunks, and what it returns is added along the tree of blocks, so that bits depend neither
-on chunks nor on workers. Scales, 8 bytes per row, and a copy of CSR by columns are kept.
+Chunks of any lengths stay in place, in memory, on disk or not yet computed. A block that begins in
+one chunk and ends in another borrows the head of that one, and is put together as it is read. A
+task sums over all blocks that begin in some chunks, and what it returns is added along the tree of
+blocks, so that bits depend neither on chunks nor on workers. Scales, 8 bytes per row, and a copy of
+CSR by columns are kept.
 """
 
 import itertools

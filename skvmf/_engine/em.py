@@ -1,4 +1,4 @@
-"""Expectation maximization: the loop, several starts, online steps, and progress reports.
+"""Expectation maximization: the loop, online steps, and progress reports.
 
 References
 ----------
@@ -16,7 +16,7 @@ import numpy as np
 
 from .._typing import Array, Attributes
 from .contracts import AnyFamily, EMResult, EMState, OnIteration, Statistics, ignore
-from .model import FittedMixture, Mixture, ModifiedDirichlet
+from .model import FLAT, FittedMixture, Mixture
 from .parallel import limited_blas
 from .rows import RowSource
 
@@ -257,7 +257,7 @@ def flat_at_first(spec: Mixture, n_components: int, weight_seen: float) -> Mixtu
     total_taken = taken.sum() if taken.ndim else n_components * taken
     if weight_seen >= 2 * total_taken:
         return spec
-    return replace(spec, weight_prior=ModifiedDirichlet())
+    return replace(spec, weight_prior=FLAT)
 
 
 def blended(memory: Statistics, batch: Statistics, decay: float) -> Statistics:

@@ -1,8 +1,8 @@
 """Rows: dense or CSR data as fixed, weighted blocks, validation, sampling, and sums over them.
 
-Each row has a key, Exp(1) over its weight, and the smallest win (Efraimidis and Spirakis,
-Information Processing Letters 97, 2006). Keys come from a stream that the seed and the number
-of the block's first row begin.
+Rows are sampled by weight: each has a key, Exp(1) over its weight, and the smallest win (Efraimidis
+and Spirakis, Information Processing Letters 97, 2006). Keys come from a stream that the seed and
+the number of the block's first row begin.
 
 Rows are read block by block, and there they are scaled to unit length or widened: the data is not
 copied. A first pass finds all that has to be known before; where each block is read once, as

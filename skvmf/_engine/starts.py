@@ -1,10 +1,8 @@
-"""The start of a fit: given parameters, a partition, or a start by merging.
+"""The starts of a fit, and the best of them: given parameters, a partition, or by merging.
 
-They would each get a component, or a mean and a variance, of their own. The steps of EM that
-follow weigh them down.
-
-Overseeding finds clusters with simple components. If there are enough rows, split-and-merge
-continues with more of these components than `n_components`, and with covariances.
+A start by merging works on a sample. Overseeding finds clusters with simple components. If there
+are enough rows, split-and-merge continues with more of these components than `n_components`, and
+with covariances.
 """
 
 import os
@@ -36,6 +34,7 @@ from .contracts import (
 from .em import Progress, run_em
 from .model import (
     FIRST_WEIGHT,
+    FLAT,
     NO_BACKGROUND,
     Background,
     FittedMixture,
@@ -49,7 +48,8 @@ from .products import squared_distances, tiles
 from .rows import RowSource
 from .split_and_merge import SplitAndMerge
 
-# Rows far from all others, among which a start looks for no components.
+# Rows far from all others, among which a start looks for no components: each would get a component,
+# or a mean and a variance, of its own. The steps of EM that follow weigh these rows down.
 
 
 N_COMPARED = 1000  # rows that stand for all
@@ -94,8 +94,12 @@ MAX_DISTINCT = 4  # rows for each component, up to which there are few distinct 
 
 def has_copies(rows: RowSource, n_components: int) -> bool:
     """Return whether most rows of a sample are copies of a few per component."""
-    n_drawable = int(np.count_nonzero(rows.sampling_weights()))
-    most = min(MAX_DISTINCT * n_components, n_drawable // 2)
+    weights = rows.sampling_weights()
+    drawable = np.flatnonzero(weights)
+    most = min(MAX_DISTINCT * n_components, len(drawable) // 2)
+    few = drawable[: most + 1]  # which tell in most cases
+    if partitions.count_distinct(rows.subset(few, weights[few], width=1)) > most:
+        return False
     return partitions.count_distinct(rows) <= most
 
 
@@ -315,12 +319,11 @@ class Start:
     ) -> tuple[AnyFamily, Params]:
         """Return a family whose prior is centred on a first partition, and first parameters."""
         K, centres, family = self.n_components, self.means, mixture.family
-        _warn_if_too_large(K, rows.n_features, family.dim)
         if self.merges:
             merging = self._merging(mixture, rows, rng, on_iteration)
             seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
             starts = [merging.run(np.random.default_rng(seed)) for seed in seeds]
-            if has_copies(merging.rows, K) and len(mixture.background) == 0:
+            if len(mixture.background) == 0 and has_copies(merging.rows, K):
                 starts += [self._kmeans(family, merging.rows, rng) for _ in seeds]
                 starts = [_judged(family, start, merging.rows) for start in starts]
             best = max(starts, key=lambda start: start.bound)
@@ -422,6 +425,7 @@ class MultiStart:
             mixture, result = narrow.best(mixture, start, rng)
             params, stats = narrow._widened(mixture.family, result.params, result.stats)
             return mixture, replace(result, params=params, stats=stats)
+        _warn_if_too_large(start.n_components, self.rows.n_features, mixture.family.dim)
         self.checkpoint.begin(rng)
         best: tuple[Mixture, MixtureResult] | None = None
         for i in range(start.n_starts):
@@ -467,7 +471,7 @@ class MultiStart:
         if np.all(mixture.weight_prior.alpha >= 1) or self.max_iter == 0:
             return params
         if self.flat_start:
-            flat = replace(mixture, weight_prior=ModifiedDirichlet())
+            flat = replace(mixture, weight_prior=FLAT)
             params = self.run(flat, params, (i, False)).params
         _warn_if_prior_outweighs(mixture.weight_prior, params, self.rows.total_weight)
         return params

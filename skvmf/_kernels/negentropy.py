@@ -4,8 +4,8 @@ Notation as in `vonmises_fisher`: d the dimension, a = (d - 1)/2, r the mean res
 w = r^2, q = 1 - r, psi the negative entropy, psi' = kappa, psi'' = 1/A'(kappa). Everywhere
 1 - w is q (1 + r), which keeps its digits as r nears one.
 
-The method of the literature before mean parameters (P0 appendix A.5; Hornik & Gruen 2014), for
-comparison. Notation as in `vonmises_fisher`.
+Newton's method in natural parameters is that of the literature before mean parameters (P0 appendix
+A.5; Hornik & Gruen 2014), for comparison.
 """
 
 import math

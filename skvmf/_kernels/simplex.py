@@ -4,10 +4,10 @@ Rows are taken in blocks, and each step passes over the whole block before the n
 loops that short would otherwise wait for one another's sums and divisions. Work rows are
 padded to whole vectors; padding scores -inf, so it weighs nothing.
 
-Parameters come as what they exceed 1 by, alpha - 1: added to 1, small ones would be lost. Both
-algorithms want at least one excess above 0 and n * floor < 1. Then the mode is unique:
-x = max(floor, excess / m), with m such that x sums to 1. Excesses are divided by the largest
-before they are added: their sum may be beyond the floats.
+Parameters of the modified Dirichlet come as what they exceed 1 by, alpha - 1: added to 1, small
+ones would be lost. Both algorithms want at least one excess above 0 and n * floor < 1. Then the
+mode is unique: x = max(floor, excess / m), with m such that x sums to 1. Excesses are divided by
+the largest before they are added: their sum may be beyond the floats.
 
 References
 ----------

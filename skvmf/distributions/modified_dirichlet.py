@@ -1,14 +1,15 @@
 """The modified Dirichlet distribution: any real parameters, and a floor for every entry.
 
-The last k entries of a point, divided by their sum s, are a point of the smaller simplex with the
-floor floor/s. The integral over them is a function of that number alone, and integrals over 1, 2,
-... entries follow from each other: each is tabulated for the next (derived here).
-
 mDir(x; alpha, floor) is proportional to prod_i x_i^(alpha_i - 1) on the part of the simplex where
 every x_i is at least `floor`, the paper's epsilon. It is conjugate to the multinomial as the
 Dirichlet is; negative parameters make it prefer sparse x more strongly. A floor is in [0, 1/n], and
 positive if any alpha is not; parameters are at most 1e300 in absolute value. Functions raise a
 ValueError for others.
+
+Normalizer and draws are nested integrals. The last k entries of a point, divided by their sum s,
+are a point of the smaller simplex with the floor floor/s. The integral over them is a function of
+that number alone, and integrals over 1, 2, ... entries follow from each other: each is tabulated
+for the next (derived here).
 
 References
 ----------

@@ -22,12 +22,12 @@ from .._engine.contracts import AnyFamily, Components, Constraint, Params, Stati
 from .._engine.em import Progress, flat_at_first, step, weight_seen
 from .._engine.fisher import VectorModel
 from .._engine.model import (
+    FLAT,
     NO_BACKGROUND,
     Background,
     FittedMixture,
     Mixture,
     MixtureResult,
-    ModifiedDirichlet,
 )
 from .._engine.parallel import limited_blas
 from .._engine.rows import READABLE, RowSource, make_rows
@@ -424,7 +424,7 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _first_fit(self, spec: Mixture, rows: RowSource) -> FittedMixture:
         """Return the best start on the first batch of a stream, before any step."""
-        flat = replace(spec, weight_prior=ModifiedDirichlet())
+        flat = replace(spec, weight_prior=FLAT)
         starts = self._multi_start(rows, Progress(None), Checkpoint(), 0)
         best, result = starts.best(flat, self._start(rows), check_random_state(self.random_state))
         return best.fitted(result.params)[0]

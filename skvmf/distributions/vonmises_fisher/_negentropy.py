@@ -1,6 +1,7 @@
 """Scalar functions of the mean resultant length: concentration and negative entropy.
 
-With a = (d - 1)/2, w = r^2 and y = (1 + w)/(1 - w), which is at least one,
+In small dimensions they are polynomials in cells, fitted once. With a = (d - 1)/2, w = r^2 and y =
+(1 + w)/(1 - w), which is at least one,
 
     kappa = 2 a r/(1 - r^2) (1 + g(y)/y),
     psi = log(1 + w)/2 - a log(1 - w) + a integral from 1 to y of (g(z) - 1/(2a))/(z (z + 1)) dz,
