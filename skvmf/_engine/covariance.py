@@ -6,55 +6,72 @@ shape; the second moments of the spherical type are sums over the features.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import lapack
 
 from .._typing import Array
 from . import products
-from .contracts import Responsibilities
-from .products import GaussianComponents
 
-# The abstract type of covariance: methods of each type, and others that follow from them.
+TINY = float(np.finfo(np.float64).tiny)  # variance below which floats lose their digits
+MAX_PAIRS_DIM = 256  # features beyond which products of pairs are no faster than BLAS
+
+
+def per_component(numbers: Array, covariances: Array) -> Array:
+    """Return numbers (K,) in a shape that multiplies covariances (K, ...)."""
+    return numbers.reshape((-1,) + (1,) * (covariances.ndim - 1))
 
 
 class CovarianceType(ABC):
-    """Methods that depend on the type of covariance.
+    """What depends on the type of covariance; most follows from its shape and `outer`.
 
     `name` is scikit-learn's, `definite` what covariances must be, in words, and `shared` whether
-    all components have the same.
+    all components have the same. `scores` and `moments` are the products of a block of rows.
     """
 
-    name: str
-    definite: str
-    shared = False
-
-    # Shapes and conversions.
+    name: ClassVar[str]
+    definite: ClassVar[str]
+    shared: ClassVar[bool] = False
+    scores: ClassVar[Callable[..., Array]]
+    moments: ClassVar[Callable[..., tuple[Array, Array]]]
 
     @abstractmethod
     def shape(self, K: int, d: int) -> tuple[int, ...]:
         """Return the shape of the covariances of K components of d features."""
 
     @abstractmethod
-    def identity(self, K: int, d: int) -> Array:
-        """Return unit covariances."""
+    def outer(self, a: Array, b: Array, weights: Array) -> Array:
+        """Return w_k a_k b_k' in the form of second moments, for a and b (K, d) and w (K,)."""
 
     @abstractmethod
-    def inverse(self, covariances: Array) -> Array:
-        """Return the precisions; raises LinAlgError where a matrix has none."""
+    def variances(self, covariances: Array) -> Array:
+        """Return a view of the diagonals; the spherical type has one for all features."""
+
+    @abstractmethod
+    def cholesky(self, covariances: Array) -> Array:
+        """Return precisions_cholesky_; nan where a covariance is singular."""
 
     @abstractmethod
     def precisions(self, cholesky: Array) -> Array:
         """Return the precisions of precisions_cholesky_."""
 
     @abstractmethod
-    def variances(self, covariances: Array) -> Array:
-        """Return the diagonals, as far as components and features differ in them."""
+    def each_precision(self, cholesky: Array, K: int, d: int) -> Array:
+        """Return K precisions, as matrices (K, d, d) or, where those are diagonal, (K, d)."""
 
-    def along(self, covariances: Array, K: int, feature: int) -> Array:
-        """Return the variances (K,) of the components along a feature."""
-        return np.broadcast_to(self.variances(covariances)[..., feature], K)
+    @abstractmethod
+    def spread(self, cholesky: Array, offsets: Array) -> float:
+        """Return the largest length of offsets (K, d) in standard deviations."""
+
+    @abstractmethod
+    def is_definite(self, matrices: Array) -> bool:
+        """Return whether matrices can be covariances; `cholesky` tests the rest."""
+
+    @abstractmethod
+    def draw(self, means: Array, covariances: Array, counts: Array, rng: Any) -> Array:
+        """Return rows of each component in turn, ``counts[k]`` of component k."""
 
     @abstractmethod
     def stretched(self, covariances: Array, feature: int, variances: Array) -> Array:
@@ -63,98 +80,66 @@ class CovarianceType(ABC):
         How other features depend on this one stays, and what is left of them.
         """
 
-    def sizes(self, covariances: Array) -> Array:
-        """Return the mean variance of each component, (K,), or of all, (1,)."""
-        sizes: Array = self.variances(covariances).mean(axis=-1)
-        return np.atleast_1d(sizes)
-
-    def pseudo_rows(self, d: int) -> float:
-        """Return how many pseudo-rows with the pooled covariance shrink that of a few rows."""
-        return 2 + 8 / d
-
-    @abstractmethod
-    def each_precision(self, cholesky: Array, K: int, d: int) -> Array:
-        """Return K precisions, as matrices (K, d, d) or, where those are diagonal, (K, d)."""
-
-    @abstractmethod
-    def is_definite(self, matrices: Array) -> bool:
-        """Return whether matrices can be covariances; `cholesky` tests the rest."""
+    def identity(self, K: int, d: int) -> Array:
+        """Return unit covariances."""
+        return self.regularized(np.zeros(self.shape(K, d)), 1.0)
 
     def n_parameters(self, K: int, d: int) -> int:
         """Return the number of free parameters of K covariances."""
         return int(np.prod(self.shape(K, d)))
 
+    def pseudo_rows(self, d: int) -> float:
+        """Return how many pseudo-rows with the pooled covariance shrink that of a few rows."""
+        return 2 + 8 / d
+
+    def regularized(self, covariances: Array, reg: float | Array) -> Array:
+        """Add a number to the diagonals, or one to each entry of the `variances`."""
+        regularized = np.array(covariances)
+        self.variances(regularized)[...] += reg
+        return regularized
+
+    def along(self, covariances: Array, K: int, feature: int) -> Array:
+        """Return the variances (K,) of the components along a feature."""
+        return np.broadcast_to(self.variances(covariances)[..., feature], K)
+
+    def sizes(self, covariances: Array) -> Array:
+        """Return the mean variance of each component, (K,), or of all, (1,)."""
+        return np.atleast_1d(self.variances(covariances).mean(axis=-1))
+
+    def log_det(self, cholesky: Array, d: int) -> Array:
+        """Return the log-determinants (K,) or (1,) of the Cholesky factors."""
+        diagonals = self.variances(cholesky)
+        return np.atleast_1d(d // diagonals.shape[-1] * np.log(diagonals).sum(axis=-1))
+
     def select(self, covariances: Array, index: Any) -> Array:
         """Return the covariances of some components, in the order of an index."""
-        return covariances[index]
+        return covariances if self.shared else covariances[index]
 
     def replaced(self, covariances: Array, where: Array, by: Array) -> Array:
         """Return covariances with those of the components `where` (K,) taken from others."""
+        if self.shared:
+            return covariances
         result = covariances.copy()
         result[where] = by[where]
         return result
 
-    def with_fallback(self, covariances: Array, lost: Array, old: Array) -> Array:
-        """Return covariances, the old ones where any of the `variances` is lost."""
-        where = np.asarray(lost.reshape(len(lost), -1).any(axis=1))
-        return self.replaced(covariances, where, by=old)
-
-    def draw(self, means: Array, covariances: Array, counts: Array, rng: Any) -> Array:
-        """Return rows of each component in turn, ``counts[k]`` of component k."""
-        return np.vstack(
-            [
-                mean + self._correlate(rng.standard_normal((count, len(mean))), covariances, k)
-                for k, (mean, count) in enumerate(zip(means, counts, strict=True))
-            ]
-        )
-
-    @abstractmethod
-    def _correlate(self, normal: Array, covariances: Array, k: int) -> Array:
-        """Give standard normal rows the covariance of component k."""
-
-    # Densities.
-
-    @abstractmethod
-    def cholesky(self, covariances: Array) -> Array:
-        """Return precisions_cholesky_; nan where a covariance is singular."""
-
-    @abstractmethod
-    def log_det(self, cholesky: Array, d: int) -> Array:
-        """Return the log-determinants (K,) or (1,) of the Cholesky factors."""
-
-    @abstractmethod
-    def spread(self, cholesky: Array, offsets: Array) -> float:
-        """Return the largest length of offsets (K, d) in standard deviations."""
-
-    @staticmethod
-    @abstractmethod
-    def scores(X: Array, components: GaussianComponents) -> Array:
-        """Return minus half the squared Mahalanobis distances, (n, K)."""
+    def with_fallback(self, covariances: Array, inexact: Array, old: Array) -> Array:
+        """Return covariances, the old ones where any of the `variances` is inexact."""
+        if self.shared:
+            return old if inexact.any() else covariances
+        return self.replaced(covariances, np.asarray(inexact.any(axis=1)), by=old)
 
     # Estimates. First moments are (K, d); second moments have the shape of the covariances.
 
-    @staticmethod
-    @abstractmethod
-    def moments(
-        X: Array, responsibilities: Responsibilities, components: GaussianComponents
-    ) -> tuple[Array, Array]:
-        """Return first and second moments about the origins, as sums over rows."""
-
-    @abstractmethod
-    def outer(self, a: Array, b: Array, weights: Array) -> Array:
-        """Return w_k a_k b_k' in the form of second moments, for a and b (K, d) and w (K,)."""
-
     def per_count(self, second: Array, counts: Array) -> Array:
         """Divide second moments by the counts that they are sums over; 0 counts as 1."""
+        if self.shared:
+            return second / counts.sum()
         return second / per_component(np.where(counts > 0, counts, 1.0), second)
 
-    @abstractmethod
     def estimate(self, counts: Array, first: Array, second: Array) -> Array:
         """Return the covariances of moments per unit of count: second less `outer` of first."""
-
-    @abstractmethod
-    def regularized(self, covariances: Array, reg: float | Array) -> Array:
-        """Add a number to the diagonals, or one to each entry of them."""
+        return second - self.outer(first, first, self._fractions(counts))
 
     def scatter(self, counts: Array, gaps: Array) -> Array:
         """Return by how much covariances grow about points `gaps` (K, d) away from the means."""
@@ -179,55 +164,70 @@ class CovarianceType(ABC):
         about: Array = second - (cross + self._transposed(cross))
         return about + self.outer(shifts, shifts, counts)
 
+    def _transposed(self, matrices: Array) -> Array:
+        return matrices
+
     def of_data(self, counts: Array, means: Array, covariances: Array) -> Array:
         """Return the covariance of all rows, in this shape for every component."""
         fractions = counts / counts.sum()
         about_mean = covariances + self.scatter(counts, means - fractions @ means)
+        if self.shared:
+            return about_mean
         return np.repeat(np.tensordot(fractions, about_mean, 1)[np.newaxis], len(means), axis=0)
 
     def _fractions(self, counts: Array) -> Array:
-        """Return the part (K,) that each component has in its covariance: all of it."""
-        return np.ones(len(counts))
-
-    def _transposed(self, matrices: Array) -> Array:
-        """Return the transposes, for types whose covariances are matrices."""
-        return matrices
+        """Return the fraction (K,) of each component in its covariance: 1 unless it is shared."""
+        return counts / counts.sum() if self.shared else np.ones(len(counts))
 
 
-def per_component(numbers: Array, covariances: Array) -> Array:
-    """Return numbers (K,) in a shape that multiplies covariances (K, ...)."""
-    return numbers.reshape((-1,) + (1,) * (covariances.ndim - 1))
+class Full(CovarianceType):
+    """Each component has its own covariance, (K, d, d)."""
 
-
-# The four types of covariance: full, tied, diagonal and spherical.
-
-
-TINY = float(np.finfo(np.float64).tiny)  # variance below which floats lose their digits
-MAX_PAIRS_DIM = 256  # features beyond which products of pairs are no faster than BLAS
-
-
-class _Square(CovarianceType):
-    """Matrices."""
-
+    name = "full"
     definite = "symmetric and positive definite"
+    scores = staticmethod(products.full_scores)
+    moments = staticmethod(products.full_moments)
 
-    def inverse(self, covariances: Array) -> Array:
-        return np.linalg.inv(covariances)
+    def shape(self, K: int, d: int) -> tuple[int, ...]:
+        return K, d, d
+
+    def outer(self, a: Array, b: Array, weights: Array) -> Array:
+        outer: Array = a[:, :, np.newaxis] * b[:, np.newaxis, :]
+        outer *= weights[:, np.newaxis, np.newaxis]
+        return outer
+
+    def variances(self, covariances: Array) -> Array:
+        return np.einsum("...dd->...d", covariances)
+
+    def cholesky(self, covariances: Array) -> Array:
+        return np.array([_precision_cholesky(covariance) for covariance in covariances])
 
     def precisions(self, cholesky: Array) -> Array:
-        return cholesky @ np.swapaxes(cholesky, -1, -2)
+        return cholesky @ self._transposed(cholesky)
 
     def each_precision(self, cholesky: Array, K: int, d: int) -> Array:
         return np.broadcast_to(self.precisions(cholesky), (K, d, d))
 
+    def spread(self, cholesky: Array, offsets: Array) -> float:
+        if not self.shared and offsets.shape[1] > MAX_PAIRS_DIM:
+            return np.inf
+        white = (offsets[:, np.newaxis] @ cholesky)[:, 0]
+        return float(np.linalg.norm(white, axis=1).max())
+
     def is_definite(self, matrices: Array) -> bool:
         """Return whether matrices are symmetric, at any units of the features."""
         roots = np.sqrt(np.maximum(self.variances(matrices), 0))
-        gaps = np.abs(matrices / 2 - np.swapaxes(matrices, -1, -2) / 2)
+        gaps = np.abs(matrices / 2 - self._transposed(matrices) / 2)
         return bool((gaps <= 1e-5 * roots[..., :, None] * roots[..., None, :]).all())
 
-    def variances(self, covariances: Array) -> Array:
-        return np.einsum("...dd->...d", covariances)
+    def draw(self, means: Array, covariances: Array, counts: Array, rng: Any) -> Array:
+        rows: Array = rng.standard_normal((counts.sum(), means.shape[1]))
+        ends = np.cumsum(counts)
+        for k in np.flatnonzero(counts):
+            own = slice(ends[k] - counts[k], ends[k])
+            root = np.linalg.cholesky(self.select(covariances, k))
+            rows[own] = means[k] + rows[own] @ root.T
+        return rows
 
     def stretched(self, covariances: Array, feature: int, variances: Array) -> Array:
         """Return matrices with the part that the feature explains scaled by ratios of variances."""
@@ -238,61 +238,18 @@ class _Square(CovarianceType):
         stretched[..., feature, feature] = variances
         return stretched
 
-    def regularized(self, covariances: Array, reg: float | Array) -> Array:
-        regularized = np.array(covariances)
-        np.einsum("...dd->...d", regularized)[...] += reg
-        return regularized
+    def n_parameters(self, K: int, d: int) -> int:
+        return super().n_parameters(K, d) // d * (d + 1) // 2
 
-    def log_det(self, cholesky: Array, d: int) -> Array:
-        return np.atleast_1d(np.log(self.variances(cholesky)).sum(axis=-1))
-
-    def estimate(self, counts: Array, first: Array, second: Array) -> Array:
-        return second - self.outer(first, first, self._fractions(counts))
+    def pseudo_rows(self, d: int) -> float:
+        """Return d + 2: rows alone make a matrix regular from d + 1 on."""
+        return d + 2.0
 
     def _transposed(self, matrices: Array) -> Array:
         return np.swapaxes(matrices, -1, -2)
 
 
-class Full(_Square):
-    """Each component has its own covariance, (K, d, d)."""
-
-    name = "full"
-    scores = staticmethod(products.full_scores)
-    moments = staticmethod(products.full_moments)
-
-    def shape(self, K: int, d: int) -> tuple[int, ...]:
-        return K, d, d
-
-    def identity(self, K: int, d: int) -> Array:
-        return np.tile(np.eye(d), (K, 1, 1))
-
-    def n_parameters(self, K: int, d: int) -> int:
-        return K * d * (d + 1) // 2
-
-    def pseudo_rows(self, d: int) -> float:
-        """Return one more than makes a matrix of rows alone regular, and one for the mean."""
-        return d + 2.0
-
-    def _correlate(self, normal: Array, covariances: Array, k: int) -> Array:
-        root: Array = np.linalg.cholesky(covariances[k]) if len(normal) else covariances[k]
-        return normal @ root.T
-
-    def cholesky(self, covariances: Array) -> Array:
-        return np.array([_precision_cholesky(covariance) for covariance in covariances])
-
-    def spread(self, cholesky: Array, offsets: Array) -> float:
-        if offsets.shape[1] > MAX_PAIRS_DIM:
-            return np.inf
-        white = np.einsum("kd,kde->ke", offsets, cholesky)
-        return float(np.linalg.norm(white, axis=1).max())
-
-    def outer(self, a: Array, b: Array, weights: Array) -> Array:
-        outer: Array = a[:, :, np.newaxis] * b[:, np.newaxis, :]
-        outer *= weights[:, np.newaxis, np.newaxis]
-        return outer
-
-
-class Tied(_Square):
+class Tied(Full):
     """All components share one covariance, (d, d)."""
 
     name = "tied"
@@ -303,116 +260,67 @@ class Tied(_Square):
     def shape(self, K: int, d: int) -> tuple[int, ...]:
         return d, d
 
-    def identity(self, K: int, d: int) -> Array:
-        return np.eye(d)
-
-    def n_parameters(self, K: int, d: int) -> int:
-        return d * (d + 1) // 2
-
-    def select(self, covariances: Array, index: Any) -> Array:
-        return covariances
-
-    def replaced(self, covariances: Array, where: Array, by: Array) -> Array:
-        return covariances
-
-    def with_fallback(self, covariances: Array, lost: Array, old: Array) -> Array:
-        """Return the covariance, or the old one where any of its variances is lost."""
-        return old if lost.any() else covariances
-
-    def draw(self, means: Array, covariances: Array, counts: Array, rng: Any) -> Array:
-        return super().draw(means, np.linalg.cholesky(covariances), counts, rng)
-
-    def _correlate(self, normal: Array, covariances: Array, k: int) -> Array:
-        return normal @ covariances.T
-
-    def cholesky(self, covariances: Array) -> Array:
-        return _precision_cholesky(covariances)
-
-    def spread(self, cholesky: Array, offsets: Array) -> float:
-        return float(np.linalg.norm(offsets @ cholesky, axis=1).max())
-
     def outer(self, a: Array, b: Array, weights: Array) -> Array:
         """Return the sum (d, d) of w_k a_k b_k'."""
         return (a * weights[:, np.newaxis]).T @ b
 
-    def per_count(self, second: Array, counts: Array) -> Array:
-        return second / counts.sum()
-
-    def of_data(self, counts: Array, means: Array, covariances: Array) -> Array:
-        return covariances + self.scatter(counts, means - counts / counts.sum() @ means)
-
-    def _fractions(self, counts: Array) -> Array:
-        return counts / counts.sum()
-
-
-class _Axes(CovarianceType):
-    """Variances along the features."""
-
-    definite = "positive"
-
-    def identity(self, K: int, d: int) -> Array:
-        return np.ones(self.shape(K, d))
-
-    def inverse(self, covariances: Array) -> Array:
-        return 1 / covariances
-
-    def precisions(self, cholesky: Array) -> Array:
-        return cholesky**2
-
-    def variances(self, covariances: Array) -> Array:
-        return covariances
-
-    def each_precision(self, cholesky: Array, K: int, d: int) -> Array:
-        return np.broadcast_to(self.precisions(cholesky).reshape(K, -1), (K, d))
-
-    def is_definite(self, matrices: Array) -> bool:
-        return bool((matrices > 0).all())
-
     def cholesky(self, covariances: Array) -> Array:
-        positive = covariances >= TINY
-        roots = 1 / np.sqrt(np.where(positive, covariances, 1))
-        return np.where(positive, roots, np.nan)
-
-    def regularized(self, covariances: Array, reg: float | Array) -> Array:
-        return covariances + reg
-
-    def estimate(self, counts: Array, first: Array, second: Array) -> Array:
-        """Return the variances, 0 where rounding is all that is left of the moments."""
-        variances = second - self.outer(first, first, self._fractions(counts))
-        variances[variances <= 8 * np.finfo(float).eps * second] = 0
-        return variances
-
-    def _correlate(self, normal: Array, covariances: Array, k: int) -> Array:
-        return normal * np.sqrt(covariances[k])
+        return _precision_cholesky(covariances)
 
 
-class Diagonal(_Axes):
+class Diagonal(CovarianceType):
     """Each component has its own variance along each feature, (K, d)."""
 
     name = "diag"
+    definite = "positive"
     scores = staticmethod(products.diagonal_scores)
     moments = staticmethod(products.diagonal_moments)
 
     def shape(self, K: int, d: int) -> tuple[int, ...]:
         return K, d
 
+    def outer(self, a: Array, b: Array, weights: Array) -> Array:
+        """Return the diagonals (K, d) of w_k a_k b_k'."""
+        return a * b * weights[:, np.newaxis]
+
+    def variances(self, covariances: Array) -> Array:
+        return covariances
+
+    def cholesky(self, covariances: Array) -> Array:
+        positive = covariances >= TINY
+        roots = 1 / np.sqrt(np.where(positive, covariances, 1))
+        return np.where(positive, roots, np.nan)
+
+    def precisions(self, cholesky: Array) -> Array:
+        return cholesky**2
+
+    def each_precision(self, cholesky: Array, K: int, d: int) -> Array:
+        return np.broadcast_to(self.variances(self.precisions(cholesky)), (K, d))
+
+    def spread(self, cholesky: Array, offsets: Array) -> float:
+        return float(np.abs(offsets * cholesky).max())
+
+    def is_definite(self, matrices: Array) -> bool:
+        return bool((matrices > 0).all())
+
+    def draw(self, means: Array, covariances: Array, counts: Array, rng: Any) -> Array:
+        rows: Array = rng.standard_normal((counts.sum(), means.shape[1]))
+        rows *= np.repeat(np.sqrt(self.variances(covariances)), counts, axis=0)
+        return rows + np.repeat(means, counts, axis=0)
+
     def stretched(self, covariances: Array, feature: int, variances: Array) -> Array:
         stretched = covariances.copy()
         stretched[:, feature] = variances
         return stretched
 
-    def log_det(self, cholesky: Array, d: int) -> Array:
-        return np.log(cholesky).sum(axis=1)
-
-    def spread(self, cholesky: Array, offsets: Array) -> float:
-        return float(np.abs(offsets * cholesky).max())
-
-    def outer(self, a: Array, b: Array, weights: Array) -> Array:
-        """Return the diagonals (K, d) of w_k a_k b_k'."""
-        return a * b * weights[:, np.newaxis]
+    def estimate(self, counts: Array, first: Array, second: Array) -> Array:
+        """Return the variances, 0 where rounding is all that is left of the moments."""
+        variances = super().estimate(counts, first, second)
+        variances[variances <= 8 * np.finfo(float).eps * second] = 0
+        return variances
 
 
-class Spherical(_Axes):
+class Spherical(Diagonal):
     """Each component has one variance for all features, (K,)."""
 
     name = "spherical"
@@ -422,24 +330,21 @@ class Spherical(_Axes):
     def shape(self, K: int, d: int) -> tuple[int, ...]:
         return (K,)
 
+    def outer(self, a: Array, b: Array, weights: Array) -> Array:
+        """Return the traces (K,) of w_k a_k b_k'."""
+        return np.einsum("kd,kd->k", a, b) * weights
+
+    def variances(self, covariances: Array) -> Array:
+        return covariances[..., np.newaxis]
+
     def along(self, covariances: Array, K: int, feature: int) -> Array:
         return covariances
-
-    def stretched(self, covariances: Array, feature: int, variances: Array) -> Array:
-        return variances
-
-    def sizes(self, covariances: Array) -> Array:
-        return covariances
-
-    def log_det(self, cholesky: Array, d: int) -> Array:
-        return d * np.log(cholesky)
 
     def spread(self, cholesky: Array, offsets: Array) -> float:
         return float((np.linalg.norm(offsets, axis=1) * cholesky).max())
 
-    def outer(self, a: Array, b: Array, weights: Array) -> Array:
-        """Return the traces (K,) of w_k a_k b_k'."""
-        return np.einsum("kd,kd->k", a, b) * weights
+    def stretched(self, covariances: Array, feature: int, variances: Array) -> Array:
+        return variances
 
     def estimate(self, counts: Array, first: Array, second: Array) -> Array:
         return super().estimate(counts, first, second) / first.shape[1]

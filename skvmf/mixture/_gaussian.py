@@ -242,17 +242,13 @@ class BaseGaussianMixture(BaseEllipticalMixture):
 
     def _first_shapes(self, n_features: int) -> Array | None:
         """Return the inverses of `precisions_init`."""
-        d = n_features
+        d, kind = n_features, self._covariance_type
         if self.precisions_init is None:
-            fixed = "covariances" in self.fixed
-            return self._covariance_type.identity(self.n_components, d) if fixed else None
+            return kind.identity(self.n_components, d) if "covariances" in self.fixed else None
         precisions = self._checked_matrices(self.precisions_init, d, "precisions_init")
         family, origin = Gaussian(d, self.covariance_type), np.zeros((self.n_components, d))
-        with np.errstate(over="ignore", divide="ignore"):
-            try:
-                covariances = self._covariance_type.inverse(precisions)
-            except np.linalg.LinAlgError:
-                covariances = np.full_like(precisions, np.nan)
+        with np.errstate(over="ignore"):
+            covariances = kind.precisions(kind.cholesky(precisions))  # of precisions
             refuse_singular(family.components(origin, covariances), "precisions_init")
         return covariances
 
