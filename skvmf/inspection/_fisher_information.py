@@ -11,17 +11,17 @@ from scipy.linalg import block_diag
 from scipy.special import logsumexp
 from sklearn.utils import Bunch, check_random_state
 
+from .._engine.model import FittedMixture
 from .._typing import Array, RandomState
 from ._components import (
-    Components,
-    GaussianComponents,
-    Mixture,
+    AnyMixture,
     Parameters,
-    box_edges,
-    box_nodes,
+    is_directional,
     log_joint,
-    read_active_components,
+    means_of,
+    read_mixture,
     scores,
+    select,
 )
 
 _MAX_NODES = 2**18  # of the quadrature; beyond, components are too unlike
@@ -30,7 +30,7 @@ _REACH = 12  # standard deviations beyond the outer means, where densities are b
 
 
 def fisher_information(
-    mixture: Mixture | Parameters,
+    mixture: AnyMixture | Parameters,
     *,
     coordinates: Literal["absolute", "relative"] = "absolute",
     parameters: Sequence[Literal["weights", "means"]] = ("weights", "means"),
@@ -101,23 +101,28 @@ def fisher_information(
         raise ValueError(f"parameters should hold 'weights', 'means' or both, got {parameters!r}.")
     if n_samples < 1:
         raise ValueError(f"n_samples should be at least 1, got {n_samples}.")
-    components = read_active_components(mixture)
-    K, d = components.means.shape
+    if hasattr(mixture, "degrees_of_freedom_"):
+        raise ValueError("mixture should have Gaussian or von Mises-Fisher components.")
+    fitted = read_mixture(mixture)
+    active = np.flatnonzero(fitted.weights)
+    if len(active) == 0:
+        raise ValueError("No component has weight: the background has every row.")
+    fitted = select(fitted, active)
+    K, d = means_of(fitted).shape
     jacobian: Array = np.eye(K * d)
     if coordinates == "relative":
-        feature = _ordering_feature(mixture, ordering_feature, components)
-        order = np.argsort(components.means[:, feature], kind="stable")
-        components = components.some(order)
+        feature = _ordering_feature(mixture, ordering_feature, d)
+        fitted = select(fitted, np.argsort(means_of(fitted)[:, feature], kind="stable"))
         jacobian = np.kron(np.tri(K), np.eye(d))  # means are sums of gaps
     elif coordinates != "absolute":
         raise ValueError(f"coordinates should be 'absolute' or 'relative', got {coordinates!r}.")
-    nodes, densities = _quadrature(components)
+    nodes, masses = _quadrature(fitted)
     method = "quadrature"
     if nodes is None:
         method = "monte carlo"
-        nodes, densities = _sample(components, n_samples, random_state)
-    information = _expected_squares(components, nodes, densities)
-    n_weights = len(components.all_weights) - 1
+        nodes, masses = _sample(fitted, n_samples, random_state)
+    information = _expected_squares(fitted, nodes, masses)
+    n_weights = len(fitted.params.weights) - 1
     J = block_diag(np.eye(n_weights), jacobian)
     information = J.T @ information @ J
     chosen = np.arange(len(information)) < n_weights
@@ -128,9 +133,8 @@ def fisher_information(
     )
 
 
-def _ordering_feature(mixture: object, given: int | None, components: Components) -> int:
+def _ordering_feature(mixture: object, given: int | None, n_features: int) -> int:
     feature = getattr(mixture, "ordering_feature", 0) if given is None else given
-    n_features = components.means.shape[1]
     if not 0 <= feature < n_features:
         raise ValueError(
             f"ordering_feature={feature} is out of range: there are {n_features} features, "
@@ -139,54 +143,67 @@ def _ordering_feature(mixture: object, given: int | None, components: Components
     return int(feature)
 
 
-def _quadrature(components: Components) -> tuple[Any, Any]:
+def _quadrature(fitted: FittedMixture) -> tuple[Any, Any]:
     """Return nodes (n, 1) of the trapezoidal rule and their masses, None if there is none.
 
     The step resolves the narrowest component and the posterior between the two furthest apart,
     whose poles lie pi over the slope of its logit away from the real line (derived here).
     """
-    if not isinstance(components, GaussianComponents) or components.means.shape[1] > 1:
+    if is_directional(fitted) or fitted.family.dim > 1:
         return None, None
+    components, background = fitted.params.components, fitted.background
     means, scales = components.means[:, 0], np.sqrt(components.covariances[:, 0, 0])
     lowest, highest = (means - _REACH * scales).min(), (means + _REACH * scales).max()
     width = scales.min()
     step = width * min(0.1, 0.5 * width / max(np.ptp(means), width))
-    step /= 1 + len(components.background)  # towards it an edge is sharper than the middle
+    step /= 1 + len(background)  # towards it an edge is sharper than the middle
     n_nodes = np.ceil((highest - lowest) / step) + 1
     if n_nodes > _MAX_NODES:
         return None, None
     nodes, step = np.linspace(lowest, highest, int(n_nodes), retstep=True)
     nodes = nodes[:, np.newaxis]
-    own = log_joint(components, nodes)[:, : len(means)]
+    own = log_joint(fitted, nodes)[:, : len(means)]
     masses = step * np.exp(logsumexp(own, axis=1))
-    for low, high in box_edges(components):
+    if background.bounds is not None:
+        low, high = background.bounds[:, 0]
         edges = np.unique(np.clip([low, lowest, highest, high], low, high))
         for a, b in itertools.pairwise(edges):
             near = a >= lowest and b <= highest  # elsewhere the density is constant
-            more, shares = box_nodes(a, b, 8 * step if near else b - a)
+            more, shares = _box_nodes(a, b, 8 * step if near else b - a)
             nodes = np.vstack([nodes, more[:, np.newaxis]])
-            weight = components.background_weight * (b - a) / (high - low)
+            weight = fitted.background_weight * (b - a) / (high - low)
             masses = np.append(masses, weight * shares)
     return nodes, masses
 
 
+def _box_nodes(low: float, high: float, length: float) -> tuple[Array, Array]:
+    """Return nodes and masses of the mean over an interval: Gauss-Legendre on equal parts.
+
+    `length` is the maximum length of a part.
+    """
+    edges = np.linspace(low, high, int(np.ceil((high - low) / length)) + 1)
+    points, masses = np.polynomial.legendre.leggauss(16)
+    halves = np.diff(edges)[:, np.newaxis] / 2
+    nodes = (edges[:-1, np.newaxis] + halves * (points + 1)).ravel()
+    return nodes, (halves * masses).ravel() / (high - low)
+
+
 def _sample(
-    components: Components, n_samples: int, random_state: RandomState
+    fitted: FittedMixture, n_samples: int, random_state: RandomState
 ) -> tuple[Array, Array]:
     """Return rows of the mixture and equal masses."""
-    rng = check_random_state(random_state)
-    counts = rng.multinomial(n_samples, components.all_weights)
-    K, d = components.means.shape
-    rows = [components.draw(k, n, rng) for k, n in enumerate(counts[:K]) if n > 0]
-    rows.append(components.background.draw(counts[K:], d, rng))
-    return np.concatenate(rows), np.full(n_samples, 1 / n_samples)
+    rng, K = check_random_state(random_state), fitted.n_components
+    counts = rng.multinomial(n_samples, fitted.params.weights)
+    rows = fitted.family.sample(fitted.params.components, counts[:K], rng)
+    others = fitted.background.draw(counts[K:], rows.shape[1], rng)
+    return np.concatenate([rows, others]), np.full(n_samples, 1 / n_samples)
 
 
-def _expected_squares(components: Components, nodes: Array, masses: Array) -> Array:
+def _expected_squares(fitted: FittedMixture, nodes: Array, masses: Array) -> Array:
     """Return the sum of s s' times the masses of the nodes for scores s."""
-    information = np.zeros((len(components.all_weights) - 1 + components.means.size,) * 2)
+    information = np.zeros((len(fitted.params.weights) - 1 + means_of(fitted).size,) * 2)
     for start in range(0, len(nodes), _BLOCK):
         block = slice(start, start + _BLOCK)
-        s = scores(components, nodes[block])
+        s = scores(fitted, nodes[block])
         information += (s * masses[block, np.newaxis]).T @ s
     return information

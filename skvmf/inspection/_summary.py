@@ -15,26 +15,25 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
+from .._engine.model import FittedMixture
 from .._engine.rows import canonical
 from .._kernels.rows import csr_normalize, normalize_rows
 from .._sklearn import check_rows
 from .._typing import Array, Matrix
-from ..mixture._gaussian import ellipses
 from ..mixture._validation import in_memory
 from ._components import (
-    Components,
-    DirectionalComponents,
-    GaussianComponents,
-    Mixture,
-    full_covariances,
-    read_components,
+    AnyMixture,
+    is_directional,
+    log_affinities,
+    log_densities,
+    read_mixture,
 )
 
 # The rows of components: how many and how close they are, typical and doubtful ones.
 
 
 def component_rows(
-    mixture: Mixture, components: Components, active: Array, X: Any, n_rows: int
+    mixture: AnyMixture, fitted: FittedMixture, active: Array, X: Any, n_rows: int
 ) -> tuple[Array, dict[str, Any]]:
     """Return the labels of rows, and what a summary tells about the rows of components `active`."""
     X = in_memory(X)
@@ -42,38 +41,37 @@ def component_rows(
     proba = mixture.predict_proba(X)
     rows = check_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     sizes, cosines, typical, doubtful = [], [], [], []
-    for i, k in enumerate(active):
+    for k in active:
         members = np.flatnonzero(labels == k)
-        closeness = _closeness(components, i, rows[members]) if len(members) else np.empty(0)
+        closeness = _closeness(fitted, k, rows[members]) if len(members) else np.empty(0)
         known = closeness[~np.isnan(closeness)]
         sizes.append(len(members))
         cosines.append(known.mean() if len(known) else np.nan)
         typical.append(members[np.argsort(-closeness, kind="stable")[:n_rows]])
         doubtful.append(members[np.argsort(proba[members, k], kind="stable")[:n_rows]])
-    directional = isinstance(components, DirectionalComponents)
     return labels, {
         "sizes": np.array(sizes),
-        "cosines": np.array(cosines) if directional else None,
+        "cosines": np.array(cosines) if is_directional(fitted) else None,
         "typical": typical,
         "doubtful": doubtful,
         "n_outliers": int(np.count_nonzero(labels == -1)),
     }
 
 
-def _closeness(components: Components, i: int, X: Matrix) -> Array:
-    """Return the closeness of rows to the middle of component i, (n,).
+def _closeness(fitted: FittedMixture, k: int, X: Matrix) -> Array:
+    """Return the closeness of rows to the middle of component k, (n,).
 
     It is the cosine for directions, nan for rows of zeros, and otherwise the log-density.
     """
-    if not isinstance(components, DirectionalComponents):
-        return components.some(np.array([i])).log_densities(X)[:, 0]
+    if not is_directional(fitted):
+        return log_densities(fitted, X.astype(np.float64))[:, k]
     if sparse.issparse(X):
         X = canonical(X).astype(np.float64)
         csr_normalize(X.indptr, X.data)
     else:
         X = X.astype(np.float64)
         normalize_rows(X)
-    cosines = np.asarray(safe_sparse_dot(X, components.directions[i])).ravel()
+    cosines = np.asarray(safe_sparse_dot(X, fitted.params.components.directions[:, k])).ravel()
     return np.where(np.asarray(abs(X).sum(axis=1)).ravel() > 0, cosines, np.nan)
 
 
@@ -317,7 +315,7 @@ class ComponentSummary:
 
 
 def component_summary(
-    mixture: Mixture,
+    mixture: AnyMixture,
     X: Any = None,
     *,
     texts: Sequence[str] | None = None,
@@ -384,43 +382,34 @@ def component_summary(
     check_is_fitted(mixture)
     if X is None and texts is not None:
         raise ValueError("texts need X: give the rows that were computed from these texts.")
-    whole = _read(mixture)
-    active = np.flatnonzero(whole.weights)
-    active = active[np.argsort(-whole.weights[active], kind="stable")]
-    components = whole.some(active)
-    names = _names(mixture, feature_names, components.means.shape[1])
-    affinities = components.log_affinities()
+    fitted = read_mixture(mixture)
+    weights, angles = fitted.weights, _angles(fitted)
+    active = np.flatnonzero(weights)
+    active = active[np.argsort(-weights[active], kind="stable")]
+    names = _names(mixture, feature_names, fitted.family.dim)
+    affinities = log_affinities(fitted)[np.ix_(active, active)]
     np.fill_diagonal(affinities, -np.inf)
     alone = len(active) < 2
     nearest = np.full(len(active), -1) if alone else active[affinities.argmax(axis=1)]
     overlaps = np.exp(affinities.max(axis=1, initial=-np.inf))
     summary = ComponentSummary(
         active,
-        whole.weights[active],
-        _angles(components),
+        weights[active],
+        None if angles is None else angles[active],
         nearest,
         overlaps,
-        None if names is None else _features(components, names, n_features),
-        background_weight=float(getattr(mixture, "background_weight_", 0.0)),
-        n_components=len(whole.weights),
+        None if names is None else _features(fitted, active, names, n_features),
+        background_weight=fitted.background_weight,
+        n_components=len(weights),
     )
     if X is None:
         return summary
-    labels, columns = component_rows(mixture, components, active, X, n_rows)
+    labels, columns = component_rows(mixture, fitted, active, X, n_rows)
     if texts is not None:
         texts = checked_texts(texts, len(labels))
         columns["words"] = class_words(texts, labels, active, n_features, vectorizer)
         columns["texts"] = [[beginning(texts[i]) for i in rows] for rows in columns["typical"]]
     return replace(summary, **columns)
-
-
-def _read(mixture: Mixture) -> Components:
-    shapes = ellipses(mixture)
-    if shapes is not None:
-        covariance_type, matrices = shapes
-        matrices = full_covariances(matrices, covariance_type, mixture.means_)
-        return GaussianComponents(mixture.weights_, mixture.means_, matrices)
-    return replace(read_components(mixture), background_weight=0.0)
 
 
 def _names(mixture: object, names: Sequence[str] | None, d: int) -> list[str] | None:
@@ -434,25 +423,26 @@ def _names(mixture: object, names: Sequence[str] | None, d: int) -> list[str] | 
     return [str(name) for name in names]
 
 
-def _angles(components: Components) -> Array | None:
-    if not isinstance(components, DirectionalComponents):
+def _angles(fitted: FittedMixture) -> Array | None:
+    if not is_directional(fitted):
         return None
-    lengths = np.linalg.norm(components.means, axis=1)
-    return np.degrees(np.arccos(np.minimum(lengths, 1)))
+    return np.degrees(np.arccos(fitted.params.components.lengths))
 
 
-def _features(components: Components, names: list[str], n_features: int) -> list[list[str]]:
-    """Return names of the features that distinguish each component."""
-    if isinstance(components, DirectionalComponents):
-        heaviest = np.argsort(-components.directions, axis=1, kind="stable")[:, :n_features]
-        return [[names[i] for i in features] for features in heaviest]
-    means, weights = components.means, components.weights
-    gaps = means - weights @ means
+def _features(
+    fitted: FittedMixture, active: Array, names: list[str], n_features: int
+) -> list[list[str]]:
+    """Return names of the features that distinguish each of some components."""
+    components, weights = fitted.params.components, fitted.params.conditional_weights
+    if is_directional(fitted):
+        heaviest = np.argsort(-components.directions.T, axis=1, kind="stable")[:, :n_features]
+        return [[names[i] for i in features] for features in heaviest[active]]
+    gaps = components.means - weights @ components.means
     inner = np.einsum("kdd->kd", components.covariances)
     spread = np.sqrt(weights @ (inner + gaps**2))
     scores = gaps / np.where(spread > 0, spread, 1.0)
     furthest = np.argsort(-np.abs(scores), axis=1, kind="stable")[:, :n_features]
     return [
         [f"{'+' if score[i] > 0 else '-'}{names[i]}" for i in features]
-        for score, features in zip(scores, furthest, strict=True)
+        for score, features in zip(scores[active], furthest[active], strict=True)
     ]
