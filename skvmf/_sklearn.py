@@ -96,16 +96,24 @@ class SomeOf(StrOptions):
 
 
 _TITLE = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
-_NAME = re.compile(r"^(?=\w)", re.MULTILINE)
+_NAME = re.compile(r"^(?=[\w*])", re.MULTILINE)
 
 
-_OF_METHODS = {
+_OF_METHODS = {  # what methods take that do not describe it
     "X": """X : {array-like, sparse matrix} of shape (n_samples, n_features)
     The rows.""",
     "y": """y : Ignored
     Not used, present for API consistency by convention.""",
     "sample_weight": """sample_weight : array-like of shape (n_samples,), default=None
-    Non-negative weights; a weight counts like that many repetitions of its row.""",
+    Non-negative weights. A row of weight 2 counts like two equal rows.""",
+    "weights": """weights : array-like of shape (n_components,)
+    Mixture weights; they sum to one, together with `background_weight`.""",
+    "background_weight": """background_weight : float, default=0.0
+    Weight of a background; 0 is none.""",
+    "background_bounds": """background_bounds : array-like of shape (2, n_features), default=None
+    The lower and the upper corner of the background's box.""",
+    "params": """**params : dict
+    Constructor parameters; `n_components` may be left out.""",
 }
 
 
@@ -113,10 +121,11 @@ def _complete_docstring(cls: type) -> None:
     """Add the descriptions of the bases to a class that has a constructor of its own.
 
     Parameters are listed in the order of the signature. Attributes of the class come before those
-    of its bases. A description replaces that of a base. Methods that describe no parameters get
-    the descriptions of rows and their weights.
+    of its bases. A description replaces that of a base. Methods get the descriptions of what many
+    take where they have none.
     """
     for name, method in vars(cls).items():
+        method = getattr(method, "__func__", method)
         if isinstance(method, FunctionType) and not name.startswith("_"):
             _add_shared_parameters(method)
     if cls.__doc__ is None or "__init__" not in vars(cls):
@@ -134,17 +143,25 @@ def _complete_docstring(cls: type) -> None:
     summary = own.pop("")
     own = dict.fromkeys(described, "") | own
     own |= {title: "\n".join(known.values()) + "\n\n" for title, known in described.items()}
-    parts = [f"{title}\n{'-' * len(title)}\n{text}" for title, text in own.items()]
-    cls.__doc__ = summary + "".join(parts).rstrip() + "\n"
+    cls.__doc__ = summary + _joined(own)
 
 
 def _add_shared_parameters(method: FunctionType) -> None:
-    """Describe rows and their weights where the docstring of a method does not."""
-    before, title, rest = cleandoc(method.__doc__ or "").partition("\nReturns\n")
-    shared = [_OF_METHODS[name] for name in signature(method).parameters if name in _OF_METHODS]
-    if title and shared and "\nParameters\n" not in before:
-        sections = [before, "Parameters", "----------", *shared, ""]
-        method.__doc__ = "\n".join(sections) + f"{title}{rest}\n"
+    """Describe what many methods take where the docstring of a method does not."""
+    sections = _sections(method.__doc__ or "")
+    given = _entries(sections.pop("Parameters", ""))
+    known = {name.strip("*").partition(",")[0]: text for name, text in given.items()}
+    known = {name: text for name, text in _OF_METHODS.items() if name not in known} | known
+    entries = [known[name] for name in signature(method).parameters if name in known]
+    if "Returns" in sections and entries:
+        summary = sections.pop("")
+        method.__doc__ = summary + _joined({"Parameters": "\n".join([*entries, "", ""])} | sections)
+
+
+def _joined(sections: dict[str, str]) -> str:
+    """Return a docstring's sections under their titles."""
+    parts = [f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items()]
+    return "".join(parts).rstrip() + "\n"
 
 
 def _sections(docstring: str) -> dict[str, str]:

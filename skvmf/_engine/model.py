@@ -620,6 +620,15 @@ class FittedMixture:
         resp = as_dense(responsibilities, len(weights)).astype(np.float64, copy=False)
         return float(block.weights @ entr(resp).sum(axis=1))
 
+    def sample(self, n_samples: int, rng: np.random.RandomState) -> tuple[Array, Array]:
+        """Draw rows by component, those of the background last, and return their labels, too."""
+        K = self.n_components
+        counts = rng.multinomial(n_samples, self.params.weights)
+        own = self.family.sample(self.params.components, counts[:K], rng)
+        others = self.background.draw(counts[K:], own.shape[1], rng)
+        labels = np.append(np.repeat(np.arange(K), counts[:K]), np.full(len(others), -1))
+        return np.vstack([own, others]), labels
+
     def scores(self, block: Block) -> Scores:
         """Return the log-densities of a block, the background's last."""
         with np.errstate(over="ignore"):  # of rows far away: the log-density is -inf

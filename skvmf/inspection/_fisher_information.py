@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from sklearn.utils import Bunch, check_random_state
 
 from .._engine.model import FittedMixture
-from .._typing import Array, RandomState
+from .._typing import Array
 from ._components import (
     AnyMixture,
     Parameters,
@@ -120,7 +120,8 @@ def fisher_information(
     method = "quadrature"
     if nodes is None:
         method = "monte carlo"
-        nodes, masses = _sample(fitted, n_samples, random_state)
+        nodes, _ = fitted.sample(n_samples, check_random_state(random_state))
+        masses = np.full(n_samples, 1 / n_samples)
     information = _expected_squares(fitted, nodes, masses)
     n_weights = len(fitted.params.weights) - 1
     J = block_diag(np.eye(n_weights), jacobian)
@@ -186,17 +187,6 @@ def _box_nodes(low: float, high: float, length: float) -> tuple[Array, Array]:
     halves = np.diff(edges)[:, np.newaxis] / 2
     nodes = (edges[:-1, np.newaxis] + halves * (points + 1)).ravel()
     return nodes, (halves * masses).ravel() / (high - low)
-
-
-def _sample(
-    fitted: FittedMixture, n_samples: int, random_state: RandomState
-) -> tuple[Array, Array]:
-    """Return rows of the mixture and equal masses."""
-    rng, K = check_random_state(random_state), fitted.n_components
-    counts = rng.multinomial(n_samples, fitted.params.weights)
-    rows = fitted.family.sample(fitted.params.components, counts[:K], rng)
-    others = fitted.background.draw(counts[K:], rows.shape[1], rng)
-    return np.concatenate([rows, others]), np.full(n_samples, 1 / n_samples)
 
 
 def _expected_squares(fitted: FittedMixture, nodes: Array, masses: Array) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import entr
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -21,6 +22,7 @@ from .._engine.checkpoint import Checkpoint
 from .._engine.contracts import AnyFamily, Components, Constraint, Params, Statistics, as_dict
 from .._engine.em import Progress, flat_at_first, step, weight_seen
 from .._engine.fisher import VectorModel
+from .._engine.merge_path import MergePath
 from .._engine.model import (
     FLAT,
     NO_BACKGROUND,
@@ -161,10 +163,6 @@ class BaseMixture(MixtureParameters, ABC):
             float64. A Dask array is read chunk by chunk, and the fit is bit-identical to one in
             memory. `labels_` and `probabilities_` are then Dask arrays, which agree to rounding;
             copies and pickles of the mixture leave them out.
-        y : Ignored
-            Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights. A row of weight 2 counts like two equal rows.
 
         Returns
         -------
@@ -209,9 +207,9 @@ class BaseMixture(MixtureParameters, ABC):
                     n_steps_=0,
                 )
         self._warn_if_degenerate(fitted)
-        few = False
-        if isinstance(labels, np.ndarray):  # those of a Dask array are not computed here
-            few = warn_if_few_distinct(rows, labels, int(self.n_components))
+        few = isinstance(labels, np.ndarray) and warn_if_few_distinct(  # else a Dask array
+            rows, labels, int(self.n_components)
+        )
         if not few and self.max_iter > 0 and np.all(spec.weight_prior.alpha >= 1):
             n_first = self.n_components if given is None else int(np.count_nonzero(given))
             warn_if_fewer(int(np.count_nonzero(fitted.weights)), n_first)
@@ -246,10 +244,6 @@ class BaseMixture(MixtureParameters, ABC):
         X : {array-like, sparse matrix, dask array} of shape (n_samples, n_features)
             The batch. The first one, and the first after `from_parameters`, needs as many rows
             as components; later ones may have any number.
-        y : Ignored
-            Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Non-negative weights. A row of weight 2 counts like two equal rows.
 
         Returns
         -------
@@ -333,10 +327,7 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _publish_given(self, fitted: FittedMixture, given: ArrayLike) -> Self:
         """Publish parameters that were given: nothing was fitted, so there are no labels."""
-        self.n_features_in_ = fitted.family.dim
-        names = getattr(given, "columns", None)
-        if names is not None and all(isinstance(name, str) for name in names):
-            self.feature_names_in_ = np.asarray(names, dtype=object)
+        validate_data(self, given, reset=True, skip_check_array=True)  # for its names
         constraint, prior = self._constraint(), np.asarray(self.weight_concentration_prior)
         order = constraint.order(fitted.params.components)
         if order is not None and prior.ndim:
@@ -633,16 +624,10 @@ class BaseMixture(MixtureParameters, ABC):
                 f"Invalid value for 'n_samples': {n_samples!r}. It should be a whole number of at "
                 "least 1."
             )
-        rng = check_random_state(self.random_state)
-        fitted, K = self._fitted, self._fitted.n_components
-        counts = rng.multinomial(n_samples, fitted.params.weights)
-        X = fitted.family.sample(fitted.params.components, counts[:K], rng)
-        y = np.repeat(np.arange(K), counts[:K])
-        others = fitted.background.draw(counts[K:], X.shape[1], rng)
-        return np.vstack([X, others]), np.append(y, np.full(len(others), -1))
+        return self._fitted.sample(n_samples, check_random_state(self.random_state))
 
-    # What Fisher vectors need. As in scikit-learn's protocols, names with underscores on both
-    # sides are neither public nor private to a mixture.
+    # What Fisher vectors and paths need. As in scikit-learn's protocols, names with underscores on
+    # both sides are neither public nor private to a mixture.
 
     def __gradient_names__(self) -> Mapping[str, str]:
         """Return the kinds of parameters with gradients, each with the name of one of them.
@@ -657,6 +642,26 @@ class BaseMixture(MixtureParameters, ABC):
         check_is_fitted(self)
         self._validate_params()
         return VectorModel(self._fitted, self._posterior(), self._vector_rows)
+
+    def __merge_path__(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MergePath:
+        """Return the path from this fit down to fewer components, for the rows of the fit."""
+        X = self._validated(X, reset=False)
+        rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
+
+        def of_size(n_components: int) -> Mixture:
+            mixture = clone(self).set_params(n_components=n_components)
+            family = mixture._family_on(rows, rows.total_weight)
+            return mixture._assembled(family, self._fitted.background)
+
+        return MergePath(of_size, self._fitted, self.lower_bound_, rows, self.tol)
+
+    def __with_fit__(self, fitted: FittedMixture) -> Self:
+        """Return a mixture with the parameters and features of this one and another fit."""
+        mixture: Self = clone(self).set_params(n_components=fitted.n_components)
+        mixture._publish(fitted)
+        seen = {"n_features_in_", "feature_names_in_"} & vars(self).keys()
+        vars(mixture).update({name: getattr(self, name) for name in seen})
+        return mixture
 
     def _vector_rows(self, vectors: Array) -> RowSource:
         """Wrap vectors, as what predictions take; those of another size are refused."""

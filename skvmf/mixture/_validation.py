@@ -120,6 +120,11 @@ def holds_texts(X: object) -> bool:
 
 def refuse_no_rows(X: Any) -> None:
     """Refuse texts, paths, generators, lazy frames, and dates, which NumPy turns into numbers."""
+    if is_lazy(X):
+        from ._dask import checked_rows
+
+        checked_rows(X, sparse_rows=True)
+        return
     if isinstance(X, str | PathLike) or holds_texts(X):
         subject = (
             f"X={X!r} is a text or a path" if isinstance(X, str | PathLike) else "X holds texts"

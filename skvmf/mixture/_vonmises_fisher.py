@@ -222,8 +222,6 @@ class VonMisesFisherMixture(BaseMixture):
 
         Parameters
         ----------
-        weights : array-like of shape (n_components,)
-            Mixture weights; they sum to one, together with `background_weight`.
         means : array-like of shape (n_components, n_features), default=None
             Mean parameters, inside the unit ball.
         mean_directions : array-like of shape (n_components, n_features), default=None
@@ -231,10 +229,6 @@ class VonMisesFisherMixture(BaseMixture):
             `means`.
         concentrations : array-like of shape (n_components,), default=None
             Concentrations kappa >= 0.
-        background_weight : float, default=0.0
-            Weight of a background; 0 is none.
-        **params : dict
-            Constructor parameters; `n_components` may be left out.
 
         Returns
         -------

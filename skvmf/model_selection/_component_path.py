@@ -22,13 +22,14 @@ from typing import (
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.cluster.hierarchy import leaves_list
+from scipy.cluster.hierarchy import cut_tree, leaves_list
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.model import FittedMixture, Mixture
+from .._engine.merge_path import MergePath
+from .._engine.model import FittedMixture
 from .._engine.parallel import limited_blas
 from .._sklearn import (
     BaseEstimator,
@@ -45,8 +46,7 @@ from .._sklearn import (
 from .._typing import Array, MatrixLike, ParameterConstraints, RandomState, is_integer, warn
 from ..mixture._base import BaseMixture
 from ..mixture._parameters import HINTS, NUMBERS, with_hints
-from ..mixture._validation import checked_row_weights, in_memory, is_lazy, refuse_no_rows
-from ._merge_path import MergePath
+from ..mixture._validation import in_memory, refuse_no_rows
 
 CriterionName: TypeAlias = Literal["slope", "bic", "icl", "held_out"]
 CRITERIA = frozenset(get_args(CriterionName))
@@ -124,15 +124,11 @@ def make_linkage(n_leaves: int, merges: Sequence[tuple[int, int, float]]) -> Arr
 
 def parts_of_leaves(linkage: Array, n_parts: int) -> Array:
     """Return the part of each leaf in a cut into `n_parts`, numbered along the dendrogram."""
-    n_leaves = len(linkage) + 1
-    part = np.arange(n_leaves + len(linkage))
-    for i in range(n_leaves - n_parts - 1, -1, -1):
-        part[linkage[i, :2].astype(np.intp)] = part[n_leaves + i]
-    order = leaves_list(linkage) if n_leaves > 1 else np.zeros(1, dtype=np.intp)
-    nodes, first = np.unique(part[order], return_index=True)
-    number = np.empty(len(nodes), dtype=np.intp)
-    number[np.argsort(first)] = np.arange(len(nodes))
-    return number[np.searchsorted(nodes, part[:n_leaves])]
+    if len(linkage) == 0:
+        return np.zeros(1, dtype=np.intp)
+    parts = cut_tree(linkage, n_parts)[:, 0]
+    _, first = np.unique(parts[leaves_list(linkage)], return_index=True)
+    return np.argsort(np.argsort(first))[parts]
 
 
 def first_mixture(estimator: object, min_components: int, max_components: int) -> BaseMixture:
@@ -176,21 +172,11 @@ class Step(NamedTuple):
     measures: dict[str, float]
 
 
-def published(mixture: BaseMixture, fitted: FittedMixture) -> BaseMixture:
-    """Return a mixture with the parameters of another one, and the fit of a step."""
-    step: BaseMixture = clone(mixture).set_params(n_components=fitted.n_components)
-    step._publish(fitted)
-    step.n_features_in_ = mixture.n_features_in_
-    if hasattr(mixture, "feature_names_in_"):
-        step.feature_names_in_ = mixture.feature_names_in_
-    return step
-
-
 def refined(
     mixture: BaseMixture, fitted: FittedMixture, X: MatrixLike, sample_weight: ArrayLike | None
 ) -> BaseMixture:
     """Return a mixture that continues from a step of the path until it has converged."""
-    best = published(mixture, fitted)
+    best = mixture.__with_fit__(fitted)
     best.warm_start, best.checkpoint = True, None  # that is the file of the first fit
     best.fit(X, sample_weight=sample_weight)
     best.warm_start = mixture.warm_start
@@ -392,10 +378,7 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
             If the estimator is not a mixture of skvmf.
         """
         first = first_mixture(self.estimator, int(self.min_components), int(self.max_components))
-        if is_lazy(X):
-            first._validated(X, reset=True)  # what has no length is refused
-        else:
-            refuse_no_rows(X)
+        refuse_no_rows(X)
         if isinstance(sample_weight, int | float | np.number):  # as in fits of mixtures
             sample_weight = np.full(num_samples(X), sample_weight)
         X, sample_weight = indexable(X, sample_weight)
@@ -403,7 +386,7 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
             seen, weights, held_out = self._split(X, sample_weight)
             self._check_size(seen)
             first.fit(seen, sample_weight=weights)
-            path = self._path(first, seen, weights)
+            path = first.__merge_path__(seen, weights)
             steps = self._walk(path, first, held_out)
             self._choose(steps)
             best = steps[self.best_index_]
@@ -488,21 +471,6 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
                 f"n_samples = {n_rows}: lower it."
             )
 
-    def _path(
-        self, first: BaseMixture, X: MatrixLike, sample_weight: ArrayLike | None
-    ) -> MergePath:
-        """Return the path that begins with a fitted mixture."""
-        checked = first._validated(X, reset=False)
-        weights = checked_row_weights(sample_weight, checked)
-        rows = first._make_rows(checked, weights, moments=True)
-
-        def make_spec(n_components: int) -> Mixture:
-            mixture = clone(first).set_params(n_components=n_components)
-            family = mixture._family_on(rows, rows.total_weight)
-            return mixture._assembled(family, first._fitted.background)
-
-        return MergePath(make_spec, first._fitted, first.lower_bound_, rows, first.tol)
-
     def _walk(self, path: MergePath, first: BaseMixture, held_out: Any) -> list[Step]:
         """Go down the path; return its steps by increasing number of components."""
         steps, began = [], perf_counter()
@@ -517,7 +485,7 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
             measures = path.measures()
             if held_out is not None:
                 X, weights = held_out
-                mixture = published(first, path.fitted)
+                mixture = first.__with_fit__(path.fitted)
                 measures["held_out"] = -mixture.score(X, sample_weight=weights)
             steps.append(Step(path.fitted, path.nodes, measures))
             K = len(path.nodes)

@@ -106,10 +106,6 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows of any length.
-        y : Ignored
-            Present by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows. None gives all rows the same weight.
 
         Returns
         -------
@@ -137,10 +133,6 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows of any length.
-        y : Ignored
-            Present by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows. None gives all rows the same weight.
 
         Returns
         -------

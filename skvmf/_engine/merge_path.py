@@ -6,21 +6,21 @@ from functools import partial
 
 import numpy as np
 
-from .._engine.blocks import Block
-from .._engine.contracts import (
+from .._typing import Array
+from .blocks import Block
+from .contracts import (
     DenseResponsibilities,
     Params,
     Responsibilities,
     Statistics,
     as_dense,
 )
-from .._engine.em import run_em
-from .._engine.merging import merge_greedily
-from .._engine.model import FittedMixture, Mixture
-from .._engine.parallel import limited_blas
-from .._engine.partitions import Assignment, assignment, partition_statistics
-from .._engine.rows import RowSource
-from .._typing import Array
+from .em import run_em
+from .merging import merge_greedily
+from .model import FittedMixture, Mixture
+from .parallel import limited_blas
+from .partitions import Assignment, assignment, partition_statistics
+from .rows import RowSource
 
 _STEPS = 3  # of EM after a merge
 
@@ -28,7 +28,7 @@ _STEPS = 3  # of EM after a merge
 class MergePath:
     """Mixtures of fewer and fewer components, each from the one before.
 
-    `make_spec` returns the mixture of a number of components for the rows. The path begins with
+    `of_size` returns the mixture of a number of components for the rows. The path begins with
     `fitted`, whose bound is `lower_bound`; fits stop when the bound changes by at most `tol`.
 
     `nodes` (n_components,) are the components of `fitted`, the current mixture, as nodes of the
@@ -39,13 +39,13 @@ class MergePath:
 
     def __init__(
         self,
-        make_spec: Callable[[int], Mixture],
+        of_size: Callable[[int], Mixture],
         fitted: FittedMixture,
         lower_bound: float,
         rows: RowSource,
         tol: float,
     ) -> None:
-        self._make_spec = make_spec
+        self._of_size = of_size
         self._rows = rows
         self._tol = tol
         self._lower_bound = lower_bound
@@ -151,7 +151,7 @@ class MergePath:
     def _start(self, group: Array, counts: Array) -> tuple[Mixture, Params]:
         """Return a mixture and its first parameters: those of the groups' responsibilities."""
         K, fitted = len(self.nodes), self.fitted
-        spec, assign = self._make_spec(K), self._assignment_to_groups(group)
+        spec, assign = self._of_size(K), self._assignment_to_groups(group)
         of_groups = np.where(group == np.arange(K)[:, None], counts[: len(group)], -1)
         largest = of_groups.argmax(axis=1)
         centres = fitted.family.centres(fitted.params.components)[largest]
