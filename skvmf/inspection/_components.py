@@ -15,8 +15,9 @@ from .._engine.gaussian import Gaussian
 from .._engine.model import NO_BACKGROUND, FittedMixture, Mixture
 from .._typing import Array
 from ..distributions import vonmises_fisher as vmf
-from ..distributions.vonmises_fisher import _maps
+from ..distributions.vonmises_fisher._maps import log_affinities as log_affinities_of_directions
 from ..mixture import SparseGaussianMixture, VonMisesFisherMixture
+from ..mixture._base import BaseMixture
 from ..mixture._gaussian import ellipses
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def read_mixture(mixture: "AnyMixture | Parameters") -> FittedMixture:
         return _from_parameters(*mixture)
     check_is_fitted(mixture)
     if isinstance(mixture, VonMisesFisherMixture):
-        return mixture._fitted
+        return mixture.__vector_model__().fitted
     shapes = ellipses(mixture)
     if shapes is None:
         raise ValueError(
@@ -53,9 +54,10 @@ def read_mixture(mixture: "AnyMixture | Parameters") -> FittedMixture:
         )
     family = Gaussian(mixture.means_.shape[1], "full")
     components = family.components(mixture.means_, full_covariances(*shapes, mixture.means_))
-    fitted = getattr(mixture, "_fitted", None)
-    weights = mixture.weights_ if fitted is None else fitted.params.weights
-    background = NO_BACKGROUND if fitted is None else fitted.background
+    weights, background = mixture.weights_, NO_BACKGROUND
+    if isinstance(mixture, BaseMixture):
+        fitted = mixture.__vector_model__().fitted
+        weights, background = fitted.params.weights, fitted.background
     return FittedMixture(Mixture.plain(family, background), Params.first(weights, components))
 
 
@@ -69,7 +71,9 @@ def _from_parameters(
         covariances = np.tile(np.eye(d), (len(means), 1, 1))
     elif np.ndim(covariances) == d == 1:
         covariances = np.reshape(covariances, (-1, 1, 1))
-    return SparseGaussianMixture.from_parameters(weights, means, covariances)._fitted
+    return (
+        SparseGaussianMixture.from_parameters(weights, means, covariances).__vector_model__().fitted
+    )
 
 
 def full_covariances(covariance_type: str, covariances: Array, means: Array) -> Array:
@@ -125,7 +129,7 @@ def log_affinities(fitted: FittedMixture) -> Array:
     """Return the logarithms (K, K) of the Bhattacharyya coefficients of all pairs."""
     components, K = fitted.params.components, fitted.n_components
     if is_directional(fitted):
-        return _maps.log_affinities(components.directions.T, components.concentrations)
+        return log_affinities_of_directions(components.directions.T, components.concentrations)
     affinities = np.zeros((K, K))
     for i, j in itertools.combinations(range(K), 2):
         gap = components.means[i] - components.means[j]

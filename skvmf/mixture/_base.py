@@ -58,7 +58,7 @@ from ._validation import (
     checked_partition,
     checked_row_weights,
     checked_weights,
-    checked_weights_beside,
+    checked_weights_and_background,
     chunkwise,
     is_lazy,
     validated_rows,
@@ -207,9 +207,8 @@ class BaseMixture(MixtureParameters, ABC):
                     n_steps_=0,
                 )
         self._warn_if_degenerate(fitted)
-        few = isinstance(labels, np.ndarray) and warn_if_few_distinct(  # else a Dask array
-            rows, labels, int(self.n_components)
-        )
+        is_array = isinstance(labels, np.ndarray)  # else that of Dask, not computed here
+        few = is_array and warn_if_few_distinct(rows, labels, int(self.n_components))
         if not few and self.max_iter > 0 and np.all(spec.weight_prior.alpha >= 1):
             n_first = self.n_components if given is None else int(np.count_nonzero(given))
             warn_if_fewer(int(np.count_nonzero(fitted.weights)), n_first)
@@ -319,10 +318,8 @@ class BaseMixture(MixtureParameters, ABC):
         self, weights: ArrayLike, components: Components, background_weight: ArrayLike
     ) -> Params:
         """Return parameters that were given, checked."""
-        if self.background:
-            weights = checked_weights_beside(weights, self.n_components, background_weight)
-        else:
-            weights = checked_weights(weights, self.n_components, "weights")
+        beside = background_weight if self.background else None
+        weights = checked_weights_and_background(weights, self.n_components, beside)
         return Params.first(weights, components).pruned()
 
     def _publish_given(self, fitted: FittedMixture, given: ArrayLike) -> Self:
@@ -626,8 +623,8 @@ class BaseMixture(MixtureParameters, ABC):
             )
         return self._fitted.sample(n_samples, check_random_state(self.random_state))
 
-    # What Fisher vectors and paths need. As in scikit-learn's protocols, names with underscores on
-    # both sides are neither public nor private to a mixture.
+    # What other parts of the package need. As in scikit-learn's protocols, names with underscores
+    # on both sides are neither public nor private to a mixture.
 
     def __gradient_names__(self) -> Mapping[str, str]:
         """Return the kinds of parameters with gradients, each with the name of one of them.
@@ -638,7 +635,7 @@ class BaseMixture(MixtureParameters, ABC):
         return self._family(2).gradients.names
 
     def __vector_model__(self) -> VectorModel:
-        """Return the fit as bags of vectors need it."""
+        """Return the fit as the engine has it, and as bags of vectors need it."""
         check_is_fitted(self)
         self._validate_params()
         return VectorModel(self._fitted, self._posterior(), self._vector_rows)

@@ -363,10 +363,12 @@ def with_background(background_weight: ArrayLike, params: dict[str, object]) -> 
     return {"background": given} | params
 
 
-def checked_weights_beside(
-    weights: ArrayLike, n_components: int, background_weight: ArrayLike
+def checked_weights_and_background(
+    weights: ArrayLike, n_components: int, background_weight: ArrayLike | None
 ) -> Array:
-    """Return weights followed by that of a background, or raise a ValueError."""
+    """Return weights, followed by that of a background if there is one, or raise a ValueError."""
+    if background_weight is None:
+        return checked_weights(weights, n_components, "weights")
     weights = checked_array(weights, "weights").astype(np.float64)
     share = checked_array(background_weight, "background_weight").astype(np.float64)
     if weights.shape != (n_components,) or share.shape != ():
