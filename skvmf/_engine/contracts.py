@@ -98,12 +98,12 @@ class HardResponsibilities:
         return SparseResponsibilities(np.cumsum(kept), self.labels[kept], self.factors[kept])
 
     def first_components(self, n_components: int) -> "HardResponsibilities":
-        """Leave out the components from a number on: their rows go to the first for nothing."""
-        lost = self.labels >= n_components
-        if not lost.any():
+        """Leave out the components from a number on: their rows go to the first, with factor 0."""
+        beyond = self.labels >= n_components
+        if not beyond.any():
             return self
-        labels = np.where(lost, 0, self.labels).astype(np.int32)
-        return HardResponsibilities(labels, np.where(lost, 0.0, self.factors))
+        labels = np.where(beyond, 0, self.labels).astype(np.int32)
+        return HardResponsibilities(labels, np.where(beyond, 0.0, self.factors))
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ def _inverse(values: Array) -> Array:
 
 
 class Components(Protocol):
-    """The parameters of K components; what else they are is their family's business."""
+    """The parameters of K components; only their family knows more of them."""
 
     def __len__(self) -> int: ...
 
@@ -227,7 +227,7 @@ class Params:
 
     @classmethod
     def first(cls, weights: Array, components: Components) -> "Params":
-        """Begin a fit: nothing has happened."""
+        """Return parameters of a fit that has not re-seeded or pruned any component."""
         nowhere = np.zeros(len(weights), dtype=bool)
         return cls(weights, components, nowhere, nowhere)
 
@@ -456,6 +456,10 @@ class Family(ABC, Generic[C]):
         """
         return fresh
 
+    def adapted(self, components: C) -> C:
+        """Return components of an earlier fit as this family may have them."""
+        return components
+
     def kept(self, first: C, old: C, numbers: Array, merged: Array) -> C:
         """Return first components, with what is fixed or no moment as in those `numbers` (K,)."""
         return first
@@ -623,7 +627,7 @@ class Update:
         return family.reseed(components, k, row)
 
 
-# What components must fulfil beyond their family's bounds: an order, gaps, known parameters.
+# What components must fulfil beyond their family's bounds: an order and gaps.
 
 
 class Constraint:
@@ -654,10 +658,6 @@ class Constraint:
     ) -> tuple[Params, Statistics | None]:
         """Return parameters and their statistics with components in the order to keep."""
         return params, stats
-
-    def convert(self, family: AnyFamily, components: Any) -> Any:
-        """Return components of an earlier fit as this fit may have them."""
-        return components
 
 
 # A run of EM.

@@ -230,7 +230,7 @@ def step(
     spec = replace(spec, family=fitted.family.continued_by(spec.family))
     if rows.total_weight == 0:
         return replace(spec, family=fitted.family).fitted(fitted.params, memory)
-    components = spec.constraint.convert(spec.family, fitted.params.components)
+    components = spec.family.adapted(fitted.params.components)
     params = replace(fitted.params, components=components)
     stats = replace(rows.map_reduce(partial(spec.expect, params)), unit=rows.weight_unit)
     if memory is not None:

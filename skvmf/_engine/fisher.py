@@ -74,7 +74,7 @@ class VectorModel:
             )
             responsibilities = responsibilities.first_components(K)
             resp = as_dense(responsibilities, K)
-            resp[np.isneginf(values)] = fitted.weights  # no component has a say
+            resp[np.isneginf(values)] = fitted.weights  # no component has a density
             if isinstance(responsibilities, DenseResponsibilities) and responsibilities.denser_than(
                 PACK
             ):

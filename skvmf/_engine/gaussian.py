@@ -33,7 +33,7 @@ from .products import MAX_COMMON_SPREAD, GaussianComponents, squared_distances
 
 
 _EPS = float(np.finfo(np.float64).eps)
-_FAR = (
+_ADVICE = (
     "If a few rows lie far from all others, no reg_covar helps: leave them out, set "
     "background=True, or take a StudentTMixture."
 )
@@ -164,7 +164,7 @@ class BaseGaussian(Family[GaussianComponents]):
             raise ValueError(
                 "Every covariance is singular: the rows of each component lie in a subspace. "
                 f"Increase reg_covar (now {self.reg_covar}), reduce n_components, or choose a "
-                f"simpler covariance_type. {_FAR}"
+                f"simpler covariance_type. {_ADVICE}"
             )
         means = np.where(broken[:, None], components.means, means)
         covariances = self.type.replaced(fresh.covariances, broken, by=components.covariances)
@@ -223,16 +223,16 @@ class BaseGaussian(Family[GaussianComponents]):
             fresh = self.components(centres, of_data)
         else:
             fresh = self._regular_components(means, covariances, stats)
-            lost = np.isnan(fresh.log_det) | (stats.counts <= 0)
+            unusable = np.isnan(fresh.log_det) | (stats.counts <= 0)
             if np.isnan(fresh.log_det).all():
                 fresh = self.components(means, of_data)
-            elif lost.any():
-                covariances = self.type.replaced(fresh.covariances, lost, by=of_data)
+            elif unusable.any():
+                covariances = self.type.replaced(fresh.covariances, unusable, by=of_data)
                 fresh = self.components(means, covariances)
         if np.isnan(fresh.log_det).any():
             raise ValueError(
                 "The covariance of the data is singular: the rows lie in a subspace. Increase "
-                f"reg_covar (now {self.reg_covar}) or choose a simpler covariance_type. {_FAR}"
+                f"reg_covar (now {self.reg_covar}) or choose a simpler covariance_type. {_ADVICE}"
             )
         return fresh
 

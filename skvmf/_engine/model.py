@@ -155,7 +155,7 @@ class FenchelYoungPosterior:
         values += shift
         return labels, counts, values
 
-    def weight_value(self, counts: Array, weights: Array) -> float:
+    def value_of_weights(self, counts: Array, weights: Array) -> float:
         """Return the part of the summed values that depends on the weights, for alpha-entmax.
 
         That is T (<counts, eta> - N Omega*(eta)), of eq. 16. For softmax and hard responsibilities
@@ -202,7 +202,7 @@ FIRST_WEIGHT = 0.1  # of the rows, before any has been seen
 
 @dataclass(frozen=True)
 class Background:
-    """What a mixture has behind its components: one uniform distribution, or nothing.
+    """The uniform outlier component of a mixture, or nothing.
 
     Weights, counts and scores have an entry per uniform distribution after those of the
     components, so no caller has to ask whether there is one.
@@ -412,7 +412,7 @@ class Mixture:
     def continued(self, fitted: "FittedMixture") -> tuple["Mixture", Params]:
         """Return the mixture, and first parameters, of a fit that continues an earlier one."""
         family = fitted.family.continued_by(self.family)
-        components = self.constraint.convert(family, fitted.params.components)
+        components = family.adapted(fitted.params.components)
         weights = self.background.weights_after(fitted.params)
         params = Params.first(weights, components).pruned()
         return replace(self, family=family), self.constraint.apply(family, params)
@@ -437,7 +437,8 @@ class Mixture:
         if not self.posterior.tsallis or prior.flat or np.any((better > 0) != (weights > 0)):
             return better
         old, new = (
-            self.posterior.weight_value(counts, w) + prior.log_density(w) for w in (weights, better)
+            self.posterior.value_of_weights(counts, w) + prior.log_density(w)
+            for w in (weights, better)
         )
         return better if new >= old else weights
 
@@ -535,10 +536,10 @@ class FittedMixture:
         scores, ones = self.scores(block), np.ones(len(block.weights))
         resp, _, values = posterior.assign(scores, self.params.weights, ones)
         resp = resp.first_components(self.n_components)
-        lost = ~block.has_direction | np.isneginf(values)
-        if lost.any():
+        invisible = ~block.has_direction | np.isneginf(values)
+        if invisible.any():
             resp = DenseResponsibilities(as_dense(resp, self.n_components))
-            resp.resp[lost] = self._of_lost_rows
+            resp.resp[invisible] = self._without_density
         return resp
 
     def labels(self, rows: RowSource, posterior: FenchelYoungPosterior) -> Array:
@@ -564,18 +565,18 @@ class FittedMixture:
 
         def write(block: Block, span: slice) -> None:
             scores, ones = self.scores(block), np.ones(len(block.weights))
-            own, lost = self._label(scores, block.has_direction, posterior)
+            own, invisible = self._label(scores, block.has_direction, posterior)
             responsibilities, *_ = posterior.assign(scores, self.params.weights, ones)
             resp = as_dense(responsibilities, len(self.params.weights))
             labels[span], largest[span] = own, resp[np.arange(len(own)), own]
-            largest[span][lost] = self._of_lost_rows.max()
+            largest[span][invisible] = self._without_density.max()
             largest[span][own == -1] = 0
 
         rows.for_each(write)
         return labels, largest
 
     @property
-    def _of_lost_rows(self) -> Array:
+    def _without_density(self) -> Array:
         """The responsibilities of the components for a row without a direction or a density."""
         return np.zeros(self.n_components) if len(self.background) else self.weights
 
@@ -585,12 +586,12 @@ class FittedMixture:
         """Return labels, and which rows have no direction or density; scores are not used up."""
         ones = np.ones(len(has_direction))
         labels, _, values = posterior.label(scores, self.params.weights, ones)
-        lost: Array = ~has_direction | np.isneginf(values)
+        invisible: Array = ~has_direction | np.isneginf(values)
         if len(self.background):
             labels[labels == self.n_components] = -1
-        if lost.any():
-            labels[lost] = -1 if len(self.background) else np.argmax(self.weights)
-        return labels, lost
+        if invisible.any():
+            labels[invisible] = -1 if len(self.background) else np.argmax(self.weights)
+        return labels, invisible
 
     def log_densities(self, rows: RowSource) -> Array:
         """Return the log-density of the mixture at each row, (n,) and finite."""

@@ -40,7 +40,7 @@ RECOMPUTED = 3  # of the costs known from a step ago, the least for each pair to
 POWER_ITERATIONS = 3  # for the longest axes
 MAX_SPLITS = 3
 MIN_SPLIT_GAIN = 1e-2  # of the bound; after less there is no further split
-MIN_RESPONSIBILITY = 5e-4  # for a row to count in what merging costs
+MIN_COUNTED_RESPONSIBILITY = 5e-4  # for a row to count in what merging costs
 PAIRS_PER_BLOCK = 64  # for threads,
 MAX_BLOCK_ENTRIES = 2**20  # or as many as have so many entries of covariances
 
@@ -208,7 +208,7 @@ class SplitAndMerge:
         )
         resp = as_dense(responsibilities, len(counts))
         resp = resp / np.where(weights > 0, weights, 1.0)[:, None]
-        large = sparse.csr_array(np.where(resp > MIN_RESPONSIBILITY, resp, 0.0))
+        large = sparse.csr_array(np.where(resp > MIN_COUNTED_RESPONSIBILITY, resp, 0.0))
         return _Expectation(stats, [large], [log_densities], [weights])
 
     def _costs(self, params: Params, pairs: Array, expectation: _Expectation) -> Array:

@@ -18,7 +18,6 @@ from .._typing import Array
 from .blocks import DenseBlock
 from .contracts import (
     AnyFamily,
-    Constraint,
     DenseResponsibilities,
     Family,
     Proposal,
@@ -90,9 +89,9 @@ class StudentT(Family[StudentTComponents]):
         return self.gaussian.min_rows
 
     def n_parameters(self, n_components: int) -> int:
-        """Return the number of free parameters of a Gaussian, and of the tails."""
-        n_tails = 0 if not self.estimated else 1 if self.tied else n_components
-        return self.gaussian.n_parameters(n_components) + n_tails
+        """Return the number of free parameters of a Gaussian, and of the degrees of freedom."""
+        n_dof = 0 if not self.estimated else 1 if self.tied else n_components
+        return self.gaussian.n_parameters(n_components) + n_dof
 
     def sample(
         self, components: StudentTComponents, counts: Array, rng: np.random.RandomState
@@ -110,14 +109,14 @@ class StudentT(Family[StudentTComponents]):
     ) -> StudentTComponents:
         """Derive all arrays from means (K, d), scale matrices and degrees of freedom."""
         dof = self.degrees_of_freedom if degrees_of_freedom is None else degrees_of_freedom
-        return self._with_tails(self.gaussian.components(means, covariances), dof)
+        return self._with_dof(self.gaussian.components(means, covariances), dof)
 
     def kmeans(self) -> BaseGaussian:
         return self.gaussian.kmeans()
 
     def from_centres(self, centres: Array) -> StudentTComponents:
         """Return components at centres (K, d) that weight all rows alike, as Gaussian ones do."""
-        return self._with_tails(self.gaussian.from_centres(centres), KNOWN_RANGE[1])
+        return self._with_dof(self.gaussian.from_centres(centres), KNOWN_RANGE[1])
 
     def reshaped(self, components: StudentTComponents, shapes: Array) -> StudentTComponents:
         return self.components(components.means, shapes, components.degrees_of_freedom)
@@ -176,27 +175,26 @@ class StudentT(Family[StudentTComponents]):
             dof = self._freedom(stats, levels, components, broken)
         if not self.fixed_covariances and (self.type.shared or held.any()):
             shape = self._rescaled(shape, stats, levels, broken)
-        return self._with_tails(shape, dof), broken
+        return self._with_dof(shape, dof), broken
 
     def reseed(self, components: StudentTComponents, k: int, row: Array) -> StudentTComponents:
         moved = self.gaussian.reseed(components, k, row)
-        return self._with_tails(moved, components.degrees_of_freedom)
+        return self._with_dof(moved, components.degrees_of_freedom)
 
     def initial(
         self, stats: Statistics, components: StudentTComponents, centres: Array | None = None
     ) -> StudentTComponents:
-        """Make first components from a partition: its means and covariances, and first tails."""
         shape = self.gaussian.initial(_of_weighted_rows(stats), components, centres)
-        return self._with_tails(shape, self.degrees_of_freedom)
+        return self._with_dof(shape, self.degrees_of_freedom)
 
     def kept(
         self, first: StudentTComponents, old: StudentTComponents, numbers: Array, merged: Array
     ) -> StudentTComponents:
-        """Let merged components begin with tails: EM hardly leaves large degrees of freedom."""
+        """Lower large degrees of freedom of merged components: EM hardly leaves them."""
         dof = old.degrees_of_freedom[numbers]
         if self.estimated:
             dof = np.where(merged, np.minimum(dof, MAX_MERGED_DOF), dof)
-        return self._with_tails(self.gaussian.kept(first, old, numbers, merged), dof)
+        return self._with_dof(self.gaussian.kept(first, old, numbers, merged), dof)
 
     def continued_by(self, fresh: AnyFamily) -> "StudentT":
         """Return the newly made family: there is no prior to take along."""
@@ -221,16 +219,16 @@ class StudentT(Family[StudentTComponents]):
 
         return replace(self.gaussian.proposal(), alternative=alternative)
 
-    def adopted(self, components: StudentTComponents) -> StudentTComponents:
+    def adapted(self, components: StudentTComponents) -> StudentTComponents:
         """Return components of another fit with degrees of freedom that are this family's."""
         if not self.estimated:
-            return self._with_tails(components, self.degrees_of_freedom)
+            return self._with_dof(components, self.degrees_of_freedom)
         dof = np.clip(components.degrees_of_freedom, *ESTIMATED_RANGE)
         if self.tied and np.ptp(dof) > 0:  # else a warm start would round them
             dof = np.exp(np.log(dof).mean())
-        return self._with_tails(components, dof)
+        return self._with_dof(components, dof)
 
-    def _with_tails(self, shape: GaussianComponents, dof: float | Array) -> StudentTComponents:
+    def _with_dof(self, shape: GaussianComponents, dof: float | Array) -> StudentTComponents:
         gaussian = {field.name: getattr(shape, field.name) for field in fields(GaussianComponents)}
         dof = np.broadcast_to(dof, len(shape.means)).astype(np.float64)
         return StudentTComponents(
@@ -333,11 +331,3 @@ def _weighted(
             responsibilities.labels, weights=responsibilities.factors * np.log(latent), minlength=K
         ),
     )
-
-
-class KnownTails(Constraint):
-    """Components whose degrees of freedom are what the family knows of them."""
-
-    def convert(self, family: AnyFamily, components: StudentTComponents) -> StudentTComponents:
-        assert isinstance(family, StudentT)
-        return family.adopted(components)

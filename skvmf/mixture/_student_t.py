@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._engine.model import FittedMixture, MixtureResult
-from .._engine.student_t import INITIAL_DOF, KNOWN_RANGE, KnownTails, StudentT
+from .._engine.student_t import INITIAL_DOF, KNOWN_RANGE, StudentT
 from .._sklearn import SomeOf, StrOptions
 from .._typing import Array, Attributes, Numbers, ParameterConstraints, RandomState
 from ..distributions._arguments import checked_array
@@ -206,7 +206,7 @@ default='estimated'
         scale_matrices : array-like
             Scale matrices, of the shape that belongs to `covariance_type`.
         degrees_of_freedom : float or array-like of shape (n_components,)
-            Degrees of freedom, which are then known.
+            Degrees of freedom, which are then fixed.
         **params : dict
             Other constructor parameters; `n_components` may be left out.
 
@@ -243,33 +243,30 @@ default='estimated'
         )
 
     def _family(self, n_features: int, scale: float = 1.0) -> StudentT:
-        tails = self.degrees_of_freedom
+        dof = self.degrees_of_freedom
         return StudentT(
             n_features,
             self.covariance_type,
             float(self.reg_covar),
             scale=scale,
-            degrees_of_freedom=INITIAL_DOF if isinstance(tails, str) else self._known_tails(),
-            estimated=isinstance(tails, str),
-            tied=isinstance(tails, str) and tails == "tied",
+            degrees_of_freedom=INITIAL_DOF if isinstance(dof, str) else self._fixed_dof(),
+            estimated=isinstance(dof, str),
+            tied=isinstance(dof, str) and dof == "tied",
             fixed_covariances="scale_matrices" in self.fixed,
             fixed_means="means" in self.fixed,
         )
 
-    def _known_tails(self) -> Array:
-        known = checked_array(self.degrees_of_freedom, "degrees_of_freedom").astype(np.float64)
+    def _fixed_dof(self) -> Array:
+        fixed = checked_array(self.degrees_of_freedom, "degrees_of_freedom").astype(np.float64)
         low, high = KNOWN_RANGE
-        within = (known >= low) & (known <= high)
-        if known.shape not in [(), (self.n_components,)] or not within.all():
+        within = (fixed >= low) & (fixed <= high)
+        if fixed.shape not in [(), (self.n_components,)] or not within.all():
             raise ValueError(
                 f"degrees_of_freedom should be 'estimated', 'tied', a number from {low:g} to "
                 f"{high:g} or one for each of the {self.n_components} components, got "
                 f"{self.degrees_of_freedom!r}."
             )
-        return known
-
-    def _constraint(self) -> KnownTails:
-        return KnownTails()
+        return fixed
 
     def _first_shapes(self, n_features: int) -> Array | None:
         """Return `scale_matrices_init`."""

@@ -147,7 +147,7 @@ def test_value_of_weights_is_the_part_of_the_bound_that_they_move():
         score = eta(pi, 1.5)
         return (pi @ score - tsallis(pi, 1.5) - q @ score + tsallis(q, 1.5)).sum()
 
-    gain = posterior.weight_value(counts, other) - posterior.weight_value(counts, pi)
+    gain = posterior.value_of_weights(counts, other) - posterior.value_of_weights(counts, pi)
     assert_allclose(gain, -0.7 * (loss(other) - loss(pi)), rtol=1e-10)
 
 

@@ -62,7 +62,7 @@ def log_joint(task, params, X):
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_merging_costs_the_change_of_the_likelihood(kind, monkeypatch):
-    monkeypatch.setattr(split_and_merge, "MIN_RESPONSIBILITY", 0.0)
+    monkeypatch.setattr(split_and_merge, "MIN_COUNTED_RESPONSIBILITY", 0.0)
     X, _ = clusters(500)
     weights = np.random.default_rng(1).exponential(size=500)
     task = split_and_merge_of(X, kind, weights=weights)

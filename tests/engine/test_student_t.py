@@ -261,9 +261,9 @@ def test_a_reseeded_component_keeps_its_degrees_of_freedom():
 def test_a_fit_goes_on_with_degrees_of_freedom_that_it_may_have():
     fresh = StudentT(2, "diag", 0.5)
     wild = fresh.components(MEANS, SCALES["diag"], np.array([1e-3, 1e100]))
-    assert_array_equal(fresh.adopted(wild).degrees_of_freedom, ESTIMATED_RANGE)
-    one = replace(fresh, tied=True).adopted(wild)
+    assert_array_equal(fresh.adapted(wild).degrees_of_freedom, ESTIMATED_RANGE)
+    one = replace(fresh, tied=True).adapted(wild)
     assert_allclose(one.degrees_of_freedom, np.sqrt(np.prod(ESTIMATED_RANGE)))
-    known = replace(fresh, degrees_of_freedom=DOF, estimated=False).adopted(wild)
+    known = replace(fresh, degrees_of_freedom=DOF, estimated=False).adapted(wild)
     assert_array_equal(known.degrees_of_freedom, DOF)
     assert_array_equal(known.means, MEANS)

@@ -35,7 +35,7 @@ def test_weights_of_a_sparse_posterior_never_lower_the_bound(seed):
     new = Mixture(None, TSALLIS, prior).new_weights(counts, old)
 
     def bound(weights):
-        return TSALLIS.weight_value(counts, weights) + prior.log_density(weights)
+        return TSALLIS.value_of_weights(counts, weights) + prior.log_density(weights)
 
     assert bound(new) >= bound(old)
     assert_array_equal(new, prior.mode(counts) if bound(prior.mode(counts)) >= bound(old) else old)

@@ -15,7 +15,7 @@ from ..._typing import Array, Values
 # Arguments of the von Mises-Fisher functions: broadcasting over dimensions, and checks.
 
 
-_MAX_CONCENTRATION = 1e150  # its square is still finite
+_MAX_ARGUMENT = 1e150  # its square is still finite
 _MAX_DIM = 10**15  # floats tell integers apart up to ten times as much
 _ROUNDING = 1e-12  # what the limits give way, for values that were computed
 
@@ -66,9 +66,7 @@ def checked_dims(dim: ArrayLike) -> Array:
 
 def checked_kappa(kappa: ArrayLike) -> Array:
     values = np.asarray(kappa, dtype=np.float64)
-    if values.size and not (
-        values.min() >= 0 and values.max() <= _MAX_CONCENTRATION * (1 + _ROUNDING)
-    ):
+    if values.size and not (values.min() >= 0 and values.max() <= _MAX_ARGUMENT * (1 + _ROUNDING)):
         raise ValueError(
             "kappa, the concentration, must be finite, at least 0 and at most 1e150; "
             f"its values are within [{values.min()}, {values.max()}]."
@@ -80,9 +78,7 @@ def checked_lengths(
     r: ArrayLike, complement: ArrayLike | None, dim: ArrayLike
 ) -> tuple[Array, ...]:
     """Return (r,) or (r, 1 - r) after checking that they are in range and fit together."""
-    least = (
-        0.5 * (checked_dims(dim) - 1.0) / _MAX_CONCENTRATION
-    )  # kappa is (d - 1)/(2 (1 - r)) there
+    least = 0.5 * (checked_dims(dim) - 1.0) / _MAX_ARGUMENT  # kappa is (d - 1)/(2 (1 - r)) there
     lengths = np.asarray(r, dtype=np.float64)
     if lengths.size == 0:
         return (lengths,)
