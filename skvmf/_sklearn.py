@@ -186,6 +186,10 @@ class BaseEstimator(_BaseEstimator):
         super().__init_subclass__(**options)
         _complete_docstring(cls)
 
+    def _keep_parameters(self, arguments: dict[str, Any]) -> None:
+        """Set the arguments of the constructor, its ``locals()``, as attributes."""
+        vars(self).update({name: value for name, value in arguments.items() if name != "self"})
+
     def _doc_link_url_param_generator(self) -> dict[str, str]:
         name, package = type(self).__name__, type(self).__module__.partition("._")[0]
         short = name in vars(sys.modules["skvmf"])  # `skvmf.mixture`'s are listed in `skvmf`

@@ -338,6 +338,8 @@ class Autoencoder(
         "verbose_interval": [Interval(Integral, 1, None, closed="left")],
     }
 
+    n_components: int
+    entmax_alpha: float
     hidden_layer_sizes: Sequence[int]
     beta: float
     batch_size: int

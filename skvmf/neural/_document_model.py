@@ -84,6 +84,9 @@ class FenchelYoungDocumentModel(Autoencoder):
     (40, 2)
     """
 
+    target: str
+    alternating_epochs: int | None
+
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         **Autoencoder._parameter_constraints,
         "entmax_alpha": [Interval(Real, 1, None, closed="left")],
@@ -110,21 +113,7 @@ class FenchelYoungDocumentModel(Autoencoder):
         verbose: int = 0,
         verbose_interval: int = 1,
     ) -> None:
-        self.n_components = n_components
-        self.entmax_alpha = entmax_alpha
-        self.target = target
-        self.beta = beta
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.max_epochs = max_epochs
-        self.alternating_epochs = alternating_epochs
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_epochs_no_change = n_epochs_no_change
-        self.random_state = random_state
-        self.verbose = verbose
-        self.verbose_interval = verbose_interval
+        self._keep_parameters(locals())
 
     @property
     def components_(self) -> Array:

@@ -77,6 +77,9 @@ class FenchelYoungVAE(Autoencoder):
     (1797, 8)
     """
 
+    latent: str | float
+    observation: str
+
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         **Autoencoder._parameter_constraints,
         "latent": [StrOptions(set(LATENTS)), Interval(Real, 1, None, closed="left")],
@@ -103,21 +106,7 @@ class FenchelYoungVAE(Autoencoder):
         verbose: int = 0,
         verbose_interval: int = 1,
     ) -> None:
-        self.n_components = n_components
-        self.latent = latent
-        self.observation = observation
-        self.entmax_alpha = entmax_alpha
-        self.beta = beta
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.max_epochs = max_epochs
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_epochs_no_change = n_epochs_no_change
-        self.random_state = random_state
-        self.verbose = verbose
-        self.verbose_interval = verbose_interval
+        self._keep_parameters(locals())
 
     def _rows(self, X: MatrixLike, reset: bool) -> Matrix:
         return self._in_range(validate_data(self, X, dtype=[np.float32, np.float64], reset=reset))
