@@ -159,7 +159,6 @@ def _add_shared_parameters(method: FunctionType) -> None:
 
 
 def _joined(sections: dict[str, str]) -> str:
-    """Return a docstring's sections under their titles."""
     parts = [f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items()]
     return "".join(parts).rstrip() + "\n"
 

@@ -453,9 +453,9 @@ class ShrunkGaussian(BaseGaussian, ShapedFamily[GaussianComponents]):
         result = self.components(self.sample_means(stats, components), shrunk)
         singular = np.isnan(result.log_det)
         if singular.any():  # by rounding, beside a row very far away: then a sphere of its size
-            unit = kind.identity(*result.means.shape)
             sizes = np.maximum(kind.sizes(shrunk), floor)  # rounding can take them below zero
-            spheres = unit * (sizes[0] if kind.shared else per_component(sizes, unit))
+            sizes = sizes if kind.shared else sizes[:, None]
+            spheres = kind.regularized(np.zeros_like(shrunk), sizes)
             covariances = spheres if kind.shared else kind.replaced(shrunk, singular, spheres)
             result = self.components(result.means, covariances)
         return result, np.zeros(len(counts), dtype=bool)
@@ -484,7 +484,6 @@ class ShrunkGaussian(BaseGaussian, ShapedFamily[GaussianComponents]):
         return [self._single(merged, k) for k in range(len(pairs))]
 
     def _single(self, components: GaussianComponents, k: int) -> GaussianComponents:
-        """Return one of some components."""
         kind, part = self.type, slice(k, k + 1)
         covariance = kind.select(components.covariances, part)
         cholesky = kind.select(components.cholesky, part)

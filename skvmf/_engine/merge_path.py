@@ -106,29 +106,21 @@ class MergePath:
         """Merge nodes; return the new node that each component (K,) is part of."""
         K = len(self.nodes)
         self.nodes = self.nodes.copy()
-        group = np.arange(K)
-        alive = np.flatnonzero((stats.counts[:K] > 0) & (self.fitted.weights > 0))
-        fitted = self.fitted
+        group, fitted = np.arange(K), self.fitted
+        alive = np.flatnonzero((stats.counts[:K] > 0) & (fitted.weights > 0))
         centres = fitted.family.centres(fitted.params.components)
         others = alive if len(alive) else np.array([0])  # else none has a row
         for k in np.setdiff1d(np.arange(K), others)[: K - n_groups]:  # pruned before
             nearest = others[np.linalg.norm(centres[others] - centres[k], axis=1).argmin()]
             self._merge(group, nearest, k, 0.0)
         n_left = n_groups - (len(np.unique(group)) - len(alive))
-        if n_left < len(alive):
-            self._merge_alive(stats, fitted, alive, group, n_left)
+        if n_left < len(alive):  # those with rows: the pairs that lose least beyond chance
+            cost = fitted.family.merge_cost(stats, fitted.params.components, alive)
+            for i, j, loss in merge_greedily(cost, n_left)[1]:
+                self._merge(group, alive[i], alive[j], max(loss, 0.0))
         first, group = np.unique(group, return_inverse=True)
         self.nodes = self.nodes[first]
         return group
-
-    def _merge_alive(
-        self, stats: Statistics, fitted: FittedMixture, alive: Array, group: Array, n_left: int
-    ) -> None:
-        """Merge the pairs of components with rows that lose least likelihood beyond chance."""
-        cost = fitted.family.merge_cost(stats, fitted.params.components, alive)
-        _, merges = merge_greedily(cost, n_left)
-        for i, j, loss in merges:
-            self._merge(group, alive[i], alive[j], max(loss, 0.0))
 
     def _merge(self, group: Array, i: int, j: int, loss: float) -> None:
         """Put the components of the group of j into that of i, under a new node."""

@@ -294,7 +294,6 @@ def _sentences(path: Path) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _heads(tokens: list[Any], where: str) -> Heads:
-    """Return the heads of a sentence."""
     for i, token in enumerate(tokens, start=1):
         if token["id"] != i:
             raise ValueError(f"{where}: token {reprlib.repr(token['id'])} follows {i - 1}.")
@@ -381,7 +380,6 @@ def _public(namespace: Mapping[str, Any]) -> list[Any]:
 
 
 def _prose(docstring: str) -> str:
-    """Return the prose of a docstring."""
     first, *rest = _HEADING.split(inspect.cleandoc(docstring))
     sections = zip(rest[::2], rest[1::2], strict=True)
     text = first + "".join(body for title, body in sections if title not in _NOT_PROSE)

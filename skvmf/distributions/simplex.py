@@ -296,7 +296,6 @@ def _rows(x: Array, axis: int, name: str) -> tuple[Array, tuple[int, ...]]:
 
 
 def _broadcast(target: Array, shape: tuple[int, ...]) -> Array:
-    """Return the target in the shape of the scores."""
     try:
         return np.broadcast_to(target, shape)
     except ValueError as error:
@@ -306,7 +305,6 @@ def _broadcast(target: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _check_probabilities(rows: Array, name: str) -> None:
-    """Refuse rows that are not probabilities."""
     if not np.all(rows >= 0) or not np.all(np.abs(rows.sum(axis=1, dtype=np.float64) - 1) <= 1e-6):
         raise ValueError(f"{name} must hold probabilities: not negative, with sums of 1.")
 

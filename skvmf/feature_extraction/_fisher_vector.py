@@ -434,7 +434,6 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         return tags
 
     def _encoder(self) -> Encoder:
-        """Return the encoder for the current parameters."""
         check_is_fitted(self)
         self._validate_params()
         model = self.mixture_.__vector_model__()

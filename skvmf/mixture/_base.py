@@ -317,7 +317,6 @@ class BaseMixture(MixtureParameters, ABC):
     def _given_params(
         self, weights: ArrayLike, components: Components, background_weight: ArrayLike
     ) -> Params:
-        """Return parameters that were given, checked."""
         beside = background_weight if self.background else None
         weights = checked_weights_and_background(weights, self.n_components, beside)
         return Params.first(weights, components).pruned()
@@ -708,7 +707,6 @@ class BaseMixture(MixtureParameters, ABC):
         return make_rows(X, weights, width=width, ahead=moments, **options)
 
     def _new_rows(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> RowSource:
-        """Return rows for a fitted mixture."""
         check_is_fitted(self)
         self._validate_params()
         X = self._validated(X, reset=False)
@@ -796,7 +794,6 @@ class BaseMixture(MixtureParameters, ABC):
         memory: Statistics | None = None,
         result: MixtureResult | None = None,
     ) -> Attributes:
-        """Return all attributes of a fit."""
         attributes = self._attributes(fitted, result)
         read_only = {name: _read_only(value) for name, value in attributes.items()}
         read_only["weight_seen_"] = 0.0 if memory is None else float(memory.total * memory.unit)

@@ -68,7 +68,6 @@ class BaseEllipticalMixture(BaseMixture):
         background_weight: float,
         background_bounds: ArrayLike | None,
     ) -> Self:
-        """Return the mixture of the arguments of `from_parameters`."""
         given = means
         means = checked_means(means, "means")
         refuse_overflow(np.abs(means).max(), "means holds")
@@ -233,7 +232,6 @@ class BaseGaussianMixture(BaseEllipticalMixture):
         return Gaussian(n_features, self.covariance_type, float(self.reg_covar), *fixed, scale)
 
     def _first_shapes(self, n_features: int) -> Array | None:
-        """Return the inverses of `precisions_init`."""
         d, kind = n_features, self._covariance_type
         if self.precisions_init is None:
             return kind.identity(self.n_components, d) if "covariances" in self.fixed else None

@@ -248,7 +248,6 @@ default='estimated'
         return fixed
 
     def _first_shapes(self, n_features: int) -> Array | None:
-        """Return `scale_matrices_init`."""
         d = n_features
         if self.scale_matrices_init is None:
             fixed = "scale_matrices" in self.fixed

@@ -172,17 +172,6 @@ class Step(NamedTuple):
     measures: dict[str, float]
 
 
-def refined(
-    mixture: BaseMixture, fitted: FittedMixture, X: MatrixLike, sample_weight: ArrayLike | None
-) -> BaseMixture:
-    """Return a mixture that continues from a step of the path until it has converged."""
-    best = mixture.__with_fit__(fitted)
-    best.warm_start, best.checkpoint = True, None  # that is the file of the first fit
-    best.fit(X, sample_weight=sample_weight)
-    best.warm_start = mixture.warm_start
-    return best
-
-
 _STEP_DIVISOR = 30  # a step removes at most one component in this many
 
 
@@ -384,7 +373,12 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         X, sample_weight = indexable(X, sample_weight)
         with all_or_nothing(self), limited_blas():
             seen, weights, held_out = self._split(X, sample_weight)
-            self._check_size(seen)
+            n_rows = num_samples(seen)
+            if 0 < n_rows < self.max_components:  # the estimator refuses data without rows
+                raise ValueError(
+                    f"max_components={self.max_components} is more than the number of rows, "
+                    f"n_samples = {n_rows}: lower it."
+                )
             first.fit(seen, sample_weight=weights)
             path = first.__merge_path__(seen, weights)
             steps = self._walk(path, first, held_out)
@@ -399,8 +393,11 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
             if hasattr(first, "feature_names_in_"):
                 self.feature_names_in_ = first.feature_names_in_
             if self.refit:
-                self.best_estimator_ = refined(first, best.fitted, X, sample_weight)
-                self.labels_ = self.best_estimator_.labels_
+                refined = first.__with_fit__(best.fitted)
+                refined.warm_start, refined.checkpoint = True, None  # the first fit has that file
+                refined.fit(X, sample_weight=sample_weight)
+                refined.warm_start = first.warm_start
+                self.best_estimator_, self.labels_ = refined, refined.labels_
         return self
 
     def cut(self, n_components: int) -> Array:
@@ -463,14 +460,6 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
             parts.append((safe_indexing(X, part), weights))
         return *parts[0], parts[1]
 
-    def _check_size(self, X: MatrixLike) -> None:
-        n_rows = num_samples(X)
-        if 0 < n_rows < self.max_components:  # the estimator refuses data without rows
-            raise ValueError(
-                f"max_components={self.max_components} is more than the number of rows, "
-                f"n_samples = {n_rows}: lower it."
-            )
-
     def _walk(self, path: MergePath, first: BaseMixture, held_out: Any) -> list[Step]:
         """Go down the path; return its steps by increasing number of components."""
         steps, began = [], perf_counter()
@@ -499,7 +488,6 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         return steps[::-1]
 
     def _choose(self, steps: list[Step]) -> None:
-        """Set the results, and the best of them."""
         measures = [step.measures for step in steps]
         results = {name: np.array([each[name] for each in measures]) for name in measures[0]}
         results["slope"] = slope_criterion(results, self.max_components)

@@ -542,7 +542,6 @@ class MixtureDisplay:
 
 
 def _of_features(covariance_type: str, matrices: Array, K: int, features: list[int]) -> Array:
-    """Return the matrices (K, 2, 2) of two features."""
     if covariance_type == "full":
         return matrices[:, features][:, :, features]
     if covariance_type == "tied":
