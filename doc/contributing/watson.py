@@ -182,7 +182,7 @@ class Watson(SeedFamily):
     def proposal(self):
         return Proposal(self.kmeans())
 
-    def place(self, points, like=None):
+    def at_points(self, points, like=None):
         axes = points / np.linalg.norm(points, axis=1, keepdims=True)
         return self.components(axes, MODERATE if like is None else like.concentrations[0])
 

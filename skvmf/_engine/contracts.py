@@ -548,7 +548,7 @@ class SeedFamily(Family[C]):
     """
 
     @abstractmethod
-    def place(self, points: Array, like: C | None = None) -> C:
+    def at_points(self, points: Array, like: C | None = None) -> C:
         """Return components at points (M, d), of a size typical of the components `like`.
 
         None is a size typical of the whole data.

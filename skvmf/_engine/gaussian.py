@@ -377,7 +377,9 @@ class ShrunkSpherical(BaseGaussian, SeedFamily[GaussianComponents]):
         means = self.sample_means(stats, components)
         return self._shrunk(means, variances, stats.counts, pooled), np.zeros_like(empty)
 
-    def place(self, points: Array, like: GaussianComponents | None = None) -> GaussianComponents:
+    def at_points(
+        self, points: Array, like: GaussianComponents | None = None
+    ) -> GaussianComponents:
         """Return components at points (M, d), of the median variance of others."""
         variance = self.scale if like is None else float(np.median(like.covariances))
         return self.components(points, np.full(len(points), variance))

@@ -216,7 +216,7 @@ class OtherRows:
     count: float = 0.0
     background: Background = NO_BACKGROUND
 
-    def excess(self, cost: MergeCost) -> Array:
+    def excess_losses(self, cost: MergeCost) -> Array:
         """Return what giving each part (M,) to the background loses, beyond chance.
 
         Chance is the largest of as many halved chi-squares as there are rows (Laurent and
@@ -279,7 +279,7 @@ def merge_greedily(
     for _ in range(M - n_parts):
         i = cheapest()
         if least[i] >= 0:
-            excess = np.where(alive, others.excess(cost), np.inf)
+            excess = np.where(alive, others.excess_losses(cost), np.inf)
             part = int(excess.argmin())
             if excess[part] < 0:
                 others.count += float(cost.counts[part])

@@ -19,17 +19,17 @@ from .blocks import Block
 from .contracts import Components, MergeCost, OnIteration, Params, SeedFamily, Statistics, ignore
 from .merging import OtherRows, merge_greedily
 from .model import FIRST_WEIGHT, NO_BACKGROUND, Background, FenchelYoungPosterior, Mixture
-from .partitions import SampleStart, assign_labels, climb, partition_statistics
+from .partitions import SampleStart, assign_labels, em_steps, partition_statistics
 from .rows import RowSource
 
 SEEDS_PER_COMPONENT = 4  # at the beginning
 MAX_SEEDS = 4096  # at the beginning, if there are more than two for each component
-SEEDS_PER_ROUND = 2  # for each component; beside a background as many more, of its rows
+SEEDS_PER_ROUND = 2  # for each component, and as many from the rows of a background
 MAX_ROUNDS = 4  # of further seeds
 MIN_ROUND_GAIN = 1e-2  # of the bound; after less there is no further round
 STEPS_BEFORE_MERGING, STEPS_AFTER_MERGING = 3, 3  # of EM
 MAX_LAST_STEPS, MIN_STEP_GAIN = 10, 1e-3  # of EM at the end, and of the bound by each of them
-ROWS_PER_COMPONENT, MIN_ROWS = 25, 10_000  # the larger number is drawn for the first merging
+FIRST_ROWS_PER_COMPONENT, MIN_ROWS = 25, 10_000  # the larger number is drawn at first
 TOWARDS_CENTRE = 2 / 3  # of the way to its component's centre every second seed is moved
 BACKGROUND_ROWS_PER_SEED = 4  # at least
 MAX_BACKGROUND_WEIGHT = 0.99  # at the beginning
@@ -65,7 +65,7 @@ class Overseeding:
         """
         few = self._on_few_rows(rng)
         params = few._merge_seeds(few._first_seeds(rng))
-        params, bound = climb(self.model, self.rows, params, STEPS_AFTER_MERGING)
+        params, bound = em_steps(self.model, self.rows, params, STEPS_AFTER_MERGING)
         bounds = [bound]
         stop = watch(0, bounds, params)
         several = self.n_components + len(self.background) > 1
@@ -105,10 +105,10 @@ class Overseeding:
         """Return seeds at rows drawn far apart, of the size of the parts near them."""
         weights = self.rows.sampling_weights().astype(np.float64)
         points = self.rows.take(_draw(weights, self._n_first_seeds, rng))
-        equal = self._params(np.ones(len(points)), self.family.place(points), 0.0)
+        equal = self._params(np.ones(len(points)), self.family.at_points(points), 0.0)
         stats = self._partition(equal, self._assign(equal).labels)
         cost = self.family.merge_cost(stats, equal.components, np.flatnonzero(stats.counts > 0))
-        return self.family.place(points, self._fit(cost))
+        return self.family.at_points(points, self._fit(cost))
 
     def _merge_seeds(self, seeds: Components) -> Params:
         """Fit the first seeds and merge them."""
@@ -118,7 +118,7 @@ class Overseeding:
     def _on_few_rows(self, rng: np.random.Generator) -> "Overseeding":
         """Return the same on as many rows as suffice for the first merging."""
         drawable = np.flatnonzero(self.rows.sampling_weights())
-        size = max(ROWS_PER_COMPONENT * self.n_components, MIN_ROWS)
+        size = max(FIRST_ROWS_PER_COMPONENT * self.n_components, MIN_ROWS)
         if len(drawable) <= size or len(self.background) > 0:  # clusters may be small
             return self
         return self._on(np.sort(rng.choice(drawable, size, replace=False)), self._n_first_seeds)
@@ -138,7 +138,7 @@ class Overseeding:
         if not probabilities.any():
             return None
         drawn, candidates = _draw(probabilities, n_seeds, rng), np.flatnonzero(probabilities)
-        seeds = self.family.place(self._seed_points(drawn, assigned, params), params.components)
+        seeds = self.family.at_points(self._seed_points(drawn, assigned, params), params.components)
         n_seeds = len(drawn)
         alone = replace(self._on(candidates, n_seeds), background=NO_BACKGROUND)
         by_seeds = alone._assign(alone._params(np.ones(n_seeds), seeds, 0.0)).log_densities
@@ -150,7 +150,9 @@ class Overseeding:
         counts = np.full(n_seeds, self.rows.total_weight / K)
         more = self._fit_seeds(local.rows, seeds, counts, params)
         assigned.labels[won] = local._assign(more).labels
-        return climb(self.model, self.rows, self._merge(more, assigned.labels), STEPS_AFTER_MERGING)
+        return em_steps(
+            self.model, self.rows, self._merge(more, assigned.labels), STEPS_AFTER_MERGING
+        )
 
     def _seed_probabilities(self, assigned: _Assigned, n_seeds: int) -> Array:
         """Return how likely rows are to be seeds, up to a factor: s^2, for s above the median.
@@ -250,7 +252,7 @@ class Overseeding:
         if missing == 0:
             return counts, components
         row = np.argmax(self.rows.sampling_weights() > 0)
-        more = self.family.place(self.rows.take(np.full(missing, row)), components)
+        more = self.family.at_points(self.rows.take(np.full(missing, row)), components)
         return np.append(counts, np.zeros(missing)), self.family.append(components, more)
 
     def _fit(self, cost: MergeCost, parts: Array | None = None) -> Components:
@@ -269,7 +271,7 @@ class Overseeding:
     def _converge(self, params: Params, bound: float) -> tuple[Params, float]:
         """Return parameters after steps of EM that still gain: on all rows they cost more."""
         for _ in range(MAX_LAST_STEPS):
-            params, after = climb(self.model, self.rows, params, 1)
+            params, after = em_steps(self.model, self.rows, params, 1)
             if after - bound < MIN_STEP_GAIN:
                 break
             bound = after

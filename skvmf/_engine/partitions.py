@@ -122,7 +122,7 @@ def count_distinct(rows: RowSource) -> int:
     return len(np.unique(keys[rows.sampling_weights() > 0]))
 
 
-def climb(model: Mixture, rows: RowSource, params: Params, n_steps: int) -> tuple[Params, float]:
+def em_steps(model: Mixture, rows: RowSource, params: Params, n_steps: int) -> tuple[Params, float]:
     """Return parameters after some steps of plain EM, and the bound before the last."""
     bound = -np.inf
     for _ in range(n_steps):

@@ -29,7 +29,7 @@ from .contracts import (
 )
 from .model import Mixture
 from .parallel import map_reduce
-from .partitions import SampleStart, assignment, climb, partition_statistics
+from .partitions import SampleStart, assignment, em_steps, partition_statistics
 from .rows import RowSource
 
 FIRST_STEPS, STEPS_BETWEEN, LAST_STEPS = 2, 1, 3  # of EM before, between and after merging
@@ -108,12 +108,12 @@ class SplitAndMerge:
 
     def _merge(self, params: Params) -> tuple[Params, float]:
         """Merge until `n_components` are left; return these and their bound."""
-        params, _ = climb(self.model, self.rows, params, FIRST_STEPS)
+        params, _ = em_steps(self.model, self.rows, params, FIRST_STEPS)
         known: Costs = {}
         while len(params.weights) > self.n_components:
             params, known = self._merge_some(params, known)
-            params, _ = climb(self.model, self.rows, params, STEPS_BETWEEN)
-        return climb(self.model, self.rows, params, LAST_STEPS)
+            params, _ = em_steps(self.model, self.rows, params, STEPS_BETWEEN)
+        return em_steps(self.model, self.rows, params, LAST_STEPS)
 
     # Splitting.
 

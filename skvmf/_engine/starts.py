@@ -43,7 +43,7 @@ from .model import (
     ModifiedDirichlet,
 )
 from .overseeding import SEEDS_PER_COMPONENT, Overseeding
-from .partitions import Assignment, SampleStart, assignment, climb
+from .partitions import Assignment, SampleStart, assignment, em_steps
 from .products import squared_distances, tiles
 from .rows import RowSource
 from .split_and_merge import SplitAndMerge
@@ -110,8 +110,8 @@ SHAPED_PER_COMPONENT = 2  # simple components that get covariances, for each to 
 SEEDS_PER_SHAPED = 2  # first seeds for each of those
 STEPS_BESIDE_BACKGROUND = 3  # of EM, of components that started without it
 JUDGED_STEPS = 3  # of EM of the family that judges two starts
-MIN_RESPONSIBILITY = 1e-3  # times the largest that the components together have for a row
-FAR = 200  # squared standard deviations, beside d, from which a trimmed row is nobody's
+MIN_RELATIVE_WEIGHT = 1e-3  # times the largest that the components together have for a row
+TRIMMED_FROM = 200  # squared standard deviations, plus d
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class MergingStart:
         params, background, dim = start.params, start.model.background, start.model.family.dim
         if len(background) == 0:
             peak = float(self.proposal.seeds.peaks(params.components).min())
-            background = Background((peak - 0.5 * (dim + FAR),))
+            background = Background((peak - 0.5 * (dim + TRIMMED_FROM),))
         weight = max(trimmed_weight, params.background_weight)
         weights = background.add_weight(params.conditional_weights, weight)
         model = replace(start.model, background=background)
@@ -233,7 +233,7 @@ class MergingStart:
         for candidate in candidates:
             weights = self.background.add_weight(candidate.weights, background_weight)
             params = Params.first(weights, candidate.components)
-            reached = climb(model, self.rows, params, STEPS_BESIDE_BACKGROUND)
+            reached = em_steps(model, self.rows, params, STEPS_BESIDE_BACKGROUND)
             starts.append(SampleStart(model, *reached))
         return max(starts, key=lambda start: start.bound)
 
@@ -244,7 +244,7 @@ def _judged(family: AnyFamily, start: SampleStart, rows: RowSource) -> SampleSta
     if not stats.counts.any():  # the background has every row
         return replace(start, bound=-np.inf)
     params = Params.first(stats.counts / stats.counts.sum(), family.initial(stats, about))
-    return replace(start, bound=climb(Mixture.plain(family), rows, params, JUDGED_STEPS)[1])
+    return replace(start, bound=em_steps(Mixture.plain(family), rows, params, JUDGED_STEPS)[1])
 
 
 def _rows_of_components(start: SampleStart, rows: RowSource) -> RowSource:
@@ -258,7 +258,7 @@ def _rows_of_components(start: SampleStart, rows: RowSource) -> RowSource:
         return [as_dense(assign(block)[0], K).sum(axis=1)]
 
     weights = np.concatenate(rows.map_reduce(weigh))
-    some = np.flatnonzero(weights > MIN_RESPONSIBILITY * weights.max())
+    some = np.flatnonzero(weights > MIN_RELATIVE_WEIGHT * weights.max())
     return rows.subset(some, weights[some], width=4 * K) if len(some) else rows
 
 

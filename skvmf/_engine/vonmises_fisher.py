@@ -640,7 +640,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         """Start with components of one concentration, without a prior."""
         return Proposal(self.kmeans())
 
-    def place(
+    def at_points(
         self, points: Array, like: DirectionalComponents | None = None
     ) -> DirectionalComponents:
         units = points / np.linalg.norm(points, axis=1, keepdims=True)

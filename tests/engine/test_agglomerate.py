@@ -106,7 +106,7 @@ def test_what_giving_a_direction_to_the_background_loses(others):
     rows = [part / np.linalg.norm(part, axis=1, keepdims=True) for part in rows]
     sums, counts = np.array([part.sum(axis=0) for part in rows]), np.array([30.0, 20.0])
     parts = DirectionMergeCost(sums, counts, -1.5, concentration=7.0)
-    found = OtherRows(others, Background((-2.0,))).excess(parts)
+    found = OtherRows(others, Background((-2.0,))).excess_losses(parts)
     chance = (np.sqrt(5 / 2) + np.sqrt(np.log(50 + others))) ** 2
 
     def of_labels(*sizes):

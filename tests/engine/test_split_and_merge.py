@@ -19,7 +19,7 @@ from skvmf._engine.parallel import limited_blas
 from skvmf._engine.partitions import (
     assign_responsibilities,
     assignment,
-    climb,
+    em_steps,
     partition_statistics,
 )
 from skvmf._engine.rows import make_rows
@@ -52,7 +52,7 @@ def fitted(task, M, seed=0):
     rng = np.random.default_rng(seed)
     points = task.rows.take(rng.choice(task.rows.n_rows, M, replace=False))
     first = Params.first(np.full(M, 1 / M), task.family.from_centres(points))
-    return climb(task.model, task.rows, first, 5)[0]
+    return em_steps(task.model, task.rows, first, 5)[0]
 
 
 def log_joint(task, params, X):
@@ -83,7 +83,7 @@ def test_merging_costs_the_change_of_the_likelihood(kind, monkeypatch):
 def test_costs_that_are_kept_are_those_of_the_same_components(kind):
     X, _ = clusters(2000, 12)
     task = split_and_merge_of(X, kind, n_components=8)
-    params = climb(task.model, task.rows, fitted(task, 16), 30)[0]  # a step moves them by little
+    params = em_steps(task.model, task.rows, fitted(task, 16), 30)[0]  # a step moves them by little
     pairs = task._neighbours(params)
     costs = task._costs(params, pairs, task.rows.map_reduce(partial(task._expect, params)))
     before = dict(zip(map(tuple, pairs.tolist()), costs, strict=True))
