@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from .._engine.covariance import COVARIANCE_TYPES, CovarianceType
 from .._engine.gaussian import Gaussian
 from .._engine.model import NO_BACKGROUND, Background, FittedMixture, MixtureResult
-from .._engine.products import GaussianComponents
 from .._engine.rows import RowSource
 from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, ParameterConstraints
@@ -76,7 +75,6 @@ class BaseEllipticalMixture(BaseMixture):
         family = mixture._family(means.shape[1])
         matrices = mixture._checked_matrices(matrices, means.shape[1], name)
         components = family.components(means, matrices)
-        refuse_singular(components, name)
         first = mixture._given_params(weights, components, background_weight)
         fitted = FittedMixture(mixture._assembled(family, background), first)
         return mixture._publish_given(fitted, given)
@@ -104,7 +102,10 @@ class BaseEllipticalMixture(BaseMixture):
             refuse_overflow(np.abs(means).max(), "means_init holds")
         return means
 
-    def _checked_matrices(self, matrices: ArrayLike, d: int, name: str) -> Array:
+    def _checked_matrices(
+        self, matrices: ArrayLike, d: int, name: str, *, inverted: bool = False
+    ) -> Array:
+        """Return matrices, or the inverses of those given; refuse singular ones."""
         matrices = checked_array(matrices, name).astype(np.float64)
         kind = self._covariance_type
         expected = kind.shape(self.n_components, d)
@@ -115,7 +116,22 @@ class BaseEllipticalMixture(BaseMixture):
             )
         if not kind.is_definite(matrices):
             raise ValueError(f"{name} should be {kind.definite}.")
+        family, origin = Gaussian(d, self.covariance_type), np.zeros((self.n_components, d))
+        with np.errstate(over="ignore", invalid="ignore"):
+            if inverted:
+                matrices = kind.precisions(kind.cholesky(matrices))  # of precisions
+            components = family.components(origin, matrices)
+            parts = matrices, components.log_det, components.cholesky**2
+        if not all(np.isfinite(part).all() for part in parts):
+            raise ValueError(
+                f"{name} should be symmetric and positive definite, with finite inverses."
+            )
         return matrices
+
+    def _identity_if_fixed(self, d: int, name: str) -> Array | None:
+        if name not in self.fixed:
+            return None
+        return self._covariance_type.identity(self.n_components, d)
 
     def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
         return super()._attributes(fitted, result) | {
@@ -232,15 +248,10 @@ class BaseGaussianMixture(BaseEllipticalMixture):
         return Gaussian(n_features, self.covariance_type, float(self.reg_covar), *fixed, scale)
 
     def _first_shapes(self, n_features: int) -> Array | None:
-        d, kind = n_features, self._covariance_type
-        if self.precisions_init is None:
-            return kind.identity(self.n_components, d) if "covariances" in self.fixed else None
-        precisions = self._checked_matrices(self.precisions_init, d, "precisions_init")
-        family, origin = Gaussian(d, self.covariance_type), np.zeros((self.n_components, d))
-        with np.errstate(over="ignore"):
-            covariances = kind.precisions(kind.cholesky(precisions))  # of precisions
-            refuse_singular(family.components(origin, covariances), "precisions_init")
-        return covariances
+        given, name = self.precisions_init, "precisions_init"
+        if given is None:
+            return self._identity_if_fixed(n_features, "covariances")
+        return self._checked_matrices(given, n_features, name, inverted=True)
 
     def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
         components = fitted.params.components
@@ -249,13 +260,3 @@ class BaseGaussianMixture(BaseEllipticalMixture):
             "precisions_cholesky_": components.cholesky,
             "precisions_": fitted.family.type.precisions(components.cholesky),
         }
-
-
-def refuse_singular(components: GaussianComponents, name: str) -> None:
-    """Refuse covariances or precisions, given by name, that are singular."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        finite = np.isfinite(components.covariances).all() and np.isfinite(components.log_det).all()
-        if not finite or not np.isfinite(components.cholesky**2).all():
-            raise ValueError(
-                f"{name} should be symmetric and positive definite, with finite inverses."
-            )

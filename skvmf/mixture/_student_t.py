@@ -15,7 +15,7 @@ from .._engine.student_t import INITIAL_DOF, KNOWN_RANGE, StudentT
 from .._sklearn import SomeOf, StrOptions
 from .._typing import Array, Attributes, Numbers, ParameterConstraints, RandomState
 from ..distributions._arguments import checked_array
-from ._gaussian import BaseEllipticalMixture, refuse_singular
+from ._gaussian import BaseEllipticalMixture
 from ._parameters import CovarianceType, InitParams
 
 
@@ -248,15 +248,10 @@ default='estimated'
         return fixed
 
     def _first_shapes(self, n_features: int) -> Array | None:
-        d = n_features
-        if self.scale_matrices_init is None:
-            fixed = "scale_matrices" in self.fixed
-            return self._covariance_type.identity(self.n_components, d) if fixed else None
-        name = "scale_matrices_init"
-        matrices = self._checked_matrices(self.scale_matrices_init, d, name)
-        origin = np.zeros((self.n_components, d))
-        refuse_singular(self._family(d).components(origin, matrices), name)
-        return matrices
+        given = self.scale_matrices_init
+        if given is None:
+            return self._identity_if_fixed(n_features, "scale_matrices")
+        return self._checked_matrices(given, n_features, "scale_matrices_init")
 
     def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
         components = fitted.params.components
