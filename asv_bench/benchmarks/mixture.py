@@ -80,7 +80,7 @@ def em_step(mixture, X):
     model, params = mixture._fitted.mixture, mixture._fitted.params
 
     def step():
-        return model.maximize(rows.map_reduce(partial(model.expect, params)), params)
+        return model.maximize(rows.map_reduce(partial(model.expect, params)), params, rows)
 
     step()  # compile
     return step

@@ -8,8 +8,8 @@ only the family looks into.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -285,7 +285,7 @@ class Params:
 
 def as_dict(part: Any) -> Attributes:
     """Return a dataclass's fields; unlike `asdict`, without copies."""
-    return {field.name: getattr(part, field.name) for field in fields(part)}
+    return {each.name: getattr(part, each.name) for each in fields(part)}
 
 
 @dataclass
@@ -294,8 +294,8 @@ class Statistics:
 
     `value` is the weighted sum of the rows' posterior values, `total` the sum of weights,
     `counts` (K,) and the tuple `moments` are the family's, about the points `origins` (K, d)
-    or about zero. `worst_values` (m,) and `worst_rows` (m, d) are the least likely rows', the first
-    on ties: one, or as many as may be empty. First moments that have been added go to `buffers`.
+    or about zero. `worst_values` and `worst_rows` (m,) are values and numbers of the least likely
+    rows, first on ties: one, or as many as may be empty. First moments once added go to `buffers`.
     Sums that are added have weights in the same `unit` (`RowSource.weight_unit`).
     """
 
@@ -304,8 +304,8 @@ class Statistics:
     counts: Array
     moments: tuple[Array, ...]
     origins: Array | None
-    worst_values: Array
-    worst_rows: Array
+    worst_values: Array = field(default_factory=partial(np.empty, 0))
+    worst_rows: Array = field(default_factory=partial(np.empty, 0, np.int64))
     buffers: BufferPool | None = None
     unit: float = 1.0
 

@@ -34,12 +34,13 @@ class Model(Protocol[P, S, B_contra]):
     """What the loop needs of a model: additive statistics, their bound, their maximizer.
 
     `comparable` says whether a small change of the bound between two parameters means that
-    the loop is at its end: not where a component has been moved or pruned.
+    the loop is at its end: not where a component has been moved or pruned. `maximize` gets the
+    rows, as a component may have to be moved to one of them.
     """
 
     def expect(self, params: P, block: B_contra) -> S: ...
     def lower_bound(self, stats: S, params: P) -> float: ...
-    def maximize(self, stats: S, params: P) -> P: ...
+    def maximize(self, stats: S, params: P, rows: Any) -> P: ...
     def comparable(self, before: P, after: P) -> bool: ...
 
 
@@ -78,7 +79,7 @@ def run_em(
             converged = comparable and abs(bounds[-1] - bounds[-2]) <= tol
             if converged or stop or n_iter == max_iter:
                 return EMResult(current, bounds, n_iter, converged, bool(stop), stats)
-            before, current = current, model.maximize(stats, current)
+            before, current = current, model.maximize(stats, current, rows)
             comparable = model.comparable(before, current)
     raise ValueError(f"max_iter must be >= 0, got {max_iter}.")
 
@@ -239,7 +240,7 @@ def step(
     of_components = stats.first_components(len(components))
     if of_components.counts.any():  # else the background has every row
         spec = replace(spec, family=spec.family.with_prior_from(of_components))
-    params = spec.maximize(stats, params)
+    params = spec.maximize(stats, params, rows)
     return spec.fitted(params, replace(stats, buffers=None))
 
 
@@ -265,16 +266,17 @@ def blended(memory: Statistics, batch: Statistics, decay: float) -> Statistics:
 
     Per unit of weight it is (1 - g) of the memory and g of the batch, where g is the share of
     the batch in the weight seen to the power of `decay`: a decay of 1 gives plain sums. The
-    least likely row is the batch's. What is lighter by more than a float can say is left out.
+    least likely rows are the batch's. What is lighter by more than a float can say is left out.
     """
     unit = max(memory.unit, batch.unit)
-    memory, batch = memory.in_unit(unit), batch.in_unit(unit)
+    no_values, no_rows = batch.worst_values[:0], batch.worst_rows[:0]
+    memory = replace(memory.in_unit(unit), worst_values=no_values, worst_rows=no_rows)
+    batch = batch.in_unit(unit)
     seen = memory.total + batch.total
     if min(memory.total, batch.total) < _LEAST_SHARE * seen:
         return batch if batch.total > memory.total else memory
     gain = (batch.total / seen) ** decay
     total = batch.scaled(gain * (seen / batch.total))
-    memory = replace(memory, worst_values=memory.worst_values[:0], worst_rows=memory.worst_rows[:0])
     total += memory.scaled((1 - gain) * (seen / memory.total))
     return replace(total, total=seen)
 

@@ -330,7 +330,6 @@ class Mixture:
         value = _weighted_sum(block.weights, np.maximum(values, LEAST, out=values))
         values[block.weights == 0] = np.inf
         worst = self._worst(values, counts, params)
-        worst_rows = np.stack([block.row(n) for n in worst])
         block.release()
         return Statistics(
             value=value,
@@ -339,7 +338,7 @@ class Mixture:
             moments=moments,
             origins=self.family.origins(params.components),
             worst_values=values[worst].astype(np.float64),
-            worst_rows=worst_rows,
+            worst_rows=block.start + worst,
             buffers=block.buffers,
         )
 
@@ -373,11 +372,11 @@ class Mixture:
         same_weights = np.array_equal(before.weights > 0, after.weights > 0)
         return same_weights and np.array_equal(before.reseeded, after.reseeded)
 
-    def maximize(self, stats: Statistics, params: Params) -> Params:
+    def maximize(self, stats: Statistics, params: Params, rows: RowSource) -> Params:
         """Return better parameters.
 
-        Empty components are re-seeded once in a fit, each at another of the least likely rows, then
-        pruned.
+        Empty components are re-seeded once in a fit, each at another of the least likely `rows`,
+        then pruned.
         A broken one is pruned, and so is one whose weight stays on the floor of the weight
         prior for two steps while it has fewer rows than a component or the prior asks for,
         unless all weights are on the floor.
@@ -393,7 +392,7 @@ class Mixture:
         reseeded = params.reseeded.copy()
         reseeded[:K] |= broken
         empty_ones = np.flatnonzero(empty[:K] & ~reseeded[:K]).tolist()
-        for k, row in zip(empty_ones, _distinct_worst(stats, len(empty_ones)), strict=False):
+        for k, row in zip(empty_ones, _distinct_worst(stats, rows, len(empty_ones)), strict=False):
             alive = counts[:K] > 0
             components = self.update.reseed(self.family, components, alive, k, row)
             counts[k] = stats.total / len(counts)
@@ -443,12 +442,26 @@ class Mixture:
         return better if new >= old else weights
 
 
-def _distinct_worst(stats: Statistics, n: int) -> Array:
+def _distinct_worst(stats: Statistics, rows: RowSource, n: int) -> Array:
     """Return at most n different rows that count, the least likely first."""
-    rows = stats.worst_rows[: max(1, np.count_nonzero(stats.worst_values < np.inf))]
+    n_counted = max(1, np.count_nonzero(stats.worst_values < np.inf))
+    numbers = stats.worst_rows[: n if n <= 1 else n_counted].tolist()
+    if not numbers:
+        return np.empty((0, 0))
+    found = dict(rows.map_reduce(partial(_numbered_rows, set(numbers))))
+    worst = np.stack([found[number] for number in numbers])
     if n > 1:
-        rows = rows[np.sort(np.unique(rows, axis=0, return_index=True)[1])]
-    return rows[:n]
+        worst = worst[np.sort(np.unique(worst, axis=0, return_index=True)[1])]
+    return worst[:n]
+
+
+def _numbered_rows(numbers: set[int], block: Block) -> list[tuple[int, Array]]:
+    """Return those of some rows that are in a block, each after its number."""
+    start = block.start
+    own = sorted(numbers.intersection(range(start, start + len(block.weights))))
+    found = [(number, block.row(number - start)) for number in own]
+    block.release()
+    return found
 
 
 def _weighted_sum(weights: Array, values: Array) -> float:

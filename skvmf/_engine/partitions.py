@@ -48,7 +48,7 @@ def partition_statistics(
         responsibilities, counts = assign(block)
         moments = family.moments(block, responsibilities, components)
         total = float(block.weights.sum())
-        return Statistics(0.0, total, counts, moments, origins, np.zeros(1), np.empty((1, 0)))
+        return Statistics(0.0, total, counts, moments, origins)
 
     return rows.map_reduce(expect), components
 

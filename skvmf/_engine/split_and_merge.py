@@ -203,9 +203,7 @@ class SplitAndMerge:
         )
         weights, moments = block.weights, self.family.moments(block, responsibilities, components)
         origins = self.family.origins(components)
-        stats = Statistics(
-            0.0, weights.sum(), counts, moments, origins, np.zeros(1), np.empty((1, 0))
-        )
+        stats = Statistics(0.0, weights.sum(), counts, moments, origins)
         resp = as_dense(responsibilities, len(counts))
         resp = resp / np.where(weights > 0, weights, 1.0)[:, None]
         large = sparse.csr_array(np.where(resp > MIN_COUNTED_RESPONSIBILITY, resp, 0.0))

@@ -420,8 +420,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         if stats is not None:
             about = None if stats.origins is None else origins
             moments = wide(stats.moments[0]), stats.moments[1]
-            unlikely = wide(stats.worst_rows.T).T
-            stats = replace(stats, moments=moments, origins=about, worst_rows=unlikely)
+            stats = replace(stats, moments=moments, origins=about)
         return replace(components, directions=directions, origins=origins), stats
 
     def continued_by(self, fresh: AnyFamily) -> "VonMisesFisher":

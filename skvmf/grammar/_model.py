@@ -253,7 +253,7 @@ class DependencyModel:
         """Whether a small change of the bound ends the fit: always, as rules only move."""
         return True
 
-    def maximize(self, stats: RuleCounts, rules: Rules) -> Rules:
+    def maximize(self, stats: RuleCounts, rules: Rules, sentences: object) -> Rules:
         """Return the best rules for the expected counts."""
         return self.estimate.maximize(stats.counts, rules)
 

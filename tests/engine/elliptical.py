@@ -47,4 +47,4 @@ def whole(X):
 def statistics(family, components, X, resp):
     moments = family.moments(whole(X), DenseResponsibilities(resp.copy()), components)
     counts, origins = resp.sum(axis=0), family.origins(components)
-    return Statistics(0.0, float(resp.sum()), counts, moments, origins, np.zeros(1), X[:1])
+    return Statistics(0.0, float(resp.sum()), counts, moments, origins)

@@ -14,7 +14,7 @@ class Halving:
     def lower_bound(self, stats, params):
         return -params
 
-    def maximize(self, stats, params):
+    def maximize(self, stats, params, rows):
         return params / 2
 
     def comparable(self, before, after):

@@ -25,6 +25,9 @@ MEANS, COVARIANCES = np.array([[0.0, 0.0], [3.0, 1.0]]), np.array([1.0, 2.0])
 WEIGHTS = np.array([0.3, 0.7])
 
 
+ROWS = make_rows(np.array([7.0, 1, 8, 2, 9, 7])[:, None] * np.ones(2), None, unit=False)
+
+
 def model(prior=None, **family):
     return Mixture(
         Gaussian(2, "spherical", **family),
@@ -64,7 +67,7 @@ def test_statistics_are_those_of_the_responsibilities():
     assert_allclose(stats.counts, resp.sum(axis=0), rtol=1e-12)
     worst = np.argmin(np.where(weights > 0, values, np.inf))
     assert_allclose(stats.worst_values[0], values[worst])
-    assert_array_equal(stats.worst_rows[0], X[worst])
+    assert_array_equal(stats.worst_rows, [worst])
     total = rows.map_reduce(lambda block: model().evaluate(start(), block))
     assert_allclose(total, [stats.value, stats.total], rtol=1e-14)
 
@@ -89,9 +92,8 @@ def statistics(counts):
     K = len(counts)
     moments = np.zeros((K, 2)), 2 * counts  # variance 1 about the origins
     origins = np.arange(2.0 * K).reshape(K, 2) * 1e4
-    return Statistics(
-        0.0, counts.sum(), counts, moments, origins, np.array([-9.0]), np.array([[7.0, 7.0]])
-    )
+    worst = np.array([-9.0]), np.array([0])
+    return Statistics(0.0, counts.sum(), counts, moments, origins, *worst)
 
 
 def params(K, weights=None):
@@ -103,23 +105,23 @@ def params(K, weights=None):
 def test_empty_components_move_to_different_rows_in_one_step():
     before = params(5)
     stats = statistics([10, 0, 0, 30, 0])
-    rows = np.array([[7.0, 7.0], [7.0, 7.0], [8.0, 8.0], [9.0, 9.0]])
-    stats = replace(stats, worst_values=np.array([-9.0, -9, -8, np.inf]), worst_rows=rows)
-    after = model().maximize(stats, before)
+    worst_values, worst_rows = np.array([-9.0, -9, -8, np.inf]), np.array([5, 0, 2, 4])
+    stats = replace(stats, worst_values=worst_values, worst_rows=worst_rows)
+    after = model().maximize(stats, before, ROWS)
     assert_array_equal(after.reseeded, [False, True, True, False, False])  # no row is left
     assert_array_equal(after.components.means[1:3], [[7.0, 7.0], [8.0, 8.0]])
     assert_array_equal(after.components.means[4], before.components.means[4])
     assert_allclose(after.weights, np.array([10, 8, 8, 30, 0]) / 56)  # a fifth of the rows each
     assert not model().comparable(before, after)
-    later = model().maximize(statistics([10, 5, 5, 25, 0]), after)
+    later = model().maximize(statistics([10, 5, 5, 25, 0]), after, ROWS)
     assert_array_equal(later.reseeded, [False, True, True, False, True])
 
 
 @pytest.mark.bits
 def test_a_component_is_empty_where_rounding_alone_is_left_of_it():
-    after = model().maximize(statistics([1, 1e-15]), params(2))
+    after = model().maximize(statistics([1, 1e-15]), params(2), ROWS)
     assert_array_equal(after.reseeded, [False, True])
-    after = model().maximize(statistics([1, 1e-14]), params(2))
+    after = model().maximize(statistics([1, 1e-14]), params(2), ROWS)
     assert_array_equal(after.reseeded, [False, False])
 
 
@@ -133,14 +135,14 @@ def test_an_update_learns_which_components_have_rows():
             return components
 
     update = Spy()
-    replace(model(), update=update).maximize(statistics([10, 0, 0.5, 20]), params(4))
+    replace(model(), update=update).maximize(statistics([10, 0, 0.5, 20]), params(4), ROWS)
     assert_array_equal(update.seen[0], [True, False, True, False])
     assert update.seen[1] == 1
 
 
 def test_a_component_that_empties_again_leaves():
     before = replace(params(3), reseeded=np.array([False, True, False]))
-    after = model().maximize(statistics([10, 0, 30]), before)
+    after = model().maximize(statistics([10, 0, 30]), before, ROWS)
     assert_array_equal(after.weights, [0.25, 0, 0.75])
     assert_array_equal(after.components.means[1], before.components.means[1])
     assert not model().comparable(before, after)
@@ -150,22 +152,22 @@ def test_a_broken_component_leaves_for_good():
     stats = statistics([10, 10, 20])
     stats.moments[1][1] = 0  # no variance is left
     before = params(3)
-    after = model().maximize(stats, before)
+    after = model().maximize(stats, before, ROWS)
     assert after.weights[1] == 0
     assert after.reseeded[1]
     assert_array_equal(after.components.means[1], before.components.means[1])
     assert not model().comparable(before, after)
-    again = model().maximize(statistics([10, 0, 20]), after)
+    again = model().maximize(statistics([10, 0, 20]), after, ROWS)
     assert_array_equal(again.components.means[1], before.components.means[1])
     assert again.weights[1] == 0
 
 
 def test_a_component_leaves_when_it_rests_on_the_floor_for_two_steps():
     prior = ModifiedDirichlet(-8.0, 1e-3)  # takes nine rows, and asks for as many
-    first = model(prior).maximize(statistics([50, 5, 45]), params(3))
+    first = model(prior).maximize(statistics([50, 5, 45]), params(3), ROWS)
     assert_array_equal(first.on_floor, [False, True, False])
     assert first.weights[1] == 1e-3
-    second = model(prior).maximize(statistics([50, 5, 45]), first)
+    second = model(prior).maximize(statistics([50, 5, 45]), first, ROWS)
     assert second.weights[1] == 0
     assert second.reseeded[1]
     assert_allclose(second.weights.sum(), 1)
@@ -174,10 +176,10 @@ def test_a_component_leaves_when_it_rests_on_the_floor_for_two_steps():
 
 def test_a_component_that_comes_off_the_floor_stays():
     prior = ModifiedDirichlet(-8.0, 1e-3)
-    first = model(prior).maximize(statistics([50, 5, 45]), params(3))
-    second = model(prior).maximize(statistics([50, 20, 30]), first)
+    first = model(prior).maximize(statistics([50, 5, 45]), params(3), ROWS)
+    second = model(prior).maximize(statistics([50, 20, 30]), first, ROWS)
     assert not second.on_floor.any()
-    third = model(prior).maximize(statistics([50, 5, 45]), second)
+    third = model(prior).maximize(statistics([50, 5, 45]), second, ROWS)
     assert third.weights[1] == 1e-3
     assert third.on_floor[1]
 
@@ -190,14 +192,14 @@ def test_a_component_may_rest_with_as_many_rows_as_the_prior_takes(alpha, count,
     """Or with more than `min_rows`, which are three."""
     before = replace(params(2), on_floor=np.array([False, True]))
     stats = statistics([91, count])
-    after = model(ModifiedDirichlet(alpha, 0.2)).maximize(stats, before)
+    after = model(ModifiedDirichlet(alpha, 0.2)).maximize(stats, before, ROWS)
     assert_allclose(after.weights, [1, 0] if leaves else [0.8, 0.2])
     assert after.on_floor[1]
 
 
 def test_a_weight_a_little_above_the_floor_does_not_rest():
     prior = ModifiedDirichlet(1.0, 0.1)
-    after = model(prior).maximize(statistics([88, 12]), params(2))
+    after = model(prior).maximize(statistics([88, 12]), params(2), ROWS)
     assert_array_equal(after.on_floor, [False, False])
 
 

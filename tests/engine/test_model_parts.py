@@ -78,9 +78,7 @@ def test_statistics_move_from_one_origin_to_another(case):
         block = rows.map_reduce(lambda block: block)
         responsibilities = DenseResponsibilities(resp * block.factors[:, None])
         moments, origins = family.moments(block, responsibilities, about), family.origins(about)
-        return Statistics(
-            0.0, 60.0, resp.sum(axis=0), moments, origins, np.zeros(1), np.zeros((1, 3))
-        )
+        return Statistics(0.0, 60.0, resp.sum(axis=0), moments, origins)
 
     here = statistics(components)
     elsewhere = components

@@ -20,9 +20,8 @@ def statistics(total, *, worst_value=0.0, seed=0):
     rng = np.random.default_rng(seed)
     counts = rng.dirichlet(np.ones(3)) * total
     moments = rng.normal(size=(3, 2)) * total, rng.normal(size=3) * total
-    row = rng.normal(size=2)
     return Statistics(
-        -1.0 * total, total, counts, moments, None, np.array([worst_value]), row[None]
+        -1.0 * total, total, counts, moments, None, np.array([worst_value]), np.array([seed])
     )
 
 

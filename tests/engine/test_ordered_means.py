@@ -41,7 +41,7 @@ def statistics(X, resp, family, components):
     block = DenseBlock(X, resp.sum(axis=1), None, 0)
     moments = family.moments(block, DenseResponsibilities(resp), components)
     origins = family.origins(components)
-    return Statistics(0.0, resp.sum(), resp.sum(axis=0), moments, origins, np.zeros(1), X[:1])
+    return Statistics(0.0, resp.sum(), resp.sum(axis=0), moments, origins)
 
 
 def full_precisions(family, components):

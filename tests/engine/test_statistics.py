@@ -9,11 +9,9 @@ from skvmf._engine.contracts import Params, Statistics
 
 
 def part(value, worst, buffers=None):
-    moments = (np.full((2, 3), value), np.full(2, value))
-    row = np.full(3, value)
-    return Statistics(
-        value, 2 * value, row[:2].copy(), moments, None, np.array([worst]), row[None], buffers
-    )
+    moments, counts = (np.full((2, 3), value), np.full(2, value)), np.full(2, value)
+    worst = np.array([worst]), np.array([int(value)])
+    return Statistics(value, 2 * value, counts, moments, None, *worst, buffers)
 
 
 def test_statistics_add():
@@ -25,9 +23,9 @@ def test_statistics_add():
     assert_array_equal(total.moments[0], np.full((2, 3), 7.0))
     assert_array_equal(total.moments[1], [7.0, 7.0])
     assert total.worst_values[0] == -5.0
-    assert_array_equal(total.worst_rows[0], [2.0, 2.0, 2.0])
+    assert_array_equal(total.worst_rows, [2])
     total += part(8.0, -5.0)  # the first of equally unlikely rows is the worst
-    assert_array_equal(total.worst_rows[0], [2.0, 2.0, 2.0])
+    assert_array_equal(total.worst_rows, [2])
 
 
 def test_sums_that_have_been_added_are_free_to_be_filled_again():
@@ -86,8 +84,8 @@ def test_what_all_blocks_need_is_made_once_for_its_owner():
 
 def test_the_least_likely_rows_of_all_blocks_are_kept():
     first, second = part(1.0, -1.0), part(2.0, -3.0)
-    first.worst_values, first.worst_rows = np.array([-4.0, -1.0]), np.array([[1.0], [2.0]])
-    second.worst_values, second.worst_rows = np.array([-3.0]), np.array([[3.0]])
+    first.worst_values, first.worst_rows = np.array([-4.0, -1.0]), np.array([1, 2])
+    second.worst_values, second.worst_rows = np.array([-3.0]), np.array([3])
     first += second
     assert_array_equal(first.worst_values, [-4.0, -3.0])
-    assert_array_equal(first.worst_rows, [[1.0], [3.0]])
+    assert_array_equal(first.worst_rows, [1, 3])

@@ -85,7 +85,5 @@ def test_few_pieces_are_kept_of_blocks_in_order():
 
 
 def test_spare_arrays_stay_at_home():
-    stats = Statistics(
-        0.0, 1.0, np.ones(2), (np.ones((2, 2)),), None, np.zeros(1), np.ones((1, 2)), []
-    )
+    stats = Statistics(0.0, 1.0, np.ones(2), (np.ones((2, 2)),), None, buffers=[])
     assert pickle.loads(pickle.dumps(stats)).buffers is None

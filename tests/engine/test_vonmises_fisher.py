@@ -54,9 +54,7 @@ def statistics(family, components, block, packed=False):
     responsibilities, resp = some_shares(block, packed)
     moments = family.moments(block, responsibilities, components)
     counts, origins = resp.sum(axis=0), family.origins(components)
-    return Statistics(
-        0.0, resp.sum(), counts, moments, origins, np.zeros(1), np.zeros((1, D))
-    ), resp
+    return Statistics(0.0, resp.sum(), counts, moments, origins), resp
 
 
 def fitted_to_all(family, components, X):
@@ -64,7 +62,7 @@ def fitted_to_all(family, components, X):
     block = whole(X)
     moments = family.moments(block, DenseResponsibilities(block.scales[:, None].copy()), components)
     origins = family.origins(components)
-    stats = Statistics(0.0, N, np.array([float(N)]), moments, origins, np.zeros(1), X[:1])
+    stats = Statistics(0.0, N, np.array([float(N)]), moments, origins)
     return family.maximize(stats, components)[0]
 
 
@@ -209,9 +207,7 @@ def test_an_empty_component_keeps_its_parameters(strength):
         np.eye(K)[np.zeros(N, dtype=int)] * block.scales[:, None]
     )
     moments = family.moments(block, responsibilities, components)
-    stats = Statistics(
-        0.0, N, np.array([N, 0.0, 0.0]), moments, None, np.zeros(1), np.zeros((1, D))
-    )
+    stats = Statistics(0.0, N, np.array([N, 0.0, 0.0]), moments, None)
     fresh, broken = family.maximize(stats, components)
     assert not broken.any()
     assert_array_equal(fresh.directions[:, 1:], components.directions[:, 1:])
@@ -285,7 +281,7 @@ def test_a_start_on_rows_that_are_all_but_equal_has_the_pseudo_rows_too(tied):
     family = VonMisesFisher(D, tied=tied, prior_strength=2.0)
     sums = np.zeros((D, K))
     sums[0] = counts = np.array([5.0, 7.0, 1.0])
-    stats = Statistics(0.0, counts.sum(), counts, (sums,), None, np.zeros(1), np.zeros((1, D)))
+    stats = Statistics(0.0, counts.sum(), counts, (sums,), None)
     start = family.with_prior_from(stats).initial(stats, None)
     assert_allclose(start.complements, 1e-6 * 2 * K / (counts.sum() + 2 * K), rtol=1e-9)
 
@@ -295,9 +291,7 @@ def test_parts_that_are_empty_or_cancel_start_at_some_axis():
     family, sums = VonMisesFisher(D), np.zeros((D, 3))
     sums[:, 0] = 0.5
     sums[:, 2] = 1e-15
-    stats = Statistics(
-        0.0, 4.0, np.array([2.0, 0.0, 2.0]), (sums,), None, np.zeros(1), np.zeros((1, D))
-    )
+    stats = Statistics(0.0, 4.0, np.array([2.0, 0.0, 2.0]), (sums,), None)
     directions = family.initial(stats, None).directions
     assert_array_equal(np.sort(directions[:, 1:], axis=0), np.eye(D)[:, [-1, -1]])
     assert directions[:, 1] @ directions[:, 2] == 0  # equal components would never part
