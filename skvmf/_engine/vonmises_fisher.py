@@ -39,6 +39,7 @@ from .products import tall_dot
 
 # Of positive responsibilities; below, visiting those alone is cheaper than a product.
 MIN_DENSITY_DENSE, MIN_DENSITY_SPARSE = 1 / 8, 1 / 32
+MANY_SUMS = 2**16  # entries that leave the processor's second cache if rows are added one by one
 HIGH_CONCENTRATION = 4e5  # kappa times the rounding of a cosine is felt above
 
 
@@ -150,8 +151,11 @@ def dense_row_sums(block: DenseBlock, responsibilities: Responsibilities, K: int
         row_kernels.add_labelled_rows(
             block.X, responsibilities.labels, responsibilities.factors, sums
         )
-    else:
+    elif sums.size < MANY_SUMS:
         row_kernels.add_sparse_responsibilities(block.X, responsibilities.resp, sums)
+    else:
+        work = row_kernels.listing_space(K)
+        row_kernels.add_to_many_components(block.X, responsibilities.resp, work, sums)
     return sums.T
 
 

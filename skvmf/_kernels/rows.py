@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ._jit import Array, kernel, prefetch, row_kernel, sum_kernel
+from ._jit import Array, kernel, prefetch, row_kernel, sum_kernel, thread_cache
 
 # Sums of data rows by component.
 
@@ -12,6 +12,7 @@ from ._jit import Array, kernel, prefetch, row_kernel, sum_kernel
 PREFETCH_ROWS = 4  # rows to fetch before they are used
 MIN_PREFETCH_BYTES = 1024  # bytes of a row, from which fetching it ahead pays
 NO_BITS, ONE_BIT = np.uint64(0), np.uint64(1)
+MAX_LISTED = 2**16  # responsibilities to list before they are added
 CACHED_FEATURES, CACHED_COMPONENTS = 128, 32  # of sums that stay in the processor's first cache
 
 
@@ -102,6 +103,80 @@ def add_sparse_responsibilities(X, resp, out):
                 for i in range(row.shape[0]):
                     total[i] += factor * np.float64(row[i])
                 bits ^= bit
+
+
+@row_kernel
+def _add_listed(X, size, listed, ordered, out):
+    """out[k] += value * X[n] for `size` listed entries, component after component.
+
+    Four rows at a time spare loads and stores. The rows of a component keep their order.
+    """
+    (rows, columns, values), (ends, order, factors) = listed, ordered
+    K, one, four = out.shape[0], np.uintp(1), np.uintp(4)
+    ends[:] = 0
+    for i in range(size):
+        ends[np.uintp(columns[i]) + one] += 1
+    for k in range(K):
+        ends[k + 1] += ends[k]
+    for i in range(size):  # each end is where its component begins, and rises
+        at = np.uintp(ends[np.uintp(columns[i])])
+        ends[np.uintp(columns[i])] += 1
+        order[at], factors[at] = rows[i], values[i]
+    i = np.uintp(0)
+    for k in range(K):
+        total, end = out[k], np.uintp(ends[k])
+        while i + four <= end:  # i rises
+            x0, x1 = X[np.uintp(order[i])], X[np.uintp(order[i + one])]
+            x2, x3 = X[np.uintp(order[i + 2 * one])], X[np.uintp(order[i + 3 * one])]
+            f0, f1 = factors[i], factors[i + one]
+            f2, f3 = factors[i + 2 * one], factors[i + 3 * one]
+            for j in range(X.shape[1]):
+                y0, y1 = np.float64(x0[j]), np.float64(x1[j])
+                y2, y3 = np.float64(x2[j]), np.float64(x3[j])
+                total[j] = (((total[j] + f0 * y0) + f1 * y1) + f2 * y2) + f3 * y3
+            i += four
+        while i < end:  # and here
+            row, factor = X[np.uintp(order[i])], factors[i]
+            for j in range(X.shape[1]):
+                total[j] += factor * np.float64(row[j])
+            i += one
+
+
+def listing_space(n_components: int) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    """Return this thread's work space for lists of the responsibilities of components."""
+    space: tuple[tuple[Array, ...], tuple[Array, ...]] | None
+    space = getattr(thread_cache, "listing_space", None)
+    if space is None or len(space[1][0]) != n_components + 1:
+        size = MAX_LISTED + n_components
+        listed = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size)
+        ordered = np.empty(n_components + 1, np.int64), np.empty(size, np.int32), np.empty(size)
+        space = thread_cache.listing_space = listed, ordered
+    return space
+
+
+@row_kernel
+def add_to_many_components(X, resp, work, out):
+    """Do what `add_sparse_responsibilities` does, to the bit, for sums that no cache is near to.
+
+    Responsibilities are listed, and added by component: then its sum is what stays in the first
+    cache. `work` is `listing_space(K)`.
+    """
+    listed, ordered = work
+    rows, columns, values = listed
+    size = np.uintp(0)
+    for n in range(X.shape[0]):
+        for start in range(0, resp.shape[1], 64):
+            bits = _marked(resp[n, start : start + 64])
+            while bits:  # as above
+                bit = bits & (~bits + ONE_BIT)
+                k = start + (np.float64(bit).view(np.int64) >> 52) - 1023
+                rows[size], columns[size], values[size] = n, k, resp[n, k]
+                size += np.uintp(1)
+                bits ^= bit
+        if size + resp.shape[1] > rows.shape[0]:
+            _add_listed(X, size, listed, ordered, out)
+            size = np.uintp(0)
+    _add_listed(X, size, listed, ordered, out)
 
 
 # Products of CSR row blocks with small dense matrices.

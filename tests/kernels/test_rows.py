@@ -6,9 +6,12 @@ import pytest
 from skvmf._kernels.rows import (
     CACHED_COMPONENTS,
     CACHED_FEATURES,
+    MAX_LISTED,
     add_dense_responsibilities,
     add_labelled_rows,
     add_sparse_responsibilities,
+    add_to_many_components,
+    listing_space,
     pack_rows,
 )
 
@@ -72,8 +75,21 @@ def test_sparse_shares(d, K, density, dtype):
     rng, resp = np.random.default_rng(2), some_shares(K, density, dtype)
     X, out = rng.standard_normal((30, d)).astype(dtype), rng.standard_normal((K, d))
     expected = out + resp.astype(float).T @ X.astype(float)
+    by_component = out.copy()
     add_sparse_responsibilities(X, resp, out)
     np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-13)
+    add_to_many_components(X, resp, listing_space(K), by_component)
+    np.testing.assert_array_equal(by_component, out)
+
+
+def test_more_shares_than_are_listed_at_once():
+    rng, K = np.random.default_rng(3), 300
+    resp = rng.random((400, K)) * (rng.random((400, K)) < 0.8)
+    assert np.count_nonzero(resp) > MAX_LISTED
+    X, out = rng.standard_normal((400, 5)), np.zeros((2, K, 5))
+    add_sparse_responsibilities(X, resp, out[0])
+    add_to_many_components(X, resp, listing_space(K), out[1])
+    np.testing.assert_array_equal(out[1], out[0])
 
 
 def test_sums_do_not_round_in_float32():
