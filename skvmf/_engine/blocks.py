@@ -11,6 +11,7 @@ from .._typing import Array
 
 EVEN_BELOW = 16  # blocks
 MAX_KEPT = 16  # arrays per use
+MANY_COMPONENTS = 4096  # whose sums take longer to add than scores that leave the caches
 
 
 class BufferPool:
@@ -157,6 +158,8 @@ def block_rows(n_rows: int, n_features: int, *, is_sparse: bool, width: int = 1)
         most = max(256, min(16384, 2**23 // int(width)))
     else:
         most = max(256, min(4096, 2**21 // max(int(n_features), int(width))))
+        if width >= MANY_COMPONENTS:  # each block brings n_features x K numbers to add, too
+            most = max(256, min(1024, 2**23 // int(width)))
     size = 1 << (most.bit_length() - 1)
     n_blocks = -(-n_rows // size)
     return size if n_blocks >= EVEN_BELOW else -(-n_rows // n_blocks)

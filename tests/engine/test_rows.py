@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from skvmf._engine.blocks import DenseBlock
+from skvmf._engine.blocks import DenseBlock, block_rows
 from skvmf._engine.parallel import BlockSum, map_reduce
 from skvmf._engine.rows import DenseRows, make_rows, read_as
 
@@ -330,3 +330,9 @@ def test_rows_are_drawn_in_order_of_their_weight():
     first = [int(rows.draw_in_order(5, seed)[0]) for seed in range(2000)]
     found = np.bincount(first, minlength=5) / 2000
     assert_allclose(found, weights / weights.sum(), atol=0.04)  # more than three deviations
+
+
+def test_many_components_have_blocks_of_many_rows():
+    """Or to add the sums of blocks would take longer than all else."""
+    for width, size in [(2048, 1024), (4096, 1024), (8192, 1024), (10_000, 512), (2**20, 256)]:
+        assert block_rows(10**6, 100, is_sparse=False, width=width) == size
