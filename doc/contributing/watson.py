@@ -51,10 +51,13 @@ class WatsonMergeCost(MergeCost):
         self.scatter, self.counts, self.dim = scatter.copy(), counts.copy(), scatter.shape[1]
         self._kappa = kappa  # of all parts; None gives each its own
 
-    def losses(self, i):
-        single = self.log_likelihoods()
-        joint = self._values(self.scatter + self.scatter[i], self.counts + self.counts[i])
-        return single + single[i] - joint
+    def points(self):
+        return (self.scatter / self.counts[:, None, None]).reshape(len(self.counts), -1)
+
+    def losses(self, i, parts=slice(None)):
+        scatter, counts = self.scatter[parts], self.counts[parts]
+        apart = self._values(scatter, counts) + self._values(self.scatter[[i]], self.counts[[i]])
+        return apart - self._values(scatter + self.scatter[i], counts + self.counts[i])
 
     def merge(self, i, j):
         self.scatter[i] += self.scatter[j]

@@ -1,9 +1,8 @@
 """The abstract classes of the parts of a mixture, and the values that they exchange.
 
 A `Mixture` holds a `Family` (what is a component), an `Update` (how statistics move components)
-and a `Constraint` (what components must fulfil). Its data is a `RowSource`.
-A part is frozen: what a fit learns is in the `components` that it hands round, an object that
-only the family looks into.
+and a `Constraint` (what components must fulfil). Its data is a `RowSource`. A part is frozen: what
+a fit learns is in the `components` that it hands round, which only the family looks into.
 """
 
 from abc import ABC, abstractmethod
@@ -177,11 +176,8 @@ class Gradients(ABC):
     in directions are taken along the sphere.
     """
 
-    names: ClassVar[dict[str, str]]
-    """The kinds of parameters, each with the name of one of them."""
-
-    blocks: dict[str, ParameterBlock]
-    """Slopes and variances of the statistics of each kind."""
+    names: ClassVar[dict[str, str]]  # the kinds of parameters, each with the name of one of them
+    blocks: dict[str, ParameterBlock]  # slopes and variances of the statistics of each kind
 
     @abstractmethod
     def __init__(self, weights: Array, components: Any, *, tangent: bool) -> None: ...
@@ -522,8 +518,12 @@ class MergeCost(ABC):
     """Number of directions in which a cluster may be cut in two."""
 
     @abstractmethod
-    def losses(self, i: int) -> Array:
-        """Return the log-likelihood (M,) that is lost where part i is merged with each part.
+    def points(self) -> Array:
+        """Return a point (M, p) for each part: those that lose little are near each other."""
+
+    @abstractmethod
+    def losses(self, i: int, parts: Array | slice = slice(None)) -> Array:
+        """Return the log-likelihood that is lost where part i is merged with each, or with some.
 
         That is l_i + l_j - l_ij, if l_i is the log-likelihood of the rows of part i under the
         component that fits them best.

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.special import ndtri, xlogy
 
 from .._typing import Array
@@ -17,11 +18,13 @@ from ..distributions import vonmises_fisher as vmf
 from .contracts import MergeCost
 from .covariance import COVARIANCE_TYPES, CovarianceType, per_component
 from .model import NO_BACKGROUND, Background
+from .products import tiles
 
 # What merging components costs: log-likelihood, for directions and for Gaussian components.
 
 
-MAX_PRODUCTS = 4096  # parts up to which the products of all pairs of sums are kept: 128 MiB
+MAX_PAIRED = 2048  # parts up to which all pairs are compared; more are compared with their
+NEAREST = 32  # nearest ones only
 
 
 class _SumMergeCost(MergeCost):
@@ -34,7 +37,10 @@ class _SumMergeCost(MergeCost):
 
     @cached_property
     def _products(self) -> Array | None:
-        return self.sums @ self.sums.T if len(self.sums) <= MAX_PRODUCTS else None
+        return self.sums @ self.sums.T if len(self.sums) <= MAX_PAIRED else None
+
+    def points(self) -> Array:
+        return self.sums / self.counts[:, None]
 
     def merge(self, i: int, j: int) -> None:
         if self._products is not None:
@@ -44,10 +50,11 @@ class _SumMergeCost(MergeCost):
         self.counts[i] += self.counts[j]
         self._squares[i] = self.sums[i] @ self.sums[i]
 
-    def _joint_squares(self, i: int) -> Array:
-        """Return the squared lengths (M,) of the sums of part i with each part."""
-        products = self.sums @ self.sums[i] if self._products is None else self._products[i]
-        return np.maximum(self._squares + self._squares[i] + 2 * products, 0)
+    def _joint_squares(self, i: int, parts: Array | slice) -> Array:
+        """Return the squared lengths of the sums of part i with each of some parts."""
+        kept = self._products
+        products = self.sums[parts] @ self.sums[i] if kept is None else kept[i, parts]
+        return np.maximum(self._squares[parts] + self._squares[i] + 2 * products, 0)
 
 
 class DirectionMergeCost(_SumMergeCost):
@@ -72,12 +79,16 @@ class DirectionMergeCost(_SumMergeCost):
         self._log_normalizer, self._concentration = log_normalizer, concentration
         self._n_pseudo, self._pseudo_length = n_pseudo, pseudo_length
 
-    def losses(self, i: int) -> Array:
+    def points(self) -> Array:
+        lengths: Array = np.sqrt(self._squares)[:, None]
+        return self.sums / np.where(lengths > 0, lengths, 1.0)
+
+    def losses(self, i: int, parts: Array | slice = slice(None)) -> Array:
         n = self.counts
-        single = self._values(n, self._squares)
+        apart = self._values(n[parts], self._squares[parts])
+        own, joint = self._values(n[[i]], self._squares[[i]]), self._joint_squares(i, parts)
         of_pseudo = self._values(np.zeros(1), np.zeros(1))
-        joint = self._values(n + n[i], self._joint_squares(i))
-        return single + single[i] - joint - of_pseudo
+        return apart + own - self._values(n[parts] + n[i], joint) - of_pseudo
 
     def log_likelihoods(self) -> Array:
         return self._values(self.counts, self._squares) + self.counts * self._log_normalizer
@@ -118,12 +129,13 @@ class SphericalMergeCost(_SumMergeCost):
         super().merge(i, j)
         self.row_squares[i] += self.row_squares[j]
 
-    def losses(self, i: int) -> Array:
-        n, squares = self.counts, self.row_squares
-        single = self._costs(n, squares, self._squares)
-        joint = self._costs(n + n[i], squares + squares[i], self._joint_squares(i))
+    def losses(self, i: int, parts: Array | slice = slice(None)) -> Array:
+        n, squares, joint = self.counts, self.row_squares, self._joint_squares(i, parts)
+        apart = self._costs(n[parts], squares[parts], self._squares[parts])
+        own = self._costs(n[[i]], squares[[i]], self._squares[[i]])
+        together = self._costs(n[parts] + n[i], squares[parts] + squares[i], joint)
         of_pseudo = 0.5 * self.dim * self._n_pseudo * np.log(self.pooled)
-        return joint - single - single[i] + of_pseudo
+        return together - apart - own + of_pseudo
 
     def log_likelihoods(self) -> Array:
         scatter = np.maximum(self.row_squares - self._squares / self.counts, 0)
@@ -169,28 +181,35 @@ class EllipticalMergeCost(MergeCost):
         """Take components whose precision is U U', for an upper triangular U (d, d)."""
         return cls(counts, means @ cholesky, None, COVARIANCE_TYPES["tied"])
 
-    def losses(self, i: int) -> Array:
-        n, n_i = self.counts, self.counts[i]
-        gaps = self.means - self.means[i]
+    def points(self) -> Array:
         if self.covariances is None:
+            return self.means
+        scales = self.kind.variances(self._shape[np.newaxis], self.dim)
+        return self.means / np.sqrt(scales)
+
+    def losses(self, i: int, parts: Array | slice = slice(None)) -> Array:
+        n, n_i = self.counts[parts], self.counts[i]
+        if self.covariances is None:
+            gaps = self.means[parts] - self.means[i]
             return 0.5 * n * (n_i / (n + n_i)) * np.einsum("md,md->m", gaps, gaps)
-        single = n * self._log_det(n, self.covariances)
-        joint = (n + n_i) * self._log_det(n + n_i, self._joint_covariances(i, gaps))
-        losses = 0.5 * (joint - single - single[i])
-        return losses
+        apart = n * self._log_det(n, self.covariances[parts])
+        own = n_i * self._log_det(self.counts[[i]], self.covariances[[i]])
+        joint = (n + n_i) * self._log_det(n + n_i, self._joint_covariances(i, parts))
+        return 0.5 * (joint - apart - own)
 
     def merge(self, i: int, j: int) -> None:
         n_i, n_j = self.counts[i], self.counts[j]
         if self.covariances is not None:
-            self.covariances[i] = self._joint_covariances(i, self.means - self.means[i])[j]
+            self.covariances[i] = self._joint_covariances(i, np.array([j]))[0]
         self.means[i] = (n_i * self.means[i] + n_j * self.means[j]) / (n_i + n_j)
         self.counts[i] += n_j
 
-    def _joint_covariances(self, i: int, gaps: Array) -> Array:
-        """Return the covariances of part i merged with each part."""
+    def _joint_covariances(self, i: int, parts: Array | slice) -> Array:
+        """Return the covariances of part i merged with each of some parts."""
         assert self.covariances is not None
-        fraction = self.counts[i] / (self.counts + self.counts[i])
-        return self.kind.merged(fraction, self.covariances, self.covariances[i], gaps)
+        n_i, gaps = self.counts[i], self.means[parts] - self.means[i]
+        fraction = n_i / (self.counts[parts] + n_i)
+        return self.kind.merged(fraction, self.covariances[parts], self.covariances[i], gaps)
 
     def _log_det(self, n: Array, covariances: Array) -> Array:
         """Return log-determinants (M,) of covariances with their pseudo-observations."""
@@ -236,66 +255,126 @@ class OtherRows:
 _NO_ROWS = OtherRows()
 
 
+class _CheapestMerges:
+    """The parts that are left, and the merge of each that loses least beyond chance."""
+
+    def __init__(self, cost: MergeCost) -> None:
+        M, self.cost = len(cost.counts), cost
+        self.alive, self._stale = np.ones(M, dtype=bool), np.zeros(M, dtype=bool)
+        self.least, self.nearest = np.full(M, np.inf), np.zeros(M, dtype=np.intp)
+        self._compare_all()
+
+    def _compare_all(self) -> None:
+        """Find the cheapest merge of each part, among all pairs or those of neighbours."""
+        parts, self._neighbours = np.flatnonzero(self.alive), None
+        if len(parts) > MAX_PAIRED:
+            self._neighbours = _neighbours(self.cost.points(), parts)
+        for i in parts:
+            self._update(i)
+
+    def _near(self, i: int) -> Array:
+        """Return the parts that part i may be merged with."""
+        known = self._neighbours
+        parts = np.flatnonzero(self.alive) if known is None else known[i]
+        return parts[self.alive[parts] & (parts != i)]
+
+    def _update(self, i: int) -> tuple[Array, Array]:
+        """Find the part that is cheapest to merge with part i; return all, and excess losses."""
+        parts, self.least[i], self._stale[i] = self._near(i), np.inf, False
+        if len(parts) == 0:
+            return parts, np.empty(0)
+        counts = self.cost.counts
+        excess = self.cost.losses(i, parts) - chance_gain(counts[parts], counts[i], self.cost.dim)
+        self.least[i], self.nearest[i] = excess.min(), parts[excess.argmin()]
+        return parts, excess
+
+    def first(self) -> int:
+        """Return the part that is cheapest to merge with its nearest.
+
+        If the nearest is gone, merging costs at least what is noted.
+        """
+        i = int(self.least.argmin())
+        while self._stale[i]:
+            self._update(i)
+            i = int(self.least.argmin())
+        if self.least[i] == np.inf and self._neighbours is not None:  # no part has any left
+            self._compare_all()
+            return self.first()
+        return i
+
+    def remove(self, i: int) -> None:
+        """Leave part i out."""
+        self.alive[i], self.least[i] = False, np.inf
+        self._forget(i)
+
+    def _forget(self, i: int) -> None:
+        parts = self._near(i)
+        self._stale[parts[self.nearest[parts] == i]] = True
+
+    def join(self, i: int, j: int) -> None:
+        """Add part j to part i, with its neighbours."""
+        self.cost.merge(i, j)
+        self._forget(i)
+        self.remove(j)
+        if self._neighbours is not None:
+            lists = self._neighbours
+            for part in np.setdiff1d(self._near(j), np.append(lists[i], i)).tolist():
+                lists[part] = np.append(lists[part], i)
+            lists[i] = np.union1d(self._near(i), self._near(j))
+        parts, excess = self._update(i)
+        closer = excess < self.least[parts]
+        parts = parts[closer]
+        self.least[parts], self.nearest[parts], self._stale[parts] = excess[closer], i, False
+
+
 def merge_greedily(
     cost: MergeCost, n_parts: int, others: OtherRows = _NO_ROWS
 ) -> tuple[Array, list[tuple[int, int, float]]]:
     """Merge parts until so many are left.
 
-    Once no pair loses less than chance, a part that gains no more than chance is added to
-    `others`. Returns the numbers of the parts that are left, ascending, and each merge of a part j
-    into a part i as (i, j, loss).
+    If there are more than `MAX_PAIRED` parts, each is compared with its nearest ones only. Once no
+    pair loses less than chance, a part that gains no more than chance is added to `others`.
+    Returns the numbers of the parts that are left, ascending, and each merge of a part j into a
+    part i as (i, j, loss).
     """
-    M = len(cost.counts)
-    alive, stale = np.ones(M, dtype=bool), np.zeros(M, dtype=bool)
-    least, nearest = np.full(M, np.inf), np.zeros(M, dtype=np.intp)
-    merges = []
-
-    def update(i: int) -> Array:
-        """Find the part that is cheapest to merge with part i; return all excess losses."""
-        excess = cost.losses(i) - chance_gain(cost.counts, cost.counts[i], cost.dim)
-        excess = np.where(alive, excess, np.inf)
-        excess[i] = np.inf
-        nearest[i] = excess.argmin()
-        least[i], stale[i] = excess[nearest[i]], False
-        return excess
-
-    def cheapest() -> int:
-        """Return the part that is cheapest to merge with its nearest.
-
-        If the nearest is gone, merging costs at least what is noted.
-        """
-        i = int(least.argmin())
-        while stale[i]:
-            update(i)
-            i = int(least.argmin())
-        return i
-
-    def remove(i: int) -> None:
-        alive[i], least[i] = False, np.inf
-        stale[alive & (nearest == i)] = True
-
-    for i in range(M):
-        update(i)
-    for _ in range(M - n_parts):
-        i = cheapest()
-        if least[i] >= 0:
-            excess = np.where(alive, others.excess_losses(cost), np.inf)
+    cheapest, merges = _CheapestMerges(cost), []
+    for _ in range(len(cost.counts) - n_parts):
+        i = cheapest.first()
+        if cheapest.least[i] >= 0:
+            excess = np.where(cheapest.alive, others.excess_losses(cost), np.inf)
             part = int(excess.argmin())
             if excess[part] < 0:
                 others.count += float(cost.counts[part])
-                remove(part)
+                cheapest.remove(part)
                 continue
-        j = int(nearest[i])
+        j = int(cheapest.nearest[i])
         chance = chance_gain(cost.counts[i], cost.counts[j], cost.dim)
-        merges.append((i, j, float(least[i] + chance)))
-        cost.merge(i, j)
-        stale[alive & (nearest == i)] = True
-        remove(j)
-        excess = update(i)
-        closer = alive & (excess < least)
-        closer[i] = False
-        least[closer], nearest[closer], stale[closer] = excess[closer], i, False
-    return np.flatnonzero(alive), merges
+        merges.append((i, j, float(cheapest.least[i] + chance)))
+        cheapest.join(i, j)
+    return np.flatnonzero(cheapest.alive), merges
+
+
+def _neighbours(points: Array, parts: Array) -> list[Array]:
+    """Return for some of the points (M, d) the nearest ones among them.
+
+    If a point is one of the nearest of another, that is one of its own. Other points have none.
+    """
+    points = (points[parts] - points[parts].mean(axis=0)).astype(np.float32)
+    M, squares = len(points), np.einsum("md,md->m", points, points)
+    n_near = min(NEAREST, M - 1)
+    nearest = np.empty((M, n_near), dtype=np.int32)
+    for tile in tiles(M):
+        distances = squares - 2 * (points[tile] @ points.T)
+        distances[np.arange(len(distances)), np.arange(M)[tile]] = np.inf
+        nearest[tile] = np.argpartition(distances, n_near - 1, axis=1)[:, :n_near]
+    pairs = np.repeat(np.arange(M), n_near), nearest.ravel()
+    graph = csr_array((np.ones(nearest.size, dtype=bool), pairs), shape=(M, M))
+    graph = csr_array(graph + graph.T)
+    graph.sort_indices()
+    lists = [np.empty(0, dtype=np.intp)] * (parts[-1] + 1)
+    for part, near in zip(parts, np.split(graph.indices, graph.indptr[1:-1]), strict=True):
+        lists[part] = parts[near]
+    return lists
 
 
 def chance_gain(a: Array, b: Array, dim: int) -> Array:

@@ -7,10 +7,14 @@ likelihood, merged again, find what is still missing, in the spirit of split-and
 al., Neural Computation 12, 2000) and breathing k-means (Fritzke, 2020). A round looks only at
 the rows that its seeds explain better than the components do: it costs about as much as some
 steps of EM with the components.
+
+Many components are first looked for in parts of the rows, the clusters of a coarse mixture, where
+seeds meet only those of the same part. Merging all of them mends what the parts' borders cut. If
+clusters have no neighbourhoods, parts cut most of them, and rounds on all rows have to follow.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 
 import numpy as np
 
@@ -30,6 +34,12 @@ MIN_ROUND_GAIN = 1e-2  # of the bound; after less there is no further round
 STEPS_BEFORE_MERGING, STEPS_AFTER_MERGING = 3, 3  # of EM
 MAX_LAST_STEPS, MIN_STEP_GAIN = 10, 1e-3  # of EM at the end, and of the bound by each of them
 FIRST_ROWS_PER_COMPONENT, MIN_ROWS = 25, 10_000  # the larger number is drawn at first
+MANY = 1000  # components from which a start goes by parts of the rows,
+PART_ROWS = 100  # with so many rows to find each part,
+PART_SURPLUS = 1.5  # so many times their share of the components in each,
+MIN_ROWS_OF_PART = 3  # and at least so many rows for each of those
+STEPS_OF_PARTS = 2  # of EM with the components of all parts
+WHOLE = 0.5  # of the rows whose component is of their part; from more on the parts suffice
 TOWARDS_CENTRE = 2 / 3  # of the way to its component's centre every second seed is moved
 BACKGROUND_ROWS_PER_SEED = 4  # at least
 MAX_BACKGROUND_WEIGHT = 0.99  # at the beginning
@@ -63,13 +73,13 @@ class Overseeding:
 
         ``watch(n_rounds, bounds, params)`` is called after each round, and may stop the run.
         """
-        few = self._on_few_rows(rng)
-        params = few._merge_seeds(few._first_seeds(rng))
+        many = self.n_components >= MANY and len(self.background) == 0
+        params, complete = self._by_parts(rng) if many else (self._at_once(rng), False)
         params, bound = em_steps(self.model, self.rows, params, STEPS_AFTER_MERGING)
         bounds = [bound]
         stop = watch(0, bounds, params)
         several = self.n_components + len(self.background) > 1
-        if several and self._n_drawable > 2 * self.n_components:
+        if several and not complete and self._n_drawable > 2 * self.n_components:
             while not stop and len(bounds) <= MAX_ROUNDS:
                 if (improved := self._further_round(params, rng)) is None:
                     break
@@ -80,7 +90,7 @@ class Overseeding:
                 stop = watch(len(bounds) - 1, bounds, params)
                 if gain < MIN_ROUND_GAIN and len(bounds) > 2:
                     break
-        reached = (params, bounds[-1]) if stop else self._converge(params, bounds[-1])
+        reached = (params, bounds[-1]) if stop or many else self._converge(params, bounds[-1])
         return SampleStart(self.model, *reached)
 
     @cached_property
@@ -99,7 +109,38 @@ class Overseeding:
         most = max(min(self.seeds_per_component * K, max(2 * K, MAX_SEEDS)), least)
         return min(most, self._n_drawable)
 
-    # Rounds.
+    # First components, and rounds.
+
+    def _at_once(self, rng: np.random.Generator) -> Params:
+        """Merge seeds among few rows."""
+        few = self._on_few_rows(rng)
+        return few._merge_seeds(few._first_seeds(rng))
+
+    def _by_parts(self, rng: np.random.Generator) -> tuple[Params, bool]:
+        """Merge the components of parts of the rows, more of them than are wanted.
+
+        Also returns whether parts leave most clusters whole.
+        """
+        n_parts, weights = round(np.sqrt(self.n_components) / 2), self.rows.sampling_weights()
+        few = self._on(self._some_rows(max(PART_ROWS * n_parts, MIN_ROWS), rng), n_parts)
+        coarse = replace(few, n_components=n_parts).run(rng).params
+        parts = np.where(weights > 0, self._assign(coarse).labels, -1)
+        starts, counts = [], []
+        for part in range(n_parts):
+            rows = np.flatnonzero(parts == part)
+            count = float(weights[rows].sum())
+            share = round(PART_SURPLUS * self.n_components * count / float(weights.sum()))
+            if (K := min(share, len(rows) // MIN_ROWS_OF_PART)) > 0:
+                within = replace(self._on(rows, SEEDS_PER_COMPONENT * K), n_components=K)
+                starts.append(within.run(rng, _after_a_round).params)
+                counts.append(count * starts[-1].weights)
+        components = reduce(self.family.append, [start.components for start in starts])
+        params = self._params(np.concatenate(counts), components, 0.0)
+        params, _ = em_steps(self.model, self.rows, params, STEPS_OF_PARTS)
+        labels = self._assign(params).labels
+        origins = np.repeat(np.arange(len(starts)), [len(count) for count in counts])
+        at_home = np.average(origins[labels] == parts, weights=weights)
+        return self._merge(params, labels), bool(at_home > WHOLE)
 
     def _first_seeds(self, rng: np.random.Generator) -> Components:
         """Return seeds at rows drawn far apart, of the size of the parts near them."""
@@ -117,11 +158,15 @@ class Overseeding:
 
     def _on_few_rows(self, rng: np.random.Generator) -> "Overseeding":
         """Return the same on as many rows as suffice for the first merging."""
-        drawable = np.flatnonzero(self.rows.sampling_weights())
         size = max(FIRST_ROWS_PER_COMPONENT * self.n_components, MIN_ROWS)
-        if len(drawable) <= size or len(self.background) > 0:  # clusters may be small
+        if self._n_drawable <= size or len(self.background) > 0:  # clusters may be small
             return self
-        return self._on(np.sort(rng.choice(drawable, size, replace=False)), self._n_first_seeds)
+        return self._on(self._some_rows(size, rng), self._n_first_seeds)
+
+    def _some_rows(self, size: int, rng: np.random.Generator) -> Array:
+        """Draw the numbers of at most `size` rows that have a weight."""
+        drawable = np.flatnonzero(self.rows.sampling_weights())
+        return np.sort(rng.choice(drawable, min(size, len(drawable)), replace=False))
 
     def _on(self, indices: Array, width: int) -> "Overseeding":
         """Return the same on some of the rows, for `width` components."""
@@ -150,9 +195,7 @@ class Overseeding:
         counts = np.full(n_seeds, self.rows.total_weight / K)
         more = self._fit_seeds(local.rows, seeds, counts, params)
         assigned.labels[won] = local._assign(more).labels
-        return em_steps(
-            self.model, self.rows, self._merge(more, assigned.labels), STEPS_AFTER_MERGING
-        )
+        return em_steps(self.model, self.rows, self._merge(more, assigned.labels), STEPS_AFTER_MERGING)
 
     def _seed_probabilities(self, assigned: _Assigned, n_seeds: int) -> Array:
         """Return how likely rows are to be seeds, up to a factor: s^2, for s above the median.
@@ -309,6 +352,11 @@ class Overseeding:
 
         self.rows.for_each(write)
         return _Assigned(labels, log_densities, shortfalls)
+
+
+def _after_a_round(n_rounds: int, bounds: list[float], params: Params) -> bool:
+    """Stop a start after one round of further seeds."""
+    return n_rounds > 0
 
 
 def _without_background(params: Params) -> Params:

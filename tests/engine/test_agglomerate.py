@@ -55,9 +55,9 @@ def test_spherical_parts_lose_the_likelihood_of_their_own_variances():
 
 @pytest.mark.parametrize("make", [directions, lambda seed: spheres(seed)[0]])
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("n_products", [0, 100])
-def test_each_merge_is_the_cheapest(make, seed, n_products, monkeypatch):
-    monkeypatch.setattr(merge_costs, "MAX_PRODUCTS", n_products)
+@pytest.mark.parametrize("most", [0, 100])
+def test_each_merge_is_the_cheapest(make, seed, most, monkeypatch):
+    monkeypatch.setattr(merge_costs, "MAX_PAIRED", most)
     fast, slow, losses = make(seed), make(seed), []
     alive = list(range(M))
 
