@@ -184,7 +184,7 @@ class EllipticalMergeCost(MergeCost):
     def points(self) -> Array:
         if self.covariances is None:
             return self.means
-        scales = self.kind.variances(self._shape[np.newaxis], self.dim)
+        scales = self.kind.variances(self._shape[np.newaxis])
         return self.means / np.sqrt(scales)
 
     def losses(self, i: int, parts: Array | slice = slice(None)) -> Array:
@@ -269,7 +269,7 @@ class _CheapestMerges:
         parts, self._neighbours = np.flatnonzero(self.alive), None
         if len(parts) > MAX_PAIRED:
             self._neighbours = _neighbours(self.cost.points(), parts)
-        for i in parts:
+        for i in parts.tolist():
             self._update(i)
 
     def _near(self, i: int) -> Array:

@@ -34,12 +34,11 @@ MIN_ROUND_GAIN = 1e-2  # of the bound; after less there is no further round
 STEPS_BEFORE_MERGING, STEPS_AFTER_MERGING = 3, 3  # of EM
 MAX_LAST_STEPS, MIN_STEP_GAIN = 10, 1e-3  # of EM at the end, and of the bound by each of them
 FIRST_ROWS_PER_COMPONENT, MIN_ROWS = 25, 10_000  # the larger number is drawn at first
-MANY = 1000  # components from which a start goes by parts of the rows,
-PART_ROWS = 100  # with so many rows to find each part,
-PART_SURPLUS = 1.5  # so many times their share of the components in each,
-MIN_ROWS_OF_PART = 3  # and at least so many rows for each of those
+MANY, MIN_ROWS_BY_PARTS = 1000, 10  # components, and rows for each, from which parts are taken
+PART_ROWS = 100  # for each part, to find the parts
+PART_SURPLUS, MIN_ROWS_IN_PART = 1.5, 3  # times the share of components; rows for each of those
 STEPS_OF_PARTS = 2  # of EM with the components of all parts
-WHOLE = 0.5  # of the rows whose component is of their part; from more on the parts suffice
+WHOLE = 0.5  # of the rows whose component is of their part: from more on no rounds follow
 TOWARDS_CENTRE = 2 / 3  # of the way to its component's centre every second seed is moved
 BACKGROUND_ROWS_PER_SEED = 4  # at least
 MAX_BACKGROUND_WEIGHT = 0.99  # at the beginning
@@ -74,6 +73,7 @@ class Overseeding:
         ``watch(n_rounds, bounds, params)`` is called after each round, and may stop the run.
         """
         many = self.n_components >= MANY and len(self.background) == 0
+        many = many and self._n_drawable >= MIN_ROWS_BY_PARTS * self.n_components
         params, complete = self._by_parts(rng) if many else (self._at_once(rng), False)
         params, bound = em_steps(self.model, self.rows, params, STEPS_AFTER_MERGING)
         bounds = [bound]
@@ -130,7 +130,7 @@ class Overseeding:
             rows = np.flatnonzero(parts == part)
             count = float(weights[rows].sum())
             share = round(PART_SURPLUS * self.n_components * count / float(weights.sum()))
-            if (K := min(share, len(rows) // MIN_ROWS_OF_PART)) > 0:
+            if (K := min(share, len(rows) // MIN_ROWS_IN_PART)) > 0:
                 within = replace(self._on(rows, SEEDS_PER_COMPONENT * K), n_components=K)
                 starts.append(within.run(rng, _after_a_round).params)
                 counts.append(count * starts[-1].weights)
@@ -139,8 +139,8 @@ class Overseeding:
         params, _ = em_steps(self.model, self.rows, params, STEPS_OF_PARTS)
         labels = self._assign(params).labels
         origins = np.repeat(np.arange(len(starts)), [len(count) for count in counts])
-        at_home = np.average(origins[labels] == parts, weights=weights)
-        return self._merge(params, labels), bool(at_home > WHOLE)
+        whole = np.average(origins[labels] == parts, weights=weights) > WHOLE
+        return self._merge(params, labels), bool(whole) and len(origins) >= self.n_components
 
     def _first_seeds(self, rng: np.random.Generator) -> Components:
         """Return seeds at rows drawn far apart, of the size of the parts near them."""
@@ -195,7 +195,9 @@ class Overseeding:
         counts = np.full(n_seeds, self.rows.total_weight / K)
         more = self._fit_seeds(local.rows, seeds, counts, params)
         assigned.labels[won] = local._assign(more).labels
-        return em_steps(self.model, self.rows, self._merge(more, assigned.labels), STEPS_AFTER_MERGING)
+        return em_steps(
+            self.model, self.rows, self._merge(more, assigned.labels), STEPS_AFTER_MERGING
+        )
 
     def _seed_probabilities(self, assigned: _Assigned, n_seeds: int) -> Array:
         """Return how likely rows are to be seeds, up to a factor: s^2, for s above the median.

@@ -7,8 +7,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skvmf._engine import merging as merge_costs
+from skvmf._engine.covariance import COVARIANCE_TYPES
 from skvmf._engine.merging import (
     DirectionMergeCost,
+    EllipticalMergeCost,
     OtherRows,
     SphericalMergeCost,
     chance_gain,
@@ -75,6 +77,41 @@ def test_each_merge_is_the_cheapest(make, seed, most, monkeypatch):
     assert_allclose(np.sort(fast.counts[left]), np.sort(slow.counts[alive]))
     order, other = np.argsort(fast.counts[left]), np.argsort(slow.counts[alive])
     assert_allclose(fast.sums[left][order], slow.sums[alive][other], rtol=1e-9)
+
+
+def many_parts(kind):
+    """300 parts of rows of 30 clusters."""
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(30, D))
+    means = np.repeat(means / np.linalg.norm(means, axis=1, keepdims=True), 10, axis=0)
+    rows = [mean + 0.05 * rng.normal(size=(8, D)) for mean in means]
+    counts, sums = np.full(300, 8.0), np.array([part.sum(axis=0) for part in rows])
+    squares = np.array([(part**2).sum() for part in rows])
+    if kind == "directions":
+        units = [part / np.linalg.norm(part, axis=1, keepdims=True) for part in rows]
+        sums = np.array([part.sum(axis=0) for part in units])
+        return DirectionMergeCost(sums, counts, -1.0, concentration=400.0)
+    if kind == "spheres":
+        return SphericalMergeCost(sums, squares, counts, np.zeros(D), 2.5, 0.0025)
+    if kind == "tied":
+        return EllipticalMergeCost.of_one_covariance(counts, sums / 8, 20 * np.eye(D))
+    covariances = np.array([np.cov(part.T, bias=True) for part in rows])
+    if kind == "diag":
+        covariances = np.einsum("kdd->kd", covariances)
+    elif kind == "spherical":
+        covariances = np.einsum("kdd->k", covariances) / D
+    return EllipticalMergeCost(counts, sums / 8, covariances, COVARIANCE_TYPES[kind])
+
+
+@pytest.mark.parametrize("kind", ["directions", "spheres", "tied", "full", "diag", "spherical"])
+def test_merging_among_neighbours_hardly_loses_more(kind, monkeypatch):
+    expected = sum(loss for *_, loss in merge_greedily(many_parts(kind), 30)[1])
+    monkeypatch.setattr(merge_costs, "MAX_PAIRED", 20)
+    monkeypatch.setattr(merge_costs, "NEAREST", 4)
+    left, merges = merge_greedily(many_parts(kind), 30)
+    assert len(left) == 30
+    assert sum(loss for *_, loss in merges) < 1.02 * expected
+    assert len(merge_greedily(many_parts(kind), 1)[1]) == 299  # neighbours run out
 
 
 def test_nothing_is_merged_where_nothing_needs_to_be():

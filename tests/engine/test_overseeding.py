@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf._engine import overseeding
 from skvmf._engine import starts as start
 from skvmf._engine.contracts import Params
 from skvmf._engine.gaussian import Gaussian
@@ -47,6 +48,34 @@ def test_clusters_are_found_one_by_one(unit, seed):
     params, _bound = run(X, seed, unit=unit)
     assert len(params.weights) == K
     assert_allclose(np.sort(params.weights), np.sort(np.bincount(labels) / 4000), atol=0.01)
+
+
+@pytest.mark.parametrize("unit", [True, False])
+@pytest.mark.parametrize("groups", [1, 5])
+def test_parts_of_the_rows_have_all_clusters(unit, groups, monkeypatch):
+    """Clusters that lie in groups, which parts leave whole, and clusters that do not."""
+    monkeypatch.setattr(overseeding, "MANY", K)
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(groups, 1, D)) * (groups > 1)
+    means = (centres + 0.7 * rng.normal(size=(groups, K // groups, D))).reshape(K, D)
+    labels = np.repeat(np.arange(K), 200)
+    X = means[labels] + 0.1 * rng.normal(size=(len(labels), D))
+    params, bound = run(X, unit=unit, weights=np.resize([1.0, 1.0, 0.0], len(X)))
+    assert_allclose(params.weights, 1 / K, atol=0.01)
+    monkeypatch.setattr(overseeding, "MANY", K + 1)
+    assert bound > run(X, unit=unit, weights=np.resize([1.0, 1.0, 0.0], len(X)))[1] - 0.01
+
+
+@pytest.mark.slow
+def test_a_thousand_clusters_are_found():
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(1000, 32))
+    labels = rng.integers(1000, size=30_000)
+    X = (means[labels] + 0.3 * rng.normal(size=(30_000, 32))).astype(np.float32)
+    mixture = VonMisesFisherMixture(1000, concentration_type="tied", random_state=0).fit(X)
+    oracle = VonMisesFisherMixture(1000, concentration_type="tied", init_params=labels).fit(X)
+    assert adjusted_rand_score(labels, mixture.labels_) > 0.99
+    assert mixture.lower_bound_ > oracle.lower_bound_ - 0.02
 
 
 @pytest.mark.slow
