@@ -39,7 +39,7 @@ from .products import tall_dot
 
 # Of positive responsibilities; below, visiting those alone is cheaper than a product.
 MIN_DENSITY_DENSE, MIN_DENSITY_SPARSE = 1 / 8, 1 / 32
-MANY_SUMS = 2**16  # entries that leave the processor's second cache if rows are added one by one
+MANY_SUMS = 2**16  # entries of sums that leave the second cache if rows are added one by one
 HIGH_CONCENTRATION = 4e5  # kappa times the rounding of a cosine is felt above
 
 
@@ -146,16 +146,17 @@ def dense_row_sums(block: DenseBlock, responsibilities: Responsibilities, K: int
     sums = block.buffers.acquire("sums", (block.X.shape[1], K)).T
     if not sums.flags.c_contiguous:  # a component's sums are added to at once
         sums = np.empty(sums.shape)
+    if isinstance(responsibilities, DenseResponsibilities) and sums.size >= MANY_SUMS:
+        work = row_kernels.listing_space(K)
+        row_kernels.sum_for_many_components(block.X, responsibilities.resp, work, sums)
+        return sums.T
     sums[:] = 0
     if isinstance(responsibilities, HardResponsibilities):
         row_kernels.add_labelled_rows(
             block.X, responsibilities.labels, responsibilities.factors, sums
         )
-    elif sums.size < MANY_SUMS:
-        row_kernels.add_sparse_responsibilities(block.X, responsibilities.resp, sums)
     else:
-        work = row_kernels.listing_space(K)
-        row_kernels.add_to_many_components(block.X, responsibilities.resp, work, sums)
+        row_kernels.add_sparse_responsibilities(block.X, responsibilities.resp, sums)
     return sums.T
 
 

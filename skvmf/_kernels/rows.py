@@ -106,10 +106,11 @@ def add_sparse_responsibilities(X, resp, out):
 
 
 @row_kernel
-def _add_listed(X, size, listed, ordered, out):
+def _add_listed(X, size, listed, ordered, is_first, out):
     """out[k] += value * X[n] for `size` listed entries, component after component.
 
-    Four rows at a time spare loads and stores. The rows of a component keep their order.
+    Four rows at a time spare loads and stores. The rows of a component keep their order. If
+    `is_first`, what is in `out` does not count.
     """
     (rows, columns, values), (ends, order, factors) = listed, ordered
     K, one, four = out.shape[0], np.uintp(1), np.uintp(4)
@@ -125,6 +126,8 @@ def _add_listed(X, size, listed, ordered, out):
     i = np.uintp(0)
     for k in range(K):
         total, end = out[k], np.uintp(ends[k])
+        if is_first:
+            total[:] = 0
         while i + four <= end:  # i rises
             x0, x1 = X[np.uintp(order[i])], X[np.uintp(order[i + one])]
             x2, x3 = X[np.uintp(order[i + 2 * one])], X[np.uintp(order[i + 3 * one])]
@@ -155,15 +158,16 @@ def listing_space(n_components: int) -> tuple[tuple[Array, ...], tuple[Array, ..
 
 
 @row_kernel
-def add_to_many_components(X, resp, work, out):
-    """Do what `add_sparse_responsibilities` does, to the bit, for sums that no cache is near to.
+def sum_for_many_components(X, resp, work, out):
+    """out[k] = sum_n resp[n, k] * X[n] where most of resp is 0; X is (n, d), out (K, d) float64.
 
-    Responsibilities are listed, and added by component: then its sum is what stays in the first
-    cache. `work` is `listing_space(K)`.
+    The bits are those of `add_sparse_responsibilities` from 0 on. Here responsibilities are listed,
+    and rows added by component: its sum stays in the first cache, where all of `out` would not.
+    `work` is `listing_space(K)`.
     """
     listed, ordered = work
     rows, columns, values = listed
-    size = np.uintp(0)
+    size, is_first = np.uintp(0), True
     for n in range(X.shape[0]):
         for start in range(0, resp.shape[1], 64):
             bits = _marked(resp[n, start : start + 64])
@@ -174,9 +178,9 @@ def add_to_many_components(X, resp, work, out):
                 size += np.uintp(1)
                 bits ^= bit
         if size + resp.shape[1] > rows.shape[0]:
-            _add_listed(X, size, listed, ordered, out)
-            size = np.uintp(0)
-    _add_listed(X, size, listed, ordered, out)
+            _add_listed(X, size, listed, ordered, is_first, out)
+            size, is_first = np.uintp(0), False
+    _add_listed(X, size, listed, ordered, is_first, out)
 
 
 # Products of CSR row blocks with small dense matrices.

@@ -10,9 +10,9 @@ from skvmf._kernels.rows import (
     add_dense_responsibilities,
     add_labelled_rows,
     add_sparse_responsibilities,
-    add_to_many_components,
     listing_space,
     pack_rows,
+    sum_for_many_components,
 )
 
 from .. import oracles
@@ -75,11 +75,21 @@ def test_sparse_shares(d, K, density, dtype):
     rng, resp = np.random.default_rng(2), some_shares(K, density, dtype)
     X, out = rng.standard_normal((30, d)).astype(dtype), rng.standard_normal((K, d))
     expected = out + resp.astype(float).T @ X.astype(float)
-    by_component = out.copy()
     add_sparse_responsibilities(X, resp, out)
     np.testing.assert_allclose(out, expected, rtol=1e-13, atol=1e-13)
-    add_to_many_components(X, resp, listing_space(K), by_component)
-    np.testing.assert_array_equal(by_component, out)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("K", [1, 6, 20, 63, 64, 65, 200])
+@pytest.mark.parametrize("density", [0.0, 0.2, 1.0])
+@pytest.mark.parametrize("d", [9, 300])
+def test_sums_by_component_have_the_bits_of_those_by_row(d, K, density, dtype):
+    resp = some_shares(K, density, dtype)
+    X = np.random.default_rng(2).standard_normal((30, d)).astype(dtype)
+    by_row, by_component = np.zeros((K, d)), np.full((K, d), np.nan)
+    add_sparse_responsibilities(X, resp, by_row)
+    sum_for_many_components(X, resp, listing_space(K), by_component)
+    np.testing.assert_array_equal(by_component, by_row)
 
 
 def test_more_shares_than_are_listed_at_once():
@@ -88,7 +98,7 @@ def test_more_shares_than_are_listed_at_once():
     assert np.count_nonzero(resp) > MAX_LISTED
     X, out = rng.standard_normal((400, 5)), np.zeros((2, K, 5))
     add_sparse_responsibilities(X, resp, out[0])
-    add_to_many_components(X, resp, listing_space(K), out[1])
+    sum_for_many_components(X, resp, listing_space(K), out[1])
     np.testing.assert_array_equal(out[1], out[0])
 
 
