@@ -1,23 +1,22 @@
-"""Rows of a Dask array: bit-identical blocks and sums, computed by its workers.
+"""Rows of a Dask array: its workers sum over blocks, with the bits of rows in memory.
 
-Chunks of any lengths stay in place, in memory, on disk or not yet computed. A block that begins in
-one chunk and ends in another borrows the head of that one, and is put together as it is read. A
-task sums over all blocks that begin in some chunks, and what it returns is added along the tree of
-blocks, so that bits depend neither on chunks nor on workers. Scales, 8 bytes per row, and a copy of
-CSR by columns are kept.
+Chunks of any lengths stay in place, in memory, on disk or not yet computed. Each block is an
+ordinary `Rows`; one that begins in one chunk and ends in another is put together as it is read. A
+task sums over all blocks that begin in some chunks, and sums are added along the tree of blocks, so
+that bits depend neither on chunks nor on workers. Workers keep scales, 8 bytes per row, and a copy
+of CSR by columns.
 """
 
-import itertools
-import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 import dask
 import numpy as np
+from dask.base import get_scheduler
 from dask.core import flatten
 from scipy import sparse
 
@@ -38,282 +37,89 @@ from .rows import (
     weight_unit,
 )
 
-# The tasks of Dask's workers: sums over blocks that lie in pieces of several chunks.
+if TYPE_CHECKING:
+    import dask.array as da
+
+Part = TypeVar("Part")
+SUMS_PER_TASK = 8  # that one task adds
 
 
-AnySum: TypeAlias = BlockSum[Any]
-Piece: TypeAlias = tuple[int, int, int]  # a source's number, and the rows of it: start and stop
+# What the workers' tasks do.
 
 
-@dataclass(frozen=True)
-class Cut:
-    """Whole blocks that begin in one chunk: the rows from `start` on, as pieces of chunks."""
+@dataclass
+class _Blocks:
+    """The blocks of a task, and once they are measured, what workers keep of them: not the rows.
 
-    start: int
-    pieces: tuple[Piece, ...]
+    The task reads `lengths` rows of some chunks, its sources, which begin at the rows `starts` of
+    the data. Sources that are not `valid` are made so each time.
+    """
 
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return sum(stop - start for _, start, stop in self.pieces)
-
-
-def cut(lengths: Sequence[int], size: int) -> list[Cut]:
-    """Return the blocks of `size` rows that begin in each chunk, where any do."""
-    ends = np.cumsum(lengths).tolist()
-    starts = [end - length for end, length in zip(ends, lengths, strict=True)]
-    cuts = []
-    for number in range(len(lengths)):
-        row = first = -(-starts[number] // size) * size
-        stop = min(-(-ends[number] // size) * size, ends[-1])
-        pieces, lender = [], number
-        while row < stop:
-            upto = min(stop, ends[lender])
-            if row < upto:
-                pieces.append((lender, row - starts[lender], upto - starts[lender]))
-                row = upto
-            lender += 1
-        if pieces:
-            cuts.append(Cut(first, tuple(pieces)))
-    return cuts
-
-
-def count_pieces(cuts: list[Cut], size: int) -> int:
-    """Return the number of pieces of the sum over some blocks: many, if they are scattered."""
-    total: BlockSum[int] = BlockSum()
-    for one in cuts:
-        for start in range(0, one.n_rows, size):
-            total.add((one.start + start) // size, 0)
-    return len(total)
-
-
-@dataclass(frozen=True)
-class Format:
-    """The type of all chunks, and how their rows become blocks."""
-
+    n_rows: int
     n_features: int
     dtype: DType
     is_sparse: bool
     unit: bool
     size: int
     columns: bool
+    numbers: list[int]
+    starts: list[int]
+    lengths: list[int]
+    valid: list[bool] = field(default_factory=list)
+    weights: list[Array] = field(default_factory=list)
+    measures: list[Measures] = field(default_factory=list)
 
-
-@dataclass
-class State:
-    """The weights and measures of the blocks of a task, without rows.
-
-    `valid` holds for each source whether it may be taken as it is.
-    """
-
-    format: Format
-    cuts: list[Cut]
-    weights: list[Array | None]
-    measures: list[Measures]
-    valid: list[bool]
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A summary of a state: the largest value, and the range of the weights.
-
-    A nan in any of them is one here, which Python's `min` and `max` would not see.
-    """
-
-    largest: float
-    least_weight: float
-    largest_weight: float
-
-    @classmethod
-    def of(cls, parts: "list[Summary]") -> "Summary":
-        """Return the summary of several states."""
-        return cls(
-            float(np.max([part.largest for part in parts])),
-            float(np.min([part.least_weight for part in parts])),
-            float(np.max([part.largest_weight for part in parts])),
-        )
-
-
-class Stack:
-    """Pieces of arrays that `Rows` reads like one array, without a copy."""
-
-    def __init__(self, pieces: list[tuple[Matrix, int, int]], n_features: int) -> None:
-        self._pieces = pieces
-        self._ends = np.cumsum([stop - start for _, start, stop in pieces])
-        self.shape = (int(self._ends[-1]), n_features)
-        self.dtype = pieces[0][0].dtype
-
-    def within(self, span: slice) -> list[tuple[Matrix, int, int]]:
-        """Return the arrays that hold some rows, and which of theirs those are."""
-        parts = []
-        first = int(np.searchsorted(self._ends, span.start, side="right"))
-        for (array, start, stop), end in zip(self._pieces[first:], self._ends[first:], strict=True):
-            offset = stop - int(end)  # from numbers here to the array's own
-            parts.append((array, max(span.start + offset, start), min(span.stop + offset, stop)))
-            if end >= span.stop:
-                break
-        return parts
-
-    def take(self, indices: Array) -> list[Matrix]:
-        """Return some rows, whose numbers rise, in as many parts as they lie in."""
-        parts, first = [], 0
-        for (array, start, _), end in zip(self._pieces, self._ends.tolist(), strict=True):
-            inside = indices[(indices >= first) & (indices < end)]
-            if len(inside):
-                parts.append(array[inside - first + start])
-            first = end
-        return parts
-
-
-class _StackedDenseRows(DenseRows):
-    """Dense rows in pieces."""
-
-    def _parts(self, span: slice) -> list[Array]:
-        return [array[start:stop] for array, start, stop in self._X.within(span)]
-
-
-class _StackedSparseRows(SparseRows):
-    """CSR rows in pieces."""
-
-    def _read(self, span: slice) -> tuple[Array, Array, Array]:
-        parts = self._X.within(span)
-        if len(parts) == 1:
-            X, start, stop = parts[0]
-            return X.indptr[start : stop + 1], X.indices, X.data
-        whole = sparse.vstack([X[start:stop] for X, start, stop in parts], "csr")
-        return whole.indptr, whole.indices, whole.data
-
-
-def measure(
-    sources: list[Matrix],
-    weights: list[Array | None],
-    lengths: list[int],
-    cuts: list[Cut],
-    how: Format,
-) -> State:
-    """Read all rows of some blocks once; return the state that later tasks need.
-
-    Sources whose numbers of rows are not `lengths` are refused.
-    """
-    for source, length in zip(sources, lengths, strict=True):
-        _check(source, length, how)
-    ready = [_prepared(source, how) for source in sources]
-    valid = [mine is theirs for mine, theirs in zip(ready, sources, strict=True)]
-    state = State(how, cuts, [], [], valid)
-    for one in cuts:
-        parts = [weights[number] for number, *_ in one.pieces]
-        whole = None
-        if parts[0] is not None:
-            pieces = zip(parts, one.pieces, strict=True)
-            spans = [part[a:b] for part, (_, a, b) in pieces if part is not None]
-            whole = spans[0] if len(spans) == 1 else np.concatenate(spans)
-            whole = whole.astype(np.float64, copy=False)
-        state.weights.append(whole)
-    state.measures = [rows.measures for rows in _rows(state, ready, 0.0)]
-    return state
-
-
-def summary(state: State) -> Summary:
-    """Return what the client has to know."""
-    parts = []
-    for measures, weights in zip(state.measures, state.weights, strict=True):
-        weights = np.ones(1) if weights is None else weights
-        parts.append(Summary(measures.largest.max(), weights.min(), weights.max()))
-    return Summary.of(parts)
-
-
-class Carried:
-    """A function of blocks, or of starts and weights, as data; with the largest weight of all."""
-
-    def __init__(self, function: Function, largest_weight: float) -> None:
-        self.function, self.largest_weight = function, largest_weight
-
-
-def carry(what: Carried) -> Carried:
-    """Return the argument: as a task of its own, so that parameters travel once."""
-    return what
-
-
-def sum_rows(what: Carried, sources: list[Matrix], state: State) -> AnySum:
-    """Sum a function of blocks over those of some sources."""
-    cuts = _rows(state, _taken(sources, state), what.largest_weight)
-    blocks = [(rows, i) for rows in cuts for i in range(len(rows.numbers))]
-    numbers = [number for rows in cuts for number in rows.numbers]
-    return map_reduce(lambda block: what.function(block[0].block(block[1])), blocks, numbers)
-
-
-def sum_weights(what: Carried, state: State) -> AnySum:
-    """Sum a function of starts and weights over some blocks; rows are not read."""
-    total: AnySum = BlockSum()
-    for rows in _rows(state, None, what.largest_weight):
-        total.absorb(rows.sum_weights(what.function))
-    return total
-
-
-def add(sums: list[AnySum]) -> AnySum:
-    """Return the sum of sums, which stay as they are: a task may be run again."""
-    total: AnySum = BlockSum()
-    for one in sums:
-        total.join(one)
-    return total
-
-
-def take(sources: list[Matrix], state: State, wanted: list[tuple[int, Array]]) -> Matrix:
-    """Return some rows of some cuts as they are stored, those of each in order."""
-    sources, parts = _taken(sources, state), []
-    for i, indices in wanted:
-        parts += _stack(state, sources, i).take(indices)
-    return sparse.vstack(parts, "csr") if state.format.is_sparse else np.concatenate(parts)
-
-
-def head(source: Matrix, n_rows: int) -> Matrix:
-    """Return a copy of the first rows of a chunk."""
-    return source[:n_rows].copy()
-
-
-def _rows(state: State, sources: list[Matrix] | None, largest_weight: float) -> list[Rows]:
-    """Return the rows of each cut, measured now if they have not been; without sources unread."""
-    how, buffers = state.format, BufferPool()
-    cuts: list[Rows] = []
-    for i, one in enumerate(state.cuts):
-        weights = state.weights[i]
-        if weights is not None:
-            weights = in_units(weights, largest_weight)
-        if sources is None:  # weights alone are asked for
-            X: Any = SimpleNamespace(shape=(one.n_rows, how.n_features), dtype=how.dtype)
-        else:
-            X = _stack(state, sources, i)
-        measures = state.measures[i] if state.measures else None
-        kind = _StackedSparseRows if how.is_sparse else _StackedDenseRows
-        rows = kind(
+    def rows(self, i: int, sources: list[Any], most: float, buffers: BufferPool) -> Rows:
+        """Return block i of these, for weights alone if without sources; `most` weighs no row."""
+        start = self.numbers[i] * self.size
+        n_rows = min(self.size, self.n_rows - start)
+        X: Any = SimpleNamespace(shape=(n_rows, self.n_features), dtype=self.dtype)
+        spans = self.spans(i) if sources else []
+        if self.is_sparse and len(spans) == 1:  # which SciPy would copy
+            ((number, inside),) = spans
+            source = sources[number]
+            X.dtype, X.indices, X.data = source.dtype, source.indices, source.data
+            X.indptr = source.indptr[inside.start : inside.stop + 1]
+        elif sources:
+            X = _stacked([sources[number][inside] for number, inside in spans])
+        return (SparseRows if self.is_sparse else DenseRows)(
             X,
-            weights,
-            unit=how.unit,
-            size=how.size,
-            start=one.start,
-            measures=measures,
+            in_units(self.weights[i], most) if self.weights else None,
+            unit=self.unit,
+            size=self.size,
+            start=start,
+            measures=self.measures[i] if self.measures else None,
             buffers=buffers,
         )
-        if how.columns and measures is None and isinstance(rows, SparseRows):
-            rows.keep_columns()
-        cuts.append(rows)
-    return cuts
+
+    def spans(self, i: int) -> list[tuple[int, slice]]:
+        """Return the sources in which block i lies, and which of their rows those are."""
+        start = self.numbers[i] * self.size
+        stop = min(start + self.size, self.n_rows)
+        numbers = range(bisect_right(self.starts, start) - 1, bisect_left(self.starts, stop))
+        inside = [(n, max(start - self.starts[n], 0), stop - self.starts[n]) for n in numbers]
+        return [(n, slice(a, min(b, self.lengths[n]))) for n, a, b in inside]
+
+    def ready(self, sources: list[Any]) -> list[Any]:
+        """Return sources as rows are read from them: those that will do as they are."""
+        pairs = zip(sources, self.valid or [False] * len(sources), strict=True)
+        return [source if valid else _prepared(source) for source, valid in pairs]
+
+    def check(self, source: Any, length: int) -> None:
+        """Refuse a chunk that differs from the array's meta."""
+        expected = self.is_sparse, (length, self.n_features), self.dtype
+        if (sparse.issparse(source), source.shape, source.dtype) != expected:
+            raise ValueError(
+                f"A chunk of X is a {type(source).__name__} of the shape {source.shape} and the "
+                f"type {source.dtype}, and the array says {'CSR' if self.is_sparse else 'dense'}, "
+                f"{expected[1]} and {self.dtype}: build the array with the right chunks and meta, "
+                "such as meta=scipy.sparse.csr_array((0, 0))."
+            )
 
 
-def _stack(state: State, sources: list[Matrix], i: int) -> Stack:
-    pieces = [(sources[number], start, stop) for number, start, stop in state.cuts[i].pieces]
-    return Stack(pieces, state.format.n_features)
-
-
-def _taken(sources: list[Matrix], state: State) -> list[Matrix]:
-    """Return chunks as rows are read from them."""
-    pairs = zip(sources, state.valid, strict=True)
-    return [source if valid else _prepared(source, state.format) for source, valid in pairs]
-
-
-def _prepared(source: Matrix, how: Format) -> Matrix:
+def _prepared(source: Any) -> Any:
     """Return a chunk as rows are read from it; the chunk itself where it will do."""
-    if not how.is_sparse or isinstance(source, np.ndarray):
+    if not sparse.issparse(source):
         return source
     rows = canonical(source)
     if rows.dtype.char not in "fd":
@@ -322,44 +128,74 @@ def _prepared(source: Matrix, how: Format) -> Matrix:
     if not all(part.flags.aligned for part in parts):  # as it came over a wire
         parts = tuple(np.require(part, requirements=["A"]) for part in parts)
         rows = sparse.csr_array(parts, shape=rows.shape)
-    same = source.format == "csr" and np.shares_memory(rows.data, source.data)
-    return source if same and len(rows.data) == len(source.data) else rows
+    return source if source.format == "csr" and np.shares_memory(rows.data, source.data) else rows
 
 
-def _check(source: Matrix, length: int, how: Format) -> None:
-    """Refuse a chunk that differs from the array's meta."""
-    is_sparse = sparse.issparse(source)
-    kind = type(source).__name__
-    if is_sparse != how.is_sparse:
-        raise ValueError(
-            f"A chunk of X is a {kind}, and the array's meta says that chunks are "
-            f"{'sparse' if how.is_sparse else 'dense'}: build the array with the right meta, such "
-            "as meta=scipy.sparse.csr_array((0, 0))."
-        )
-    expected = (length, how.n_features)
-    if source.shape != expected or source.dtype != how.dtype:
-        raise ValueError(
-            f"A chunk of X has the shape {source.shape} and the type {source.dtype}, and the array "
-            f"says {expected} and {how.dtype}: build the array with the right meta and "
-            "chunks."
-        )
+def _stacked(parts: list[Any]) -> Any:
+    """Return rows below one another; one part is not copied."""
+    if len(parts) == 1:
+        return parts[0]
+    return sparse.vstack(parts, "csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
 
 
-# Rows of a Dask array: bit-identical blocks and sums, computed by its workers.
+def _measure(blocks: _Blocks, sources: list[Any], weights: list[Array]) -> _Blocks:
+    """Read all rows once; return what later tasks need."""
+    for source, length in zip(sources, blocks.lengths, strict=True):
+        blocks.check(source, length)
+    ready, buffers = blocks.ready(sources), BufferPool()
+
+    def measured(i: int) -> list[Measures]:
+        rows = blocks.rows(i, ready, 1.0, buffers)
+        if blocks.columns and isinstance(rows, SparseRows):
+            rows.keep_columns()
+        return [rows.measures]
+
+    blocks_here = range(len(blocks.numbers))
+    measures = map_reduce(measured, blocks_here, blocks.numbers).total()
+    valid = [mine is theirs for mine, theirs in zip(ready, sources, strict=True)]
+    own = []
+    if weights:
+        own = [_stacked([weights[n][span] for n, span in blocks.spans(i)]) for i in blocks_here]
+    return replace(blocks, valid=valid, weights=own, measures=measures)
 
 
-if TYPE_CHECKING:
-    import dask.array as da
-    from dask.delayed import Delayed
-    from distributed import Client, Future
+def _extremes(blocks: _Blocks) -> Array:
+    """Return the largest magnitude, minus the least weight, and the largest; a nan stays one."""
+    weights = blocks.weights or [np.ones(1)]
+    largest = np.max([mine.largest.max() for mine in blocks.measures])
+    return np.array(
+        [largest, -np.min([own.min() for own in weights]), np.max([own.max() for own in weights])]
+    )
 
-    Task: TypeAlias = Delayed | Future
 
-Part = TypeVar("Part")
+def _sum(function: Function, method: str, most: float, blocks: _Blocks, sources: Any) -> Any:
+    """Sum a function by a method of rows over blocks."""
+    ready, buffers = blocks.ready(sources) if sources else [], BufferPool()
 
-SUMS_PER_TASK = 8  # that one task adds
-MAX_DIRECT_TASKS = 4  # without a task between them and the client
-MAX_PIECES_PER_SUM = 8  # on average; more are added by workers before the client gets them
+    def of_block(i: int) -> Any:
+        return getattr(blocks.rows(i, ready, most, buffers), method)(function)
+
+    return map_reduce(of_block, range(len(blocks.numbers)), blocks.numbers)
+
+
+def _add(sums: list[BlockSum[Any]]) -> BlockSum[Any]:
+    """Return the sum of sums, which stay as they are: a task may be run again."""
+    total: BlockSum[Any] = BlockSum()
+    for one in sums:
+        total.join(one)
+    return total
+
+
+def _take(indices: Array, blocks: _Blocks, sources: list[Any]) -> Any:
+    """Return some rows, whose numbers rise, as they are stored."""
+    ready, numbers = blocks.ready(sources), np.searchsorted(blocks.starts, indices, "right") - 1
+    return _stacked(
+        [ready[n][indices[numbers == n] - blocks.starts[n]] for n in np.unique(numbers)]
+    )
+
+
+def _first_rows(source: Matrix, n_rows: int) -> Matrix:
+    return source[:n_rows].copy()
 
 
 class DaskRows(RowSource):
@@ -382,55 +218,112 @@ class DaskRows(RowSource):
         is_sparse = sparse.issparse(X._meta)
         wide = is_sparse and X.dtype.char not in "fd"
         self.dtype = np.dtype(np.float64) if wide else read_as(X.dtype)
-        size = block_rows(self.n_rows, self.n_features, is_sparse=is_sparse, width=width)
-        self._format = Format(self.n_features, X.dtype, is_sparse, unit, size, columns)
-        self._tasks = _Futures.of(X, weights) or _Delayed(X, weights)
-        self._groups = [
-            _Group(self._tasks, cuts) for cuts in self._tasks.grouped(cut(X.chunks[0], size))
-        ]
-        self._n_pieces = sum(count_pieces(group.cuts, size) for group in self._groups)
-        self._measure()
+        self._unit = unit
+        self._size = block_rows(self.n_rows, self.n_features, is_sparse=is_sparse, width=width)
+        self._format: Any = *map(int, X.shape), X.dtype, is_sparse, unit, self._size, columns
+        self._chunks = list(flatten(X.__dask_keys__()))
+        self._ends = np.cumsum(X.chunks[0], dtype=int)
+        self._starts = self._ends - X.chunks[0]
+        futures = _held(X, self._chunks)
+        if futures is None:
+            (X,) = dask.optimize(X)
+        self._graph = dict(X.__dask_graph__())
+        self._get = futures[0].client.get if futures else get_scheduler(collections=[X])
+        self._client: Any = getattr(self._get, "__self__", None)  # of a cluster
+        self._measure(weights, *self._groups(futures), held=futures is not None)
 
-    def _measure(self) -> None:
-        """Let workers read all rows once, and keep the measures next to them."""
-        call, token = self._tasks.call, uuid4().hex
-        states = [
-            call("measure", token, i, measure, *group.given, self._format)
-            for i, group in enumerate(self._groups)
-        ]
-        self._states = self._tasks.persisted(states)
-        summaries = self._results(
-            [call("summary", token, i, summary, state) for i, state in enumerate(self._states)]
-        )
-        self._summary = Summary.of(summaries)
-        self.weight_unit = weight_unit(self._summary.largest_weight)
+    def _groups(self, futures: list[Any] | None) -> tuple[list[list[int]], list[dict[int, int]]]:
+        """Return the blocks of each task, and of which chunks it reads how many rows.
+
+        A task for each thread of a worker takes all blocks that begin in chunks that it holds; of
+        chunks that nobody holds, each has a task.
+        """
+        homes: list[Any] = list(range(len(self._chunks)))
+        n_threads: dict[Any, int] = {}
+        if futures:
+            where, n_threads = self._client.who_has(futures), self._client.nthreads()
+            homes = [min(where.get(future.key) or [""]) for future in futures]
+        edges = np.append(np.arange(0, self.n_rows, self._size), self.n_rows)
+        first = np.searchsorted(self._ends, edges[:-1], "right").tolist()  # chunks of blocks
+        last = np.searchsorted(self._ends, edges[1:] - 1, "right").tolist()
+        at_home: dict[Any, list[int]] = {}
+        for number, chunk in enumerate(first):
+            at_home.setdefault(homes[chunk], []).append(number)
+        groups: list[list[int]] = []
+        read: list[dict[int, int]] = []
+        for home, numbers in sorted(at_home.items()):
+            for group in np.array_split(numbers, min(n_threads.get(home, 1), len(numbers))):
+                groups.append(group.tolist())
+                read.append(n_rows := {})
+                for number in groups[-1]:
+                    for chunk in range(first[number], last[number] + 1):
+                        stop = self._ends[chunk]
+                        if homes[chunk] != home:
+                            stop = min(stop, edges[number + 1])
+                        n_rows[chunk] = int(stop - self._starts[chunk])
+        return groups, read
+
+    def _measure(
+        self,
+        weights: "da.Array | None",
+        groups: list[list[int]],
+        read: list[dict[int, int]],
+        held: bool,
+    ) -> None:
+        """Let workers read all rows once, and keep what later tasks need."""
+        token, own = uuid4().hex, None
+        tasks: dict[Any, Any] = {}
+        if weights is not None:
+            own, tasks = list(flatten(weights.__dask_keys__())), dict(weights.__dask_graph__())
+        self._owners, self._sources = np.empty(sum(map(len, groups)), dtype=int), []
+        self._states = [(f"skvmf-measure-{token}", i) for i in range(len(groups))]
+        parts: dict[Any, Any] = {}
+        for i, (numbers, n_rows) in enumerate(zip(groups, read, strict=True)):
+            self._owners[numbers] = i
+            sources = []
+            for chunk, n in n_rows.items():
+                sources.append(self._chunks[chunk])
+                if n < self._ends[chunk] - self._starts[chunk]:
+                    sources[-1] = f"skvmf-rows-{token}", chunk, n
+                    parts[sources[-1]] = _first_rows, self._chunks[chunk], n
+            starts, lengths = self._starts[list(n_rows)].tolist(), list(n_rows.values())
+            blocks = _Blocks(*self._format, numbers, starts, lengths)
+            of_chunks = [own[chunk] for chunk in n_rows] if own else []
+            tasks[self._states[i]] = _measure, blocks, sources, of_chunks
+            self._sources.append(sources)
+        kept = self._states + (list(parts) if held else [])
+        self._graph |= parts
+        results = self._compute(tasks, kept, keep=True)
+        self._graph |= dict(zip(kept, results, strict=True))
+        tasks = {(f"skvmf-extremes-{token}", i): (_extremes, s) for i, s in enumerate(self._states)}
+        extremes = np.max(self._compute(tasks, list(tasks)), axis=0)
+        self._largest, *self.weight_range = (extremes * [1, -1, 1]).tolist()
+        self.weight_unit = weight_unit(self.weight_range[1])
 
     @property
     def largest(self) -> float:
-        return self._summary.largest
-
-    @property
-    def weight_range(self) -> tuple[float, float]:
-        """The least and the largest weight as it was given."""
-        return self._summary.least_weight, self._summary.largest_weight
+        return self._largest
 
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
-        sources = [group.sources for group in self._groups]
-        return self._sum(function, sum_rows, sources)
+        return self._sum(function, "map_reduce", self._sources)
 
     def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
-        return self._sum(function, sum_weights)
+        return self._sum(function, "map_reduce_weights", [[]] * len(self._states))
 
-    def _sum(self, function: Function, task: Function, *args: list[list["Task"]]) -> Any:
-        """Sum a function by a task per group, which gets the group's `args` and its state."""
-        token, what = uuid4().hex, Carried(function, self._summary.largest_weight)
-        if len(self._groups) > MAX_DIRECT_TASKS:  # parameters travel once, as a task's result
-            what = self._tasks.call("parameters", token, 0, carry, what)
-        sums = [
-            self._tasks.call(_name(function), token, i, task, what, *of_group)
-            for i, of_group in enumerate(zip(*args, self._states, strict=True))
-        ]
-        return self._total(sums, token)
+    def _sum(self, function: Function, method: str, sources: list[list[Any]]) -> Any:
+        token, most = uuid4().hex, self.weight_range[1]
+        parameters = f"skvmf-parameters-{token}"  # a task's result, which travels once
+        tasks: dict[Any, Any] = {parameters: function}
+        keys: list[Any] = [(f"skvmf-sum-{token}", i) for i in range(len(sources))]
+        for key, state, own in zip(keys, self._states, sources, strict=True):
+            tasks[key] = _sum, parameters, method, most, state, own
+        level = 0
+        while len(keys) > 1:
+            level += 1
+            parts = [keys[i : i + SUMS_PER_TASK] for i in range(0, len(keys), SUMS_PER_TASK)]
+            keys = [f"skvmf-add-{level}-{token}-{i}" for i in range(len(parts))]
+            tasks |= {key: (_add, part) for key, part in zip(keys, parts, strict=True)}
+        return _add(self._compute(tasks, keys)).total()  # a copy: it may be read-only, or shared
 
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
         """Raise a TypeError: workers cannot write to an array of the client's."""
@@ -441,222 +334,73 @@ class DaskRows(RowSource):
 
     def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> RowSource:
         """Return some rows with other weights as rows in the client's memory."""
-        rows = make_rows(self._taken(indices), None, unit=self._format.unit, width=width)
+        rows = make_rows(self._taken(indices), None, unit=self._unit, width=width)
         return rows.subset(np.arange(len(indices)), weights, width, single)
 
     def take(self, indices: Array) -> Array:
-        return as_seen(self._taken(indices), unit=self._format.unit)
+        return as_seen(self._taken(indices), unit=self._unit)
 
     def _taken(self, indices: Array) -> Matrix:
         """Return some rows as they are stored."""
         numbers, places = np.unique(indices, return_inverse=True)
-        parts, order, token = [], [], uuid4().hex
-        for i, (group, state) in enumerate(zip(self._groups, self._states, strict=True)):
-            wanted = [
-                (k, numbers[(numbers >= part.start) & (numbers < part.start + part.n_rows)])
-                for k, part in enumerate(group.cuts)
-            ]
-            wanted = [(k, rows) for k, rows in wanted if len(rows)]
-            if wanted:
-                order += [rows for _, rows in wanted]
-                local = [(k, rows - group.cuts[k].start) for k, rows in wanted]
-                parts.append(self._tasks.call("take", token, i, take, group.sources, state, local))
-        results = self._results(parts)
-        rows = sparse.vstack(results, "csr") if self._format.is_sparse else np.concatenate(results)
-        return rows[np.argsort(np.concatenate(order))[places]]
+        owners, token = self._owners[numbers // self._size], uuid4().hex
+        tasks = {
+            (f"skvmf-take-{token}", i): (
+                _take, numbers[owners == i], self._states[i], self._sources[i]
+            )
+            for i in np.unique(owners).tolist()
+        }  # fmt: skip
+        results = self._compute(tasks, list(tasks))
+        rows = (
+            sparse.vstack(results, "csr")
+            if sparse.issparse(results[0])
+            else np.concatenate(results)
+        )
+        return rows[np.argsort(np.argsort(owners, kind="stable"))[places]]
 
-    def _total(self, sums: list["Task"], token: str) -> Any:
-        level, few = 0, MAX_DIRECT_TASKS if self._n_pieces <= MAX_PIECES_PER_SUM * len(sums) else 1
-        while len(sums) > few:
-            level += 1
-            starts = range(0, len(sums), SUMS_PER_TASK)
-            sums = [
-                self._tasks.call(f"add-{level}", token, i, add, sums[i : i + SUMS_PER_TASK])
-                for i in starts
-            ]
-        return add(self._results(sums)).total()  # a copy: what came may be read-only, or shared
-
-    def _results(self, tasks: list["Task"]) -> list[Any]:
+    def _compute(self, tasks: dict[Any, Any], keys: list[Any], keep: bool = False) -> list[Any]:
+        """Return the results of some tasks; or futures of those that workers keep."""
+        options = {"sync": False} if keep and self._client else {}
+        # Dask finds the parameters of many components large.
+        quiet = {"distributed.admin.large-graph-warning-threshold": "1GB"} if self._client else {}
         try:
-            return self._tasks.results(tasks)
+            with dask.config.set(quiet):
+                return list(self._get(self._graph | tasks, keys, **options))
         except Exception as error:
             if type(error).__name__ != "KilledWorker":
                 raise
-            raise RuntimeError(f"{self._what_died(error)}") from error
+            raise RuntimeError(
+                f"Workers that read {self._rows_of(error.args[:1])} died again and again, most "
+                "likely of too little memory: give them more, or X smaller chunks (X.rechunk), or "
+                "let fewer threads share a worker."
+            ) from error
 
-    def _what_died(self, error: Exception) -> str:
-        """Return an error message with the rows that workers died of: those of a task or chunk."""
-        task = error.args[0] if error.args else ""
-        number = str(task).rpartition("-")[2]
-        where, start, stop = "some rows of X", 0, 0
-        if isinstance(task, tuple) and len(task) == 3 and task[1] < len(self._tasks.lengths):
-            start = sum(self._tasks.lengths[: task[1]])
-            stop = start + self._tasks.lengths[task[1]]
-        elif number.isdigit() and int(number) < len(self._groups):
-            cuts = self._groups[int(number)].cuts
-            start, stop = cuts[0].start, cuts[-1].start + cuts[-1].n_rows
-        if start < stop:
-            where = f"rows {start} to {stop - 1} of X"
-        return (
-            f"Workers that read {where} died again and again, most likely of too little memory: "
-            "give them more, or X smaller chunks (X.rechunk), or let fewer threads share a worker."
-        )
+    def _rows_of(self, key: Any) -> str:
+        """Return the rows that a task or chunk reads."""
+        match key:
+            case ((str(name), int(i)),) if name.startswith("skvmf-"):
+                numbers = np.flatnonzero(self._owners == i)
+                start, stop = numbers[0] * self._size, (numbers[-1] + 1) * self._size
+            case ((str(), int(i), int()),) if i < len(self._ends):
+                start, stop = self._starts[i], self._ends[i]
+            case _:
+                return "some rows of X"
+        return f"rows {start} to {min(stop, self.n_rows) - 1} of X"
 
 
-def _quiet() -> AbstractContextManager[object]:
-    """Keep Dask from warning of the parameters of many components, which it finds large."""
-    loaded = "distributed" in sys.modules  # else it would miss its own settings
-    threshold = {"distributed.admin.large-graph-warning-threshold": "1GB"}
-    return dask.config.set(threshold if loaded else {})
-
-
-def _name(function: Function) -> str:
-    """Return the name of a sum on the dashboard."""
-    name: str = getattr(getattr(function, "func", function), "__name__", "sum")
-    return name.strip("_").replace("_", "-")
-
-
-class _Group:
-    """Some cuts that one task reads, with the sources that it needs for that.
-
-    A source is a chunk, or the head of one that another group has.
-    """
-
-    def __init__(self, tasks: "_Delayed | _Futures", cuts: list[Cut]) -> None:
-        self.cuts = cuts
-        chunks = {one.pieces[0][0] for one in cuts}
-        places: dict[tuple[int, int], int] = {}
-        self.sources: list[Task] = []
-        weights: list[Task | None] = []
-
-        def place(chunk: int, stop: int) -> int:
-            whole = chunk in chunks or stop == tasks.lengths[chunk]
-            key = chunk, tasks.lengths[chunk] if whole else stop
-            if key not in places:
-                places[key] = len(self.sources)
-                source = tasks.chunks[chunk]
-                if not whole:
-                    source = tasks.call("head", uuid4().hex, chunk, head, source, stop)
-                self.sources.append(source)
-                weights.append(None if tasks.weights is None else tasks.weights[chunk])
-            return places[key]
-
-        local = [
-            Cut(
-                one.start,
-                tuple((place(chunk, stop), start, stop) for chunk, start, stop in one.pieces),
-            )
-            for one in cuts
-        ]
-        self.given = self.sources, weights, [length for _, length in places], local
-
-
-class _Delayed:
-    """Tasks for whichever scheduler is current: threads, one thread, or a cluster's."""
-
-    def __init__(self, X: "da.Array", weights: "da.Array | None") -> None:
-        self.lengths = list(map(int, X.chunks[0]))
-        self.chunks = X.to_delayed().ravel().tolist()
-        self.weights = None if weights is None else weights.to_delayed().ravel().tolist()
-
-    def grouped(self, cuts: list[Cut]) -> list[list[Cut]]:
-        """Return the cuts that go together: each alone."""
-        return [[one] for one in cuts]
-
-    def call(self, name: str, token: str, i: int, function: Function, *args: object) -> "Task":
-        """Return a task."""
-        task = dask.delayed(function, pure=False, traverse=False)
-        return task(*args, dask_key_name=f"skvmf-{name}-{token}-{i}")
-
-    def persisted(self, tasks: list["Task"]) -> list["Task"]:
-        """Compute tasks, and leave their results on the workers."""
-        with _quiet():
-            return list(dask.persist(*tasks))
-
-    def results(self, tasks: list["Task"]) -> list[Any]:
-        """Return the results of tasks."""
-        with _quiet():
-            return list(dask.compute(*tasks, optimize_graph=False))
-
-
-class _Futures:
-    """Tasks for a cluster that holds the chunks: one a thread takes all that its worker has."""
-
-    def __init__(
-        self,
-        client: "Client",
-        X: "da.Array",
-        chunks: list["Future"],
-        weights: list["Future"] | None,
-    ) -> None:
-        self.lengths = list(map(int, X.chunks[0]))
-        self.chunks, self.weights, self._client = chunks, weights, client
-
-    @classmethod
-    def of(cls, X: "da.Array", weights: "da.Array | None") -> "_Futures | None":
-        """Return tasks for the cluster that holds all chunks, where one does."""
-        chunks = _held(X)
-        if chunks is None:
-            return None
-        client = chunks[0].client
-        held = None if weights is None else _held(client.persist(weights))
-        _wait(chunks)
-        return cls(client, X, chunks, held)
-
-    def grouped(self, cuts: list[Cut]) -> list[list[Cut]]:
-        """Return the cuts that go together: those of a worker, for each of its threads."""
-        where = self._client.who_has(self.chunks)
-        n_threads = self._client.nthreads()
-        of_worker: dict[str, list[Cut]] = {}
-        for one in cuts:
-            holders = where.get(self.chunks[one.pieces[0][0]].key) or [""]
-            of_worker.setdefault(min(holders), []).append(one)
-        groups = []
-        for worker, held in sorted(of_worker.items()):
-            n = min(n_threads.get(worker, 1), len(held))
-            edges = [round(i * len(held) / n) for i in range(n + 1)]
-            groups += [held[a:b] for a, b in itertools.pairwise(edges)]
-        return groups
-
-    def call(self, name: str, token: str, i: int, function: Function, *args: object) -> "Task":
-        """Begin a task."""
-        with _quiet():
-            return self._client.submit(function, *args, key=f"skvmf-{name}-{token}-{i}", pure=False)
-
-    def persisted(self, tasks: list["Task"]) -> list["Task"]:
-        """Return tasks, whose results stay on the workers as long as these exist."""
-        return tasks
-
-    def results(self, tasks: list["Task"]) -> list[Any]:
-        """Return the results of tasks, or raise the exception of the first that failed."""
-        return list(self._client.gather(tasks))
-
-
-def _held(X: "da.Array") -> list["Future"] | None:
-    """Return the futures that are an array's chunks, in order, where a cluster holds them all."""
-    graph = X.__dask_graph__()
-    futures = []
-    for key in flatten(X.__dask_keys__()):
-        future = graph.get(key)
-        future = getattr(future, "value", future)  # of a node that is data
-        if not hasattr(future, "client"):
-            return None
-        futures.append(future)
-    return futures
-
-
-def _wait(chunks: list["Future"]) -> None:
-    """Wait until chunks are there; refuse those of a client that is gone."""
+def _held(X: "da.Array", keys: list[Any]) -> list[Any] | None:
+    """Return the futures that are an array's chunks, if a cluster holds them all."""
+    graph = dict(X.__dask_graph__())
+    futures: list[Any] = [getattr(graph.get(key), "value", graph.get(key)) for key in keys]
+    if not all(hasattr(future, "client") for future in futures):
+        return None
     from distributed import wait
 
-    client = chunks[0].client
-    lost = client.status != "running" or any(one.status in ("cancelled", "lost") for one in chunks)
-    if lost:
+    gone = any(future.status in ("cancelled", "lost") for future in futures)
+    if gone or futures[0].client.status != "running":
         raise RuntimeError(
             "X was persisted by a client that is closed or has lost it: its rows are gone. Make X "
             "again, and persist it with a client that lives as long as the fit."
         )
-    wait(chunks)
-    for one in chunks:
-        if one.status == "error":
-            one.result()
+    wait(futures)
+    return futures

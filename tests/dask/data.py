@@ -21,16 +21,17 @@ def counts(n, d=12, dtype=np.float64):
     return sparse.csr_array(np.maximum(blobs(n, d) - 3, 0).astype(dtype))
 
 
-def chunked(X, lengths):
-    """Return a Dask array of rows, dense or CSR, in chunks of some lengths, none included."""
+def chunked(X, lengths, copied=True):
+    """Return a Dask array of rows or weights, in chunks of some lengths, none included."""
     import dask.array as da
 
     edges = np.cumsum([0, *lengths])
     assert edges[-1] == X.shape[0]
     name = f"rows-{uuid4().hex}"
     spans = enumerate(itertools.pairwise(edges))
-    graph = {(name, i, 0): (copy, X[a:b]) for i, (a, b) in spans}
-    return da.Array(graph, name, (tuple(lengths), X.shape[1:]), meta=X[:0])
+    rest, make = X.shape[1:], copy if copied else (lambda chunk: chunk)
+    graph = {(name, i, *(0 for _ in rest)): (make, X[a:b]) for i, (a, b) in spans}
+    return da.Array(graph, name, (tuple(lengths), *((d,) for d in rest)), meta=X[:0])
 
 
 def lengths_of(kind, n):
