@@ -8,8 +8,8 @@ of CSR by columns.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
@@ -55,33 +55,30 @@ class _Blocks:
     the data. Sources that are not `valid` are made so each time.
     """
 
-    n_rows: int
-    n_features: int
+    shape: tuple[int, int]
     dtype: DType
     is_sparse: bool
     unit: bool
     size: int
     columns: bool
-    numbers: list[int]
-    starts: list[int]
-    lengths: list[int]
-    valid: list[bool] = field(default_factory=list)
-    weights: list[Array] = field(default_factory=list)
-    measures: list[Measures] = field(default_factory=list)
+    numbers: Sequence[int] = ()
+    starts: Sequence[int] = ()
+    lengths: Sequence[int] = ()
+    valid: Sequence[bool] = ()
+    weights: Sequence[Array] = ()
+    measures: Sequence[Measures] = ()
 
     def rows(self, i: int, sources: list[Any], most: float, buffers: BufferPool) -> Rows:
-        """Return block i of these, for weights alone if without sources; `most` weighs no row."""
-        start = self.numbers[i] * self.size
-        n_rows = min(self.size, self.n_rows - start)
-        X: Any = SimpleNamespace(shape=(n_rows, self.n_features), dtype=self.dtype)
-        spans = self.spans(i) if sources else []
-        if self.is_sparse and len(spans) == 1:  # which SciPy would copy
-            ((number, inside),) = spans
-            source = sources[number]
+        """Return block i, without sources for weights alone; `most` is the largest weight."""
+        start, stop = self.span(i)
+        X: Any = SimpleNamespace(shape=(stop - start, self.shape[1]), dtype=self.dtype)
+        parts = self.parts(i) if sources else []
+        if self.is_sparse and len(parts) == 1:  # which SciPy would copy
+            source, inside = sources[parts[0][0]], parts[0][1]
             X.dtype, X.indices, X.data = source.dtype, source.indices, source.data
             X.indptr = source.indptr[inside.start : inside.stop + 1]
         elif sources:
-            X = _stacked([sources[number][inside] for number, inside in spans])
+            X = _stacked([sources[number][inside] for number, inside in parts])
         return (SparseRows if self.is_sparse else DenseRows)(
             X,
             in_units(self.weights[i], most) if self.weights else None,
@@ -92,22 +89,26 @@ class _Blocks:
             buffers=buffers,
         )
 
-    def spans(self, i: int) -> list[tuple[int, slice]]:
-        """Return the sources in which block i lies, and which of their rows those are."""
+    def span(self, i: int) -> tuple[int, int]:
+        """Return the number of the first row of block i, and of the first after it."""
         start = self.numbers[i] * self.size
-        stop = min(start + self.size, self.n_rows)
+        return start, min(start + self.size, self.shape[0])
+
+    def parts(self, i: int) -> list[tuple[int, slice]]:
+        """Return the sources in which block i lies, and which of their rows those are."""
+        start, stop = self.span(i)
         numbers = range(bisect_right(self.starts, start) - 1, bisect_left(self.starts, stop))
         inside = [(n, max(start - self.starts[n], 0), stop - self.starts[n]) for n in numbers]
         return [(n, slice(a, min(b, self.lengths[n]))) for n, a, b in inside]
 
     def ready(self, sources: list[Any]) -> list[Any]:
         """Return sources as rows are read from them: those that will do as they are."""
-        pairs = zip(sources, self.valid or [False] * len(sources), strict=True)
+        pairs = zip(sources, self.valid or len(sources) * [False], strict=True)
         return [source if valid else _prepared(source) for source, valid in pairs]
 
     def check(self, source: Any, length: int) -> None:
         """Refuse a chunk that differs from the array's meta."""
-        expected = self.is_sparse, (length, self.n_features), self.dtype
+        expected = self.is_sparse, (length, self.shape[1]), self.dtype
         if (sparse.issparse(source), source.shape, source.dtype) != expected:
             raise ValueError(
                 f"A chunk of X is a {type(source).__name__} of the shape {source.shape} and the "
@@ -155,7 +156,7 @@ def _measure(blocks: _Blocks, sources: list[Any], weights: list[Array]) -> _Bloc
     valid = [mine is theirs for mine, theirs in zip(ready, sources, strict=True)]
     own = []
     if weights:
-        own = [_stacked([weights[n][span] for n, span in blocks.spans(i)]) for i in blocks_here]
+        own = [_stacked([weights[n][span] for n, span in blocks.parts(i)]) for i in blocks_here]
     return replace(blocks, valid=valid, weights=own, measures=measures)
 
 
@@ -218,9 +219,9 @@ class DaskRows(RowSource):
         is_sparse = sparse.issparse(X._meta)
         wide = is_sparse and X.dtype.char not in "fd"
         self.dtype = np.dtype(np.float64) if wide else read_as(X.dtype)
-        self._unit = unit
-        self._size = block_rows(self.n_rows, self.n_features, is_sparse=is_sparse, width=width)
-        self._format: Any = *map(int, X.shape), X.dtype, is_sparse, unit, self._size, columns
+        shape = self.n_rows, self.n_features
+        self._size = block_rows(*shape, is_sparse=is_sparse, width=width)
+        self._blocks = _Blocks(shape, X.dtype, is_sparse, unit, self._size, columns)  # none yet
         self._chunks = list(flatten(X.__dask_keys__()))
         self._ends = np.cumsum(X.chunks[0], dtype=int)
         self._starts = self._ends - X.chunks[0]
@@ -230,10 +231,10 @@ class DaskRows(RowSource):
         self._graph = dict(X.__dask_graph__())
         self._get = futures[0].client.get if futures else get_scheduler(collections=[X])
         self._client: Any = getattr(self._get, "__self__", None)  # of a cluster
-        self._measure(weights, *self._groups(futures), held=futures is not None)
+        self._measure(weights, self._groups(futures), held=futures is not None)
 
-    def _groups(self, futures: list[Any] | None) -> tuple[list[list[int]], list[dict[int, int]]]:
-        """Return the blocks of each task, and of which chunks it reads how many rows.
+    def _groups(self, futures: list[Any] | None) -> Iterator[tuple[list[int], dict[int, int]]]:
+        """Yield the blocks of each task, and of which chunks it reads how many rows.
 
         A task for each thread of a worker takes all blocks that begin in chunks that it holds; of
         chunks that nobody holds, each has a task.
@@ -249,37 +250,27 @@ class DaskRows(RowSource):
         at_home: dict[Any, list[int]] = {}
         for number, chunk in enumerate(first):
             at_home.setdefault(homes[chunk], []).append(number)
-        groups: list[list[int]] = []
-        read: list[dict[int, int]] = []
         for home, numbers in sorted(at_home.items()):
             for group in np.array_split(numbers, min(n_threads.get(home, 1), len(numbers))):
-                groups.append(group.tolist())
-                read.append(n_rows := {})
-                for number in groups[-1]:
+                n_rows: dict[int, int] = {}
+                for number in group.tolist():
                     for chunk in range(first[number], last[number] + 1):
                         stop = self._ends[chunk]
                         if homes[chunk] != home:
                             stop = min(stop, edges[number + 1])
                         n_rows[chunk] = int(stop - self._starts[chunk])
-        return groups, read
+                yield group.tolist(), n_rows
 
-    def _measure(
-        self,
-        weights: "da.Array | None",
-        groups: list[list[int]],
-        read: list[dict[int, int]],
-        held: bool,
-    ) -> None:
+    def _measure(self, weights: "da.Array | None", groups: Iterator[Any], held: bool) -> None:
         """Let workers read all rows once, and keep what later tasks need."""
         token, own = uuid4().hex, None
         tasks: dict[Any, Any] = {}
         if weights is not None:
             own, tasks = list(flatten(weights.__dask_keys__())), dict(weights.__dask_graph__())
-        self._owners, self._sources = np.empty(sum(map(len, groups)), dtype=int), []
-        self._states = [(f"skvmf-measure-{token}", i) for i in range(len(groups))]
+        self._owners = np.empty(-(-self.n_rows // self._size), dtype=int)  # of blocks
+        self._states, self._sources = [], []
         parts: dict[Any, Any] = {}
-        for i, (numbers, n_rows) in enumerate(zip(groups, read, strict=True)):
-            self._owners[numbers] = i
+        for i, (numbers, n_rows) in enumerate(groups):
             sources = []
             for chunk, n in n_rows.items():
                 sources.append(self._chunks[chunk])
@@ -287,16 +278,19 @@ class DaskRows(RowSource):
                     sources[-1] = f"skvmf-rows-{token}", chunk, n
                     parts[sources[-1]] = _first_rows, self._chunks[chunk], n
             starts, lengths = self._starts[list(n_rows)].tolist(), list(n_rows.values())
-            blocks = _Blocks(*self._format, numbers, starts, lengths)
+            blocks = replace(self._blocks, numbers=numbers, starts=starts, lengths=lengths)
             of_chunks = [own[chunk] for chunk in n_rows] if own else []
-            tasks[self._states[i]] = _measure, blocks, sources, of_chunks
+            self._owners[numbers] = i
             self._sources.append(sources)
+            self._states.append((f"skvmf-measure-{token}", i))
+            tasks[self._states[i]] = _measure, blocks, sources, of_chunks
         kept = self._states + (list(parts) if held else [])
         self._graph |= parts
-        results = self._compute(tasks, kept, keep=True)
-        self._graph |= dict(zip(kept, results, strict=True))
+        results = self._compute(self._graph | tasks, kept, keep=True)
+        self._kept = dict(zip(kept, results, strict=True))
+        self._graph |= self._kept
         tasks = {(f"skvmf-extremes-{token}", i): (_extremes, s) for i, s in enumerate(self._states)}
-        extremes = np.max(self._compute(tasks, list(tasks)), axis=0)
+        extremes = np.max(self._compute(self._kept | tasks, list(tasks)), axis=0)
         self._largest, *self.weight_range = (extremes * [1, -1, 1]).tolist()
         self.weight_unit = weight_unit(self.weight_range[1])
 
@@ -305,15 +299,17 @@ class DaskRows(RowSource):
         return self._largest
 
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
-        return self._sum(function, "map_reduce", self._sources)
+        return self._sum(function, "map_reduce", self._graph, self._sources)
 
     def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
-        return self._sum(function, "map_reduce_weights", [[]] * len(self._states))
+        return self._sum(function, "map_reduce_weights", self._kept, [[]] * len(self._states))
 
-    def _sum(self, function: Function, method: str, sources: list[list[Any]]) -> Any:
+    def _sum(
+        self, function: Function, method: str, graph: dict[Any, Any], sources: list[list[Any]]
+    ) -> Any:
         token, most = uuid4().hex, self.weight_range[1]
         parameters = f"skvmf-parameters-{token}"  # a task's result, which travels once
-        tasks: dict[Any, Any] = {parameters: function}
+        tasks = graph | {parameters: function}
         keys: list[Any] = [(f"skvmf-sum-{token}", i) for i in range(len(sources))]
         for key, state, own in zip(keys, self._states, sources, strict=True):
             tasks[key] = _sum, parameters, method, most, state, own
@@ -334,11 +330,11 @@ class DaskRows(RowSource):
 
     def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> RowSource:
         """Return some rows with other weights as rows in the client's memory."""
-        rows = make_rows(self._taken(indices), None, unit=self._unit, width=width)
+        rows = make_rows(self._taken(indices), None, unit=self._blocks.unit, width=width)
         return rows.subset(np.arange(len(indices)), weights, width, single)
 
     def take(self, indices: Array) -> Array:
-        return as_seen(self._taken(indices), unit=self._unit)
+        return as_seen(self._taken(indices), unit=self._blocks.unit)
 
     def _taken(self, indices: Array) -> Matrix:
         """Return some rows as they are stored."""
@@ -350,22 +346,17 @@ class DaskRows(RowSource):
             )
             for i in np.unique(owners).tolist()
         }  # fmt: skip
-        results = self._compute(tasks, list(tasks))
-        rows = (
-            sparse.vstack(results, "csr")
-            if sparse.issparse(results[0])
-            else np.concatenate(results)
-        )
+        rows = _stacked(self._compute(self._graph | tasks, list(tasks)))
         return rows[np.argsort(np.argsort(owners, kind="stable"))[places]]
 
-    def _compute(self, tasks: dict[Any, Any], keys: list[Any], keep: bool = False) -> list[Any]:
+    def _compute(self, graph: dict[Any, Any], keys: list[Any], keep: bool = False) -> list[Any]:
         """Return the results of some tasks; or futures of those that workers keep."""
         options = {"sync": False} if keep and self._client else {}
         # Dask finds the parameters of many components large.
         quiet = {"distributed.admin.large-graph-warning-threshold": "1GB"} if self._client else {}
         try:
             with dask.config.set(quiet):
-                return list(self._get(self._graph | tasks, keys, **options))
+                return list(self._get(graph, keys, **options))
         except Exception as error:
             if type(error).__name__ != "KilledWorker":
                 raise

@@ -45,10 +45,6 @@ class BlockSum(Generic[Part]):
     def __init__(self) -> None:
         self._pieces: dict[tuple[int, int], Part] = {}  # by first block and number of blocks
 
-    def __len__(self) -> int:
-        """Return the number of pieces."""
-        return len(self._pieces)
-
     def add(self, first: int, part: Part, size: int = 1) -> None:
         """Take in the part of one block, or of a subtree of `size` blocks; it is used up."""
         while (neighbour := (first ^ size, size)) in self._pieces:

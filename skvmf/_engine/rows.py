@@ -24,7 +24,7 @@ from .._kernels import rows as sphere_kernels
 from .._kernels.rows import widen
 from .._typing import Array, DType, Matrix
 from .blocks import Block, BufferPool, Columns, DenseBlock, SparseBlock, block_rows
-from .parallel import BlockSum, map_reduce
+from .parallel import map_reduce
 
 # Validation of rows: finite, of valid CSR structure, of a type that arithmetic is done in.
 
@@ -397,16 +397,12 @@ class Rows(RowSource):
         return map_reduce(lambda i: function(self.block(i)), blocks, self.numbers).total()
 
     def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
-        return self.sum_weights(function).total()
-
-    def sum_weights(self, function: Callable[[int, Array], Part]) -> BlockSum[Part]:
-        """Return the sum of ``function(start, weights)``, to be added to others."""
         self._measure_all()
         return map_reduce(
             lambda i: function(self._start + self._spans[i].start, self._weights_and_scales(i)[0]),
             range(len(self._spans)),
             self.numbers,
-        )
+        ).total()
 
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
         def write(i: int) -> int:
