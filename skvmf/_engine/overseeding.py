@@ -132,7 +132,7 @@ class Overseeding:
             share = round(PART_SURPLUS * self.n_components * count / float(weights.sum()))
             if (K := min(share, len(rows) // MIN_ROWS_IN_PART)) > 0:
                 within = replace(self._on(rows, SEEDS_PER_COMPONENT * K), n_components=K)
-                starts.append(within.run(rng, _after_a_round).params)
+                starts.append(within.run(rng, _stop).params)
                 counts.append(count * starts[-1].weights)
         components = reduce(self.family.append, [start.components for start in starts])
         params = self._params(np.concatenate(counts), components, 0.0)
@@ -356,9 +356,9 @@ class Overseeding:
         return _Assigned(labels, log_densities, shortfalls)
 
 
-def _after_a_round(n_rounds: int, bounds: list[float], params: Params) -> bool:
-    """Stop a start after one round of further seeds."""
-    return n_rounds > 0
+def _stop(n_rounds: int, bounds: list[float], params: Params) -> bool:
+    """Stop a start before rounds of further seeds."""
+    return True
 
 
 def _without_background(params: Params) -> Params:
