@@ -72,13 +72,6 @@ def test_a_tree_comes_back_with_its_bits(tmp_path):
         assert json.loads(str(file["skvmf-checkpoint"]))["text"] == "mu"
 
 
-def test_any_name_is_kept(tmp_path):
-    for name in ["fit", "fit.npz", "fit.checkpoint", "fit of today"]:
-        save(tmp_path / name, {"number": 1})
-        assert load(tmp_path / name) == {"number": 1}
-    assert len(os.listdir(tmp_path)) == 4
-
-
 def test_truncated_and_other_files_are_told(tmp_path):
     path = tmp_path / "fit.npz"
     save(path, TREE)

@@ -216,12 +216,6 @@ def test_where_no_thread_can_start_the_caller_computes(monkeypatch, refused):
     assert not parallel._threads.users
 
 
-def test_no_more_threads_than_a_quota_allows(monkeypatch):
-    monkeypatch.setattr(parallel, "_n_cores", lambda: 2)
-    with threadpool_limits(4, user_api="blas"):
-        assert threads_of_a_fold() == 2
-
-
 THREADS = pytest.mark.parametrize("n_threads", [1, 2, 4])
 
 
@@ -305,21 +299,6 @@ def test_the_calling_thread_works_too_and_lists_are_joined_in_order():
     assert len(set(threads)) == 2
 
 
-def test_overlapping_folds_share_the_workers(before):
-    meet = threading.Barrier(2, timeout=30)
-
-    def work(name):
-        with limited_blas():
-            meet.wait()
-            found = total(lambda block: np.full(3, block), range(100)).sum()
-            meet.wait()
-            return found
-
-    with ThreadPoolExecutor(2) as pair:
-        assert list(pair.map(work, "ab")) == [3 * 4950, 3 * 4950]
-    assert blas_threads() == before
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 class TestForks:
@@ -332,10 +311,6 @@ class TestForks:
             os._exit(0 if right and blas_threads() == before else 1)
         return os.waitpid(child, 0)[1]
 
-    def test_after_a_fold(self, before):
-        total(lambda block: block, range(10))
-        assert self.exit_status(before) == 0
-
     def test_in_the_middle_of_a_fit(self, before):
         with limited_blas():
             total(lambda block: block, range(10))
@@ -343,33 +318,11 @@ class TestForks:
             assert set(blas_threads()) == {1}
         assert blas_threads() == before
 
-    def test_in_the_middle_of_another_threads_fit(self, before):
-        stop = threading.Event()
-
-        def fit():
-            while not stop.is_set():
-                total(lambda block: block, range(10))
-
-        other = threading.Thread(target=fit)
-        other.start()
-        try:
-            assert [self.exit_status(before) for _ in range(8)] == [0] * 8
-        finally:
-            stop.set()
-            other.join()
-        assert blas_threads() == before
-
 
 @pytest.mark.slow
 def test_joblib_workers_do_not_oversubscribe():
     per_worker = Parallel(n_jobs=2)(delayed(threads_of_a_fold)() for _ in range(2))
     assert max(per_worker) <= max(1, cpu_count() // 2)
-
-
-def test_the_limit_on_blas_is_the_number_of_threads():
-    for n_threads in [1, 2, 3]:
-        with threadpool_limits(n_threads, user_api="blas"):
-            assert threads_of_a_fold() == n_threads
 
 
 def test_what_was_queued_though_no_thread_could_start_is_waited_for(monkeypatch):

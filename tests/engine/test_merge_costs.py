@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from skvmf._engine.contracts import Family
 from skvmf._engine.covariance import COVARIANCE_TYPES
 from skvmf._engine.merging import DirectionMergeCost, EllipticalMergeCost, SphericalMergeCost
 from skvmf.distributions import vonmises_fisher as vmf
@@ -82,17 +81,6 @@ def test_spheres_lose_log_likelihood(n_pseudo):
     assert_allclose([cost.losses(i) for i in range(3)], expected, rtol=1e-9, atol=1e-7)
 
 
-def test_one_covariance_for_all_loses_half_the_squared_distance():
-    sums, counts = sums_and_counts(gaussian_parts())
-    means = sums / counts[:, None]
-    precision = np.linalg.inv(covariance(gaussian_parts()[0], "full"))
-    upper = np.linalg.cholesky(precision[::-1, ::-1])[::-1, ::-1]
-    cost = EllipticalMergeCost.of_one_covariance(counts.astype(float), means, upper)
-    gap = means[2] - means[0]
-    weight = counts[2] * counts[0] / (counts[2] + counts[0])
-    assert_allclose(cost.losses(0)[2], 0.5 * weight * gap @ precision @ gap, rtol=1e-9)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_few_rows_in_a_plane_are_not_worth_the_whole_world(kind):
     rng = np.random.default_rng(0)
@@ -128,13 +116,6 @@ def test_directions_lose_log_likelihood():
         assert_allclose(cost.losses(i)[j], expected, rtol=1e-7)
 
 
-def test_directions_of_one_concentration_lose_what_their_sums_lose():
-    sums, counts = sums_and_counts(directions())
-    cost = DirectionMergeCost(sums, counts, 0.0, concentration=9.0)
-    lengths, joint = np.linalg.norm(sums, axis=1), np.linalg.norm(sums[0] + sums[2])
-    assert_allclose(cost.losses(0)[2], 9 * (lengths[0] + lengths[2] - joint), rtol=1e-9)
-
-
 @pytest.mark.parametrize("make", ["directions", "one concentration", "spheres", *KINDS, "tied"])
 def test_merged_parts_are_those_of_their_rows_together(make):
     parts = gaussian_parts() if make in ("spheres", "tied", *KINDS) else directions()
@@ -157,22 +138,3 @@ def test_merged_parts_are_those_of_their_rows_together(make):
     if make in KINDS:
         merged._shape = expected._shape  # pooled over other parts
     assert_allclose(merged.losses(0)[2], expected.losses(0)[1], rtol=1e-9)
-
-
-@pytest.mark.parametrize("concentration", [None, 9.0])
-def test_parts_of_directions_have_the_log_likelihood_of_their_rows(concentration):
-    parts, log_normalizer = directions(), -vmf.log_sphere_area(5)
-    if concentration is not None:
-        log_normalizer -= vmf.log_partition(concentration, 5)
-    cost = DirectionMergeCost(*sums_and_counts(parts), log_normalizer, concentration=concentration)
-    expected = [best_directional(X, concentration) for X in parts]
-    assert_allclose(cost.log_likelihoods(), expected, rtol=1e-9)
-
-
-def test_a_family_says_what_it_cannot_do():
-    with pytest.raises(ValueError, match="cannot be merged: the family has no `merge_cost`"):
-        Family.merge_cost(object(), None, None, None)
-    with pytest.raises(ValueError, match=r"the family has no `proposal`. Set init_params to 'kmea"):
-        Family.proposal(object())
-    with pytest.raises(ValueError, match=r"need EllipticalMergeCost\.log_likelihoods"):
-        elliptical(gaussian_parts(), "full").log_likelihoods()

@@ -105,38 +105,6 @@ def test_every_task_ends_once_and_in_order_also_where_the_fit_fails(fit, fails):
     assert recorder.sizes == {"fit": 3, "k-means": 5, "start": 3, "iteration": 0}
 
 
-@pytest.mark.parametrize("name", ["k-means", "start", "iteration"])
-@pytest.mark.parametrize("moment", ["begin", "end"])
-def test_every_task_ends_where_a_callback_fails(fit, moment, name):
-    recorder = Recorder(fail_at=(moment, name))
-    with pytest.raises(RuntimeError, match="no "):
-        fit(recorder)
-    assert not recorder.open
-    assert recorder.ended[-1] == "fit"
-
-
-def test_the_end_of_a_fit_ends_all_its_tasks(fit):
-    class Loose(Climber):
-        @with_callbacks
-        def fit(self, X, y=None):
-            with Progress(callback_tasks(self, {"X": X}, 1)) as progress:
-                progress.task("Start 0")[0](0, [0.0], None)
-                self.height_ = 3
-            return self
-
-    recorder = Recorder()
-    Loose().set_callbacks(recorder).fit([[0.0]])
-    assert recorder.ended == ["iteration", "start", "fit"]
-    assert not recorder.open
-    assert recorder.heights == [("fit", 3)]
-
-
-def test_a_callback_stops_a_stage(fit):
-    recorder = Recorder(stop_after=1)
-    assert fit(recorder).height_ == 0
-    assert recorder.ended == ["iteration", "k-means", "iteration", "start", "fit"]
-
-
 def test_verbose_lines(capsys):
     assert Climber(verbose=0).fit([[0.0]]).height_ == 2  # without callbacks nothing stops
     assert capsys.readouterr().out == ""

@@ -1,7 +1,6 @@
 """Sums of blocks: the same bits however the blocks are grouped, and whoever adds them when."""
 
 import itertools
-import pickle
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from skvmf._engine.contracts import Statistics
 from skvmf._engine.parallel import BlockSum, map_reduce
 
 
@@ -64,28 +62,3 @@ def test_threads_do_not_matter_and_sums_are_right_to_rounding(n_threads):
         total.add(i, part.copy())
     assert bits(found) == bits(total.total())
     np.testing.assert_allclose(found, parts.sum(axis=0), rtol=1e-13)
-
-
-def test_joining_leaves_the_other_as_it_was():
-    """So that a worker may make the same sum again from the same parts."""
-    parts = parts_of(21)
-    left, right = run(parts, 0, 13), run(parts, 13, 21)
-    before = bits(run(parts, 13, 21).total())
-    left.join(right)
-    left.total()
-    assert bits(right.total()) == before
-
-
-def test_few_pieces_are_kept_of_blocks_in_order():
-    total, most = BlockSum(), 0
-    for i in range(1000):
-        total.add(i, np.ones(1))
-        most = max(most, len(total._pieces))
-    assert most <= 10
-
-
-def test_spare_arrays_stay_at_home():
-    stats = Statistics(
-        0.0, 1.0, np.ones(2), (np.ones((2, 2)),), None, np.zeros(1), np.ones((1, 2)), []
-    )
-    assert pickle.loads(pickle.dumps(stats)).buffers is None

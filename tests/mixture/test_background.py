@@ -414,6 +414,18 @@ def test_a_background_may_have_every_row(mixture):
     assert_allclose(fitted.weights_.sum() + fitted.background_weight_, 1, rtol=1e-12)
 
 
+def test_the_box_holds_what_counts_and_has_a_volume_where_features_are_constant():
+    X, weights = data()[0], np.ones(450)
+    X[:, 2] = 5.0
+    weights[np.abs(X).max(axis=1) > 8] = 0
+    fit = new(SparseGaussianMixture, reg_covar=0.01).fit(X, sample_weight=weights)
+    low, high = fit.background_bounds_
+    counted = X[weights > 0, :2]
+    assert_array_equal([low[:2], high[:2]], [counted.min(axis=0), counted.max(axis=0)])
+    assert_allclose((high - low)[2] ** 2 / 12, 0.01)  # as of a uniform variable
+    assert_allclose((high + low)[2] / 2, 5)
+
+
 @pytest.mark.parametrize("mixture", [SparseGaussianMixture, StudentTMixture, RelativeGMM])
 def test_bounds_are_those_of_a_background(mixture):
     parameters = [np.full(2, 0.5), np.eye(2, 3), np.tile(np.eye(3), (2, 1, 1))]

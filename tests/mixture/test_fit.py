@@ -250,7 +250,7 @@ def test_the_bounds_of_starts_by_merging_on_the_sample_decide(estimator, monkeyp
 
 @pairwise(
     estimator=PLANE,
-    init=["kmeans", "k-means++", "random_from_data", "random"],
+    init=["merging", "kmeans", "k-means++", "random_from_data", "random"],
     dtype=[np.float32, np.float64],
 )
 def test_rows_without_weight_have_no_say_in_a_start(estimator, init, dtype):
@@ -562,12 +562,13 @@ def test_all_starts_have_the_anchor_of_the_first():
     assert any(won_later)
 
 
-def test_the_prior_on_concentrations_is_centred_on_the_start():
+@pytest.mark.parametrize("prior", [1e9, 1e300])
+def test_the_prior_on_concentrations_is_centred_on_the_start(prior):
     """Many pseudo-rows have the pooled length of the first partition, whatever it is."""
     spread, tight = X, X + [50, 0, 0]
     lengths = []
     for rows in (spread, tight):
-        mixture = VonMisesFisherMixture(1, concentration_prior=1e9).fit(rows)
+        mixture = VonMisesFisherMixture(1, concentration_prior=prior).fit(rows)
         unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         lengths.append(np.linalg.norm(mixture.means_))
         assert_allclose(lengths[-1], np.linalg.norm(unit.mean(axis=0)), rtol=1e-6)

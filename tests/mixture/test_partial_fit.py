@@ -64,6 +64,33 @@ def test_the_first_step_is_one_of_em(cls, start):
         assert_allclose(one, other, rtol=1e-7)
 
 
+@pytest.mark.parametrize("decay", [0.3, 0.7])
+def test_steps_are_those_of_the_formulas(decay):
+    """Two components in one dimension, by hand, with moments about zero."""
+    rng = np.random.default_rng(0)
+    weights, means, variances = np.array([0.4, 0.6]), np.array([-1.0, 2.0]), np.array([1.0, 2.0])
+    given = weights, means[:, None], variances
+    options = dict(covariance_type="spherical", reg_covar=0, learning_decay=decay, **FLAT)
+    mixture = SparseGaussianMixture.from_parameters(*given, **options)
+    remembered = seen = 0.0
+    for size in (40, 10, 25):
+        x, w = rng.normal(size=size) * 3, rng.uniform(0.5, 2, size)
+        mixture.partial_fit(x[:, None], sample_weight=w)
+        density = weights * np.exp(-0.5 * (x[:, None] - means) ** 2 / variances)
+        resp = density / np.sqrt(variances)
+        resp /= resp.sum(axis=1, keepdims=True)
+        batch = np.array([w @ resp, (w * x) @ resp, (w * x * x) @ resp]) / w.sum()
+        seen += w.sum()
+        gain = (w.sum() / seen) ** decay
+        remembered = (1 - gain) * remembered + gain * batch
+        weights, means = remembered[0], remembered[1] / remembered[0]
+        variances = remembered[2] / remembered[0] - means**2
+        assert_allclose(mixture.weight_seen_, seen)
+        assert_allclose(mixture.weights_, weights)
+        assert_allclose(mixture.means_[:, 0], means)
+        assert_allclose(mixture.covariances_, variances)
+
+
 @pytest.mark.parametrize("cls", MIXTURES)
 def test_a_stream_is_nearly_as_good_as_a_fit(cls):
     """Six batches of one step each; the optimum for these rows is found by a fit."""

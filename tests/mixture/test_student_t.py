@@ -37,11 +37,12 @@ def mixture_of_two(covariance_type, dof=(3.0, 8.0), apart=20.0, **options):
     )
 
 
-def matrices(covariance_type):
-    scales = SCALES[covariance_type]
-    if covariance_type == "tied":
-        return np.array([scales, scales])
-    return scales if scales.ndim == 3 else np.eye(2) * scales.reshape(2, -1)[:, None]
+def as_matrices(mixture):
+    """Scale matrices of any type as matrices (K, d, d)."""
+    (K, d), scales = mixture.means_.shape, mixture.scale_matrices_
+    if mixture.covariance_type == "tied":
+        return np.tile(scales, (K, 1, 1))
+    return scales if scales.ndim == 3 else np.eye(d) * scales.reshape(K, -1, 1)
 
 
 def log_joint(X, weights, means, shapes, dof):
@@ -65,20 +66,22 @@ def tailed(n=300, d=3, dof=3.0, seed=0):
 def test_densities_are_those_of_scipy(covariance_type):
     mixture = mixture_of_two(covariance_type, apart=3.0)
     X = np.random.default_rng(0).normal(size=(50, 2)) * 5
-    joint = log_joint(X, [0.3, 0.7], mixture.means_, matrices(covariance_type), [3.0, 8.0])
+    joint = log_joint(X, [0.3, 0.7], mixture.means_, as_matrices(mixture), [3.0, 8.0])
     total = logsumexp(joint, axis=1)
     assert_allclose(mixture.score_samples(X), total, rtol=1e-11)
     assert_allclose(mixture.predict_proba(X), np.exp(joint - total[:, None]), atol=1e-12)
 
 
-def test_em_is_that_of_the_paper():
+@pytest.mark.parametrize("covariance_type", TYPES)
+def test_em_is_that_of_the_paper(covariance_type):
     """Peel and McLachlan's equations in NumPy, scatter over sums of r u; ten steps."""
     X, y = tailed()
     dof = np.array([2.0, 4.0, 9.0])
     options = dict(degrees_of_freedom=dof, reg_covar=0, init_params=y, tol=0)
+    options["covariance_type"] = covariance_type
     found = StudentTMixture(3, max_iter=10, **options).fit(X)
     start = StudentTMixture(3, max_iter=0, **options).fit(X)
-    weights, means, shapes = start.weights_, start.means_, start.scale_matrices_
+    weights, means, shapes = start.weights_, start.means_, as_matrices(start)
     for _ in range(10):
         joint = log_joint(X, weights, means, shapes, dof)
         resp = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
@@ -88,10 +91,18 @@ def test_em_is_that_of_the_paper():
         weights, sums = resp.mean(axis=0), weighed.sum(axis=0)
         means = weighed.T @ X / sums[:, None]
         gaps = X[:, None] - means
-        shapes = np.einsum("nk,nkd,nke->kde", weighed, gaps, gaps) / sums[:, None, None]
+        scatter = np.einsum("nk,nkd,nke->kde", weighed, gaps, gaps)
+        shapes = scatter / sums[:, None, None]
+        if covariance_type == "tied":
+            level = (dof @ sums) / (dof @ resp.sum(axis=0))
+            shapes = np.tile(scatter.sum(axis=0) / len(X) / level, (3, 1, 1))
+        elif covariance_type == "spherical":
+            shapes = np.trace(shapes, axis1=1, axis2=2)[:, None, None] / 3 * np.eye(3)
+        elif covariance_type == "diag":
+            shapes = shapes * np.eye(3)
     assert_allclose(found.weights_, weights, rtol=1e-10)
     assert_allclose(found.means_, means, rtol=1e-9, atol=1e-9)
-    assert_allclose(found.scale_matrices_, shapes, rtol=1e-8, atol=1e-8)
+    assert_allclose(as_matrices(found), shapes, rtol=1e-8, atol=1e-8)
     expected = logsumexp(log_joint(X, weights, means, shapes, dof), axis=1).mean()
     assert_allclose(found.lower_bound_, expected, rtol=1e-11)
     assert_allclose(found.score(X), expected, rtol=1e-11)
@@ -191,7 +202,7 @@ def test_samples_follow_the_parameters(covariance_type):
     truth = mixture_of_two(covariance_type, (1.5, 6.0))
     X, y = truth.sample(20_000)
     assert abs((y == 0).mean() - 0.3) < 0.01
-    for k, (shape, nu) in enumerate(zip(matrices(covariance_type), [1.5, 6.0], strict=True)):
+    for k, (shape, nu) in enumerate(zip(as_matrices(truth), [1.5, 6.0], strict=True)):
         white = np.linalg.solve(np.linalg.cholesky(shape), (X[y == k] - truth.means_[k]).T)
         assert kstest((white**2).sum(axis=0) / 2, f(2, nu).cdf).pvalue > 1e-3
         angles = np.arctan2(*white) / (2 * np.pi) + 0.5

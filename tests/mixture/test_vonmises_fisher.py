@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import logsumexp
+from scipy.stats import vonmises_fisher
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
@@ -19,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from skvmf import VonMisesFisherMixture
 from skvmf.distributions import vonmises_fisher as vmf
 
+from .. import oracles
 from ..csr_forms import FORMS
 from ..pairwise import pairwise
 from .checks import assert_bound_never_falls, assert_finite
@@ -75,7 +77,7 @@ def test_agrees_with_em_by_hand(tied, form):
 @pairwise(
     negentropy=["exact", "ode", "rational", "banerjee", "newton"],
     tied=["free", "tied"],
-    prior=[0.0, 1.0, 10.0],
+    prior=[0.0, 1.0, 10.0, 1e10],
     temperature=[0, 0.5, 1],
 )
 def test_bound_never_falls(negentropy, tied, prior, temperature):
@@ -454,3 +456,95 @@ def test_concentrations_are_pooled_the_more_the_more_features_there_are(d):
     low, high = (0.98, 1.0) if d == 3 else (0.005, 0.1)
     assert low * spread[0] < spread[1] < high * spread[0]
     assert pooled.lower_bound_ <= pooled.score(X) + 1e-9  # the prior only takes away
+
+
+@pytest.mark.bits
+@pairwise(
+    form=[np.asarray, sparse.csr_array],
+    dtype=[np.float32, np.float64],
+    negentropy=["exact", "newton"],
+    largest=[200.0, 1e5, 1e6, 1e9],
+)
+def test_divergences_keep_their_digits_for_any_concentration(form, dtype, negentropy, largest):
+    X, _ = directions(40, 4, dtype=dtype)
+    given = normalize(np.random.default_rng(1).normal(size=(3, 4)))
+    X[:3] = given
+    kappas = [0.5, 5.0, largest]
+    mixture = VonMisesFisherMixture.from_parameters(
+        np.full(3, 1 / 3), mean_directions=given, concentrations=kappas, negentropy=negentropy
+    )
+    divergence = mixture.divergence(form(X))
+    for k, kappa in enumerate(kappas):
+        expected = oracles.vonmises_fisher_log_density(normalize(X.astype(float)), given[k], kappa)
+        expected = -expected - vmf.log_sphere_area(4)
+        single = dtype == np.float32 and largest == 200
+        accuracy = kappa * (1e-6 if single else 1e-13 if kappa < 1e6 else 1e-15) + 1e-11
+        rtol = 1e-12 if dtype == np.float64 else 1e-7
+        assert_allclose(divergence[:, k], expected, rtol=rtol, atol=accuracy)
+
+
+@pytest.mark.parametrize("kappa", [1e-3, 1.0, 30.0])
+def test_the_oracle_is_scipys(kappa):
+    direction, units = np.eye(1, 4, 1)[0], normalize(directions(40, 4)[0])
+    expected = vonmises_fisher(direction, kappa).logpdf(units)
+    assert_allclose(oracles.vonmises_fisher_log_density(units, direction, kappa), expected)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("n_components", [3, 100])
+def test_few_and_many_shares_have_the_same_sums(form, n_components):
+    """Both ways of summing: by a product, and by the shares that are not zero."""
+    X, _ = directions(400, 8, noise=1.5)
+    options = dict(means_init=X[:n_components], entmax_alpha=2.0, tol=0)
+    mixture = VonMisesFisherMixture(n_components, max_iter=0, **options).fit(form(X))
+    sums = mixture.predict_proba(X).T @ normalize(X)
+    mixture.set_params(max_iter=1).fit(form(X))
+    used = np.linalg.norm(sums, axis=1) > 0.1
+    assert used.sum() > n_components / 2
+    assert_allclose(mixture.mean_directions_[used], normalize(sums[used]), atol=1e-12)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_prior_counts_pseudo_rows_for_every_component(tied):
+    """Of the pooled length of the start: in concentrations, and in the bound."""
+    parts = [vmf.rvs(np.eye(4)[k], 300.0, size=n, random_state=k) for k, n in ((0, 50), (1, 20))]
+    X, labels = np.vstack(parts), np.repeat([0, 1], [50, 20])
+    sums = np.array([np.linalg.norm(part.sum(axis=0)) for part in parts])
+    n, n0, length = np.array([50, 20]), 30.0, sums.sum() / 70
+    mixture = VonMisesFisherMixture(
+        2,
+        concentration_prior=n0,
+        concentration_type="tied" if tied else "free",
+        init_params=labels,
+        max_iter=3,
+    ).fit(X)
+    lengths = (
+        (sums.sum() + 2 * n0 * length) / (70 + 2 * n0) if tied else (sums + n0 * length) / (n + n0)
+    )
+    expected = np.broadcast_to(vmf.concentration(lengths, 4), 2)
+    assert_allclose(mixture.concentrations_, expected, rtol=1e-9)
+    each = length * expected - vmf.log_partition(expected, 4) - vmf.negentropy(length, 4)
+    penalty = 70 * (mixture.lower_bound_ - mixture.score(X))
+    assert_allclose(penalty, n0 * each.sum(), rtol=1e-6, atol=1e-9)
+
+
+def test_parts_that_are_empty_or_cancel_start_at_some_axis():
+    """Where rows cancel, the direction of what rounding leaves would be another at every turn."""
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    X = np.vstack([rows + [9, 0, 0], rows, -rows])
+    labels = np.repeat([0, 2], [20, 40])
+    found = VonMisesFisherMixture(3, init_params=labels, max_iter=0).fit(X).mean_directions_
+    assert_array_equal(np.sort(found[1:]), np.eye(3)[[-1, -1]])
+    assert found[1] @ found[2] == 0  # equal components would never part
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-200, 1e308])
+def test_directions_of_any_length_make_the_same_components(size):
+    signs = np.sign(np.random.default_rng(1).normal(size=(3, 4)))
+    mixtures = [
+        VonMisesFisherMixture.from_parameters(
+            np.full(3, 1 / 3), mean_directions=length * signs, concentrations=np.ones(3)
+        )
+        for length in (size, 1.0)
+    ]
+    assert_allclose(mixtures[0].mean_directions_, mixtures[1].mean_directions_, rtol=1e-15)
