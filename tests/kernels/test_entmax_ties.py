@@ -95,19 +95,3 @@ def test_all_entries_on_the_threshold(alpha):
             p, _ = ends(share_out, z[None], alpha)
             assert_optimal(z, p[0], alpha)
             assert p[0, 0] == pytest.approx(1, abs=1e-13)
-
-
-@pytest.mark.parametrize("alpha", [2.5, 6.0, 10.0, 100.0])
-def test_every_neighbour_is_told_from_the_next(alpha):
-    """Where alpha is large neighbouring floats have shares that differ by a lot, and rightly."""
-    c = alpha - 1
-    base = 0.3 / c
-    z = np.r_[0.1 / c, -base + np.spacing(base) * np.arange(20)]
-    p, _ = ends(share_out, z[None], alpha)
-    on = p[0] > 0
-    last = z[on].min()
-    responsibilities = (c * (z[on] - last) + p[0, z == last] ** c) ** (1 / c)
-    np.testing.assert_allclose(p[0, on], responsibilities, rtol=1e-14)
-    assert p[0].sum() == pytest.approx(1, abs=1e-14)
-    for other in z[~on]:  # they would have a share if those above it left something
-        assert np.sum((c * (z[z > other] - other)) ** (1 / c)) > 1 - 1e-14
