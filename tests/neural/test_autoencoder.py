@@ -28,22 +28,6 @@ def test_free_energy_falls(new):
     assert model.score(X) > new(max_epochs=0).fit(X).score(X)
 
 
-def test_shapes_and_dtypes(new):
-    model = new().fit(X)
-    coordinates = model.transform(X[:7])
-    decoded = model.inverse_transform(coordinates)
-    drawn = model.sample(5)
-    assert (coordinates.shape, decoded.shape, drawn.shape) == ((7, 3), (7, 64), (5, 64))
-    assert coordinates.dtype == decoded.dtype == drawn.dtype == np.float32
-    for values in (decoded, drawn):
-        assert ((values >= 0) & (values <= 1)).all()
-    assert isinstance(model.score(X), float)
-    assert model.sample().shape == (1, 64)
-    assert model.inverse_transform(np.empty((0, 3))).shape == (0, 64)
-    assert_array_equal(model.fit_transform(X), model.transform(X))
-    assert model.get_feature_names_out()[-1] == type(model).__name__.lower() + "2"
-
-
 def test_posterior(new):
     model = new().fit(X)
     posterior = model.posterior(X[:9])
@@ -109,22 +93,6 @@ def test_fits_in_threads_are_those_one_after_another(new):
         assert_same(one, other)
         assert one.score(X) == other.score(X)
     assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_the_learning_rate_may_change_between_epochs(new):
-    model, slow = new().partial_fit(X), new().partial_fit(X)
-    start = weights(model)[0].copy()
-    model.set_params(learning_rate=1e-12).partial_fit(X)
-    slow.partial_fit(X)
-    assert_allclose(weights(model)[0], start, rtol=0, atol=1e-9)
-    assert np.abs(weights(slow)[0] - start).max() > 1e-4
-
-
-def test_fitting_again_starts_anew(new):
-    model = new().fit(X[:50, :20])
-    assert_same(model.fit(X), new().fit(X))
-    assert model.n_features_in_ == 64
-    assert len(model.losses_) == 3
 
 
 def narrowed(model):
@@ -289,18 +257,6 @@ def test_other_dtypes(new, dtype):
     assert model.transform(binary).dtype == np.float32
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_input_is_left_alone(new, dtype):
-    rows = X.astype(dtype)
-    model = new().fit(rows)
-    model.score(rows), model.partial_fit(rows)
-    coordinates = model.transform(rows)
-    copy = coordinates.copy()
-    model.inverse_transform(coordinates)
-    assert_array_equal(rows, X)
-    assert_array_equal(coordinates, copy)
-
-
 def test_rows_are_taken_in_blocks(new):
     model = new().fit(X)
     many = np.tile(X, (12, 1))
@@ -431,36 +387,7 @@ def test_divergence_is_an_error(new, max_epochs, batch_size):
         model.set_params(early_stopping=True).fit(X)
 
 
-SPOT = np.arange(X.size).reshape(X.shape) == 197  # one entry
-BAD_ROWS = [
-    *[(np.where(SPOT, bad, X), r"NaN|infinity") for bad in (np.nan, np.inf, -np.inf)],
-    (X[0], "Reshape your data"),
-    (X[:0], "minimum of 1 is required"),
-]
-
-
-@pytest.mark.parametrize(("rows", "message"), BAD_ROWS)
-@pytest.mark.parametrize("method", ["fit", "partial_fit", "transform", "score", "posterior"])
-def test_bad_rows_are_refused(new, rows, message, method):
-    with pytest.raises(ValueError, match=message):
-        getattr(new(max_epochs=1).fit(X), method)(rows)
-
-
-@pytest.mark.parametrize("method", ["partial_fit", "transform", "score", "posterior"])
-def test_rows_of_other_features_are_refused(new, method):
-    with pytest.raises(ValueError, match=r"3 features, but .* is expecting 64"):
-        getattr(new(max_epochs=1).fit(X), method)(X[:, :3])
-
-
 @pytest.mark.parametrize("n_samples", [0, -1, 2.0, True, None])
 def test_bad_numbers_of_samples_are_refused(new, n_samples):
     with pytest.raises(ValueError, match="n_samples must be a positive integer"):
         new(max_epochs=0).fit(X).sample(n_samples)
-
-
-@pytest.mark.parametrize("method", ["transform", "score", "posterior", "inverse_transform"])
-def test_nothing_works_before_fit(new, method):
-    with pytest.raises(NotFittedError):
-        getattr(new(), method)(X)
-    with pytest.raises(NotFittedError):
-        new().sample()

@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
 
-from torch.autograd import gradcheck, gradgradcheck
+from torch.autograd import gradcheck
 from torch.func import grad, jacrev, vmap
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
@@ -50,14 +50,6 @@ def test_derivatives_at_ties_and_forbidden_scores(alpha):
     target = tensor([[0.5, 0.5, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]])
     assert gradcheck(lambda z: EntmaxLoss(alpha)(z, target), scores.requires_grad_())
     assert gradcheck(lambda s: BinaryEntmaxLoss(alpha)(s, target[:2]), scores[:2])
-
-
-@pytest.mark.parametrize("kind", LOSSES)
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_second_derivatives(kind, alpha, rng):
-    scores, target = pairs(rng, 3, 4)
-    loss = kind(alpha, reduction="none")
-    assert gradgradcheck(lambda z: loss(z, target), scores.requires_grad_())
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1 + 1e-5, *ALPHAS[1:], 4.0, 10.0, 50.0])
@@ -112,22 +104,6 @@ def test_gradient_is_prediction_less_target(alpha, rng):
     torch.testing.assert_close(scores.grad, expected.detach(), rtol=0, atol=1e-15)
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_counts_are_many_proportions_and_no_counts_lose_nothing(alpha, rng):
-    scores = torch.from_numpy(rng.normal(size=(20, 5)))
-    counts = torch.from_numpy(rng.integers(0, 9, size=(20, 5)) * 1.0)
-    counts[3] = 0
-    totals = counts.sum(-1)
-    proportions = counts / totals.clamp(min=1)[:, None]
-    loss = EntmaxLoss(alpha, reduction="none")
-    found = loss(scores.requires_grad_(), counts)
-    torch.testing.assert_close(found, totals * loss(scores, proportions), rtol=1e-13, atol=0)
-    assert found[3] == 0
-    assert loss(torch.full((1, 3), 1e15), torch.zeros(1, 3)) == 0
-    found.sum().backward()
-    assert (scores.grad[3] == 0).all()
-
-
 def test_alpha_one_is_cross_entropy_less_the_entropy_of_the_target(rng):
     scores, target = pairs(rng, 40, 6)
     entropy = -torch.xlogy(target, target)
@@ -138,30 +114,6 @@ def test_alpha_one_is_cross_entropy_less_the_entropy_of_the_target(rng):
     expected = binary_cross_entropy_with_logits(scores, target, reduction="none") - both
     found = BinaryEntmaxLoss(1, reduction="none")(scores, target)
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-14)
-
-
-def test_alpha_tends_to_one(rng):
-    scores, target = pairs(rng, 30, 5)
-    for kind in LOSSES:
-        limit = kind(1, reduction="none")(scores, target)
-        for excess in (1e-2, 1e-4, 1e-6, 1e-8):
-            near = kind(1 + excess, reduction="none")(scores, target)
-            assert (near - limit).abs().max() < 10 * excess
-
-
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_huge_and_forbidden_scores(alpha):
-    loss = EntmaxLoss(alpha, reduction="none")
-    scores = tensor([[1e15, -1e15], [0, -INF], [0, -INF], [-1e15, 0]])
-    target = tensor([[1, 0], [1, 0], [0.5, 0.5], [1, 0]])
-    np.testing.assert_array_equal(loss(scores, target), [0, 0, INF, 1e15])
-    scores = tensor([1e15, -1e15, 1e15])
-    found = BinaryEntmaxLoss(alpha, reduction="none")(scores, tensor([1, 0, 0]))
-    np.testing.assert_array_equal(found, [0, 0, 1e15])
-    for kind in LOSSES:
-        loss = kind(alpha, reduction="none")(tensor([[np.nan, 0], [1, 0]]), tensor([[1, 0]] * 2))
-        assert loss[0].isnan().any()
-        assert loss[1].isfinite().all()
 
 
 SCORES = [[INF, 0, 1, -INF], [INF, 2, INF, -INF], [-INF] * 4, [-INF, 1, 0.5, -INF]]

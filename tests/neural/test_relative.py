@@ -73,25 +73,6 @@ def test_gaps_grow_to_the_clearance_and_no_further(odd):
     assert (layer.parametrizations.weight.original.grad != 0).all()
 
 
-def test_units_that_start_equal_stay_in_their_order():
-    layer = Linear(2, 50).double()
-    with torch.no_grad():
-        layer.weight[:] = torch.stack([torch.full((50,), 0.3), torch.arange(50)], dim=1)
-    relative_units(layer)
-    assert torch.equal(layer.weight.detach()[:, 1], torch.arange(50).double())
-
-
-def test_layers_that_start_equal_change_by_no_more_than_the_clearance():
-    net = network(ReLU)
-    with torch.no_grad():
-        net[0].weight[:, 0] = 0.3
-    x = torch.randn(50, 3, dtype=torch.float64)
-    before, outer = net(x), net[2].weight.abs().sum(dim=1)
-    relative_units(net[0], net[2], clearance=1e-4)
-    moved = 1.01 * 1e-4 * torch.arange(8).max() * x[:, :1].abs() * outer
-    assert ((net(x) - before).abs() <= moved).all()
-
-
 @pytest.mark.parametrize("odd", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("clearance", [0.01, 0.3])
@@ -188,15 +169,6 @@ def test_right_inverse(odd, index):
     torch.testing.assert_close(ordered.right_inverse(ordered(raw)), raw, rtol=1e-12, atol=0)
 
 
-def test_first_weight_is_free_unless_odd():
-    weight = torch.tensor([[-5.0], [-4.0], [2.0]])
-    free, odd = OrderedUnits(), OrderedUnits(odd=True)
-    torch.testing.assert_close(free(free.right_inverse(weight)), weight)
-    with pytest.raises(ValueError, match="sorted by their weights of input 0, all positive"):
-        odd.right_inverse(weight)
-    assert repr(odd) == "OrderedUnits(input_index=0, clearance=0.01, odd=True)"
-
-
 def test_state_dict():
     net, other = network(Tanh), network(Tanh)
     for one in (net, other):
@@ -210,16 +182,6 @@ def test_state_dict():
     weight = net[0].weight.detach().clone()
     parametrize.remove_parametrizations(net[0], "weight")
     assert torch.equal(net[0].weight, weight)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_loaded_weights_come_with_their_clearance(dtype):
-    net, other = (network(Tanh).to(dtype) for _ in range(2))
-    relative_units(net[0], net[2], clearance=0.3)
-    relative_units(other[0], other[2], clearance=0.01)
-    other.load_state_dict(net.state_dict())
-    assert torch.equal(other[0].weight, net[0].weight)
-    assert {value.dtype for value in net.state_dict().values()} == {dtype}
 
 
 def test_weights_may_be_assigned_in_order_only():
@@ -255,16 +217,6 @@ def test_distances_by_brute_force(odd, bias):
     torch.testing.assert_close(found.elimination, expected)
     assert found.elimination.argmin() == 3
     assert not found.overlap.requires_grad
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_distances_of_half_precision_are_in_float32(dtype):
-    net = network(Tanh).to(dtype)
-    found = singularity_distances(net[0], net[2], odd=True)
-    expected = singularity_distances(net.float()[0], net[2], odd=True)
-    assert torch.equal(found.overlap, expected.overlap)
-    assert torch.equal(found.elimination, expected.elimination)
-    assert found.closest == expected.closest
 
 
 def test_distances_keep_their_digits():
@@ -339,15 +291,6 @@ def test_layers_are_ordered_from_the_first_on():
     with pytest.raises(ValueError, match="begin with the first layer"):
         relative_units(swapped[0], swapped[2], clearance=1e-9)
     torch.testing.assert_close(swapped(x), before, rtol=0, atol=1e-6)
-
-
-def test_a_combination_of_two_units_is_at_distance_zero():
-    layer = Linear(4, 5, bias=False).double()
-    with torch.no_grad():
-        layer.weight[2] = layer.weight[0] + layer.weight[1]
-    found = singularity_distances(layer).dependence
-    assert found[:3].max() < 1e-14
-    assert found[3:].min() > 1e-3
 
 
 @pytest.mark.parametrize("bias", [True, False])
