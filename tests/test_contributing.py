@@ -57,8 +57,8 @@ def test_kummer_function_and_its_moments_agree_with_mpmath(built, dim):
             assert abs(value - mp.log(exact)) <= 1e-13 * max(1, abs(mp.log(exact)))
             assert abs(second / exact_second - 1) <= 1e-13
             assert abs(fourth / exact_fourth - 1) <= 1e-12
-    found = built.concentration(seconds, dim)
-    np.testing.assert_allclose(found[kappas >= 0.1], kappas[kappas >= 0.1], rtol=1e-7)
+    result = built.concentration(seconds, dim)
+    np.testing.assert_allclose(result[kappas >= 0.1], kappas[kappas >= 0.1], rtol=1e-7)
 
 
 @pytest.mark.parametrize("dim", [2, 3, 10])
@@ -69,8 +69,8 @@ def test_axial_clusters_are_recovered(built, dim):
     assert adjusted_rand_score(y, mixture.labels_) > 0.95
     assert_bound_never_falls(mixture)
     assert_finite(mixture, np.vstack([X, np.zeros(dim)]))
-    found = np.abs(mixture.axes_ @ axes.T).max(axis=0)
-    np.testing.assert_allclose(found, 1, atol=1e-2)
+    result = np.abs(mixture.axes_ @ axes.T).max(axis=0)
+    np.testing.assert_allclose(result, 1, atol=1e-2)
     directional = VonMisesFisherMixture(len(axes), random_state=0).fit_predict(X)
     assert adjusted_rand_score(y, directional) < 0.8
 
@@ -153,8 +153,8 @@ def test_watson_gradients_are_those_of_the_log_likelihood(built, temperature):
     for kind, size in [("axes", 6), ("concentrations", 2), ("weights", 2)]:
         steps = 1e-5 * np.eye(size)
         expected = [log_likelihood(s, kind) - log_likelihood(-s, kind) for s in steps]
-        found = fisher_vectors(mixture, [bag], kind, normalization=None)[0]
-        np.testing.assert_allclose(found, np.array(expected) / 2e-5, rtol=1e-6, atol=1e-6)
+        result = fisher_vectors(mixture, [bag], kind, normalization=None)[0]
+        np.testing.assert_allclose(result, np.array(expected) / 2e-5, rtol=1e-6, atol=1e-6)
 
 
 def test_a_family_without_a_proposal_is_refused_by_name(built):

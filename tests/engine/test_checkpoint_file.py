@@ -3,10 +3,6 @@
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -26,16 +22,6 @@ TREE = {
     "zero": np.array(2.5),
 }
 
-WRITER = """
-import numpy as np
-from pathlib import Path
-from skvmf._engine.checkpoint import save
-number = 0
-while True:
-    number += 1
-    save(Path({path!r}), {{"number": number, "array": np.full(300_000, float(number))}})
-    print(number, flush=True)
-"""
 
 FILES = r"fit\.npz(\.\d+-\d+\.tmp)?"  # a checkpoint, and what is not yet one
 
@@ -117,22 +103,3 @@ def test_a_write_that_fails_leaves_the_file_before(tmp_path, monkeypatch, step):
     save(path, {"number": 3})
     assert load(path) == {"number": 3}
     assert os.listdir(tmp_path) == ["fit.npz"]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name != "posix", reason="kills a process by a signal")
-def test_killed_writers_leave_whole_files(tmp_path):
-    """Several are killed, each while it writes without a pause."""
-    path = tmp_path / "fit.npz"
-    for delay in (0.0, 0.011):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", WRITER.format(path=str(path))], stdout=subprocess.PIPE
-        )
-        with writer:
-            assert writer.stdout.readline()
-            with suppress(subprocess.TimeoutExpired):
-                writer.wait(delay)
-            writer.send_signal(signal.SIGKILL)
-        tree = load(path)
-        assert_array_equal(tree["array"], np.full(300_000, float(tree["number"])))
-        assert all(re.fullmatch(FILES, name) for name in os.listdir(tmp_path))

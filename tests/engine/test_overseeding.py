@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
 from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from skvmf._engine import starts as start
 from skvmf._engine.rows import make_rows
-from skvmf._engine.starts import MergingStart
+from skvmf._engine.starts import MergingStart, rows_in_groups
 
 K, D = 20, 16
 
@@ -32,16 +32,16 @@ def test_a_default_fit_reaches_the_oracle(mixture, dtype):
     options |= {"weight_concentration_prior": 1.0}
     oracle = mixture(K, init_params=labels, **options).fit(X)
     for seed in range(3):
-        found = mixture(K, random_state=seed, **options).fit(X)
-        assert found.lower_bound_ > oracle.lower_bound_ - 0.01
-        assert adjusted_rand_score(labels, found.labels_) > 0.98
+        fitted = mixture(K, random_state=seed, **options).fit(X)
+        assert fitted.lower_bound_ > oracle.lower_bound_ - 0.01
+        assert adjusted_rand_score(labels, fitted.labels_) > 0.98
 
 
 def test_very_unequal_clusters_are_kept_apart():
     """Without what a cut gains by chance, large clusters would be cut and small ones joined."""
     X, labels = clusters(20_000, concentration=0.5)
-    found = VonMisesFisherMixture(K, random_state=0).fit(X)
-    assert adjusted_rand_score(labels, found.labels_) > 0.98
+    fitted = VonMisesFisherMixture(K, random_state=0).fit(X)
+    assert adjusted_rand_score(labels, fitted.labels_) > 0.98
 
 
 def test_rounds_go_on_where_the_background_is_likelier_at_every_row():
@@ -64,12 +64,12 @@ def test_sums_over_a_draw_estimate_sums_over_all():
     weights = rng.exponential(size=2000) ** 2
     values = rng.normal(size=2000) + weights
     truth = weights @ values / weights.sum()
-    found = []
+    results = []
     for seed in range(300):
-        rows, own = drawn(2000, 200, weights, seed)
-        found.append(own @ values[rows] / own.sum())
-    error = np.std(found) / np.sqrt(len(found))
-    assert abs(np.mean(found) - truth) < 4 * error + 0.01 * abs(truth)
+        rows, drawn_weights = drawn(2000, 200, weights, seed)
+        results.append(drawn_weights @ values[rows] / drawn_weights.sum())
+    error = np.std(results) / np.sqrt(len(results))
+    assert abs(np.mean(results) - truth) < 4 * error + 0.01 * abs(truth)
 
 
 @pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture])
@@ -111,3 +111,69 @@ def test_directions_at_the_edge_of_single_precision_are_told_apart(gap, monkeypa
     monkeypatch.setattr(start, "_SINGLE_PRECISION_PRODUCTS", 1)
     fit = VonMisesFisherMixture(2, random_state=0).fit(X)
     assert adjusted_rand_score(labels, fit.labels_) == 1
+
+
+# Which rows of a sample lie far from all others.
+
+
+def near(X, weights=None):
+    return rows_in_groups(make_rows(X, weights, unit=False))
+
+
+def groups(n=3000, d=4, K=5, seed=0):
+    rng = np.random.default_rng(seed)
+    return 10 * rng.normal(size=(K, d))[rng.integers(K, size=n)] + rng.normal(size=(n, d))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e7])
+@pytest.mark.parametrize("far", [3e2, 1e4, 1e9])
+@pytest.mark.parametrize("n_far", [1, 20])
+def test_rows_far_from_all_others_are_left_out(n_far, far, offset):
+    X = groups()
+    X[:n_far] = far * np.random.default_rng(1).normal(size=(n_far, 4))
+    assert_array_equal(near(X + offset), np.arange(n_far, len(X)))
+
+
+def test_one_row_far_from_few_others_is_left_out():
+    X = groups(100)
+    X[0] = 1e4
+    assert_array_equal(near(X), np.arange(1, 100))
+
+
+@pytest.mark.parametrize("d", [1, 2, 30])
+@pytest.mark.parametrize("kind", ["normal", "uniform", "of two spreads"])
+def test_ordinary_rows_stay(kind, d):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(3000, d)) if kind == "uniform" else rng.normal(size=(3000, d))
+    if kind == "of two spreads":
+        X[::4] *= 20
+    assert len(near(X)) >= 0.998 * len(X)
+
+
+def first_moved(n, factor, offset=0.0):
+    """Return groups of which the first rows lie far off."""
+    X = groups()
+    X[:n] = offset + factor * np.random.default_rng(1).normal(size=(n, 4))
+    return X
+
+
+STAYING = {
+    "a small cluster however far": first_moved(40, 1.0, 1e4),
+    "many that are far": first_moved(300, 1e4),
+    **{f"of scale {scale}": groups() * scale for scale in (1e-300, 1e-3, 1e99)},
+    "equal": np.ones((50, 3)),
+    "one": np.ones((1, 3)),
+    "few": np.arange(6.0).reshape(2, 3),
+}
+
+
+@pytest.mark.parametrize("X", STAYING.values(), ids=STAYING)
+def test_all_rows_stay(X):
+    assert len(near(X)) == len(X)
+
+
+def test_rows_without_weight_are_no_company():
+    X, weights = groups(), np.ones(3000)
+    X[:100] = 1e4 + np.random.default_rng(1).normal(size=(100, 4))
+    weights[1:100] = 0
+    assert_array_equal(near(X, weights), np.arange(100, 3000))

@@ -33,9 +33,9 @@ def clusters(n=3000, K=6, d=3, seed=0, sizes=(0.3, 2.0), spread=4.0):
     labels = rng.choice(K, n, p=rng.dirichlet(np.full(K, 5.0)))
     X, means = np.empty((n, d)), spread * rng.standard_normal((K, d))
     for k in range(K):
-        own = labels == k
+        members = labels == k
         scales = rng.uniform(0.5, 1.5, d) * rng.uniform(*sizes)
-        X[own] = means[k] + rng.standard_normal((own.sum(), d)) * scales
+        X[members] = means[k] + rng.standard_normal((members.sum(), d)) * scales
     return X, labels
 
 
@@ -94,24 +94,13 @@ def test_components_are_split_across_their_longest_axis(kind, offset):
     assert_array_equal(cut.weights, [0.5, 0.5])
 
 
-@pytest.mark.parametrize("scale", [1e-90, 1e90])
-def test_cuts_are_as_long_as_the_axes_whose_squares_have_no_number(scale):
-    """Of scatter, itself a square: 1e-360 and 1e360."""
-    X = clusters()[0]
-    found, expected = (
-        task._half_axes(fitted(task, 3), np.random.default_rng(0))
-        for task in (split_and_merge_of(rows, "diag", reg_covar=0) for rows in (scale * X, X))
-    )
-    assert_allclose(found, scale * expected, rtol=1e-6)
-
-
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_default_fit_reaches_the_oracle_where_sizes_differ(kind):
     X, labels = clusters(4000, 10, 8, spread=1.5)
     options = {"covariance_type": kind, "weight_concentration_prior": 1.0}
     oracle = SparseGaussianMixture(10, init_params=labels, **options).fit(X)
-    found = SparseGaussianMixture(10, random_state=0, **options).fit(X)
-    assert found.lower_bound_ > oracle.lower_bound_ - 0.01
+    result = SparseGaussianMixture(10, random_state=0, **options).fit(X)
+    assert result.lower_bound_ > oracle.lower_bound_ - 0.01
 
 
 def start(X, kind, n_components, weights=None, watch=None):
@@ -152,6 +141,6 @@ def test_splits_find_what_overseeding_has_missed():
     stats, about = partition_statistics(task.family, task.rows, X[:8], responsibilities)
     components, _ = task.family.maximize(stats, about)
     poor = Params.first(stats.counts / len(X), components)
-    found = task.run(poor, np.random.default_rng(0)).params
-    own = assignment(task.model, found)(DenseBlock(X, np.ones(len(X)), None, 0))[1]
-    assert_allclose(np.sort(own), np.sort(np.bincount(labels)), atol=20)
+    result = task.run(poor, np.random.default_rng(0)).params
+    sizes = assignment(task.model, result)(DenseBlock(X, np.ones(len(X)), None, 0))[1]
+    assert_allclose(np.sort(sizes), np.sort(np.bincount(labels)), atol=20)

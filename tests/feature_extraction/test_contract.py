@@ -105,9 +105,9 @@ def test_parameters_of_features_may_be_changed_after_the_fit():
     fitted = transformer().fit(COUNTS)
     mixture = fitted.mixture_
     changes = {"gradients": ["weights"], "power": 0.5, "norm": None, "normalization": None}
-    found = fitted.set_params(**changes).transform(COUNTS)
+    result = fitted.set_params(**changes).transform(COUNTS)
     assert fitted.mixture_ is mixture
-    assert_array_equal(found, transformer(**changes).fit_transform(COUNTS))
+    assert_array_equal(result, transformer(**changes).fit_transform(COUNTS))
     assert fitted.get_feature_names_out().tolist() == ["weight0", "weight1"]
 
 
@@ -157,11 +157,11 @@ def test_a_refused_fit_leaves_the_earlier_one():
 def test_an_interrupted_fit_leaves_the_earlier_one(error, monkeypatch):
     fitted = transformer().fit(COUNTS)
 
-    def interrupt(self, rows, *stage):
+    def interrupt(self, X, y=None, **options):
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(VonMisesFisherMixture, "_spec", interrupt)
+        patch.setattr(VonMisesFisherMixture, "fit", interrupt)
         refused(fitted, COUNTS[:, :9], error, embeddings=TABLE[:9, :3])
         refused(fitted, BAGS, error, embeddings=None)
     assert fitted.set_params(embeddings=TABLE[:9, :3]).fit(COUNTS[:, :9]).n_features_in_ == 9
@@ -196,17 +196,19 @@ def saved(value):
 @pytest.mark.parametrize("family", MIXTURES)
 def test_what_is_saved_is_arrays_and_public_names(family, X):
     embeddings = TABLE if X is COUNTS else None
-    own = FisherVectorTransformer(FrozenEstimator(MIXTURES[family]()), embeddings=embeddings).fit(X)
+    encoder = FisherVectorTransformer(
+        FrozenEstimator(MIXTURES[family]()), embeddings=embeddings
+    ).fit(X)
     plain = (type(None), bool, int, float, str, dict, list, tuple, np.ndarray, np.generic)
     public = (*(getattr(skvmf, name) for name in skvmf.__all__ if name[0].isupper()),)
-    for value in saved(own):
+    for value in saved(encoder):
         assert isinstance(value, (*plain, FrozenEstimator, *public)), type(value)
         if isinstance(value, np.ndarray):
             assert value.dtype != object
-    again = pickle.loads(pickle.dumps(own))
-    assert_array_equal(again.transform(X), own.transform(X))
-    assert_array_equal(copy.deepcopy(own).transform(X), own.transform(X))
-    assert_array_equal(clone(own).fit(X).transform(X), own.transform(X))
+    again = pickle.loads(pickle.dumps(encoder))
+    assert_array_equal(again.transform(X), encoder.transform(X))
+    assert_array_equal(copy.deepcopy(encoder).transform(X), encoder.transform(X))
+    assert_array_equal(clone(encoder).fit(X).transform(X), encoder.transform(X))
 
 
 # Mistakes
@@ -272,8 +274,8 @@ def test_embeddings_that_are_no_table_are_named(embeddings, match):
 )
 @pytest.mark.parametrize("mixture", [sphere(), plane()])
 def test_a_bag_that_is_none_is_named(bag, match, mixture):
-    own = FisherVectorTransformer(FrozenEstimator(mixture)).fit(BAGS)
-    for call in (own.fit, own.transform):
+    given = FisherVectorTransformer(FrozenEstimator(mixture)).fit(BAGS)
+    for call in (given.fit, given.transform):
         with pytest.raises(ValueError, match=match):
             call([BAGS[0], bag, BAGS[1]])
 

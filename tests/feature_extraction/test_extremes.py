@@ -34,12 +34,14 @@ def test_features_of_float32_counts_of_any_size(power, normalization):
     table = np.random.default_rng(0).normal(size=(V, D))
     counts = sparse.csr_array(np.random.default_rng(1).poisson(1, size=(6, V)).astype(float))
     options = {"embeddings": table, "norm": None, "power": power, "normalization": normalization}
-    own = encoder(plane(K=2, d=3), gradients=("variances", "weights"), **options).fit(counts)
-    plain, size = own.transform(counts), 1e30
+    transformer = encoder(plane(K=2, d=3), gradients=("variances", "weights"), **options).fit(
+        counts
+    )
+    plain, size = transformer.transform(counts), 1e30
     rate = np.sqrt(size) if normalization == "fisher" else size
-    found = own.transform((counts * size).astype(np.float32))
-    assert found.dtype == np.float32
-    assert_allclose(found, plain * rate**power, rtol=1e-4, atol=1e-6 * rate**power)
+    result = transformer.transform((counts * size).astype(np.float32))
+    assert result.dtype == np.float32
+    assert_allclose(result, plain * rate**power, rtol=1e-4, atol=1e-6 * rate**power)
 
 
 @pytest.mark.parametrize(("dtype", "size"), [(np.float32, 1e36), (np.float64, 1e306)])
@@ -49,10 +51,10 @@ def test_features_beyond_the_largest_float_stay_at_it(dtype, size):
     )
     options = {"embeddings": np.array([[1.0, 1e-9]]), "norm": None, "normalization": None}
     counts = np.array([[1.0], [0.0], [size]]).astype(dtype)
-    found = encoder(mixture, **options).fit(counts).transform(counts)
+    fitted = encoder(mixture, **options).fit(counts).transform(counts)
     largest = np.finfo(dtype).max
-    assert_allclose(found, [[1e6, 1e-3], [0, 0], [largest, 1e-3 * size]], rtol=1e-5)
-    assert found[2, 0] <= largest
+    assert_allclose(fitted, [[1e6, 1e-3], [0, 0], [largest, 1e-3 * size]], rtol=1e-5)
+    assert fitted[2, 0] <= largest
 
 
 @pytest.mark.parametrize("norm", ["l2", None])
@@ -63,10 +65,10 @@ def test_gradients_that_underflow_or_overflow_have_a_direction(norm):
         (1e-240, [[3e90, -4e90], [0.0, 0.0]], [largest, -largest]),  # 3e330 and -4e330
         (1e280, [[3e-40, -4e-40]], [3e-320, -4e-320]),  # few digits are left of such numbers
     ]:
-        own = encoder(one_gaussian([0.0, 0.0], variance), norm=norm, normalization=None)
-        found = own.fit([np.array(bag)]).transform([np.array(bag)])
+        transformer = encoder(one_gaussian([0.0, 0.0], variance), norm=norm, normalization=None)
+        fitted = transformer.fit([np.array(bag)]).transform([np.array(bag)])
         tolerance = 1e-3 if norm is None and variance > 1 else 1e-12
-        assert_allclose(found, [[0.6, -0.8] if norm else expected], rtol=tolerance)
+        assert_allclose(fitted, [[0.6, -0.8] if norm else expected], rtol=tolerance)
 
 
 def one_gaussian(mean, variance):
@@ -119,12 +121,15 @@ def test_finite_in_finite_out(seed, dtype):
     C = sparse.csr_array(scaled(rng, counts, dtype))
     on_counts = encoder(mixture, embeddings=table, **options).fit(C)
     bags = [np.repeat(table, row.astype(int), axis=0) for row in counts]
-    for found in (on_counts.transform(C), encoder(mixture, **options).fit([table]).transform(bags)):
-        assert found.dtype == dtype
-        assert found.shape == (5, len(on_counts.get_feature_names_out()))
-        assert np.isfinite(found).all()
-        assert not found[2].any()
+    for result in (
+        on_counts.transform(C),
+        encoder(mixture, **options).fit([table]).transform(bags),
+    ):
+        assert result.dtype == dtype
+        assert result.shape == (5, len(on_counts.get_feature_names_out()))
+        assert np.isfinite(result).all()
+        assert not result[2].any()
         if options["norm"] == "l2":
-            lengths = np.linalg.norm(found.astype(float), axis=1)
+            lengths = np.linalg.norm(result.astype(float), axis=1)
             assert (np.isclose(lengths, 1) | (lengths == 0)).all()
     assert_array_equal(on_counts.transform(C.toarray()), on_counts.transform(C))

@@ -14,7 +14,6 @@ from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
 from skvmf import FisherVectorTransformer, SparseGaussianMixture, VonMisesFisherMixture
-from skvmf.feature_extraction._bags import BLOCK_BYTES
 
 from ..pairwise import pairwise
 from .mixtures import KINDS, MIXTURES, TABLE, D, V, as_bags, counts, plane, sphere
@@ -92,7 +91,7 @@ def test_weights_count_like_repetition_and_size_does_not_matter_after_l2():
 def test_lists_longer_than_a_block_are_put_together():
     rng = np.random.default_rng(0)
     bags = [rng.normal(size=(n, D)) for n in rng.integers(0, 90_000, size=9)]
-    assert sum(map(len, bags)) * D * 8 > 1.5 * BLOCK_BYTES
+    assert sum(map(len, bags)) * D * 8 > 1.5 * 2**21
     transformer = frozen(sphere()).fit(bags[:1])
     Z = transformer.transform(bags)
     for bag, row in zip(bags, Z, strict=True):
@@ -110,13 +109,15 @@ def test_words_without_a_vector_are_left_out(family, posterior):
     X = sparse.csr_array(dense)
     partial[2], partial[4], partial[6, 1] = np.nan, 0, np.nan
     given = partial.copy()
-    kept = np.delete(np.arange(V), [2, 4, 6])
+    with_vector = np.delete(np.arange(V), [2, 4, 6])
     mixture = MIXTURES[family](**posterior)
     options = {"norm": None, "gradients": KINDS[family]}
     transformer = frozen(mixture, embeddings=partial, **options).fit(X)
     assert transformer.n_missing_embeddings_ == 3
     assert_array_equal(partial, given)
-    expected = frozen(mixture, embeddings=partial[kept], **options).fit_transform(X[:, kept])
+    expected = frozen(mixture, embeddings=partial[with_vector], **options).fit_transform(
+        X[:, with_vector]
+    )
     assert_allclose(transformer.transform(X), expected, atol=1e-13)
     assert not expected[5].any()
 
@@ -235,8 +236,8 @@ def test_the_mixture_given_is_not_fitted_and_the_seed_is_one():
     a, b = [FisherVectorTransformer(template, random_state=3).fit(X).transform(X) for _ in range(2)]
     assert_array_equal(a, b)
     assert not hasattr(template, "means_")
-    own = VonMisesFisherMixture(4, random_state=7)
-    assert FisherVectorTransformer(own, random_state=3).fit(X).mixture_.random_state == 7
+    seeded = VonMisesFisherMixture(4, random_state=7)
+    assert FisherVectorTransformer(seeded, random_state=3).fit(X).mixture_.random_state == 7
 
 
 # Extremes

@@ -50,11 +50,11 @@ USED = np.arange(V) % 3 > 0
     dtype=[np.float64, np.float32],
 )
 def test_shares_are_what_the_mixture_predicts(family, options, used, dtype):
-    own, X = mixture(family, **options), table(dtype)
-    responsibilities = own.__vector_model__().responsibilities(X, used)
+    fitted, X = mixture(family, **options), table(dtype)
+    responsibilities = fitted.__vector_model__().responsibilities(X, used)
     on = np.ones(V, dtype=bool) if used is None else used
     tolerance = 1e-6 if dtype == np.float32 else 1e-14
-    assert_allclose(dense(responsibilities), own.predict_proba(X) * on[:, None], atol=tolerance)
+    assert_allclose(dense(responsibilities), fitted.predict_proba(X) * on[:, None], atol=tolerance)
     assert responsibilities.table is X
     lengths = np.linalg.norm(X, axis=1) if family == "vmf" else np.ones(V)
     assert_allclose(responsibilities.scales, on / lengths, rtol=tolerance)
@@ -82,10 +82,10 @@ def test_tables_longer_than_a_block_are_shared_out_in_parts(options):
 def test_some_blocks_with_zeros_and_some_without_make_one_table():
     X = np.repeat(np.array([[0.0, 0.0, 0.0], [200.0, 0.0, 0.0]]), 5000, axis=0)
     means = np.outer([-1.0, -2.0, -3.0, 1.0], [1, 0, 0])
-    own = SparseGaussianMixture.from_parameters(WEIGHTS, means, np.ones((4, 3)), **GAUSSIAN)
-    responsibilities = own.__vector_model__().responsibilities(X, None)
+    fitted = SparseGaussianMixture.from_parameters(WEIGHTS, means, np.ones((4, 3)), **GAUSSIAN)
+    responsibilities = fitted.__vector_model__().responsibilities(X, None)
     assert not responsibilities.packed
-    assert_allclose(responsibilities.resp, own.predict_proba(X), atol=1e-14)
+    assert_allclose(responsibilities.resp, fitted.predict_proba(X), atol=1e-14)
     last = responsibilities.resp[-1]
     assert (last == 0).sum() == 3  # so the last block alone would have been packed
 

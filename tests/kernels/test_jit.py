@@ -96,9 +96,9 @@ def run(folder, code, before=None, **environment):
 
 
 def files(folder, pattern):
-    found = sorted((folder / "cache").rglob(pattern))
-    assert found
-    return found
+    result = sorted((folder / "cache").rglob(pattern))
+    assert result
+    return result
 
 
 def test_code_is_kept_until_its_file_is_edited(folder):

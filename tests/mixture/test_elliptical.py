@@ -187,5 +187,5 @@ def test_tails_keep_their_digits(dim, dof):
         expected = [
             peak - (nu / 2 + half) * mpmath.log1p(mpmath.mpf(x) ** 2 / 2 / nu) for x in lengths
         ]
-    found = mixture.score_samples(np.outer(lengths, np.eye(1, dim)))
-    assert_allclose(found, [float(e) for e in expected], rtol=2e-13, atol=1e-14 * dim)
+    result = mixture.score_samples(np.outer(lengths, np.eye(1, dim)))
+    assert_allclose(result, [float(e) for e in expected], rtol=2e-13, atol=1e-14 * dim)

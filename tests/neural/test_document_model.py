@@ -144,10 +144,10 @@ def test_pipeline_of_texts():
 def test_top_words():
     model = fit()
     names = np.array([f"w{j}" for j in range(24)])
-    found = model.top_words(names, n_words=4)
+    result = model.top_words(names, n_words=4)
     order = np.argsort(-model.components_, axis=1)[:, :4]
-    assert found == names[order].tolist()
-    assert all(type(word) is str for topic in found for word in topic)
+    assert result == names[order].tolist()
+    assert all(type(word) is str for topic in result for word in topic)
     assert [len(topic) for topic in model.top_words(list(names))] == [10, 10, 10]
     assert [len(topic) for topic in model.top_words(names, 99)] == [24, 24, 24]
     pandas = pytest.importorskip("pandas")
@@ -175,26 +175,6 @@ def test_bad_counts_are_refused(form, method, bad, message):
     model = fit(max_epochs=0)
     with pytest.raises(ValueError, match=message):
         getattr(model, method)(form(X))
-
-
-def test_of_many_words_few_documents_are_dense_at_once(monkeypatch):
-    X, sizes = sparse.csr_array((np.ones(3000), (np.arange(3000), np.arange(3000)))), []
-    wide = sparse.hstack([X, sparse.csr_array((3000, 97_000))], format="csr")
-    model = fit(wide[:2], max_epochs=0, hidden_layer_sizes=(2,))
-    batch = model._batch
-
-    def spy(rows, device):
-        inputs, target = batch(rows, device)
-        sizes.append(target.nbytes)
-        return inputs, target
-
-    monkeypatch.setattr(model, "_batch", spy)
-    model.transform(wide[:100])
-    assert sum(sizes) == 4 * 100 * 100_000
-    assert max(sizes) <= 2**25
-    single = sparse.csr_array(COUNTS.astype(np.float32))
-    narrow = fit(max_epochs=0)
-    assert_array_equal(narrow.transform(single), narrow.transform(COUNTS))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,227 @@
+"""What merging costs is what the log-likelihood of the rows loses."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+
+from skvmf._engine import merging as merge_costs
+from skvmf._engine.covariance import COVARIANCE_TYPES
+from skvmf._engine.merging import (
+    DirectionMergeCost,
+    EllipticalMergeCost,
+    OtherRows,
+    SphericalMergeCost,
+    chance_gain,
+    merge_greedily,
+)
+from skvmf._engine.model import Background
+from skvmf.distributions import vonmises_fisher as vmf
+
+KINDS = ["full", "diag", "spherical"]
+
+
+def gaussian_parts(n=2000, d=3):
+    """Rows of three parts of unlike shapes."""
+    rng = np.random.default_rng(0)
+    shapes = rng.normal(size=(3, d, d)) + 2 * np.eye(d)
+    return [rng.normal(size=(n + 300 * k, d)) @ shapes[k] + 2 * k for k in range(3)]
+
+
+def covariance(X, kind):
+    full = np.cov(X.T, bias=True)
+    return {"full": full, "diag": np.diag(full), "spherical": np.trace(full) / len(full)}[kind]
+
+
+def log_likelihood(X, kind):
+    """The best that one Gaussian makes of rows."""
+    matrix = covariance(X, kind)
+    if kind != "full":
+        matrix = np.diag(np.broadcast_to(matrix, X.shape[1]))
+    return stats.multivariate_normal(X.mean(axis=0), matrix).logpdf(X).sum()
+
+
+def elliptical(parts, kind):
+    counts = np.array([len(X) for X in parts])
+    means = np.array([X.mean(axis=0) for X in parts])
+    covariances = np.array([covariance(X, kind) for X in parts])
+    return EllipticalMergeCost(counts, means, covariances, COVARIANCE_TYPES[kind])
+
+
+def sums_and_counts(parts):
+    return np.array([X.sum(axis=0) for X in parts]), np.array([len(X) for X in parts])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gaussians_lose_log_likelihood(kind):
+    parts = gaussian_parts()
+    cost = elliptical(parts, kind)
+    cost._n_pseudo = 0.0
+    alone = np.array([log_likelihood(X, kind) for X in parts])
+    joint = [[log_likelihood(np.vstack([X, Y]), kind) for X in parts] for Y in parts]
+    expected = alone[:, None] + alone - joint
+    assert_allclose([cost.losses(i) for i in range(3)], expected, rtol=1e-9, atol=1e-7)
+
+
+def spherical(parts, n_pseudo, pooled=0.5):
+    centre = np.ones(3)
+    sums, counts = sums_and_counts([X - centre for X in parts])
+    squares = np.array([((X - centre) ** 2).sum() for X in parts])
+    return SphericalMergeCost(sums, squares, counts.astype(float), centre, n_pseudo, pooled)
+
+
+@pytest.mark.parametrize("n_pseudo", [0, 6])
+def test_spheres_lose_log_likelihood(n_pseudo):
+    """Pseudo-observations have the pooled variance about the mean of their part."""
+    parts = gaussian_parts()
+    cost = spherical(parts, n_pseudo)
+    pseudo = np.sqrt(3 * cost.pooled) * np.vstack([np.eye(3), -np.eye(3)])[:n_pseudo]
+
+    def value(X):
+        return log_likelihood(np.vstack([X, X.mean(axis=0) + pseudo]), "spherical")
+
+    alone = np.array([value(X) for X in parts])
+    joint = [[value(np.vstack([X, Y])) for X in parts] for Y in parts]
+    expected = alone[:, None] + alone - joint
+    if n_pseudo:
+        expected -= log_likelihood(pseudo, "spherical")
+    else:
+        assert_allclose(cost.log_likelihoods(), alone, rtol=1e-9)
+    assert_allclose([cost.losses(i) for i in range(3)], expected, rtol=1e-9, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_few_rows_in_a_plane_are_not_worth_the_whole_world(kind):
+    rng = np.random.default_rng(0)
+    flat = 1e-9 * rng.normal(size=(4, 3)) + [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]
+    few, many = elliptical([flat, rng.normal(size=(500, 3))], kind).counts, 500
+    loss = elliptical([flat, rng.normal(size=(many, 3))], kind).losses(0)[1]
+    assert few[0] == 4
+    assert 0 <= loss < 40
+
+
+def directions(n=4000, d=5):
+    rng = np.random.default_rng(1)
+    centres = rng.normal(size=(3, d))
+    return [
+        vmf.rvs(centre / np.linalg.norm(centre), kappa, size=n, random_state=2)
+        for centre, kappa in zip(centres, [3.0, 30.0, 300.0], strict=True)
+    ]
+
+
+def best_directional(X, kappa=None):
+    mean = X.mean(axis=0)
+    length = np.linalg.norm(mean)
+    kappa = kappa or vmf.concentration(length, X.shape[1])
+    return vmf.logpdf(X, mean / length, kappa).sum()
+
+
+def test_directions_lose_log_likelihood():
+    parts = directions()
+    cost = DirectionMergeCost(*sums_and_counts(parts), 0.0)
+    for i, j in [(0, 1), (1, 2), (2, 0)]:
+        joint = best_directional(np.vstack([parts[i], parts[j]]))
+        expected = best_directional(parts[i]) + best_directional(parts[j]) - joint
+        assert_allclose(cost.losses(i)[j], expected, rtol=1e-7)
+
+
+# Merging costs what it takes from the likelihood, and takes the cheapest pair each time.
+
+
+M, D = 12, 3
+
+
+def parts_of_directions(seed=0):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(5, 50, size=M).astype(float)
+    sums = rng.normal(size=(M, D))
+    sums *= (0.9 * counts / np.linalg.norm(sums, axis=1))[:, None]
+    return DirectionMergeCost(sums, counts, -1.0, concentration=7.0)
+
+
+def spheres(seed=0):
+    rng = np.random.default_rng(seed)
+    parts = [rng.normal(size=(rng.integers(5, 30), D)) + 3 * rng.normal(size=D) for _ in range(M)]
+    counts = np.array([len(part) for part in parts], dtype=float)
+    sums = np.array([part.sum(axis=0) for part in parts])
+    squares = np.array([(part**2).sum() for part in parts])
+    return SphericalMergeCost(sums, squares, counts, np.zeros(D), 2.5, 0.8), parts
+
+
+@pytest.mark.parametrize("make", [parts_of_directions, lambda seed: spheres(seed)[0]])
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("n_products", [0, 100])
+def test_each_merge_is_the_cheapest(make, seed, n_products, monkeypatch):
+    monkeypatch.setattr(merge_costs, "MAX_PRODUCTS", n_products)
+    fast, slow, losses = make(seed), make(seed), []
+    alive = list(range(M))
+
+    def excess(pair):
+        i, j = pair
+        return slow.losses(i)[j] - chance_gain(slow.counts[i], slow.counts[j], D)
+
+    while len(alive) > 4:
+        i, j = min(combinations(alive, 2), key=excess)
+        losses.append(slow.losses(i)[j])
+        slow.merge(i, j)
+        alive.remove(j)
+    left, merges = merge_greedily(fast, 4)
+    assert_allclose([loss for *_, loss in merges], losses, rtol=1e-9)
+    assert_allclose(np.sort(fast.counts[left]), np.sort(slow.counts[alive]))
+    order, other = np.argsort(fast.counts[left]), np.argsort(slow.counts[alive])
+    assert_allclose(fast.sums[left][order], slow.sums[alive][other], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("share", "dim"), [(0.5, 1), (0.2, 1), (0.5, 30), (0.1, 30)])
+def test_chance_is_what_the_best_cut_of_one_cloud_gains(share, dim):
+    """Simulated: rows ordered along the direction in which they vary most, and cut."""
+    n, gains = 400, []
+    for seed in range(20):
+        X = np.random.default_rng(seed).normal(size=(n, dim))
+        along = X @ np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[2][0]
+        parts = np.split(X[np.argsort(along)], [int(share * n)])
+        within = sum(((part - part.mean(axis=0)) ** 2).sum() for part in parts)
+        gains.append(0.5 * (((X - X.mean(axis=0)) ** 2).sum() - within))
+    expected = chance_gain(share * n, (1 - share) * n, dim)
+    assert 0.75 * np.mean(gains) < expected < 1.5 * np.mean(gains)
+
+
+@pytest.mark.parametrize("others", [0.0, 50.0])
+def test_what_giving_a_direction_to_the_background_loses(others):
+    """Log-likelihoods of rows and of labels, with the part and without it."""
+    rng = np.random.default_rng(0)
+    rows = [rng.normal(size=(n, 5)) + 2 * rng.normal(size=5) for n in (30, 20)]
+    rows = [part / np.linalg.norm(part, axis=1, keepdims=True) for part in rows]
+    sums, counts = np.array([part.sum(axis=0) for part in rows]), np.array([30.0, 20.0])
+    parts = DirectionMergeCost(sums, counts, -1.5, concentration=7.0)
+    result = OtherRows(others, Background((-2.0,))).excess(parts)
+    chance = (np.sqrt(5 / 2) + np.sqrt(np.log(50 + others))) ** 2
+
+    def of_labels(*sizes):
+        return sum(n * np.log(n / (50 + others)) for n in sizes if n > 0)
+
+    for i, part in enumerate(rows):
+        likelihood = 7.0 * np.sum(part @ sums[i]) / np.linalg.norm(sums[i]) - 1.5 * len(part)
+        n, other = counts[i], counts[1 - i]
+        before = likelihood + of_labels(n, other, others)
+        after = -2.0 * n + of_labels(n + others, other)
+        assert_allclose(result[i], before - after - chance, rtol=1e-9)
+
+
+def test_uniform_rows_are_given_up_and_clusters_are_kept():
+    rng = np.random.default_rng(0)
+    centres = np.array([[2.0, 2], [8, 2], [5, 8]])
+    clusters = np.repeat(centres, 100, axis=0) + 0.2 * rng.normal(size=(300, 2))
+    X = np.vstack([clusters, rng.uniform(0, 10, size=(300, 2))])
+    cells = np.floor(X[300:] / 5).astype(int) @ [2, 1]
+    labels = np.concatenate([np.repeat([0, 1, 2], 100), 3 + cells])
+    clusters_of_rows = [X[labels == k] for k in range(7)]
+    counts = np.array([len(part) for part in clusters_of_rows], dtype=np.float64)
+    sums = np.array([part.sum(axis=0) for part in clusters_of_rows])
+    squares = np.array([(part**2).sum() for part in clusters_of_rows])
+    parts = SphericalMergeCost(sums, squares, counts, np.zeros(2), 2.5, 0.04)
+    others = OtherRows(background=Background((-np.log(100.0),)))
+    assert_array_equal(merge_greedily(parts, 3, others)[0], [0, 1, 2])
+    assert others.count + parts.counts[:3].sum() == 600
