@@ -1,10 +1,8 @@
 """Sparse posteriors over rows."""
 
-import functools
 import threading
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -35,31 +33,6 @@ def test_values_against_the_reference_table():
         span = slice(*table["offsets"][i : i + 2])
         result = run(entmax_rows, plain(table["z"][span]), alpha)
         np.testing.assert_allclose(result["values"], table["conjugate"][i], rtol=4e-15, atol=1e-15)
-
-
-@functools.cache
-def part(name):
-    """A part of a kernel, which Python cannot call, as a kernel that it can."""
-    function = getattr(kernels, name)
-    return numba.njit(lambda y, size, p: function(y, size, p))
-
-
-@pytest.mark.parametrize("solver", ["sparsemax", "three_halves"])
-def test_few_and_many_agree(solver):
-    """Both ways of solving one problem, on either side of where the kernel changes over.
-
-    However many steps it takes until no entry falls below the threshold.
-    """
-    rng = np.random.default_rng(0)
-    for _ in range(400):
-        size = rng.integers(2, 21)
-        y = -rng.exponential(10 ** rng.uniform(-2, 0), size)
-        y -= y.max()
-        p, q = np.empty(size), np.empty(size)
-        T = part(f"_{solver}_of_few")(y, np.uintp(size), p)
-        S = part(f"_{solver}_of_many")(y, np.uintp(size), q)
-        np.testing.assert_allclose(p, q, atol=1e-15)
-        np.testing.assert_allclose(T, S, atol=1e-15)
 
 
 def test_rows_without_an_entmax_are_reported():

@@ -283,26 +283,6 @@ def test_numbers():
     assert repr(bell) == "BetaGaussian(loc: 0.0, scale: 1.0, alpha: 2, event_dim: 0)"
 
 
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("event_dim", [0, 1])
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_is_taken_to_float32(alpha, event_dim, dtype):
-    loc, scale = (torch.tensor(values, dtype=dtype) for values in ([0.3, -1.0], [1.7, 0.4]))
-    loc.requires_grad_(), scale.requires_grad_()
-    half = BetaGaussian(loc, scale, alpha, event_dim=event_dim)
-    same = BetaGaussian(loc.float(), scale.float(), alpha, event_dim=event_dim)
-    with torch.random.fork_rng():
-        draws = half.rsample((5,))
-    assert draws.dtype == torch.float32
-    assert torch.equal(half.log_prob(draws), same.log_prob(draws))
-    assert torch.equal(half.tsallis_negentropy(), same.tsallis_negentropy())
-    divergence = half.fenchel_young_divergence()
-    assert torch.equal(divergence, same.fenchel_young_divergence())
-    (draws.sum() + divergence.sum()).backward()
-    assert loc.grad.dtype == scale.grad.dtype == dtype
-    assert scale.grad.isfinite().all()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

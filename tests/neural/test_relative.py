@@ -224,20 +224,6 @@ def test_distances_keep_their_digits():
     assert result.closest == (3, 7)
 
 
-@pytest.mark.parametrize("odd", [False, True])
-@pytest.mark.parametrize("clearance", [1e-3, 0.5])
-@pytest.mark.parametrize("draw", range(20))
-def test_ordered_units_never_overlap(odd, clearance, draw):
-    torch.manual_seed(draw)
-    net = Sequential(Linear(2, 9), Tanh(), Linear(9, 1)).double()
-    relative_units(net[0], net[2], clearance=clearance, odd=odd)
-    with torch.no_grad():
-        net[0].parametrizations.weight.original.normal_(std=0.01)
-        net[0].bias.zero_()
-    result = singularity_distances(net[0], net[2], odd=odd)
-    assert result.overlap[~torch.eye(9, dtype=bool)].min() >= clearance * (1 - 1e-12)
-
-
 @pytest.mark.parametrize("clearance", [0.0, -1.0, float("nan"), float("inf")])
 def test_bad_clearance_is_refused(clearance):
     layer = Linear(2, 3)
