@@ -157,3 +157,16 @@ def test_a_step_that_prunes_or_moves_is_never_the_last(tol):
     assert not changed[-1]
     moved = [int((after.reseeded & ~before.reseeded).sum()) for before, after in steps]
     assert max(moved) == 2  # both at once
+
+
+@pytest.mark.parametrize("floor", [0.0, 1e-3])
+@pytest.mark.parametrize("seed", range(30))
+def test_only_weights_below_the_floor_are_moved_up_to_it(seed, floor):
+    """Else a fit that goes on would begin with other weights, by rounding."""
+    rng = np.random.default_rng(seed)
+    counts = rng.exponential(size=7) ** 3 * [1, 1, 0, 1, 1, 1, 1]
+    for weights in (counts / counts.sum(), ModifiedDirichlet(-0.5, 1e-3).mode(counts)):
+        if (weights[weights > 0] >= floor).all():
+            assert_array_equal(ModifiedDirichlet(-0.5, floor).clip(weights), weights)
+    lifted = ModifiedDirichlet(-0.5, 0.1).clip(np.array([0.7, 0.0, 0.27, 0.03]))
+    assert_allclose(lifted, [0.9 * 70 / 97, 0, 0.9 * 27 / 97, 0.1])

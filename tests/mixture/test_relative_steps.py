@@ -217,7 +217,7 @@ def test_ecm_of_scales_maximizes_over_the_first_and_then_each_gap(clearance):
     """With a search over one number at a time, mean squared deviations counted row by row."""
     for seed in range(10):
         X, resp, (_, covariances), (means, moved) = one_step(
-            seed, "full", 3, 2, order="scales", clearance=clearance
+            seed, "full", 3, 2, order="scales", clearance=clearance, spread=1
         )
         feature, counts = seed % 2, resp.sum(axis=0)
         scales = np.sqrt(covariances[:, feature, feature])
