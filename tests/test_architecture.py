@@ -102,7 +102,7 @@ RULES = [
 def test_nobody_breaks(rule, paths):
     assert paths
     lines = {path.as_posix(): sorted(set(rule(parse(path), path))) for path in paths}
-    assert not {path: found for path, found in lines.items() if found}, rule.__doc__
+    assert not {path: result for path, result in lines.items() if result}, rule.__doc__
 
 
 @pytest.mark.parametrize(

@@ -146,8 +146,8 @@ def test_public_docstrings_pass_numpydoc_validation(name):
     module, errors = load(name), []
     for item in public_names(module):
         for path in [f"{name}.{item}", *methods(f"{name}.{item}", getattr(module, item))]:
-            found = validate.validate(path)["errors"]
-            errors += [f"{path}: {code} {text}" for code, text in found if code in checks]
+            result = validate.validate(path)["errors"]
+            errors += [f"{path}: {code} {text}" for code, text in result if code in checks]
     assert not errors, "\n".join(errors)
 
 
@@ -191,9 +191,9 @@ def test_skops_asks_to_trust_what_the_guide_names():
         np.testing.assert_array_equal(
             getattr(loaded, method)(data), getattr(estimator, method)(data)
         )
-        own = {dotted(part) for part in (estimator, getattr(estimator, "mixture", estimator))}
-        assert set(untrusted) == own
-        asked |= own
+        expected = {dotted(part) for part in (estimator, getattr(estimator, "mixture", estimator))}
+        assert set(untrusted) == expected
+        asked |= expected
     assert asked == named
 
 

@@ -35,9 +35,9 @@ def test_a_page_that_names_an_item_shows_its_record(name):
 @pytest.mark.parametrize("name", TEXTS)
 def test_what_a_page_shows_is_in_a_record(name, measured):
     for item, options in re.findall(r"\.\. measured:: (\S+)\n((?: +:?\S.*\n)*)", TEXTS[name]):
-        found = dict(re.findall(r":(\w+): ((?:[^:]|:(?!\w+: ))+)", options))
-        table = kept(item).table(found.get("table", "").strip())
-        assert measured.chosen(table, found.get("columns"))[1:]
+        result = dict(re.findall(r":(\w+): ((?:[^:]|:(?!\w+: ))+)", options))
+        table = kept(item).table(result.get("table", "").strip())
+        assert measured.chosen(table, result.get("columns"))[1:]
     for cell in re.findall(r":measured:`([^`]+)`", TEXTS[name]):
         item, *place = (part.strip() for part in cell.split(";"))
         assert kept(item).cell(*place) is not None

@@ -17,13 +17,13 @@ pytestmark = pytest.mark.skipif(
 
 def lowest(lines, operator):
     """Return the version after an operator, by name, of the requirements that have it."""
-    found = {}
+    result = {}
     for line in lines:
         requirement = Requirement(line)
         for specifier in requirement.specifier:
             if specifier.operator == operator:
-                found[requirement.name] = Version(specifier.version)
-    return found
+                result[requirement.name] = Version(specifier.version)
+    return result
 
 
 def test_every_floor_is_tested():

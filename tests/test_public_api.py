@@ -152,9 +152,9 @@ METHODS = {
 def test_names(module):
     if module == "skvmf.plotting":
         pytest.importorskip("matplotlib")
-    found = importlib.import_module(module)
-    assert set(found.__all__) == set(NAMES[module].split())
-    assert all(getattr(found, name) is not None for name in found.__all__)
+    result = importlib.import_module(module)
+    assert set(result.__all__) == set(NAMES[module].split())
+    assert all(getattr(result, name) is not None for name in result.__all__)
 
 
 def test_subpackages_are_loaded_when_they_are_asked_for():
@@ -188,7 +188,9 @@ def test_signature(estimator):
 def test_methods(estimator):
     for name, expected in METHODS[estimator].items():
         parameters = inspect.signature(getattr(estimator, name)).parameters
-        assert [own for own in parameters if own != "self"] == expected.split(), name
+        assert [parameter for parameter in parameters if parameter != "self"] == expected.split(), (
+            name
+        )
 
 
 @pytest.mark.parametrize("module", NAMES)
@@ -196,9 +198,12 @@ def test_help_shows_the_names_of_types(module):
     pytest.importorskip("matplotlib")
     package = importlib.import_module(module)
     public = [getattr(package, name) for name in package.__all__]
-    functions = [own for own in public if inspect.isroutine(own)]
-    for own in filter(inspect.isclass, public):
-        functions += [own, *(f for name, f in inspect.getmembers(own, callable) if name[0] != "_")]
+    functions = [member for member in public if inspect.isroutine(member)]
+    for member in filter(inspect.isclass, public):
+        functions += [
+            member,
+            *(f for name, f in inspect.getmembers(member, callable) if name[0] != "_"),
+        ]
     for function in functions:
         if function.__module__.startswith("skvmf"):
             for name, parameter in inspect.signature(function).parameters.items():
@@ -225,17 +230,17 @@ def fitted(estimator):
 
 @pytest.mark.parametrize("estimator", ATTRIBUTES)
 def test_fitted_attributes_are_documented_and_no_others(estimator):
-    found = {name for name in vars(fitted(estimator)) if name[-1] == "_" and name[0] != "_"}
-    assert found == set(ATTRIBUTES[estimator].split())
+    result = {name for name in vars(fitted(estimator)) if name[-1] == "_" and name[0] != "_"}
+    assert result == set(ATTRIBUTES[estimator].split())
     section = inspect.getdoc(estimator).split("Attributes\n")[1].split("\n\n")[0]
     documented = {line.split(" : ")[0] for line in section.splitlines() if " : " in line}
-    assert found == {name for name in documented if name.isidentifier()}
+    assert result == {name for name in documented if name.isidentifier()}
 
 
 @pytest.mark.parametrize("estimator", ATTRIBUTES)
 def test_a_pickle_of_another_version_warns(estimator):
-    found = fitted(estimator)
-    state, again = found.__getstate__(), pickle.loads(pickle.dumps(found))
+    result = fitted(estimator)
+    state, again = result.__getstate__(), pickle.loads(pickle.dumps(result))
     assert state["_skvmf_version"] == __version__
     assert "_skvmf_version" not in vars(again)
     with pytest.warns(UserWarning, match=rf"{estimator.__name__} was pickled with skvmf 0\.0"):

@@ -23,17 +23,10 @@ def test_the_page_shows_every_figure_with_machine_and_day():
     assert RECORD["processor"] in table
     assert RECORD["date"][:4] in table
     shown = table.count("   * - ") - 1
-    assert shown == sum(any(own.values()) for own in RECORD["figures"].values()) > 20
-    for own in RECORD["figures"].values():
-        for runs in own.values():
+    assert shown == sum(any(figures.values()) for figures in RECORD["figures"].values()) > 20
+    for figures in RECORD["figures"].values():
+        for runs in figures.values():
             assert not runs or f"- {np.median(runs):.3g}" in table
-
-
-def test_the_page_shows_ten_figures_first():
-    speed = runpy.run_path(str(ROOT / "doc" / "speed_table.py"))
-    assert len(speed["MAIN"]) == 10
-    assert not set(speed["MAIN"]) - set(RECORD["figures"])
-    assert speed["speed_table"](speed["MAIN"]).count("   * - ") == 11
 
 
 def test_the_home_page_shows_the_figures_of_the_table():
@@ -47,30 +40,6 @@ def test_the_home_page_shows_the_figures_of_the_table():
     assert "speed_card.rst" in (ROOT / "doc" / "index.rst").read_text(encoding="utf-8")
 
 
-def test_the_picture_of_rivals_shows_every_fit(tmp_path):
-    pytest.importorskip("matplotlib")
-    picture = runpy.run_path(str(ROOT / "doc" / "rivals_picture.py"))
-    record = json.loads(picture["RECORD"].read_text(encoding="utf-8"))
-    figure = picture["draw"](record)
-    fits = record["fits"]
-    times, figures = (
-        [line for ax in figure.axes[row : row + 3] for line in ax.lines] for row in (0, 3)
-    )
-    done = [fit for fit in fits if "seconds" in fit]
-    stopped = [fit for fit in fits if "seconds" not in fit]
-    shown = {
-        sign: sum(len(li.get_xdata()) for li in times if li.get_marker() == sign) for sign in "ox"
-    }
-    assert shown == {"o": len(done), "x": len(stopped)}
-    assert sum(len(line.get_xdata()) for line in figures) == len(done) > 30
-    assert max(fit["seconds"] for fit in done) <= record["limit"] + 1
-    picture["write"](tmp_path)
-    text = (tmp_path / "rivals.rst").read_text(encoding="utf-8")
-    assert record["processor"] in text
-    assert record["date"][:4] in text
-    assert (tmp_path / "rivals.svg").stat().st_size < 300_000
-
-
 @pytest.mark.skipif(not BENCHMARKS.exists(), reason="the benchmarks are not in the sdist")
 def test_every_sweep_of_rivals_was_measured(monkeypatch):
     monkeypatch.setattr(sys, "path", [str(BENCHMARKS), *sys.path])
@@ -79,9 +48,9 @@ def test_every_sweep_of_rivals_was_measured(monkeypatch):
     assert record["base"] == rivals["BASE"]
     for sweep, sizes in rivals["SWEEPS"].items():
         for method in rivals["METHODS"]:
-            own = [f for f in record["fits"] if (f["sweep"], f["method"]) == (sweep, method)]
-            assert [fit[sweep] for fit in own] == list(sizes[: len(own)])
-            assert len(own) == len(sizes) or "seconds" not in own[-1]
+            measured = [f for f in record["fits"] if (f["sweep"], f["method"]) == (sweep, method)]
+            assert [fit[sweep] for fit in measured] == list(sizes[: len(measured)])
+            assert len(measured) == len(sizes) or "seconds" not in measured[-1]
 
 
 @pytest.mark.skipif(not BENCHMARKS.exists(), reason="the benchmarks are not in the sdist")

@@ -55,10 +55,10 @@ def kernels_write_to_nothing_else(monkeypatch):
     if not numba.config.DISABLE_JIT:
         return
     for module in [one for name, one in sys.modules.items() if name.startswith("skvmf.")]:
-        for name, found in list(vars(module).items()):
-            home = getattr(found, "__module__", "")
-            if isfunction(found) and home.startswith("skvmf._kernels") and home[-4:] != "_jit":
-                monkeypatch.setattr(module, name, watched(found))
+        for name, result in list(vars(module).items()):
+            home = getattr(result, "__module__", "")
+            if isfunction(result) and home.startswith("skvmf._kernels") and home[-4:] != "_jit":
+                monkeypatch.setattr(module, name, watched(result))
 
 
 def test_an_overlap_is_told():
@@ -69,8 +69,8 @@ def test_an_overlap_is_told():
 
 
 def assert_finds_the_groups(mixture, rows):
-    found = mixture.fit(rows).predict(rows)
-    assert np.array_equal(found, LABELS) or np.array_equal(found, 1 - LABELS)
+    fitted = mixture.fit(rows).predict(rows)
+    assert np.array_equal(fitted, LABELS) or np.array_equal(fitted, 1 - LABELS)
     np.testing.assert_allclose(mixture.predict_proba(rows).sum(axis=1), 1, rtol=1e-6)
     assert np.isfinite(mixture.score_samples(rows)).all()
     assert mixture.sample(3)[0].shape == (3, 3)

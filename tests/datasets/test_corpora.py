@@ -36,16 +36,6 @@ def test_docstrings_come_in_a_fixed_order_also_as_a_pair(corpus):
 
 
 @pytest.mark.slow
-def test_docstrings_load_without_a_warning_in_a_fresh_process():
-    code = "import skvmf.datasets; print(len(skvmf.datasets.load_docstrings().data))"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
-    )
-    assert int(done.stdout) >= 1500
-    assert done.stderr == ""
-
-
-@pytest.mark.slow
 def test_dropped_docstrings_are_told():
     code = "import skvmf.datasets; skvmf.datasets.load_docstrings()"
     done = subprocess.run(

@@ -64,8 +64,8 @@ def test_modes_of_many_vectors_are_those_of_each(floor, by_sorting):
     excess[0] = -2.0  # a tie: the first takes all
     x = modes(excess, floor, by_sorting=by_sorting)
     for vector, point in zip(excess.reshape(-1, 4), x.reshape(-1, 4), strict=True):
-        own = modified_dirichlet.mode(1 + vector, floor, METHODS[by_sorting])
-        np.testing.assert_allclose(point, own, rtol=1e-12)
+        expected = modified_dirichlet.mode(1 + vector, floor, METHODS[by_sorting])
+        np.testing.assert_allclose(point, expected, rtol=1e-12)
     tiny = modes(np.array([1e-20, 3e-20]), 0.0, by_sorting=by_sorting)  # what a one would hide
     np.testing.assert_allclose(tiny, [0.25, 0.75], rtol=1e-15)
 

@@ -40,31 +40,6 @@ def test_against_the_reference_tables(path):
             assert np.abs(entmax(single, alpha) - table["p"][span]).max() <= 6e-8
 
 
-@pytest.mark.parametrize(
-    ("z", "alpha", "expected"),
-    [
-        ([1.0, 0.5, -2.0], 2, [0.75, 0.25, 0]),
-        ([1.0, 1.0], 1.5, [0.5, 0.5]),
-        ([2.0, 0.0], 1.5, [1.0, 0.0]),
-        ([0.8, 0.0, 0.0], 2, [13 / 15, 1 / 15, 1 / 15]),
-        # z_1 - z_2 is (p_1^c - p_2^c) / c
-        ([2 * (np.sqrt(0.8) - np.sqrt(0.2)), 0.0], 1.5, [0.8, 0.2]),
-        ([(0.9**0.25 - 0.1**0.25) / 0.25, 0.0], 1.25, [0.9, 0.1]),
-        ([(0.9**2 - 0.1**2) / 2, 0.0], 3, [0.9, 0.1]),
-        ([(0.9**3 - 0.1**3) / 3, 0.0], 4, [0.9, 0.1]),
-    ],
-)
-def test_known_values(z, alpha, expected):
-    np.testing.assert_allclose(entmax(z, alpha), expected, atol=1e-15)
-
-
-@pytest.mark.parametrize("alpha", [1.25, 1.5, 2.0])
-def test_inverts_its_gradient(alpha, rng):
-    """A dense p is entmax of p^(alpha - 1) / (alpha - 1), the gradient of Omega but for a shift."""
-    p = rng.dirichlet(np.full(8, 5.0), 50)
-    np.testing.assert_allclose(entmax(p ** (alpha - 1) / (alpha - 1), alpha), p, atol=1e-14)
-
-
 def test_alpha_one_is_softmax_and_its_loss_the_kullback_leibler_divergence(rng):
     z, y = 5 * rng.standard_normal((30, 7)), rng.dirichlet(np.ones(7), 30)
     np.testing.assert_allclose(entmax(z, 1), softmax(z, axis=1), rtol=1e-14)
@@ -115,15 +90,6 @@ def test_negentropy(rng):
     np.testing.assert_allclose(tsallis_negentropy(p, 1 + 1e-9)[1:], shannon, rtol=1e-7)
     np.testing.assert_array_equal(tsallis_negentropy(p.T, 1.5, axis=0), tsallis_negentropy(p, 1.5))
     assert np.all(tsallis_negentropy(p[:1], 1.5) == 0)
-
-
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_loss_is_zero_at_the_target_only(alpha, rng):
-    z = 2 * rng.standard_normal((50, 6))
-    p = entmax(z, alpha)
-    np.testing.assert_allclose(fenchel_young_loss(z, p, alpha), 0, atol=2e-15)
-    other = rng.dirichlet(np.ones(6), 50)
-    assert np.all(fenchel_young_loss(z, other, alpha) > 1e-6)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -243,8 +209,8 @@ def test_a_posterior_is_weights_times_powers_of_densities_at_one_and_near_it(rng
     expected = weights * np.exp(-losses / 3)
     expected /= expected.sum(axis=1, keepdims=True)
     for alpha in (1 - 1e-8, 1.0, 1 + 1e-8):
-        found = fenchel_young_posterior(losses, weights, alpha, temperature=3)
-        np.testing.assert_allclose(found, expected, atol=1e-6)
+        result = fenchel_young_posterior(losses, weights, alpha, temperature=3)
+        np.testing.assert_allclose(result, expected, atol=1e-6)
 
 
 def test_a_posterior_excludes_what_has_no_weight_or_an_infinite_loss():

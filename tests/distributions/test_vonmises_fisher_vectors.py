@@ -36,8 +36,8 @@ def test_gradient_and_hessian_are_slopes(dim):
     slopes = (mean_negentropy(ahead) - mean_negentropy(behind)) / (2 * h)
     np.testing.assert_allclose((natural_parameter(points) * steps).sum(axis=1), slopes, rtol=1e-6)
     slopes = (natural_parameter(ahead) - natural_parameter(behind)) / (2 * h)
-    found = negentropy_hessian_product(points, steps)
-    np.testing.assert_allclose(found, slopes, rtol=1e-6, atol=1e-6 * np.abs(slopes).max())
+    result = negentropy_hessian_product(points, steps)
+    np.testing.assert_allclose(result, slopes, rtol=1e-6, atol=1e-6 * np.abs(slopes).max())
 
 
 @pytest.mark.parametrize("dim", [2, 3, 10])
@@ -67,15 +67,15 @@ def test_the_divergence_is_the_integral_on_the_circle():
 def test_the_divergence_keeps_its_digits_where_means_are_close(dim, length, step):
     other = length + step * (1 - length)
     axis = np.eye(dim)[0]
-    found = kl_divergence(length * axis, other * axis)
+    result = kl_divergence(length * axis, other * axis)
     if step <= 1e-7:  # what follows the second order is below 1e-6 of it
         expected = (length - other) ** 2 / 2 * negentropy(other, dim, order=2)
-        assert found == pytest.approx(expected, rel=1e-5)
+        assert result == pytest.approx(expected, rel=1e-5)
     else:
         nodes, weights = np.polynomial.legendre.leggauss(200)
         t = other + (length - other) * (1 + nodes) / 2
         curvature = negentropy(t, dim, order=2) * (length - t) * weights / 2
-        assert found == pytest.approx(curvature.sum() * (length - other), rel=1e-10)
+        assert result == pytest.approx(curvature.sum() * (length - other), rel=1e-10)
 
 
 @pytest.mark.parametrize("dim", DIMS)

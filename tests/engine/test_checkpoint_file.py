@@ -3,10 +3,6 @@
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -26,16 +22,6 @@ TREE = {
     "zero": np.array(2.5),
 }
 
-WRITER = """
-import numpy as np
-from pathlib import Path
-from skvmf._engine.checkpoint import save
-number = 0
-while True:
-    number += 1
-    save(Path({path!r}), {{"number": number, "array": np.full(300_000, float(number))}})
-    print(number, flush=True)
-"""
 
 FILES = r"fit\.npz(\.\d+-\d+\.tmp)?"  # a checkpoint, and what is not yet one
 
@@ -70,13 +56,6 @@ def test_a_tree_comes_back_with_its_bits(tmp_path):
     assert os.listdir(tmp_path) == ["fit.npz"]
     with np.load(path, allow_pickle=False) as file:  # as anybody may read it
         assert json.loads(str(file["skvmf-checkpoint"]))["text"] == "mu"
-
-
-def test_any_name_is_kept(tmp_path):
-    for name in ["fit", "fit.npz", "fit.checkpoint", "fit of today"]:
-        save(tmp_path / name, {"number": 1})
-        assert load(tmp_path / name) == {"number": 1}
-    assert len(os.listdir(tmp_path)) == 4
 
 
 def test_truncated_and_other_files_are_told(tmp_path):
@@ -124,22 +103,3 @@ def test_a_write_that_fails_leaves_the_file_before(tmp_path, monkeypatch, step):
     save(path, {"number": 3})
     assert load(path) == {"number": 3}
     assert os.listdir(tmp_path) == ["fit.npz"]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name != "posix", reason="kills a process by a signal")
-def test_killed_writers_leave_whole_files(tmp_path):
-    """Several are killed, each while it writes without a pause."""
-    path = tmp_path / "fit.npz"
-    for delay in (0.0, 0.011):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", WRITER.format(path=str(path))], stdout=subprocess.PIPE
-        )
-        with writer:
-            assert writer.stdout.readline()
-            with suppress(subprocess.TimeoutExpired):
-                writer.wait(delay)
-            writer.send_signal(signal.SIGKILL)
-        tree = load(path)
-        assert_array_equal(tree["array"], np.full(300_000, float(tree["number"])))
-        assert all(re.fullmatch(FILES, name) for name in os.listdir(tmp_path))

@@ -6,10 +6,8 @@ from numpy.testing import assert_allclose
 
 from skvmf._engine import products
 from skvmf._engine.products import (
-    MAX_TILE_FEATURES,
     MAX_UNCOPIED_PRODUCT,
     TILE_ROWS,
-    feature_rows,
     tall_dot,
 )
 
@@ -31,10 +29,3 @@ def test_product_in_tiles_is_the_product(d, K, dtype, copies, monkeypatch):
         tall_dot(X, matrix, product)
         tolerance = 50 * np.finfo(dtype).eps
         assert_allclose(product, X.astype(float) @ matrix, rtol=0, atol=tolerance * d**0.5)
-
-
-@pytest.mark.parametrize("n_features", [1, 33, 64, 560, 10_000, 10**6])
-def test_features_of_rows_taken_at_once_stay_in_the_cache(n_features):
-    n_rows = feature_rows(n_features)
-    assert n_rows % 4 == 0  # rows that are left over are summed one by one
-    assert 4 <= n_rows <= max(4, MAX_TILE_FEATURES / n_features)

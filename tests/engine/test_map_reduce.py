@@ -1,6 +1,7 @@
 """Sums over threads and the pin on BLAS: the same for any number of threads, in any order."""
 
 import gc
+import itertools
 import os
 import threading
 import time
@@ -10,13 +11,14 @@ from contextlib import ExitStack, suppress
 
 import numpy as np
 import pytest
-from joblib import Parallel, cpu_count, delayed
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.base import clone
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from skvmf import VonMisesFisherMixture
 from skvmf._engine import parallel
-from skvmf._engine.parallel import limited_blas, map_reduce
+from skvmf._engine.parallel import BlockSum, limited_blas, map_reduce
 
 BLAS = ThreadpoolController().select(user_api="blas").lib_controllers
 
@@ -38,10 +40,10 @@ def elsewhere(function):
 @pytest.fixture
 def before():
     """What BLAS is allowed: four threads, by the word of a thread that is gone."""
-    found = blas_threads()
+    result = blas_threads()
     elsewhere(lambda: threadpool_limits(4, user_api="blas"))
     yield blas_threads()
-    elsewhere(lambda: threadpool_limits(max(found, default=1), user_api="blas"))
+    elsewhere(lambda: threadpool_limits(max(result, default=1), user_api="blas"))
 
 
 def assert_nobody_is_here():
@@ -216,12 +218,6 @@ def test_where_no_thread_can_start_the_caller_computes(monkeypatch, refused):
     assert not parallel._threads.users
 
 
-def test_no_more_threads_than_a_quota_allows(monkeypatch):
-    monkeypatch.setattr(parallel, "_n_cores", lambda: 2)
-    with threadpool_limits(4, user_api="blas"):
-        assert threads_of_a_fold() == 2
-
-
 THREADS = pytest.mark.parametrize("n_threads", [1, 2, 4])
 
 
@@ -257,42 +253,6 @@ def test_errors_of_several_blocks_keep_no_block_alive(n_threads):
         gc.enable()
 
 
-class Part:
-    """A part that counts how many of its kind are alive."""
-
-    alive = most = 0
-    lock = threading.Lock()
-
-    def __init__(self):
-        with Part.lock:
-            Part.alive += 1
-            Part.most = max(Part.most, Part.alive)
-
-    def __del__(self):
-        with Part.lock:
-            Part.alive -= 1
-
-    def __iadd__(self, other):
-        time.sleep(1e-3)  # adding is slower than making a part
-        return self
-
-
-@pytest.mark.parametrize("n_threads", [2, 4])
-@pytest.mark.parametrize("slow", [None, 0, 1, 20])
-def test_few_parts_are_alive_even_while_one_is_waited_for(n_threads, slow):
-    Part.alive = Part.most = 0
-
-    def work(block):
-        if block == slow:
-            time.sleep(0.2)
-        return Part()
-
-    with threadpool_limits(n_threads, user_api="blas"):
-        total(work, range(60))
-    kept = (1 if slow is None else 2) * int(np.log2(60))  # before the one and behind
-    assert 2 <= Part.most <= n_threads + 2 + kept
-
-
 def test_the_calling_thread_works_too_and_lists_are_joined_in_order():
     def work(block):
         time.sleep(1e-3)
@@ -303,21 +263,6 @@ def test_the_calling_thread_works_too_and_lists_are_joined_in_order():
     assert blocks == tuple(range(40))
     assert threading.get_ident() in threads
     assert len(set(threads)) == 2
-
-
-def test_overlapping_folds_share_the_workers(before):
-    meet = threading.Barrier(2, timeout=30)
-
-    def work(name):
-        with limited_blas():
-            meet.wait()
-            found = total(lambda block: np.full(3, block), range(100)).sum()
-            meet.wait()
-            return found
-
-    with ThreadPoolExecutor(2) as pair:
-        assert list(pair.map(work, "ab")) == [3 * 4950, 3 * 4950]
-    assert blas_threads() == before
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -332,10 +277,6 @@ class TestForks:
             os._exit(0 if right and blas_threads() == before else 1)
         return os.waitpid(child, 0)[1]
 
-    def test_after_a_fold(self, before):
-        total(lambda block: block, range(10))
-        assert self.exit_status(before) == 0
-
     def test_in_the_middle_of_a_fit(self, before):
         with limited_blas():
             total(lambda block: block, range(10))
@@ -343,48 +284,58 @@ class TestForks:
             assert set(blas_threads()) == {1}
         assert blas_threads() == before
 
-    def test_in_the_middle_of_another_threads_fit(self, before):
-        stop = threading.Event()
 
-        def fit():
-            while not stop.is_set():
-                total(lambda block: block, range(10))
-
-        other = threading.Thread(target=fit)
-        other.start()
-        try:
-            assert [self.exit_status(before) for _ in range(8)] == [0] * 8
-        finally:
-            stop.set()
-            other.join()
-        assert blas_threads() == before
+# Sums of blocks: the same bits however the blocks are grouped, and whoever adds them when.
 
 
-@pytest.mark.slow
-def test_joblib_workers_do_not_oversubscribe():
-    per_worker = Parallel(n_jobs=2)(delayed(threads_of_a_fold)() for _ in range(2))
-    assert max(per_worker) <= max(1, cpu_count() // 2)
+def parts_of(n_blocks, seed=0):
+    """Parts whose sum depends on the order in which they are added."""
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((n_blocks, 3)) * 10.0 ** rng.integers(-8, 8, size=(n_blocks, 1))
 
 
-def test_the_limit_on_blas_is_the_number_of_threads():
-    for n_threads in [1, 2, 3]:
-        with threadpool_limits(n_threads, user_api="blas"):
-            assert threads_of_a_fold() == n_threads
+def run(parts, first, stop):
+    return map_reduce(lambda i: parts[i].copy(), range(first, stop), range(first, stop))
 
 
-def test_what_was_queued_though_no_thread_could_start_is_waited_for(monkeypatch):
-    """A pool queues a call before it starts a thread for it; another thread may make it."""
-    submit = ThreadPoolExecutor.submit
+def bits(total):
+    return total.tobytes()
 
-    def queue_and_refuse(pool, function):
-        submit(pool, function)
-        no_thread()
 
-    def work(block):
-        here = threading.current_thread() is threading.main_thread()
-        time.sleep(0.01 if here else 0.2)
-        return np.ones(1)
+@pytest.mark.bits
+@given(st.integers(1, 70), st.data())
+def test_bits_depend_on_the_blocks_alone(n_blocks, data):
+    """Cut into runs anywhere, put together in any order and tree."""
+    parts = parts_of(n_blocks)
+    cuts = data.draw(st.sets(st.integers(0, n_blocks)), label="cuts") | {0, n_blocks}
+    edges = sorted(cuts)
+    sums = [run(parts, a, b) for a, b in itertools.pairwise(edges)]
+    while len(sums) > 1:
+        i, j = data.draw(
+            st.lists(st.integers(0, len(sums) - 1), min_size=2, max_size=2, unique=True)
+        )
+        sums[i].join(sums[j])
+        del sums[j]
+    assert bits(sums[0].total()) == bits(run(parts, 0, n_blocks).total())
 
-    monkeypatch.setattr(ThreadPoolExecutor, "submit", queue_and_refuse)
-    with threadpool_limits(2, user_api="blas"):
-        assert total(work, range(4)) == 4
+
+def test_single_blocks_may_come_in_any_order():
+    parts, rng = parts_of(200), np.random.default_rng(1)
+    expected = bits(run(parts, 0, 200).total())
+    for _ in range(5):
+        total = BlockSum()
+        for i in rng.permutation(200):
+            total.add(int(i), parts[i].copy())
+        assert bits(total.total()) == expected
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 4])
+def test_threads_do_not_matter_and_sums_are_right_to_rounding(n_threads):
+    parts = np.random.default_rng(0).random((777, 2))
+    with threadpool_limits(n_threads, user_api="blas"):
+        result = run(parts, 0, 777).total()
+    total = BlockSum()
+    for i, part in enumerate(parts):
+        total.add(i, part.copy())
+    assert bits(result) == bits(total.total())
+    np.testing.assert_allclose(result, parts.sum(axis=0), rtol=1e-13)

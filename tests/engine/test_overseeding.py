@@ -1,7 +1,5 @@
 """Rounds of seeds, merged, find what is there; samples are drawn by weight."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -11,13 +9,8 @@ from sklearn.metrics import adjusted_rand_score
 from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from skvmf._engine import overseeding
 from skvmf._engine import starts as start
-from skvmf._engine.contracts import Params
-from skvmf._engine.gaussian import Gaussian
-from skvmf._engine.model import FenchelYoungPosterior, Mixture, ModifiedDirichlet
-from skvmf._engine.overseeding import Overseeding
 from skvmf._engine.rows import make_rows
-from skvmf._engine.starts import MergingStart
-from skvmf._engine.vonmises_fisher import VonMisesFisher
+from skvmf._engine.starts import MergingStart, rows_in_groups
 
 K, D = 20, 16
 
@@ -30,40 +23,21 @@ def clusters(n=4000, seed=0, concentration=5.0, spread=0.35):
     return means[labels] + spread * rng.normal(size=(n, D)) / 2, labels
 
 
-def run(X, seed=0, weights=None, n_components=K, unit=True):
-    rows = make_rows(X, weights, unit=unit, columns=True)
-    if unit:
-        family = VonMisesFisher(X.shape[1])
-    else:
-        family = Gaussian(X.shape[1], "full", scale=rows.mean_variance() or 1.0)
-    seeds = family.proposal().seeds
-    start = Overseeding(seeds, rows, n_components).run(np.random.default_rng(seed))
-    return start.params, start.bound
-
-
-@pytest.mark.parametrize("unit", [True, False])
-@pytest.mark.parametrize("seed", range(3))
-def test_clusters_are_found_one_by_one(unit, seed):
-    X, labels = clusters(seed=seed)
-    params, _bound = run(X, seed, unit=unit)
-    assert len(params.weights) == K
-    assert_allclose(np.sort(params.weights), np.sort(np.bincount(labels) / 4000), atol=0.01)
-
-
-@pytest.mark.parametrize("unit", [True, False])
+@pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture])
 @pytest.mark.parametrize("groups", [1, 5])
-def test_parts_of_the_rows_have_all_clusters(unit, groups, monkeypatch):
+def test_parts_of_the_rows_have_all_clusters(mixture, groups, monkeypatch):
     """Clusters that lie in groups, which parts leave whole, and clusters that do not."""
-    monkeypatch.setattr(overseeding, "MANY", K)
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(groups, 1, D)) * (groups > 1)
     means = (centres + 0.7 * rng.normal(size=(groups, K // groups, D))).reshape(K, D)
     labels = np.repeat(np.arange(K), 200)
     X = means[labels] + 0.1 * rng.normal(size=(len(labels), D))
-    params, bound = run(X, unit=unit, weights=np.resize([1.0, 1.0, 0.0], len(X)))
-    assert_allclose(params.weights, 1 / K, atol=0.01)
-    monkeypatch.setattr(overseeding, "MANY", K + 1)
-    assert bound > run(X, unit=unit, weights=np.resize([1.0, 1.0, 0.0], len(X)))[1] - 0.01
+    weights = np.resize([1.0, 1.0, 0.0], len(X))
+    monkeypatch.setattr(overseeding, "MANY", K)
+    fitted = mixture(K, random_state=0).fit(X, sample_weight=weights)
+    oracle = mixture(K, init_params=labels).fit(X, sample_weight=weights)
+    assert adjusted_rand_score(labels, fitted.labels_) > 0.99
+    assert fitted.lower_bound_ > oracle.lower_bound_ - 0.01
 
 
 @pytest.mark.slow
@@ -88,71 +62,16 @@ def test_a_default_fit_reaches_the_oracle(mixture, dtype):
     options |= {"weight_concentration_prior": 1.0}
     oracle = mixture(K, init_params=labels, **options).fit(X)
     for seed in range(3):
-        found = mixture(K, random_state=seed, **options).fit(X)
-        assert found.lower_bound_ > oracle.lower_bound_ - 0.01
-        assert adjusted_rand_score(labels, found.labels_) > 0.98
+        fitted = mixture(K, random_state=seed, **options).fit(X)
+        assert fitted.lower_bound_ > oracle.lower_bound_ - 0.01
+        assert adjusted_rand_score(labels, fitted.labels_) > 0.98
 
 
 def test_very_unequal_clusters_are_kept_apart():
     """Without what a cut gains by chance, large clusters would be cut and small ones joined."""
     X, labels = clusters(20_000, concentration=0.5)
-    found = VonMisesFisherMixture(K, random_state=0).fit(X)
-    assert adjusted_rand_score(labels, found.labels_) > 0.98
-
-
-def test_sparse_rows_start_where_dense_ones_do():
-    X, _ = clusters(1000)
-    X[np.abs(X) < 0.1] = 0
-    dense, bound = run(X)
-    compressed, other = run(sparse.csr_array(X))
-    assert_allclose(other, bound, rtol=1e-10)
-    assert_allclose(compressed.weights, dense.weights, rtol=1e-6)
-
-
-@pytest.mark.parametrize("unit", [True, False])
-@pytest.mark.parametrize("n_components", [1, 2, 3, 29, 30])
-def test_few_rows_for_many_components(unit, n_components):
-    X, _ = clusters(30)
-    for data in (X, np.repeat(X[:15], 2, axis=0), np.repeat(X[:1], 30, axis=0)):
-        params, bound = run(data, n_components=n_components, unit=unit)
-        assert len(params.weights) == n_components
-        assert_allclose(params.weights.sum(), 1)
-        assert np.isfinite(bound)
-
-
-@pytest.mark.parametrize("weight", [1.0, 0.01])
-def test_a_row_alone_is_dropped_before_merging_and_two_are_not(weight, monkeypatch):
-    """Five rows that lie alone, and two that lie together, beside two clusters."""
-    X = 8 * np.eye(D)[[0] * 100 + [1] * 100 + [2, 2, 3, 4, 5, 6, 7]]
-    X += 0.1 * np.random.default_rng(1).normal(size=X.shape)
-    counts, merge_cost = set(), VonMisesFisher.merge_cost
-
-    def noted(self, stats, components, parts):
-        counts.update(stats.counts[parts] / weight)
-        return merge_cost(self, stats, components, parts)
-
-    monkeypatch.setattr(VonMisesFisher, "merge_cost", noted)
-    run(X, weights=np.full(len(X), weight), n_components=2)
-    assert 1.001 < min(counts) < 2.001
-
-
-@pytest.mark.parametrize("unit", [True, False])
-def test_rows_without_weight_are_never_seeds(unit):
-    X, _ = clusters(500)
-    far = np.vstack([X, 1e6 * np.ones((20, D))])
-    weights = np.append(np.ones(500), np.zeros(20))
-    _params, bound = run(far, weights=weights, unit=unit)
-    _plain, other = run(X, unit=unit)
-    assert_allclose(bound, other, atol=0.2)
-
-
-def test_rows_farther_than_squares_reach_are_seeds_too():
-    """1e160 times worse explained than the others, and of next to no weight."""
-    X = 1e-30 * np.random.default_rng(0).normal(size=(60, 3))
-    X[-1], weights = 1e50, np.append(np.ones(59), 1e-250)
-    params, bound = run(X, weights=weights, n_components=3, unit=False)
-    assert len(params.weights) == 3
-    assert np.isfinite(bound)
+    fitted = VonMisesFisherMixture(K, random_state=0).fit(X)
+    assert adjusted_rand_score(labels, fitted.labels_) > 0.98
 
 
 def test_rounds_go_on_where_the_background_is_likelier_at_every_row():
@@ -160,43 +79,6 @@ def test_rounds_go_on_where_the_background_is_likelier_at_every_row():
     mixture = VonMisesFisherMixture(1, background=True, random_state=0).fit(X)
     assert 0.5 < mixture.background_weight_ < 1
     assert np.isfinite(mixture.lower_bound_)
-
-
-def test_a_callback_stops_the_rounds_whose_bounds_never_fall():
-    rows = make_rows(clusters(spread=0.8)[0], None, unit=True)
-    overseeding, seen, longer = Overseeding(VonMisesFisher(D).kmeans(), rows, K), [], []
-
-    def watch(n_iter, bounds, params):
-        seen.append((n_iter, len(bounds)))
-        return n_iter == 1
-
-    overseeding.run(np.random.default_rng(1), watch)
-    assert seen == [(0, 1), (1, 2)]
-
-    def compare(n_iter, bounds, params):
-        longer.append(bounds[-1])
-        stats = rows.map_reduce(partial(overseeding.model.expect, params))
-        assert overseeding.model.lower_bound(stats, params) >= bounds[-1] - 1e-9
-
-    overseeding.run(np.random.default_rng(1), compare)
-    assert len(longer) > 2
-    assert (np.diff(longer) >= 0).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture])
-def test_starts_compete_on_the_sample(mixture, monkeypatch):
-    X, _ = clusters(1000, spread=1.0)
-    runs, plain = [], Overseeding.run
-
-    def spy(self, rng, watch=None):
-        found = plain(self, rng)
-        runs.append(found.bound)
-        return found
-
-    monkeypatch.setattr(Overseeding, "run", spy)
-    mixture(5, n_init=4, init_size=300, random_state=0, max_iter=1, tol=1e9).fit(X)
-    assert len(runs) == 4
 
 
 # Samples.
@@ -207,60 +89,17 @@ def drawn(n, size, weights, seed, form=np.asarray):
     return rows.draw(size, seed)
 
 
-def test_a_draw_is_without_repetition_and_in_order():
-    rows, weights = drawn(10_000, 500, None, 3)
-    assert len(rows) == 500
-    assert (np.diff(rows) > 0).all()
-    assert_allclose(weights, 1)
-    again, _ = drawn(10_000, 500, None, 3)
-    assert_array_equal(rows, again)
-    other, _ = drawn(10_000, 500, None, 4)
-    assert not np.array_equal(rows, other)
-
-
-@pytest.mark.parametrize("size", [100, 1000])
-def test_all_rows_are_drawn_where_there_are_no_more(size):
-    weights = np.arange(100.0) % 5
-    rows, own = drawn(100, size, weights, 0)
-    assert_array_equal(rows, np.flatnonzero(weights))
-    assert_allclose(own / own[0], weights[rows] / weights[rows[0]])
-
-
 def test_sums_over_a_draw_estimate_sums_over_all():
     rng = np.random.default_rng(0)
     weights = rng.exponential(size=2000) ** 2
     values = rng.normal(size=2000) + weights
     truth = weights @ values / weights.sum()
-    found = []
+    results = []
     for seed in range(300):
-        rows, own = drawn(2000, 200, weights, seed)
-        found.append(own @ values[rows] / own.sum())
-    error = np.std(found) / np.sqrt(len(found))
-    assert abs(np.mean(found) - truth) < 4 * error + 0.01 * abs(truth)
-
-
-def test_sums_of_one_width_are_not_taken_for_another():
-    """A start has four times the components on the same sparse rows, whose sums are kept."""
-    X = sparse.random(3000, 30, density=0.2, random_state=0, format="csr")
-    rows = make_rows(X, None, unit=True, width=2**15, columns=True)  # several blocks
-    assert len(rows._spans) > 5
-    family, widths = VonMisesFisher(30), (8, 3, 5)
-    for K in widths:
-        params = Params.first(np.full(K, 1 / K), family.from_centres(rows.take(np.arange(K))))
-        model = Mixture(family, FenchelYoungPosterior(), ModifiedDirichlet())
-        stats = rows.map_reduce(partial(model.expect, params))
-        assert stats.moments[0].shape == (30, K)
-
-
-@pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture])
-def test_a_start_is_shown_before_its_first_round_is_done(mixture, monkeypatch, capsys):
-    def interrupted(self, rng, watch=None):
-        assert capsys.readouterr().out.startswith("Merging 0: 1000 of 1000 rows, ")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Overseeding, "run", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        mixture(K, verbose=1).fit(clusters(1000)[0])
+        rows, drawn_weights = drawn(2000, 200, weights, seed)
+        results.append(drawn_weights @ values[rows] / drawn_weights.sum())
+    error = np.std(results) / np.sqrt(len(results))
+    assert abs(np.mean(results) - truth) < 4 * error + 0.01 * abs(truth)
 
 
 @pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture])
@@ -302,3 +141,69 @@ def test_directions_at_the_edge_of_single_precision_are_told_apart(gap, monkeypa
     monkeypatch.setattr(start, "_SINGLE_PRECISION_PRODUCTS", 1)
     fit = VonMisesFisherMixture(2, random_state=0).fit(X)
     assert adjusted_rand_score(labels, fit.labels_) == 1
+
+
+# Which rows of a sample lie far from all others.
+
+
+def near(X, weights=None):
+    return rows_in_groups(make_rows(X, weights, unit=False))
+
+
+def groups(n=3000, d=4, K=5, seed=0):
+    rng = np.random.default_rng(seed)
+    return 10 * rng.normal(size=(K, d))[rng.integers(K, size=n)] + rng.normal(size=(n, d))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e7])
+@pytest.mark.parametrize("far", [3e2, 1e4, 1e9])
+@pytest.mark.parametrize("n_far", [1, 20])
+def test_rows_far_from_all_others_are_left_out(n_far, far, offset):
+    X = groups()
+    X[:n_far] = far * np.random.default_rng(1).normal(size=(n_far, 4))
+    assert_array_equal(near(X + offset), np.arange(n_far, len(X)))
+
+
+def test_one_row_far_from_few_others_is_left_out():
+    X = groups(100)
+    X[0] = 1e4
+    assert_array_equal(near(X), np.arange(1, 100))
+
+
+@pytest.mark.parametrize("d", [1, 2, 30])
+@pytest.mark.parametrize("kind", ["normal", "uniform", "of two spreads"])
+def test_ordinary_rows_stay(kind, d):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(3000, d)) if kind == "uniform" else rng.normal(size=(3000, d))
+    if kind == "of two spreads":
+        X[::4] *= 20
+    assert len(near(X)) >= 0.998 * len(X)
+
+
+def first_moved(n, factor, offset=0.0):
+    """Return groups of which the first rows lie far off."""
+    X = groups()
+    X[:n] = offset + factor * np.random.default_rng(1).normal(size=(n, 4))
+    return X
+
+
+STAYING = {
+    "a small cluster however far": first_moved(40, 1.0, 1e4),
+    "many that are far": first_moved(300, 1e4),
+    **{f"of scale {scale}": groups() * scale for scale in (1e-300, 1e-3, 1e99)},
+    "equal": np.ones((50, 3)),
+    "one": np.ones((1, 3)),
+    "few": np.arange(6.0).reshape(2, 3),
+}
+
+
+@pytest.mark.parametrize("X", STAYING.values(), ids=STAYING)
+def test_all_rows_stay(X):
+    assert len(near(X)) == len(X)
+
+
+def test_rows_without_weight_are_no_company():
+    X, weights = groups(), np.ones(3000)
+    X[:100] = 1e4 + np.random.default_rng(1).normal(size=(100, 4))
+    weights[1:100] = 0
+    assert_array_equal(near(X, weights), np.arange(100, 3000))

@@ -1,14 +1,12 @@
 """Rows as blocks: what the family sees, whatever the storage."""
 
-import itertools
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from skvmf._engine.blocks import DenseBlock, block_rows
+from skvmf._engine.blocks import block_rows
 from skvmf._engine.parallel import BlockSum, map_reduce
 from skvmf._engine.rows import DenseRows, make_rows, read_as
 
@@ -39,36 +37,12 @@ def test_rows_are_seen_whole(form, unit):
     X = data()
     weights = np.random.default_rng(1).random(300)
     rows = make_rows(form(X), weights, unit=unit)
-    found, found_weights = seen(rows)
+    result, found_weights = seen(rows)
     lengths = np.linalg.norm(X, axis=1, keepdims=True)
-    assert_allclose(found, X / np.where(lengths > 0, lengths, 1) if unit else X, rtol=1e-14)
+    assert_allclose(result, X / np.where(lengths > 0, lengths, 1) if unit else X, rtol=1e-14)
     assert_array_equal(found_weights, weights * ((lengths[:, 0] > 0) | (not unit)))
-    assert_allclose(rows.take(np.array([3, 9])), found[[3, 9]], rtol=1e-14)
+    assert_allclose(rows.take(np.array([3, 9])), result[[3, 9]], rtol=1e-14)
     assert (rows.sampling_weights() > 0).sum() == (299 if unit else 300)
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_extreme_rows_keep_their_direction(form, dtype):
-    X = data()
-    info = np.finfo(dtype)
-    scale = np.resize([info.tiny, 1, info.max / 10], 300)[:, None]
-    rows = make_rows(form((X * scale).astype(dtype)), None, unit=True)
-    lengths = np.linalg.norm(X, axis=1, keepdims=True)
-    tolerance = 1e-6 if dtype == np.float32 else 1e-14
-    assert_allclose(seen(rows)[0], X / np.where(lengths > 0, lengths, 1), atol=tolerance)
-
-
-@pytest.mark.parametrize("n", [1, 4095, 4096, 4097, 20_000, 61_000])
-def test_few_blocks_cover_all_rows_evenly(n):
-    spans = make_rows(np.ones((n, 2)), None, unit=False)._spans
-    assert spans[0].start == 0
-    assert spans[-1].stop == n
-    assert all(a.stop == b.start for a, b in itertools.pairwise(spans))
-    sizes = [span.stop - span.start for span in spans]
-    assert (len(sizes) > 1) == (n > 4096)
-    assert len(sizes) < 16
-    assert max(sizes) - min(sizes) < len(sizes)
 
 
 class TestMeasuredAsRead:
@@ -85,62 +59,6 @@ class TestMeasuredAsRead:
         assert later.largest == ahead.largest
         assert later.total_weight == ahead.total_weight
 
-    def test_each_block_is_measured_just_before_it_is_used(self, monkeypatch):
-        rows = make_rows(data(70_000, 2), None, unit=True, ahead=False)
-        done, measure = [], rows._measure
-        monkeypatch.setattr(rows, "_measure", lambda i, m: (done.append(i), measure(i, m)))
-        with threadpool_limits(1):
-            rows.for_each(lambda block, span: done.append(span))
-            rows.for_each(lambda block, span: done.append(span))
-        once = [step for pair in enumerate(rows._spans) for step in pair]
-        assert len(rows._spans) > 1
-        assert done == once + rows._spans
-
-    def test_what_is_asked_of_all_rows_measures_the_rest(self):
-        X = data(20_000, 2)
-        rows = make_rows(X, None, unit=True, ahead=False)
-        assert rows.total_weight == X.any(axis=1).sum()
-        rows = make_rows(X, None, unit=True, ahead=False)
-        assert_array_equal(rows.sampling_weights(), X.any(axis=1))
-
-    @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-    def test_nan_is_refused_when_it_is_read(self, form):
-        X = data(20_000, 2)
-        X[12_345] = np.nan
-        rows = make_rows(form(X), None, unit=True, ahead=False)
-        with pytest.raises(ValueError, match="12345"):
-            rows.for_each(lambda block, span: None)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("form", "d", "width", "n"),
-    [(sparse.csr_array, d, w, 300_000) for d, w in [(1, 1), (768, 1), (5, 700), (3000, 1)]]
-    + [(np.asarray, 1, 1, 70_000), (np.asarray, 768, 1, 40_000), (np.asarray, 5, 700, 40_000)]
-    + [(np.asarray, 3000, 1, 10_000)],
-)
-def test_large_data_is_cut_at_multiples_of_a_power_of_two(form, d, width, n):
-    """Whatever its number of rows: so that pieces which begin there hold whole blocks."""
-    sizes = set()
-    for m in (n, n + 1, int(1.11 * n)):
-        X = np.broadcast_to(np.ones(1), (m, d)) if form is np.asarray else form((m, d))
-        starts = [span.start for span in make_rows(X, None, unit=False, width=width)._spans]
-        sizes |= set(np.diff(starts).tolist())
-    assert len(sizes) == 1
-    assert sizes.pop().bit_count() == 1
-
-
-def test_columns_are_a_copy_of_each_block():
-    X = sparse.csr_array(data(40_000, 6))
-    rows = make_rows(X, None, unit=False, columns=True)
-    assert len(rows._spans) > 1
-    for span, columns in zip(rows._spans, rows.measures.columns, strict=True):
-        block = sparse.csc_array(
-            (columns.values, columns.rows.astype(np.int64), columns.ptr),
-            shape=(span.stop - span.start, 6),
-        )
-        assert_array_equal(block.toarray(), X[span].toarray())
-
 
 def test_mean_variance_is_exact_far_from_the_origin():
     X = data()
@@ -149,38 +67,6 @@ def test_mean_variance_is_exact_far_from_the_origin():
     assert_allclose(near, X.var(axis=0).mean(), rtol=1e-13)
     assert_allclose(far, near, rtol=1e-6)
     assert make_rows(np.full((9, 3), 1e9), None, unit=False).mean_variance() == 0
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_blocks_are_smaller_for_many_components(form):
-    """So that what a block has for each component fits in a few dozen megabytes."""
-    X = np.ones((20_000, 2))
-    for width in (1, 100, 1000, 20_000):
-        sizes = [span.stop - span.start for span in make_rows(form(X), None, unit=True,
-                                                              width=width)._spans]  # fmt: skip
-        assert max(sizes) * width * 8 <= 2**26
-    assert len(make_rows(form(X), None, unit=True, width=20_000)._spans) >= 20_000 // 512
-
-
-@pytest.mark.parametrize(
-    ("part", "number", "message"),
-    [("indices", n, "column numbers in indices lead outside") for n in (-5, 4, 5, 2**30)]
-    + [("indptr", n, "indptr falls or leads outside") for n in (-1, 99)],
-)
-def test_indices_that_lead_outside_are_refused(part, number, message):
-    X = sparse.csr_array(np.ones((3, 4)))
-    getattr(X, part)[1] = number
-    with pytest.raises(ValueError, match=message):
-        make_rows(X, None, unit=True)
-
-
-@pytest.mark.parametrize("largest", [1e-310, 1e-60, 1.0, 1e60, 1e308])
-def test_weights_keep_their_proportions(largest):
-    weights = largest * np.array([1.0, 0.5, 0.0, 0.25])
-    rows = make_rows(np.ones((4, 2)), weights, unit=False)
-    found = rows.sampling_weights()
-    assert_allclose(found / found.max(), [1, 0.5, 0, 0.25], rtol=1e-12)
-    assert 1e-20 <= found.max() <= 1e20
 
 
 @pytest.mark.parametrize("unit", [False, True])
@@ -239,25 +125,6 @@ def test_what_has_to_be_copied_goes_into_arrays_that_are_filled_again(stored):
     assert_array_equal(X, before)
 
 
-def test_arrays_of_the_data_are_not_filled_again():
-    X = np.random.default_rng(0).normal(size=(20_000, 3))
-    expected, rows = X.copy(), make_rows(X, None, unit=False, width=2**11)
-    for _ in range(2):
-        rows.for_each(lambda block, span: block.release())
-    assert not rows._buffers._arrays.get("rows")
-    assert_array_equal(X, expected)
-
-
-def test_products_go_where_the_caller_wants_them_if_they_fit_there():
-    target = np.empty((4, 2))
-    block = DenseBlock(np.ones((4, 3)), np.ones(4), None, 0, target=target)
-    assert block.products(2, np.float64) is target
-    for size, dtype in ((3, np.float64), (2, np.float32)):
-        products = block.products(size, dtype)
-        assert products is not target
-        assert (products.shape, products.dtype) == ((4, size), dtype)
-
-
 @pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sparse.csr_array])
 @pytest.mark.parametrize("unit", [False, True])
 @pytest.mark.parametrize(("bad", "name"), [(np.nan, "NaN"), (-np.inf, "infinity")])
@@ -279,12 +146,14 @@ def test_a_part_of_the_rows_has_the_sums_that_the_whole_has_of_it():
     whole = DenseRows(X, weights, unit=True, size=size)
     total = BlockSum()
     for part in (slice(8 * size, None), slice(0, 8 * size)):
-        found = DenseRows(X[part], None, unit=True, size=size).measures
+        result = DenseRows(X[part], None, unit=True, size=size).measures
         rows = DenseRows(
-            X[part], weights[part], unit=True, size=size, start=part.start, measures=found
+            X[part], weights[part], unit=True, size=size, start=part.start, measures=result
         )
         blocks = range(len(rows.numbers))
-        total.join(map_reduce(lambda i, own=rows: told(own.block(i)), blocks, rows.numbers))
+        total.join(
+            map_reduce(lambda i, part_rows=rows: told(part_rows.block(i)), blocks, rows.numbers)
+        )
     assert_array_equal(total.total(), whole.map_reduce(told))
 
 
@@ -313,23 +182,6 @@ def test_some_rows_keep_weights_that_are_all_the_same(unit, weight):
     some = rows.subset(np.arange(10, 40), np.full(30, weight), width=1)
     assert some.total_weight == 30 * weight
     assert_array_equal(some.sampling_weights(), weight)
-
-
-@pytest.mark.parametrize("weight", [1.0, 0.1, 7.0])
-@pytest.mark.parametrize("size", [20, 100])
-def test_a_sample_of_rows_with_equal_weights_has_ones(weight, size):
-    X = np.random.default_rng(0).normal(size=(50, 3))
-    _, weights = make_rows(X, np.full(50, weight), unit=False).draw(size, seed=0)
-    assert_array_equal(weights, 1)
-
-
-def test_rows_are_drawn_in_order_of_their_weight():
-    """Simulated: the first row drawn is each row in proportion to its weight."""
-    weights = np.array([1.0, 2.0, 5.0, 0.0, 2.0])
-    rows = make_rows(np.ones((5, 2)), weights, unit=False)
-    first = [int(rows.draw_in_order(5, seed)[0]) for seed in range(2000)]
-    found = np.bincount(first, minlength=5) / 2000
-    assert_allclose(found, weights / weights.sum(), atol=0.04)  # more than three deviations
 
 
 def test_many_components_have_blocks_of_many_rows():

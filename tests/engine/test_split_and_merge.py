@@ -1,13 +1,11 @@
 """Gaussians are merged where that costs least, and split where they are long."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
-from threadpoolctl import threadpool_limits
 
 from skvmf import SparseGaussianMixture
 from skvmf._engine import split_and_merge
@@ -35,9 +33,9 @@ def clusters(n=3000, K=6, d=3, seed=0, sizes=(0.3, 2.0), spread=4.0):
     labels = rng.choice(K, n, p=rng.dirichlet(np.full(K, 5.0)))
     X, means = np.empty((n, d)), spread * rng.standard_normal((K, d))
     for k in range(K):
-        own = labels == k
+        members = labels == k
         scales = rng.uniform(0.5, 1.5, d) * rng.uniform(*sizes)
-        X[own] = means[k] + rng.standard_normal((own.sum(), d)) * scales
+        X[members] = means[k] + rng.standard_normal((members.sum(), d)) * scales
     return X, labels
 
 
@@ -79,59 +77,6 @@ def test_merging_costs_the_change_of_the_likelihood(kind, monkeypatch):
         assert_allclose(cost, -change, rtol=1e-4, atol=1e-8)
 
 
-@pytest.mark.parametrize("kind", TYPES)
-def test_costs_that_are_kept_are_those_of_the_same_components(kind):
-    X, _ = clusters(2000, 12)
-    task = split_and_merge_of(X, kind, n_components=8)
-    params = em_steps(task.model, task.rows, fitted(task, 16), 30)[0]  # a step moves them by little
-    pairs = task._neighbours(params)
-    costs = task._costs(params, pairs, task.rows.map_reduce(partial(task._expect, params)))
-    before = dict(zip(map(tuple, pairs.tolist()), costs, strict=True))
-    found, known = task._merge_some(params, {})
-    assert len(found.weights) == 12
-    assert known
-    old, new = params.components.means, found.components.means
-    same = np.argmin(((new[:, None] - old) ** 2).sum(axis=2), axis=1)
-    for (a, b), cost in known.items():
-        assert cost == before[same[a], same[b]]
-
-
-@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
-def test_a_merged_component_has_the_moments_of_its_rows(kind):
-    X, _ = clusters(200)
-    task = split_and_merge_of(X, kind)
-    params = fitted(task, 4)
-    (merged,) = task.family.merge_pairs(params.components, params.weights, np.array([[1, 3]]))
-    means, covariances = params.components.means, params.components.covariances
-    counts, draw = np.round(4e5 * params.weights).astype(int), task.family.type.draw
-    rows = np.vstack(
-        [draw(means[[k]], covariances[[k]], counts[[k]], np.random.RandomState(k)) for k in (1, 3)]
-    )
-    error = 6 * rows.std() / np.sqrt(len(rows))
-    assert_allclose(merged.means[0], rows.mean(axis=0), atol=error)
-    expected = rows.var(axis=0)
-    expected = expected.mean() if kind == "spherical" else expected
-    assert_allclose(task.family.type.variances(merged.covariances)[0], expected, rtol=0.03)
-
-
-@pytest.mark.parametrize("kind", TYPES)
-def test_merged_components_are_those_of_added_responsibilities(kind):
-    X, _ = clusters(400)
-    task = split_and_merge_of(X, kind)
-    params = fitted(task, 5)
-    stats = task.rows.map_reduce(partial(task._expect, params)).stats
-    found = task._maximize_merged(params, stats, np.array([[0, 3], [1, 2]]))
-    resp = np.exp(log_joint(task, params, X))
-    resp /= resp.sum(axis=1, keepdims=True)
-    added = np.column_stack([resp[:, 0] + resp[:, 3], resp[:, 1] + resp[:, 2], resp[:, 4]])
-    share = partial(assign_responsibilities, added)
-    stats, about = partition_statistics(task.family, task.rows, X[:3], share)
-    expected, _ = task.family.maximize(stats, about)
-    assert_allclose(found.weights, added.sum(axis=0) / len(X))
-    assert_allclose(found.components.means, expected.means)
-    assert_allclose(found.components.covariances, expected.covariances, atol=1e-10)
-
-
 @pytest.mark.parametrize("offset", [0.0, 1e8])
 @pytest.mark.parametrize("kind", TYPES)
 def test_components_are_split_across_their_longest_axis(kind, offset):
@@ -149,54 +94,13 @@ def test_components_are_split_across_their_longest_axis(kind, offset):
     assert_array_equal(cut.weights, [0.5, 0.5])
 
 
-def test_axes_are_about_the_means_of_components():
-    """Which lie three standard deviations from those of their rows."""
-    rng = np.random.default_rng(0)
-    places, shifts = 50 * np.eye(2, 3), 3 * np.array([[0.0, 1, 0], [0.6, 0, 0.8]])
-    X = np.repeat(places, 2000, axis=0) + rng.standard_normal((4000, 3))
-    task = split_and_merge_of(X, "full", 2)
-    components = task.family.components(places + shifts, np.full((2, 3, 3), np.eye(3)))
-    params = Params.first(np.full(2, 0.5), components)
-    axes = task._half_axes(params, rng)
-    axes *= np.sign(np.einsum("kd,kd->k", axes, shifts))[:, np.newaxis]
-    assert_allclose(axes, 0.8 * np.sqrt(10) / 3 * shifts, atol=0.1)
-
-
-@pytest.mark.parametrize("scale", [1e-90, 1e90])
-def test_cuts_are_as_long_as_the_axes_whose_squares_have_no_number(scale):
-    """Of scatter, itself a square: 1e-360 and 1e360."""
-    X = clusters()[0]
-    found, expected = (
-        task._half_axes(fitted(task, 3), np.random.default_rng(0))
-        for task in (split_and_merge_of(rows, "diag", reg_covar=0) for rows in (scale * X, X))
-    )
-    assert_allclose(found, scale * expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize("kind", TYPES)
-def test_covariances_are_shrunk_where_rows_are_few(kind):
-    X, labels = clusters(20_000, 3)
-    labels[:2], X[2:40], labels[2:40] = 3, X[2], 4  # two rows, and many copies of one
-    task = split_and_merge_of(np.column_stack([X, np.ones(len(X))]), kind)
-    plain = replace(Gaussian(4, kind, 1e-6), scale=task.family.scale)
-    responsibilities = partial(assign_responsibilities, np.eye(6)[labels])
-    points = task.rows.take(np.arange(6))
-    stats, about = partition_statistics(task.family, task.rows, points, responsibilities)
-    found, broken = task.family.maximize(stats, about)
-    assert not broken.any()
-    assert np.isfinite(found.log_det).all()
-    if kind != "tied":
-        expected = plain._covariances(stats, about.covariances)[:3]
-        assert_allclose(found.covariances[:3], expected, rtol=0.02, atol=0.02)
-
-
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_default_fit_reaches_the_oracle_where_sizes_differ(kind):
     X, labels = clusters(4000, 10, 8, spread=1.5)
     options = {"covariance_type": kind, "weight_concentration_prior": 1.0}
     oracle = SparseGaussianMixture(10, init_params=labels, **options).fit(X)
-    found = SparseGaussianMixture(10, random_state=0, **options).fit(X)
-    assert found.lower_bound_ > oracle.lower_bound_ - 0.01
+    result = SparseGaussianMixture(10, random_state=0, **options).fit(X)
+    assert result.lower_bound_ > oracle.lower_bound_ - 0.01
 
 
 def start(X, kind, n_components, weights=None, watch=None):
@@ -207,19 +111,6 @@ def start(X, kind, n_components, weights=None, watch=None):
         return MergingStart(proposal, rows, n_components, watch).run(np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("n_components", [1, 5, 99])
-def test_starts_of_any_rows_are_sound(kind, n_components):
-    X, _ = clusters(100)
-    constant = np.column_stack([X, np.full(100, 3.0)])
-    for data in (X.astype(np.float32), X + 1e8, constant, np.repeat(X[:10], 10, axis=0)):
-        found = start(data, kind, n_components)
-        assert found.params.weights.shape == (n_components,)
-        assert_allclose(found.params.weights.sum(), 1)
-        assert np.isfinite(found.bound)
-        assert np.isfinite(found.params.components.means).all()
-
-
 def test_a_start_goes_with_its_rows():
     """Where all are moved or scaled, or a weight is twice as large everywhere."""
     X, _ = clusters(1000)
@@ -227,30 +118,6 @@ def test_a_start_goes_with_its_rows():
     for data, weights in [(X + 4096.0, None), (X * 8, None), (X, np.full(len(X), 2.0))]:
         other = start(data, "full", 6, weights)
         assert_allclose(np.sort(other.params.weights), np.sort(plain.params.weights), atol=2e-3)
-
-
-def test_rows_without_weight_have_no_say():
-    X, _ = clusters()
-    far = np.vstack([X, np.full((50, 3), 1e5)])
-    found = start(far, "full", 6, np.append(np.ones(len(X)), np.zeros(50)))
-    assert np.abs(found.params.components.means).max() < 100
-
-
-def test_fewer_rows_than_covariances_need_leave_spherical_components():
-    X, _ = clusters(80, d=8)
-    assert start(X, "full", 5).params.components.covariances.shape == (5,)
-    assert start(X, "diag", 5).params.components.covariances.shape == (5, 8)
-
-
-@pytest.mark.parametrize("kind", ["full", "diag"])
-def test_starts_have_the_same_bits_for_any_number_of_threads(kind):
-    X, _ = clusters(5000, 4)  # two blocks
-    found = []
-    for n_threads in (1, 2):
-        with threadpool_limits(n_threads):
-            found.append(start(X, kind, 4))
-    assert_array_equal(found[0].params.weights, found[1].params.weights)
-    assert_array_equal(found[0].params.components.means, found[1].params.components.means)
 
 
 @pytest.mark.parametrize("after", [0, 1])
@@ -274,6 +141,6 @@ def test_splits_find_what_overseeding_has_missed():
     stats, about = partition_statistics(task.family, task.rows, X[:8], responsibilities)
     components, _ = task.family.maximize(stats, about)
     poor = Params.first(stats.counts / len(X), components)
-    found = task.run(poor, np.random.default_rng(0)).params
-    own = assignment(task.model, found)(DenseBlock(X, np.ones(len(X)), None, 0))[1]
-    assert_allclose(np.sort(own), np.sort(np.bincount(labels)), atol=20)
+    result = task.run(poor, np.random.default_rng(0)).params
+    sizes = assignment(task.model, result)(DenseBlock(X, np.ones(len(X)), None, 0))[1]
+    assert_allclose(np.sort(sizes), np.sort(np.bincount(labels)), atol=20)

@@ -73,10 +73,10 @@ def test_a_gensim_model_and_a_count_vectorizer_agree_on_columns():
     transformer = FisherVectorTransformer(
         VonMisesFisherMixture(2), embeddings=matrix, random_state=0
     )
-    found = transformer.fit_transform(counts)
-    assert found.dtype == np.float32
+    result = transformer.fit_transform(counts)
+    assert result.dtype == np.float32
     arrays = [model.wv[sentence] for sentence in sentences]
-    np.testing.assert_allclose(transformer.transform(arrays), found, atol=1e-6)
+    np.testing.assert_allclose(transformer.transform(arrays), result, atol=1e-6)
 
     fitted = CountVectorizer().fit([*texts, "snow"])
     words, matrix = embedding_table(model.wv, fitted.vocabulary_)

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils import estimator_checks, get_tags
 from threadpoolctl import threadpool_limits
 
-from skvmf.grammar import DependencyModelWithValence, attachment_score
+from skvmf.grammar import DependencyModelWithValence
 
 from .enumeration import enumerate_sentence, is_projective_tree, random_rules
 
@@ -102,36 +102,6 @@ def test_given_trees_are_counted():
     assert model.lower_bounds_ == [pytest.approx(np.log(likelihood) / 3)]
 
 
-def test_given_trees_teach_to_parse(corpus):
-    X, y = make_grammar().sample(3000)
-    model = DependencyModelWithValence().fit(X, y)
-    for ours, truth in zip(probabilities(model), probabilities(make_grammar()), strict=True):
-        assert np.abs(ours - truth).mean() < 0.05
-    limit = attachment_score(corpus[1], make_grammar().predict(corpus[0]))
-    assert attachment_score(corpus[1], model.predict(corpus[0])) > limit - 0.03
-
-
-def test_em_from_the_truth_stays_near_it():
-    grammar = make_grammar()
-    X, _ = grammar.sample(800, max_length=8)
-    model = fit(X, init=tuple(probabilities(grammar)), max_iter=5)
-    assert model.score(X) >= grammar.score(X)
-    for ours, truth in zip(probabilities(model), probabilities(grammar), strict=True):
-        assert np.abs(ours - truth).mean() < 0.1
-
-
-@pytest.mark.parametrize("inference", ["map", "mean-field"])
-def test_no_iterations_keep_the_start(corpus, inference):
-    start = probabilities(make_grammar(seed=5))
-    options = {"init": tuple(start), "max_iter": 0, "inference": inference, "weight_floor": 0.0}
-    model = DependencyModelWithValence(**options).fit(corpus[0])
-    assert model.n_iter_ == 0
-    assert not model.converged_
-    if inference == "map":
-        for ours, given in zip(probabilities(model), start, strict=True):
-            np.testing.assert_allclose(ours, given, atol=1e-14)
-
-
 @pytest.mark.parametrize("p", [1e-9, 1e-17, 1e-300])
 def test_rules_of_any_size_are_a_start(p):
     _root, stop, choose = probabilities(make_grammar())
@@ -140,12 +110,6 @@ def test_rules_of_any_size_are_a_start(p):
     np.testing.assert_allclose(np.exp(model.root_log_prob_), [floor, 1 - 2 * floor, floor])
     model.set_params(weight_floor=0.0).fit([["A"], ["B"]])
     np.testing.assert_allclose(np.exp(model.root_log_prob_), [p, 1.0, 0.0], rtol=1e-8)
-
-
-def test_near_heads_are_preferred_at_the_start():
-    X = [["A", "B", "C"], ["B", "A", "C"], ["C", "B", "A"]] * 5
-    near, nearer = (fit(X, max_iter=0, distance_power=power).stop_log_prob_ for power in (0, 5))
-    assert (nearer[..., 1, 1] < near[..., 1, 1]).all()  # a second child is farther away
 
 
 @pytest.mark.bits
@@ -202,22 +166,6 @@ def test_a_sample_follows_the_grammar():
     assert all(np.array_equal(a, b) for a, b in zip(X, again, strict=True))
     short, _ = model.sample(100, max_length=2)
     assert {len(sentence) for sentence in short} == {1, 2}
-
-
-def test_a_grammar_that_never_stops_is_no_endless_loop():
-    stop = np.full((1, 2, 2, 2), [0.0, 1.0])
-    model = DependencyModelWithValence.from_parameters(["A"], [1], stop, [[[1], [1]]])
-    with pytest.raises(ValueError, match="stops too rarely"):
-        model.sample(2, max_length=5)
-
-
-def test_a_sentence_of_one_tag():
-    model = fit([["A"], ["B"]])
-    assert [heads.tolist() for heads in model.predict([["B"]])] == [[0]]
-    assert model.score([["A"]]) == pytest.approx(np.log(0.5), abs=0.01)
-    only = fit([["A"]])
-    assert only.choose_log_prob_.shape == (1, 2, 1)
-    assert np.isfinite(only.score([["A", "A", "A"]]))
 
 
 def test_what_the_grammar_cannot_generate_has_probability_zero_and_some_tree():
@@ -363,11 +311,6 @@ def test_given_rules_are_checked(corpus):
             fit(corpus[0], init=rules)
         with pytest.raises(ValueError, match=message):
             DependencyModelWithValence.from_parameters(TAGS, *rules)
-
-
-def test_the_largest_floor_makes_every_rule_of_choose_uniform():
-    model = fit([["A", "B", "C"]] * 3, weight_floor=1 / 3)
-    np.testing.assert_allclose(np.exp(model.choose_log_prob_), 1 / 3, rtol=1e-12)
 
 
 @pytest.mark.parametrize("method", ["predict", "score", "score_samples", "sample"])

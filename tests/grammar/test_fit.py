@@ -1,7 +1,6 @@
 """A fit as its user sees it: lines, callbacks, warnings, and what is left where it fails."""
 
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -77,14 +76,6 @@ def test_callbacks_see_every_iteration(watched):
     assert watcher.ended == ["fit"]  # given trees are one task
 
 
-def test_callbacks_can_stop_the_fit_without_a_warning(watched):
-    watcher = Watcher(stop_at=2)
-    model = watched(watcher, tol=0.0).fit(X)
-    assert model.n_iter_ == 2
-    assert not model.converged_
-    assert watcher.scores[-1] == model.score(X)
-
-
 @pytest.mark.parametrize("watch", [False, True])
 def test_warnings_name_the_line_of_the_user(watch, request):
     model = DependencyModelWithValence(max_iter=1, tol=0.0)
@@ -139,15 +130,6 @@ def test_a_failed_fit_leaves_the_earlier_one_and_ends_its_tasks(watched, fitted,
     assert same(before, state(fitted))
     assert watcher.open == 0
     assert watcher.ended[-2:] == ["em", "fit"]
-
-
-def test_a_warning_that_is_an_error_leaves_the_earlier_fit(fitted):
-    before = state(fitted)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(ConvergenceWarning):
-            fitted.set_params(max_iter=1, tol=0.0).fit(X)
-    assert same(before, state(fitted))
 
 
 # A trace can raise between the last line within `with lock` and the lock's release, where no signal
@@ -223,15 +205,6 @@ def test_invalid_options_are_refused_wherever_they_are_given(options):
             method([["A"]])
     with pytest.raises(InvalidParameterError, match=name):
         model.sample()
-
-
-@pytest.mark.parametrize("options", [{"tags": 3}, {"init": "flat"}, {"init": None}], ids=str)
-def test_invalid_options_of_a_fit_are_refused_before_it_and_after(options):
-    (name,) = options
-    model = DependencyModelWithValence().fit(X).set_params(**options)
-    for method in (model.predict, model.fit):
-        with pytest.raises(InvalidParameterError, match=name):
-            method(X)
 
 
 @pytest.mark.parametrize(

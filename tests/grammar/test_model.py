@@ -63,47 +63,6 @@ def test_the_posterior_is_the_tempered_one(temperature, n):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-13)
 
 
-def test_a_low_temperature_comes_near_the_best_tree():
-    rng = np.random.default_rng(0)
-    sentences, rules = make_sentences(rng, [8, 2, 5]), make_rules(rng)
-    hard, *colder = (
-        DependencyModel(MaximumPosterior(1.0, 0.0), t).expect(rules, sentences)
-        for t in (0.0, 1e-3, 1e-11, 1e-13)
-    )
-    for stats in colder:
-        assert stats.value == pytest.approx(hard.value, rel=1e-6)
-        for ours, theirs in zip(stats.counts, hard.counts, strict=True):
-            np.testing.assert_allclose(ours, theirs, atol=1e-6)
-
-
-def test_blocks_cover_every_sentence_and_follow_from_the_lengths():
-    rng = np.random.default_rng(1)
-    lengths = rng.integers(1, 40, size=500)
-    sentences, others = make_sentences(rng, lengths), make_sentences(rng, lengths)
-    assert sentences._spans == others._spans
-    assert len(sentences._spans) > 20
-    blocks = sentences.map_reduce(lambda block: [block])
-    np.testing.assert_array_equal(np.concatenate([block.tags for block in blocks]), sentences.tags)
-    np.testing.assert_array_equal(np.concatenate([np.diff(b.offsets) for b in blocks]), lengths)
-    work = np.array([np.sum(np.diff(block.offsets) ** 3.0) for block in blocks])
-    assert work.max() < 3 * np.median(work)
-
-
-def test_what_blocks_expect_adds_up():
-    rng = np.random.default_rng(7)
-    sentences, rules = make_sentences(rng, rng.integers(1, 25, size=120)), make_rules(rng)
-    model = DependencyModel(MaximumPosterior(1.0, 0.0), 0.7)
-    whole = sentences.map_reduce(lambda block: model.expect(rules, block))
-    parts = [model.expect(rules, sentences._take(i, i + 1)) for i in range(len(sentences))]
-    assert len(sentences._spans) > 3
-    assert whole.total == 120
-    assert whole.value == pytest.approx(sum(part.value for part in parts), rel=1e-12)
-    each = zip(*(part.counts for part in parts), strict=True)
-    for count, own in zip(whole.counts, each, strict=True):
-        np.testing.assert_allclose(count, np.sum(own, axis=0), rtol=1e-12, atol=1e-12)
-    assert whole.counts[0].sum() == pytest.approx(120, rel=1e-12)
-
-
 @pytest.mark.bits
 @pytest.mark.parametrize("temperature", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize(
@@ -127,21 +86,6 @@ def test_the_bound_never_falls(estimate, temperature):
     assert (falls <= 1e-12 * np.maximum(1, np.abs(result.bounds[1:]))).all(), falls.max()
     if temperature == 0:
         assert falls[-1] == 0  # the best trees no longer change
-
-
-@pytest.mark.parametrize("p", [1e-9, 1e-17, 1e-300])
-def test_small_counts_are_small_rules(p):
-    counts = empty_counts(2)
-    for count in counts:
-        count[...] = [p, 1.0]
-    for rules in (
-        MaximumPosterior(1.0, 0.0).start(counts),
-        MaximumPosterior(1.0, 0.0).maximize(counts, None),
-        MaximumPosterior(1.0, 1e-305).maximize(counts, None),
-        MaximumPosterior(0.0, 1e-305).start(counts),
-    ):
-        for log_prob in rules.log_prob:
-            np.testing.assert_allclose(log_prob[..., 0], np.log(p) - np.log1p(p), rtol=1e-15)
 
 
 def objective(estimate, counts, rules):

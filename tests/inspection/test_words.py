@@ -38,10 +38,10 @@ def test_words_have_the_largest_class_based_tf_idf():
     words = class_words(texts, labels, classes, 8, vectorizer)
     counts = vectorizer.transform(texts).toarray()
     average = counts.sum() / 4
-    for k, own in zip(classes, words, strict=True):
+    for k, of_class in zip(classes, words, strict=True):
         scores = np.sqrt(counts[labels == k].sum(axis=0)) * np.log1p(average / counts.sum(axis=0))
         expected = alphabet[np.argsort(-scores, kind="stable")][: np.count_nonzero(scores)]
-        assert own == expected.tolist()
+        assert of_class == expected.tolist()
 
 
 @pytest.mark.parametrize("make", [list, tuple, lambda texts: np.array(texts, dtype=object)])
@@ -95,16 +95,6 @@ def test_names_are_in_the_order_of_the_components():
     assert component_summary(mixture).names() == ["0", "1", "2", "3"]
 
 
-def test_displays_take_the_names():
-    pytest.importorskip("matplotlib")
-    from skvmf.plotting import DirectionsDisplay
-
-    mixture = fitted()
-    names = component_summary(mixture, X, texts=TEXTS).names(2)
-    display = DirectionsDisplay.from_estimator(mixture, X, names=names)
-    assert {text.get_text() for text in display.texts_} == {"goal, ice", "butter, pan"}
-
-
 @pytest.mark.parametrize("texts", [[""] * 5, ["the of", "a", "!", "", "and"]])
 def test_texts_without_a_word_to_count(texts):
     summary = component_summary(fitted(), X, texts=texts)
@@ -122,17 +112,6 @@ def test_tables_print_on_every_console(encoding, monkeypatch):
     printed = out.buffer.getvalue().decode(encoding)
     assert "angle" in printed
     assert ("\u4e2d" in printed) == (encoding == "utf-8")
-
-
-def test_a_component_without_rows_has_no_words():
-    mixture = VonMisesFisherMixture.from_parameters(
-        [0.5, 0.4, 0.1],
-        mean_directions=[[1.0, 0, 0], [0, 1, 0], [0, 0, -1]],
-        concentrations=[9] * 3,
-    )
-    summary = component_summary(mixture, X, texts=TEXTS)
-    assert summary.words[2] == summary.texts[2] == []
-    assert summary.names()[2] == "2"
 
 
 def test_words_are_counted_as_the_vectorizer_says():

@@ -67,10 +67,10 @@ def profile(command, parts, *more, **options):
     """Return the instructions of a process from mark to mark; write parts of that name."""
     tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={parts}"]
     subprocess.run([*tool, f"--dump-before={MARK}", *more, *command], **options)
-    found = sorted(
+    result = sorted(
         Path(parts).parent.glob(f"{Path(parts).name}.*"), key=lambda p: int(p.suffix[1:])
     )
-    return [int(re.search(r"^totals: (\d+)", part.read_text(), re.M)[1]) for part in found]
+    return [int(re.search(r"^totals: (\d+)", part.read_text(), re.M)[1]) for part in result]
 
 
 def run():
@@ -162,8 +162,8 @@ def sparse_calls():
     indices = np.concatenate([np.sort(rng.permutation(d)[:size]) for _ in range(n)])
     indices, data = indices.astype(np.int32), rng.random(n * size)
     matrix, product, sums = rng.random((d, K)), np.empty((n, K)), np.empty((d, K))
-    found, resp = csr_array((data, indices, indptr), shape=(n, d)).tocsc(), rng.random((n, K))
-    columns = found.indptr.astype(np.int64), found.indices.astype(np.uint16), found.data
+    result, resp = csr_array((data, indices, indptr), shape=(n, d)).tocsc(), rng.random((n, K))
+    columns = result.indptr.astype(np.int64), result.indices.astype(np.uint16), result.data
     return {
         "csr_dot": lambda: sparse.csr_dot(indptr, indices, data, matrix, product),
         "csr_dot by columns": lambda: sparse.csr_dot(*columns, resp, sums),

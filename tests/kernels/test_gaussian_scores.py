@@ -98,11 +98,11 @@ def test_tied_scores_are_squared_distances_of_white_rows(task):
 
 def test_full_scores_are_squared_lengths_of_white_differences(task):
     X, origin, means, factors, out = task
-    own = roots(*means.shape)
+    factor_roots = roots(*means.shape)
     D = len(fours(origin))
     work = columns(2 * D + 4), columns(len(means))
-    full_scores(X, origin, fours(own, 2), fours(means), factors, *work, out)
-    white = np.einsum("kij,nkj->nki", own, X[:, None] - origin - means)
+    full_scores(X, origin, fours(factor_roots, 2), fours(means), factors, *work, out)
+    white = np.einsum("kij,nkj->nki", factor_roots, X[:, None] - origin - means)
     assert_allclose(out, factors * (white**2).sum(axis=2), rtol=1e-12)
 
 

@@ -1,4 +1,3 @@
-import itertools
 import math
 
 import numba
@@ -8,14 +7,11 @@ import pytest
 from skvmf._kernels import inside_outside as charts
 
 from ..grammar.enumeration import (
-    CONTINUE,
-    STOP,
     empty_counts,
     enumerate_sentence,
     is_projective_tree,
     projective_trees,
     random_rules,
-    tree_counts,
 )
 
 N_TAGS = 4
@@ -122,72 +118,6 @@ def test_long_sentences_neither_underflow_nor_overflow(log_weight):
     assert sum(count.sum() for count in counts) == pytest.approx(n_rules, rel=1e-9)
 
 
-def test_counts_are_the_slopes_of_the_log_partition():
-    rng = np.random.default_rng(1)
-    tags, offsets = batch(rng, [12, 7, 1, 9])
-    rules = random_rules(rng, N_TAGS)
-    _, counts = inside_outside(tags, offsets, rules)
-    step = 1e-5
-    for rule, count in zip(rules, counts, strict=True):
-        for index in np.ndindex(rule.shape):
-            kept = rule[index]
-            rule[index] = kept + step
-            up = inside(tags, offsets, rules).sum()
-            rule[index] = kept - step
-            down = inside(tags, offsets, rules).sum()
-            rule[index] = kept
-            assert count[index] == pytest.approx((up - down) / (2 * step), abs=2e-8)
-
-
-@pytest.mark.parametrize("best", [False, True])
-def test_counts_add_up_to_the_tokens(best):
-    rng = np.random.default_rng(2)
-    lengths = np.array([1, 2, 30, 5])
-    tags, offsets = batch(rng, lengths)
-    n_tokens, n_arcs = lengths.sum(), (lengths - 1).sum()
-    _, (root, stop, choose) = inside_outside(tags, offsets, random_rules(rng, N_TAGS), best)
-    occurrences = np.bincount(tags, minlength=N_TAGS)
-    assert root.sum() == pytest.approx(len(lengths), rel=1e-13)
-    assert choose.sum() == pytest.approx(n_arcs, rel=1e-13)
-    np.testing.assert_allclose(root + choose.sum(axis=(0, 1)), occurrences, rtol=1e-13)
-    for direction in range(2):  # every token stops once on each side, once per child it goes on
-        stops = stop[:, direction, :, STOP].sum(axis=1)
-        np.testing.assert_allclose(stops, occurrences, rtol=1e-13)
-    goes_on = stop[..., CONTINUE].sum(axis=2)
-    np.testing.assert_allclose(goes_on, choose.sum(axis=2), rtol=1e-12, atol=1e-13)
-    assert stop[..., CONTINUE].sum() == pytest.approx(n_tokens - len(lengths), rel=1e-13)
-
-
-def test_sentences_in_a_batch_do_not_touch_each_other():
-    rng = np.random.default_rng(3)
-    tags, offsets = batch(rng, [6, 1, 9, 3])
-    rules = random_rules(rng, N_TAGS)
-    values, counts = inside_outside(tags, offsets, rules)
-    alone = [tags[i:j] for i, j in itertools.pairwise(offsets)]
-    for sentence, value in zip(alone, values, strict=True):
-        ((one,), part) = inside_outside(sentence, np.array([0, len(sentence)]), rules)
-        assert one == value
-        for count, mine in zip(counts, part, strict=True):
-            count -= mine
-    for count in counts:
-        np.testing.assert_allclose(count, 0.0, atol=1e-13)
-
-
-def test_what_cannot_happen_is_never_counted():
-    rng = np.random.default_rng(4)
-    root, stop, choose = random_rules(rng, N_TAGS)
-    choose[:, 0] = -np.inf  # no left dependents: the first word is the root
-    tags, offsets = batch(rng, [5])
-    (value,), counts = inside_outside(tags, offsets, (root, stop, choose))
-    trees, _, scores = enumerate_sentence(tags.tolist(), (root, stop, choose))
-    assert value == pytest.approx(np.log(np.exp(scores).sum()), rel=1e-13)
-    assert counts[2][:, 0].sum() == 0
-    assert counts[0][tags[0]] == pytest.approx(1)
-    assert all(np.isfinite(count).all() for count in counts)
-    best = trees[int(np.argmax(scores))]
-    assert best_trees(tags, offsets, (root, stop, choose)).tolist() == list(best)
-
-
 def test_an_impossible_sentence_counts_nothing_but_still_has_some_tree():
     rules = random_rules(np.random.default_rng(5), N_TAGS)
     rules[0][:] = -np.inf
@@ -197,17 +127,6 @@ def test_an_impossible_sentence_counts_nothing_but_still_has_some_tree():
         assert values == -np.inf
         assert not any(count.any() for count in counts)
     assert is_projective_tree(tuple(best_trees(tags, offsets, rules).tolist()))
-
-
-@pytest.mark.parametrize("n", [1, 4, 6])
-def test_given_trees_are_counted_rule_by_rule(n):
-    rng = np.random.default_rng(n)
-    for heads in projective_trees(n)[::7]:
-        tags, offsets = batch(rng, [n])
-        counts = empty_counts(N_TAGS)
-        charts.count_trees(tags, offsets, np.array(heads), counts)
-        for ours, theirs in zip(counts, padded(tree_counts(tags.tolist(), heads)), strict=True):
-            np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.0])

@@ -84,11 +84,3 @@ def test_law_on_the_circle(kappa):
     angles = np.arccos(1 - draw(2, kappa, 5000))
     law = stats.vonmises(kappa) if kappa else stats.uniform(-np.pi, 2 * np.pi)
     assert stats.kstest(angles, lambda x: 2 * (law.cdf(x) - 0.5)).pvalue > 1e-3
-
-
-@pytest.mark.parametrize("dim", [2, 3, 50])
-def test_same_stream_without_the_jit(dim):
-    plain = getattr(kernels.one_minus_cosines, "py_func", kernels.one_minus_cosines)
-    out = np.empty(200)
-    plain(np.random.default_rng(3), 7.0, dim, out)
-    assert out == pytest.approx(draw(dim, 7.0, 200, seed=3), rel=1e-12)

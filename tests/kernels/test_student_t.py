@@ -35,17 +35,6 @@ def test_scores_and_latent_weights_have_all_their_digits(dim):
                 assert_allclose(latent[n, k], float((nu + dim) / (nu + square)), rtol=1e-15)
 
 
-def test_rows_in_float32_are_scored_to_its_digits_and_many_degrees_are_a_gaussian():
-    squares = np.random.default_rng(0).gamma(2, 1, 50).astype(np.float32).astype(float)
-    single, weights = scored(squares, DOF, 5, np.float32)
-    assert single.dtype == np.float32
-    double, exact = scored(squares, DOF, 5)
-    assert_allclose(single, double, rtol=1e-7)
-    assert_allclose(weights, exact, rtol=1e-7)
-    assert_allclose(double[:, -1], -0.5 * squares, rtol=1e-15)
-    assert_array_equal(exact[:, -1], 1)
-
-
 @pytest.mark.filterwarnings("ignore:overflow")  # without the compiler
 def test_no_distance_is_too_large_and_rounding_below_zero_is_zero():
     products, latent = scored(np.array([1.7e308, np.inf, -1e-13]), np.array([1e-3, 4.0]), 3)

@@ -5,9 +5,16 @@ from fractions import Fraction
 import mpmath as mp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from scipy import sparse
 
 from skvmf._kernels import vonmises_fisher as kernels
 from skvmf._kernels import vonmises_fisher_tables as tables
+from skvmf._kernels.vonmises_fisher import (
+    MAX_FROM_CHORD,
+    cosine_complements,
+    csr_cosine_complements,
+)
 from skvmf.distributions.vonmises_fisher._negentropy import inverse_cells
 
 NONE_GIVEN = np.empty(0)
@@ -105,21 +112,6 @@ class TestSeams:
 
 
 class TestZero:
-    @pytest.mark.parametrize("dim", [2, 3, 64, 65, 1000, 10**7])
-    def test_exact(self, dim):
-        zero = np.zeros(1)
-        assert log_partition(zero, dim) == log_partition(zero, dim, deficit=True) == 0
-        assert mean_resultant_length(zero, dim) == 0
-        assert mean_resultant_length(zero, dim, complement=True) == 1
-        assert [negentropy(zero, dim, order)[0] for order in (0, 1, 2)] == [0, 0, dim]
-
-    @pytest.mark.parametrize("dim", [2, 3, 64, 65, 10**7])
-    def test_near(self, dim):
-        tiny = np.array([1e-300, 1e-160, 1e-20])
-        assert mean_resultant_length(tiny, dim) == pytest.approx(tiny / dim, rel=1e-15)
-        assert negentropy(tiny, dim, 1) == pytest.approx(tiny * dim, rel=1e-15)
-        assert log_partition(tiny, dim, deficit=True) == pytest.approx(tiny, rel=1e-15)
-
     @pytest.mark.parametrize("dim", [2, 3, 20, 64, 65])
     def test_square(self, dim):
         """psi is d r^2/2, also where 1 - r^2 rounds to one or to what is just below."""
@@ -140,84 +132,49 @@ def fractions(rows):
     return [np.array([Fraction(value) for value in row]) for row in rows]
 
 
-def times(left, right):
-    """Multiply polynomials, ascending coefficients."""
-    return np.convolve(left, right)
+# 1 - cosine of rows and directions, to the last digits.
 
 
-def plus(*polynomials):
-    total = np.zeros(max(map(len, polynomials)), dtype=polynomials[0].dtype)
-    for p in polynomials:
-        total[: len(p)] = total[: len(p)] + p
-    return total
+def rows_near(direction, offset, dtype=np.float64):
+    """Return rows of length 7 whose distance from a direction is about an offset."""
+    rng = np.random.default_rng(0)
+    gaps = offset * rng.normal(size=(10, len(direction)))
+    gaps -= np.outer(gaps @ direction, direction)  # across, so that lengths are one to rounding
+    X = np.sqrt(1 - (gaps**2).sum(axis=1, keepdims=True)) * direction + gaps
+    return (8.0 * X).astype(dtype)
 
 
-def euler(p):
-    """The variable times the derivative."""
-    return p * np.arange(len(p))
+def result(form, X, directions):
+    """Return what a kernel makes of the rounded cosines."""
+    lengths = np.linalg.norm(X.astype(np.float64), axis=1)
+    scales = np.divide(1, lengths, out=np.zeros(len(X)), where=lengths > 0)
+    cosines = (X.astype(np.float64) * scales[:, None]) @ directions.T
+    if form == "dense":
+        cosine_complements(X, scales, directions, cosines)
+    else:
+        rows = sparse.csr_array(X)
+        csr_cosine_complements(rows.indptr, rows.indices, rows.data, scales, directions, cosines)
+    return cosines
 
 
-def riccati_residual(c, k):
-    """Order S^-k of the Riccati equation times 1 + t, for A = kappa/(a + S) sum c_k(t) S^-k."""
-    below = c[k - 1]
-    squares = plus(*(times(c[i], c[k - i]) for i in range(k + 1)))
-    slope = times(np.array([1, 0, -1]), euler(below) + (k - 1) * below)
-    t = np.array([0, 1])
-    return plus(times(t, below), -slope, times(np.array([1, -1]), squares), 2 * times(t, c[k]))
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+@pytest.mark.parametrize(
+    ("offset", "dtype"),
+    [*[(offset, np.float64) for offset in (1e-12, 1e-8, 1e-4, 1e-2)], (1e-3, np.float32)],
+)
+def test_nothing_cancels_near_a_direction(form, offset, dtype):
+    """To a digit of the square where a gap is 10^4 times the rounding of a unit row."""
+    directions = np.array([[0.6, 0.8, 0, 0], [0, 0, 1.0, 0]])
+    X = rows_near(directions[0], offset, dtype)
+    X[:, 3] *= np.arange(10) % 2  # rows differ in which entries are stored
+    unit = X.astype(np.longdouble) / np.linalg.norm(X.astype(np.longdouble), axis=1)[:, None]
+    expected = 0.5 * ((unit[:, None] - directions) ** 2).sum(axis=2)
+    gaps = result(form, X, directions)
+    tolerance = 1e-15 / min(offset, MAX_FROM_CHORD)
+    assert_allclose(gaps, expected.astype(float), rtol=tolerance, atol=1e-31)
+    assert_allclose(gaps[:, 1], 1, rtol=0.2)
 
 
-def inverse_residual(h, n):
-    """Order (2a)^-n of (h - 1)(h - tau (1 - tau^2) h') = tau h/(2a): the ODE for the inverse."""
-    bracket = [plus(p, times(np.array([-1, 0, 1]), euler(p))) for p in h[: n + 1]]
-    products = plus(*(times(h[i], bracket[n - i]) for i in range(1, n + 1)))
-    return plus(products, -times(np.array([0, 1]), h[n - 1]))
-
-
-class TestPolynomials:
-    """Where coefficients are exact in float64 the equations hold exactly; then to rounding."""
-
-    @pytest.mark.parametrize("k", range(1, 12))
-    def test_ratio_series_solves_the_riccati_equation(self, k):
-        assert not any(riccati_residual(fractions(tables._ratio_series()[: k + 1]), k))
-
-    @pytest.mark.parametrize("n", range(1, 12))
-    def test_inverse_series_solves_the_ode(self, n):
-        assert not any(inverse_residual(fractions(tables._inverse_series()[: n + 1]), n))
-
-    @pytest.mark.parametrize("k", range(12, 19))
-    def test_high_orders(self, k):
-        for rows, residual in (
-            (tables._ratio_series(), riccati_residual),
-            (tables._inverse_series(), inverse_residual),
-        ):
-            assert np.abs(residual(rows, k)).max() < 1e-14 * np.abs(rows[k]).max()
-
-    @pytest.mark.parametrize("k", range(2, 18))
-    def test_integrals(self, k):
-        series = tables._series()
-        t = np.linspace(0.1, 1, 10)
-        for integrals, rows, power in (
-            (series.integrals[k], series.ratios[k], t**2),
-            (series.inverse_integrals[k], series.inverses[k], t),
-        ):
-            slope = np.polyval(euler(integrals)[::-1], t) / t
-            expected = -np.polyval(rows[::-1], t) / (power * (1 + t))
-            assert slope == pytest.approx(expected, abs=1e-12 * np.abs(integrals).max())
-
-    def test_first_polynomials(self):
-        """c_1 = -t/2, c_2 = (-4t + t^2 + 5t^3)/8; h_n = tau^n p_n(tau^2), p_3 = 2 - 7s + 5s^2."""
-        c, h = tables._ratio_series(), tables._inverse_series()
-        assert c[1, :3].tolist() == [0, -0.5, 0]
-        assert c[2, :5].tolist() == [0, -0.5, 0.125, 0.625, 0]
-        assert h[3, :9].tolist() == [0, 0, 0, 2, 0, -7, 0, 5, 0]
-
-    @pytest.mark.parametrize("dim", [2, 3, 10, 64, 65, 100, 1000, 10**7])
-    def test_sums_have_even_length(self, dim):
-        table = tables.expansions(dim)
-        for name in ("gap", "tail", "excess", "inverse_tail"):
-            assert len(getattr(table, name)) % 2 == 0
-
-    def test_large_dimensions_need_few_terms_and_no_constants(self):
-        large = [tables.expansions(dim) for dim in (65, 100, 10**4, 10**7)]
-        assert [len(table.gap) for table in large[1:]] == [30, 12, 6]
-        assert [table.constant for table in large] == [0, 0, 0, 0]
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_a_row_without_direction_is_as_far_as_any(form):
+    assert_allclose(result(form, np.zeros((2, 3)), np.eye(1, 3)), 1)

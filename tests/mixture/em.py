@@ -22,8 +22,8 @@ def em_on_the_sphere(X, sample_weight, weights, directions, kappa, n_iter, fixed
     """Run EM for some steps, without what is fixed; return the parameters and all bounds."""
     bounds = []
     for step in range(n_iter + 1):
-        own = zip(directions, kappa, strict=True)
-        densities = [oracles.vonmises_fisher_log_density(X, *component) for component in own]
+        components = zip(directions, kappa, strict=True)
+        densities = [oracles.vonmises_fisher_log_density(X, *component) for component in components]
         joint = np.column_stack(densities) + np.log(weights)
         total = logsumexp(joint, axis=1)
         bounds.append(sample_weight @ total / sample_weight.sum())

@@ -35,10 +35,10 @@ def clusters(seed, alpha, lengths, n=3000, d=64, K=20):
 
 
 def warned(X, **params):
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as result:
         warnings.simplefilter("always")
         VonMisesFisherMixture(20, random_state=0, **params).fit(X)
-    return any(MESSAGE in str(w.message) for w in found if w.category is not ConvergenceWarning)
+    return any(MESSAGE in str(w.message) for w in result if w.category is not ConvergenceWarning)
 
 
 @pytest.mark.slow

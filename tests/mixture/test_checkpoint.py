@@ -113,18 +113,6 @@ def test_a_fit_begun_on_dask_may_end_anywhere(cls, at_once, tmp_path):
         assert ended.lower_bounds_ == whole.lower_bounds_
 
 
-@pytest.mark.slow
-def test_a_fit_killed_again_and_again_gets_there(at_once, tmp_path):
-    options = {"n_components": 4, "random_state": 0, "max_iter": 9, "tol": 0, **KMEANS}
-    whole = fitted(SparseGaussianMixture(**options))
-    options["checkpoint"] = tmp_path / "fit.npz"
-    kills = 0
-    while interrupted(SparseGaussianMixture(**options), 3):  # two iterations further each time
-        kills += 1
-    assert kills > 10
-    assert_same_bits(fitted(SparseGaussianMixture(**options)), whole)
-
-
 def test_steps_are_not_taken_again(at_once, tmp_path):
     options = {"n_components": 3, "random_state": 0, "max_iter": 20, "tol": 0}
     options["checkpoint"] = tmp_path / "fit.npz"
@@ -200,13 +188,6 @@ def test_other_parameters_are_refused_by_name(changed, message, at_once, tmp_pat
         fitted(SparseGaussianMixture(**changed))
     assert path.read_bytes() == before
     fitted(SparseGaussianMixture(**options, verbose=0, learning_decay=0.5))  # without effect
-
-
-def test_other_estimators_are_refused_by_name(at_once, tmp_path):
-    options = {"random_state": 0, "tol": 0, "max_iter": 3, "checkpoint": tmp_path / "fit.npz"}
-    assert interrupted(SparseGaussianMixture(2, **options), 2)
-    with pytest.raises(ValueError, match="the estimator was SparseGaussianMixture and is Student"):
-        fitted(StudentTMixture(2, **options))
 
 
 def test_other_data_are_refused(at_once, tmp_path):

@@ -99,20 +99,6 @@ def test_a_row_too_far_for_covariances_is_fitted_or_told(mixture, far, dtype):
     assert fit.labels_[7] == -1
 
 
-@pytest.mark.filterwarnings("error::RuntimeWarning")
-@pytest.mark.parametrize("far", [1e8, 1e9, 1e12])
-@pytest.mark.parametrize("mixture", [SparseGaussianMixture, RelativeGMM])
-def test_kmeans_gives_a_row_far_away_a_component_of_its_own(mixture, far):
-    """As in scikit-learn: where a component may have one row."""
-    options = {"init_params": "kmeans", "weight_concentration_prior": 1.0, "random_state": 0}
-    X = one_far_row(far)
-    fit = mixture(3, **options).fit(X)
-    assert np.count_nonzero(fit.labels_ == fit.labels_[7]) == 1
-    near = np.delete(X, 7, axis=0)
-    expected = mixture(2, **options).fit(near).score(near)
-    assert_allclose(fit.score(near), expected, atol=0.02)
-
-
 @pytest.mark.parametrize("background", [False, True])
 @pytest.mark.parametrize("mixture", [SparseGaussianMixture, StudentTMixture, RelativeGMM])
 def test_rows_whose_squares_underflow_count_as_equal(mixture, background):

@@ -1,12 +1,10 @@
 """Fixed parameters: what a fit finds beside them, held against EM in plain NumPy."""
 
-import dask.array as da
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import multivariate_normal, multivariate_t
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf.datasets import make_vonmises_fisher_blobs
@@ -183,33 +181,6 @@ def test_streams_and_warm_starts_keep_what_is_fixed(fixed):
         assert_allclose(mixture.mean_directions_, STARTS, rtol=1e-15)
     if "concentrations" in fixed:
         assert_allclose(mixture.concentrations_, [4, 9, 15], rtol=1e-13)
-
-
-def test_a_given_mixture_keeps_its_concentrations_without_first_ones():
-    mixture = VonMisesFisherMixture.from_parameters(
-        [0.4, 0.6],
-        mean_directions=[[1.0, 0, 0, 0], [0, 1, 0, 0]],
-        concentrations=[5.0, 7.0],
-        fixed=("concentrations",),
-        warm_start=True,
-    ).fit(DIRECTIONS)
-    assert_allclose(mixture.concentrations_, [5, 7], rtol=1e-13)
-    assert mixture.n_iter_ > 1
-
-
-@pytest.mark.parametrize("fixed", FIXED)
-def test_dask_rows_give_the_same_fit(fixed):
-    here = sphere(fixed).fit(DIRECTIONS)
-    there = sphere(fixed).fit(da.from_array(DIRECTIONS, chunks=(70, 4)))
-    assert_array_equal(here.means_, there.means_)
-    assert_array_equal(here.weights_, there.weights_)
-    assert_array_equal(here.predict(DIRECTIONS), there.predict(DIRECTIONS))
-
-
-def test_a_grid_search_chooses_what_is_fixed():
-    grid = {"fixed": [(), ("weights",)]}
-    search = GridSearchCV(VonMisesFisherMixture(3, random_state=0), grid, cv=2).fit(DIRECTIONS)
-    assert search.best_params_["fixed"] in grid["fixed"]
 
 
 def test_an_empty_component_of_fixed_mean_does_no_harm():

@@ -4,7 +4,6 @@
 """
 
 import datetime
-import difflib
 import re
 import reprlib
 from functools import partial
@@ -231,13 +230,6 @@ def test_an_attribute_without_any_hint(mixture):
         _ = mixture(2).nonsense
     with pytest.raises(AttributeError, match=r"no attribute 'nonsense_'$"):
         _ = mixture(2, random_state=0).fit(X).nonsense_
-
-
-def test_predictions_look_for_no_similar_name(monkeypatch):
-    """scikit-learn asks for feature_names_in_ in each of them."""
-    fitted = VonMisesFisherMixture(2, random_state=0).fit(X)
-    monkeypatch.setattr(difflib.SequenceMatcher, "set_seq2", None)
-    fitted.predict(X[:1])
 
 
 @pytest.mark.parametrize("mixture", MIXTURES)

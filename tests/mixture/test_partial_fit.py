@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.base import clone
-from sklearn.utils._param_validation import InvalidParameterError
 from threadpoolctl import threadpool_limits
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
@@ -64,11 +62,31 @@ def test_the_first_step_is_one_of_em(cls, start):
         assert_allclose(one, other, rtol=1e-7)
 
 
-@pytest.mark.parametrize("cls", MIXTURES)
-def test_a_stream_is_nearly_as_good_as_a_fit(cls):
-    """Six batches of one step each; the optimum for these rows is found by a fit."""
-    online = stream(cls(3, random_state=0, **FLAT))
-    assert online.score(X) > cls(3, random_state=0, **FLAT).fit(X).score(X) - 0.1
+@pytest.mark.parametrize("decay", [0.3, 0.7])
+def test_steps_are_those_of_the_formulas(decay):
+    """Two components in one dimension, by hand, with moments about zero."""
+    rng = np.random.default_rng(0)
+    weights, means, variances = np.array([0.4, 0.6]), np.array([-1.0, 2.0]), np.array([1.0, 2.0])
+    given = weights, means[:, None], variances
+    options = dict(covariance_type="spherical", reg_covar=0, learning_decay=decay, **FLAT)
+    mixture = SparseGaussianMixture.from_parameters(*given, **options)
+    remembered = seen = 0.0
+    for size in (40, 10, 25):
+        x, w = rng.normal(size=size) * 3, rng.uniform(0.5, 2, size)
+        mixture.partial_fit(x[:, None], sample_weight=w)
+        density = weights * np.exp(-0.5 * (x[:, None] - means) ** 2 / variances)
+        resp = density / np.sqrt(variances)
+        resp /= resp.sum(axis=1, keepdims=True)
+        batch = np.array([w @ resp, (w * x) @ resp, (w * x * x) @ resp]) / w.sum()
+        seen += w.sum()
+        gain = (w.sum() / seen) ** decay
+        remembered = (1 - gain) * remembered + gain * batch
+        weights, means = remembered[0], remembered[1] / remembered[0]
+        variances = remembered[2] / remembered[0] - means**2
+        assert_allclose(mixture.weight_seen_, seen)
+        assert_allclose(mixture.weights_, weights)
+        assert_allclose(mixture.means_[:, 0], means)
+        assert_allclose(mixture.covariances_, variances)
 
 
 @pytest.mark.parametrize("cls", MIXTURES)
@@ -82,18 +100,6 @@ def test_a_fit_of_the_same_rows_stays(cls):
     for one, other in zip(parameters(mixture), before, strict=True):
         assert_allclose(one, other, rtol=1e-4, atol=1e-4)
     assert (mixture.n_steps_, mixture.weight_seen_) == (1, 1200.0)
-
-
-@pytest.mark.parametrize("cls", MIXTURES)
-def test_after_a_fit_a_batch_counts_by_its_share(cls):
-    """The statistics of the fit are there: one row far away does not take the mixture over."""
-    mixture = cls(3, random_state=0, **FLAT).fit(X)
-    before = mixture.means_
-    mixture.partial_fit(X[:1])
-    gain = (1 / 601) ** 0.7
-    moved = np.abs(mixture.weights_ - cls(3, random_state=0, **FLAT).fit(X).weights_).max()
-    assert 0 < moved <= 1.01 * gain
-    assert_allclose(mixture.means_, before, atol=0.5)
 
 
 @pytest.mark.parametrize("covariance_type", COVARIANCES)
@@ -116,8 +122,8 @@ def test_concentrated_directions_keep_their_digits():
     )
     online = stream(VonMisesFisherMixture(2, learning_decay=1.0, random_state=0), rows)
     fitted = VonMisesFisherMixture(2, random_state=0).fit(rows)
-    found, expected = np.sort(online.concentrations_), np.sort(fitted.concentrations_)
-    assert_allclose(found, expected, rtol=1e-6)
+    result, expected = np.sort(online.concentrations_), np.sort(fitted.concentrations_)
+    assert_allclose(result, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("cls", MIXTURES)
@@ -141,19 +147,6 @@ def test_what_is_said_of_a_whole_fit_goes_and_comes_back():
     assert_same_bits(again, fresh)
 
 
-@pytest.mark.parametrize("cls", MIXTURES)
-def test_weights_are_repetitions(cls):
-    counts = np.random.default_rng(1).integers(1, 4, size=len(X))
-    start = {"means_init": CENTRES} | FLAT
-    weighted, repeated = cls(3, **start), cls(3, **start)
-    for batch in (slice(0, 200), slice(200, 400), slice(400, 600)):
-        weighted.partial_fit(X[batch], sample_weight=counts[batch])
-        repeated.partial_fit(np.repeat(X[batch], counts[batch], axis=0))
-    assert weighted.weight_seen_ == repeated.weight_seen_ == counts.sum()
-    for one, other in zip(parameters(weighted), parameters(repeated), strict=True):
-        assert_allclose(one, other, rtol=1e-6, atol=1e-9)
-
-
 def test_sparse_rows_are_dense_ones():
     rows = np.where(np.abs(X) > 1, X, 0)
     dense = stream(VonMisesFisherMixture(3, means_init=CENTRES), rows)
@@ -173,11 +166,11 @@ def test_batches_may_be_dask_arrays(cls):
 
 @pytest.mark.parametrize("cls", MIXTURES)
 def test_threads_do_not_matter(cls):
-    found = []
+    results = []
     for n_threads in (1, 2):
         with threadpool_limits(n_threads):
-            found.append(stream(cls(3, random_state=0), np.tile(X, (20, 1)), size=6000))
-    assert_same_bits(*found)
+            results.append(stream(cls(3, random_state=0), np.tile(X, (20, 1)), size=6000))
+    assert_same_bits(*results)
 
 
 @pytest.mark.bits
@@ -190,13 +183,6 @@ def test_pickles_go_on_with_the_same_bits(cls):
     fitted = cls(3, random_state=0).fit(X)
     again = pickle.loads(pickle.dumps(fitted))
     assert_same_bits(fitted.partial_fit(X[300:]), again.partial_fit(X[300:]))
-
-
-def test_a_clone_has_seen_nothing():
-    mixture = SparseGaussianMixture(3, random_state=0).partial_fit(X[:300])
-    fresh = clone(mixture).partial_fit(X[:300])
-    assert (fresh.n_steps_, fresh.weight_seen_) == (1, 300.0)
-    assert_same_bits(fresh, mixture)
 
 
 @pytest.mark.parametrize("cls", MIXTURES)
@@ -268,12 +254,6 @@ def test_another_covariance_type_is_refused():
     assert "warm_start" not in str(refusal.value)  # which a stream does not look at
 
 
-@pytest.mark.parametrize("decay", [0, -0.5, 1.1, "slow"])
-def test_decays_have_a_range(decay):
-    with pytest.raises(InvalidParameterError, match="learning_decay"):
-        VonMisesFisherMixture(learning_decay=decay).partial_fit(X)
-
-
 def test_zero_rows_teach_nothing():
     mixture = VonMisesFisherMixture(3, random_state=0)
     with pytest.raises(ValueError, match="zero row has no direction"):
@@ -308,17 +288,6 @@ def test_a_prior_below_one_waits_for_rows():
     assert at_once.n_active_components_ < 3
 
 
-def test_a_prior_of_each_component_waits_for_the_sum():
-    prior = np.array([1.0, 2.0, -99.0])
-    options = {"weight_concentration_prior": prior, "means_init": CENTRES}
-    held, flat = SparseGaussianMixture(3, **options), SparseGaussianMixture(3, **options)
-    flat.set_params(**FLAT)
-    assert_same_bits(held.partial_fit(X[:199]), flat.partial_fit(X[:199]))
-    held.partial_fit(X[199:201])
-    flat.partial_fit(X[199:201])
-    assert held.weights_[2] < flat.weights_[2]
-
-
 @pytest.mark.bits
 def test_means_stay_in_order():
     """Components would cross along the stream."""
@@ -345,18 +314,6 @@ def test_a_background_learns_too(cls):
     assert_allclose(mixture.weights_.sum() + mixture.background_weight_, 1)
     if cls is not VonMisesFisherMixture:  # where any direction is near some component
         assert_array_equal(mixture.background_bounds_, stream(mixture, rows).background_bounds_)
-
-
-def test_a_low_decay_follows_a_stream_that_moves():
-    noise = np.random.default_rng(5).normal(size=(60, 80, 2))
-    last = {}
-    for decay in (0.3, 1.0):
-        mixture = SparseGaussianMixture(1, learning_decay=decay)
-        for i in range(60):
-            mixture.partial_fit(noise[i] + [0.2 * i, 0])
-        last[decay] = mixture.means_[0, 0]
-    assert abs(last[0.3] - 0.2 * 59) < 1
-    assert_allclose(last[1.0], 0.1 * 59, atol=0.2)  # the mean of all
 
 
 @pytest.mark.parametrize(

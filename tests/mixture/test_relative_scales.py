@@ -136,19 +136,6 @@ def test_both_orders_are_a_smaller_model():
     assert_allclose(both.means_, plain.means_, atol=1e-3)
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("solver", ["ecm", "em"])
-def test_a_wide_clearance_ends_at_the_clearance(solver, order):
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(0, 1, 300), rng.normal(6, 1.1, 300)])[:, np.newaxis]
-    mixture = RelativeGMM(
-        2, order=order, solver=solver, clearance=0.7, tol=1e-9, max_iter=500, random_state=0
-    ).fit(X)
-    assert_allclose(mixture.scale_differences_, [0.7])
-    assert mixture.scale_differences_[0] >= 0.7
-    assert_bound_never_falls(mixture.set_params(reg_covar=0).fit(X))
-
-
 def test_warm_start_goes_on_and_takes_a_new_clearance():
     X, _ = wide()
     for order in ("means", *ORDERS):

@@ -118,19 +118,12 @@ def test_samples_follow_the_parameters(covariance_type):
     )
     X, y = truth.sample(40_000)
     assert_array_equal(truth.predict(X), y)
-    found = SparseGaussianMixture(
+    fitted = SparseGaussianMixture(
         2, covariance_type=covariance_type, init_params=y, max_iter=1, reg_covar=0, **PLAIN
     ).fit(X)
-    assert_allclose(found.weights_, truth.weights_, atol=0.01)
-    assert_allclose(found.means_, truth.means_, atol=0.05)
-    assert_allclose(found.covariances_, truth.covariances_, atol=0.06)
-
-
-def test_the_flat_start_is_reported(capsys):
-    X, _ = blobs()
-    SparseGaussianMixture(3, verbose=1, random_state=0).fit(X)
-    printed = capsys.readouterr().out
-    assert printed.index("Flat start 0") < printed.index("Start 0 converged")
+    assert_allclose(fitted.weights_, truth.weights_, atol=0.01)
+    assert_allclose(fitted.means_, truth.means_, atol=0.05)
+    assert_allclose(fitted.covariances_, truth.covariances_, atol=0.06)
 
 
 def test_a_warm_start_keeps_the_covariance_type():
@@ -157,8 +150,8 @@ def test_a_prior_that_outweighs_the_data_warns():
 def test_a_flat_start_keeps_what_the_prior_would_crush():
     X, _ = blobs(200, 2, centers=[[0, 0], [4, 0]])
     options = dict(weight_concentration_prior=-42, random_state=0, init_params="random_from_data")
-    kept = SparseGaussianMixture(5, **options).fit(X)
-    assert kept.effective_n_components_ > 1.9
+    gentle = SparseGaussianMixture(5, **options).fit(X)
+    assert gentle.effective_n_components_ > 1.9
     with pytest.warns(UserWarning, match="outweighs"):
         crushed = SparseGaussianMixture(5, flat_start=False, **options).fit(X)
     assert crushed.effective_n_components_ < 1.1
@@ -174,18 +167,6 @@ def test_sparse_responsibilities():
     assert_array_equal(resp.toarray(), mixture.predict_proba(X))
     assert_allclose(resp.sum(axis=1), 1)
     assert_array_equal(resp.toarray().argmax(axis=1), mixture.labels_)
-
-
-def test_entmax_goes_from_softmax_to_hard():
-    X, _ = blobs(300, 2, centers=3, std=2.5)
-    fit = dict(init_params=np.arange(300) % 3, max_iter=20, tol=0, **PLAIN)
-    softmax = SparseGaussianMixture(3, **fit).fit(X)
-    nearly = SparseGaussianMixture(3, entmax_alpha=1.0001, **fit).fit(X)
-    assert_allclose(nearly.predict_proba(X), softmax.predict_proba(X), atol=1e-3)
-    hard = SparseGaussianMixture(3, temperature=0, **fit).fit(X)
-    cold = SparseGaussianMixture(3, temperature=1e-6, **fit).fit(X)
-    assert_array_equal(cold.labels_, hard.labels_)
-    assert_allclose(cold.means_, hard.means_, atol=1e-6)
 
 
 def test_initial_parameters_are_used_and_checked():
@@ -208,15 +189,6 @@ def test_initial_parameters_are_used_and_checked():
     ]:
         with pytest.raises(ValueError, match=message):
             SparseGaussianMixture(2, **options).fit(X)
-
-
-@pytest.mark.parametrize("covariance_type", TYPES)
-def test_a_component_without_points(covariance_type):
-    X, _ = blobs(100, 2)
-    mixture = SparseGaussianMixture(
-        3, covariance_type=covariance_type, means_init=[[0, 0], [1, 1], [1e5, 1e5]], **PLAIN
-    ).fit(X)
-    assert_finite(mixture, X)
 
 
 def test_singular_covariances():
@@ -288,19 +260,6 @@ def test_copies_of_as_many_rows_as_components_get_one_each(covariance_type, n_co
     assert len(set(mixture.labels_)) == n_components
     expected = -np.log(n_components) - 8 * np.log(2 * np.pi * 1e-6)
     assert_allclose(mixture.score(X), expected, rtol=1e-9)
-
-
-@pytest.mark.parametrize("per_component", [1.5, 2, 3])
-@pytest.mark.parametrize("seed", range(2))
-def test_copies_of_few_rows_are_fitted_no_worse_than_by_kmeans(per_component, seed):
-    rng, K = np.random.default_rng(seed), 12
-    X = rng.permutation(np.repeat(rng.normal(size=(int(per_component * K), 8)), 50, axis=0))
-    scores = [
-        SparseGaussianMixture(K, random_state=seed, **options).fit(X).score(X)
-        for options in ({}, {"n_init": 5}, {"init_params": "kmeans"})
-    ]
-    assert scores[0] > scores[2] - 2  # as far apart as two starts by k-means
-    assert scores[1] > scores[0] - 1e-9
 
 
 def test_a_row_too_far_from_the_others_is_refused_without_warnings():

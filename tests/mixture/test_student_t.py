@@ -37,11 +37,12 @@ def mixture_of_two(covariance_type, dof=(3.0, 8.0), apart=20.0, **options):
     )
 
 
-def matrices(covariance_type):
-    scales = SCALES[covariance_type]
-    if covariance_type == "tied":
-        return np.array([scales, scales])
-    return scales if scales.ndim == 3 else np.eye(2) * scales.reshape(2, -1)[:, None]
+def as_matrices(mixture):
+    """Scale matrices of any type as matrices (K, d, d)."""
+    (K, d), scales = mixture.means_.shape, mixture.scale_matrices_
+    if mixture.covariance_type == "tied":
+        return np.tile(scales, (K, 1, 1))
+    return scales if scales.ndim == 3 else np.eye(d) * scales.reshape(K, -1, 1)
 
 
 def log_joint(X, weights, means, shapes, dof):
@@ -62,23 +63,15 @@ def tailed(n=300, d=3, dof=3.0, seed=0):
 
 
 @pytest.mark.parametrize("covariance_type", TYPES)
-def test_densities_are_those_of_scipy(covariance_type):
-    mixture = mixture_of_two(covariance_type, apart=3.0)
-    X = np.random.default_rng(0).normal(size=(50, 2)) * 5
-    joint = log_joint(X, [0.3, 0.7], mixture.means_, matrices(covariance_type), [3.0, 8.0])
-    total = logsumexp(joint, axis=1)
-    assert_allclose(mixture.score_samples(X), total, rtol=1e-11)
-    assert_allclose(mixture.predict_proba(X), np.exp(joint - total[:, None]), atol=1e-12)
-
-
-def test_em_is_that_of_the_paper():
+def test_em_is_that_of_the_paper(covariance_type):
     """Peel and McLachlan's equations in NumPy, scatter over sums of r u; ten steps."""
     X, y = tailed()
     dof = np.array([2.0, 4.0, 9.0])
     options = dict(degrees_of_freedom=dof, reg_covar=0, init_params=y, tol=0)
-    found = StudentTMixture(3, max_iter=10, **options).fit(X)
+    options["covariance_type"] = covariance_type
+    fitted = StudentTMixture(3, max_iter=10, **options).fit(X)
     start = StudentTMixture(3, max_iter=0, **options).fit(X)
-    weights, means, shapes = start.weights_, start.means_, start.scale_matrices_
+    weights, means, shapes = start.weights_, start.means_, as_matrices(start)
     for _ in range(10):
         joint = log_joint(X, weights, means, shapes, dof)
         resp = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
@@ -88,13 +81,21 @@ def test_em_is_that_of_the_paper():
         weights, sums = resp.mean(axis=0), weighed.sum(axis=0)
         means = weighed.T @ X / sums[:, None]
         gaps = X[:, None] - means
-        shapes = np.einsum("nk,nkd,nke->kde", weighed, gaps, gaps) / sums[:, None, None]
-    assert_allclose(found.weights_, weights, rtol=1e-10)
-    assert_allclose(found.means_, means, rtol=1e-9, atol=1e-9)
-    assert_allclose(found.scale_matrices_, shapes, rtol=1e-8, atol=1e-8)
+        scatter = np.einsum("nk,nkd,nke->kde", weighed, gaps, gaps)
+        shapes = scatter / sums[:, None, None]
+        if covariance_type == "tied":
+            level = (dof @ sums) / (dof @ resp.sum(axis=0))
+            shapes = np.tile(scatter.sum(axis=0) / len(X) / level, (3, 1, 1))
+        elif covariance_type == "spherical":
+            shapes = np.trace(shapes, axis1=1, axis2=2)[:, None, None] / 3 * np.eye(3)
+        elif covariance_type == "diag":
+            shapes = shapes * np.eye(3)
+    assert_allclose(fitted.weights_, weights, rtol=1e-10)
+    assert_allclose(fitted.means_, means, rtol=1e-9, atol=1e-9)
+    assert_allclose(as_matrices(fitted), shapes, rtol=1e-8, atol=1e-8)
     expected = logsumexp(log_joint(X, weights, means, shapes, dof), axis=1).mean()
-    assert_allclose(found.lower_bound_, expected, rtol=1e-11)
-    assert_allclose(found.score(X), expected, rtol=1e-11)
+    assert_allclose(fitted.lower_bound_, expected, rtol=1e-11)
+    assert_allclose(fitted.score(X), expected, rtol=1e-11)
 
 
 @pytest.mark.parametrize("covariance_type", TYPES)
@@ -134,7 +135,7 @@ def test_parameters_are_counted(covariance_type):
 @pytest.mark.parametrize("covariance_type", TYPES)
 def test_parameters_are_recovered_from_draws(covariance_type, tails, truth):
     X, _ = mixture_of_two(covariance_type, truth).sample(20_000)
-    found = StudentTMixture(
+    fitted = StudentTMixture(
         2,
         degrees_of_freedom=tails,
         covariance_type=covariance_type,
@@ -143,23 +144,15 @@ def test_parameters_are_recovered_from_draws(covariance_type, tails, truth):
         tol=1e-8,
         max_iter=500,
     ).fit(X)
-    assert found.converged_
-    assert_bound_never_falls(found)
-    assert_allclose(found.degrees_of_freedom_, truth, rtol=0.12)
-    assert_allclose(found.weights_, [0.3, 0.7], atol=0.01)
-    assert_allclose(found.means_, [[0, 0], [20, 0]], atol=0.06)
-    assert_allclose(found.scale_matrices_, SCALES[covariance_type], rtol=0.06, atol=0.03)
-    known = clone(found).set_params(degrees_of_freedom=truth, tol=1e-6).fit(X)
+    assert fitted.converged_
+    assert_bound_never_falls(fitted)
+    assert_allclose(fitted.degrees_of_freedom_, truth, rtol=0.12)
+    assert_allclose(fitted.weights_, [0.3, 0.7], atol=0.01)
+    assert_allclose(fitted.means_, [[0, 0], [20, 0]], atol=0.06)
+    assert_allclose(fitted.scale_matrices_, SCALES[covariance_type], rtol=0.06, atol=0.03)
+    known = clone(fitted).set_params(degrees_of_freedom=truth, tol=1e-6).fit(X)
     assert_array_equal(known.degrees_of_freedom_, truth)
     assert_allclose(known.scale_matrices_, SCALES[covariance_type], rtol=0.06, atol=0.03)
-
-
-def test_gaussian_rows_get_many_degrees_of_freedom():
-    X = np.random.default_rng(0).normal(size=(5000, 3))
-    mixture = StudentTMixture(tol=1e-7, max_iter=500).fit(X)
-    assert mixture.degrees_of_freedom_[0] > 50
-    gaussian = SparseGaussianMixture(weight_concentration_prior=1.0).fit(X)
-    assert abs(mixture.lower_bound_ - gaussian.lower_bound_) < 1e-3
 
 
 @pytest.mark.parametrize("tails", ["estimated", 1.0])
@@ -191,17 +184,11 @@ def test_samples_follow_the_parameters(covariance_type):
     truth = mixture_of_two(covariance_type, (1.5, 6.0))
     X, y = truth.sample(20_000)
     assert abs((y == 0).mean() - 0.3) < 0.01
-    for k, (shape, nu) in enumerate(zip(matrices(covariance_type), [1.5, 6.0], strict=True)):
+    for k, (shape, nu) in enumerate(zip(as_matrices(truth), [1.5, 6.0], strict=True)):
         white = np.linalg.solve(np.linalg.cholesky(shape), (X[y == k] - truth.means_[k]).T)
         assert kstest((white**2).sum(axis=0) / 2, f(2, nu).cdf).pvalue > 1e-3
         angles = np.arctan2(*white) / (2 * np.pi) + 0.5
         assert kstest(angles, "uniform").pvalue > 1e-3
-
-
-@pytest.mark.parametrize("dof", [1e-3, 0.1, 1e100])
-def test_samples_are_finite(dof):
-    X, _ = mixture_of_two("full", dof).sample(1000)
-    assert np.isfinite(X).all()
 
 
 # What mixtures promise.
@@ -219,30 +206,6 @@ def test_offset_does_not_matter(covariance_type, spread):
     assert_allclose(far.means_ - 1e8, near.means_, atol=20 * digits)
     assert_allclose(far.scale_matrices_, near.scale_matrices_, rtol=200 * digits, atol=200 * digits)
     assert_allclose(far.degrees_of_freedom_, near.degrees_of_freedom_, rtol=2000 * digits)
-
-
-@pytest.mark.parametrize("covariance_type", TYPES)
-def test_float32_rows_are_fitted_as_in_float64(covariance_type):
-    X, y = tailed()
-    X = X.astype(np.float32)
-    options = dict(covariance_type=covariance_type, init_params=y, max_iter=20, tol=0)
-    single = StudentTMixture(3, **options).fit(X)
-    double = StudentTMixture(3, **options).fit(X.astype(float))
-    assert_allclose(single.means_, double.means_, atol=1e-5)
-    assert_allclose(single.scale_matrices_, double.scale_matrices_, rtol=1e-4, atol=1e-5)
-    assert_allclose(single.degrees_of_freedom_, double.degrees_of_freedom_, rtol=1e-3)
-    assert single.predict_proba(X).dtype == single.score_samples(X).dtype == np.float32
-    assert_allclose(single.lower_bound_, double.lower_bound_, rtol=1e-6)
-
-
-def test_means_far_away_say_nothing_of_which_rows_are_whose():
-    """With heavy tails; but the fit comes to the rows, and its bound rises all the way."""
-    X, _ = tailed()
-    for covariance_type in TYPES:
-        options = dict(covariance_type=covariance_type, reg_covar=0, tol=1e-6, max_iter=300)
-        far = StudentTMixture(2, means_init=1e8 * np.eye(2, 3), **options).fit(X)
-        assert_bound_never_falls(far)
-        assert far.lower_bound_ > StudentTMixture(1, **options).fit(X).lower_bound_ - 1e-4
 
 
 # Going on, and what is given.

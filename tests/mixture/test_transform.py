@@ -3,11 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -61,11 +59,6 @@ def test_frames_have_the_names_of_the_features(data):
     assert_array_equal(frame.index, X.index)
 
 
-def test_a_mixture_that_is_not_fitted_has_no_features(data):
-    with pytest.raises(NotFittedError):
-        VonMisesFisherMixture().transform(data[0])
-
-
 def test_the_number_of_features_is_that_of_the_fit(data):
     fitted = VonMisesFisherMixture(3, random_state=0).fit(data[0]).set_params(n_components=2)
     assert fitted.transform(data[0]).shape == (120, 3)
@@ -79,17 +72,3 @@ def test_in_the_middle_of_a_pipeline(options, data):
     pipeline = make_pipeline(StandardScaler(with_mean=False), mixture, LogisticRegression())
     assert pipeline.fit(X, y).score(X, y) > 0.95
     assert len(pipeline[:-1].get_feature_names_out()) == 3
-
-
-def test_in_a_column_transformer(data):
-    X = pd.DataFrame(data[0], columns=["a", "b", "c"])
-    columns = ColumnTransformer(
-        [
-            ("position", SparseGaussianMixture(2, random_state=0), ["a"]),
-            ("direction", VonMisesFisherMixture(3, entmax_alpha=2.0, random_state=0), ["b", "c"]),
-        ]
-    ).set_output(transform="pandas")
-    frame = columns.fit_transform(X)
-    assert frame.shape == (120, 5)
-    assert frame.columns[0] == "position__sparsegaussianmixture0"
-    assert_allclose(frame.iloc[:, 2:].sum(axis=1), 1)

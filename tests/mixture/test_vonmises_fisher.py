@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import logsumexp
+from scipy.stats import vonmises_fisher
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
@@ -19,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from skvmf import VonMisesFisherMixture
 from skvmf.distributions import vonmises_fisher as vmf
 
+from .. import oracles
 from ..csr_forms import FORMS
 from ..pairwise import pairwise
 from .checks import assert_bound_never_falls, assert_finite
@@ -75,7 +77,7 @@ def test_agrees_with_em_by_hand(tied, form):
 @pairwise(
     negentropy=["exact", "ode", "rational", "banerjee", "newton"],
     tied=["free", "tied"],
-    prior=[0.0, 1.0, 10.0],
+    prior=[0.0, 1.0, 10.0, 1e10],
     temperature=[0, 0.5, 1],
 )
 def test_bound_never_falls(negentropy, tied, prior, temperature):
@@ -127,44 +129,11 @@ def test_recovers_the_parameters_that_it_samples():
     assert np.mean(fitted.predict(X) == order[y]) > 0.99
 
 
-def test_means_are_mean_parameters_and_directions_unit():
-    X, _ = directions(300, 8)
-    mixture = VonMisesFisherMixture(3, random_state=0).fit(X)
-    assert_allclose(np.linalg.norm(mixture.mean_directions_, axis=1), 1, rtol=1e-14)
-    lengths = np.linalg.norm(mixture.means_, axis=1)
-    assert (lengths < 1).all()
-    assert_allclose(vmf.mean_resultant_length(mixture.concentrations_, 8), lengths, rtol=1e-13)
-
-
 def test_divergence_is_minus_log_density_up_to_a_constant():
     X, _ = directions(50, 4)
     mixture = VonMisesFisherMixture(3, random_state=0).fit(X)
     log_p = np.log(mixture.weights_) - mixture.divergence(X) - vmf.log_sphere_area(4)
     assert_allclose(logsumexp(log_p, axis=1), mixture.score_samples(X), rtol=1e-12)
-
-
-def test_hard_em_with_tied_concentration_is_spherical_kmeans():
-    X, _ = directions(500, 10, noise=1.5)
-    X = normalize(X)
-    seeds = X[:4]
-    mixture = VonMisesFisherMixture(
-        4, concentration_type="tied", temperature=0, means_init=seeds, max_iter=200, tol=0
-    ).fit(X)
-    assert set(np.unique(mixture.predict_proba(X))) == {0.0, 1.0}
-    scores = X @ (mixture.concentrations_[:, None] * mixture.mean_directions_).T
-    assert_array_equal(mixture.labels_, (scores + np.log(mixture.weights_)).argmax(axis=1))
-    for k in range(4):  # a fixed point: each mean is the mean direction of its rows
-        direction = normalize(X[mixture.labels_ == k].sum(axis=0)[None])[0]
-        assert_allclose(mixture.mean_directions_[k], direction, atol=1e-12)
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("temperature", [0, 1])
-def test_starts_from_responsibilities(form, temperature):
-    X, y = directions(200, 5)
-    resp = np.full((200, 3), 0.2) + 0.4 * np.eye(3)[y]
-    mixture = VonMisesFisherMixture(3, init_params=resp, temperature=temperature).fit(form(X))
-    assert adjusted_rand_score(y, mixture.labels_) > 0.99
 
 
 @pytest.mark.bits
@@ -233,19 +202,6 @@ def test_csr_representation_does_not_matter(form):
         assert_array_equal(getattr(other, part), getattr(before, part))
 
 
-def test_tiny_and_huge_rows_keep_their_direction():
-    X, _ = directions(60, 4)
-    expected = VonMisesFisherMixture(2, random_state=0).fit(X)
-    for magnitude in [1e-290, 1e-120, 1e120, 1e300]:
-        scaled = X * magnitude
-        for form in [np.asarray, sparse.csr_array]:
-            mixture = VonMisesFisherMixture(2, random_state=0).fit(form(scaled))
-            assert_allclose(mixture.means_, expected.means_, rtol=1e-9)
-            assert_allclose(
-                mixture.score_samples(form(scaled)), expected.score_samples(X), rtol=1e-9
-            )
-
-
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_a_zero_row_counts_nothing(form):
     X, _ = directions(60, 4)
@@ -303,16 +259,6 @@ def test_tight_sparse_rows_are_fitted_as_dense(kappa, dtype):
     digits = np.finfo(dtype).eps * kappa  # what 1 - m.x still carries
     assert_allclose(csr.concentrations_, dense.concentrations_, rtol=max(1e-9, 10 * digits))
     assert_array_equal(csr.labels_, dense.labels_)
-
-
-def test_duplicates_do_not_bend_other_components():
-    X = counts(300, 40)
-    copies = sparse.vstack([X, sparse.vstack([X[[0]]] * 60)]).tocsr()
-    options = dict(random_state=0, max_iter=30)
-    csr = VonMisesFisherMixture(4, **options).fit(copies)
-    dense = VonMisesFisherMixture(4, **options).fit(copies.toarray())
-    assert_array_equal(csr.labels_, dense.labels_)
-    assert_allclose(csr.concentrations_, dense.concentrations_, rtol=1e-5)
 
 
 def test_pruning_is_not_convergence():
@@ -441,7 +387,7 @@ def test_concentrations_are_pooled_the_more_the_more_features_there_are(d):
         [0.5, 0.5], mean_directions=np.eye(2, d), concentrations=[4.0 * d, d], random_state=0
     )
     X, labels = truth.sample(2000)
-    own, pooled, tied = (
+    free, pooled, tied = (
         VonMisesFisherMixture(2, init_params=labels, **options).fit(X)
         for options in (
             {"concentration_prior": 0},
@@ -449,8 +395,112 @@ def test_concentrations_are_pooled_the_more_the_more_features_there_are(d):
             {"concentration_type": "tied", "concentration_prior": 0},
         )
     )
-    spread = [np.ptp(mixture.concentrations_) for mixture in (own, pooled, tied)]
+    spread = [np.ptp(mixture.concentrations_) for mixture in (free, pooled, tied)]
     assert spread[2] == 0
     low, high = (0.98, 1.0) if d == 3 else (0.005, 0.1)
     assert low * spread[0] < spread[1] < high * spread[0]
     assert pooled.lower_bound_ <= pooled.score(X) + 1e-9  # the prior only takes away
+
+
+@pytest.mark.bits
+@pairwise(
+    form=[np.asarray, sparse.csr_array],
+    dtype=[np.float32, np.float64],
+    negentropy=["exact", "newton"],
+    largest=[200.0, 1e5, 1e6, 1e9],
+)
+def test_divergences_keep_their_digits_for_any_concentration(form, dtype, negentropy, largest):
+    X, _ = directions(40, 4, dtype=dtype)
+    given = normalize(np.random.default_rng(1).normal(size=(3, 4)))
+    X[:3] = given
+    kappas = [0.5, 5.0, largest]
+    mixture = VonMisesFisherMixture.from_parameters(
+        np.full(3, 1 / 3), mean_directions=given, concentrations=kappas, negentropy=negentropy
+    )
+    divergence = mixture.divergence(form(X))
+    for k, kappa in enumerate(kappas):
+        expected = oracles.vonmises_fisher_log_density(normalize(X.astype(float)), given[k], kappa)
+        expected = -expected - vmf.log_sphere_area(4)
+        single = dtype == np.float32 and largest == 200
+        accuracy = kappa * (1e-6 if single else 1e-13 if kappa < 1e6 else 1e-15) + 1e-11
+        rtol = 1e-12 if dtype == np.float64 else 1e-7
+        assert_allclose(divergence[:, k], expected, rtol=rtol, atol=accuracy)
+
+
+@pytest.mark.parametrize("kappa", [1e-3, 1.0, 30.0])
+def test_the_oracle_is_scipys(kappa):
+    direction, units = np.eye(1, 4, 1)[0], normalize(directions(40, 4)[0])
+    expected = vonmises_fisher(direction, kappa).logpdf(units)
+    assert_allclose(oracles.vonmises_fisher_log_density(units, direction, kappa), expected)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("n_components", [3, 100])
+def test_few_and_many_shares_have_the_same_sums(form, n_components):
+    """Both ways of summing: by a product, and by the shares that are not zero."""
+    X, _ = directions(400, 8, noise=1.5)
+    options = dict(means_init=X[:n_components], entmax_alpha=2.0, tol=0)
+    mixture = VonMisesFisherMixture(n_components, max_iter=0, **options).fit(form(X))
+    sums = mixture.predict_proba(X).T @ normalize(X)
+    mixture.set_params(max_iter=1).fit(form(X))
+    used = np.linalg.norm(sums, axis=1) > 0.1
+    assert used.sum() > n_components / 2
+    assert_allclose(mixture.mean_directions_[used], normalize(sums[used]), atol=1e-12)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("n0", [30.0, 1e10])
+def test_the_prior_counts_pseudo_rows_for_every_component(n0, tied):
+    """Of the pooled length of the first start: in concentrations, and in the bound, to digits."""
+    sizes, labels = np.array([50, 20]), np.repeat([0, 1], [50, 20])
+
+    def rows(kappas):
+        draws = zip(np.eye(4), kappas, sizes, strict=False)
+        return np.vstack([vmf.rvs(*d, size=n, random_state=n) for *d, n in draws])
+
+    first, X = rows([300.0, 300.0]), rows([60.0, 200.0])
+    length = np.linalg.norm(np.eye(2)[labels].T @ first, axis=1).sum() / 70
+    mixture = VonMisesFisherMixture(
+        2,
+        concentration_prior=n0,
+        concentration_type="tied" if tied else "free",
+        init_params=labels,
+        warm_start=True,
+        tol=0,
+    )
+    mixture.set_params(max_iter=1).fit(first)
+    mixture.set_params(max_iter=5).fit(X)
+    sums = np.linalg.norm(np.eye(2)[labels].T @ X, axis=1)
+    if tied:
+        lengths = np.full(2, (sums.sum() + 2 * n0 * length) / (70 + 2 * n0))
+    else:
+        lengths = (sums + n0 * length) / (sizes + n0)
+    expected = vmf.concentration(lengths, 4)
+    assert_allclose(mixture.concentrations_, expected, rtol=1e-9)
+    each = length * expected - vmf.log_partition(expected, 4) - vmf.negentropy(length, 4)
+    if n0 > 100:  # the difference above would be rounding alone
+        each = -vmf.negentropy(length, 4, order=2) * (lengths - length) ** 2 / 2
+    penalty = 70 * (mixture.lower_bound_ - mixture.score(X))
+    assert_allclose(penalty, n0 * each.sum(), rtol=1e-6 if n0 < 100 else 1e-3, atol=1e-10)
+
+
+def test_parts_that_are_empty_or_cancel_start_at_some_axis():
+    """Where rows cancel, the direction of what rounding leaves would be another at every turn."""
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    X = np.vstack([rows + [9, 0, 0], rows, -rows])
+    labels = np.repeat([0, 2], [20, 40])
+    fitted = VonMisesFisherMixture(3, init_params=labels, max_iter=0).fit(X).mean_directions_
+    assert_array_equal(np.sort(fitted[1:]), np.eye(3)[[-1, -1]])
+    assert fitted[1] @ fitted[2] == 0  # equal components would never part
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-200, 1e308])
+def test_directions_of_any_length_make_the_same_components(size):
+    signs = np.sign(np.random.default_rng(1).normal(size=(3, 4)))
+    mixtures = [
+        VonMisesFisherMixture.from_parameters(
+            np.full(3, 1 / 3), mean_directions=length * signs, concentrations=np.ones(3)
+        )
+        for length in (size, 1.0)
+    ]
+    assert_allclose(mixtures[0].mean_directions_, mixtures[1].mean_directions_, rtol=1e-15)

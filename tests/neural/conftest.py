@@ -31,10 +31,10 @@ def new(request):
     """Make an autoencoder of each kind, small, with options."""
     from skvmf import neural
 
-    name, own = KINDS[request.param]
+    name, special = KINDS[request.param]
 
     def make(**options):
         small = {"hidden_layer_sizes": (12,), "max_epochs": 3, "beta": 0.1, "random_state": 0}
-        return getattr(neural, name)(**({"n_components": 3} | own | small | options))
+        return getattr(neural, name)(**({"n_components": 3} | special | small | options))
 
     return make

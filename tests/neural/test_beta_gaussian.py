@@ -11,7 +11,6 @@ import mpmath
 from scipy.optimize import brentq
 from scipy.stats import beta, kstest
 from torch.autograd import gradcheck
-from torch.distributions import Categorical, Independent, MixtureSameFamily, Normal, kl_divergence
 
 from skvmf.neural import BetaGaussian
 
@@ -123,37 +122,9 @@ def test_divergence(pair, loc, scale):
     n = len(truth.loc)
     loc, scale = np.full(n, loc), np.broadcast_to(scale, (3,))[:n]
     expected = truth.divergence(Quadrature(joint.alpha, loc, scale))
-    found = joint.fenchel_young_divergence(tensor(loc), tensor(scale.copy()))
-    np.testing.assert_allclose(found, expected, rtol=1e-8)
-    assert found > 0
-
-
-@pytest.mark.parametrize("alpha", [1 + 1e-12, *SPARSE])
-def test_one_dimension_is_the_same_as_a_vector_of_one(alpha):
-    z = torch.linspace(-2, 3, 30, dtype=torch.float64)
-    one = BetaGaussian(tensor(LOC[0]), tensor(SCALE[0]), alpha, validate_args=False)
-    joint = BetaGaussian(one.loc, one.scale, alpha, event_dim=1, validate_args=False)
-    torch.testing.assert_close(one.log_prob(z), joint.log_prob(z[:, None]), rtol=1e-14, atol=0)
-    torch.testing.assert_close((one.variance, one.radius), (joint.variance, joint.radius))
-    for name in ("tsallis_negentropy", "fenchel_young_divergence"):
-        torch.testing.assert_close(getattr(one, name)()[0], getattr(joint, name)())
-
-
-@pytest.mark.parametrize("event_dim", [0, 1])
-def test_alpha_one_is_the_normal(event_dim):
-    loc, scale = tensor([[0.3, -1.0], [2.0, 0.0]]), tensor([1.7, 0.4])
-    bell = BetaGaussian(loc, scale, 1, event_dim=event_dim)
-    normal = Independent(Normal(loc, scale), event_dim)
-    z = tensor([[0.0, 5.0], [-3.0, 1e3]])
-    torch.testing.assert_close(bell.log_prob(z), normal.log_prob(z), rtol=1e-14, atol=0)
-    torch.testing.assert_close(bell.variance, normal.variance)
-    torch.testing.assert_close(bell.tsallis_negentropy(), -normal.entropy())
-    assert bell.radius.isinf().all()
-    assert bell.support.check(1e30 * z).all()
-    prior = Independent(Normal(tensor([0.5, 0.5]).expand(2, 2), tensor([2.0, 0.1])), event_dim)
-    expected = kl_divergence(normal, prior)
-    found = bell.fenchel_young_divergence(0.5, tensor([2.0, 0.1]))
-    torch.testing.assert_close(found, expected, rtol=1e-13, atol=0)
+    result = joint.fenchel_young_divergence(tensor(loc), tensor(scale.copy()))
+    np.testing.assert_allclose(result, expected, rtol=1e-8)
+    assert result > 0
 
 
 NEAR_ONE = [1 + excess for excess in (2.3e-16, 1e-12, 1e-8, 1e-6, 1e-4, 0.01, 0.1, 0.11, 0.12)]
@@ -172,7 +143,7 @@ def test_values_and_derivatives_with_many_digits(alpha, dtype, n):
     arguments = [argument.detach().requires_grad_() for argument in arguments]
     exactly = [exact.numbers(argument.tolist()) for argument in arguments]
 
-    def found(loc, scale, z):
+    def result(loc, scale, z):
         bell = BetaGaussian(loc, scale, alpha, event_dim=1)
         divergence = bell.fenchel_young_divergence(0.5, 2.0)
         return [bell.log_prob(z), bell.tsallis_negentropy(), divergence, bell.variance[0]]
@@ -183,7 +154,7 @@ def test_values_and_derivatives_with_many_digits(alpha, dtype, n):
         return [bell.log_prob(z), bell.negentropy(), divergence, bell.shrinkage * scale[0] ** 2]
 
     step = mpmath.mpf(10) ** -25
-    for which, value in enumerate(found(*arguments)):
+    for which, value in enumerate(result(*arguments)):
         truth = float(expected(*exactly)[which])
         rounding = 4 * torch.finfo(dtype).eps * (n + abs(truth))
         assert abs(value.item() - truth) <= rounding
@@ -192,37 +163,6 @@ def test_values_and_derivatives_with_many_digits(alpha, dtype, n):
             ahead[k][0], behind[k][0] = exactly[k][0] + step, exactly[k][0] - step
             slope = (expected(*ahead)[which] - expected(*behind)[which]) / (2 * step)
             assert abs(grad[0].item() - float(slope)) <= rounding
-
-
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("event_dim", [0, 1])
-def test_divergence_is_not_negative_and_zero_at_the_score(alpha, dtype, event_dim):
-    draws = torch.Generator().manual_seed(0)
-    loc, scale = torch.randn(2, 500, 3, generator=draws, dtype=dtype)
-    scale = (2 * scale).exp()
-    bell = BetaGaussian(loc, scale, alpha, event_dim=event_dim)
-    assert (bell.fenchel_young_divergence(loc, scale) == 0).all()
-    assert (bell.fenchel_young_divergence() > 0).all()
-    standard = BetaGaussian(0 * loc, 0 * scale + 1, alpha, event_dim=event_dim)
-    assert (standard.fenchel_young_divergence() == 0).all()
-    near = bell.fenchel_young_divergence(loc * (1 + 1e-6), scale * (1 + 1e-6))
-    # A difference of terms of size n v, rounded; the divergence itself is of size 1e-12.
-    assert (near > -8 * torch.finfo(dtype).eps * (1 + bell.variance / scale**2).amax()).all()
-
-
-@pytest.mark.parametrize("alpha", ALPHAS)
-def test_a_product_adds_up(alpha):
-    loc, scale, z = tensor([0.3, -1.0]), tensor([1.7, 0.4]), tensor([0.5, -0.8])
-    product = BetaGaussian(loc, scale, alpha)
-    parts = [BetaGaussian(loc[i], scale[i], alpha) for i in range(2)]
-    together = Independent(product, 1).log_prob(z)
-    expected = sum(part.log_prob(z[i]) for i, part in enumerate(parts))
-    torch.testing.assert_close(together, expected)
-    expected = sum(part.fenchel_young_divergence(0.1, 2.0) for part in parts)
-    torch.testing.assert_close(product.fenchel_young_divergence(0.1, 2.0).sum(), expected)
-    joint = BetaGaussian(loc, scale, alpha, event_dim=1).log_prob(z)
-    assert (abs(joint - together) < 1e-9) == (alpha == 1)  # only Gaussians are both
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -311,23 +251,6 @@ def test_derivatives_at_the_edge_are_not_nan(alpha):
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("event_dim", [0, 1])
-def test_shapes(alpha, event_dim):
-    bell = BetaGaussian(torch.zeros(4, 1, 3), torch.ones(2, 3), alpha, event_dim=event_dim)
-    whole = torch.Size([4, 2, 3])
-    batch, event = whole[: 3 - event_dim], whole[3 - event_dim :]
-    assert (bell.batch_shape, bell.event_shape) == (batch, event)
-    assert bell.sample().shape == whole
-    assert bell.rsample((5, 1)).shape == (5, 1, *whole)
-    for name in ("mean", "mode", "variance", "stddev", "radius"):
-        assert getattr(bell, name).shape == whole
-    assert bell.log_prob(torch.zeros(5, 1, 1, 3)).shape == (5, *batch)
-    assert bell.tsallis_negentropy().shape == batch
-    assert bell.fenchel_young_divergence().shape == batch
-    assert bell.fenchel_young_divergence(torch.zeros(3), 2.0).shape == batch
-
-
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("event_dim", [0, 1])
 def test_expand(alpha, event_dim):
     small = BetaGaussian(torch.zeros(3), torch.ones(3), alpha, event_dim=event_dim)
     large = small.expand((4, *small.batch_shape))
@@ -358,69 +281,6 @@ def test_numbers():
     assert bell.sample((3,)).dtype == torch.float32
     assert BetaGaussian(tensor(0.0), 1.0).sample().dtype == torch.float64
     assert repr(bell) == "BetaGaussian(loc: 0.0, scale: 1.0, alpha: 2, event_dim: 0)"
-
-
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("event_dim", [0, 1])
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_is_taken_to_float32(alpha, event_dim, dtype):
-    loc, scale = (torch.tensor(values, dtype=dtype) for values in ([0.3, -1.0], [1.7, 0.4]))
-    loc.requires_grad_(), scale.requires_grad_()
-    half = BetaGaussian(loc, scale, alpha, event_dim=event_dim)
-    same = BetaGaussian(loc.float(), scale.float(), alpha, event_dim=event_dim)
-    with torch.random.fork_rng():
-        draws = half.rsample((5,))
-    assert draws.dtype == torch.float32
-    assert torch.equal(half.log_prob(draws), same.log_prob(draws))
-    assert torch.equal(half.tsallis_negentropy(), same.tsallis_negentropy())
-    divergence = half.fenchel_young_divergence()
-    assert torch.equal(divergence, same.fenchel_young_divergence())
-    (draws.sum() + divergence.sum()).backward()
-    assert loc.grad.dtype == scale.grad.dtype == dtype
-    assert scale.grad.isfinite().all()
-
-
-def test_under_autocast():
-    layer = torch.nn.Linear(3, 8)
-    with torch.autocast("cpu", torch.bfloat16), torch.random.fork_rng():
-        loc, log_scale = layer(torch.ones(2, 3)).chunk(2, dim=-1)
-        assert loc.dtype == torch.bfloat16
-        bell = BetaGaussian(loc, log_scale.exp())
-        bell.rsample().sum().backward()
-    assert layer.weight.grad.isfinite().all()
-
-
-@pytest.mark.parametrize("event_dim", [0, 1])
-@pytest.mark.parametrize("distance", [0.0, 1e2, 1e4, 1e6])
-def test_own_draws_are_inside(alpha, event_dim, distance):
-    """As far from zero as that rounding moves them over the edge."""
-    loc = distance * torch.tensor([[1.0, -0.7], [1.0, 0.0], [1e-3, 1.0]])
-    scale = torch.tensor([[1.0, 0.9], [1.0, 50.0], [1.0, 0.1]])
-    bell = BetaGaussian(loc, scale, alpha, event_dim=event_dim, validate_args=True)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        draws = bell.sample((50_000,))
-    assert not bell.log_prob(draws).isnan().any()
-    beyond = 1 + 1e-5 * (1 + distance / scale)
-    assert not bell.support.check(loc + beyond * bell.radius).any()
-
-
-@pytest.mark.parametrize("event_dim", [0, 1])
-def test_mixtures(alpha, event_dim):
-    loc, scale = torch.tensor([-3.0, 3.0]), torch.tensor([1.0, 1.0])
-    if event_dim:
-        loc, scale = loc[:, None].expand(2, 3), scale[:, None].expand(2, 3)
-    parts = BetaGaussian(loc, scale, alpha, event_dim=event_dim, validate_args=False)
-    weights = Categorical(torch.tensor([0.3, 0.7]))
-    mixture = MixtureSameFamily(weights, parts, validate_args=False)
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        draws = mixture.sample((1000,))
-    second = (draws if event_dim == 0 else draws[:, 0]) > 0
-    assert abs(second.double().mean() - 0.7) < 0.06
-    log_probs = parts.log_prob(draws[:, None]) + weights.logits
-    expected = torch.where(second, log_probs[:, 1], log_probs[:, 0])
-    torch.testing.assert_close(mixture.log_prob(draws), expected)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
-
+pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
@@ -126,12 +125,3 @@ def test_a_first_fit_that_failed_is_none(new, method):
     del model._batch
     assert set(vars(model)) == parameters
     assert_same(getattr(model, method)(X), getattr(new(), method)(X))
-
-
-def test_names_of_features_go_with_the_fit(new, frame):
-    model = new().fit(frame)
-    model.fit(OTHER)
-    assert not hasattr(model, "feature_names_in_")
-    assert model.fit(frame).feature_names_in_[0] == "pixel 0"
-    assert model.partial_fit(frame).feature_names_in_[0] == "pixel 0"
-    assert (model.n_features_in_, model.n_epochs_) == (64, 4)

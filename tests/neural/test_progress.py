@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
-
+pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits
 
@@ -27,15 +26,6 @@ def test_lines(new, capsys):
         assert line.startswith(start.format(epoch + 1, *energies))
         assert line.endswith(" s)")
     assert epoch == 2
-
-
-def test_lines_at_intervals(new, capsys):
-    model = new(verbose=True, verbose_interval=3, max_epochs=7).fit(X)
-    assert [line.split(":")[0] for line in printed(capsys)] == ["Epoch 3", "Epoch 6"]
-    for _ in range(2):
-        model.partial_fit(X)
-    (line,) = printed(capsys)
-    assert line.startswith(f"Epoch 9: free energy {model.losses_[8]:.6g} (")
 
 
 class Watcher:
@@ -131,9 +121,3 @@ def test_tasks_end_where_a_fit_fails(new, callback):
         new(learning_rate=1e20).set_callbacks(watcher).fit(X)
     begun = [task[1:] for task in watcher.told if task[0] == "begin"]
     assert sorted(begun) == sorted(task[1:] for task in watcher.told if task[0] == "end")
-
-
-def test_partial_fit_has_no_callbacks(new, callback):
-    watcher = Watcher()
-    new().set_callbacks(watcher).partial_fit(X)
-    assert watcher.told == []

@@ -81,9 +81,9 @@ def test_why_torch_cannot_be_imported_is_said(monkeypatch):
 
 def signature(item):
     """Return the signature as a string, without annotations."""
-    found = inspect.signature(item)
-    bare = [parameter.replace(annotation=found.empty) for parameter in found.parameters.values()]
-    return str(found.replace(parameters=bare, return_annotation=found.empty))
+    result = inspect.signature(item)
+    bare = [parameter.replace(annotation=result.empty) for parameter in result.parameters.values()]
+    return str(result.replace(parameters=bare, return_annotation=result.empty))
 
 
 def test_names():
@@ -107,9 +107,9 @@ def test_fitted_attributes_are_documented_and_no_others(estimator):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(np.eye(5), columns=list("abcde"))
     model = estimator(2, hidden_layer_sizes=(3,), max_epochs=1).fit(frame)
-    found = {name for name in vars(model) if name[-1] == "_" and name[0] != "_"}
-    assert found == ATTRIBUTES
+    result = {name for name in vars(model) if name[-1] == "_" and name[0] != "_"}
+    assert result == ATTRIBUTES
     section = inspect.getdoc(estimator).split("Attributes\n")[1].split("\n\n")[0]
     documented = {line.split(" : ")[0] for line in section.splitlines() if " : " in line}
-    own = {name for name in dir(estimator) if name[-1] == "_" and name[0] != "_"}
-    assert documented == found | own
+    properties = {name for name in dir(estimator) if name[-1] == "_" and name[0] != "_"}
+    assert documented == result | properties

@@ -94,18 +94,6 @@ def test_the_modified_dirichlet_is_sparser_than_the_dirichlet_at_positive_parame
     )
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize(
-    ("inference", "concentration"),
-    [("map", 1.0), ("map", 0.0), ("map", -10.0), ("mean-field", 0.1)],
-)
-def test_the_bound_never_falls(learn, inference, concentration, temperature):
-    options = {"inference": inference, "weight_concentration_prior": concentration}
-    for model in learn(3 if FULL_SIZE else 1, temperature=temperature, **options):
-        bounds = np.array(model.lower_bounds_)
-        assert (np.diff(bounds) >= -1e-12 * np.abs(bounds[1:])).all()
-
-
 @pytest.mark.parametrize("concentration", [1.0, -10.0])
 def test_hard_em_ends_within_forty_iterations(learn, concentration):
     for model in learn(temperature=0.0, weight_concentration_prior=concentration):

@@ -9,7 +9,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from sklearn.mixture import GaussianMixture
 
 from skvmf import SparseGaussianMixture
 
@@ -70,22 +69,3 @@ def test_a_negative_parameter_beats_maximum_likelihood(n_samples):
     gains = runs(n_samples, alpha, True)[:, 0] - runs(n_samples, 1.0, True)[:, 0]
     assert gains.mean() >= least
     assert np.median(gains) >= least
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_a_parameter_of_one_is_plain_em(seed):
-    rng = np.random.default_rng(seed)
-    X = draw(200, rng)
-    start = {
-        "weights_init": np.full(5, 0.2),
-        "means_init": X[rng.choice(200, 5, replace=False)],
-        "precisions_init": np.tile(np.linalg.inv(np.cov(X.T)), (5, 1, 1)),
-    }
-    options = {"max_iter": 100, "tol": 0.0, **start}
-    ours = SparseGaussianMixture(
-        5, weight_concentration_prior=1.0, weight_floor=0.0, **options
-    ).fit(X)
-    plain = GaussianMixture(5, **options).fit(X)
-    for name in ("weights_", "means_", "covariances_"):
-        np.testing.assert_allclose(getattr(ours, name), getattr(plain, name), atol=1e-8)
-    assert abs(ours.score(X) - plain.score(X)) <= 1e-8

@@ -61,9 +61,9 @@ def test_rows_have_the_shapes_of_table_1(texts, name, shape):
 @pytest.mark.parametrize("temperature", [1.0, 0.0])
 def test_tied_mixtures_find_the_three_collections(nmis, temperature):
     """From random partitions, of which one in eight or so leads to an optimum that joins two."""
-    found = nmis(10, concentration_type="tied", temperature=temperature)
-    assert np.median(found) >= 0.94
-    assert np.mean(found >= 0.94) >= 0.7
+    result = nmis(10, concentration_type="tied", temperature=temperature)
+    assert np.median(result) >= 0.94
+    assert np.mean(result >= 0.94) >= 0.7
 
 
 @pairwise(
@@ -79,7 +79,7 @@ def test_mean_and_natural_parameters_find_the_same(
 
 def test_the_likeliest_of_five_starts_is_a_good_one(texts):
     X, y = texts("classic3")
-    found = [
+    result = [
         normalized_mutual_info_score(
             y,
             VonMisesFisherMixture(
@@ -88,22 +88,22 @@ def test_the_likeliest_of_five_starts_is_a_good_one(texts):
         )
         for seed in range(20 if FULL_SIZE else 6)
     ]
-    assert np.mean(np.array(found) >= 0.94) >= 0.95
+    assert np.mean(np.array(result) >= 0.94) >= 0.95
 
 
 def test_tied_concentrations_find_newsgroups_and_free_ones_heap(texts):
     X, y = texts("news20")
-    found = {}
+    result = {}
     for concentration_type in ("tied", "free"):
         mixture = VonMisesFisherMixture(20, concentration_type=concentration_type, **PAPER)
         heaps = concentration_type == "free"
         with pytest.warns(UserWarning, match="broadest") if heaps else nullcontext():
             labels = [mixture.set_params(random_state=seed).fit_predict(X) for seed in range(3)]
-        found[concentration_type] = (
-            np.mean([normalized_mutual_info_score(y, own) for own in labels]),
-            np.mean([adjusted_rand_score(y, own) for own in labels]),
+        result[concentration_type] = (
+            np.mean([normalized_mutual_info_score(y, assigned) for assigned in labels]),
+            np.mean([adjusted_rand_score(y, assigned) for assigned in labels]),
         )
-    tied, free = found["tied"], found["free"]
+    tied, free = result["tied"], result["free"]
     assert tied[0] >= 0.53
     assert tied[1] >= 0.37
     assert tied[0] - free[0] >= 0.07

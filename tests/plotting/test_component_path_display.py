@@ -41,17 +41,6 @@ def test_the_criterion_and_the_number_chosen(path):
     assert display.leaves_ is None
 
 
-def test_another_criterion_on_given_axes(path, plt):
-    ax = plt.subplots()[1]
-    display = ComponentPathDisplay.from_estimator(
-        path, criterion="log_likelihood", ax=ax, color="k", linestyle=":"
-    )
-    assert display.ax_ is ax
-    assert display.line_.get_color() == "k"
-    assert_allclose(display.line_.get_ydata(), path.results_["log_likelihood"] / N_SAMPLES)
-    assert ax.get_ylabel() == "log likelihood, nats per row"
-
-
 def test_units_do_not_depend_on_the_number_of_rows_and_their_weights(path):
     X, _ = blobs()
     tripled = ComponentPath(path.estimator, max_components=9, criterion="held_out", random_state=0)
@@ -62,17 +51,6 @@ def test_units_do_not_depend_on_the_number_of_rows_and_their_weights(path):
     assert_allclose(display.line_.get_ydata(), held_out - held_out.min())
     parameters = ComponentPathDisplay.from_estimator(tripled, criterion="n_parameters")
     assert_array_equal(parameters.line_.get_ydata(), tripled.results_["n_parameters"])
-
-
-def test_a_callable_is_called_by_its_name(path):
-    def taste(results):
-        return -results["log_likelihood"]
-
-    own = ComponentPath(path.estimator, max_components=3, criterion=taste)
-    own.fit(np.random.default_rng(0).normal(size=(30, 3)))
-    display = ComponentPathDisplay.from_estimator(own)
-    assert display.ax_.get_ylabel() == "taste"
-    assert_array_equal(display.line_.get_ydata(), own.results_["criterion"])
 
 
 def test_the_tree_is_that_of_scipy(path):
@@ -97,8 +75,8 @@ def test_leaves_have_weights_and_the_colours_of_the_chosen(path):
     colours = [tuple(colour) for colour in display.leaves_.get_facecolors()]
     parts = path.cut(4)  # the same parts as the components chosen, on clusters so far apart
     for part in range(4):
-        own = {colours[leaf] for leaf in np.unique(path.leaf_labels_[parts == part])}
-        assert own == {to_rgba(f"C{part}")}
+        leaf_colours = {colours[leaf] for leaf in np.unique(path.leaf_labels_[parts == part])}
+        assert leaf_colours == {to_rgba(f"C{part}")}
     grey = [tuple(colour) == to_rgba("0.6") for colour in display.branches_.get_colors()]
     assert sum(grey) == 3
 
@@ -113,19 +91,6 @@ def test_names_stand_below_their_components(path):
     component = path.labels_[[np.flatnonzero(path.leaf_labels_ == leaf)[0] for leaf in leaves]]
     expected = [np.flatnonzero(component == k).mean() for k in range(4)]
     assert_allclose(numbers.get_xticks(), expected)
-
-
-def test_two_hundred_leaves_and_no_numbers_too_many_to_read(path):
-    n, rng = 200, np.random.default_rng(0)
-    linkage = hierarchy.linkage(rng.normal(size=(n, 3)), "ward")
-    criterion = np.arange(1, n + 1), np.arange(float(n)), n
-    display = ComponentPathDisplay(*criterion, linkage, rng.uniform(size=n), np.arange(n))
-    display.plot("dendrogram")
-    assert len(display.branches_.get_segments()) == n - 1
-    assert len(display.ax_.get_xticks()) == 0
-    assert display.ax_.get_ylabel() == "log-likelihood lost"
-    widest = np.sqrt(display.leaves_.get_sizes().max())
-    assert widest <= 72 * display.figure_.get_figwidth() / n
 
 
 @pytest.mark.parametrize(

@@ -68,26 +68,6 @@ def test_discs_on_a_map_have_the_weights_and_hold_their_rows():
     assert_allclose(display.scatter_.get_facecolors()[:, :3], colours[:, :3])
 
 
-def test_names_on_a_map_are_sized_by_their_longest_line():
-    mixture, X = fitted(6, K=5)
-    sizes = [
-        [text.get_fontsize() for text in display.texts_]
-        for name in ["green tea", "green tea\nand ice"]
-        for display in [DirectionsDisplay.from_estimator(mixture, X, names=[name] * 5)]
-    ]
-    assert len(sizes[0]) == 5
-    assert_allclose(*sizes)
-
-
-def test_near_components_are_near_on_the_map():
-    angles = np.radians([0, 20, 180])
-    directions = np.column_stack([np.cos(angles), np.sin(angles), 0 * angles, 0 * angles])
-    display = DirectionsDisplay(np.array([0.2, 0.5, 0.3]), directions, np.full(3, 20.0)).plot()
-    a, b, c = display.positions_
-    assert np.linalg.norm(a - b) < 0.6 * min(np.linalg.norm(a - c), np.linalg.norm(b - c))
-    assert display.scatter_ is None
-
-
 @pytest.mark.parametrize("K", [1, 2, 5, 200])
 @pytest.mark.parametrize("equal", [False, True])
 def test_discs_do_not_cover_each_other(K, equal):

@@ -34,8 +34,8 @@ def entmax(z, alpha):
         low, high = (
             (middle, high) if mp.fsum(responsibilities(gaps, middle)) <= 1 else (low, middle)
         )
-    kept = iter(responsibilities(gaps, high))
-    p = [next(kept) if gap >= 0 else mp.mpf(0) for gap in gaps]
+    shares = iter(responsibilities(gaps, high))
+    p = [next(shares) if gap >= 0 else mp.mpf(0) for gap in gaps]
     negentropy = (mp.fsum(value**alpha for value in p) - 1) / (alpha * c)
     return p, mp.fdot(p, z) - negentropy
 

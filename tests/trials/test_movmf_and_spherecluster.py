@@ -49,32 +49,6 @@ def test_a_mixture_of_movmf_has_its_likelihood_and_bic():
     np.testing.assert_allclose(mixture.bic(X) - 2 * n * log_sphere_area(d), bic)
 
 
-def test_hard_memberships():
-    hard = VonMisesFisherMixture(3, temperature=0, random_state=0).fit(X)
-    assert set(np.unique(hard.predict_proba(X))) == {0.0, 1.0}
-
-
-def test_weights_and_concentrations_are_kept():
-    weights = np.array([0.5, 0.3, 0.2])
-    forced = VonMisesFisherMixture(3, weights_init=weights, fixed=("weights",), random_state=0)
-    np.testing.assert_allclose(forced.fit(X).weights_, weights, rtol=1e-9)
-    kappa = VonMisesFisherMixture(
-        3, concentrations_init=25, fixed=("concentrations",), random_state=0
-    )
-    np.testing.assert_allclose(kappa.fit(X).concentrations_, 25, rtol=1e-9)
-
-
-def test_given_parameters_predict_and_draw():
-    theta = np.array([[20.0, 0.0, 0.0], [0.0, 5.0, 0.0]])
-    kappa = np.linalg.norm(theta, axis=1)
-    mixture = VonMisesFisherMixture.from_parameters(
-        [0.5, 0.5], mean_directions=theta / kappa[:, None], concentrations=kappa
-    )
-    rows, labels = mixture.sample(200)
-    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1)
-    assert np.mean(mixture.predict(rows) == labels) > 0.95
-
-
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
@@ -95,16 +69,3 @@ def test_given_parameters_predict_and_draw():
 def test_their_parameters_lead_to_ours(name, advice):
     with pytest.raises(TypeError, match=f"no parameter '{name}': .*{advice}"):
         VonMisesFisherMixture(3, **{name: 1})
-
-
-@pytest.mark.parametrize(
-    ("name", "advice"),
-    [
-        ("cluster_centers_", "mean_directions_"),
-        ("inertia_", "lower_bound_"),
-        ("kappa_", "concentrations_"),
-    ],
-)
-def test_their_attributes_lead_to_ours(name, advice):
-    with pytest.raises(AttributeError, match=advice):
-        getattr(VonMisesFisherMixture(3, random_state=0).fit(X), name)
