@@ -144,8 +144,8 @@ class MergePath:
         """Return a mixture and its first parameters: those of the groups' responsibilities."""
         K, fitted = len(self.nodes), self.fitted
         spec, assign = self._of_size(K), self._assignment_to_groups(group)
-        of_groups = np.where(group == np.arange(K)[:, None], counts[: len(group)], -1)
-        largest = of_groups.argmax(axis=1)
+        by_group = np.lexsort((-counts[: len(group)], group))
+        largest = by_group[np.searchsorted(group[by_group], np.arange(K))]
         centres = fitted.family.centres(fitted.params.components)[largest]
         stats, about = partition_statistics(spec.family, self._rows, centres, assign)
         family = spec.family.with_prior_from(stats)
@@ -163,13 +163,14 @@ class MergePath:
     def _assignment_to_groups(self, group: Array) -> Assignment:
         """Return a function that assigns the rows of a block to groups of current components."""
         to_components = assignment(self.fitted.mixture, self.fitted.params)
-        members = np.eye(len(self.nodes))[group]
+        by_group = np.argsort(group, kind="stable")
+        first = np.searchsorted(group[by_group], np.arange(len(self.nodes)))
 
         def assign(block: Block) -> tuple[Responsibilities, Array]:
             responsibilities, counts = to_components(block)
-            resp = as_dense(responsibilities, len(group))
-            of_groups = np.ascontiguousarray(resp @ members.astype(resp.dtype))
-            return DenseResponsibilities(of_groups), counts @ members
+            resp = as_dense(responsibilities, len(group))[:, by_group]
+            of_groups = np.add.reduceat(resp, first, axis=1)
+            return DenseResponsibilities(of_groups), np.add.reduceat(counts[by_group], first)
 
         return assign
 
