@@ -164,13 +164,18 @@ class MergePath:
         """Return a function that assigns the rows of a block to groups of current components."""
         to_components = assignment(self.fitted.mixture, self.fitted.params)
         by_group = np.argsort(group, kind="stable")
-        first = np.searchsorted(group[by_group], np.arange(len(self.nodes)))
+        places = np.arange(len(group))  # of members within their groups
+        places -= np.searchsorted(group[by_group], group[by_group])
+        members = [by_group[places == place] for place in range(places.max() + 1)]
 
         def assign(block: Block) -> tuple[Responsibilities, Array]:
             responsibilities, counts = to_components(block)
-            resp = as_dense(responsibilities, len(group))[:, by_group]
-            of_groups = np.add.reduceat(resp, first, axis=1)
-            return DenseResponsibilities(of_groups), np.add.reduceat(counts[by_group], first)
+            resp = as_dense(responsibilities, len(group))
+            of_groups = resp[:, members[0]]
+            for others in members[1:]:
+                of_groups[:, group[others]] += resp[:, others]
+            counts_of_groups = np.bincount(group, weights=counts, minlength=len(self.nodes))
+            return DenseResponsibilities(of_groups), counts_of_groups
 
         return assign
 

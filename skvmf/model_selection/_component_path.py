@@ -172,7 +172,7 @@ class Step(NamedTuple):
     measures: dict[str, float]
 
 
-_STEP_DIVISOR = 30  # a step removes at most one component in this many
+_MANY = 1000  # components: up to so many a step removes at most one in 30, above one in 10
 
 
 P = ParamSpec("P")
@@ -483,7 +483,8 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
                 print(f"{K} components\t time {perf_counter() - began:.3f} s\t bound {bound:.6g}")
             if self.min_components >= K:
                 break
-            path.to(max(K - max(1, (K - 1) // _STEP_DIVISOR), int(self.min_components)))
+            n_removed = max(1, (K - 1) // (30 if K <= _MANY else 10))
+            path.to(max(K - n_removed, int(self.min_components)))
         path.end()
         return steps[::-1]
 
