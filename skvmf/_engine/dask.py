@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 Part = TypeVar("Part")
 SUMS_PER_TASK = 8  # that one task adds
+MAX_DIRECT_SUMS = 4  # of runs of blocks, which the client adds
 
 
 # What the workers' tasks do.
@@ -308,13 +309,18 @@ class DaskRows(RowSource):
         self, function: Function, method: str, graph: dict[Any, Any], sources: list[list[Any]]
     ) -> Any:
         token, most = uuid4().hex, self.weight_range[1]
-        parameters = f"skvmf-parameters-{token}"  # a task's result, which travels once
-        tasks = graph | {parameters: function}
+        runs = np.count_nonzero(np.diff(self._owners)) < len(sources)
+        few = MAX_DIRECT_SUMS if runs else 1  # sums of scattered blocks are large
+        tasks: dict[Any, Any] = dict(graph)
+        parameters: Any = function
+        if len(sources) > MAX_DIRECT_SUMS:  # as a task's result they travel once
+            parameters = f"skvmf-parameters-{token}"
+            tasks[parameters] = function
         keys: list[Any] = [(f"skvmf-sum-{token}", i) for i in range(len(sources))]
         for key, state, own in zip(keys, self._states, sources, strict=True):
             tasks[key] = _sum, parameters, method, most, state, own
         level = 0
-        while len(keys) > 1:
+        while len(keys) > few:
             level += 1
             parts = [keys[i : i + SUMS_PER_TASK] for i in range(0, len(keys), SUMS_PER_TASK)]
             keys = [f"skvmf-add-{level}-{token}-{i}" for i in range(len(parts))]
