@@ -175,7 +175,11 @@ def limited_blas() -> Iterator[_Threads]:
         threads.enter(user)
         yield threads
     finally:
-        threads.leave(user)
+        try:
+            threads.leave(user)
+        except KeyboardInterrupt:  # a second Ctrl-C, maybe halfway
+            threads.leave(user)
+            raise
 
 
 Item = TypeVar("Item")
@@ -243,9 +247,10 @@ def _helpers(
     """Let other threads work, too, until nothing is left to do, or the caller leaves."""
 
     def help_out() -> None:
-        for library in _libraries():
-            if library.num_threads != 1:  # of the libraries whose limit is each thread's own
-                _set_limit(library, 1)
+        with threads.lock:
+            for library in _libraries() if threads.users else []:  # none: the caller has left
+                if library.num_threads != 1:  # of the libraries whose limit is each thread's own
+                    _set_limit(library, 1)
         work()
 
     helpers: list[Future[None]] = []
