@@ -3,7 +3,7 @@
 import time
 
 import numpy as np
-from sklearn.cluster import MiniBatchKMeans
+from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.datasets import make_blobs
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -136,11 +136,12 @@ def embeddings(n=220_000, d=384, K=100, seed=0):
 @item(
     "guide.passes",
     "one pass beside whole fits",
-    needs=NEWS,
+    needs=(*NEWS, "faiss"),
     small={"sets": 1, "n": 540, "d": 8, "K": 4, "batch": 100, "first": 200, "k": 4},
 )
 def passes(setting, sets=3, n=200_000, d=384, K=100, batch=4096, first=10_000, k=20):
     """Compare one pass of batches with whole fits, in what they find and what they cost."""
+    in_batches(VonMisesFisherMixture(2), embeddings(100, d, 2)[0], 50)  # compiles
     found = [learned(embeddings(n // 10 * 11, d, K, s), K, n, batch, first, s) for s in range(sets)]
     table = Table(
         f"{n:,} rows of {d} features, {K} clusters, batches of {batch:,}",
@@ -180,6 +181,9 @@ def learned(data, K, n, batch, first, seed):
             "MiniBatchKMeans",
             lambda: in_batches(MiniBatchKMeans(K, n_init=1, random_state=seed), X[:n], batch),
         ),
+        ("fit", lambda: mixture().fit(X[:n])),
+        ("KMeans, n_init=1", lambda: KMeans(K, n_init=1, random_state=seed).fit(X[:n])),
+        ("FAISS, spherical, 25 iterations", lambda: Faiss(K, seed).fit(X[:n])),
     ):
         start = time.process_time()
         learner = make()
@@ -188,6 +192,27 @@ def learned(data, K, n, batch, first, seed):
         nmi = normalized_mutual_info_score(y[n:], learner.predict(X[n:]))
         found[name] = score, nmi, seconds
     return found
+
+
+class Faiss:
+    """Spherical k-means of FAISS on all rows."""
+
+    def __init__(self, K, seed):
+        self.K, self.seed = K, seed
+
+    def fit(self, X):
+        """Find the centres in 25 iterations."""
+        import faiss
+
+        most = {"max_points_per_centroid": len(X), "min_points_per_centroid": 1}
+        kind = {"niter": 25, "spherical": True, "seed": self.seed}
+        self.kmeans = faiss.Kmeans(X.shape[1], self.K, **kind, **most)
+        self.kmeans.train(np.ascontiguousarray(X))
+        return self
+
+    def predict(self, X):
+        """Return the nearest centre of each row."""
+        return self.kmeans.index.search(np.ascontiguousarray(X), 1)[1][:, 0]
 
 
 def passes_of_news(setting, k):
