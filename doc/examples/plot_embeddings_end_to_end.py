@@ -47,8 +47,8 @@ embeddings = encoder.embed(corpus.data)
 print(f"{embeddings.shape[0]} texts, {embeddings.shape[1]} features, {embeddings.dtype}")
 
 # %%
-# What all texts have in common does not distinguish them. The mean cosine of two texts measures
-# how much this is: above 0.3, subtract the mean.
+# What all texts have in common does not distinguish them, so subtract it: texts gain from that even
+# if their mean cosine is small (:ref:`whiten-directions`).
 
 
 def mean_cosine(rows):
