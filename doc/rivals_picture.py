@@ -60,12 +60,18 @@ def figure_text(record):
     """Return the figure with its caption as reStructuredText."""
     day = date.fromisoformat(record["date"])
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    others = {fit["date"]: fit["method"] for fit in record["fits"] if "date" in fit}
+    later = "".join(
+        f" {method} on {date.fromisoformat(own):%d %B %Y}, the median of three runs, on a machine "
+        "with other work, where fits took about a quarter longer."
+        for own, method in others.items()
+    )
     return (
         ".. figure:: ../generated/rivals.svg\n"
         f"   :figclass: wide\n   :alt: {ALT}\n\n"
         "   Default fits of random clusters of directions, each with one thread. A cross is a fit\n"
         f"   that was stopped after {record['limit']} seconds; larger ones were left out.\n"
-        f"   Measured on {day:%d %B %Y}: {record['processor']}, {versions}.\n"
+        f"   Measured on {day:%d %B %Y}: {record['processor']}, {versions}.{later}\n"
     )
 
 
