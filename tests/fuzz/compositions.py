@@ -119,6 +119,8 @@ def numbers_move_with_their_components(subject):
         raise Refused("ties go to the first, and rounding decides where rows are few")
     order = np.random.default_rng(subject.case.seed).permutation(subject.K)
     tied = subject.params.get("covariance_type") == "tied"
+    if subject.params.get("order") == "scales" and (tied or "precisions_init" not in subject.given):
+        raise Refused("components of equal widths are in the order of the given means")
     given = {
         name: value if tied and name in ("precisions_init", "scale_matrices_init") else value[order]
         for name, value in subject.given.items()
