@@ -173,8 +173,10 @@ class Checkpoint:
         tree = self._tree
         if tree is None or run != tuple(tree["run"]):
             return None
-        params = Params.from_dict(mixture.family.components_class, tree["params"])
-        state = EMState(params, tree["bounds"].tolist(), tree["comparable"])
+        params = best = Params.from_dict(mixture.family.components_class, tree["params"])
+        if tree["best"] is not None:
+            best = Params.from_dict(mixture.family.components_class, tree["best"])
+        state = EMState(params, tree["bounds"].tolist(), tree["comparable"], (tree["step"], best))
         return replace(mixture, family=type(mixture.family)(**tree["family"])), state
 
     def is_past(self, run: Run) -> bool:
@@ -199,12 +201,16 @@ class Checkpoint:
         return keep
 
     def _write(self, path: Path, mixture: Mixture, run: Run, state: EMState[Params]) -> None:
+        assert state.best is not None
+        step, best = state.best
         tree = {
             "header": self._header,
             "run": run,
             "generator": self._generator,
             "family": as_dict(mixture.family),
             "params": state.params.to_dict(),
+            "step": step,
+            "best": None if best is state.params else best.to_dict(),
             "bounds": np.array(state.bounds),
             "comparable": bool(state.comparable),
         }

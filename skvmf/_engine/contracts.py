@@ -668,10 +668,9 @@ OnIteration = Callable[[int, list[float], Any], bool]  # step, bounds, parameter
 
 @dataclass(frozen=True)
 class EMResult(Generic[P, S]):
-    """Where the loop stopped: `bounds[i]` is the lower bound of the parameters after i steps.
+    """The best that a run has reached: `bounds[i]` is the lower bound after i steps.
 
-    `stopped` says that the watcher asked for it, and `stats` are the statistics under the
-    parameters.
+    `stopped` says that the watcher asked for it; `stats` are those under the parameters.
     """
 
     params: P
@@ -686,13 +685,14 @@ class EMResult(Generic[P, S]):
 class EMState(Generic[P]):
     """How far a run has come: enough for another to continue, bit-identically.
 
-    `bounds` ends with that of `params`; `comparable` says whether the step to them leaves the
-    last two comparable.
+    `bounds` ends with that of `params`, `comparable` says whether the last two are comparable, and
+    `best` are the number and the parameters of the best step that is.
     """
 
     params: P
     bounds: Sequence[float] = ()
     comparable: bool = False
+    best: tuple[int, P] | None = None
 
 
 def ignore(n_iter: int, bounds: list[float], params: object) -> bool:

@@ -29,6 +29,8 @@ B = TypeVar("B")  # a block of the data
 B_contra = TypeVar("B_contra", contravariant=True)
 B_co = TypeVar("B_co", covariant=True)
 
+_ROUNDING = 1e-6  # of a bound: it has not fallen where it is less by no more
+
 
 class Model(Protocol[P, S, B_contra]):
     """What the loop needs of a model: additive statistics, their bound, their maximizer.
@@ -64,21 +66,30 @@ def run_em(
 
     Stops after `max_iter` steps, when a step changes the bound by at most `tol`, or when
     ``on_iteration(n_iter, bounds, params)`` returns True. Before each of its calls ``keep``
-    gets the state.
+    gets the state. Where bounds have fallen since components were last moved or pruned, as
+    `reg_covar` lets them, the result is that of the step with the best one.
     """
     begun = params if isinstance(params, EMState) else EMState(params)
-    current, comparable = begun.params, begun.comparable
+    current, comparable, best = begun.params, begun.comparable, begun.best
     bounds = list(begun.bounds[:-1])  # the last is found again
     with limited_blas():
         for n_iter in range(len(bounds), max_iter + 1):
             stats = rows.map_reduce(partial(model.expect, current))
             bounds.append(model.lower_bound(stats, current))
+            if not comparable or best is None or bounds[-1] >= bounds[best[0]]:
+                best = n_iter, current
             if keep is not None:
-                keep(EMState(current, bounds, comparable))
+                keep(EMState(current, bounds, comparable, best))
             stop = on_iteration(n_iter, bounds, current)
             converged = comparable and abs(bounds[-1] - bounds[-2]) <= tol
             if converged or stop or n_iter == max_iter:
-                return EMResult(current, bounds, n_iter, converged, bool(stop), stats)
+                fall = bounds[best[0]] - bounds[-1]
+                if fall > _ROUNDING * max(1, abs(bounds[-1])):
+                    n_iter, current = best
+                    stats = rows.map_reduce(partial(model.expect, current))
+                return EMResult(
+                    current, bounds[: n_iter + 1], n_iter, converged, bool(stop), stats
+                )
             before, current = current, model.maximize(stats, current, rows)
             comparable = model.comparable(before, current)
     raise ValueError(f"max_iter must be >= 0, got {max_iter}.")

@@ -394,8 +394,10 @@ class Mixture:
         empty_ones = np.flatnonzero(empty[:K] & ~reseeded[:K]).tolist()
         for k, row in zip(empty_ones, _distinct_worst(stats, rows, len(empty_ones)), strict=False):
             alive = counts[:K] > 0
-            components = self.update.reseed(self.family, components, alive, k, row)
-            counts[k] = stats.total / len(counts)
+            moved = self.update.reseed(self.family, components, alive, k, row)
+            if moved is components:  # its mean is fixed, and it has no rows there
+                continue
+            components, counts[k] = moved, stats.total / len(counts)
             reseeded[k] = True
         weights = self.new_weights(counts, params.weights)
         floor = self.weight_prior.floor * _RESTS

@@ -246,10 +246,10 @@ class RowSource(ABC):
         extent = self.map_reduce(partial(_extent_of, features))
         return extent.low, extent.high
 
-    def compact(self) -> "tuple[RowSource, Array] | None":
-        """Return the same rows without their empty columns, and the numbers of the others.
+    def compact(self, means: Array | None = None) -> "tuple[RowSource, Array] | None":
+        """Return the same rows without columns that are empty, and the numbers of the others.
 
-        None if that is not worth it.
+        Columns in use by `means` (K, d) stay, too. None if that is not worth it.
         """
         return None
 
@@ -537,8 +537,9 @@ class SparseRows(Rows):
         """Keep a copy by columns, from which sums over rows are faster."""
         self.measures.columns = [self._by_columns(i) for i in range(len(self._spans))]
 
-    def compact(self) -> "tuple[SparseRows, Array] | None":
-        X, used = self._X, np.zeros(self.n_features, dtype=bool)
+    def compact(self, means: Array | None = None) -> "tuple[SparseRows, Array] | None":
+        X = self._X
+        used = np.zeros(self.n_features, dtype=bool) if means is None else means.any(axis=0)
         used[X.indices] = True
         columns = np.flatnonzero(used)
         if MIN_EMPTY * len(columns) > self.n_features:

@@ -419,8 +419,10 @@ class MultiStart:
 
         Columns without any entry need no numbers; they come back in what is returned.
         """
-        if start.means is None and (compact := self.rows.compact()) is not None:
+        if (compact := self.rows.compact(start.means)) is not None:
             rows, columns = compact
+            if start.means is not None:
+                start = replace(start, means=start.means[:, columns])
             narrow = replace(self, rows=rows, columns=(columns, self.rows.n_features))
             mixture, result = narrow.best(mixture, start, rng)
             params, stats = narrow._widened(mixture.family, result.params, result.stats)

@@ -343,8 +343,9 @@ class VonMisesFisherMixture(BaseMixture):
         n_pseudo = n_each * self.n_components
         if total_weight < n_pseudo and rows.n_rows >= n_pseudo:
             warn(
-                f"The sample weights sum to {total_weight:.3g}, less than the {n_pseudo:.3g} "
-                "pseudo-rows of concentration_prior, so the prior determines the concentrations. "
+                f"The sample weights sum to {total_weight * rows.weight_unit:.3g}, less than the "
+                f"{n_pseudo:.3g} pseudo-rows of concentration_prior, so the prior determines the "
+                "concentrations. "
                 "A weight of 1 counts as one row: scale the weights so that they sum to about "
                 "n_samples, or lower concentration_prior.",
                 UserWarning,

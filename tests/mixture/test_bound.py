@@ -85,3 +85,30 @@ def test_bound_never_falls(family, posterior, prior, background):
     assert not mixture._fitted.params.reseeded.any()  # a re-seeded component may lower the bound
     assert_bound_never_falls(mixture)
     assert (mixture.background_weight_ > 0) == background
+
+
+def copies(seed):
+    """Return few distinct rows, some four times."""
+    rng = np.random.default_rng(seed)
+    return np.repeat(rng.normal(size=(7, 2)) * rng.choice([1, 1e-2, 1e-4], size=2), 4, axis=0)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", [RelativeGMM, StudentTMixture])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_fit_is_worse_than_one_of_fewer_steps(kind, seed):
+    """Although `reg_covar`, which counts where components have few distinct rows, lowers bounds."""
+    options = {"init_params": "kmeans", "random_state": 0, "tol": 1e-6}
+    bounds = [
+        kind(5, max_iter=n, **options).fit(copies(seed)).lower_bound_ for n in (0, 1, 2, 4, 40)
+    ]
+    assert (np.diff(bounds) > -1e-6).all()
+
+
+def test_a_fixed_mean_without_rows_leaves_and_the_bound_does_not_fall():
+    X = np.random.default_rng(0).normal([1, 0, 0], 0.01, size=(100, 3))
+    mixture = VonMisesFisherMixture(2, means_init=[[1, 0, 0], [-1, 0, 0]], fixed=("means",))
+    with pytest.warns(match="1 of 2 components"):
+        mixture.set_params(concentration_prior=0).fit(X)
+    assert_bound_never_falls(mixture)
+    np.testing.assert_array_equal(mixture.weights_, [1, 0])

@@ -88,6 +88,16 @@ def test_an_interrupted_fit_ends_with_the_bits_of_one_that_was_not(case, at_once
     assert_same_bits(again, whole)
 
 
+def test_a_fit_whose_bound_falls(at_once, tmp_path):
+    rows = np.repeat(np.random.default_rng(12).normal(size=(7, 2)), 4, axis=0)
+    options = {"n_components": 5, "random_state": 0, "tol": 0, "max_iter": 9}
+    whole = fitted(StudentTMixture(**options), rows)
+    assert whole.n_iter_ < 5  # a later step is worse
+    options["checkpoint"] = tmp_path / "fit"
+    assert interrupted(StudentTMixture(**options), 7, rows)
+    assert_same_bits(fitted(StudentTMixture(**options), rows), whole)
+
+
 @pytest.mark.parametrize("kind", ["float32", "csr", "float32 csr"])
 def test_other_rows(kind, at_once, tmp_path):
     rows = np.where(np.abs(X) > 0.5, X, 0).astype("float32" if "float32" in kind else "float64")

@@ -64,16 +64,28 @@ def test_a_fit_in_few_columns_goes_on_in_all(tmp_path):
     assert stepped.mean_directions_[:, np.unique(more.indices)].any(axis=0).all()
 
 
-def test_memory_is_that_of_the_parameters():
+@pytest.mark.parametrize("given", [False, True])
+def test_memory_is_that_of_the_parameters(given):
     n_features, K = 2**18, 20
     X, _ = texts(n_features)
     array = 8 * K * n_features
     VonMisesFisherMixture(K, random_state=0).fit(texts()[:50])  # compile
+    means = X[:K].toarray() if given else None
     tracemalloc.start()
-    VonMisesFisherMixture(K, random_state=0).fit(X)
+    VonMisesFisherMixture(K, means_init=means, random_state=0).fit(X)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 5.5 * array
+    assert peak < (5.5 + given) * array
+
+
+@pytest.mark.parametrize("fixed", [(), ("means",)])
+def test_given_means_keep_their_columns(fixed):
+    X, columns = texts(WIDE)
+    means = X[:4].toarray()
+    means[3] = np.eye(1, WIDE, np.setdiff1d(np.arange(WIDE), columns)[0])
+    mixture = VonMisesFisherMixture(4, means_init=means, fixed=fixed, max_iter=0).fit(X)
+    units = means / np.linalg.norm(means, axis=1)[:, None]
+    assert_allclose(mixture.mean_directions_, units, rtol=1e-12)
 
 
 def test_too_many_columns_are_noticed_before_any_work(monkeypatch):
