@@ -106,6 +106,11 @@ _OF_METHODS = {  # what methods take that do not describe it
     Not used, present for API consistency by convention.""",
     "sample_weight": """sample_weight : array-like of shape (n_samples,), default=None
     Non-negative weights. A row of weight 2 counts like two equal rows.""",
+    "known_labels": """known_labels : array-like of shape (n_samples,), default=None
+    The component of each row where it is known, otherwise -1; -2 is a row of the background. The
+    fit keeps these rows there and starts with their means, so component k is class k. Rows of a
+    component that has left the mixture count as unknown. `labels_` are, like `predict`, free of
+    `known_labels`.""",
     "weights": """weights : array-like of shape (n_components,)
     Mixture weights; they sum to one, together with `background_weight`.""",
     "background_weight": """background_weight : float, default=0.0

@@ -308,6 +308,7 @@ class Mixture:
     update: Update = Update()  # how statistics move components
     background: Background = NO_BACKGROUND  # what rows may belong to in place of a component
     constraint: Constraint = Constraint()  # what components must fulfil
+    known: Array | None = None  # int32 per row: its component, if known; -1 if not; K: background
 
     @classmethod
     def plain(cls, family: AnyFamily, background: Background = NO_BACKGROUND) -> "Mixture":
@@ -315,8 +316,26 @@ class Mixture:
         return cls(family, fixed_weights=True, background=background)
 
     def scores(self, params: Params, block: Block) -> Scores:
-        """Return the log-densities of a block, the background's last."""
-        return self.background.add_scores(self.family.scores(block, params.components))
+        """Return the log-densities of a block, the background's last.
+
+        Where a row's component is known, those of all others are -inf.
+        """
+        scores = self.background.add_scores(self.family.scores(block, params.components))
+        if self.known is not None:
+            rows, labels = self._known_rows(params, block)
+            known = scores.products[rows, labels]
+            scores.products[rows] = -np.inf
+            scores.products[rows, labels] = known
+        return scores
+
+    def _known_rows(self, params: Params, block: Block) -> tuple[Array, Array]:
+        """Return the rows of a block whose components are known and have not left, and those."""
+        if self.known is None:
+            return np.empty(0, dtype=int), np.empty(0, dtype=int)
+        labels = self.known[block.start : block.start + len(block.weights)]
+        rows = np.flatnonzero((labels >= 0) & block.has_direction)
+        rows = rows[params.weights[labels[rows]] > 0]
+        return rows, labels[rows]
 
     def expect(self, params: Params, block: Block) -> Statistics:
         """Share out the rows of a block and sum what the maximization needs."""
@@ -329,6 +348,7 @@ class Mixture:
         block.buffers.release("products", scores.products)
         value = _weighted_sum(block.weights, np.maximum(values, LEAST, out=values))
         values[block.weights == 0] = np.inf
+        values[self._known_rows(params, block)[0]] = np.inf  # no other component can have them
         worst = self._worst(values, counts, params)
         block.release()
         return Statistics(
@@ -423,7 +443,7 @@ class Mixture:
     ) -> tuple["FittedMixture", Statistics | None]:
         """Return a fit and its statistics, with components in the order to publish."""
         params, stats = self.constraint.sort(self.family, params, stats)
-        return FittedMixture(self, params), stats
+        return FittedMixture(replace(self, known=None), params), stats
 
     def new_weights(self, counts: Array, weights: Array) -> Array:
         """Return weights at the mode of their posterior, or the old ones if they are fixed.

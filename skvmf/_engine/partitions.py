@@ -4,7 +4,7 @@ A partition is given, random, or the responsibilities of a mixture.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import TypeAlias
@@ -189,16 +189,21 @@ def kmeans_start(
 
 
 def nearest_partition(
-    family: AnyFamily, rows: RowSource, centres: Array, about: Array | None = None
+    family: AnyFamily,
+    rows: RowSource,
+    centres: Array,
+    about: Array | None = None,
+    known: Array | None = None,
 ) -> tuple[Statistics, Components]:
-    """Sum the moments of the rows by nearest centre (K, d).
+    """Sum the moments of the rows by nearest centre (K, d), or by labels that are `known`.
 
     Moments are about those centres or, if given, other points (K, d). Also returns components
     there.
     """
     start = kmeans_start(family, rows, centres)
+    model = replace(start.model, known=known)
     about = start.model.family.centres(start.params.components) if about is None else about
-    return partition_statistics(family, rows, about, assignment(start.model, start.params))
+    return partition_statistics(family, rows, about, assignment(model, start.params))
 
 
 def kmeans_plusplus(

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
@@ -43,7 +44,7 @@ from .model import (
     ModifiedDirichlet,
 )
 from .overseeding import SEEDS_PER_COMPONENT, Overseeding
-from .partitions import Assignment, SampleStart, assignment, em_steps
+from .partitions import Assignment, SampleStart, assign_labels, assignment, em_steps
 from .products import squared_distances, tiles
 from .rows import RowSource
 from .split_and_merge import SplitAndMerge
@@ -319,17 +320,10 @@ class Start:
     ) -> tuple[AnyFamily, Params]:
         """Return a family whose prior is centred on a first partition, and first parameters."""
         K, centres, family = self.n_components, self.means, mixture.family
-        if self.merges:
-            merging = self._merging(mixture, rows, rng, on_iteration)
-            seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
-            starts = [merging.run(np.random.default_rng(seed)) for seed in seeds]
-            if len(mixture.background) == 0 and has_copies(merging.rows, K):
-                starts += [self._kmeans(family, merging.rows, rng) for _ in seeds]
-                starts = [_judged(family, start, merging.rows) for start in starts]
-            best = max(starts, key=lambda start: start.bound)
-            stats, about = best.partition(family, rows)
-        elif centres is None and self.partition in ("kmeans", "k-means++"):
-            stats, about = self._nearest_partition(family, rows, rng, on_iteration)
+        if mixture.known is not None and not self.given:
+            stats, about = self._known_partition(mixture, rows, rng, on_iteration)
+        elif self.merges or (centres is None and self.partition in ("kmeans", "k-means++")):
+            stats, about = self._found(mixture, rows, rng, on_iteration).partition(family, rows)
         elif centres is None and self.partition == "random_from_data":
             centres = partitions.random_rows(rows, K, rng)
             stats, about = partitions.nearest_partition(family, rows, centres)
@@ -344,6 +338,12 @@ class Start:
         rest = 1 - stats.counts.sum() / stats.total  # what a partition leaves to the background
         weights = mixture.background.add_weight(weights, min(max(rest, FIRST_WEIGHT), 0.9))
         params = Params.first(weights, family.initial(stats, about, centres))
+        order = mixture.constraint.order(params.components)
+        if mixture.known is not None and order is not None and (np.diff(order) < 0).any():
+            raise ValueError(
+                "known_labels contradict the order of the components: by the means and scales that "
+                f"the fit starts with, it is {order.tolist()}. Number the classes in that order."
+            )
         return family, params if self.weights is None else params.pruned()
 
     def _given_partition(
@@ -358,14 +358,43 @@ class Start:
             assign = partial(partitions.assign_randomly, partitions.draw_seed(rng), K)
         return partitions.partition_statistics(family, rows, anywhere, assign)
 
-    def _nearest_partition(
-        self, family: AnyFamily, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
+    def _known_partition(
+        self, mixture: Mixture, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
     ) -> tuple[Statistics, Components]:
-        """Return the partition of all rows by the nearest k-means centre of a sample."""
+        """Return the partition of all rows by labels that are known, or by the nearest centre.
+
+        Centres are the means of known rows. A component without any gets one of the K clusters of
+        the usual start: those next to the other components are theirs.
+        """
+        K, kmeans = self.n_components, mixture.family.kmeans()
+        labels: Any = mixture.known
+        known = np.where(labels < K, labels, np.int32(-1))  # others are of the background
+        anywhere, assign = np.tile(rows.first_row, (K, 1)), partial(assign_labels, known, K)
+        stats, about = partitions.partition_statistics(kmeans, rows, anywhere, assign)
+        centres, free = kmeans.centres(kmeans.maximize(stats, about)[0]), stats.counts == 0
+        if free.any():
+            found = self._found(mixture, rows, rng, watch)
+            clusters = found.model.family.centres(found.params.components)
+            _, taken = linear_sum_assignment(cdist(centres[~free], clusters))
+            centres[free] = np.delete(clusters, taken, axis=0)
+        return partitions.nearest_partition(mixture.family, rows, centres, known=known)
+
+    def _found(
+        self, mixture: Mixture, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
+    ) -> SampleStart:
+        """Return the components that merging, or else k-means, finds on a sample."""
+        K, family = self.n_components, mixture.family
+        if self.merges:
+            merging = self._merging(mixture, rows, rng, watch)
+            seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
+            starts = [merging.run(np.random.default_rng(seed)) for seed in seeds]
+            if len(mixture.background) == 0 and has_copies(merging.rows, K):
+                starts += [self._kmeans(family, merging.rows, rng) for _ in seeds]
+                starts = [_judged(family, start, merging.rows) for start in starts]
+            return max(starts, key=lambda start: start.bound)
         many = rows.n_rows > max(self.init_size, self.n_components)
         seed = partitions.draw_seed(rng) if many else 0  # no other: all are drawn
-        sample = self._sample(rows, seed, self.n_components)
-        return self._kmeans(family, sample, rng, watch).partition(family, rows)
+        return self._kmeans(family, self._sample(rows, seed, K), rng, watch)
 
     def _kmeans(
         self,

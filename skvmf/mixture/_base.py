@@ -54,6 +54,7 @@ from ._validation import (
     check_enough_rows,
     check_stream_continues,
     check_warm_start,
+    checked_known_labels,
     checked_means,
     checked_partition,
     checked_row_weights,
@@ -61,17 +62,16 @@ from ._validation import (
     checked_weights_and_background,
     chunkwise,
     is_lazy,
+    read_only,
     validated_rows,
     warn_if_encoded,
     warn_if_few_distinct,
     warn_if_fewer,
+    warn_if_uniform,
 )
 
 _ROWS_PER_COMPONENT = 100  # in the sample that a start is made on
 _LEAST_SAMPLE = 10_000
-# The mean of the rows' largest responsibilities should go this far from the largest weight to one.
-# Measured: .05 and less if labels mean nothing any more, .25 and more if they still do.
-_NEARLY_UNIFORM = 0.05
 _WHOLE_FIT_ATTRIBUTES = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_"}
 
 
@@ -149,7 +149,13 @@ class BaseMixture(MixtureParameters, ABC):
     @with_hints
     @fit_context(prefer_skip_nested_validation=True)
     @with_callbacks
-    def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        known_labels: ArrayLike | None = None,
+    ) -> Self:
         """Fit the mixture by expectation maximization.
 
         The fit starts `n_init` times and keeps the parameters with the largest lower bound.
@@ -174,19 +180,21 @@ class BaseMixture(MixtureParameters, ABC):
         ValueError
             If the data or a parameter cannot be used; the message says why.
         """
-        data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+        metadata = {"sample_weight": sample_weight, "known_labels": known_labels}
+        data = {"X": X, "y": y, "metadata": metadata}
         with all_or_nothing(self), limited_blas():
             warm = bool(self.warm_start) and hasattr(self, "_fitted")
             X = self._validated(X, reset=not warm)
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
             check_enough_rows(rows, self.n_components)
+            known = checked_known_labels(known_labels, rows, self, start=not warm)
             warn_if_encoded(X)
-            spec, start = self._spec(rows), None if warm else self._start(rows)
+            spec, start = self._spec(rows, known), None if warm else self._start(rows)
             given = self._fitted.weights if start is None else start.weights
             tasks = callback_tasks(self, data, 3 * int(self.n_init))
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
                 starts = self._multi_start(
-                    rows, progress, self._checkpoint(rows, warm), self.max_iter
+                    rows, progress, self._checkpoint(rows, warm, known), self.max_iter
                 )
                 if start is None:
                     check_warm_start(self._fitted, self.n_components)
@@ -224,7 +232,11 @@ class BaseMixture(MixtureParameters, ABC):
     @with_hints
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
-        self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
+        self,
+        X: MatrixLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        known_labels: ArrayLike | None = None,
     ) -> Self:
         """Take one step on a batch of a stream: online EM [1]_.
 
@@ -267,15 +279,16 @@ class BaseMixture(MixtureParameters, ABC):
             if memory is None:
                 check_enough_rows(rows, self.n_components, first_batch=not continues)
                 warn_if_encoded(X)
+            known = checked_known_labels(known_labels, rows, self, start=not continues)
             seen = weight_seen(memory, rows)
             if continues:
                 fitted = self._fitted
                 check_stream_continues("n_components", fitted.n_components, self.n_components)
                 check_stream_continues("background", len(fitted.background) > 0, self.background)
                 family = self._family_on(rows, seen)
-                spec = self._assembled(family, fitted.background)
+                spec = replace(self._assembled(family, fitted.background), known=known)
             else:
-                spec = self._spec(rows)
+                spec = self._spec(rows, known)
                 fitted = self._first_fit(spec, rows)
             if self.flat_start:
                 spec = flat_at_first(spec, self.n_components, seen)
@@ -291,7 +304,11 @@ class BaseMixture(MixtureParameters, ABC):
 
     @with_hints
     def fit_predict(
-        self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
+        self,
+        X: MatrixLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        known_labels: ArrayLike | None = None,
     ) -> Array:
         """Fit the mixture and return the most probable component of each row.
 
@@ -300,7 +317,7 @@ class BaseMixture(MixtureParameters, ABC):
         labels : ndarray of shape (n_samples,)
             Component labels, as `predict` returns them; -1 is the background.
         """
-        return self.fit(X, sample_weight=sample_weight).labels_
+        return self.fit(X, sample_weight=sample_weight, known_labels=known_labels).labels_
 
     @classmethod
     def _from_parameters(cls, n_components: int, params: dict[str, object]) -> Self:
@@ -366,23 +383,15 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _warn_if_degenerate(self, fitted: FittedMixture) -> None:
         """Warn if responsibilities are nearly uniform, so that components have become equal."""
-        if self.temperature <= 1 or self.background:
-            return
-        largest = fitted.weights.max()
-        if float(self.probabilities_.mean()) - largest < _NEARLY_UNIFORM * (1 - largest):
-            warn(
-                f"temperature={self.temperature} is far too large: all rows have nearly the same "
-                "responsibilities, and all components are nearly equal. Use a lower one; 1 is low "
-                "enough for any number of features.",
-                UserWarning,
-            )
+        if self.temperature > 1 and not self.background:
+            warn_if_uniform(self.temperature, self.probabilities_, fitted.weights)
 
     # Parameters as the engine takes them.
 
-    def _spec(self, rows: RowSource) -> Mixture:
+    def _spec(self, rows: RowSource, known: Array | None) -> Mixture:
         """Return the mixture that the parameters describe, for a fit on rows."""
         family = self._family_on(rows, rows.total_weight)
-        return self._assembled(family, self._background_on(rows, family))
+        return replace(self._assembled(family, self._background_on(rows, family)), known=known)
 
     def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
         return Mixture(
@@ -416,9 +425,9 @@ class BaseMixture(MixtureParameters, ABC):
         best, result = starts.best(flat, self._start(rows), check_random_state(self.random_state))
         return best.fitted(result.params)[0]
 
-    def _checkpoint(self, rows: RowSource, warm: bool) -> Checkpoint:
+    def _checkpoint(self, rows: RowSource, warm: bool, known: Array | None) -> Checkpoint:
         begins_with = self._fitted if warm else None
-        params = self._all_params()
+        params = self._all_params() | ({} if known is None else {"known_labels": known})
         return Checkpoint(
             self.checkpoint,
             lambda: fit_description(type(self).__name__, params, rows, begins_with),
@@ -795,11 +804,11 @@ class BaseMixture(MixtureParameters, ABC):
         result: MixtureResult | None = None,
     ) -> Attributes:
         attributes = self._attributes(fitted, result)
-        read_only = {name: _read_only(value) for name, value in attributes.items()}
-        read_only["weight_seen_"] = 0.0 if memory is None else float(memory.total * memory.unit)
+        published = {name: read_only(value) for name, value in attributes.items()}
+        published["weight_seen_"] = 0.0 if memory is None else float(memory.total * memory.unit)
         if memory is not None:
             memory = replace(memory, buffers=None)
-        return read_only | {"_fitted": fitted, "_memory": memory}
+        return published | {"_fitted": fitted, "_memory": memory}
 
     if not TYPE_CHECKING:  # every attribute would then exist
 
@@ -837,11 +846,3 @@ class BaseMixture(MixtureParameters, ABC):
                 background=Background(**fit["background"]),
             )
             self._publish(FittedMixture(mixture, params), memory)
-
-
-def _read_only(value: Any) -> Any:
-    """Return a view of an array that cannot be written to; the engine's own stays writable."""
-    if isinstance(value, np.ndarray):
-        value = value.view()
-        value.flags.writeable = False
-    return value

@@ -185,11 +185,11 @@ class RelativeGMM(BaseGaussianMixture):
         self._constraint().check(rows.n_features)
         return super()._family_on(rows, weight_seen)
 
-    def _spec(self, rows: RowSource) -> Mixture:
+    def _spec(self, rows: RowSource, known: Array | None) -> Mixture:
         self._constraint().check(rows.n_features)
         if self.warm_start and hasattr(self, "_fitted"):
             self._check_clearance(rows, self._fitted.weights)
-        return super()._spec(rows)
+        return super()._spec(rows, known)
 
     def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
         mixture = replace(super()._assembled(family, background), update=self._update())

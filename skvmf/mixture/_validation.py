@@ -107,6 +107,49 @@ def checked_partition(
     )
 
 
+def _weight_by_label(labels: Array, n_labels: int, start: int, weights: Array) -> Array:
+    """Return the weight of a block's rows for each label from -1 on."""
+    labels = labels[start : start + len(weights)] + 1
+    return np.bincount(labels, weights=weights, minlength=n_labels + 1)
+
+
+def checked_known_labels(
+    known_labels: Any, rows: RowSource, mixture: Any, *, start: bool
+) -> Array | None:
+    """Return labels as `Mixture.known` has them, None if no row's is known.
+
+    For a start each class needs a weight: that of its rows, and that of `weights_init`.
+    """
+    if known_labels is None:
+        return None
+    K, least = int(mixture.n_components), -2 if mixture.background else -1
+    given = checked_array(in_memory(known_labels), "known_labels")
+    if given.shape != (rows.n_rows,) or not np.isin(given, np.arange(least, K)).all():
+        why = f"got shape {given.shape}"
+        if given.shape == (rows.n_rows,):
+            why = f"got {given[~np.isin(given, np.arange(least, K))][0]:g}"
+            if given.min() == -2 and least == -1:
+                why += "; -2, an outlier, needs background=True"
+        raise ValueError(
+            f"known_labels should be integers from {least} to n_components - 1 = {K - 1}, one for "
+            f"each of the {rows.n_rows} rows, -1 where it is not known: {why}."
+        )
+    labels = np.where(given == -2, K, given).astype(np.int32)
+    if (labels < 0).all():
+        return None
+    if start:
+        weights = rows.map_reduce_weights(partial(_weight_by_label, labels, K + 1))[1 : K + 1]
+        if mixture.weights_init is not None:
+            weights = weights * checked_weights(mixture.weights_init, K, "weights_init")
+        for k in np.unique(labels[(labels >= 0) & (labels < K)]):
+            if weights[k] == 0:
+                raise ValueError(
+                    f"known_labels has rows of class {k}, and they weigh nothing: give one of them "
+                    "a sample_weight, a direction and the component a weight, or set them to -1."
+                )
+    return labels
+
+
 # What is given as rows and holds none, or no numbers.
 
 
@@ -274,6 +317,23 @@ def warn_if_fewer(n_left: int, n_first: int) -> None:
         )
 
 
+# The mean of the rows' largest responsibilities should go this far from the largest weight to one.
+# Measured: .05 and less if labels mean nothing any more, .25 and more if they still do.
+_NEARLY_UNIFORM = 0.05
+
+
+def warn_if_uniform(temperature: float, probabilities: Array, weights: Array) -> None:
+    """Warn if the rows' largest responsibilities are nearly the weights."""
+    largest = weights.max()
+    if float(probabilities.mean()) - largest < _NEARLY_UNIFORM * (1 - largest):
+        warn(
+            f"temperature={temperature} is far too large: all rows have nearly the same "
+            "responsibilities, and all components are nearly equal. Use a lower one; 1 is low "
+            "enough for any number of features.",
+            UserWarning,
+        )
+
+
 # Packed bits of embeddings are bytes of a standard deviation near 74 and a mean near 128, as those
 # of uniform ones are; of quantized embeddings and of images the deviation is below 45 or above 85.
 _PACKED_DEVIATION, _PACKED_MEAN, _PACKED_FEATURES = (60, 85), (100, 155), (8, 256)
@@ -347,6 +407,14 @@ def refuse_overflow(largest: float, holder: str) -> None:
             f"{holder} values up to {largest:.3g}, whose squares overflow. Rescale "
             "the features, for example with sklearn.preprocessing.StandardScaler."
         )
+
+
+def read_only(value: Any) -> Any:
+    """Return a view of an array that cannot be written to; the engine's own stays writable."""
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return value
 
 
 # The background as users give it: whether there is one, its weight and its box.
