@@ -1,6 +1,13 @@
-"""A closer look at mixtures: summaries, and how well parameters are known."""
+"""A closer look at mixtures: summaries, matches, and how well parameters are known."""
 
 from ._fisher_information import fisher_information
+from ._matching import MatchedComponents, match_components
 from ._summary import ComponentSummary, component_summary
 
-__all__ = ["ComponentSummary", "component_summary", "fisher_information"]
+__all__ = [
+    "ComponentSummary",
+    "MatchedComponents",
+    "component_summary",
+    "fisher_information",
+    "match_components",
+]

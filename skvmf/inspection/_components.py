@@ -99,6 +99,26 @@ def select(fitted: FittedMixture, index: Array) -> FittedMixture:
     return replace(fitted, params=Params.first(weights / (weights.sum() or 1.0), components))
 
 
+def join(first: FittedMixture, second: FittedMixture) -> FittedMixture:
+    """Return the components of two mixtures, which must be of one kind and of the same features."""
+    kinds = [(is_directional(each), each.family.dim) for each in (first, second)]
+    if kinds[0] != kinds[1]:
+        names = ["directions" if kind else "Gaussian or Student-t components" for kind, _ in kinds]
+        raise ValueError(
+            "Mixtures should have the same features, and both be of directions or neither, got "
+            f"{names[0]} of {kinds[0][1]} features and {names[1]} of {kinds[1][1]}."
+        )
+    family, parts = first.family, [first.params.components, second.params.components]
+    if kinds[0][0]:
+        kappa = np.concatenate([np.broadcast_to(p.concentrations, len(p)) for p in parts])
+        components = family.from_natural(np.hstack([p.directions for p in parts]).T, kappa)
+    else:
+        means, covariances = ([getattr(p, n) for p in parts] for n in ("means", "covariances"))
+        components = family.components(np.vstack(means), np.concatenate(covariances))
+    weights = np.full(len(components), 1 / len(components))
+    return FittedMixture(Mixture.plain(family), Params.first(weights, components))
+
+
 def is_directional(fitted: FittedMixture) -> bool:
     """Return whether components are von Mises-Fisher distributions, otherwise Gaussian ones."""
     return not isinstance(fitted.family, Gaussian)

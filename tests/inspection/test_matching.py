@@ -1,0 +1,90 @@
+"""Components of two mixtures are matched by their overlap, whatever their numbers."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.mixture import GaussianMixture
+
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+from skvmf.inspection import match_components
+
+MEANS = np.random.default_rng(0).normal(size=(5, 3))
+COVARIANCES = np.random.default_rng(1).uniform(0.01, 0.03, 5)[:, None, None] * np.eye(3)
+
+
+def of_components(family, numbers):
+    """A mixture of some of five components, in a given order."""
+    numbers = np.array(numbers)
+    weights = np.arange(1.0, 6)[numbers]
+    weights /= weights.sum()
+    if family is VonMisesFisherMixture:
+        kappa = 20 + 10.0 * numbers
+        return family.from_parameters(weights, mean_directions=MEANS[numbers], concentrations=kappa)
+    if family is GaussianMixture:
+        mixture = GaussianMixture(len(numbers))
+        mixture.weights_, mixture.means_ = weights, MEANS[numbers]
+        mixture.covariances_ = COVARIANCES[numbers]
+        mixture.precisions_cholesky_ = np.sqrt(np.linalg.inv(COVARIANCES[numbers]))
+        return mixture
+    freedom = {"degrees_of_freedom": 5.0} if family is StudentTMixture else {}
+    return family.from_parameters(weights, MEANS[numbers], COVARIANCES[numbers], **freedom)
+
+
+FAMILIES = [VonMisesFisherMixture, SparseGaussianMixture, StudentTMixture, GaussianMixture]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_permuted_components_are_found(family):
+    matched = match_components(
+        of_components(family, range(5)), of_components(family, [3, 0, 4, 2, 1])
+    )
+    assert_array_equal(matched.indices, [1, 4, 3, 0, 2])
+    assert_allclose(matched.overlaps, 1)
+    assert len(matched.new) == 0
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_some_are_new_and_some_are_gone(family):
+    more, fewer = of_components(family, [3, 0, 4, 2, 1]), of_components(family, [4, 0])
+    found, lost = match_components(fewer, more), match_components(more, fewer)
+    assert_array_equal(found.indices, [2, 1])
+    assert_array_equal(found.new, [0, 3, 4])
+    assert_array_equal(lost.indices, [-1, 1, 0, -1, -1])
+    assert_array_equal(lost.overlaps == 0, lost.indices < 0)
+    one = match_components(of_components(family, [2]), more)
+    assert_array_equal(one.indices, [3])
+
+
+def test_kinds_of_gaussian_components_are_compared_with_each_other():
+    ordered = of_components(RelativeGMM, [3, 0, 4])
+    matched = match_components(of_components(GaussianMixture, range(5)), ordered)
+    kept = matched.indices >= 0
+    assert_array_equal(np.flatnonzero(kept), [0, 3, 4])
+    assert_allclose(ordered.means_[matched.indices[kept]], MEANS[kept])
+
+
+def test_pairs_that_hardly_overlap_are_none():
+    old, new = (
+        of_components(SparseGaussianMixture, [0, 1]),
+        of_components(SparseGaussianMixture, [2, 1]),
+    )
+    assert_array_equal(match_components(old, new).indices, [0, 1])
+    matched = match_components(old, new, min_overlap=0.5)
+    assert_array_equal(matched.indices, [-1, 1])
+    assert_array_equal(matched.new, [0])
+
+
+def test_pruned_components_match_none():
+    pruned = SparseGaussianMixture.from_parameters([0.5, 0.5, 0], MEANS[:3], COVARIANCES[:3])
+    matched = match_components(pruned, of_components(SparseGaussianMixture, range(3)))
+    assert_array_equal(matched.indices, [0, 1, -1])
+    assert_array_equal(matched.new, [2])
+
+
+def test_mixtures_of_other_kinds_are_refused():
+    directions, rows = (of_components(each, [0]) for each in FAMILIES[:2])
+    with pytest.raises(ValueError, match="directions of 3 features and Gaussian"):
+        match_components(directions, rows)
+    flat = SparseGaussianMixture.from_parameters([1], [[0.0, 0]], [np.eye(2)])
+    with pytest.raises(ValueError, match="of 3 features and Gaussian or Student-t components of 2"):
+        match_components(rows, flat)
