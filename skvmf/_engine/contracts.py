@@ -460,6 +460,10 @@ class Family(ABC, Generic[C]):
         """Return first components, with what is fixed or no moment as in those `numbers` (K,)."""
         return first
 
+    def chosen(self, components: C, numbers: Array) -> C:
+        """Return some components, by numbers that may repeat, for a fit with more of them."""
+        raise NotImplementedError
+
     def reshaped(self, components: C, shapes: Array) -> C:
         """Return components with covariances, scale matrices or concentrations that are given."""
         raise NotImplementedError
@@ -631,11 +635,7 @@ class Update:
 
 
 class Constraint:
-    """No constraint; subclasses override what they constrain.
-
-    The update keeps a constraint from step to step. This object establishes it for parameters of
-    a start or an earlier fit, and puts components into the order in which a fit publishes them.
-    """
+    """No constraint. Subclasses set theirs up at a start and sort components; updates keep it."""
 
     def apply(
         self,

@@ -95,6 +95,10 @@ class BaseGaussian(Family[GaussianComponents]):
         """Return components at centres (K, d) with the data's scale."""
         return self.components(centres, self.scale * self.type.identity(*centres.shape))
 
+    def chosen(self, components: GaussianComponents, numbers: Array) -> GaussianComponents:
+        covariances = self.type.select(components.covariances, numbers)
+        return self.components(components.means[numbers], covariances)
+
     def reshaped(self, components: GaussianComponents, shapes: Array) -> GaussianComponents:
         return self.components(components.means, shapes)
 

@@ -366,18 +366,57 @@ class Start:
         Centres are the means of known rows. A component without any gets one of the K clusters of
         the usual start: those next to the other components are theirs.
         """
-        K, kmeans = self.n_components, mixture.family.kmeans()
-        labels: Any = mixture.known
-        known = np.where(labels < K, labels, np.int32(-1))  # others are of the background
+        known, centres, free = self._class_means(mixture, rows)
+        centres = self._completed(mixture, rows, centres, free, rng, watch)
+        return partitions.nearest_partition(mixture.family, rows, centres, known=known)
+
+    def _class_means(self, mixture: Mixture, rows: RowSource) -> tuple[Array, Array, Array]:
+        """Return known labels of components, the means (K, d) of their rows, and who has none."""
+        K, kmeans, known = self.n_components, mixture.family.kmeans(), np.asarray(mixture.known)
+        known = np.where(known < K, known, np.int32(-1))  # others are of the background
         anywhere, assign = np.tile(rows.first_row, (K, 1)), partial(assign_labels, known, K)
         stats, about = partitions.partition_statistics(kmeans, rows, anywhere, assign)
-        centres, free = kmeans.centres(kmeans.maximize(stats, about)[0]), stats.counts == 0
+        return known, kmeans.centres(kmeans.maximize(stats, about)[0]), stats.counts == 0
+
+    def _completed(
+        self,
+        mixture: Mixture,
+        rows: RowSource,
+        centres: Array,
+        free: Array,
+        rng: np.random.RandomState,
+        watch: OnIteration = ignore,
+    ) -> Array:
+        """Return centres, those that are free at clusters which are not next to the others."""
         if free.any():
             found = self._found(mixture, rows, rng, watch)
             clusters = found.model.family.centres(found.params.components)
             _, taken = linear_sum_assignment(cdist(centres[~free], clusters))
+            centres = centres.copy()
             centres[free] = np.delete(clusters, taken, axis=0)
-        return partitions.nearest_partition(mixture.family, rows, centres, known=known)
+        return centres
+
+    def grown(
+        self, mixture: Mixture, fitted: FittedMixture, rows: RowSource, rng: np.random.RandomState
+    ) -> FittedMixture:
+        """Return a fit with more components: old ones as they are, and new ones where no old is.
+
+        New ones have the weight and the shape of an average one.
+        """
+        K, n_old, family = self.n_components, fitted.n_components, fitted.family
+        numbers, new = np.arange(K), np.arange(K) >= n_old
+        components = family.chosen(fitted.params.components, np.where(new, 0, numbers))
+        centres, free = family.centres(components).copy(), new
+        if mixture.known is not None:
+            _, means, unknown = self._class_means(mixture, rows)
+            centres[new], free = means[new], new & unknown
+        centres = self._completed(mixture, rows, centres, free, rng)
+        for k in np.flatnonzero(new):
+            components = family.reseed(components, k, centres[k])
+        weights = mixture.background.weights_after(fitted.params)
+        own, rest = weights[:n_old] * (n_old / K), weights[n_old:]
+        weights = np.concatenate([own, np.full(K - n_old, (1 - rest.sum()) / K), rest])
+        return replace(fitted, params=Params.first(weights, components))
 
     def _found(
         self, mixture: Mixture, rows: RowSource, rng: np.random.RandomState, watch: OnIteration

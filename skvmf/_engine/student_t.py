@@ -118,6 +118,10 @@ class StudentT(Family[StudentTComponents]):
         """Return components at centres (K, d) that weight all rows alike, as Gaussian ones do."""
         return self._with_dof(self.gaussian.from_centres(centres), KNOWN_RANGE[1])
 
+    def chosen(self, components: StudentTComponents, numbers: Array) -> StudentTComponents:
+        shapes = self.gaussian.chosen(components, numbers)
+        return self._with_dof(shapes, components.degrees_of_freedom[numbers])
+
     def reshaped(self, components: StudentTComponents, shapes: Array) -> StudentTComponents:
         return self.components(components.means, shapes, components.degrees_of_freedom)
 

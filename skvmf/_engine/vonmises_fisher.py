@@ -364,6 +364,11 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         half = np.full(len(centres), 0.5)
         return self.components(np.ascontiguousarray(centres.T), half, half)
 
+    def chosen(self, components: DirectionalComponents, numbers: Array) -> DirectionalComponents:
+        lengths, complements = components.lengths[numbers], components.complements[numbers]
+        kappa = components.concentrations[numbers] if self.fixed_concentrations else None
+        return self.components(components.directions[:, numbers], lengths, complements, kappa)
+
     def reshaped(self, components: DirectionalComponents, shapes: Array) -> DirectionalComponents:
         return self.from_natural(components.directions.T, shapes)
 

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import entr
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -67,6 +66,7 @@ from ._validation import (
     warn_if_encoded,
     warn_if_few_distinct,
     warn_if_fewer,
+    warn_if_unfinished,
     warn_if_uniform,
 )
 
@@ -185,6 +185,8 @@ class BaseMixture(MixtureParameters, ABC):
         with all_or_nothing(self), limited_blas():
             warm = bool(self.warm_start) and hasattr(self, "_fitted")
             X = self._validated(X, reset=not warm)
+            if warm:
+                check_warm_start(self._fitted, self)
             rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
             check_enough_rows(rows, self.n_components)
             known = checked_known_labels(known_labels, rows, self, start=not warm)
@@ -197,8 +199,7 @@ class BaseMixture(MixtureParameters, ABC):
                     rows, progress, self._checkpoint(rows, warm, known), self.max_iter
                 )
                 if start is None:
-                    check_warm_start(self._fitted, self.n_components)
-                    spec, params = spec.continued(self._fitted)
+                    spec, params = self._continued(spec, rows)
                     result = starts.run(spec, params)
                 else:
                     spec, result = starts.best(spec, start, self._generator())
@@ -220,13 +221,8 @@ class BaseMixture(MixtureParameters, ABC):
         if not few and self.max_iter > 0 and np.all(spec.weight_prior.alpha >= 1):
             n_first = self.n_components if given is None else int(np.count_nonzero(given))
             warn_if_fewer(int(np.count_nonzero(fitted.weights)), n_first)
-        if not result.converged and not result.stopped and self.max_iter > 0:
-            best = "The fit" if warm or self.n_init == 1 else f"The best of {self.n_init} starts"
-            warn(
-                f"{best} did not reach tol={self.tol} within max_iter={self.max_iter} "
-                "iterations. Increase max_iter or tol, or check for degenerate data.",
-                ConvergenceWarning,
-            )
+        if not result.stopped:
+            warn_if_unfinished(self, warm)
         return self
 
     @with_hints
@@ -349,6 +345,12 @@ class BaseMixture(MixtureParameters, ABC):
         fitted = replace(fitted, params=params)
         self._publish(fitted, n_iter_=0, converged_=False, n_steps_=0)
         return self
+
+    def _continued(self, spec: Mixture, rows: RowSource) -> tuple[Mixture, Params]:
+        """Return what a warm start begins with: the last fit, with new components if asked for."""
+        if self._fitted.n_components == self.n_components:
+            return spec.continued(self._fitted)
+        return spec.continued(self._start(rows).grown(spec, self._fitted, rows, self._generator()))
 
     # What a subclass defines.
 

@@ -237,7 +237,9 @@ array-like, default='merging'
     random_state : int, RandomState instance or None, default=None
         Seed of the starts and of `sample`.
     warm_start : bool, default=False
-        Whether `fit` continues from the last fit.
+        Whether `fit` continues from the last fit. With a larger `n_components`, old components
+        keep their numbers and begin where they are (a :class:`RelativeGMM` sorts them). New ones
+        begin at clusters of the start that are not next to an old one.
     learning_decay : float, default=0.7
         How fast `partial_fit` forgets. A batch with a fraction w of the weight seen so far
         gets the weight ``w ** learning_decay`` in the running average. With 1, all rows count

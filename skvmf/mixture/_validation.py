@@ -322,6 +322,18 @@ def warn_if_fewer(n_left: int, n_first: int) -> None:
 _NEARLY_UNIFORM = 0.05
 
 
+def warn_if_unfinished(mixture: Any, warm: bool) -> None:
+    """Warn if a fit has ended before it converged."""
+    if not mixture.converged_ and mixture.max_iter > 0:
+        n_starts = 1 if warm else mixture.n_init
+        best = "The fit" if n_starts == 1 else f"The best of {n_starts} starts"
+        warn(
+            f"{best} did not reach tol={mixture.tol} within max_iter={mixture.max_iter} "
+            "iterations. Increase max_iter or tol, or check for degenerate data.",
+            ConvergenceWarning,
+        )
+
+
 def warn_if_uniform(temperature: float, probabilities: Array, weights: Array) -> None:
     """Warn if the rows' largest responsibilities are nearly the weights."""
     largest = weights.max()
@@ -382,12 +394,17 @@ def _warn_if_dominated(counts: Any) -> None:
         )
 
 
-def check_warm_start(fitted: FittedMixture, n_components: int) -> None:
-    """Refuse to continue from a fit with another number of components."""
-    if fitted.n_components != n_components:
+def check_warm_start(fitted: FittedMixture, mixture: Any) -> None:
+    """Refuse to continue with fewer components, or with more if parameters are fixed."""
+    before, now = fitted.n_components, mixture.n_components
+    fixed = before < now and {"weights", "means"} & set(mixture.fixed)
+    if now < before or fixed:
+        advice = "Merge components with skvmf.ComponentPath, or set"
+        if fixed:
+            advice = f"fixed={mixture.fixed!r} leaves new components no place: change it, or set"
         raise ValueError(
-            f"warm_start: the fitted mixture has {fitted.n_components} components, "
-            f"n_components is {n_components}. Set warm_start=False to start from scratch."
+            f"warm_start: the fitted mixture has {before} components, n_components is {now}. "
+            f"{advice} warm_start=False to start from scratch."
         )
 
 

@@ -1,0 +1,85 @@
+"""A warm start with more components: old ones stay, new ones begin where no old one is."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+from skvmf.inspection import match_components
+
+from .checks import assert_bound_never_falls
+
+CENTRES = 4 * np.eye(5)[[3, 0, 4, 1]]
+LABELS = np.repeat(np.arange(4), [60, 50, 40, 10])
+X = CENTRES[LABELS] + np.random.default_rng(0).normal(0, 0.5, (160, 5))
+OLD = LABELS < 3
+FAMILIES = {
+    "directions": (VonMisesFisherMixture, {}),
+    "free directions": (VonMisesFisherMixture, {"concentration_type": "free"}),
+    "diag": (SparseGaussianMixture, {"covariance_type": "diag"}),
+    "tied": (SparseGaussianMixture, {"covariance_type": "tied"}),
+    "heavy tails": (StudentTMixture, {"covariance_type": "spherical"}),
+    "background": (VonMisesFisherMixture, {"background": True}),
+    "hard": (VonMisesFisherMixture, {"temperature": 0}),
+    "sparse": (SparseGaussianMixture, {"covariance_type": "diag", "entmax_alpha": 1.5}),
+}
+
+
+def fitted(case, **params):
+    cls, own = FAMILIES[case]
+    params = {"random_state": 0, "warm_start": True, "tol": 1e-5} | own | params
+    return cls(3, **params).fit(X[OLD])
+
+
+@pytest.mark.parametrize("case", FAMILIES)
+def test_old_components_keep_their_numbers_and_the_new_one_finds_the_new_rows(case):
+    mixture = fitted(case)
+    before = mixture.predict(X)
+    mixture.set_params(n_components=4).fit(X)
+    assert_bound_never_falls(mixture)
+    assert_array_equal(mixture.predict(X)[OLD], before[OLD])
+    assert set(mixture.predict(X[~OLD])) == {3}
+
+
+@pytest.mark.parametrize("case", FAMILIES)
+def test_old_components_begin_where_they_are(case):
+    mixture = fitted(case)
+    before = mixture.__vector_model__().fitted.params
+    mixture.set_params(n_components=5, max_iter=0).fit(X)
+    after = mixture.__vector_model__().fitted.params
+    family = mixture.__vector_model__().fitted.family
+    assert_array_equal(family.centres(after.components)[:3], family.centres(before.components))
+    assert_allclose(mixture.weights_[:3], before.component_weights * 3 / 5)
+    assert mixture.weights_.sum() + mixture.background_weight_ == pytest.approx(1)
+
+
+def test_several_more_and_old_ones_are_matched():
+    mixture = VonMisesFisherMixture(1, random_state=0, warm_start=True).fit(X[LABELS == 1])
+    old = VonMisesFisherMixture(1, random_state=0).fit(X[LABELS == 1])
+    mixture.set_params(n_components=4).fit(X)
+    assert (mixture.labels_[LABELS == 1] == 0).all()
+    assert_array_equal(match_components(old, mixture).indices, [0])
+    assert len({*zip(LABELS, mixture.labels_, strict=True)}) == 4
+
+
+def test_the_new_component_begins_at_rows_whose_label_is_known():
+    known = np.where(np.arange(len(X)) == np.flatnonzero(~OLD)[0], 3, -1)
+    mixture = fitted("directions").set_params(n_components=4).fit(X, known_labels=known)
+    assert set(mixture.predict(X[~OLD])) == {3}
+
+
+def test_components_in_order_are_sorted():
+    rows = X[:, [3]]
+    mixture = RelativeGMM(1, warm_start=True, random_state=0).fit(rows[LABELS == 0])
+    mixture.set_params(n_components=2).fit(rows)
+    assert mixture.means_[0, 0] < 1 < 3 < mixture.means_[1, 0]
+
+
+def test_fewer_components_and_fixed_ones_are_refused():
+    mixture = fitted("directions").set_params(n_components=2)
+    with pytest.raises(ValueError, match=r"has 3 components.*is 2.*ComponentPath"):
+        mixture.fit(X)
+    mixture.set_params(n_components=4, fixed=("weights",))
+    with pytest.raises(ValueError, match="leaves new components no place"):
+        mixture.fit(X)
+    assert mixture.weights_.shape == (3,)
