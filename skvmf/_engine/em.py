@@ -87,9 +87,7 @@ def run_em(
                 if fall > _ROUNDING * max(1, abs(bounds[-1])):
                     n_iter, current = best
                     stats = rows.map_reduce(partial(model.expect, current))
-                return EMResult(
-                    current, bounds[: n_iter + 1], n_iter, converged, bool(stop), stats
-                )
+                return EMResult(current, bounds[: n_iter + 1], n_iter, converged, bool(stop), stats)
             before, current = current, model.maximize(stats, current, rows)
             comparable = model.comparable(before, current)
     raise ValueError(f"max_iter must be >= 0, got {max_iter}.")

@@ -539,7 +539,7 @@ class SparseRows(Rows):
 
     def compact(self, means: Array | None = None) -> "tuple[SparseRows, Array] | None":
         X = self._X
-        used = np.zeros(self.n_features, dtype=bool) if means is None else means.any(axis=0)
+        used: Array = np.zeros(self.n_features, dtype=bool) if means is None else means.any(axis=0)
         used[X.indices] = True
         columns = np.flatnonzero(used)
         if MIN_EMPTY * len(columns) > self.n_features:

@@ -1,40 +1,20 @@
 """Which components of two mixtures are the same: the assignment with the largest overlap."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from sklearn.utils import Bunch
 
-from .._typing import Array
 from ._components import join, log_affinities, read_mixture
 
 if TYPE_CHECKING:
     from ._components import AnyMixture
 
 
-@dataclass(frozen=True)
-class MatchedComponents:
-    """Which component of a mixture is which one of a reference: see `match_components`.
-
-    Attributes
-    ----------
-    indices : ndarray of shape (n_components of the reference,)
-        The component of the mixture that matches each one of the reference; -1 if it is gone.
-    overlaps : ndarray of shape (n_components of the reference,)
-        Bhattacharyya coefficients of the pairs: 0 is apart, 1 the same; 0 if it is gone.
-    new : ndarray of shape (n_new,)
-        The components of the mixture that match none.
-    """
-
-    indices: Array
-    overlaps: Array
-    new: Array
-
-
 def match_components(
     reference: "AnyMixture", mixture: "AnyMixture", *, min_overlap: float = 0.0
-) -> MatchedComponents:
+) -> Bunch:
     """Match the components of two mixtures of the same rows, or of older and newer ones.
 
     Two fits number their components by chance. Components are paired one to one, so that the sum
@@ -52,8 +32,15 @@ RelativeGMM or GaussianMixture
 
     Returns
     -------
-    matched : MatchedComponents
-        The pairs, their overlaps, and the components that are new.
+    matched : :class:`~sklearn.utils.Bunch`
+        The entries are
+
+        indices : ndarray of shape (n_components of the reference,)
+            The component of the mixture that matches each one of the reference; -1 if it is gone.
+        overlaps : ndarray of shape (n_components of the reference,)
+            Bhattacharyya coefficients of the pairs: 0 is apart, 1 the same; 0 if it is gone.
+        new : ndarray of shape (n_new,)
+            The components of the mixture that match none.
 
     Raises
     ------
@@ -78,7 +65,8 @@ RelativeGMM or GaussianMixture
     rows, columns = linear_sum_assignment(affinities, maximize=True)
     overlaps = affinities[rows, columns]
     kept = overlaps >= max(min_overlap, np.finfo(np.float64).tiny)
-    matched = MatchedComponents(np.full(K, -1), np.zeros(K), np.setdiff1d(new, new[columns[kept]]))
+    matched = Bunch(indices=np.full(K, -1), overlaps=np.zeros(K))
     matched.indices[old[rows[kept]]] = new[columns[kept]]
     matched.overlaps[old[rows[kept]]] = overlaps[kept]
+    matched.new = np.setdiff1d(new, new[columns[kept]])
     return matched

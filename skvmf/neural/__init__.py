@@ -11,7 +11,7 @@ except ImportError as error:
 from ._beta_gaussian import BetaGaussian
 from ._document_model import FenchelYoungDocumentModel
 from ._entmax import BinaryEntmaxLoss, EntmaxLoss, binary_entmax, entmax
-from ._relative import OrderedUnits, relative_units, singularity_distances
+from ._relative import OrderedUnits, relative_units
 from ._vae import FenchelYoungVAE
 
 __all__ = [
@@ -24,5 +24,4 @@ __all__ = [
     "binary_entmax",
     "entmax",
     "relative_units",
-    "singularity_distances",
 ]

@@ -23,7 +23,6 @@ from skvmf.neural import (
     binary_entmax,
     entmax,
     relative_units,
-    singularity_distances,
 )
 
 TRAINING = (
@@ -55,7 +54,6 @@ SIGNATURES = {
     FenchelYoungDocumentModel.top_words: "(self, feature_names=None, n_words=10)",
     OrderedUnits: "(input_index=0, *, clearance=0.01, odd=False)",
     relative_units: "(layer, following=None, *, input_index=0, clearance=0.01, odd=False)",
-    singularity_distances: "(layer, following=None, *, odd=False)",
 }
 METHODS = {"fit": "(self, X, y=None)", "sample": "(self, n_samples=1)"}
 METHODS |= dict.fromkeys(["partial_fit", "score"], "(self, X, y=None)")
