@@ -39,7 +39,7 @@ NAMES = {
         negentropy_hessian_product rvs variance_eigenvalues variance_function""",
     "skvmf.feature_extraction": "FisherVectorTransformer embedding_table",
     "skvmf.grammar": "DependencyModelWithValence attachment_score",
-    "skvmf.inspection": "ComponentSummary component_summary fisher_information",
+        match_components""",
     "skvmf.mixture": "RelativeGMM SparseGaussianMixture StudentTMixture VonMisesFisherMixture",
     "skvmf.model_selection": "ComponentPath",
     "skvmf.preprocessing": "DirectionWhitener",
@@ -110,7 +110,8 @@ ATTRIBUTES = {
     DependencyModelWithValence: f"{FIT} tags_ root_log_prob_ stop_log_prob_ choose_log_prob_",
 }
 MIXTURE_METHODS = {
-    **dict.fromkeys(["fit", "partial_fit", "fit_predict", "score"], "X y sample_weight"),
+    **dict.fromkeys(["fit", "partial_fit", "fit_predict"], "X y sample_weight known_labels"),
+    "score": "X y sample_weight",
     **dict.fromkeys(["aic", "bic", "icl"], "X sample_weight"),
     **dict.fromkeys(["predict", "predict_proba", "responsibilities"], "X"),
     **{"score_samples": "X", "transform": "X", "sample": "n_samples"},

@@ -538,9 +538,10 @@ class SparseRows(Rows):
         self.measures.columns = [self._by_columns(i) for i in range(len(self._spans))]
 
     def compact(self, means: Array | None = None) -> "tuple[SparseRows, Array] | None":
-        X = self._X
-        used: Array = np.zeros(self.n_features, dtype=bool) if means is None else means.any(axis=0)
+        X, used = self._X, np.zeros(self.n_features, dtype=bool)
         used[X.indices] = True
+        if means is not None:
+            used |= means.any(axis=0)
         columns = np.flatnonzero(used)
         if MIN_EMPTY * len(columns) > self.n_features:
             return None
