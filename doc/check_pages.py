@@ -32,6 +32,8 @@ PAGES = [
     "user_guide/cluster_embeddings",
     "user_guide/choosing_parameters",
     "user_guide/number_of_components",
+    "user_guide/hierarchy",
+    "user_guide/many_components",
     "user_guide/larger_than_memory",
     "user_guide/on_a_cluster",
     "user_guide/bertopic",
