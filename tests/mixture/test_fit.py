@@ -47,7 +47,7 @@ def test_a_warm_start_takes_today_s_ordering_feature():
         ({"ordering_feature": 7}, "ordering_feature=7 is out of range"),
         ({"clearance": 1e3}, "clearance=1000.0 is too wide"),
         ({"fixed": ["means"]}, "fixed"),
-        ({"n_components": 3}, "n_components is 3"),
+        ({"n_components": 1}, "n_components is 1"),
         ({"weight_floor": 0.9}, "weight_floor=0.9 is too high"),
     ],
 )
