@@ -29,7 +29,7 @@ B = TypeVar("B")  # a block of the data
 B_contra = TypeVar("B_contra", contravariant=True)
 B_co = TypeVar("B_co", covariant=True)
 
-_ROUNDING = 1e-5  # of a bound, of float32 rows too: where it falls by less, it has not
+_ROUNDING, _ROUNDING_32 = 1e-6, 1e-5  # of a bound: where it falls by less, it has not
 
 
 class Model(Protocol[P, S, B_contra]):
@@ -47,7 +47,9 @@ class Model(Protocol[P, S, B_contra]):
 
 
 class Foldable(Protocol[B_co]):
-    """What the loop needs of data: to sum a function over its blocks."""
+    """What the loop needs of data: to sum a function over its blocks, in a precision."""
+
+    dtype: Any
 
     def map_reduce(self, function: Callable[[B_co], S]) -> S: ...
 
@@ -84,7 +86,8 @@ def run_em(
             converged = comparable and abs(bounds[-1] - bounds[-2]) <= tol
             if converged or stop or n_iter == max_iter:
                 fall = bounds[best[0]] - bounds[-1]
-                if fall > _ROUNDING * max(1, abs(bounds[-1])):
+                rounding = _ROUNDING if rows.dtype == np.float64 else _ROUNDING_32
+                if fall > rounding * max(1, abs(bounds[-1])):
                     n_iter, current = best
                     stats = rows.map_reduce(partial(model.expect, current))
                 return EMResult(current, bounds[: n_iter + 1], n_iter, converged, bool(stop), stats)

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,6 +53,7 @@ class Sentences:
     tags: Array
     offsets: Array
     n_tags: int
+    dtype: ClassVar[Any] = np.dtype(np.float64)  # of the sums over sentences
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
