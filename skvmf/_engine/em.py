@@ -49,8 +49,8 @@ class Model(Protocol[P, S, B_contra]):
 class Foldable(Protocol[B_co]):
     """What the loop needs of data: to sum a function over its blocks, in a precision."""
 
-    dtype: Any
-
+    @property
+    def dtype(self) -> Any: ...
     def map_reduce(self, function: Callable[[B_co], S]) -> S: ...
 
 
