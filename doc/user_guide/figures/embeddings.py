@@ -125,9 +125,9 @@ def newsgroups(setting, starts=3, K=20, sizes=(40, 80)):
     "guide.umap",
     "mixtures, UMAP and HDBSCAN",
     needs=(MESSAGES, "wordllama", "umap", "hdbscan"),
-    small={"every": 8, "starts": 1},
+    small={"every": 8, "messages": 250, "starts": 1},
 )
-def umap_and_hdbscan(setting, every=1, starts=3):
+def umap_and_hdbscan(setting, every=1, messages=10**6, starts=3):
     """Cluster the embeddings of docstrings and of messages, themselves and after UMAP."""
     from hdbscan import HDBSCAN
     from umap import UMAP
@@ -156,7 +156,7 @@ def umap_and_hdbscan(setting, every=1, starts=3):
         kept = own >= 0
         noise = f"{100 * np.mean(~kept):.0f}"
         table.add(name, str(own.max() + 1), noise, *scores(y[kept], own[kept]))
-    news = of_messages(setting, reducer, every**2, starts)
+    news = of_messages(setting, reducer, messages, starts)
     return Record(
         "256 features by wordllama: docstrings, and all messages of 20 newsgroups without headers, "
         "20 components.",
@@ -165,9 +165,10 @@ def umap_and_hdbscan(setting, every=1, starts=3):
     )
 
 
-def of_messages(setting, reducer, every, starts):
+def of_messages(setting, reducer, most, starts):
     """Return the table of mixtures of messages: as they are, whitened, and after UMAP."""
-    messages = texts.read(setting.file(MESSAGES))[::every]
+    messages = texts.read(setting.file(MESSAGES))
+    messages = messages[:: max(1, len(messages) // most)]
     X = embedded([message["text"].partition("\n\n")[2] for message in messages])
     kept, y = X.any(axis=1), np.array([message["label"] for message in messages])
     X, y = X[kept], y[kept]
