@@ -125,7 +125,7 @@ class Overseeding:
         few = self._on(self._some_rows(max(PART_ROWS * n_parts, MIN_ROWS), rng), n_parts)
         coarse = replace(few, n_components=n_parts).run(rng).params
         parts = np.where(weights > 0, self._assign(coarse).labels, -1)
-        starts, counts = [], []
+        starts, counts, origins = [], [], []
         for part in range(n_parts):
             rows = np.flatnonzero(parts == part)
             count = float(weights[rows].sum())
@@ -134,12 +134,12 @@ class Overseeding:
                 within = replace(self._on(rows, SEEDS_PER_COMPONENT * K), n_components=K)
                 starts.append(within.run(rng, _stop).params)
                 counts.append(count * starts[-1].weights)
+                origins += [part] * K
         components = reduce(self.family.append, [start.components for start in starts])
         params = self._params(np.concatenate(counts), components, 0.0)
         params, _ = em_steps(self.model, self.rows, params, STEPS_OF_PARTS)
         labels = self._assign(params).labels
-        origins = np.repeat(np.arange(len(starts)), [len(count) for count in counts])
-        whole = np.average(origins[labels] == parts, weights=weights) > WHOLE
+        whole = np.average(np.array(origins)[labels] == parts, weights=weights) > WHOLE
         return self._merge(params, labels), bool(whole) and len(origins) >= self.n_components
 
     def _first_seeds(self, rng: np.random.Generator) -> Components:
