@@ -322,20 +322,11 @@ class Mixture:
         """
         scores = self.background.add_scores(self.family.scores(block, params.components))
         if self.known is not None:
-            rows, labels = self._known_rows(params, block)
+            rows, labels = _known_rows(self.known, params, block)
             known = scores.products[rows, labels]
             scores.products[rows] = -np.inf
             scores.products[rows, labels] = known
         return scores
-
-    def _known_rows(self, params: Params, block: Block) -> tuple[Array, Array]:
-        """Return the rows of a block whose components are known and have not left, and those."""
-        if self.known is None:
-            return np.empty(0, dtype=int), np.empty(0, dtype=int)
-        labels = self.known[block.start : block.start + len(block.weights)]
-        rows = np.flatnonzero((labels >= 0) & block.has_direction)
-        rows = rows[params.weights[labels[rows]] > 0]
-        return rows, labels[rows]
 
     def expect(self, params: Params, block: Block) -> Statistics:
         """Share out the rows of a block and sum what the maximization needs."""
@@ -348,7 +339,8 @@ class Mixture:
         block.buffers.release("products", scores.products)
         value = _weighted_sum(block.weights, np.maximum(values, LEAST, out=values))
         values[block.weights == 0] = np.inf
-        values[self._known_rows(params, block)[0]] = np.inf  # no other component can have them
+        if self.known is not None:  # no other component can have those rows
+            values[_known_rows(self.known, params, block)[0]] = np.inf
         worst = self._worst(values, counts, params)
         block.release()
         return Statistics(
@@ -462,6 +454,14 @@ class Mixture:
             for w in (weights, better)
         )
         return better if new >= old else weights
+
+
+def _known_rows(known: Array, params: Params, block: Block) -> tuple[Array, Array]:
+    """Return the rows of a block whose components are known and have not left, and those."""
+    labels = known[block.start : block.start + len(block.weights)]
+    rows = np.flatnonzero((labels >= 0) & block.has_direction)
+    rows = rows[params.weights[labels[rows]] > 0]
+    return rows, labels[rows]
 
 
 def _distinct_worst(stats: Statistics, rows: RowSource, n: int) -> Array:
