@@ -523,7 +523,8 @@ class DenseRows(Rows):
                 X *= MAX_MAGNITUDE / np.maximum(np.abs(X).max(axis=1, keepdims=True), MAX_MAGNITUDE)
             else:
                 sphere_kernels.normalize_rows(X)
-                scales = (scales != 0).astype(np.float64)
+                scales = np.empty(len(X))  # of float32 rows: their lengths are rounded
+                sphere_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
         start = self._start + self._spans[i].start
         return DenseBlock(X, weights, scales, start, self._buffers, copied)
 
@@ -602,8 +603,8 @@ class SparseRows(Rows):
         indptr, indices, data, extreme = self._safe(i)
         weights, scales = self._weights_and_scales(i)
         if extreme:
-            assert scales is not None
-            scales = (scales != 0).astype(np.float64)
+            scales = np.empty(len(weights))
+            sparse_kernels.csr_row_scales(indptr, data, *_SAFE_NORMS[self.dtype.char], scales)
         columns = self._measures.columns
         return SparseBlock(
             indptr,

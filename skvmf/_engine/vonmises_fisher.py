@@ -289,6 +289,7 @@ class VonMisesFisherGradients(Gradients):
 
 
 MAX_CONCENTRATION = 1e12  # of fitted and given components
+LONGEST_FIRST = 1 - 1e-12  # mean resultant length of a partition: nearer to 1 it is rounding
 MIN_LENGTH = 1e-6  # mean resultant length that is none: of float32 rows more may be rounding
 
 
@@ -625,7 +626,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             directions = np.ascontiguousarray(means / lengths)
         else:
             directions = np.ascontiguousarray(centres.T)
-        pooled = np.array([pooled_length(stats)])
+        pooled = np.array([min(pooled_length(stats), LONGEST_FIRST)])
         lengths, complements = self._with_prior(pooled, 1 - pooled, stats.counts)
         if not self.tied:
             K = len(stats.counts)

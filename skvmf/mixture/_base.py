@@ -805,12 +805,12 @@ class BaseMixture(MixtureParameters, ABC):
         memory: Statistics | None = None,
         result: MixtureResult | None = None,
     ) -> Attributes:
-        attributes = self._attributes(fitted, result)
+        attributes, weight = self._attributes(fitted, result), 0.0
         published = {name: read_only(value) for name, value in attributes.items()}
-        published["weight_seen_"] = 0.0 if memory is None else float(memory.total * memory.unit)
         if memory is not None:
             memory = replace(memory, buffers=None)
-        return published | {"_fitted": fitted, "_memory": memory}
+            weight = min(float(memory.total) * memory.unit, np.finfo(float).max)
+        return published | {"weight_seen_": weight, "_fitted": fitted, "_memory": memory}
 
     if not TYPE_CHECKING:  # every attribute would then exist
 

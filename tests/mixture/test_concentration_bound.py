@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from skvmf import VonMisesFisherMixture
 
@@ -37,3 +38,16 @@ def test_given_and_fixed_concentrations_are_kept(negentropy, concentration_type,
         )
         for mixture in (given.fit(X), given.partial_fit(X), fresh.fit(X), fresh.partial_fit(X)):
             np.testing.assert_array_equal(mixture.concentrations_, kappa)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", [np.asarray, csr_array])
+@pytest.mark.parametrize("largest", [1e6, 3e38])
+def test_first_components_of_equal_directions_do_not_follow_rounding(dtype, form, largest):
+    """The same rows, weighted and repeated, sum to lengths of 1 that differ by rounding."""
+    rows = form(np.array([[-1.0, -1.0], [-largest, -largest], [-7.0, -7.0]], dtype))
+    counts = np.array([3, 1, 0])  # the largest makes others be scaled
+    options = dict(n_components=1, concentration_prior=1e-9, max_iter=0)
+    once = VonMisesFisherMixture(**options).fit(rows, sample_weight=counts)
+    often = VonMisesFisherMixture(**options).fit(rows[[0, 0, 0, 0]])
+    np.testing.assert_allclose(once.lower_bounds_[0], often.lower_bounds_[0], rtol=1e-9)

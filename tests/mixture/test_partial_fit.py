@@ -90,6 +90,15 @@ def test_steps_are_those_of_the_formulas(decay):
 
 
 @pytest.mark.parametrize("cls", MIXTURES)
+def test_the_weight_seen_is_finite(cls):
+    weights = np.full(len(X), 0.9 * np.finfo(float).max / len(X))
+    mixture = cls(2, random_state=0).fit(X, sample_weight=weights)
+    assert_allclose(mixture.weight_seen_, weights.sum())
+    mixture.partial_fit(X, sample_weight=weights)
+    assert mixture.weight_seen_ == np.finfo(float).max
+
+
+@pytest.mark.parametrize("cls", MIXTURES)
 def test_a_fit_of_the_same_rows_stays(cls):
     options = FLAT | PLAIN.get(cls, {})
     if cls is StudentTMixture:
