@@ -8,9 +8,10 @@ al., Neural Computation 12, 2000) and breathing k-means (Fritzke, 2020). A round
 the rows that its seeds explain better than the components do: it costs about as much as some
 steps of EM with the components.
 
-Many components are first looked for in parts of the rows, the clusters of a coarse mixture, where
+Many components are looked for in parts of the rows, the clusters of a coarse mixture, where
 seeds meet only those of the same part. Merging all of them mends what the parts' borders cut. If
-clusters have no neighbourhoods, parts cut most of them, and rounds on all rows have to follow.
+clusters have no neighbourhoods, parts would cut most of them: then the start is that of few
+components.
 """
 
 from dataclasses import dataclass, replace
@@ -37,8 +38,11 @@ FIRST_ROWS_PER_COMPONENT, MIN_ROWS = 25, 10_000  # the larger number is drawn at
 MANY, MIN_ROWS_BY_PARTS = 1000, 10  # components, and rows for each, from which parts are taken
 PART_ROWS = 100  # for each part, to find the parts
 PART_SURPLUS, MIN_ROWS_IN_PART = 1.5, 3  # times the share of components; rows for each of those
+COMPARED_ROWS = 1000  # with rows near them,
+WHOLE = 1 / 3  # of which more are in the same part, if parts leave most clusters whole
 STEPS_OF_PARTS = 2  # of EM with the components of all parts
-WHOLE = 0.5  # of the rows whose component is of their part: from more on no rounds follow
+STEPS_OF_MANY = 1  # of EM after merging
+SMALL_GAIN = 0.05  # of that of the first round; after less there is no further one
 TOWARDS_CENTRE = 2 / 3  # of the way to its component's centre every second seed is moved
 BACKGROUND_ROWS_PER_SEED = 4  # at least
 MAX_BACKGROUND_WEIGHT = 0.99  # at the beginning
@@ -74,21 +78,24 @@ class Overseeding:
         """
         many = self.n_components >= MANY and len(self.background) == 0
         many = many and self._n_drawable >= MIN_ROWS_BY_PARTS * self.n_components
-        params, complete = self._by_parts(rng) if many else (self._at_once(rng), False)
-        params, bound = em_steps(self.model, self.rows, params, STEPS_AFTER_MERGING)
+        by_parts = self._by_parts(rng) if many else None
+        n_steps = STEPS_OF_MANY if many else STEPS_AFTER_MERGING
+        params = self._at_once(rng) if by_parts is None else by_parts
+        params, bound = em_steps(self.model, self.rows, params, n_steps)
         bounds = [bound]
         stop = watch(0, bounds, params)
         several = self.n_components + len(self.background) > 1
-        if several and not complete and self._n_drawable > 2 * self.n_components:
+        if several and by_parts is None and self._n_drawable > 2 * self.n_components:
             while not stop and len(bounds) <= MAX_ROUNDS:
-                if (improved := self._further_round(params, rng)) is None:
+                if (improved := self._further_round(params, rng, n_steps)) is None:
                     break
                 gain = improved[1] - bounds[-1]
                 if gain > 0:
                     params = improved[0]
                 bounds.append(max(improved[1], bounds[-1]))
                 stop = watch(len(bounds) - 1, bounds, params)
-                if gain < MIN_ROUND_GAIN and len(bounds) > 2:
+                least = SMALL_GAIN * (bounds[1] - bounds[0]) if many else MIN_ROUND_GAIN
+                if gain < max(least, MIN_ROUND_GAIN) and len(bounds) > 2:
                     break
         reached = (params, bounds[-1]) if stop or many else self._converge(params, bounds[-1])
         return SampleStart(self.model, *reached)
@@ -116,16 +123,18 @@ class Overseeding:
         few = self._on_few_rows(rng)
         return few._merge_seeds(few._first_seeds(rng))
 
-    def _by_parts(self, rng: np.random.Generator) -> tuple[Params, bool]:
+    def _by_parts(self, rng: np.random.Generator) -> Params | None:
         """Merge the components of parts of the rows, more of them than are wanted.
 
-        Also returns whether parts leave most clusters whole.
+        None if parts would cut most clusters.
         """
         n_parts, weights = round(np.sqrt(self.n_components) / 2), self.rows.sampling_weights()
         few = self._on(self._some_rows(max(PART_ROWS * n_parts, MIN_ROWS), rng), n_parts)
         coarse = replace(few, n_components=n_parts).run(rng).params
         parts = np.where(weights > 0, self._assign(coarse).labels, -1)
-        starts, counts, origins = [], [], []
+        if not self._keep_neighbours(parts, rng):
+            return None
+        starts, counts = [], []
         for part in range(n_parts):
             rows = np.flatnonzero(parts == part)
             count = float(weights[rows].sum())
@@ -134,13 +143,20 @@ class Overseeding:
                 within = replace(self._on(rows, SEEDS_PER_COMPONENT * K), n_components=K)
                 starts.append(within.run(rng, _stop).params)
                 counts.append(count * starts[-1].weights)
-                origins += [part] * K
         components = reduce(self.family.append, [start.components for start in starts])
         params = self._params(np.concatenate(counts), components, 0.0)
         params, _ = em_steps(self.model, self.rows, params, STEPS_OF_PARTS)
-        labels = self._assign(params).labels
-        whole = np.average(np.array(origins)[labels] == parts, weights=weights) > WHOLE
-        return self._merge(params, labels), bool(whole) and len(origins) >= self.n_components
+        return self._merge(params, self._assign(params).labels)
+
+    def _keep_neighbours(self, parts: Array, rng: np.random.Generator) -> bool:
+        """Return whether most rows are in the part of the row that is nearest of many."""
+        drawn = rng.permutation(self._some_rows(self._n_first_seeds + COMPARED_ROWS, rng))
+        points, compared = drawn[COMPARED_ROWS:], np.sort(drawn[:COMPARED_ROWS])
+        equal = self._params(
+            np.ones(len(points)), self.family.at_points(self.rows.take(points)), 0.0
+        )
+        nearest = points[self._on(compared, len(points))._assign(equal).labels]
+        return bool(np.mean(parts[nearest] == parts[compared]) > WHOLE)
 
     def _first_seeds(self, rng: np.random.Generator) -> Components:
         """Return seeds at rows drawn far apart, of the size of the parts near them."""
@@ -174,7 +190,7 @@ class Overseeding:
         return replace(self, rows=self.rows.subset(indices, weights, width))
 
     def _further_round(
-        self, params: Params, rng: np.random.Generator
+        self, params: Params, rng: np.random.Generator, n_steps: int
     ) -> tuple[Params, float] | None:
         """Add and merge seeds; None where no row is explained badly, or no seed helps."""
         assigned, K = self._assign(params), self.n_components
@@ -195,9 +211,7 @@ class Overseeding:
         counts = np.full(n_seeds, self.rows.total_weight / K)
         more = self._fit_seeds(local.rows, seeds, counts, params)
         assigned.labels[won] = local._assign(more).labels
-        return em_steps(
-            self.model, self.rows, self._merge(more, assigned.labels), STEPS_AFTER_MERGING
-        )
+        return em_steps(self.model, self.rows, self._merge(more, assigned.labels), n_steps)
 
     def _seed_probabilities(self, assigned: _Assigned, n_seeds: int) -> Array:
         """Return how likely rows are to be seeds, up to a factor: s^2, for s above the median.
