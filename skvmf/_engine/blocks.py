@@ -1,5 +1,6 @@
 """Blocks of rows as a family sees them, their size, and the arrays that they use again."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -7,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .._typing import Array
+from .._typing import Array, warn
 
 EVEN_BELOW = 16  # blocks
 MAX_KEPT = 16  # arrays per use
@@ -163,3 +164,17 @@ def block_rows(n_rows: int, n_features: int, *, is_sparse: bool, width: int = 1)
     size = 1 << (most.bit_length() - 1)
     n_blocks = -(-n_rows // size)
     return size if n_blocks >= EVEN_BELOW else -(-n_rows // n_blocks)
+
+
+def warn_if_too_large(n_bytes: float, what: str, advice: str) -> None:
+    """Warn before something takes more memory than there is."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # of a system that does not say
+        return
+    if n_bytes > memory > 0:
+        warn(
+            f"{what} about {n_bytes / 1e9:.3g} GB, and this machine has {memory / 1e9:.3g}. "
+            f"{advice}",
+            UserWarning,
+        )

@@ -12,7 +12,7 @@ from .._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows, work_spa
 from .._typing import Array
 from ..distributions import vonmises_fisher as vmf
 from ..distributions.modified_dirichlet import checked_sizes, modes
-from .blocks import Block
+from .blocks import Block, warn_if_too_large
 from .contracts import (
     AnyFamily,
     Constraint,
@@ -548,6 +548,11 @@ class FittedMixture:
         the weights, or 0 with a background.
         """
         K = self.n_components
+        warn_if_too_large(
+            rows.n_rows * K * np.dtype(rows.dtype).itemsize,
+            f"The responsibilities of {K} components for {rows.n_rows} rows take",
+            "responsibilities(X) returns them without the zeros, predict(X) labels alone.",
+        )
         return rows.per_row(
             lambda block: as_dense(self._assigned(block, posterior), K), rows.dtype, K
         )

@@ -5,7 +5,6 @@ are enough rows, split-and-merge continues with more of these components than `n
 with covariances.
 """
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +18,7 @@ from scipy.spatial.distance import cdist
 
 from .._typing import Array, Attributes, warn
 from . import partitions
-from .blocks import Block, DenseBlock
+from .blocks import Block, DenseBlock, warn_if_too_large
 from .checkpoint import Checkpoint, Run
 from .contracts import (
     AnyFamily,
@@ -594,18 +593,11 @@ def _warn_if_too_large(n_components: int, n_in_use: int, n_features: int) -> Non
     While it runs, it has about twenty numbers for each component and column in use, four of
     them for seeds and statistics each; afterwards five for each component and column.
     """
-    needed = 8 * n_components * max(20 * n_in_use, 5 * n_features)
-    try:
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):  # of a system that does not say
-        return
-    if needed > memory > 0:
-        warn(
-            f"{n_components} components in {n_features} columns take about {needed / 1e9:.3g} GB, "
-            f"and this machine has {memory / 1e9:.3g}. Hash words to fewer columns, or "
-            "reduce them with TruncatedSVD, or use fewer components.",
-            UserWarning,
-        )
+    warn_if_too_large(
+        8 * n_components * max(20 * n_in_use, 5 * n_features),
+        f"{n_components} components in {n_features} columns take",
+        "Hash words to fewer columns, or reduce them with TruncatedSVD, or use fewer components.",
+    )
 
 
 def _warn_if_prior_outweighs(prior: ModifiedDirichlet, params: Params, total_weight: float) -> None:

@@ -94,3 +94,11 @@ def test_too_many_columns_are_noticed_before_any_work(monkeypatch):
     mixture = VonMisesFisherMixture(30, random_state=0)
     with pytest.warns(UserWarning, match="30 components in 4096 columns take about 0.00492 GB"):
         mixture.fit(X)
+
+
+def test_too_many_responsibilities_are_noticed(monkeypatch):
+    X, _ = texts(WIDE)
+    mixture = VonMisesFisherMixture(30, random_state=0).fit(X)
+    monkeypatch.setattr(os, "sysconf", lambda name: 250)
+    with pytest.warns(UserWarning, match=r"30 components for 400 rows take about 9.6e-05 GB.*resp"):
+        mixture.predict_proba(X)
