@@ -41,7 +41,7 @@ PART_SURPLUS, MIN_ROWS_IN_PART = 1.5, 3  # times the share of components; rows f
 COMPARED_ROWS = 1000  # with rows near them,
 WHOLE = 1 / 3  # of which more are in the same part, if parts leave most clusters whole
 STEPS_OF_PARTS = 2  # of EM with the components of all parts
-STEPS_OF_MANY = 1  # of EM after merging
+STEPS_OF_MANY_SEEDS, STEPS_OF_MANY = 2, 1  # of EM before and after merging
 SMALL_GAIN = 0.05  # of that of the first round; after less there is no further one
 TOWARDS_CENTRE = 2 / 3  # of the way to its component's centre every second seed is moved
 BACKGROUND_ROWS_PER_SEED = 4  # at least
@@ -76,11 +76,9 @@ class Overseeding:
 
         ``watch(n_rounds, bounds, params)`` is called after each round, and may stop the run.
         """
-        many = self.n_components >= MANY and len(self.background) == 0
-        many = many and self._n_drawable >= MIN_ROWS_BY_PARTS * self.n_components
-        by_parts = self._by_parts(rng) if many else None
-        n_steps = STEPS_OF_MANY if many else STEPS_AFTER_MERGING
+        by_parts, many = self._by_parts(rng) if self._many else None, self._many
         params = self._at_once(rng) if by_parts is None else by_parts
+        n_steps = STEPS_OF_MANY if many else STEPS_AFTER_MERGING
         params, bound = em_steps(self.model, self.rows, params, n_steps)
         bounds = [bound]
         stop = watch(0, bounds, params)
@@ -104,6 +102,12 @@ class Overseeding:
     def model(self) -> Mixture:
         """The mixture of the components on the sample."""
         return Mixture.plain(self.family, self.background)
+
+    @cached_property
+    def _many(self) -> bool:
+        """Whether components are so many that steps with all of them are spared."""
+        enough = self._n_drawable >= MIN_ROWS_BY_PARTS * self.n_components
+        return self.n_components >= MANY and len(self.background) == 0 and enough
 
     @property
     def _n_drawable(self) -> int:
@@ -159,17 +163,21 @@ class Overseeding:
         return bool(np.mean(parts[nearest] == parts[compared]) > WHOLE)
 
     def _first_seeds(self, rng: np.random.Generator) -> Components:
-        """Return seeds at rows drawn far apart, of the size of the parts near them."""
+        """Return seeds at rows drawn by weight, of the size of the parts near them.
+
+        Many seeds are the clusters of the rows nearest to each, which spares a step of EM.
+        """
         weights = self.rows.sampling_weights().astype(np.float64)
         points = self.rows.take(_draw(weights, self._n_first_seeds, rng))
         equal = self._params(np.ones(len(points)), self.family.at_points(points), 0.0)
         stats = self._partition(equal, self._assign(equal).labels)
         cost = self.family.merge_cost(stats, equal.components, np.flatnonzero(stats.counts > 0))
-        return self.family.at_points(points, self._fit(cost))
+        clusters = self._fit(cost)
+        return clusters if self._many else self.family.at_points(points, clusters)
 
     def _merge_seeds(self, seeds: Components) -> Params:
         """Fit the first seeds and merge them."""
-        params = self._fit_seeds(self.rows, seeds, np.ones(self._n_first_seeds))
+        params = self._fit_seeds(self.rows, seeds, np.ones(len(seeds)))
         return self._merge(params, self._assign(params).labels)
 
     def _on_few_rows(self, rng: np.random.Generator) -> "Overseeding":
@@ -260,7 +268,7 @@ class Overseeding:
         """
         n_old = 0 if old is None else self.n_components
         background_weight = FIRST_WEIGHT if old is None else old.background_weight
-        for step in range(STEPS_BEFORE_MERGING):
+        for step in range(STEPS_OF_MANY_SEEDS if self._many else STEPS_BEFORE_MERGING):
             params, model = self._append(old, seeds, counts, background_weight), self.model
             if step == 0:
                 params, model = _without_background(params), Mixture.plain(self.family)
