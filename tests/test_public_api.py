@@ -39,7 +39,8 @@ NAMES = {
         negentropy_hessian_product rvs variance_eigenvalues variance_function""",
     "skvmf.feature_extraction": "FisherVectorTransformer embedding_table",
     "skvmf.grammar": "DependencyModelWithValence attachment_score",
-    "skvmf.inspection": "ComponentSummary component_summary fisher_information match_components",
+    "skvmf.inspection": """ComponentSummary component_stability component_summary
+        fisher_information match_components""",
     "skvmf.mixture": "RelativeGMM SparseGaussianMixture StudentTMixture VonMisesFisherMixture",
     "skvmf.model_selection": "ComponentPath",
     "skvmf.preprocessing": "DirectionWhitener",

@@ -1,11 +1,21 @@
-"""Which components of two mixtures are the same: the assignment with the largest overlap."""
+"""Which components of two mixtures are the same, and which come again when rows are resampled."""
 
+from __future__ import annotations
+
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
-from sklearn.utils import Bunch
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import Bunch, check_random_state
 
+from .._typing import MatrixLike, RandomState, is_integer
+from ..mixture._base import BaseMixture
+from ..mixture._validation import in_memory
 from ._components import join, log_affinities, read_mixture
 
 if TYPE_CHECKING:
@@ -13,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def match_components(
-    reference: "AnyMixture", mixture: "AnyMixture", *, min_overlap: float = 0.0
+    reference: AnyMixture, mixture: AnyMixture, *, min_overlap: float = 0.0
 ) -> Bunch:
     """Match the components of two mixtures of the same rows, or of older and newer ones.
 
@@ -70,3 +80,96 @@ RelativeGMM or GaussianMixture
     matched.overlaps[old[rows[kept]]] = overlaps[kept]
     matched.new = np.setdiff1d(new, new[columns[kept]])
     return matched
+
+
+def component_stability(
+    mixture: BaseMixture,
+    X: MatrixLike,
+    *,
+    n_resamples: int = 20,
+    sample_weight: ArrayLike | None = None,
+    random_state: RandomState = None,
+) -> Bunch:
+    """Tell which components come again if the rows were others: a bootstrap.
+
+    The mixture is fitted again, from a new start, with the number of times as the weight of each
+    row that it is drawn with replacement. :func:`match_components` pairs the components with those
+    of the mixture. Clusters that the rows do not show, such as two parts of one, change most [1]_.
+
+    Parameters
+    ----------
+    mixture : estimator instance
+        A fitted mixture of skvmf. It stays as it is; copies of it are fitted.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        The rows of the fit; Dask arrays are read into memory.
+    n_resamples : int, default=20
+        Number of fits.
+    sample_weight : array-like of shape (n_samples,), default=None
+        The weights of the rows in the fit.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the weights and of the starts.
+
+    Returns
+    -------
+    stability : :class:`~sklearn.utils.Bunch`
+        The entries are
+
+        components : ndarray of shape (n_components,)
+            The mean overlap of each component with those that match it: 1 is always the same, 0 is
+            lost each time. Pruned components have 0.
+        rows : ndarray of shape (n_samples,)
+            The share of the fits that give each row the same label.
+        scores : ndarray of shape (n_resamples,)
+            The adjusted Rand index of each fit's labels and those of the mixture.
+        interval : ndarray of shape (2,)
+            The 2.5 % and 97.5 % quantiles of these scores.
+
+    Raises
+    ------
+    TypeError
+        If the mixture is not one of skvmf.
+    ValueError
+        If `n_resamples` is not a positive whole number.
+
+    References
+    ----------
+    .. [1] Hennig, "Cluster-wise assessment of cluster stability", Computational Statistics and
+       Data Analysis 52, 2007, who compares clusters by their rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skvmf import SparseGaussianMixture
+    >>> from skvmf.inspection import component_stability
+    >>> X = np.repeat([0.0, 6, 12], 50)[:, None] + np.random.default_rng(0).normal(size=(150, 1))
+    >>> mixture = SparseGaussianMixture(3, random_state=0).fit(X)
+    >>> stability = component_stability(mixture, X, n_resamples=5, random_state=0)
+    >>> bool(stability.components.min() > 0.9), bool(stability.scores.min() > 0.9)
+    (True, True)
+    """
+    if not isinstance(mixture, BaseMixture):
+        raise TypeError(f"mixture should be a mixture of skvmf, got {type(mixture).__name__}.")
+    if not is_integer(n_resamples) or n_resamples < 1:
+        raise ValueError(f"n_resamples should be a whole number of at least 1, got {n_resamples}.")
+    X, rng = in_memory(X), check_random_state(random_state)
+    labels = mixture.predict(X)
+    weights = 1.0 if sample_weight is None else np.asarray(in_memory(sample_weight))
+    overlaps, same, scores = [], [], []
+    for _ in range(int(n_resamples)):
+        again = clone(mixture).set_params(random_state=rng.randint(2**31 - 1))
+        again.checkpoint = None  # the file is the mixture's
+        times = np.bincount(rng.randint(len(labels), size=len(labels)), minlength=len(labels))
+        with warnings.catch_warnings():  # of few steps and lost components: the numbers show them
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            again.fit(X, sample_weight=times * weights)
+        matched, found = match_components(mixture, again), again.predict(X)
+        numbers = np.append(matched.indices, -1)[labels]  # of the background -1
+        overlaps.append(matched.overlaps)
+        same.append((numbers == found) & ((numbers >= 0) | (labels < 0)))
+        scores.append(adjusted_rand_score(labels, found))
+    return Bunch(
+        components=np.mean(overlaps, axis=0),
+        rows=np.mean(same, axis=0),
+        scores=np.array(scores),
+        interval=np.quantile(scores, [0.025, 0.975]),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
@@ -179,6 +179,8 @@ class ComponentSummary:
         Beginnings of the most typical texts.
     n_components : int
         The number of components, with pruned ones.
+    stability : ndarray of shape (n_active_components,) or None
+        How much of each component comes again where rows are resampled, from 0 to 1.
     """
 
     labels: Array
@@ -196,6 +198,7 @@ class ComponentSummary:
     words: list[list[str]] | None = None
     texts: list[list[str]] | None = None
     n_components: int = 0
+    stability: Array | None = None
 
     @property
     def columns(self) -> dict[str, list[str]]:
@@ -208,6 +211,8 @@ class ComponentSummary:
         if self.sizes is not None:
             table["rows"] = [str(size) for size in self.sizes]
         table["weight"] = [f"{weight:.3f}" for weight in self.weights]
+        if self.stability is not None:
+            table["stability"] = [f"{each:.2f}" for each in self.stability]
         if self.cosines is not None:
             table["cosine"] = ["" if np.isnan(each) else f"{each:.2f}" for each in self.cosines]
         elif self.angles is not None:
@@ -262,6 +267,7 @@ class ComponentSummary:
         columns = {
             "rows": self.sizes,
             "weight": self.weights,
+            "stability": self.stability,
             "cosine": self.cosines,
             "angle": self.angles,
             "nearest": self.nearest,
@@ -323,6 +329,7 @@ def component_summary(
     n_features: int = 5,
     n_rows: int = 3,
     vectorizer: Any = None,
+    stability: Mapping[str, Array] | None = None,
 ) -> ComponentSummary:
     """Summarize the components of a fitted mixture: sizes, tightness, neighbours, words, rows.
 
@@ -348,6 +355,8 @@ def component_summary(
     vectorizer : estimator instance, default=None
         How the words of `texts` are counted. None is scikit-learn's ``CountVectorizer`` without
         English stop words.
+    stability : Bunch, default=None
+        What :func:`component_stability` has returned for the mixture, to show it.
 
     Returns
     -------
@@ -401,6 +410,7 @@ def component_summary(
         None if names is None else _features(fitted, active, names, n_features),
         background_weight=fitted.background_weight,
         n_components=len(weights),
+        stability=None if stability is None else stability["components"][active],
     )
     if X is None:
         return summary
