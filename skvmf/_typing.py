@@ -10,9 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-# Types that many files have in common.
-
-
 Array: TypeAlias = NDArray[Any]
 DType: TypeAlias = np.dtype[Any]
 Function: TypeAlias = Callable[..., Any]
@@ -54,9 +51,6 @@ ParameterConstraints: TypeAlias = dict[str, object]
 def is_integer(value: object) -> TypeGuard[int]:
     """Return whether a value is an integer, also one of NumPy."""
     return isinstance(value, Integral)
-
-
-# Warnings that point to the user's line, not to one of this package.
 
 
 _HOUSES = {"skvmf", "sklearn", "joblib"}  # what stands between a fit and who asked for it

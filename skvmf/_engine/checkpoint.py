@@ -18,9 +18,6 @@ from .._typing import Array, warn
 from .contracts import EMState, Params, as_dict
 from .model import Mixture
 
-# Checkpoints: a tree of numbers, texts and arrays in one file that is whole at any moment.
-
-
 Tree: TypeAlias = dict[str, Any]  # of dicts, lists, numbers, texts and arrays
 
 _TREE = "skvmf-checkpoint"  # the entry that holds all but the arrays

@@ -18,9 +18,6 @@ from .._typing import Array, Attributes
 from .blocks import BufferPool
 from .rows import RowSource
 
-# Scores, which a family gives a posterior, and responsibilities, which it gets back.
-
-
 _BLOCK_SIZE = 2**16  # entries to compare with 0: to count booleans is ten times as fast as floats
 _SAMPLING_STEP = 32  # one row in so many tells whether responsibilities are dense
 
@@ -201,9 +198,6 @@ def _inverse(values: Array) -> Array:
     with np.errstate(over="ignore"):
         inverses = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
     return np.minimum(inverses, _MAX_FLOAT)
-
-
-# The parameters of a mixture and the statistics of a step of EM.
 
 
 class Components(Protocol):
@@ -629,9 +623,6 @@ class Update:
     def reseed(self, family: Any, components: Any, alive: Array, k: int, row: Array) -> Any:
         """Move component k to a row (d,); the components `alive` (K,) have rows."""
         return family.reseed(components, k, row)
-
-
-# What components must fulfil beyond their family's bounds: an order and gaps.
 
 
 class Constraint:

@@ -45,9 +45,6 @@ SUMS_PER_TASK = 8  # that one task adds
 MAX_DIRECT_SUMS = 4  # of runs of blocks, which the client adds
 
 
-# What the workers' tasks do.
-
-
 @dataclass
 class _Blocks:
     """The blocks of a task, and once they are measured, what workers keep of them: not the rows.

@@ -20,9 +20,6 @@ from .model import FLAT, FittedMixture, Mixture
 from .parallel import limited_blas
 from .rows import RowSource
 
-# The loop: increase the lower bound of a model on rows.
-
-
 P = TypeVar("P")  # parameters
 S = TypeVar("S")  # statistics
 B = TypeVar("B")  # a block of the data

@@ -29,9 +29,6 @@ from .covariance import COVARIANCE_TYPES, CovarianceType, per_component
 from .merging import EllipticalMergeCost, SphericalMergeCost
 from .products import MAX_COMMON_SPREAD, GaussianComponents, squared_distances
 
-# Gaussian components: densities, moments and estimates.
-
-
 _EPS = float(np.finfo(np.float64).eps)
 _ADVICE = (
     "If a few rows lie far from all others, no reg_covar helps: leave them out, set "
@@ -275,9 +272,6 @@ def _first(stats: Statistics) -> Array:
     return stats.moments[0] / np.where(stats.counts > 0, stats.counts, 1.0)[:, None]
 
 
-# The Gaussian family: its components, what merging them costs, starts and Fisher vectors.
-
-
 @dataclass(frozen=True)
 class Gaussian(BaseGaussian):
     """Gaussian components with full, tied, diagonal or spherical covariances."""
@@ -353,9 +347,6 @@ class DiagonalGradients(Gradients):
         if "weights" in kinds:
             statistics["weights"] = counts - sizes[:, None] * self._weights
         return statistics, sizes
-
-
-# Gaussians whose covariances are shrunk to the pooled one, for starts with many components.
 
 
 MIN_ROWS_PER_COMPONENT = 8  # with a covariance of its own

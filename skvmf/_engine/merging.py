@@ -20,9 +20,6 @@ from .covariance import COVARIANCE_TYPES, CovarianceType, per_component
 from .model import NO_BACKGROUND, Background
 from .products import tiles
 
-# What merging components costs: log-likelihood, for directions and for Gaussian components.
-
-
 MAX_PAIRED = 2048  # parts up to which all pairs are compared; more are compared with their
 NEAREST = 32  # nearest ones only
 

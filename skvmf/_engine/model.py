@@ -29,8 +29,6 @@ from .contracts import (
 )
 from .rows import RowSource
 
-# The modified Dirichlet prior on the weights.
-
 
 @dataclass(frozen=True)
 class ModifiedDirichlet:
@@ -83,9 +81,6 @@ class ModifiedDirichlet:
         weights = np.zeros(len(counts))
         weights[alive] = modes(alpha - 1 + counts[alive], self.floor)
         return weights
-
-
-# Responsibilities by the Fenchel-Young posterior.
 
 
 @dataclass(frozen=True)
@@ -192,9 +187,6 @@ class FenchelYoungPosterior:
         """
         alive = weights[weights > 0]
         return float(alive @ self._prior_scores(alive)) * (self.alpha - 1) / self.alpha
-
-
-# The background of a mixture: a uniform density for rows that belong to no component.
 
 
 FIRST_WEIGHT = 0.1  # of the rows, before any has been seen
@@ -492,9 +484,6 @@ def _weighted_sum(weights: Array, values: Array) -> float:
         return float(weights @ values)
     counted = weights > 0
     return float(weights[counted] @ values[counted])
-
-
-# Predictions of a fitted mixture: responsibilities, labels and densities.
 
 
 @dataclass(frozen=True)

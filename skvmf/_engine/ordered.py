@@ -27,8 +27,6 @@ from .covariance import CovarianceType, per_component
 from .gaussian import Gaussian
 from .products import GaussianComponents
 
-# Values (K,) in ascending order, with gaps of at least the clearance.
-
 
 def project(values: Array, weights: Array, clearance: float) -> Array:
     """Return the nearest values (K,) that have the clearance.
@@ -391,9 +389,6 @@ class ScaleUpdate(Update):
         return family.components(
             fresh.means, self.order.resized(family.type, fresh.covariances, placed)
         )
-
-
-# Components of Gaussian mixtures that are kept in order along one feature.
 
 
 @dataclass(frozen=True)

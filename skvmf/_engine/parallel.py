@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from threadpoolctl import LibController
 
 
-# Sums over blocks that are bit-identical for any order and any number of workers.
-
-
 Part = TypeVar("Part")
 
 
@@ -74,9 +71,6 @@ class BlockSum(Generic[Part]):
             left += total  # type: ignore[operator]
             total = left
         return total
-
-
-# BLAS held at one thread while blocks of rows are computed on several.
 
 
 class _Threads:

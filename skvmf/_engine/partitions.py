@@ -28,9 +28,6 @@ from .em import run_em
 from .model import FenchelYoungPosterior, Mixture
 from .rows import RowSource
 
-# Partitions of the rows, whose statistics give first components, and plain steps of EM.
-
-
 Assignment: TypeAlias = Callable[[Block], tuple[Responsibilities, Array]]
 
 

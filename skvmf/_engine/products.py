@@ -27,9 +27,6 @@ from .._kernels.rows import add_dense_responsibilities, add_labelled_rows
 from .._typing import Array, DType
 from .contracts import DenseResponsibilities, Responsibilities, as_dense
 
-# Products of tall matrices, in tiles that BLAS multiplies without copies.
-
-
 MAX_UNCOPIED_PRODUCT = 10**6  # multiplications for which OpenBLAS does not copy the factors first
 MIN_TILED_SIZE = 2**15  # entries of a matrix; copies cost less than products outside the cache
 TILE_ROWS = 512  # taken at once

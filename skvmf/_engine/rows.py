@@ -26,9 +26,6 @@ from .._typing import Array, DType, Matrix
 from .blocks import Block, BufferPool, Columns, DenseBlock, SparseBlock, block_rows
 from .parallel import map_reduce
 
-# Validation of rows: finite, of valid CSR structure, of a type that arithmetic is done in.
-
-
 _WIDE = [np.dtype(code) for code in "dqQlLiI"]
 _NARROW = [np.dtype(code) for code in "fehHbB"]
 READABLE = [order for dtype in _WIDE + _NARROW for order in (dtype, dtype.newbyteorder())]
@@ -97,9 +94,6 @@ def in_units(weights: Array, largest: float) -> Array:
     return weights if unit == 1 else weights / largest * (largest / unit)
 
 
-# Weighted sampling of rows: a reservoir that any number of readers may fill, in any order.
-
-
 class Reservoir:
     """The rows with the smallest keys, as many as are asked for; reservoirs add."""
 
@@ -153,9 +147,6 @@ def reservoir(size: int, seed: int, start: int, weights: Array) -> Reservoir:
 def _first_number(start: int, weights: Array) -> list[int]:
     """Return the number of the first row of a block that counts, if there is one."""
     return [start + int(n) for n in np.flatnonzero(weights > 0)[:1]]
-
-
-# The contract of data sources: weighted blocks of rows, and sums over them.
 
 
 Part = TypeVar("Part")

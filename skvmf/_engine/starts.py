@@ -262,9 +262,6 @@ def _rows_of_components(start: SampleStart, rows: RowSource) -> RowSource:
     return rows.subset(some, weights[some], width=4 * K) if len(some) else rows
 
 
-# The start of a fit: from what the user gives, or from the rows.
-
-
 # Products in a step on the sample from which single precision saves more than a second kind of
 # compiled code costs once.
 _SINGLE_PRECISION_PRODUCTS = 10**10
@@ -461,9 +458,6 @@ class Start:
         single = n_products >= _SINGLE_PRECISION_PRODUCTS
         sample = self._sample(rows, partitions.draw_seed(rng), 4 * K, single)
         return MergingStart(proposal, sample, K, watch, mixture.background)
-
-
-# Several starts of one fit, and the best of them.
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,6 @@ from .contracts import (
 from .merging import DirectionMergeCost
 from .products import tall_dot
 
-# Matrix products of von Mises-Fisher components: cosines of rows, and sums of rows.
-
-
 # Of positive responsibilities; below, visiting those alone is cheaper than a product.
 MIN_DENSITY_DENSE, MIN_DENSITY_SPARSE = 1 / 8, 1 / 32
 MANY_SUMS = 2**16  # entries of sums that leave the second cache if rows are added one by one
@@ -225,9 +222,6 @@ def pooled_length(stats: Statistics) -> float:
     return min(float(lengths @ stats.counts / stats.counts.sum()), 1.0)
 
 
-# Gradients of von Mises-Fisher mixtures, for Fisher vectors.
-
-
 class VonMisesFisherGradients(Gradients):
     """Gradients in mean directions, concentrations and weights (derived here).
 
@@ -283,9 +277,6 @@ class VonMisesFisherGradients(Gradients):
         if "weights" in kinds:
             statistics["weights"] = counts - sizes[:, None] * self._weights
         return statistics, sizes
-
-
-# The von Mises-Fisher family: what a component on the unit sphere is.
 
 
 MAX_CONCENTRATION = 1e12  # of fitted and given components

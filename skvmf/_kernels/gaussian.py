@@ -10,8 +10,6 @@ import numpy as np
 
 from ._jit import row_kernel, sum_kernel
 
-# Gaussian moments: features of rows about an origin, and differences from each mean.
-
 
 @row_kernel
 def gap_squares(X, origin, out):

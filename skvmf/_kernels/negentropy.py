@@ -14,9 +14,6 @@ import numpy as np
 
 from ._jit import kernel
 
-# The paper's routes from mean resultant length to psi, psi' and psi'': closed forms, the ODE.
-
-
 MAKES_ARRAYS = True
 
 

@@ -6,9 +6,6 @@ import numpy as np
 
 from ._jit import Array, kernel, prefetch, row_kernel, sum_kernel, thread_cache
 
-# Sums of data rows by component.
-
-
 PREFETCH_ROWS = 4  # rows to fetch before they are used
 MIN_PREFETCH_BYTES = 1024  # bytes of a row, from which fetching it ahead pays
 NO_BITS, ONE_BIT = np.uint64(0), np.uint64(1)

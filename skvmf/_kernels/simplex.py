@@ -21,9 +21,6 @@ import numpy as np
 
 from ._jit import Array, by_precision, kernel, row_kernel, thread_cache
 
-# Softmax and argmax over rows of scores, in place.
-
-
 BLOCK = 16  # rows; a multiple of 4
 LOG_FLOOR = -60.0  # log-ratio to its row's largest below which a float64 is exactly 0
 LOG_FLOOR_32 = np.float32(-36.0)  # for float32: no sum of them, even in float64, would show it

@@ -9,8 +9,6 @@ from sklearn.utils import check_random_state
 
 from .._typing import Array
 
-# Validation of numbers and arrays, with errors that name the argument.
-
 
 def checked_array(values: object, name: str) -> Array:
     """Return values as an array of real numbers; errors name the argument."""
@@ -55,9 +53,6 @@ def check_count(value: object, name: str) -> None:
     """Raise a ValueError if a value is not a positive integer."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise ValueError(f"{name} must be a positive integer, not {value!r}.")
-
-
-# Validation of random states and sizes of samples.
 
 
 RandomState = int | np.random.RandomState | np.random.Generator | None

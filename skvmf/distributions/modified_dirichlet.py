@@ -33,9 +33,6 @@ from .._kernels import simplex as dirichlet
 from .._typing import Array, Values
 from ._arguments import RandomState, checked_array, checked_generator, checked_number, checked_size
 
-# Modes of many modified Dirichlets at once, and the limits of their parameters.
-
-
 MAX_PARAMETER = 1e300  # times the log of the smallest float, and summed, it is still a float
 
 

@@ -29,8 +29,6 @@ from ._components import (
     read_mixture,
 )
 
-# The rows of components: how many and how close they are, typical and doubtful ones.
-
 
 def component_rows(
     mixture: AnyMixture, fitted: FittedMixture, active: Array, X: Any, n_rows: int
@@ -129,9 +127,6 @@ def beginning(text: str) -> str:
     """Return the beginning of a text in one line."""
     line = " ".join(text[: 10 * _LENGTH].split())
     return line if len(line) <= _LENGTH else line[: _LENGTH - 3].rstrip() + "..."
-
-
-# A table of the components of a fitted mixture.
 
 
 _SHOWN = 40  # components that are printed

@@ -162,9 +162,6 @@ def refuse_sparse_rows(to_dense: str) -> NoReturn:
     )
 
 
-# The parameters that all mixtures share: what they mean, their ranges, and what they stand for.
-
-
 InitParams: TypeAlias = (
     Literal["merging", "kmeans", "k-means++", "random", "random_from_data"] | Numbers
 )
@@ -372,9 +369,6 @@ array-like, default='merging'
         elif self.background:  # whose own prior is flat
             alpha = np.append(np.broadcast_to(alpha, K), 1.0)
         return ModifiedDirichlet(alpha[()], float(floor))
-
-
-# What two runs of one fit have in common, so that the second may resume from the first.
 
 
 _WITHOUT_EFFECT = {"checkpoint", "verbose", "verbose_interval", "warm_start", "learning_decay"}

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     import dask.array as da
 
 
-# Weights, means and partitions that the user gives, checked before any work.
-
-
 def checked_weights(weights: ArrayLike, n_components: int, name: str) -> Array:
     """Return weights as float64 that sum to one, or raise a ValueError that names them."""
     weights = checked_array(weights, name).astype(np.float64)

@@ -11,9 +11,6 @@ from .._arguments import RandomState, checked_generator, checked_size
 from ._maps import checked_kappa, log_partition_deficit, log_sphere_area, mean_resultant_length
 from ._negentropy import concentration, negentropy
 
-# Density, entropy and covariance of the von Mises-Fisher distribution.
-
-
 _UNIT_TOLERANCE = 1e-5  # of a squared length: float32 rows pass
 
 

@@ -12,9 +12,6 @@ from ..._kernels import vonmises_fisher as exact
 from ..._kernels.vonmises_fisher_tables import expansions
 from ..._typing import Array, Values
 
-# Arguments of the von Mises-Fisher functions: broadcasting over dimensions, and checks.
-
-
 _MAX_ARGUMENT = 1e150  # its square is still finite
 _MAX_DIM = 10**15  # floats tell integers apart up to ten times as much
 _ROUNDING = 1e-12  # what the limits give way, for values that were computed
@@ -227,9 +224,6 @@ def _log_partition(kappa: ArrayLike, dim: ArrayLike, deficit: bool) -> Values:
         exact.log_partition(kappa, d, table.tail, table.constant, deficit, out)
 
     return by_dimension(evaluate, dim, checked_kappa(kappa))
-
-
-# Bhattacharyya coefficients of von Mises-Fisher distributions.
 
 
 def log_affinities(directions: Array, concentrations: Array) -> Array:

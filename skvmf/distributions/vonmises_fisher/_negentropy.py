@@ -29,9 +29,6 @@ from ..._kernels.vonmises_fisher_tables import expansions
 from ..._typing import Array, Values
 from ._maps import by_dimension, checked_lengths, log_partition, log_partition_deficit
 
-# The inverse of the Bessel ratio in small dimensions: polynomials in cells, fitted once.
-
-
 _N_NODES = 15  # of interpolation in a cell
 _NODES = 0.5 - 0.5 * np.cos(np.pi * (np.arange(_N_NODES) + 0.5) / _N_NODES)
 
