@@ -53,16 +53,6 @@ def save(path: Path, tree: Tree) -> None:
     _sync_folder(path.parent)
 
 
-def try_writing(path: Path) -> None:
-    """Make the file that a write begins with, and remove it; raises an OSError if it cannot be.
-
-    Permissions alone do not tell: not of a folder that is a file, nor of a name too long.
-    """
-    unfinished = _unfinished(path)
-    unfinished.touch()
-    unfinished.unlink()
-
-
 def load(path: Path) -> Tree:
     """Return the tree of a file; arrays and numbers have their bits.
 
@@ -176,14 +166,11 @@ class Checkpoint:
         state = EMState(params, tree["bounds"].tolist(), tree["comparable"], (tree["step"], best))
         return replace(mixture, family=type(mixture.family)(**tree["family"])), state
 
-    def is_past(self, run: Run) -> bool:
-        """Return whether the file is of a later run."""
-        return self._tree is not None and run < tuple(self._tree["run"])
-
     def keeper(self, mixture: Mixture, run: Run) -> Callable[[EMState[Params]], None]:
         """Return a function that takes the state of a run, and writes it when it is time to."""
         path, expected = self._path, self._tree
-        if path is None or self.is_past(run):
+        is_past = expected is not None and run < tuple(expected["run"])  # the file's run is later
+        if path is None or is_past:
             return lambda state: None
         self._tree = None
 
@@ -245,7 +232,9 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
             raise ValueError(f"checkpoint={given!r} should be the path of a file.")
         if path.exists() and not os.access(path, os.W_OK):
             raise PermissionError("it is read-only")
-        try_writing(path)
+        unfinished = _unfinished(path)  # permissions do not tell of a folder that is a file
+        unfinished.touch()
+        unfinished.unlink()
     except (OSError, RuntimeError) as error:  # the latter where there is no home
         raise ValueError(f"checkpoint={given!r} cannot be written to: {error}.") from error
     return path

@@ -8,7 +8,7 @@ a fit learns is in the `components` that it hands round, which only the family l
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -36,26 +36,12 @@ class Scores:
         products = self.products if self.slopes is None else self.products * self.slopes[:, None]
         return products + self.bias
 
-    def with_component(self, log_density: float) -> "Scores":
-        """Add a last component that has the same log-density everywhere."""
-        zeros = np.zeros((len(self.products), 1), dtype=self.products.dtype)
-        bias = np.append(self.bias, log_density)
-        return replace(self, products=np.hstack([self.products, zeros]), bias=bias)
-
 
 @dataclass(frozen=True)
 class DenseResponsibilities:
     """Each component's responsibility for each row, times the row's factor, (n, K)."""
 
     resp: Array
-
-    @cached_property
-    def n_positive(self) -> int:
-        """How many responsibilities are not zero."""
-        n, K = self.resp.shape
-        n_rows = max(1, _BLOCK_SIZE // K)
-        parts = (self.resp[start : start + n_rows] for start in range(0, n, n_rows))
-        return sum(int(np.count_nonzero(part != 0)) for part in parts)
 
     def denser_than(self, fraction: float) -> bool:
         """Whether more than a fraction of the entries is not zero, estimated from some rows.
@@ -69,7 +55,11 @@ class DenseResponsibilities:
 
     def packed(self) -> "SparseResponsibilities":
         """Return the non-zeros of each row."""
-        ends, m = np.empty(len(self.resp), dtype=np.int64), self.n_positive
+        n, K = self.resp.shape
+        n_rows = max(1, _BLOCK_SIZE // K)
+        parts = (self.resp[start : start + n_rows] for start in range(0, n, n_rows))
+        m = sum(int(np.count_nonzero(part != 0)) for part in parts)
+        ends = np.empty(n, dtype=np.int64)
         columns, values = np.empty(m + 1, dtype=np.int32), np.empty(m + 1, self.resp.dtype)
         pack_rows(self.resp, ends, columns, values)
         return SparseResponsibilities(ends, columns[:m], values[:m])
@@ -257,15 +247,6 @@ class Params:
     def pruned(self) -> "Params":
         """Take components without weight as pruned: they are not re-seeded."""
         return replace(self, reseeded=self.reseeded | (self.weights == 0))
-
-    def with_components(self, components: Components, counts: Array) -> "Params":
-        """Return first parameters with other components, weighted by their counts (K,).
-
-        The weight of a background stays as it is.
-        """
-        rest = self.weights[self.n_components :]
-        weights = np.append((1 - rest.sum()) * counts / counts.sum(), rest)
-        return Params.first(weights, components)
 
     def reordered(self, order: Array, components: Components) -> "Params":
         """Return the same with components in another order; they are given in that order."""

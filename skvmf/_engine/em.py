@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from .._typing import Array, Attributes
-from .contracts import AnyFamily, EMResult, EMState, OnIteration, Statistics, ignore
+from .._typing import Attributes
+from .contracts import EMResult, EMState, OnIteration, Statistics, ignore
 from .model import FLAT, FittedMixture, Mixture
 from .parallel import limited_blas
 from .rows import RowSource
@@ -173,10 +173,13 @@ class Progress:
             if not has_begun:
                 self._begin_stage(title, max_iter, detail)
                 has_begun = True
-            self._print_iteration(n_iter, bounds, began)
-            return self._report_iteration(
-                None if attributes is None else lambda: attributes(params)
-            )
+            if self._verbose and n_iter % self._verbose_interval == 0:
+                print(f"  Iteration {n_iter}: {_numbers(bounds, began)}")
+            if self._tasks is None:
+                return False
+            self._tasks.begin("iteration", 0)
+            of_params = None if attributes is None else lambda: attributes(params)
+            return self._tasks.end(_ITERATION, of_params)
 
         def finish(result: EMResult[Any, Any] | None = None) -> None:
             if self._verbose and result is not None:
@@ -194,16 +197,6 @@ class Progress:
         if self._tasks is not None:
             name = title.rstrip(" 0123456789").lower()
             self._tasks.begin(name, None if max_iter is None else max_iter + 1)
-
-    def _print_iteration(self, n_iter: int, bounds: list[float], began: float) -> None:
-        if self._verbose and n_iter % self._verbose_interval == 0:
-            print(f"  Iteration {n_iter}: {_numbers(bounds, began)}")
-
-    def _report_iteration(self, attributes: Any) -> bool:
-        if self._tasks is None:
-            return False
-        self._tasks.begin("iteration", 0)
-        return self._tasks.end(_ITERATION, attributes)
 
     def _end(self, depth: int, attributes: Any = None) -> None:
         if self._tasks is not None:
@@ -244,8 +237,9 @@ def step(
     params = replace(fitted.params, components=components)
     stats = replace(rows.map_reduce(partial(spec.expect, params)), unit=rows.weight_unit)
     if memory is not None:
-        memory = _recentred(spec.family, memory, len(components), spec.family.origins(components))
-        stats = blended(memory, stats, decay)
+        about = spec.family.origins(components)
+        moved = spec.family.recenter(memory.first_components(len(components)), about)
+        stats = blended(replace(moved, counts=memory.counts), stats, decay)
     of_components = stats.first_components(len(components))
     if of_components.counts.any():  # else the background has every row
         spec = replace(spec, family=spec.family.with_prior_from(of_components))
@@ -288,11 +282,3 @@ def blended(memory: Statistics, batch: Statistics, decay: float) -> Statistics:
     total = batch.scaled(gain * (seen / batch.total))
     total += memory.scaled((1 - gain) * (seen / memory.total))
     return replace(total, total=seen)
-
-
-def _recentred(
-    family: AnyFamily, memory: Statistics, n_components: int, about: Array | None
-) -> Statistics:
-    """Return the memory with moments about other points; counts stay."""
-    moved = family.recenter(memory.first_components(n_components), about)
-    return replace(moved, counts=memory.counts)

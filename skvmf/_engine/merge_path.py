@@ -155,7 +155,9 @@ class MergePath:
             largest,
             np.bincount(group, minlength=K) > 1,
         )
-        params = fitted.params.with_components(first, stats.counts).pruned()
+        rest = fitted.params.weights[len(stats.counts) :]  # of a background: it stays
+        weights = np.append((1 - rest.sum()) * stats.counts / stats.counts.sum(), rest)
+        params = Params.first(weights, first).pruned()
         self._sort_nodes(spec, params)
         params = spec.constraint.apply(family, params)
         return replace(spec, family=family), params

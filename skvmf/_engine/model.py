@@ -220,16 +220,24 @@ class Background:
     @classmethod
     def around(cls, rows: RowSource, reg_covar: float, scale: float) -> "Background":
         """Return the uniform distribution in the box around rows of a mean variance `scale`."""
-        return cls.in_box(bounding_box(rows, max(reg_covar, 1e-12 * scale)))
+        low, high = rows.extent(slice(None))
+        largest = np.maximum(np.abs(low), np.abs(high))
+        # So wide that constant features leave the box a volume: as if of the least variance.
+        least_variance = max(reg_covar, 1e-12 * scale)
+        narrowest = np.maximum(np.sqrt(12 * least_variance), 16 * np.spacing(largest))
+        missing = np.maximum(narrowest - (high - low), 0)
+        return cls.in_box(np.array([low - missing / 2, high + missing / 2]))
 
     def __len__(self) -> int:
         return len(self.log_densities)
 
     def add_scores(self, scores: Scores) -> Scores:
         """Return the scores of components followed by those of the background."""
-        for log_density in self.log_densities:
-            scores = scores.with_component(log_density)
-        return scores
+        if len(self) == 0:
+            return scores
+        zeros = np.zeros((len(scores.products), len(self)), dtype=scores.products.dtype)
+        bias = np.append(scores.bias, self.log_densities)
+        return replace(scores, products=np.hstack([scores.products, zeros]), bias=bias)
 
     def add_weight(self, weights: Array, weight: float) -> Array:
         """Return weights (K,), scaled, followed by that of the background: they sum to one."""
@@ -257,19 +265,6 @@ class Background:
 
 
 NO_BACKGROUND = Background()
-
-
-def bounding_box(rows: RowSource, least_variance: float) -> Array:
-    """Return the corners (2, d) of the box around rows that count.
-
-    Along no feature is it narrower than a uniform distribution of the least variance is, so
-    that constant features leave it a volume.
-    """
-    low, high = rows.extent(slice(None))
-    largest = np.maximum(np.abs(low), np.abs(high))
-    narrowest = np.maximum(np.sqrt(12 * least_variance), 16 * np.spacing(largest))
-    missing = np.maximum(narrowest - (high - low), 0)
-    return np.array([low - missing / 2, high + missing / 2])
 
 
 # A mixture model: the answers put together, and when a component leaves.

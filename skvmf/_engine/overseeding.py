@@ -123,9 +123,13 @@ class Overseeding:
     # First components, and rounds.
 
     def _at_once(self, rng: np.random.Generator) -> Params:
-        """Merge seeds among few rows."""
-        few = self._on_few_rows(rng)
-        return few._merge_seeds(few._first_seeds(rng))
+        """Merge seeds among as many rows as suffice for it."""
+        few, size = self, max(FIRST_ROWS_PER_COMPONENT * self.n_components, MIN_ROWS)
+        if self._n_drawable > size and len(self.background) == 0:  # beside one, clusters are small
+            few = self._on(self._some_rows(size, rng), self._n_first_seeds)
+        seeds = few._first_seeds(rng)
+        params = few._fit_seeds(few.rows, seeds, np.ones(len(seeds)))
+        return few._merge(params, few._assign(params).labels)
 
     def _by_parts(self, rng: np.random.Generator) -> Params | None:
         """Merge the components of parts of the rows, more of them than are wanted.
@@ -145,7 +149,7 @@ class Overseeding:
             share = round(PART_SURPLUS * self.n_components * count / float(weights.sum()))
             if (K := min(share, len(rows) // MIN_ROWS_IN_PART)) > 0:
                 within = replace(self._on(rows, SEEDS_PER_COMPONENT * K), n_components=K)
-                starts.append(within.run(rng, _stop).params)
+                starts.append(within.run(rng, lambda *_: True).params)  # before any round
                 counts.append(count * starts[-1].weights)
         components = reduce(self.family.append, [start.components for start in starts])
         params = self._params(np.concatenate(counts), components, 0.0)
@@ -174,18 +178,6 @@ class Overseeding:
         cost = self.family.merge_cost(stats, equal.components, np.flatnonzero(stats.counts > 0))
         clusters = self._fit(cost)
         return clusters if self._many else self.family.at_points(points, clusters)
-
-    def _merge_seeds(self, seeds: Components) -> Params:
-        """Fit the first seeds and merge them."""
-        params = self._fit_seeds(self.rows, seeds, np.ones(len(seeds)))
-        return self._merge(params, self._assign(params).labels)
-
-    def _on_few_rows(self, rng: np.random.Generator) -> "Overseeding":
-        """Return the same on as many rows as suffice for the first merging."""
-        size = max(FIRST_ROWS_PER_COMPONENT * self.n_components, MIN_ROWS)
-        if self._n_drawable <= size or len(self.background) > 0:  # clusters may be small
-            return self
-        return self._on(self._some_rows(size, rng), self._n_first_seeds)
 
     def _some_rows(self, size: int, rng: np.random.Generator) -> Array:
         """Draw the numbers of at most `size` rows that have a weight."""
@@ -376,11 +368,6 @@ class Overseeding:
 
         self.rows.for_each(write)
         return _Assigned(labels, log_densities, shortfalls)
-
-
-def _stop(n_rounds: int, bounds: list[float], params: Params) -> bool:
-    """Stop a start before rounds of further seeds."""
-    return True
 
 
 def _without_background(params: Params) -> Params:

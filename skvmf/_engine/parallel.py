@@ -52,14 +52,10 @@ class BlockSum(Generic[Part]):
             first, part, size = min(first, neighbour[0]), left, 2 * size
         self._pieces[first, size] = part
 
-    def absorb(self, other: "BlockSum[Part]") -> None:
-        """Take in the sums of other blocks, which are used up."""
-        for (first, size), part in other._pieces.items():
-            self.add(first, part, size)
-
     def join(self, other: "BlockSum[Part]") -> None:
         """Take in copies of the sums of other blocks, which stay as they are."""
-        self.absorb(deepcopy(other))
+        for (first, size), part in deepcopy(other._pieces).items():
+            self.add(first, part, size)
 
     def total(self) -> Part:
         """Return the sum of all blocks, the last pieces first; the pieces are used up."""

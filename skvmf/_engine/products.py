@@ -95,12 +95,6 @@ def work_rows(use: str, n: int, size: int, dtype: npt.DTypeLike = np.float64) ->
     return rows
 
 
-def feature_rows(n_features: int) -> int:
-    """Return how many rows' features to take at once: a multiple of four, as they are summed."""
-    n_rows = min(max(MIN_TILE_ROWS, TILE_FEATURES // n_features), MAX_TILE_FEATURES // n_features)
-    return max(4, n_rows // 4 * 4)
-
-
 def feature_sums(
     features: Callable[..., None],
     X: Array,
@@ -111,7 +105,8 @@ def feature_sums(
     """Return sums (K, n_features) of features about an origin, weighted by responsibilities."""
     K, n_features = size
     sums = aligned(K + K % 2, n_features)
-    values = work_rows("features", feature_rows(n_features), n_features)
+    n_rows = min(max(MIN_TILE_ROWS, TILE_FEATURES // n_features), MAX_TILE_FEATURES // n_features)
+    values = work_rows("features", max(4, n_rows // 4 * 4), n_features)  # rows are summed in fours
     for tile in tiles(len(X), len(values)):
         n = tile.stop - tile.start
         features(X[tile], origin, values)

@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .._kernels import rows as sparse_kernels
-from .._kernels import rows as sphere_kernels
+from .._kernels import rows as row_kernels
 from .._kernels.rows import widen
 from .._typing import Array, DType, Matrix
 from .blocks import Block, BufferPool, Columns, DenseBlock, SparseBlock, block_rows
@@ -59,9 +58,9 @@ def check_structure(X: sparse.csr_array) -> None:
 
     SciPy does not look at them where a matrix is put together from its three arrays.
     """
-    fault = sparse_kernels.csr_fault(X.indptr, X.indices, len(X.data), X.shape[1])
-    if fault != sparse_kernels.VALID:
-        pointers = fault == sparse_kernels.BAD_POINTERS
+    fault = row_kernels.csr_fault(X.indptr, X.indices, len(X.data), X.shape[1])
+    if fault != row_kernels.VALID:
+        pointers = fault == row_kernels.BAD_POINTERS
         what = "indptr falls or leads" if pointers else "column numbers in indices lead"
         raise ValueError(
             f"X is not a valid CSR matrix: {what} outside its {len(X.data)} entries and "
@@ -492,7 +491,7 @@ class DenseRows(Rows):
         X, copied = self._read(span)
         if measures.scales is not None:
             scales = measures.scales[span]
-            sphere_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
+            row_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
             self._note(i, measures, scales)
         else:
             measures.largest[i] = largest = _largest(X)
@@ -513,9 +512,9 @@ class DenseRows(Rows):
             if scales is None:
                 X *= MAX_MAGNITUDE / np.maximum(np.abs(X).max(axis=1, keepdims=True), MAX_MAGNITUDE)
             else:
-                sphere_kernels.normalize_rows(X)
+                row_kernels.normalize_rows(X)
                 scales = np.empty(len(X))  # of float32 rows: their lengths are rounded
-                sphere_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
+                row_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
         start = self._start + self._spans[i].start
         return DenseBlock(X, weights, scales, start, self._buffers, copied)
 
@@ -549,7 +548,7 @@ class SparseRows(Rows):
     def _in_single(self, indices: Array) -> sparse.csr_array:
         rows = self._X[indices]
         data = rows.data.astype(np.float64)
-        sparse_kernels.csr_normalize(rows.indptr, data)
+        row_kernels.csr_normalize(rows.indptr, data)
         parts = data.astype(np.float32), rows.indices, rows.indptr
         return sparse.csr_array(parts, shape=rows.shape)
 
@@ -567,7 +566,7 @@ class SparseRows(Rows):
             refuse_non_finite(data[indptr[0] :], self._start + numbers)
         if measures.scales is not None:
             scales = measures.scales[span]
-            sparse_kernels.csr_row_scales(indptr, data, *_SAFE_NORMS[self.dtype.char], scales)
+            row_kernels.csr_row_scales(indptr, data, *_SAFE_NORMS[self.dtype.char], scales)
             self._note(i, measures, scales)
         else:
             measures.largest[i] = largest
@@ -587,7 +586,7 @@ class SparseRows(Rows):
         if extreme:
             used = slice(indptr[0], indptr[-1])
             indptr, indices, data = indptr - indptr[0], indices[used], data[used].copy()
-            sparse_kernels.csr_normalize(indptr, data)
+            row_kernels.csr_normalize(indptr, data)
         return indptr, indices, data, extreme
 
     def block(self, i: int) -> SparseBlock:
@@ -638,7 +637,7 @@ def as_seen(stored: Any, *, unit: bool) -> Array:
     stored = stored.toarray() if sparse.issparse(stored) else stored
     rows = np.ascontiguousarray(stored, dtype=np.float64)
     if unit:
-        sphere_kernels.normalize_rows(rows)
+        row_kernels.normalize_rows(rows)
     return rows
 
 

@@ -176,13 +176,9 @@ class SplitAndMerge:
         known = dict(
             zip(map(tuple, left[pairs[untouched]].tolist()), costs[untouched], strict=True)
         )
-        return self._maximize_merged(params, expectation.stats, merged), known
-
-    def _maximize_merged(self, params: Params, stats: Statistics, pairs: Array) -> Params:
-        """Maximize with the statistics of each pair (m, 2) added up."""
-        stats, about = self.family.merge_statistics(stats, params.components, pairs)
+        stats, about = self.family.merge_statistics(expectation.stats, params.components, merged)
         components, _ = self.family.maximize(stats, about)
-        return Params.first(stats.counts / stats.counts.sum(), components)
+        return Params.first(stats.counts / stats.counts.sum(), components), known
 
     def _neighbours(self, params: Params) -> Array:
         """Return the pairs (n_pairs, 2) of components that are near each other for their sizes."""

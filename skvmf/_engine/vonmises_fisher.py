@@ -9,7 +9,6 @@ import numpy as np
 
 from .._kernels import fisher as kernels
 from .._kernels import rows as row_kernels
-from .._kernels import rows as sparse_kernels
 from .._kernels import vonmises_fisher as high_concentration
 from .._typing import Array
 from ..distributions import vonmises_fisher as vmf
@@ -125,7 +124,7 @@ def sparse_dot(block: SparseBlock, matrix: Array) -> Array:
     """Return the products of sparse rows with a matrix (d, K), in its dtype."""
     product = block.products(matrix.shape[1], matrix.dtype)
     matrix = np.ascontiguousarray(matrix)
-    sparse_kernels.csr_dot(block.indptr, block.indices, block.data, matrix, product)
+    row_kernels.csr_dot(block.indptr, block.indices, block.data, matrix, product)
     return product
 
 
@@ -166,14 +165,12 @@ def sparse_row_sums(block: SparseBlock, responsibilities: Responsibilities, K: i
         and columns is not None
     ):
         sums = block.buffers.acquire("sums", (block.n_features, K))
-        sparse_kernels.csr_dot(
-            columns.ptr, columns.rows, columns.values, responsibilities.resp, sums
-        )
+        row_kernels.csr_dot(columns.ptr, columns.rows, columns.values, responsibilities.resp, sums)
         return sums
     sums = block.buffers.acquire("sums", (block.n_features, K))
     sums[:] = 0
     packed = responsibilities.packed()
-    sparse_kernels.csr_scatter(
+    row_kernels.csr_scatter(
         block.indptr, block.indices, block.data, packed.ends, packed.columns, packed.values, sums
     )
     return sums

@@ -387,7 +387,9 @@ def component_summary(
     if X is None and texts is not None:
         raise ValueError("texts need X: give the rows that were computed from these texts.")
     fitted = read_mixture(mixture)
-    weights, angles = fitted.weights, _angles(fitted)
+    weights, angles = fitted.weights, None
+    if is_directional(fitted):
+        angles = np.degrees(np.arccos(fitted.params.components.lengths))
     active = np.flatnonzero(weights)
     active = active[np.argsort(-weights[active], kind="stable")]
     names = _names(mixture, feature_names, fitted.family.dim)
@@ -426,12 +428,6 @@ def _names(mixture: object, names: Sequence[str] | None, d: int) -> list[str] | 
     if len(names) != d:
         raise ValueError(f"feature_names should be {d} names, got {len(names)}.")
     return [str(name) for name in names]
-
-
-def _angles(fitted: FittedMixture) -> Array | None:
-    if not is_directional(fitted):
-        return None
-    return np.degrees(np.arccos(fitted.params.components.lengths))
 
 
 def _features(

@@ -21,7 +21,6 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._kernels import negentropy as natural
 from ..._kernels import negentropy as routes
 from ..._kernels import vonmises_fisher as exact
 from ..._kernels.vonmises_fisher import MIN_EXPANDED, MIN_EXPANDED_INVERSE, mean_resultant_length
@@ -239,7 +238,7 @@ def _trajectory(d: int) -> tuple[Array, Array]:
 
 
 def _newton(d: int, out: Array, r: Array, q: Array = _NONE_GIVEN, *, order: int) -> None:
-    natural.newton(r, q, d, order, out)
+    routes.newton(r, q, d, order, out)
 
 
 def _closed_form(
