@@ -57,10 +57,7 @@ class _Block:
     target: Array | None
 
     def products(self, n_components: int, dtype: npt.DTypeLike) -> Array:
-        """Return an array (n, K) to be filled: the target, if it is of that shape and type.
-
-        What becomes of products in place need not be copied there.
-        """
+        """Return an array (n, K) to be filled: the target if it fits, which saves a copy."""
         shape = len(self.weights), n_components
         if self.target is not None and self.target.shape == shape and self.target.dtype == dtype:
             return self.target
@@ -116,10 +113,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class SparseBlock(_Block):
-    """Some rows of a CSR matrix, and where a fit needs them, their columns.
-
-    `target` is where a caller wants one number per row and component.
-    """
+    """Some rows of a CSR matrix, with their columns where a fit needs them; fields as above."""
 
     indptr: Array
     indices: Array

@@ -34,10 +34,7 @@ _DAMAGED = (
 
 
 def save(path: Path, tree: Tree) -> None:
-    """Write a tree, so that the file is the old one or the new one wherever a process dies.
-
-    Under another name in its folder first, so that two fits may write to one path.
-    """
+    """Write a tree under another name first: the file is whole, old or new, at any moment."""
     arrays: dict[str, Array] = {}
     text = json.dumps(_without_arrays(tree, arrays))
     unfinished = _unfinished(path)
@@ -54,10 +51,7 @@ def save(path: Path, tree: Tree) -> None:
 
 
 def load(path: Path) -> Tree:
-    """Return the tree of a file; arrays and numbers have their bits.
-
-    Raises a ValueError where the file is damaged, or no checkpoint.
-    """
+    """Return the tree of a file with all bits; a ValueError if it is damaged, or no checkpoint."""
     try:
         with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -241,10 +235,7 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
 
 
 def _continues_finished_fit(before: Description, now: Description) -> bool:
-    """Return whether a warm start continues the fit of the checkpoint.
-
-    The file is then of no more use, and that of the new fit takes its place.
-    """
+    """Return whether a warm start continues the file's fit; the new fit then takes the file."""
     if WARM_START not in now or before.get(WARM_START) == now[WARM_START]:
         return False
     return before | {WARM_START: ""} == now | {WARM_START: ""}

@@ -44,10 +44,7 @@ class DenseResponsibilities:
     resp: Array
 
     def denser_than(self, fraction: float) -> bool:
-        """Whether more than a fraction of the entries is not zero, estimated from some rows.
-
-        One in each row is not more.
-        """
+        """Whether more than a fraction is not zero, and one in each row: estimated from a few."""
         if self.resp.shape[1] * fraction < 1:
             return True
         some = self.resp[::_SAMPLING_STEP]
@@ -444,10 +441,7 @@ class Family(ABC, Generic[C]):
         raise NotImplementedError
 
     def merge_cost(self, stats: Statistics, components: C, parts: Array) -> "MergeCost":
-        """Return what merging some of the components costs, by their numbers `parts` (M,).
-
-        A start by merging and a `ComponentPath` ask for it.
-        """
+        """Return what merging components `parts` (M,) costs: for starts by merging and paths."""
         raise ValueError(
             f"{type(self).__name__} components cannot be merged: the family has no `merge_cost`."
         )
@@ -528,10 +522,7 @@ class SeedFamily(Family[C]):
 
     @abstractmethod
     def at_points(self, points: Array, like: C | None = None) -> C:
-        """Return components at points (M, d), of a size typical of the components `like`.
-
-        None is a size typical of the whole data.
-        """
+        """Return components at points (M, d), of a size typical of `like`, or of the whole data."""
 
     @abstractmethod
     def append(self, components: C, others: C) -> C:
@@ -563,19 +554,13 @@ class ShapedFamily(Family[C]):
 
     @abstractmethod
     def merge_pairs(self, components: C, weights: Array, pairs: Array) -> list[C]:
-        """Return one component for each pair (m, 2), with the mean and covariance of the two.
-
-        The components have such weights (K,).
-        """
+        """Return a component for each pair (m, 2), with the mean and covariance of the two."""
 
     @abstractmethod
     def merge_statistics(
         self, stats: Statistics, components: C, pairs: Array
     ) -> tuple[Statistics, C]:
-        """Add the statistics of the second component of each pair (m, 2) to those of the first.
-
-        Also returns the components without the second ones.
-        """
+        """Add statistics of the second of each pair (m, 2) to the first; return components, too."""
 
 
 @dataclass(frozen=True)

@@ -115,10 +115,7 @@ class Tasks(Protocol):
         """Begin a task inside the innermost open one."""
 
     def end(self, depth: int, attributes: Any = None) -> bool:
-        """End the task at a depth and those inside it; return whether a callback asks to stop.
-
-        `attributes` are the fitted attributes so far, or return them.
-        """
+        """End the task at a depth and those inside it; return whether a callback asks to stop."""
 
 
 class Progress:

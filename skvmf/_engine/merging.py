@@ -286,10 +286,7 @@ class _CheapestMerges:
         return parts, excess
 
     def first(self) -> int:
-        """Return the part that is cheapest to merge with its nearest.
-
-        If the nearest is gone, merging costs at least what is noted.
-        """
+        """Return the part that is cheapest to merge; where its nearest is gone, look again."""
         i = int(self.least.argmin())
         while self._stale[i]:
             self._update(i)

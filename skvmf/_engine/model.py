@@ -70,10 +70,7 @@ class ModifiedDirichlet:
         return ModifiedDirichlet(1.0, self.floor).mode(weights)
 
     def mode(self, counts: Array) -> Array:
-        """Return the weights that maximize sum of counts * log weights + log-density.
-
-        A component without counts is pruned: its weight is zero.
-        """
+        """Return weights that maximize counts @ log(weights) + log-density: 0 for a count of 0."""
         if self.flat:
             return counts / counts.sum()
         alive = counts > 0
@@ -303,10 +300,7 @@ class Mixture:
         return cls(family, fixed_weights=True, background=background)
 
     def scores(self, params: Params, block: Block) -> Scores:
-        """Return the log-densities of a block, the background's last.
-
-        Where a row's component is known, those of all others are -inf.
-        """
+        """Return log-densities of a block, the background's last; -inf beside a known component."""
         scores = self.background.add_scores(self.family.scores(block, params.components))
         if self.known is not None:
             rows, labels = _known_rows(self.known, params, block)
@@ -358,10 +352,7 @@ class Mixture:
         return np.array([total, block.weights.sum()])
 
     def lower_bound(self, stats: Statistics, params: Params) -> float:
-        """Return the penalised value of the parameters per unit of sample weight.
-
-        It is finite, by as much as a prior outweighs the rows.
-        """
+        """Return the penalised value of the parameters per unit of sample weight; it is finite."""
         log_prior = self.weight_prior.log_density(params.weights)
         log_prior += self.family.log_prior(params.components)
         return min(max((stats.value + log_prior) / stats.total, -_LARGEST), _LARGEST)
@@ -580,10 +571,7 @@ class FittedMixture:
     def most_responsible(
         self, rows: RowSource, posterior: FenchelYoungPosterior
     ) -> tuple[Array, Array]:
-        """Return the labels of rows, and the responsibilities of those components, (n,).
-
-        That of a row of the background is 0.
-        """
+        """Return the labels of rows, and the responsibilities of those components; 0 for -1."""
         labels = np.empty(rows.n_rows, dtype=np.int64)
         largest = np.empty(rows.n_rows, dtype=rows.dtype)
 

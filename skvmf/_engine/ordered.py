@@ -1,16 +1,17 @@
 """Gaussian mixtures whose means or standard deviations are kept in order along one feature.
 
 See Esser and Nielsen, "On the influence of enforcing model identifiability on learning dynamics of
-Gaussian mixture models", section 2.
+Gaussian mixture models", section 2. Components without rows do not count in the order: they lie
+between their neighbours.
 
 With responsibilities and covariances given, what of the bound depends on the means is a concave
 quadratic. An update raises it, and the family takes covariances about the new means; so the bound
-never falls. See Esser and Nielsen, section 4.2 and algorithm 2.
+never falls. See section 4.2 and algorithm 2.
 
 With fractions n_k of the weight and means given, what of the bound depends on the standard
 deviations sigma along a feature is the sum of -n_k (log sigma_k + S_k / 2 sigma_k^2), where S_k are
 mean squared deviations; how other features depend on this one is at its best for any sigma (derived
-here). See Esser and Nielsen, section 3.1: sigma_2 = sigma_1 + Delta_sigma.
+here). See section 3.1: sigma_2 = sigma_1 + Delta_sigma.
 """
 
 from abc import abstractmethod
@@ -63,19 +64,16 @@ def keep_order(values: Array, alive: Array, clearance: float) -> Array:
     return ordered
 
 
-def place(values: Array, alive: Array, k: int, value: float, clearance: float) -> Array:
-    """Return values with value k as near to another as its neighbours allow.
-
-    If there is no gap between those alive, they make one.
-    """
+def insert(values: Array, alive: Array, k: int, value: float, clearance: float) -> Array:
+    """Return values with value k as near to another as its neighbours allow; they make a gap."""
     floor = max(values[:k][alive[:k]], default=-np.inf) + clearance
     ceiling = min(values[k + 1 :][alive[k + 1 :]], default=np.inf) - clearance
     if floor > ceiling:
         floor = ceiling = (floor + ceiling) / 2
-    placed, present = values.copy(), alive.copy()
-    placed[k], present[k] = np.clip(value, floor, ceiling), True
-    placed[present] = project(placed[present], np.ones(present.sum()), clearance)
-    return keep_order(placed, present, clearance)
+    moved, present = values.copy(), alive.copy()
+    moved[k], present[k] = np.clip(value, floor, ceiling), True
+    moved[present] = project(moved[present], np.ones(present.sum()), clearance)
+    return keep_order(moved, present, clearance)
 
 
 # Updates of ordered Gaussian means, from the statistics alone.
@@ -109,10 +107,7 @@ def objective(family: Gaussian, stats: Statistics, components: GaussianComponent
 
 @dataclass(frozen=True)
 class MeanUpdate(Update):
-    """Means first, in order along a feature; then covariances about them.
-
-    Components without rows do not count in the order: they lie between their neighbours.
-    """
+    """Means first, in order along a feature; then covariances about them."""
 
     feature: int
     clearance: float = 0.0
@@ -138,7 +133,7 @@ class MeanUpdate(Update):
     ) -> GaussianComponents:
         """Move component k to a row, or as near to it as the order of those alive allows."""
         fresh, means, feature = family.reseed(components, k, row), components.means, self.feature
-        values = place(means[:, feature], alive, k, row[feature], self.clearance)
+        values = insert(means[:, feature], alive, k, row[feature], self.clearance)
         means = np.where(np.arange(len(means))[:, None] == k, row, means)
         means[:, feature] = values
         return family.components(means, fresh.covariances)
@@ -273,20 +268,17 @@ class ScaleOrder:
         return np.sqrt(kind.along(covariances, K, self.feature))
 
     def apart(self, kind: CovarianceType, covariances: Array, alive: Array) -> Array:
-        """Return covariances whose components are wider or narrower, so that they are in order.
-
-        Those not `alive` lie between their neighbours.
-        """
+        """Return covariances whose components are wider or narrower, so that they are in order."""
         scales = self.scales(kind, covariances, len(alive))
         moved, kept = scales.copy(), scales[alive]
         if alive.any():
             moved[alive] = self._wide(project(kept, np.ones(len(kept)), self.clearance), kept)
         return self.resized(kind, covariances, keep_order(moved, alive, self.clearance))
 
-    def place(self, scales: Array, alive: Array, k: int) -> Array:
+    def insert(self, scales: Array, alive: Array, k: int) -> Array:
         """Return standard deviations with that of k unchanged, or as near as the order allows."""
-        placed = self._wide(place(scales, alive, k, scales[k], self.clearance), scales)
-        return keep_order(placed, alive | (np.arange(len(alive)) == k), self.clearance)
+        moved = self._wide(insert(scales, alive, k, scales[k], self.clearance), scales)
+        return keep_order(moved, alive | (np.arange(len(alive)) == k), self.clearance)
 
     def resized(self, kind: CovarianceType, covariances: Array, moved: Array) -> Array:
         """Return covariances of the same shapes with other standard deviations."""
@@ -344,10 +336,7 @@ class ScaleOrder:
 
 @dataclass(frozen=True)
 class ScaleUpdate(Update):
-    """Means by an update of theirs, covariances about them; then standard deviations in order.
-
-    Components without rows do not count in the order: they lie between their neighbours.
-    """
+    """Means by an update of theirs, covariances about them; then standard deviations in order."""
 
     means: Update
     order: ScaleOrder
@@ -385,18 +374,15 @@ class ScaleUpdate(Update):
         """Move component k to a row, as wide as the order of those alive allows."""
         fresh = self.means.reseed(family, components, alive, k, row)
         scales = self.order.scales(family.type, fresh.covariances, len(alive))
-        placed = self.order.place(scales, alive, k)
+        moved = self.order.insert(scales, alive, k)
         return family.components(
-            fresh.means, self.order.resized(family.type, fresh.covariances, placed)
+            fresh.means, self.order.resized(family.type, fresh.covariances, moved)
         )
 
 
 @dataclass(frozen=True)
 class Ordering(Constraint):
-    """Ascending means or standard deviations, or both, with gaps of at least the clearance.
-
-    Components with weight have the clearance; the others lie between their neighbours.
-    """
+    """Ascending means or standard deviations, or both, with gaps of at least the clearance."""
 
     order_of: Literal["means", "scales", "both"]
     feature: int  # along which components are in order

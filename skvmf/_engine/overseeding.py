@@ -72,10 +72,7 @@ class Overseeding:
     seeds_per_component: int = SEEDS_PER_COMPONENT
 
     def run(self, rng: np.random.Generator, watch: OnIteration = ignore) -> SampleStart:
-        """Return `n_components` components.
-
-        ``watch(n_rounds, bounds, params)`` is called after each round, and may stop the run.
-        """
+        """Return `n_components` components; ``watch(n_rounds, bounds, params)`` may stop early."""
         by_parts, many = self._by_parts(rng) if self._many else None, self._many
         params = self._at_once(rng) if by_parts is None else by_parts
         n_steps = STEPS_OF_MANY if many else STEPS_AFTER_MERGING

@@ -1,7 +1,4 @@
-"""Partitions of the rows: given, random or by k-means; first components from their statistics.
-
-A partition is given, random, or the responsibilities of a mixture.
-"""
+"""Partitions of the rows: given, random or by k-means; first components from their statistics."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -34,10 +31,7 @@ Assignment: TypeAlias = Callable[[Block], tuple[Responsibilities, Array]]
 def partition_statistics(
     family: AnyFamily, rows: RowSource, centres: Array, assign: Assignment
 ) -> tuple[Statistics, Components]:
-    """Sum the moments of a partition: `assign(block)` returns responsibilities and counts.
-
-    Also returns the components at `centres` (K, d) that the moments are about.
-    """
+    """Sum the moments of a partition about components at `centres` (K, d); return these, too."""
     components = family.from_centres(centres)
     origins = family.origins(components)
 
@@ -80,10 +74,7 @@ def draw_seed(rng: np.random.RandomState) -> int:
 
 
 def random_rows(rows: RowSource, n_components: int, rng: np.random.RandomState) -> Array:
-    """Draw K rows by weight without replacement, distinct in value if there are enough.
-
-    If the first 20 K rows drawn do not hold K values, some are drawn twice.
-    """
+    """Draw K rows by weight, distinct in value if the first 20 K rows drawn hold so many values."""
     candidates = rows.draw_in_order(20 * n_components, draw_seed(rng))
     seen: set[bytes] = set()
     distinct: list[int] = []
@@ -206,10 +197,7 @@ def nearest_partition(
 def kmeans_plusplus(
     family: AnyFamily, rows: RowSource, n_components: int, rng: np.random.RandomState
 ) -> Array:
-    """Draw K rows (K, d) far from each other, each the best of 2 + log K candidates.
-
-    Candidates are drawn in proportion to weight times k-means loss, as in scikit-learn.
-    """
+    """Draw K rows far apart, each the best of 2 + log K candidates, as scikit-learn does."""
     weights = rows.sampling_weights()
     n_trials = 2 + int(np.log(n_components))
     closest = np.full(rows.n_rows, np.inf, dtype=np.float32)

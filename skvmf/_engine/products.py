@@ -55,10 +55,7 @@ def always_copies() -> bool:
 
 
 def tall_dot(X: Array, matrix: Array, product: Array) -> None:
-    """Fill `product` with X (n, d) times a matrix (d, K); up to twice as fast as in one piece.
-
-    How the rows are cut depends on the shapes, and on BLAS, alone.
-    """
+    """Fill `product` with X (n, d) times a matrix (d, K), cut by the shapes and BLAS alone."""
     n = max(len(X), 1)  # no rows are one tile
     n_tiles = -(-n // tile_rows(matrix.size, n))
     size = -(-n // n_tiles)
@@ -72,10 +69,7 @@ def tiles(n: int, size: int = TILE_ROWS) -> list[slice]:
 
 
 def aligned(n: int, size: int, dtype: npt.DTypeLike = np.float64) -> Array:
-    """Return zeros (n, size or a few more) whose rows begin with lines of the cache.
-
-    A vector that reaches into two lines takes twice as long to load.
-    """
+    """Return zeros (n, size or a few more) whose rows begin with lines of the cache: for speed."""
     itemsize = np.dtype(dtype).itemsize
     size = -(-size * itemsize // CACHE_LINE) * CACHE_LINE
     memory = np.zeros(n * size + CACHE_LINE, dtype=np.uint8)

@@ -54,10 +54,7 @@ def refuse_non_finite(values: Array, numbers: Array) -> None:
 
 
 def check_structure(X: sparse.csr_array) -> None:
-    """Refuse pointers or column numbers that lead out of the arrays of a CSR matrix.
-
-    SciPy does not look at them where a matrix is put together from its three arrays.
-    """
+    """Refuse pointers or column numbers outside the arrays of a CSR matrix: SciPy does not look."""
     fault = row_kernels.csr_fault(X.indptr, X.indices, len(X.data), X.shape[1])
     if fault != row_kernels.VALID:
         pointers = fault == row_kernels.BAD_POINTERS
@@ -210,10 +207,7 @@ class RowSource(ABC):
         return values
 
     def sampling_weights(self) -> Array:
-        """Return the weight (n_rows,) with which each row may be drawn: none for a zero row.
-
-        For rows in memory, such as a sample.
-        """
+        """Return the weight (n_rows,) to draw each row in memory with: none for a zero row."""
         raise NotImplementedError
 
     @cached_property
@@ -222,10 +216,7 @@ class RowSource(ABC):
         return self.take(np.array([min(self.map_reduce_weights(_first_number))]))
 
     def mean_variance(self) -> float:
-        """Return the weighted variance of the features, averaged over them, of dense rows.
-
-        Rows whose squares underflow count as equal: parts of such a variance would be lost.
-        """
+        """Return the weighted variance of dense rows, averaged over features; 0 below the floats."""
         sums = self.map_reduce(partial(_sums_about, self.first_row[0]))
         first, second = sums / self.total_weight
         variance = float(np.mean(np.maximum(second - first**2, 0)))
@@ -259,10 +250,7 @@ class RowSource(ABC):
     def subset(
         self, indices: Array, weights: Array, width: int, single: bool = False
     ) -> "RowSource":
-        """Return some rows with other weights as a source of their own.
-
-        Unit rows may be had in single precision.
-        """
+        """Return some rows with other weights; unit rows may be had in single precision."""
 
     @abstractmethod
     def take(self, indices: Array) -> Array:
@@ -402,10 +390,7 @@ class Rows(RowSource):
         map_reduce(write, range(len(self._spans)))
 
     def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> "Rows":
-        """Return some rows with other weights as rows of their own, without a copy if all.
-
-        Unit rows may be had in single precision, which is a copy unless they are.
-        """
+        """Return some rows with other weights, without a copy if all keep their precision."""
         unit = self.measures.scales is not None
         whole = len(indices) == self.n_rows  # in ascending order
         if single and unit and self.dtype != np.float32:

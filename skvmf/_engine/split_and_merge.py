@@ -123,10 +123,7 @@ class SplitAndMerge:
         return Params.first(0.5 * np.tile(params.weights, 2), components)
 
     def _half_axes(self, params: Params, rng: np.random.Generator) -> Array:
-        """Return E|z| sigma u (K, d), for the longest axis u with standard deviation sigma.
-
-        That is how far half of the rows are off to one side on average, z being normal.
-        """
+        """Return E|z| sigma u (K, d), u the longest axis: how far half of the rows are off."""
         counts = params.weights * self.rows.total_weight
         axes = rng.standard_normal(self.family.centres(params.components).shape)
         for _ in range(POWER_ITERATIONS):
@@ -150,10 +147,7 @@ class SplitAndMerge:
     # Merging.
 
     def _merge_some(self, params: Params, known: Costs) -> tuple[Params, Costs]:
-        """Merge the cheapest disjoint pairs of neighbours, with a step of EM.
-
-        `known` are costs from a step ago. Also returns the costs of the pairs that are left.
-        """
+        """Merge the cheapest disjoint pairs, with a step of EM; `known` costs are a step old."""
         M = len(params.weights)
         surplus = M - self.n_components
         small = surplus <= SMALL_SURPLUS * self.n_components

@@ -59,10 +59,7 @@ REACH = 2.0  # largest gap in a group, in radii that all but MAX_TRIMMED of the 
 
 
 def rows_in_groups(rows: RowSource) -> Array:
-    """Return the numbers of the rows of a sample that are in groups of some size.
-
-    Rows that are at most `REACH` radii apart are in the same group.
-    """
+    """Return the rows of a sample in groups of some size, with gaps up to `REACH` radii."""
     drawable = np.flatnonzero(rows.sampling_weights() > 0)
     places = np.linspace(0, len(drawable) - 1, min(len(drawable), N_COMPARED))
     compared = rows.take(drawable[np.round(places).astype(int)])
@@ -125,10 +122,7 @@ class MergingStart:
     background: Background = NO_BACKGROUND
 
     def run(self, rng: np.random.Generator) -> SampleStart:
-        """Return the best components, with a background or without one.
-
-        They have covariances where rows suffice, else they are simple.
-        """
+        """Return the best components, with covariances if rows suffice, and maybe a background."""
         backgrounds, judge, alternative = [self.background], None, self.proposal.alternative
         if alternative is not None and len(self.background) == 0:
             another, judge = alternative(self.rows)
@@ -248,10 +242,7 @@ def _judged(family: AnyFamily, start: SampleStart, rows: RowSource) -> SampleSta
 
 
 def _rows_of_components(start: SampleStart, rows: RowSource) -> RowSource:
-    """Return the rows that are not the background's, weighted by 1 - its responsibility.
-
-    All rows, if it has every one.
-    """
+    """Return rows weighted by 1 - the background's responsibility; all, if it has every one."""
     K, assign = start.params.n_components, assignment(start.model, start.params)
 
     def weigh(block: Block) -> list[Array]:
@@ -280,10 +271,7 @@ class Start:
     init_size: int = 1  # how many rows the sample has
 
     def describe(self, n_rows: int) -> tuple[str, str, int | None]:
-        """Return the title of a search among `n_rows` rows, a detail, and its most steps.
-
-        The latter is None for a search whose first step takes long.
-        """
+        """Return the title and a detail of a search, and its most steps: None if they are long."""
         K = self.n_components
         sample = min(n_rows, max(self.init_size, K))
         if not self.merges:
@@ -395,10 +383,7 @@ class Start:
     def grown(
         self, mixture: Mixture, fitted: FittedMixture, rows: RowSource, rng: np.random.RandomState
     ) -> FittedMixture:
-        """Return a fit with more components: old ones as they are, and new ones where no old is.
-
-        New ones have the weight and the shape of an average one.
-        """
+        """Return a fit with more components: the old ones, and average ones where no old one is."""
         K, n_old, family = self.n_components, fitted.n_components, fitted.family
         numbers, new = np.arange(K), np.arange(K) >= n_old
         components = family.chosen(fitted.params.components, np.where(new, 0, numbers))

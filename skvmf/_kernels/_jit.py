@@ -104,10 +104,7 @@ class _ForgivingCache(FunctionCache):
 
 
 class _Apart(Compiler):
-    """Compile functions whose arguments do not overlap in memory.
-
-    Without that loops look first, and come twice: for arrays that overlap, and for all others.
-    """
+    """Compile for arguments that do not overlap in memory: else loops look, and are double."""
 
     def compile_extra(self, func: Function) -> object:
         """Compile a function."""
@@ -160,10 +157,7 @@ def _compile(function: Function, **options: object) -> Function:
 
 
 def by_precision(single: Function, double: Function) -> Function:
-    """Return the one part for float32 and the other for float64, by their only argument.
-
-    If a kernel asks for the type itself, both branches are compiled, and one thrown away.
-    """
+    """Return the part for float32 or float64: a kernel that asks itself would compile both."""
 
     def choice(x):  # without the compiler
         return (single if x.dtype == "float32" else double)(x)

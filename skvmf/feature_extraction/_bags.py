@@ -1,7 +1,4 @@
-"""Bags of vectors: a CSR matrix of counts over the rows of a table.
-
-Documents are counts of words that have a vector each, or arrays of vectors. Both become `Bags`.
-"""
+"""Bags of vectors: counts of words that have a vector each, or arrays of vectors."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

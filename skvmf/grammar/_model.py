@@ -147,10 +147,7 @@ def log_weight(counts: Arrays, rules: Rules) -> float:
 
 @dataclass(frozen=True)
 class MaximumPosterior:
-    """One value per rule, under a modified Dirichlet prior on every multinomial (Tu, 2016).
-
-    `concentration` may be any real number, `floor` bounds every probability from below.
-    """
+    """One value per rule, under a modified Dirichlet prior on every multinomial (Tu, 2016)."""
 
     concentration: float
     floor: float

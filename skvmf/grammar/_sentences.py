@@ -15,10 +15,7 @@ Items: TypeAlias = list[Any]  # tags or heads, before it is known of which type 
 
 
 def flatten(X: Any, name: str = "X") -> tuple[Items, Array]:
-    """Return the items of a sequence of sequences one after the other, and their offsets.
-
-    Raises a ValueError that names the sentence if there is nothing to flatten.
-    """
+    """Return the items of sequences one after the other, and their offsets; refuse empty ones."""
     try:
         is_list, n_sentences = not isinstance(X, str | bytes), len(X)
     except TypeError:  # a number, a generator, a sparse matrix

@@ -178,10 +178,7 @@ def _quadrature(fitted: FittedMixture) -> tuple[Any, Any]:
 
 
 def _box_nodes(low: float, high: float, length: float) -> tuple[Array, Array]:
-    """Return nodes and masses of the mean over an interval: Gauss-Legendre on equal parts.
-
-    `length` is the maximum length of a part.
-    """
+    """Return Gauss-Legendre nodes and masses of the mean over an interval, in parts of `length`."""
     edges = np.linspace(low, high, int(np.ceil((high - low) / length)) + 1)
     points, masses = np.polynomial.legendre.leggauss(16)
     halves = np.diff(edges)[:, np.newaxis] / 2

@@ -141,10 +141,7 @@ class BaseEllipticalMixture(BaseMixture):
 
 
 def ellipses(mixture: object) -> tuple[str, Array] | None:
-    """Return the covariance type and the matrices whose ellipses are the contours of components.
-
-    Of a mixture of scikit-learn, too; None if components are not elliptical.
-    """
+    """Return type and matrices of elliptical components, also of scikit-learn's; None of others."""
     if isinstance(mixture, BaseEllipticalMixture):
         fitted = mixture._fitted
         return fitted.family.covariance_type, fitted.params.components.covariances

@@ -43,10 +43,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]  # of scores and target, one number pe
 
 
 class VariationalNetwork(torch.nn.Module):
-    """Encoder and decoder of a variational autoencoder.
-
-    Sizes are numbers of units from the first layer to the last; `alpha` is that of the posterior.
-    """
+    """Encoder and decoder of given layer sizes; `alpha` is that of the posterior."""
 
     def __init__(
         self,
@@ -102,10 +99,7 @@ def rows_at_once(n_features: int) -> int:
 
 
 class Progress:
-    """Report the epochs of one fit, as lines and as subtasks to callbacks.
-
-    As a context manager it ends every open task, also if the fit fails.
-    """
+    """Report the epochs of one fit, as lines and to callbacks; leaving it ends every open task."""
 
     def __init__(self, tasks: Tasks | None, verbose: int, verbose_interval: int) -> None:
         self._tasks, self._began = tasks, 0.0
@@ -130,10 +124,7 @@ class Progress:
         validation_losses: list[float],
         attributes: Callable[[], dict[str, Any]],
     ) -> bool:
-        """Report an epoch; return whether a callback stops the training.
-
-        `attributes` returns the attributes of an estimator fitted so far.
-        """
+        """Report an epoch; return whether a callback, given `attributes`, stops the training."""
         n_epochs = len(losses)
         if self._verbose and n_epochs % self._verbose_interval == 0:
             line = f"Epoch {n_epochs}: free energy {losses[-1]:.6g}"
@@ -202,10 +193,7 @@ class Training:
         learning_rate: float,
         turns: Sequence[str] = ("",),
     ) -> float:
-        """Take one step of Adam per batch, in random order; return the mean free energy.
-
-        Each turn passes over the rows and trains the module of its name; "" is the whole network.
-        """
+        """Take a step of Adam per batch, training each of `turns`; return the mean free energy."""
         parameters = list(self.network.parameters())
         moving = [] if self.adam is None else self.adam.param_groups[0]["params"]
         if list(map(id, moving)) != list(map(id, parameters)):  # or a user changed the layers

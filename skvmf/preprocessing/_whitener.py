@@ -199,10 +199,7 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def _add(self, rows: Array, weights: Array | None) -> None:
-        """Merge the moments of a block with those of the rows before.
-
-        Means are subtracted within the block: sums of squares would lose digits.
-        """
+        """Merge the moments of a block, centred for their digits, with those of the rows before."""
         units, known = _directions(rows)
         known = known if weights is None else known * weights
         total = known.sum()

@@ -11,8 +11,8 @@ from skvmf._engine.covariance import COVARIANCE_TYPES
 from skvmf._engine.ordered import (
     ScaleObjective,
     ScaleOrder,
+    insert,
     keep_order,
-    place,
     project,
 )
 
@@ -32,21 +32,21 @@ def test_order_holds_to_the_last_digit(values, clearance):
 
 @pytest.mark.parametrize("value", [-9.0, 0.0, 0.4, 1.1, 9.0])
 @pytest.mark.parametrize("k", [0, 1, 2])
-def test_a_value_is_placed_as_near_as_the_order_allows(k, value):
+def test_a_value_is_inserted_as_near_as_the_order_allows(k, value):
     values, alive = np.array([0.1, 0.7, 1.4]), np.arange(3) != k
-    placed = place(values, alive, k, value, 0.3)
-    assert (placed[:-1] + 0.3 <= placed[1:]).all()
+    moved = insert(values, alive, k, value, 0.3)
+    assert (moved[:-1] + 0.3 <= moved[1:]).all()
     limits = {0: (-np.inf, 0.4), 1: (0.4, 1.1), 2: (1.0, np.inf)}
-    assert_allclose(placed[k], np.clip(value, *limits[k]), atol=1e-15)
-    assert_allclose(placed[alive], values[alive], atol=1e-15)
+    assert_allclose(moved[k], np.clip(value, *limits[k]), atol=1e-15)
+    assert_allclose(moved[alive], values[alive], atol=1e-15)
 
 
 def test_neighbours_make_room_and_those_without_rows_give_way():
     values = np.array([0.0, 0.5, 1.0, 1.0, 4.0])
     alive = np.array([True, False, False, True, True])
-    placed = place(values, alive, 1, 9.0, 1.0)
-    assert_allclose(placed, [-0.5, 0.5, 1.0, 1.5, 4.0])
-    alone = place(values, alive & (np.arange(5) == 0), 3, -9.0, 1.0)
+    moved = insert(values, alive, 1, 9.0, 1.0)
+    assert_allclose(moved, [-0.5, 0.5, 1.0, 1.5, 4.0])
+    alone = insert(values, alive & (np.arange(5) == 0), 3, -9.0, 1.0)
     assert_allclose(alone, [0.0, 0.5, 1.0, 1.0, 4.0])
 
 
