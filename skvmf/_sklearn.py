@@ -77,6 +77,11 @@ except ImportError:  # scikit-learn < 1.9 has no callbacks
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+# scikit-learn's decorators, with types.
+available_if: Callable[[Callable[[Any], bool]], Callable[[Method], Method]] = _available_if
+fit_context: Callable[..., Callable[[Method], Method]] = _fit_context
+with_callbacks: Callable[[Method], Method] = _with_callbacks
+
 SITE = "https://skvmf.github.io/skvmf"
 CALLBACK_STATE = "_callback_", "_skl_callbacks"  # how attributes begin that a teardown needs
 
@@ -152,8 +157,11 @@ def _complete_docstring(cls: type) -> None:
 
 
 def _add_shared_parameters(method: FunctionType) -> None:
-    """Describe what many methods take where the docstring of a method does not."""
+    """Describe what many methods take, and that a fit returns itself, where docstrings do not."""
     sections = _sections(method.__doc__ or "")
+    if signature(method).return_annotation in (Self, "Self"):
+        itself = {"Returns": "self : object\n    The fitted estimator.\n\n"}
+        sections = {"": sections.pop("")} | itself | sections
     given = _entries(sections.pop("Parameters", ""))
     known = {name.strip("*").partition(",")[0]: text for name, text in given.items()}
     known = {name: text for name, text in _OF_METHODS.items() if name not in known} | known
@@ -231,11 +239,6 @@ def all_or_nothing(estimator: object) -> Iterator[None]:
         raise
 
 
-def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Method]:
-    """Decorate a fit: validate the parameters before, with scikit-learn's configuration."""
-    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
-
-
 class CallbackTasks:
     """The tasks of one fit as scikit-learn's callbacks see them, the fit itself first.
 
@@ -284,19 +287,9 @@ def callback_tasks(
     return CallbackTasks(estimator, data, max_subtasks)
 
 
-def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
-    """Decorate a method: it is there only where `check(estimator)` says so."""
-    return _available_if(check)
-
-
 def outputs_frames(transformer: object) -> bool:
     """Return whether `set_output` asks a transformer for data frames."""
     return bool(_get_output_config("transform", transformer)["dense"] != "default")
-
-
-def with_callbacks(method: Method) -> Method:
-    """Decorate a fit: tear callbacks down after it, where scikit-learn has them."""
-    return _with_callbacks(method)
 
 
 def check_rows(X: object, **options: object) -> Any:
@@ -321,27 +314,15 @@ def check_sample_weight(sample_weight: ArrayLike | None, X: object) -> Any:
     return weights
 
 
-__all__ = [
-    "SITE",
-    "BaseEstimator",
+__all__ = [  # what is handed on as it is
     "CallbackSupportMixin",
     "ClassNamePrefixFeaturesOutMixin",
     "DensityMixin",
     "Interval",
     "MetaEstimatorMixin",
-    "Method",
-    "SomeOf",
     "StrOptions",
     "TransformerMixin",
-    "all_or_nothing",
-    "available_if",
-    "callback_tasks",
-    "check_rows",
-    "check_sample_weight",
-    "fit_context",
     "num_samples",
-    "outputs_frames",
     "safe_indexing",
     "validate_data",
-    "with_callbacks",
 ]

@@ -216,7 +216,7 @@ class RowSource(ABC):
         return self.take(np.array([min(self.map_reduce_weights(_first_number))]))
 
     def mean_variance(self) -> float:
-        """Return the weighted variance of dense rows, averaged over features; 0 below the floats."""
+        """Return the weighted variance of dense rows, the mean of all features; 0 if tiny."""
         sums = self.map_reduce(partial(_sums_about, self.first_row[0]))
         first, second = sums / self.total_weight
         variance = float(np.mean(np.maximum(second - first**2, 0)))

@@ -284,10 +284,7 @@ def csr_normalize(indptr, data):
 # that is 112 less. Multiplication by 2^112 is exact, for subnormal halves too.
 SHIFT, RESCALING = np.int32(13), np.float32(2.0**112)
 SIGN_BIT, MAGNITUDE_BITS = np.int32(-(2**31)), np.int32(0x0FFFE000)
-INFINITE_FROM, INFINITE_EXPONENT = (
-    np.int32(0x0F800000),
-    np.int32(0x7F800000),
-)  # from where on; their exponent
+INFINITE_FROM, INFINITE_EXPONENT = np.int32(0x0F800000), np.int32(0x7F800000)
 
 
 @row_kernel

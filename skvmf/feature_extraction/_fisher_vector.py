@@ -334,11 +334,6 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         X : {array-like, sparse matrix} of shape (n_documents, n_features) or list of array-like
             Counts, or arrays of vectors of shape (n_vectors, n_dims).
 
-        Returns
-        -------
-        self : object
-            The fitted transformer.
-
         Raises
         ------
         ValueError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,30 +52,6 @@ _SMOOTHING = 0.1  # added to the harmonic counts: no rule starts at zero
 _MIN_DIRICHLET = 1e-290  # divided by the lowest temperature the weights stay finite
 
 
-def make_estimate(inference: str, concentration: float, floor: float, n_tags: int) -> Estimate:
-    """Return how counts become rules, or say why they cannot."""
-    if inference == "mean-field":
-        if concentration < _MIN_DIRICHLET:
-            raise ValueError(
-                f"weight_concentration_prior={concentration}: mean-field inference needs a "
-                f"Dirichlet prior, whose parameter is positive, at least {_MIN_DIRICHLET:g}. "
-                "Use inference='map'."
-            )
-        return MeanField(concentration)
-    largest = max(n_tags, 2)
-    if floor > 1 / largest:
-        raise ValueError(
-            f"weight_floor={floor} is larger than 1 / {largest}: that many probabilities, "
-            "each at least the floor, cannot sum to 1."
-        )
-    if floor == 0 and concentration < 1:
-        raise ValueError(
-            f"weight_concentration_prior={concentration} needs a positive weight_floor: "
-            "without one the prior has no mode."
-        )
-    return MaximumPosterior(concentration, floor)
-
-
 def start_rules(
     model: DependencyModel,
     sentences: Sentences,
@@ -120,132 +96,14 @@ def rules_of_trees(
     return EMResult(rules, [bound], n_iter=0, converged=True)
 
 
-TaggedSentences = Sequence[Sequence[str] | Sequence[int] | Array]
-
-
-class Parser(DensityMixin, BaseEstimator):
-    """Predictions from `tags_` and the log-probabilities of rules."""
-
-    unknown_tags: str
-    random_state: int | np.random.RandomState | None
-    tags_: Array
-    root_log_prob_: Array
-    stop_log_prob_: Array
-    choose_log_prob_: Array
-
-    def predict(self, X: TaggedSentences) -> list[Array]:
-        """Return the most probable tree of each sentence.
-
-        Parameters
-        ----------
-        X : sequence of array-like of str or int
-            The tags of each sentence.
-
-        Returns
-        -------
-        heads : list of ndarray of int64
-            The head of every tag, as positions in the sentence from 1; 0 is the root. Trees are
-            projective. A sentence that the grammar cannot generate gets an arbitrary tree.
-        """
-        sentences, log_rules = self._new_sentences(X)
-        return np.split(sentences.best_trees(log_rules), sentences.offsets[1:-1])
-
-    def score_samples(self, X: TaggedSentences) -> Array:
-        """Return the log-likelihood of each sentence, summed over its projective trees.
-
-        Parameters
-        ----------
-        X : sequence of array-like of str or int
-            The tags of each sentence.
-
-        Returns
-        -------
-        log_likelihood : ndarray of shape (n_sentences,)
-            Log-probabilities, for any temperature of the fit; -inf for a sentence that the grammar
-            cannot generate.
-        """
-        sentences, log_rules = self._new_sentences(X)
-        return sentences.log_partitions(log_rules)
-
-    def score(self, X: TaggedSentences, y: object = None) -> float:
-        """Return the mean log-likelihood of the sentences.
-
-        Parameters
-        ----------
-        X : sequence of array-like of str or int
-            The tags of each sentence.
-        y : Ignored
-            Present by convention; `attachment_score` compares trees.
-
-        Returns
-        -------
-        log_likelihood : float
-            Mean log-probability per sentence.
-        """
-        return float(self.score_samples(X).mean())
-
-    def sample(
-        self, n_samples: int = 1, *, max_length: int = 100
-    ) -> tuple[list[Array], list[Array]]:
-        """Draw sentences and their trees from the grammar.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of sentences.
-        max_length : int, default=100
-            Longer sentences are drawn again; some grammars never stop.
-
-        Returns
-        -------
-        X : list of ndarray
-            The tags of each sentence.
-        y : list of ndarray of int64
-            The heads, as `predict` returns them.
-
-        Raises
-        ------
-        ValueError
-            If nearly all sentences are longer than `max_length`.
-        """
-        check_is_fitted(self)
-        self._validate_params()
-        check_count(n_samples, "n_samples")
-        check_count(max_length, "max_length")
-        rng = check_random_state(self.random_state)
-        sentences, heads = draw_trees(rng, self._log_rules, n_samples, max_length)
-        return [self.tags_[sentence] for sentence in sentences], heads
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        return tags
-
-    @property
-    def _log_rules(self) -> Arrays:
-        return self.root_log_prob_, self.stop_log_prob_, self.choose_log_prob_
-
-    def _new_sentences(self, X: TaggedSentences) -> tuple[Sentences, Arrays]:
-        """Return sentences to parse, and rules that cover their tags."""
-        check_is_fitted(self)
-        self._validate_params()
-        items, offsets = flatten(X)
-        check_tags(items, offsets)
-        log_rules, n_tags = self._log_rules, len(self.tags_)
-        if self.unknown_tags == "error":
-            return Sentences(number_tags(items, self.tags_), offsets, n_tags), log_rules
-        numbers = number_tags(items, self.tags_, unknown=n_tags)
-        return Sentences(numbers, offsets, n_tags + 1), with_average_tag(log_rules)
-
-
 _MAX_PRIOR = 1e15  # beside which one observation is lost to rounding
 _MAX_TEMPERATURE = 1e300  # times the entropy of a corpus it is still a float
 
+TaggedSentences = Sequence[Sequence[str] | Sequence[int] | Array]
 Trees = Sequence[Sequence[int] | Array]
 
 
-class DependencyModelWithValence(CallbackSupportMixin, Parser):
+class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimator):
     """Dependency model with valence: a grammar learned from tagged sentences without trees.
 
     The model generates a projective dependency tree from the top [1]_. ROOT draws the tag of the
@@ -348,6 +206,11 @@ class DependencyModelWithValence(CallbackSupportMixin, Parser):
     [array([2, 3, 0, 3])]
     """
 
+    tags_: Array
+    root_log_prob_: Array
+    stop_log_prob_: Array
+    choose_log_prob_: Array
+
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         "inference": [StrOptions({"map", "mean-field"})],
         "init": [StrOptions({"harmonic", "random"}), tuple, list],
@@ -445,7 +308,7 @@ class DependencyModelWithValence(CallbackSupportMixin, Parser):
 
     @fit_context(prefer_skip_nested_validation=True)
     @with_callbacks
-    def fit(self, X: TaggedSentences, y: Trees | None = None) -> DependencyModelWithValence:
+    def fit(self, X: TaggedSentences, y: Trees | None = None) -> Self:
         """Learn the rules from sentences, or count them in given trees.
 
         Parameters
@@ -456,11 +319,6 @@ class DependencyModelWithValence(CallbackSupportMixin, Parser):
             The head of every tag, as positions in the sentence from 1, with exactly one 0, the
             root. With heads, the rules are estimated from the trees in one step. The trees need not
             be projective, although the model gives others probability zero.
-
-        Returns
-        -------
-        self : DependencyModelWithValence
-            The fitted grammar.
 
         Raises
         ------
@@ -484,10 +342,112 @@ class DependencyModelWithValence(CallbackSupportMixin, Parser):
                 self._publish(tags, result)
         return self
 
+    def predict(self, X: TaggedSentences) -> list[Array]:
+        """Return the most probable tree of each sentence.
+
+        Parameters
+        ----------
+        X : sequence of array-like of str or int
+            The tags of each sentence.
+
+        Returns
+        -------
+        heads : list of ndarray of int64
+            The head of every tag, as positions in the sentence from 1; 0 is the root. Trees are
+            projective. A sentence that the grammar cannot generate gets an arbitrary tree.
+        """
+        sentences, log_rules = self._new_sentences(X)
+        return np.split(sentences.best_trees(log_rules), sentences.offsets[1:-1])
+
+    def score_samples(self, X: TaggedSentences) -> Array:
+        """Return the log-likelihood of each sentence, summed over its projective trees.
+
+        Parameters
+        ----------
+        X : sequence of array-like of str or int
+            The tags of each sentence.
+
+        Returns
+        -------
+        log_likelihood : ndarray of shape (n_sentences,)
+            Log-probabilities, for any temperature of the fit; -inf for a sentence that the grammar
+            cannot generate.
+        """
+        sentences, log_rules = self._new_sentences(X)
+        return sentences.log_partitions(log_rules)
+
+    def score(self, X: TaggedSentences, y: object = None) -> float:
+        """Return the mean log-likelihood of the sentences.
+
+        Parameters
+        ----------
+        X : sequence of array-like of str or int
+            The tags of each sentence.
+        y : Ignored
+            Present by convention; `attachment_score` compares trees.
+
+        Returns
+        -------
+        log_likelihood : float
+            Mean log-probability per sentence.
+        """
+        return float(self.score_samples(X).mean())
+
+    def sample(
+        self, n_samples: int = 1, *, max_length: int = 100
+    ) -> tuple[list[Array], list[Array]]:
+        """Draw sentences and their trees from the grammar.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of sentences.
+        max_length : int, default=100
+            Longer sentences are drawn again; some grammars never stop.
+
+        Returns
+        -------
+        X : list of ndarray
+            The tags of each sentence.
+        y : list of ndarray of int64
+            The heads, as `predict` returns them.
+
+        Raises
+        ------
+        ValueError
+            If nearly all sentences are longer than `max_length`.
+        """
+        check_is_fitted(self)
+        self._validate_params()
+        check_count(n_samples, "n_samples")
+        check_count(max_length, "max_length")
+        rng = check_random_state(self.random_state)
+        sentences, heads = draw_trees(rng, self._log_rules, n_samples, max_length)
+        return [self.tags_[sentence] for sentence in sentences], heads
+
     def _estimate(self, n_tags: int) -> Estimate:
         """Return how counts become rules, or say why they cannot."""
         concentration, floor = self.weight_concentration_prior, self.weight_floor
-        return make_estimate(self.inference, concentration, floor, n_tags)
+        if self.inference == "mean-field":
+            if concentration < _MIN_DIRICHLET:
+                raise ValueError(
+                    f"weight_concentration_prior={concentration}: mean-field inference needs a "
+                    f"Dirichlet prior, whose parameter is positive, at least {_MIN_DIRICHLET:g}. "
+                    "Use inference='map'."
+                )
+            return MeanField(concentration)
+        largest = max(n_tags, 2)
+        if floor > 1 / largest:
+            raise ValueError(
+                f"weight_floor={floor} is larger than 1 / {largest}: that many probabilities, "
+                "each at least the floor, cannot sum to 1."
+            )
+        if floor == 0 and concentration < 1:
+            raise ValueError(
+                f"weight_concentration_prior={concentration} needs a positive weight_floor: "
+                "without one the prior has no mode."
+            )
+        return MaximumPosterior(concentration, floor)
 
     def _fit_em(
         self, model: DependencyModel, sentences: Sentences, tags: Array, progress: Progress
@@ -517,6 +477,28 @@ class DependencyModelWithValence(CallbackSupportMixin, Parser):
             n_iter_=result.n_iter,
             converged_=result.converged,
         )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        return tags
+
+    @property
+    def _log_rules(self) -> Arrays:
+        return self.root_log_prob_, self.stop_log_prob_, self.choose_log_prob_
+
+    def _new_sentences(self, X: TaggedSentences) -> tuple[Sentences, Arrays]:
+        """Return sentences to parse, and rules that cover their tags."""
+        check_is_fitted(self)
+        self._validate_params()
+        items, offsets = flatten(X)
+        check_tags(items, offsets)
+        log_rules, n_tags = self._log_rules, len(self.tags_)
+        if self.unknown_tags == "error":
+            return Sentences(number_tags(items, self.tags_), offsets, n_tags), log_rules
+        numbers = number_tags(items, self.tags_, unknown=n_tags)
+        return Sentences(numbers, offsets, n_tags + 1), with_average_tag(log_rules)
 
 
 def _attributes(tags: Array, log_rules: Arrays) -> dict[str, Array]:

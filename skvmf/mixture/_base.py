@@ -170,11 +170,6 @@ class BaseMixture(MixtureParameters, ABC):
             memory. `labels_` and `probabilities_` are then Dask arrays, which agree to rounding;
             copies and pickles of the mixture leave them out.
 
-        Returns
-        -------
-        self : object
-            The fitted mixture.
-
         Raises
         ------
         ValueError

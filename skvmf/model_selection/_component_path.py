@@ -354,11 +354,6 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
     def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit a mixture of each number of components, and choose one.
 
-        Returns
-        -------
-        self : object
-            The fitted path.
-
         Raises
         ------
         ValueError

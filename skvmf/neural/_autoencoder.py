@@ -155,17 +155,6 @@ class Training:
     validation_losses: list[float] = field(default_factory=list)
 
     @classmethod
-    def begin(
-        cls, draw: Callable[[], VariationalNetwork], random_state: np.random.RandomState
-    ) -> Training:
-        """Draw a network."""
-        score_seed = int(random_state.randint(2**31))
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-        with _with_gradients(), seeded(random_state):
-            network = draw().to(device, torch.float32)
-        return cls(network, random_state, score_seed)
-
-    @classmethod
     def resume(cls, attributes: Mapping[str, Any]) -> Training:
         """Return a copy of published attributes, to continue from."""
         names = ("network_", "_random_state", "_score_seed", "_adam", "losses_")
@@ -225,19 +214,6 @@ def _alone(network: torch.nn.Module, moved: torch.nn.Module) -> Iterator[None]:
     finally:
         for parameter in still:
             parameter.requires_grad_(True)
-
-
-def mean_free_energy(
-    network: VariationalNetwork, batches: Batches, loss: Loss, beta: float, seed: int
-) -> float:
-    """Return the mean free energy of the rows of all batches, with the same draws each time."""
-    total, n_rows = 0.0, 0
-    with torch.no_grad(), seeded(np.random.RandomState(seed)):
-        for inputs, target in batches:
-            energies = network.free_energies(inputs, target, loss, beta)
-            total += energies.sum(dtype=torch.float64).item()
-            n_rows += len(target)
-    return total / n_rows
 
 
 @contextmanager
@@ -348,11 +324,6 @@ class Autoencoder(
     def fit(self, X: MatrixLike, y: object = None) -> Self:
         """Train a new network.
 
-        Returns
-        -------
-        self : object
-            Fitted estimator.
-
         Raises
         ------
         ValueError
@@ -373,11 +344,6 @@ class Autoencoder(
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: MatrixLike, y: object = None) -> Self:
         """Train for one more epoch on some rows; early stopping does not apply.
-
-        Returns
-        -------
-        self : object
-            Fitted estimator.
 
         Raises
         ------
@@ -488,8 +454,12 @@ class Autoencoder(
         sizes = self.hidden_layer_sizes
         if not all(is_integer(size) and int(size) > 0 for size in sizes):
             raise ValueError(f"hidden_layer_sizes must hold positive integers, not {sizes!r}.")
-        draw = partial(self._network, n_features)
-        return Training.begin(draw, check_random_state(self.random_state))
+        random_state = check_random_state(self.random_state)
+        score_seed = int(random_state.randint(2**31))
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        with _with_gradients(), seeded(random_state):
+            network = self._network(n_features).to(device, torch.float32)
+        return Training(network, random_state, score_seed)
 
     def _train(
         self, training: Training, train: Matrix, held_out: Matrix | None, progress: Progress
@@ -536,8 +506,13 @@ class Autoencoder(
             yield self._batch(X[rows if order is None else order[rows]], device)
 
     def _free_energy(self, network: VariationalNetwork, X: Matrix, seed: int) -> float:
-        batches = self._batches(X, device_of(network))
-        return mean_free_energy(network, batches, self._loss(), self.beta, seed)
+        """Return the mean free energy of rows, with the same draws each time."""
+        loss, total = self._loss(), 0.0
+        with torch.no_grad(), seeded(np.random.RandomState(seed)):
+            for inputs, target in self._batches(X, device_of(network)):
+                energies = network.free_energies(inputs, target, loss, self.beta)
+                total += energies.sum(dtype=torch.float64).item()
+        return total / X.shape[0]
 
     def _check_last_step(self, training: Training, X: Matrix) -> None:
         """Raise if the step after the last free energy diverged."""

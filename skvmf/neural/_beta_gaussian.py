@@ -289,10 +289,6 @@ class BetaGaussian(Distribution):
         -------
         Tensor
             One number per event; for ``event_dim=0`` the sum is the divergence of the product.
-
-        References
-        ----------
-        .. [1] Sklaviadis et al., "Fenchel-Young variational learning", eq. 5 and section 4.2.
         """
         n, c = self._size, self.alpha - 1
         ratio = self.scale / scale

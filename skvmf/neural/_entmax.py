@@ -314,15 +314,8 @@ class _EntmaxLoss(torch.nn.Module):
             raise ValueError(f"reduction must be one of {list(REDUCTIONS)}, not {reduction!r}.")
         self.reduction = reduction
 
-    def extra_repr(self) -> str:
-        """Return the parameters, for the module's representation.
-
-        Returns
-        -------
-        str
-            The parameters and their values.
-        """
-        return f"alpha={self.alpha:g}, reduction={self.reduction!r}"
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(alpha={self.alpha:g}, reduction={self.reduction!r})"
 
     def _reduced(
         self, scores: Tensor, target: Tensor, loss: Callable[[Tensor, Tensor, float], Tensor]

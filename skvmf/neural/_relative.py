@@ -69,15 +69,9 @@ class OrderedUnits(torch.nn.Module):
         self.clearance: Tensor
         self.register_buffer("clearance", torch.tensor(clearance, dtype=torch.float64))
 
-    def extra_repr(self) -> str:
-        """Return the parameters, for the module's representation.
-
-        Returns
-        -------
-        str
-            The parameters and their values.
-        """
-        return f"input_index={self.input_index}, clearance={self.clearance:g}, odd={self.odd}"
+    def __repr__(self) -> str:
+        options = f"input_index={self.input_index}, clearance={self.clearance:g}, odd={self.odd}"
+        return f"{type(self).__name__}({options})"
 
     def forward(self, raw: Tensor) -> Tensor:
         """Return the weights.

@@ -107,11 +107,6 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Rows of any length.
 
-        Returns
-        -------
-        self : object
-            The fitted transformer.
-
         Raises
         ------
         TypeError
@@ -133,11 +128,6 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows of any length.
-
-        Returns
-        -------
-        self : object
-            The fitted transformer.
 
         Raises
         ------
