@@ -155,7 +155,7 @@ class MergePath:
             largest,
             np.bincount(group, minlength=K) > 1,
         )
-        rest = fitted.params.weights[len(stats.counts) :]  # of a background: it stays
+        rest = fitted.params.weights[fitted.n_components :]  # of a background: it stays
         weights = np.append((1 - rest.sum()) * stats.counts / stats.counts.sum(), rest)
         params = Params.first(weights, first).pruned()
         self._sort_nodes(spec, params)
