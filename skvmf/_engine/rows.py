@@ -579,7 +579,7 @@ class SparseRows(Rows):
         weights, scales = self._weights_and_scales(i)
         if extreme:
             scales = np.empty(len(weights))
-            sparse_kernels.csr_row_scales(indptr, data, *_SAFE_NORMS[self.dtype.char], scales)
+            row_kernels.csr_row_scales(indptr, data, *_SAFE_NORMS[self.dtype.char], scales)
         columns = self._measures.columns
         return SparseBlock(
             indptr,
