@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # imported when they are asked for
     from . import neural as neural
     from . import plotting as plotting
     from . import preprocessing as preprocessing
+    from . import testing as testing
     from .inspection import component_summary
     from .model_selection import ComponentPath
 
@@ -31,7 +32,7 @@ __all__ = [
 ]
 _PACKAGES = [
     *("datasets", "distributions", "feature_extraction", "grammar", "inspection", "mixture"),
-    *("model_selection", "neural", "plotting", "preprocessing"),
+    *("model_selection", "neural", "plotting", "preprocessing", "testing"),
 ]
 _FROM = {"ComponentPath": "model_selection", "component_summary": "inspection"}
 

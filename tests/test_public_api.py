@@ -44,6 +44,7 @@ NAMES = {
     "skvmf.mixture": "RelativeGMM SparseGaussianMixture StudentTMixture VonMisesFisherMixture",
     "skvmf.model_selection": "ComponentPath",
     "skvmf.preprocessing": "DirectionWhitener",
+    "skvmf.testing": "check_family",
     "skvmf.plotting": "ComponentPathDisplay DirectionsDisplay MixtureDisplay",
 }
 

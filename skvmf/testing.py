@@ -1,0 +1,216 @@
+"""Checks of families of components, for tests of whoever writes one."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+from ._engine.blocks import DenseBlock
+from ._engine.contracts import (
+    AnyFamily,
+    DenseResponsibilities,
+    Family,
+    HardResponsibilities,
+    Params,
+    Statistics,
+)
+from ._engine.model import FenchelYoungPosterior, Mixture
+from ._engine.rows import RowSource, make_rows
+from ._engine.starts import Start
+from ._typing import Array, MatrixLike
+
+__all__ = ["check_family"]
+
+
+def check_family(family: AnyFamily, X: MatrixLike | None = None) -> None:
+    """Check that a family of components does what fits expect of it.
+
+    Use it in the tests of a family of your own. It checks on dense rows that
+
+    - moments of a block are the sums of those of its rows, weighted by responsibilities;
+    - of a family with ``unit_rows``, the lengths of rows change nothing, and rows of zeros add
+      nothing;
+    - scores of float32 rows are close to those of float64 rows;
+    - steps of EM never lower the bound, for soft, sparse and hard responsibilities, and leave
+      statistics and components without rows as they are;
+    - sampled rows have finite scores, and a re-seeded component does not change the others;
+    - merges lose the same in any order, if there are merges, and the simple components of a
+      proposal peak where they are put.
+
+    It does not know the density: compare log-densities, and the losses of merges, with references
+    of your own.
+
+    Parameters
+    ----------
+    family : Family
+        The family, as a :class:`~skvmf._engine.contracts.Family` of some `dim`.
+    X : array-like of shape (n_samples, dim), default=None
+        Rows to check it on, at least 30. None samples them from the family.
+
+    Raises
+    ------
+    AssertionError
+        If a check fails; the message says which.
+
+    Examples
+    --------
+    >>> from skvmf._engine.vonmises_fisher import VonMisesFisher
+    >>> from skvmf.testing import check_family
+    >>> check_family(VonMisesFisher(4))
+    """
+    rng = np.random.RandomState(0)
+    if X is None:
+        centres = 3 * rng.normal(size=(3, family.dim))
+        if family.unit_rows:
+            centres /= np.linalg.norm(centres, axis=1, keepdims=True)
+        X = family.sample(family.from_centres(centres), np.array([40, 40, 40]), rng)
+        _require(X.shape == (120, family.dim), "sample should return counts.sum() rows of dim")
+    X = np.array(X, dtype=np.float64)
+    if family.unit_rows:  # rows of all lengths
+        X *= rng.uniform(0.2, 5, size=(len(X), 1))
+    rows = make_rows(X, None, unit=family.unit_rows)
+    resp = rng.dirichlet(np.ones(3), size=len(X))
+    _check_rows(family, family.from_centres(_points(family, X)), X, resp)
+    family, params = Start(3, "kmeans").first(Mixture(family), rows, rng)
+    _check_step(family, params.components, X, resp)
+    for alpha, temperature in [(1.0, 1.0), (1.5, 1.0), (1.0, 0.0)]:
+        _check_bound(Mixture(family, FenchelYoungPosterior(alpha, temperature)), params, rows)
+    if type(family).merge_cost is not Family.merge_cost:
+        _check_merges(family, params.components, X)
+    if type(family).proposal is not Family.proposal:
+        _check_proposal(family, X)
+
+
+def _require(condition: Any, message: str) -> None:
+    if not condition:
+        raise AssertionError(message)
+
+
+def _require_equal(result: Any, expected: Any, message: str, rtol: float = 1e-8) -> None:
+    """Compare numbers, relative to the largest."""
+    atol = rtol * float(np.abs(np.asarray(expected, dtype=np.float64)).max(initial=1e-300))
+    assert_allclose(result, expected, rtol=rtol, atol=atol, err_msg=message)
+
+
+def _block(family: AnyFamily, X: Array) -> DenseBlock:
+    if not family.unit_rows:
+        return DenseBlock(X, np.ones(len(X)), None, 0)
+    lengths = np.linalg.norm(X.astype(np.float64), axis=1)
+    scales = np.divide(1.0, lengths, out=np.zeros(len(X)), where=lengths > 0)
+    return DenseBlock(X, np.ones(len(X)), scales, 0)
+
+
+def _points(family: AnyFamily, X: Array) -> Array:
+    """Return three rows as the family sees them."""
+    return np.stack([_block(family, X).row(n) for n in (0, len(X) // 2, len(X) - 1)])
+
+
+def _scores(family: AnyFamily, components: Any, X: Array) -> Array:
+    return family.scores(_block(family, X), components).log_density()
+
+
+def _statistics(family: AnyFamily, components: Any, X: Array, resp: Array) -> Statistics:
+    """Return the statistics of rows with such responsibilities (n, K)."""
+    block = _block(family, X)
+    cache = family.scores(block, components).cache
+    own = DenseResponsibilities(resp * block.factors[:, None])
+    moments = family.moments(block, own, components, cache)
+    return Statistics(0.0, len(X), resp.sum(axis=0), moments, family.origins(components))
+
+
+def _check_rows(family: AnyFamily, components: Any, X: Array, resp: Array) -> None:
+    scores = _scores(family, components, X)
+    _require(scores.shape == resp.shape, "scores should be (n, K)")
+    _require(np.isfinite(scores).all(), "scores of ordinary rows should be finite")
+    in_float32 = _scores(family, components, X.astype(np.float32))
+    _require_equal(in_float32, scores, "scores of float32 rows", rtol=1e-4)
+    moments = _statistics(family, components, X, resp).moments
+    alone = [_statistics(family, components, X[[n]], resp[[n]]).moments for n in range(len(X))]
+    labels = resp.argmax(axis=1).astype(np.int32)
+    block = _block(family, X)
+    hard = family.moments(block, HardResponsibilities(labels, block.factors), components)
+    as_soft = _statistics(family, components, X, np.eye(3)[labels]).moments
+    for i, moment in enumerate(moments):
+        what = f"moment {i}"
+        _require(moment.dtype == np.float64, f"{what} should be float64")
+        _require_equal(sum(each[i] for each in alone), moment, f"{what} is the sum over the rows")
+        _require_equal(hard[i], as_soft[i], f"{what} with hard responsibilities")
+    if not family.unit_rows:
+        return
+    _require(np.isfinite(family.zero_row_log_density), "zero_row_log_density should be finite")
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    _require_equal(scores, _scores(family, components, unit), "scores without the rows' lengths")
+    with_zero = np.vstack([X, np.zeros(family.dim)])
+    seen = _statistics(family, components, with_zero, np.vstack([resp, np.ones(3) / 3])).moments
+    for i, moment in enumerate(_statistics(family, components, unit, resp).moments):
+        what = f"moment {i} should not depend on the rows' lengths. Responsibilities carry the "
+        what += "scale of the row: divide by it where you do not multiply by the row as stored"
+        _require_equal(moments[i], moment, what)
+        _require_equal(seen[i], moment, f"moment {i} with a row of zeros, whose scale is 0")
+
+
+def _check_step(family: AnyFamily, components: Any, X: Array, resp: Array) -> None:
+    """Check a step for two components, when the last has no rows, and a re-seeded component."""
+    resp = resp.copy()
+    resp[:, 2] = 0
+    stats, again = (_statistics(family, components, X, resp) for _ in range(2))
+    better, broken = family.maximize(stats, components)
+    _require(len(better) == 3, "maximize should return K components")
+    _require(broken.shape == (3,) and broken.dtype == bool, "broken should be (K,) booleans")
+    for before, after in zip(again.moments, stats.moments, strict=True):
+        _require_equal(after, before, "maximize should leave the statistics as they are")
+    if not broken[2]:
+        expected = family.centres(components)[2]
+        _require_equal(family.centres(better)[2], expected, "a component without rows should stay")
+    moved = family.reseed(components, 1, _points(family, X)[0])
+    others, scores = [0, 2], _scores(family, components, X)
+    _require_equal(_scores(family, moved, X)[:, others], scores[:, others], "reseed moves k alone")
+    fewer, more = family.n_parameters(2), family.n_parameters(3)
+    _require(0 < fewer < more, "n_parameters should grow with the number of components")
+
+
+def _check_bound(model: Mixture, params: Params, rows: RowSource) -> None:
+    bound = -np.inf
+    for step in range(12):
+        stats = rows.map_reduce(partial(model.expect, params))
+        after = model.lower_bound(stats, params)
+        fall, what = bound - after, f"step {step} with {model.posterior} lowers the bound"
+        _require(fall <= 1e-10 * max(1, abs(after)), f"{what} by {fall:.3g}")
+        before, params = params, model.maximize(stats, params, rows)
+        bound = after if model.comparable(before, params) else -np.inf
+
+
+def _check_merges(family: AnyFamily, components: Any, X: Array) -> None:
+    """Check the losses of merges: three parts are one in the end, whatever is merged first."""
+    resp = np.eye(3)[_scores(family, components, X).argmax(axis=1)]
+    stats = _statistics(family, components, X, resp)
+    components, _ = family.maximize(stats, components)
+    stats = _statistics(family, components, X, resp)
+    totals, parts = [], np.arange(3)
+    for i, j, k in [(0, 1, 2), (1, 2, 0), (2, 0, 1)]:
+        cost = family.merge_cost(stats, components, parts)
+        _require(cost.points().shape[0] == 3, "points: one per part")
+        counts, loss = cost.counts.copy(), cost.losses(i)[j]
+        _require(loss >= -1e-9 * len(X), "a merge cannot gain likelihood")
+        _require_equal(cost.losses(j, parts[[i]]), [loss], "the loss is the same from both sides")
+        cost.merge(i, j)
+        _require_equal(cost.counts[i], counts[i] + counts[j], "merge adds the numbers of rows")
+        totals.append(loss + cost.losses(i)[k])
+    _require_equal(totals, np.repeat(totals[0], 3), "losses do not depend on what is merged first")
+
+
+def _check_proposal(family: AnyFamily, X: Array) -> None:
+    """Check the simple components of a proposal, and a start by merging."""
+    seeds = family.proposal().seeds
+    points = _points(seeds, X)
+    components = seeds.at_points(points)
+    _require_equal(np.diag(_scores(seeds, components, points)), seeds.peaks(components), "peaks")
+    longer = seeds.append(components, seeds.at_points(points[:1], components))
+    _require(len(longer) == 4, "append should return components followed by others")
+    start = Start(3, "merging", init_size=len(X))
+    rows = make_rows(X, None, unit=family.unit_rows)
+    params = start.first(Mixture(family), rows, np.random.RandomState(0))[1]
+    _require(len(params.components) == 3, "a start by merging should find K components")

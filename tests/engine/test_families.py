@@ -1,0 +1,125 @@
+"""Families of the package, of the pages for contributors and broken ones under `check_family`."""
+
+import importlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from skvmf._engine.contracts import Scores, as_dense
+from skvmf._engine.covariance import COVARIANCE_TYPES
+from skvmf._engine.gaussian import Gaussian
+from skvmf._engine.student_t import StudentT
+from skvmf._engine.vonmises_fisher import VonMisesFisher
+from skvmf.testing import check_family
+
+from ..conftest import ROOT
+
+FAMILIES = [
+    *(VonMisesFisher(dim) for dim in (2, 5, 300)),
+    VonMisesFisher(5, tied=True),
+    VonMisesFisher(5, method="newton"),
+    VonMisesFisher(5, prior_strength=1.0),
+    *(Gaussian(3, kind) for kind in COVARIANCE_TYPES),
+    *(StudentT(3, kind, tied=kind == "diag") for kind in COVARIANCE_TYPES),
+    StudentT(3, "full", degrees_of_freedom=1.0, estimated=False),
+]
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """Return a function that imports a module of the pages for contributors."""
+    monkeypatch.syspath_prepend(ROOT / "doc" / "contributing")
+    return importlib.import_module
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=str)
+def test_families_of_the_package_pass(family):
+    check_family(family)
+
+
+def test_a_family_is_checked_on_given_rows():
+    check_family(VonMisesFisher(3), np.random.default_rng(0).normal(size=(200, 3)))
+
+
+@pytest.mark.parametrize("dim", [2, 3, 20])
+def test_families_of_the_pages_for_contributors_pass(page, dim):
+    check_family(page("watson").Watson(dim))
+    check_family(page("watson").Watson(dim, tied=True))
+    check_family(page("spherical_cauchy").SphericalCauchy(dim))
+
+
+@pytest.mark.parametrize("dim", [2, 3, 7])
+def test_the_density_of_the_spherical_cauchy_has_an_integral_of_one(page, dim):
+    module, rng = page("spherical_cauchy"), np.random.RandomState(0)
+    family = module.SphericalCauchy(dim)
+    centre = np.full((1, dim), 0.4 / np.sqrt(dim))
+    X = rng.normal(size=(200_000, dim))
+    block = type("Block", (), {"X": X, "scales": 1 / np.linalg.norm(X, axis=1)})
+    scores = family.scores(block, module.CauchyComponents(centre)).log_density()
+    assert abs(np.exp(scores - family.zero_row_log_density).mean() - 1) < 0.02
+    # The inverse Moebius transformation makes samples uniform again: their mean is zero.
+    own = family.sample(module.CauchyComponents(centre), np.array([200_000]), rng)
+    stretch = (1 - (centre**2).sum()) / ((own - centre) ** 2).sum(axis=1)
+    assert np.abs((stretch[:, None] * (own - centre) - centre).mean(axis=0)).max() < 0.01
+
+
+class ForgottenScale(VonMisesFisher):
+    """Adds responsibilities without their rows, and does not divide by the scale."""
+
+    def moments(self, block, responsibilities, components, cache=None):
+        moments = super().moments(block, responsibilities, components, cache)
+        return (*moments, as_dense(responsibilities, len(components)).sum(axis=0))
+
+
+class SquaredLength(VonMisesFisher):
+    def scores(self, block, components):
+        scores = super().scores(block, components)
+        return Scores(scores.log_density() / block.scales[:, None], scores.bias)
+
+
+class Overshooting(VonMisesFisher):
+    def maximize(self, stats, components):
+        better, broken = super().maximize(stats, components)
+        return self.from_natural(better.directions.T, 9 * better.concentrations), broken
+
+
+class CountedTwice(VonMisesFisher):
+    def moments(self, block, responsibilities, components, cache=None):
+        moments = super().moments(block, responsibilities, components, cache)
+        return (moments[0] + 1, *moments[1:])
+
+
+class GainingMerges(VonMisesFisher):
+    def merge_cost(self, stats, components, parts):
+        cost = super().merge_cost(stats, components, parts)
+        own = cost.losses
+        cost.losses = lambda i, parts=slice(None): own(i, parts) - 1e3
+        return cost
+
+
+class OffPeak(VonMisesFisher):
+    def proposal(self):
+        proposal = super().proposal()
+        return replace(proposal, seeds=LowPeaks(self.dim, tied=True))
+
+
+class LowPeaks(VonMisesFisher):
+    def peaks(self, components):
+        return super().peaks(components) - 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (ForgottenScale, "Responsibilities carry the scale of the row: divide by it"),
+        (SquaredLength, "scores without the rows' lengths"),
+        (Overshooting, "lowers the bound"),
+        (CountedTwice, "is the sum over the rows"),
+        (GainingMerges, "a merge cannot gain"),
+        (OffPeak, "peaks"),
+    ],
+)
+def test_broken_families_are_found(kind, message):
+    with pytest.raises(AssertionError, match=message):
+        check_family(kind(4))
