@@ -175,6 +175,15 @@ class Step(NamedTuple):
 _MANY = 1000  # components: up to so many a step removes at most one in 30, above one in 10
 
 
+def fewer_components(K: int, least: int) -> list[int]:
+    """Return the numbers of components of the steps that follow one with K."""
+    numbers = []
+    while least < K:
+        K = max(K - max(1, (K - 1) // (30 if K <= _MANY else 10)), least)
+        numbers.append(K)
+    return numbers
+
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -236,8 +245,8 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of the choice of held-out rows. The estimator has its own `random_state`.
     verbose : int, default=0
-        Whether to print a line per mixture of the path, with the seconds so far and the lower
-        bound. The estimator's own `verbose` is for the first fit.
+        Whether to print every tenth mixture of the path and the last, with the seconds so far
+        and the lower bound. The estimator's own `verbose` is for the first fit.
 
     Attributes
     ----------
@@ -473,13 +482,13 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
                 measures["held_out"] = -mixture.score(X, sample_weight=weights)
             steps.append(Step(path.fitted, path.nodes, measures))
             K = len(path.nodes)
-            if self.verbose:
-                bound = measures["lower_bound"]
-                print(f"{K} components\t time {perf_counter() - began:.3f} s\t bound {bound:.6g}")
-            if self.min_components >= K:
+            below = fewer_components(K, int(self.min_components))
+            if self.verbose and (len(steps) % 10 == 0 or not below):
+                numbers = f"{perf_counter() - began:.3f} s, bound {measures['lower_bound']:.6g}"
+                print(f"  Step {len(steps)} of {len(steps) + len(below)}, K={K}: {numbers}")
+            if not below:
                 break
-            n_removed = max(1, (K - 1) // (30 if K <= _MANY else 10))
-            path.to(max(K - n_removed, int(self.min_components)))
+            path.to(below[0])
         path.end()
         return steps[::-1]
 
@@ -502,6 +511,11 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         self.results_ = results | {"criterion": values}
         self.best_index_ = int(np.argmin(values))
         self.best_n_components_ = int(results["n_components"][self.best_index_])
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        chosen = getattr(self, "best_n_components_", None)
+        result = str(super().__repr__(N_CHAR_MAX))
+        return result if chosen is None else f"{result} with best_n_components_={chosen}"
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -23,7 +23,7 @@ def get_axes(ax: "Axes | None", projection: str | None = None) -> "Axes":
         ) from error
     if ax is not None:
         return ax
-    return plt.subplots(subplot_kw={"projection": projection})[1]
+    return plt.subplots(subplot_kw={"projection": projection}, layout="constrained")[1]
 
 
 def feature_names(estimator: object, features: Sequence[int]) -> list[str]:

@@ -20,6 +20,7 @@ _GREY = 7  # C7 is grey, and so is what is above the chosen components
 _MIN_LOSS = 1.0  # loss in nats of all rows, below which heights are all drawn alike
 _MAX_LEVEL_NUMBERS = 15  # numbers above which they stand upright
 _MAX_NUMBERS = 60  # above which they are left out
+_LEAF, _LETTER, _WIDEST = 0.14, 0.06, 30.0  # inches of a leaf, of a letter, and of a figure
 
 
 @dataclass(eq=False, repr=False)
@@ -152,7 +153,7 @@ class ComponentPathDisplay:
             The criterion by number of components, with the chosen number marked; or the dendrogram,
             with the weights of leaves as dots and a colour per chosen component.
         ax : matplotlib Axes, default=None
-            Axes to draw on; None creates new ones.
+            Axes to draw on; None creates new ones, on a figure that is large enough for the names.
         names : list of str of length best_n_components, default=None
             Names of the chosen components in the dendrogram; None is their numbers.
         **kwargs : dict
@@ -177,7 +178,9 @@ class ComponentPathDisplay:
             )
         if kind == "dendrogram" and len(self.linkage) == 0:
             raise ValueError("A path that begins with one component has no dendrogram.")
-        ax = get_axes(ax)
+        own_figure, ax = ax is None, get_axes(ax)
+        if own_figure and kind == "dendrogram":
+            self._enlarge(ax.figure, max(map(len, names or [""]), default=0))
         self.line_ = self.branches_ = self.leaves_ = None
         if kind == "criterion":
             self._plot_criterion(ax, kwargs)
@@ -185,6 +188,12 @@ class ComponentPathDisplay:
             self._plot_tree(ax, names, kwargs)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _enlarge(self, figure: Any, longest: int) -> None:
+        """Make a figure large enough for names of so many letters side by side."""
+        width, height = figure.get_size_inches()
+        leaves = min(_LEAF * len(self.leaf_weights), _WIDEST)
+        figure.set_size_inches(max(width, leaves), height + _LETTER * longest)
 
     def _plot_criterion(self, ax: "Axes", options: Options) -> None:
         from matplotlib.ticker import MaxNLocator
@@ -203,6 +212,10 @@ class ComponentPathDisplay:
         from matplotlib.collections import LineCollection
         from matplotlib.ticker import LogFormatter
 
+        class Plain(LogFormatter):
+            def __call__(self, x: float, pos: int | None = None) -> str:
+                return f"{x:g}" if super().__call__(x, pos) else ""
+
         order, x, heights = _layout(self.linkage, self.n_samples or 1)
         n_leaves, part, K = len(order), self._part_of_nodes(), len(self.best_nodes)
         place = np.argsort(np.argsort([x[:n_leaves][part[:n_leaves] == k].min() for k in range(K)]))
@@ -219,8 +232,8 @@ class ComponentPathDisplay:
         style = {"c": colours[:n_leaves], "zorder": 3, "clip_on": False}
         self.leaves_ = ax.scatter(x[:n_leaves], floor, s=areas, **style)
         ax.set_yscale("log")
-        ax.yaxis.set_major_formatter(LogFormatter())
-        ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
+        ax.yaxis.set_major_formatter(Plain())
+        ax.yaxis.set_minor_formatter(Plain(minor_thresholds=(2, 0.5)))
         unit = "" if self.n_samples is None else ", nats per row"
         ax.set(ylabel=f"log-likelihood lost{unit}", xlim=(-1, n_leaves))
         ax.set_ylim(heights[0], 1.5 * heights.max())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from ..mixture._gaussian import BaseEllipticalMixture
 
 _ROUNDS = 500  # of pushing discs apart, at most
+_SMALLEST, _LARGEST = 7.0, 14.0  # letters of names on a map, in points
+_LINE = 16  # characters in a line of them
+_WIDEST = 30.0  # inches, up to which a figure grows for them
 
 
 def map_positions(log_affinities: Array, radii: Array) -> Array:
@@ -133,7 +137,8 @@ class DirectionsDisplay:
     components_ : list of matplotlib artists
         A curve, ring or disc per component with positive weight.
     texts_ : list of matplotlib Text
-        Their names; on a map without those of discs too small for a name.
+        Their names. On a map in given axes, without those that have no room: heavier components
+        come first, and a note counts the others.
     positions_ : ndarray of shape (n_active_components, 2) or None
         The centres of the discs on a map.
 
@@ -238,7 +243,8 @@ class DirectionsDisplay:
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Axes to draw on, three-dimensional ones for three features; None creates new ones.
+            Axes to draw on, three-dimensional ones for three features; None creates new ones, on a
+            figure that is large enough for all names.
         scatter_kwargs, text_kwargs : dict, default=None
             Arguments of ``Axes.scatter`` and of ``Axes.text``.
 
@@ -257,6 +263,7 @@ class DirectionsDisplay:
         self.positions_: Array | None = None
         self.components_: list[Any] = []
         self.texts_: list[Any] = []
+        self._own_figure = ax is None
         self.ax_ = get_axes(ax, projection="3d" if d == 3 else None)
         self.figure_ = self.ax_.figure
         draw = {2: self._draw_circle, 3: self._draw_sphere}.get(d, self._draw_map)
@@ -328,9 +335,7 @@ class DirectionsDisplay:
             self._scatter(*self._row_positions(radii).T)
         self.ax_.set_aspect("equal", adjustable="datalim")
         self.ax_.margins(0.01)
-        self.ax_.autoscale_view()
         self.ax_.set_axis_off()
-        self.ax_.apply_aspect()
         self._write_names(radii)
 
     def _row_positions(self, radii: Array) -> Array:
@@ -344,17 +349,57 @@ class DirectionsDisplay:
         return resp @ self.positions_ + _FILLED * (resp @ radii)[:, None] * offsets
 
     def _write_names(self, radii: Array) -> None:
-        """Write names into discs, as large as they fit; none if that is too small."""
+        """Write names into discs, as large as they fit but legible, and none over another.
+
+        A new figure grows until all have room. In axes that are given, heavier components come
+        first, and a note counts the names that are left out.
+        """
         assert self.positions_ is not None
+        places = self.positions_
+        lines = [
+            [part for line in self._name(k).split("\n") for part in wrap(line, _LINE) or [""]]
+            for k in self._active
+        ]
+        names = ["\n".join(each) for each in lines]
+        boxes = np.array([[0.6 * max(map(len, each)), 1.2 * len(each)] for each in lines])
+        boxes = np.maximum(boxes.reshape(-1, 2), 1.2)  # width and height of letters of size one
+        if self._own_figure:  # discs are packed in a round
+            self.figure_.set_size_inches(np.full(2, self.figure_.get_size_inches().mean()))
+        while True:
+            points = self._points()
+            sizes = np.clip(1.7 * radii * points / boxes[:, 0], _SMALLEST, _LARGEST)
+            extents = sizes[:, None] * boxes / points
+            for corner in (-0.5, 0.5):
+                self.ax_.update_datalim(places + corner * extents)
+            shown = _without_overlaps(places, extents, radii)
+            inches = self.figure_.get_size_inches()
+            if not self._own_figure or len(shown) == len(names) or inches.max() > _WIDEST:
+                break
+            self.figure_.set_size_inches(1.1 * inches)
+        for i in shown:
+            options = {"fontsize": sizes[i]} | self._text_options
+            self.texts_.append(self.ax_.text(*places[i], names[i], **options))
+        if len(shown) < len(names):
+            note = f"{len(names) - len(shown)} of {len(names)} names have no room"
+            style = {"ha": "right", "va": "bottom", "fontsize": _SMALLEST, "color": "0.4"}
+            self.ax_.text(1, 0, note, transform=self.ax_.transAxes, **style)
+
+    def _points(self) -> float:
+        """Return how many points, as in the size of letters, there are in a unit of the map."""
+        self.ax_.autoscale_view()
+        self.ax_.apply_aspect()
         pixels = np.diff(self.ax_.transData.transform([[0.0, 0.0], [1.0, 0.0]])[:, 0])[0]
-        points = pixels * 72 / self.figure_.dpi
-        for i, k in enumerate(self._active):
-            name = self._name(k)
-            longest = max(map(len, name.split("\n")))
-            size = min(1.7 * radii[i] * points / max(0.6 * longest, 1.2), 14)
-            if size >= 3.5:
-                options = {"fontsize": size} | self._text_options
-                self.texts_.append(self.ax_.text(*self.positions_[i], name, **options))
+        return float(pixels * 72 / self.figure_.dpi)
+
+
+def _without_overlaps(places: Array, extents: Array, radii: Array) -> list[int]:
+    """Return the numbers of boxes around places that do not overlap: those of large discs first."""
+    shown: list[int] = []
+    for i in np.argsort(-radii, kind="stable").tolist():
+        reach = (extents[shown] + extents[i]) / 2
+        if (np.abs(places[shown] - places[i]) >= reach).any(axis=1).all():
+            shown.append(i)
+    return sorted(shown)
 
 
 def _unit_rows(X: MatrixLike) -> Array:

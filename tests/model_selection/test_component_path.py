@@ -1,5 +1,7 @@
 """ComponentPath finds what is there, and says what fits of each number say."""
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -325,15 +327,26 @@ def test_a_callable_chooses():
             clone(SMALL).set_params(criterion=bad).fit(X)
 
 
-def test_it_prints_a_line_for_each_mixture(capsys):
-    path = ComponentPath(gaussians("diag"), max_components=6, verbose=1).fit(plane_blobs()[0])
+def test_it_prints_every_tenth_mixture_and_the_last(capsys):
+    path = ComponentPath(gaussians("diag"), max_components=25, verbose=1).fit(plane_blobs()[0])
     lines = capsys.readouterr().out.splitlines()
-    numbers = [int(line.split(" components\t time ")[0]) for line in lines]
-    assert numbers == path.results_["n_components"].tolist()[::-1]
-    bounds = [float(line.split("\t bound ")[1]) for line in lines]
-    np.testing.assert_allclose(bounds, path.results_["lower_bound"][::-1], rtol=1e-5)
+    found = [
+        re.fullmatch(r"  Step (\d+) of 25, K=(\d+): .* s, bound (\S+)", line) for line in lines
+    ]
+    assert [match.group(1) for match in found] == ["10", "20", "25"]
+    K, bounds = path.results_["n_components"], path.results_["lower_bound"]
+    assert [int(match.group(2)) for match in found] == K[[15, 5, 0]].tolist() == [16, 6, 1]
+    printed = [float(match.group(3)) for match in found]
+    np.testing.assert_allclose(printed, bounds[[15, 5, 0]], rtol=1e-5)
     path.set_params(verbose=0).fit(plane_blobs()[0])
     assert not capsys.readouterr().out
+
+
+def test_a_fitted_path_shows_what_it_chose():
+    path = clone(SMALL)
+    assert "best_n_components_" not in repr(path)
+    path.fit(plane_blobs()[0])
+    assert repr(path).endswith(f" with best_n_components_={path.best_n_components_}")
 
 
 def test_it_says_what_its_best_estimator_says():

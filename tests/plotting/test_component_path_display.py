@@ -1,5 +1,7 @@
 """ComponentPathDisplay draws the results and the tree of a path."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -91,6 +93,19 @@ def test_names_stand_below_their_components(path):
     component = path.labels_[[np.flatnonzero(path.leaf_labels_ == leaf)[0] for leaf in leaves]]
     expected = [np.flatnonzero(component == k).mean() for k in range(4)]
     assert_allclose(numbers.get_xticks(), expected)
+
+
+def test_long_names_are_not_cut_or_over_each_other(path):
+    names = [f"{name}, frequency, distribution, polynomial" for name in "abcd"]
+    display = ComponentPathDisplay.from_estimator(path, kind="dendrogram", names=names)
+    display.figure_.canvas.draw()
+    boxes = [label.get_window_extent() for label in display.ax_.get_xticklabels()]
+    assert min(box.y0 for box in boxes) >= 0
+    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
+    assert display.ax_.bbox.height > 0.5 * display.figure_.bbox.height
+    heights = [label.get_text() for label in display.ax_.get_yticklabels(which="both")]
+    shown = [text for text in heights if text]
+    assert shown == [f"{float(text):g}" for text in shown] != []
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """DirectionsDisplay draws what the mixture says."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -84,21 +86,44 @@ def test_discs_do_not_cover_each_other(K, equal):
     assert np.abs(places - places.mean(axis=0)).max() < 6 * np.sqrt((radii**2).sum())  # compact
 
 
-@pytest.mark.parametrize("n_components", [5, 200])
-def test_names_fit_into_their_discs(n_components):
+def named_map(n_components, name="window, filter, frequency", **options):
     rng = np.random.default_rng(0)
     directions = rng.normal(size=(n_components, 20))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     weights = rng.dirichlet(np.full(n_components, 3.0))
-    display = DirectionsDisplay(weights, directions, np.full(n_components, 50.0)).plot()
-    display.figure_.canvas.draw()
-    assert len(display.texts_) > 0.7 * n_components
-    radii = {str(k): disc.radius for k, disc in enumerate(display.components_)}
-    to_pixels = display.ax_.transData.transform
-    scale = np.diff(to_pixels([[0.0, 0.0], [1.0, 0.0]])[:, 0])[0]
-    for text in display.texts_:
-        width = text.get_window_extent().width
-        assert width < 2.4 * radii[text.get_text()] * scale
+    names = [f"{name} {k}".strip() for k in range(n_components)]
+    display = DirectionsDisplay(weights, directions, np.full(n_components, 50.0), names=names)
+    display.plot(**options).figure_.canvas.draw()
+    return display
+
+
+def boxes_of(display):
+    return [text.get_window_extent() for text in display.texts_]
+
+
+@pytest.mark.parametrize("name", ["", "window, filter, frequency", "bessel\nwindow"])
+@pytest.mark.parametrize("n_components", [1, 5, 40])
+def test_a_new_figure_has_room_for_all_names(n_components, name):
+    display = named_map(n_components, name)
+    found = [text.get_text().split() for text in display.texts_]  # lines are broken between words
+    assert found == [str(each).split() for each in display.names]
+    assert min(text.get_fontsize() for text in display.texts_) >= 7
+    boxes, figure = boxes_of(display), display.figure_.bbox
+    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
+    assert all(figure.x0 <= b.x0 and b.x1 <= figure.x1 for b in boxes)
+    assert all(figure.y0 <= b.y0 and b.y1 <= figure.y1 for b in boxes)
+
+
+def test_given_axes_have_names_of_heavy_components_and_count_the_others(plt):
+    ax = plt.figure().add_subplot()
+    display = named_map(40, ax=ax)
+    assert not any(a.overlaps(b) for a, b in combinations(boxes_of(display), 2))
+    assert 5 < len(display.texts_) < 35
+    numbers = [int(text.get_text().split()[-1]) for text in display.texts_]
+    assert display.weights.argmax() in numbers
+    assert display.weights[numbers].mean() > display.weights.mean()
+    [note] = set(ax.texts) - set(display.texts_)
+    assert note.get_text() == f"{40 - len(display.texts_)} of 40 names have no room"
 
 
 @pytest.mark.parametrize("d", [2, 3, 5])
