@@ -293,24 +293,31 @@ def argmax_rows(scores, slopes, offsets, weights, counts, values, labels, work):
 # The mode of the modified Dirichlet, by the two algorithms of Tu.
 
 
-def mode_by_rounds(excess: Array, floor: float) -> Array:
-    """Algorithm 1: distribute in proportion to the excess; hold on the floor what falls below.
+@kernel
+def mode_by_rounds(excess, floor, x):
+    """Algorithm 1, for each row: share out by the excess; hold on the floor what falls below.
 
-    Returns the modes (m, n) of m vectors at once. The largest excess is never held: in exact
-    arithmetic it cannot fall below the floor. A round that holds nothing more is the last.
+    Shares of the largest excess are `scale`, which falls from round to round as more entries are
+    held; the largest never is. A round that holds no more is the last. If no excess is above 0,
+    the first largest takes all but the floors.
     """
-    largest = excess.argmax(axis=1)[:, None]
-    relative = np.maximum(excess, 0) / np.take_along_axis(excess, largest, axis=1)
-    held = excess <= 0
-    while True:  # each round but the last holds more
-        rest = 1 - floor * held.sum(axis=1, keepdims=True)
-        points = rest / np.where(held, 0, relative).sum(axis=1, keepdims=True) * relative
-        below = (points < floor) & ~held
-        np.put_along_axis(below, largest, False, axis=1)
-        if not below.any():
-            modes: Array = np.where(held, floor, points)
-            return modes
-        held |= below
+    n = x.shape[1]
+    for i in range(x.shape[0]):
+        row, point, largest = excess[i], x[i], 0
+        for k in range(n):
+            largest = k if row[k] > row[largest] else largest
+        for k in range(n):
+            point[k] = max(row[k], 0.0) / row[largest] if row[largest] > 0 else 0.0
+        point[largest] = 1.0
+        free, before, scale = n + 1, n + 2, np.inf  # the first round holds what is not above 0
+        while free < before:
+            before, free, total = free, 0, 0.0
+            for k in range(n):
+                if k == largest or (point[k] > 0 and point[k] * scale >= floor):
+                    free, total = free + 1, total + point[k]
+            scale = (1 - floor * (n - free)) / total
+        for k in range(n):
+            point[k] = max(point[k] * scale, floor)
 
 
 @kernel

@@ -53,16 +53,12 @@ def modes(excess: Array, floor: float, *, by_sorting: bool = False) -> Array:
     n = excess.shape[-1]
     if n * floor >= 1:
         return np.full(excess.shape, 1 / n)
-    x = np.full(excess.shape, floor)
+    x = np.empty(excess.shape)
     vectors, points = np.ascontiguousarray(excess).reshape(-1, n), x.reshape(-1, n)
-    largest = vectors.argmax(axis=-1)
-    at_vertex = vectors.max(axis=-1) <= 0  # no unique mode, or on the border
-    points[at_vertex, largest[at_vertex]] = 1 - (n - 1) * floor
-    if not by_sorting:
-        points[~at_vertex] = dirichlet.mode_by_rounds(vectors[~at_vertex], floor)
-        return x
-    for i in np.flatnonzero(~at_vertex):
-        dirichlet.mode_by_sorting(vectors[i], np.argsort(vectors[i]), floor, points[i])
+    dirichlet.mode_by_rounds(vectors, floor, points)
+    if by_sorting:  # other rows have nothing to sort
+        for i in np.flatnonzero(vectors.max(axis=-1) > 0):
+            dirichlet.mode_by_sorting(vectors[i], np.argsort(vectors[i]), floor, points[i])
     return x
 
 

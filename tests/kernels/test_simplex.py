@@ -207,7 +207,9 @@ def test_one_specialisation_a_precision(compiled):
 
 
 def by_rounds(excess, floor):
-    return dirichlet.mode_by_rounds(np.asarray(excess)[None], floor)[0]
+    x = np.empty((1, len(excess)))
+    dirichlet.mode_by_rounds(excess[None], floor, x)
+    return x[0]
 
 
 def by_sorting(excess, floor):
