@@ -9,7 +9,7 @@ import numpy as np
 
 from .instruments.idx import load_idx
 from .items import item
-from .results import Record, Table, commit, mean, processor
+from .results import Record, Table, commit, mean, processor, rounded
 
 LATENTS = ("gaussian", "biweight", "epanechnikov")
 VARIANTS = [(o, latent) for o in ("bernoulli", "binary-entmax") for latent in LATENTS]
@@ -139,7 +139,7 @@ def once(setting, key, function):
     if seed in known.setdefault(kind, {}):
         return Network(**known[kind][seed], before=True)
     start = time.process_time()
-    found = np.round(function(), 5).tolist()
+    found = rounded(function())
     network = Network(commit(), processor(), round(time.process_time() - start), found)
     print(f"  {key}: {network.seconds} s", flush=True)
     if path:

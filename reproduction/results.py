@@ -35,7 +35,7 @@ class Table:
         """
         if len(cells) != len(self.columns):
             raise ValueError(f"{self.title!r} has {len(self.columns)} columns, not {len(cells)}.")
-        self.rows.append([_stored(cell) for cell in cells])
+        self.rows.append([rounded(cell) for cell in cells])
 
     def text(self):
         """Return the cells as strings, the columns' names first."""
@@ -174,12 +174,12 @@ def cell_text(cell, digits):
     return f"{cell:.1e}" if digits == "e" else f"{cell:.{digits}f}"
 
 
-def _stored(cell):
+def rounded(cell):
     """Return a cell as JSON takes it, with four digits: more change from machine to machine."""
     if cell is None or isinstance(cell, str | dict):
         return cell
     if np.ndim(cell):
-        return [_stored(value) for value in cell]
+        return [rounded(value) for value in cell]
     return float(f"{float(cell):.4g}")
 
 
