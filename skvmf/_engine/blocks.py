@@ -75,12 +75,31 @@ class _Block:
 
 
 @dataclass(frozen=True)
+class Missing:
+    """Where values of a block are missing, and an order of its rows by pattern."""
+
+    mask: Array  # (n, d)
+    order: Array  # (n,): rows that lack the same features follow each other
+
+    @classmethod
+    def of(cls, X: Array) -> "Missing":
+        """Find what is missing in rows."""
+        mask = np.isnan(X)
+        return cls(mask, np.lexsort(np.packbits(mask, axis=1).T))
+
+    @property
+    def n_missing(self) -> Array:
+        """How many features each row lacks, (n,)."""
+        return np.count_nonzero(self.mask, axis=1)
+
+
+@dataclass(frozen=True)
 class DenseBlock(_Block):
     """Some rows of a dense matrix.
 
     The family sees ``scales[:, None] * X``, or X where `scales` is None. `start` is the number
     of the first row. `copied` says that X is a copy, which may be filled again. `target` is
-    where a caller wants one number per row and component.
+    where a caller wants one number per row and component. `missing` is None if X has no nan.
     """
 
     X: Array
@@ -90,6 +109,7 @@ class DenseBlock(_Block):
     buffers: BufferPool = field(default_factory=BufferPool)
     copied: bool = False
     target: Array | None = None
+    missing: Missing | None = None
 
     def release(self) -> None:
         """Say that the rows are needed no more: a copy goes back where it was taken from."""

@@ -27,13 +27,15 @@ def per_component(numbers: Array, covariances: Array) -> Array:
 class CovarianceType(ABC):
     """What depends on the type of covariance; most follows from its shape and `outer`.
 
-    `name` is scikit-learn's, `definite` what covariances must be, in words, and `shared` whether
-    all components have the same. `scores` and `moments` are the products of a block of rows.
+    `name` is scikit-learn's, `definite` what covariances must be, in words, `shared` whether all
+    components have the same, and `full` whether they are matrices. `scores` and `moments` are the
+    products of a block of rows.
     """
 
     name: ClassVar[str]
     definite: ClassVar[str]
     shared: ClassVar[bool] = False
+    full: ClassVar[bool] = False
     scores: ClassVar[Callable[..., Array]]
     moments: ClassVar[Callable[..., tuple[Array, Array]]]
 
@@ -185,6 +187,7 @@ class Full(CovarianceType):
 
     name = "full"
     definite = "symmetric and positive definite"
+    full = True
     scores = staticmethod(products.full_scores)
     moments = staticmethod(products.full_moments)
 

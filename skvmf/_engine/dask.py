@@ -65,6 +65,7 @@ class _Blocks:
     valid: Sequence[bool] = ()
     weights: Sequence[Array] = ()
     measures: Sequence[Measures] = ()
+    missing: bool = False
 
     def rows(self, i: int, sources: list[Any], most: float, buffers: BufferPool) -> Rows:
         """Return block i, without sources for weights alone; `most` is the largest weight."""
@@ -85,6 +86,7 @@ class _Blocks:
             start=start,
             measures=self.measures[i] if self.measures else None,
             buffers=buffers,
+            missing=self.missing,
         )
 
     def span(self, i: int) -> tuple[int, int]:
@@ -159,11 +161,19 @@ def _measure(blocks: _Blocks, sources: list[Any], weights: list[Array]) -> _Bloc
 
 
 def _extremes(blocks: _Blocks) -> Array:
-    """Return the largest magnitude, minus the least weight, and the largest; a nan stays one."""
+    """Return extremes; a nan stays one.
+
+    They are the largest magnitude, minus the least weight, the largest, and whether values miss.
+    """
     weights = blocks.weights or [np.ones(1)]
     largest = np.max([mine.largest.max() for mine in blocks.measures])
     return np.array(
-        [largest, -np.min([own.min() for own in weights]), np.max([own.max() for own in weights])]
+        [
+            largest,
+            -np.min([own.min() for own in weights]),
+            np.max([own.max() for own in weights]),
+            any(mine.missing for mine in blocks.measures),
+        ]
     )
 
 
@@ -212,6 +222,7 @@ class DaskRows(RowSource):
         unit: bool,
         width: int = 1,
         columns: bool = False,
+        missing: bool = False,
     ) -> None:
         self.n_rows, self.n_features = map(int, X.shape)
         is_sparse = sparse.issparse(X._meta)
@@ -219,7 +230,9 @@ class DaskRows(RowSource):
         self.dtype = np.dtype(np.float64) if wide else read_as(X.dtype)
         shape = self.n_rows, self.n_features
         self._size = block_rows(*shape, is_sparse=is_sparse, width=width)
-        self._blocks = _Blocks(shape, X.dtype, is_sparse, unit, self._size, columns)  # none yet
+        self._blocks = _Blocks(  # none yet
+            shape, X.dtype, is_sparse, unit, self._size, columns, missing=missing
+        )
         self._chunks = list(flatten(X.__dask_keys__()))
         self._ends = np.cumsum(X.chunks[0], dtype=int)
         self._starts = self._ends - X.chunks[0]
@@ -289,7 +302,8 @@ class DaskRows(RowSource):
         self._graph |= self._kept
         tasks = {(f"skvmf-extremes-{token}", i): (_extremes, s) for i, s in enumerate(self._states)}
         extremes = np.max(self._compute(self._kept | tasks, list(tasks)), axis=0)
-        self._largest, *self.weight_range = (extremes * [1, -1, 1]).tolist()
+        self._largest, *self.weight_range, incomplete = (extremes * [1, -1, 1, 1]).tolist()
+        self.incomplete = bool(incomplete)
         self.weight_unit = weight_unit(self.weight_range[1])
 
     @property
@@ -333,7 +347,8 @@ class DaskRows(RowSource):
 
     def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> RowSource:
         """Return some rows with other weights as rows in the client's memory."""
-        rows = make_rows(self._taken(indices), None, unit=self._blocks.unit, width=width)
+        options: Any = {"unit": self._blocks.unit, "missing": self._blocks.missing}
+        rows = make_rows(self._taken(indices), None, width=width, **options)
         return rows.subset(np.arange(len(indices)), weights, width, single)
 
     def take(self, indices: Array) -> Array:

@@ -23,10 +23,12 @@ from .contracts import (
     ShapedFamily,
     Statistics,
     VectorResponsibilities,
+    as_dense,
     repeat_columns,
 )
 from .covariance import COVARIANCE_TYPES, CovarianceType, per_component
 from .merging import EllipticalMergeCost, SphericalMergeCost
+from .missing import FilledRows
 from .products import MAX_COMMON_SPREAD, GaussianComponents, squared_distances
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -107,7 +109,11 @@ class BaseGaussian(Family[GaussianComponents]):
         return squared_distances(block.X, centres, np.full(len(centres), 1 / self.scale))
 
     def scores(self, block: DenseBlock, components: GaussianComponents) -> Scores:
-        products = self.type.scores(block.X, components)
+        if block.missing is None:
+            products = self.type.scores(block.X, components)
+        else:
+            products, normalizers = FilledRows(self.type, block, components).scores()
+            products += normalizers
         return Scores(products, components.log_det - 0.5 * self.dim * np.log(2 * np.pi))
 
     def moments(
@@ -116,8 +122,14 @@ class BaseGaussian(Family[GaussianComponents]):
         responsibilities: Responsibilities,
         components: GaussianComponents,
         cache: None = None,
+        shares: Responsibilities | None = None,
     ) -> tuple[Array, ...]:
-        return self.type.moments(block.X, responsibilities, components)
+        """Return moments; `shares` weigh conditional covariances, else the responsibilities do."""
+        if block.missing is None:
+            return self.type.moments(block.X, responsibilities, components)
+        K, shares = len(components), shares or responsibilities
+        own = as_dense(responsibilities, K), as_dense(shares, K)
+        return FilledRows(self.type, block, components).moments(*own)
 
     def origins(self, components: GaussianComponents) -> Array:
         return components.origins

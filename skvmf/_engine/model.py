@@ -12,7 +12,7 @@ from .._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows, work_spa
 from .._typing import Array
 from ..distributions import vonmises_fisher as vmf
 from ..distributions.modified_dirichlet import checked_sizes, modes
-from .blocks import Block, warn_if_too_large
+from .blocks import Block, DenseBlock, warn_if_too_large
 from .contracts import (
     AnyFamily,
     Constraint,
@@ -27,6 +27,7 @@ from .contracts import (
     Update,
     as_dense,
 )
+from .missing import FilledRows
 from .rows import RowSource
 
 
@@ -228,13 +229,16 @@ class Background:
     def __len__(self) -> int:
         return len(self.log_densities)
 
-    def add_scores(self, scores: Scores) -> Scores:
+    def add_scores(self, scores: Scores, block: Any) -> Scores:
         """Return the scores of components followed by those of the background."""
         if len(self) == 0:
             return scores
-        zeros = np.zeros((len(scores.products), len(self)), dtype=scores.products.dtype)
+        values = np.zeros((len(scores.products), len(self)), dtype=scores.products.dtype)
+        if self.bounds is not None and block.missing is not None:  # these are integrated out
+            widths = np.log(self.bounds[1] - self.bounds[0])
+            values += np.dot(block.missing.mask, widths)[:, None]
         bias = np.append(scores.bias, self.log_densities)
-        return replace(scores, products=np.hstack([scores.products, zeros]), bias=bias)
+        return replace(scores, products=np.hstack([scores.products, values]), bias=bias)
 
     def add_weight(self, weights: Array, weight: float) -> Array:
         """Return weights (K,), scaled, followed by that of the background: they sum to one."""
@@ -301,7 +305,7 @@ class Mixture:
 
     def scores(self, params: Params, block: Block) -> Scores:
         """Return log-densities of a block, the background's last; -inf beside a known component."""
-        scores = self.background.add_scores(self.family.scores(block, params.components))
+        scores = self.background.add_scores(self.family.scores(block, params.components), block)
         if self.known is not None:
             rows, labels = _known_rows(self.known, params, block)
             known = scores.products[rows, labels]
@@ -384,6 +388,8 @@ class Mixture:
         empty_ones = np.flatnonzero(empty[:K] & ~reseeded[:K]).tolist()
         for k, row in zip(empty_ones, _distinct_worst(stats, rows, len(empty_ones)), strict=False):
             alive = counts[:K] > 0
+            if np.isnan(row).any():  # of a missing value
+                row = np.where(np.isnan(row), self.family.centres(components).mean(axis=0), row)
             moved = self.update.reseed(self.family, components, alive, k, row)
             if moved is components:  # its mean is fixed, and it has no rows there
                 continue
@@ -642,8 +648,21 @@ class FittedMixture:
         labels = np.append(np.repeat(np.arange(K), counts[:K]), np.full(len(others), -1))
         return np.vstack([own, others]), labels
 
+    def imputed(self, block: DenseBlock) -> Array:
+        """Return the rows of a block, missing values filled with conditional means.
+
+        They are those under the components: a background knows nothing about them.
+        """
+        if block.missing is None:
+            return block.X
+        params = self.params
+        weights = NO_BACKGROUND.weights_after(params)
+        alone = FittedMixture(Mixture.plain(self.family), Params.first(weights, params.components))
+        resp = as_dense(alone._assigned(block, SOFTMAX), self.n_components)
+        return FilledRows(self.family.type, block, params.components).conditional_means(resp)
+
     def scores(self, block: Block) -> Scores:
         """Return the log-densities of a block, the background's last."""
         with np.errstate(over="ignore"):  # of rows far away: the log-density is -inf
             scores: Scores = self.family.scores(block, self.params.components)
-        return self.background.add_scores(scores)
+        return self.background.add_scores(scores, block)

@@ -11,7 +11,7 @@ predictions do, a block is measured just before.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ from scipy import sparse
 from .._kernels import rows as row_kernels
 from .._kernels.rows import widen
 from .._typing import Array, DType, Matrix
-from .blocks import Block, BufferPool, Columns, DenseBlock, SparseBlock, block_rows
+from .blocks import Block, BufferPool, Columns, DenseBlock, Missing, SparseBlock, block_rows
 from .parallel import map_reduce
 
 _WIDE = [np.dtype(code) for code in "dqQlLiI"]
@@ -37,19 +37,21 @@ def read_as(dtype: npt.DTypeLike) -> DType:
     return np.dtype(np.float32 if native in _NARROW else np.float64)
 
 
-def refuse_non_finite(values: Array, numbers: Array) -> None:
-    """Raise a ValueError for nan or infinity; `numbers` are those of the values' rows."""
+def refuse_non_finite(values: Array, numbers: Array, advice: str = "") -> None:
+    """Raise a ValueError, with advice, for nan or infinity in the rows of such `numbers`."""
     wrong = ~np.isfinite(values)
     if not wrong.any():
         return
     what = "NaN" if np.isnan(values).any() else f"infinity or a value too large for {values.dtype}"
     rows = np.unique(numbers[wrong])
-    where = f"row {rows[0]}"
+    column = f", column {np.nonzero(wrong)[1][0]}" if values.ndim == 2 else ""
+    where = f"row {rows[0]}{column}"
     if len(rows) > 1:
-        where = f"{len(rows)} rows from {rows[0]} to {rows[-1]}"
+        where = f"{len(rows)} rows from {rows[0]}{column} to {rows[-1]}"
     raise ValueError(
-        f"Input X contains {what}, in {where}: impute the values, for example with "
-        "sklearn.impute.SimpleImputer, or keep only the rows np.isfinite(X).all(axis=1)."
+        f"Input X contains {what}, in {where}: {advice if what == 'NaN' else ''}impute the "
+        "values, for example with sklearn.impute.SimpleImputer, or keep only the rows "
+        "np.isfinite(X).all(axis=1)."
     )
 
 
@@ -162,6 +164,8 @@ class RowSource(ABC):
     """What rows are stored in, float32 or float64."""
     weight_unit: float = 1.0
     """What a weight of 1 stands for: weights of extreme size are counted in units."""
+    incomplete: bool = False
+    """Whether values are missing: they are nan."""
 
     @property
     @abstractmethod
@@ -212,13 +216,21 @@ class RowSource(ABC):
 
     @cached_property
     def first_row(self) -> Array:
-        """The first row that counts, (1, d): moments about it do not cancel as those about 0."""
-        return self.take(np.array([min(self.map_reduce_weights(_first_number))]))
+        """The first row that counts, (1, d): moments about it do not cancel as those about 0.
+
+        A value that is missing there is the least one.
+        """
+        row = self.take(np.array([min(self.map_reduce_weights(_first_number))]))
+        if np.isnan(row).any():
+            least, _ = self.extent(slice(None))
+            row = np.where(np.isnan(row), np.where(least < np.inf, least, 0), row)
+        return row
 
     def mean_variance(self) -> float:
         """Return the weighted variance of dense rows, the mean of all features; 0 if tiny."""
         sums = self.map_reduce(partial(_sums_about, self.first_row[0]))
-        first, second = sums / self.total_weight
+        total = self.map_reduce(_observed_weights) if self.incomplete else self.total_weight
+        first, second = sums / np.maximum(total, _LEAST_VARIANCE)
         variance = float(np.mean(np.maximum(second - first**2, 0)))
         return variance if variance > _LEAST_VARIANCE else 0.0
 
@@ -270,7 +282,9 @@ class _Extent:
 
 def _extent_of(features: Any, block: DenseBlock) -> _Extent:
     X = block.X[block.weights > 0][:, features].astype(np.float64)
-    return _Extent(X.min(axis=0, initial=np.inf), X.max(axis=0, initial=-np.inf))
+    return _Extent(
+        np.fmin.reduce(X, axis=0, initial=np.inf), np.fmax.reduce(X, axis=0, initial=-np.inf)
+    )
 
 
 def _sum(start: int, weights: Array) -> float:
@@ -280,8 +294,15 @@ def _sum(start: int, weights: Array) -> float:
 def _sums_about(pivot: Array, block: DenseBlock) -> Array:
     """Return the sums of a block's weighted gaps to a row, and of their squares, (2, d)."""
     gaps = block.X - pivot
+    if block.missing is not None:
+        gaps[block.missing.mask] = 0
     weighted = gaps * block.weights[:, None]
     return np.vstack([weighted.sum(axis=0), np.einsum("nd,nd->d", weighted, gaps)])
+
+
+def _observed_weights(block: DenseBlock) -> Array:
+    """Return the weights of the rows that have each feature, (d,)."""
+    return block.weights @ ~np.isnan(block.X)
 
 
 # Rows: dense or CSR data as fixed, weighted blocks, and sums over them.
@@ -299,13 +320,15 @@ class Measures:
 
     `scales` (n,) bring rows to unit length; None if they stay as they are. `largest` are the
     largest magnitudes of the blocks, 0 where rows are scaled. The blocks in `unsafe` have lengths
-    or values that are none of ordinary size. `columns` are copies of CSR blocks by columns.
+    or values that are none of ordinary size. `columns` are copies of CSR blocks by columns. The
+    blocks in `missing` have missing values.
     """
 
     scales: Array | None
     largest: Array
     unsafe: set[int]
     columns: list[Columns] | None = None
+    missing: set[int] = field(default_factory=set)
 
 
 class Rows(RowSource):
@@ -315,7 +338,7 @@ class Rows(RowSource):
     rows of unit length; zero rows have scale zero and weight zero. `start` is the number of the
     first row in the data that these are a part of. `measures` are those of an earlier pass; without
     them rows are read, and nan and infinity refused: all blocks at once if `ahead`, else each as it
-    is first read, while the processor has it at hand.
+    is first read, while the processor has it at hand. If `missing`, nan is a missing value.
     """
 
     def __init__(
@@ -329,7 +352,9 @@ class Rows(RowSource):
         measures: Measures | None = None,
         buffers: BufferPool | None = None,
         ahead: bool = True,
+        missing: bool = False,
     ) -> None:
+        self._missing = missing
         self._buffers = BufferPool() if buffers is None else buffers
         self.n_rows, self.n_features = X.shape
         self.dtype = read_as(X.dtype)
@@ -370,6 +395,10 @@ class Rows(RowSource):
     def largest(self) -> float:
         return float(self.measures.largest.max())
 
+    @property
+    def incomplete(self) -> bool:  # type: ignore[override]
+        return len(self.measures.missing) > 0
+
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
         blocks = range(len(self._spans))
         return map_reduce(lambda i: function(self.block(i)), blocks, self.numbers).total()
@@ -398,7 +427,7 @@ class Rows(RowSource):
         else:
             rows = self._X if whole else self._X[indices]
         own = None if (weights == 1).all() else weights
-        return make_rows(rows, own, unit=unit, width=width, columns=True)
+        return make_rows(rows, own, unit=unit, width=width, columns=True, missing=self._missing)
 
     def take(self, indices: Array) -> Array:
         return as_seen(self._X[indices], unit=self.measures.scales is not None)
@@ -479,12 +508,18 @@ class DenseRows(Rows):
             row_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
             self._note(i, measures, scales)
         else:
-            measures.largest[i] = largest = _largest(X)
+            largest = _largest(X)
+            if self._missing and np.isnan(largest):
+                measures.missing.add(i)
+                largest = _largest(X[~np.isnan(X)])
+            measures.largest[i] = largest
             if not largest <= MAX_MAGNITUDE:
                 measures.unsafe.add(i)
         if i in measures.unsafe:
             numbers = self._start + np.arange(span.start, span.stop)
-            refuse_non_finite(X, np.broadcast_to(numbers[:, None], X.shape))
+            values = np.where(np.isnan(X), 0, X) if i in measures.missing else X
+            advice = "set missing_values='marginal', or " if measures.scales is None else ""
+            refuse_non_finite(values, np.broadcast_to(numbers[:, None], X.shape), advice)
         if copied:
             self._buffers.release("rows", X)
 
@@ -495,13 +530,15 @@ class DenseRows(Rows):
             X = X if copied else np.array(X)
             copied = True
             if scales is None:
-                X *= MAX_MAGNITUDE / np.maximum(np.abs(X).max(axis=1, keepdims=True), MAX_MAGNITUDE)
+                largest = np.fmax.reduce(np.abs(X), axis=1, keepdims=True)
+                X *= MAX_MAGNITUDE / np.fmax(largest, MAX_MAGNITUDE)
             else:
                 row_kernels.normalize_rows(X)
                 scales = np.empty(len(X))  # of float32 rows: their lengths are rounded
                 row_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
         start = self._start + self._spans[i].start
-        return DenseBlock(X, weights, scales, start, self._buffers, copied)
+        missing = Missing.of(X) if i in self._measures.missing else None
+        return DenseBlock(X, weights, scales, start, self._buffers, copied, missing=missing)
 
 
 class SparseRows(Rows):
@@ -602,6 +639,7 @@ def make_rows(
     width: int = 1,
     columns: bool = False,
     ahead: bool = True,
+    missing: bool = False,
 ) -> Rows:
     """Wrap dense or CSR data; `columns` keeps a copy of sparse data by columns."""
     is_sparse = sparse.issparse(X)
@@ -610,7 +648,7 @@ def make_rows(
     if weights is not None:
         weights = in_units(weights, largest)
     X, kind = (canonical(X), SparseRows) if is_sparse else (X, DenseRows)
-    rows = kind(X, weights, unit=unit, size=size, ahead=ahead)
+    rows = kind(X, weights, unit=unit, size=size, ahead=ahead, missing=missing)
     rows.weight_unit = weight_unit(largest)
     if columns and isinstance(rows, SparseRows):
         rows.keep_columns()

@@ -32,6 +32,7 @@ from .contracts import (
     ignore,
 )
 from .em import Progress, run_em
+from .imputed import imputed
 from .model import (
     FIRST_WEIGHT,
     FLAT,
@@ -303,7 +304,7 @@ class Start:
         on_iteration: OnIteration = ignore,
     ) -> tuple[AnyFamily, Params]:
         """Return a family whose prior is centred on a first partition, and first parameters."""
-        K, centres, family = self.n_components, self.means, mixture.family
+        K, centres, family, rows = self.n_components, self.means, mixture.family, imputed(rows)
         if mixture.known is not None and not self.given:
             stats, about = self._known_partition(mixture, rows, rng, on_iteration)
         elif self.merges or (centres is None and self.partition in ("kmeans", "k-means++")):
@@ -385,6 +386,7 @@ class Start:
     ) -> FittedMixture:
         """Return a fit with more components: the old ones, and average ones where no old one is."""
         K, n_old, family = self.n_components, fitted.n_components, fitted.family
+        rows = imputed(rows)
         numbers, new = np.arange(K), np.arange(K) >= n_old
         components = family.chosen(fitted.params.components, np.where(new, 0, numbers))
         centres, free = family.centres(components).copy(), new

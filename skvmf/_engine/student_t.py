@@ -24,10 +24,12 @@ from .contracts import (
     Responsibilities,
     Scores,
     Statistics,
+    as_dense,
 )
 from .covariance import CovarianceType, per_component
 from .gaussian import BaseGaussian, Gaussian
 from .merging import EllipticalMergeCost
+from .missing import FilledRows
 from .model import Background
 from .products import GaussianComponents
 from .rows import RowSource
@@ -58,7 +60,8 @@ class StudentT(Family[StudentTComponents]):
     """Student-t components, their degrees of freedom known or estimated.
 
     Moments are those of a Gaussian with responsibilities r times latent weights u,
-    sum r u (x - c) and sum r u (x - c)(x - c)', and in addition sum r u and sum r log u.
+    sum r u (x - c) and sum r u (x - c)(x - c)', and in addition sum r u, sum r log u and, for each
+    number from 1 to d of missing features, sum r.
     """
 
     components_class: ClassVar[type] = StudentTComponents
@@ -133,10 +136,21 @@ class StudentT(Family[StudentTComponents]):
 
     def scores(self, block: DenseBlock, components: StudentTComponents) -> Scores:
         """Return the log-densities of the rows of a block, and keep their latent weights."""
-        scores = self.gaussian.scores(block, components)
-        latent = np.empty(scores.products.shape)
-        tail_scores(scores.products, components.degrees_of_freedom, self.dim, latent)
-        return replace(scores, bias=scores.bias + components.log_normalizers, cache=latent)
+        dof, normalizers = components.degrees_of_freedom, components.log_normalizers
+        bias = components.log_det - 0.5 * self.dim * np.log(2 * np.pi) + normalizers
+        if block.missing is None:
+            products = self.type.scores(block.X, components)
+            latent = np.empty(products.shape)
+            tail_scores(products, dof, self.dim, latent)
+            return Scores(products, bias, cache=latent)
+        products, rest = FilledRows(self.type, block, components).scores()
+        latent, n_missing = np.empty(products.shape), block.missing.n_missing
+        for dim in self.dim - np.unique(n_missing):
+            rows = n_missing == self.dim - dim
+            own, weights = products[rows], np.empty((np.count_nonzero(rows), len(dof)))
+            tail_scores(own, dof, dim, weights)
+            products[rows], latent[rows] = own + (log_normalizers(dof, dim) - normalizers), weights
+        return Scores(products + rest, bias, cache=latent)
 
     def moments(
         self,
@@ -145,10 +159,16 @@ class StudentT(Family[StudentTComponents]):
         components: StudentTComponents,
         cache: Array | None = None,
     ) -> tuple[Array, ...]:
-        """Return Gaussian moments weighted by r u, and the sums of r u and of r log u."""
+        """Return Gaussian moments weighted by r u, and sums; conditional covariances by r."""
         latent = self.scores(block, components).cache if cache is None else cache
         weighted, sums, logs = _weighted(responsibilities, latent)
-        return *self.gaussian.moments(block, weighted, components), sums, logs
+        moments = self.gaussian.moments(block, weighted, components, shares=responsibilities)
+        lacking = np.zeros((len(components), self.dim))
+        if block.missing is not None:
+            resp, n_missing = as_dense(responsibilities, len(components)), block.missing.n_missing
+            for m in np.unique(n_missing[n_missing > 0]):
+                lacking[:, m - 1] = resp[n_missing == m].sum(axis=0)
+        return *moments, sums, logs, lacking
 
     def origins(self, components: StudentTComponents) -> Array:
         return self.gaussian.origins(components)
@@ -284,14 +304,19 @@ class StudentT(Family[StudentTComponents]):
         """Return the best degrees of freedom (K,) for latent weights of means `levels` (K,)."""
         if not self.estimated:
             return np.broadcast_to(self.degrees_of_freedom, len(levels))
-        counts, (_, _, sums, logs) = stats.counts, stats.moments
+        counts, (_, _, sums, logs, lacking) = stats.counts, stats.moments
         alive = (sums > 0) & ~broken
         counts, levels = np.where(alive, counts, 1.0), np.where(alive, levels, 1.0)
         gaps = np.log(levels) + sums / counts / levels - 1 - logs / counts
+        dims = self.dim - np.append(0, 1 + np.flatnonzero(lacking.any(axis=0)))
+        shares = lacking[:, self.dim - dims[1:] - 1] / counts[:, None]
+        shares = np.hstack([1 - shares.sum(axis=1, keepdims=True), shares])
         if self.tied:
+            weights = counts[alive] / counts[alive].sum()
             gaps = np.average(gaps[alive], weights=counts[alive], keepdims=True)
+            shares = np.dot(weights, shares[alive])[np.newaxis]
         best = np.empty_like(gaps)
-        solve_dof(gaps, self.dim, *ESTIMATED_RANGE, best)
+        solve_dof(gaps, dims.astype(np.float64), shares, *ESTIMATED_RANGE, best)
         return np.where(alive | self.tied, best, components.degrees_of_freedom)
 
 

@@ -105,26 +105,29 @@ def _log_less_digamma(x):
 
 
 @kernel
-def solve_dof(gaps, dim, low, high, out):
-    """Find degrees of freedom nu with f(nu / 2) - f((nu + d) / 2) = gap, f = log - digamma.
+def solve_dof(gaps, dims, shares, low, high, out):
+    """Find degrees of freedom nu with f(nu / 2) - mean of f((nu + d) / 2) = gap, f = log - digamma.
 
-    The left side falls from infinity to 0; beyond the range of nu its nearer end is found. By
-    bisection of log(nu).
+    The mean is over numbers d of observed features. The left side falls from infinity to 0; beyond
+    the range of nu its nearer end is found. By bisection of log(nu).
 
     Parameters
     ----------
     gaps : (K,) float64
-    dim : int, the number of features d
+    dims : (m,) float64, numbers of features d
+    shares : (K, m) float64, their shares of the rows, of sum 1
     low, high : float, the range of nu
     out : (K,) float64, nu
     """
-    half_dim = 0.5 * dim
     for k in range(gaps.shape[0]):
         below, above = math.log(low), math.log(high)
         for _ in range(HALVINGS):
             middle = 0.5 * (below + above)
             x = 0.5 * math.exp(middle)
-            if _log_less_digamma(x) - _log_less_digamma(x + half_dim) > gaps[k]:
+            mean = 0.0
+            for i in range(dims.shape[0]):
+                mean += shares[k, i] * _log_less_digamma(x + 0.5 * dims[i])
+            if _log_less_digamma(x) - mean > gaps[k]:
                 below = middle
             else:
                 above = middle

@@ -705,7 +705,7 @@ class BaseMixture(MixtureParameters, ABC):
         """Wrap validated rows for the engine."""
         columns = moments and self._posterior().temperature > 0
         width = int(self.n_components)  # without moments each block is read once
-        options: dict[str, Any] = {"unit": self._family_class.unit_rows, "columns": columns}
+        options = self._reading | {"columns": columns}
         if is_lazy(X):
             from ._dask import make_lazy_rows
 
@@ -719,7 +719,7 @@ class BaseMixture(MixtureParameters, ABC):
         return self._make_rows(X, checked_row_weights(sample_weight, X))
 
     def _predict_lazily(
-        self, method: str, X: MatrixLike, dtype: Any, wide: bool, is_sparse: bool
+        self, method: str, X: MatrixLike, dtype: Any, wide: bool | str, is_sparse: bool
     ) -> Array:
         """Return what a method returns for a Dask array: one too, in the chunks of X."""
         from ._dask import mapped
@@ -727,7 +727,7 @@ class BaseMixture(MixtureParameters, ABC):
         check_is_fitted(self)
         self._validate_params()
         X = self._validated(X, reset=False)
-        width = self._fitted.n_components if wide else None  # n_components may be new
+        width = {True: self._fitted.n_components, "features": self.n_features_in_}.get(wide)
         return mapped(self._lean(self._fitted), method, X, dtype, width, is_sparse)
 
     def _labelled(

@@ -3,22 +3,51 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import Tags
 
+from .._engine.contracts import as_dense
 from .._engine.covariance import COVARIANCE_TYPES, CovarianceType
 from .._engine.gaussian import Gaussian
-from .._engine.model import NO_BACKGROUND, Background, FittedMixture, MixtureResult
-from .._engine.rows import RowSource
+from .._engine.missing import conditional
+from .._engine.model import (
+    NO_BACKGROUND,
+    SOFTMAX,
+    Background,
+    FittedMixture,
+    Mixture,
+    MixtureResult,
+)
+from .._engine.rows import RowSource, make_rows
 from .._sklearn import Interval, SomeOf, StrOptions
-from .._typing import Array, Attributes, ParameterConstraints
+from .._typing import Array, Attributes, MatrixLike, Numbers, ParameterConstraints
 from ..distributions._arguments import checked_array
 from ._base import BaseMixture
-from ._validation import background_in, checked_means, refuse_overflow, with_background
+from ._validation import (
+    background_in,
+    checked_features,
+    checked_means,
+    chunkwise,
+    refuse_overflow,
+    refuse_unobserved,
+    with_background,
+)
+
+_PART_PARAMETERS = (
+    "covariance_type",
+    "reg_covar",
+    "entmax_alpha",
+    "temperature",
+    "weight_concentration_prior",
+    "background",
+    "missing_values",
+    "random_state",
+)
 
 
 class BaseEllipticalMixture(BaseMixture):
@@ -32,6 +61,12 @@ class BaseEllipticalMixture(BaseMixture):
         Added to the diagonal of estimated covariances. If a row is 1e8 times as far away as the
         rest, 'full' and 'tied' covariances may be singular for any value, and `fit` raises an
         error: leave that row out, or set `background`.
+    missing_values : {'error', 'marginal'}, default='error'
+        What NaN in X means. 'error' refuses it. 'marginal' takes it for a value that is missing at
+        random, in dense rows of floats: densities, responsibilities and fits use the observed
+        features of each row, and `lower_bound_` is their log-likelihood. A row without any has
+        the weights as responsibilities. Starts see values that are filled under one normal
+        distribution.
     means_init : array-like of shape (n_components, n_features), default=None
         Initial means, instead of `init_params`. The initial covariances are then that of all
         rows.
@@ -50,10 +85,12 @@ class BaseEllipticalMixture(BaseMixture):
     covariance_type: str
     reg_covar: float
 
+    _part_class: ClassVar[type[BaseEllipticalMixture] | None] = None  # of `marginal`; None: its own
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         **BaseMixture._parameter_constraints,
         "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
+        "missing_values": [StrOptions({"error", "marginal"})],
     }
 
     @classmethod
@@ -82,6 +119,175 @@ class BaseEllipticalMixture(BaseMixture):
     @property
     def _covariance_type(self) -> CovarianceType:
         return COVARIANCE_TYPES[self.covariance_type]
+
+    @chunkwise(wide="features")
+    def impute(self, X: MatrixLike) -> Array:
+        """Return rows whose missing values are filled with their conditional means.
+
+        They are the means of the components given what is observed [1]_, weighted by softmax
+        responsibilities: the guess with the least expected squared error. A background is left
+        out. It needs ``missing_values='marginal'``.
+
+        Parameters
+        ----------
+        X : {array-like, dask array} of shape (n_samples, n_features)
+            Rows; NaN is a missing value.
+
+        Returns
+        -------
+        X_filled : ndarray of shape (n_samples, n_features)
+            The rows, where observed as they are.
+
+        Raises
+        ------
+        ValueError
+            If the rows cannot be used.
+
+        References
+        ----------
+        .. [1] Ghahramani and Jordan, "Supervised learning from incomplete data via an EM
+           approach", NIPS 1994.
+
+        Examples
+        --------
+        >>> from skvmf import SparseGaussianMixture
+        >>> mixture = SparseGaussianMixture.from_parameters(
+        ...     [1.0], [[0.0, 0.0]], [[[1.0, 0.8], [0.8, 1.0]]], missing_values="marginal"
+        ... )
+        >>> mixture.impute([[1.0, float("nan")]])
+        array([[1. , 0.8]])
+        """
+        rows = self._new_rows(X)
+        return rows.per_row(self._fitted.imputed, rows.dtype, rows.n_features)
+
+    def marginal(self, features: Numbers | Sequence[str]) -> Any:
+        """Return the mixture of some features.
+
+        Parameters
+        ----------
+        features : array-like of int or str
+            Distinct features, by number or by the names that `fit` has seen.
+
+        Returns
+        -------
+        mixture : object
+            A mixture of the same class with these features in this order; of a RelativeGMM, a
+            SparseGaussianMixture, so that components keep their numbers.
+
+        Raises
+        ------
+        ValueError
+            If features are none or repeat.
+
+        Examples
+        --------
+        >>> from skvmf import StudentTMixture
+        >>> mixture = StudentTMixture.from_parameters(
+        ...     [1.0], [[0.0, 5.0]], [[[1.0, 0.8], [0.8, 2.0]]], 3.0
+        ... )
+        >>> mixture.marginal([1]).means_
+        array([[5.]])
+        """
+        nothing = np.empty(0, dtype=int)
+        return self._part(checked_features(self, features), nothing, nothing)
+
+    def condition(self, features: Numbers | Sequence[str], values: Numbers) -> Any:
+        """Return the mixture of the other features given the values of some.
+
+        It is the mixture of the components' conditional distributions, with their posterior
+        probabilities as weights. Those of Student-t components have as many more degrees of
+        freedom as features are given, and wider scale matrices for values far from them (Ding,
+        "On the conditional distribution of the multivariate t distribution", The American
+        Statistician 70, 2016); 'tied' ones become 'full'.
+
+        Parameters
+        ----------
+        features : array-like of int or str
+            Distinct features, by number or by the names that `fit` has seen, but not all.
+        values : array-like of float
+            Their values.
+
+        Returns
+        -------
+        mixture : object
+            A mixture of the other features in their order; its class is as that of `marginal`.
+
+        Raises
+        ------
+        ValueError
+            If features or values cannot be used, or the density there is 0.
+
+        Examples
+        --------
+        >>> from skvmf import SparseGaussianMixture
+        >>> mixture = SparseGaussianMixture.from_parameters(
+        ...     [1.0], [[0.0, 0.0]], [[[1.0, 0.8], [0.8, 1.0]]]
+        ... )
+        >>> given = mixture.condition([0], [1.0])
+        >>> given.means_, given.covariances_.round(2)
+        (array([[0.8]]), array([[[0.36]]]))
+        """
+        given = checked_features(self, features)
+        others = np.delete(np.arange(self._fitted.family.dim), given)
+        known = checked_array(values, "values").astype(np.float64)
+        if known.shape != given.shape or not np.isfinite(known).all() or not len(others):
+            raise ValueError(
+                f"values should be finite, one for each of the {len(given)} features, of which "
+                f"there should be fewer than {self._fitted.family.dim}; got {values!r}."
+            )
+        return self._part(others, given, known)
+
+    def _part(self, kept: Array, given: Array, values: Array) -> Any:
+        """Return the mixture of features that are `kept`, given `values` of all others or none."""
+        fitted, K, latent = self._fitted, self._fitted.n_components, None
+        weights, components = fitted.params.weights, fitted.params.components
+        if len(given):
+            refuse_overflow(np.abs(values).max(), "values holds")
+            row = np.full((1, fitted.family.dim), np.nan)
+            row[0, given] = values
+            rows = make_rows(row, None, unit=False, missing=True)
+            scores = fitted.scores(rows.block(0))
+            latent = scores.cache
+            resp, _, density = SOFTMAX.assign(scores, weights, np.ones(1))
+            if not np.isfinite(density[0]):
+                raise ValueError(f"The mixture has no density at the values {values}.")
+            weights = as_dense(resp, len(weights))[0]
+        means, shapes = conditional(self._covariance_type, components, kept, given, values)
+        bounds = fitted.background.bounds
+        params = {name: getattr(self, name) for name in _PART_PARAMETERS}
+        part_class: Any = self._part_class or type(self)
+        part = part_class.from_parameters(
+            weights[:K],
+            means,
+            background_weight=float(weights[K:].sum()),
+            background_bounds=None if bounds is None else bounds[:, kept],
+            **params | self._part_shapes(shapes, latent, len(given)),
+        )
+        if hasattr(self, "feature_names_in_"):
+            part.feature_names_in_ = self.feature_names_in_[kept]
+        return part
+
+    @abstractmethod
+    def _part_shapes(self, shapes: Array, latent: Array | None, n_given: int) -> dict[str, Any]:
+        """Return arguments of `from_parameters`: matrices (K, ...), and what belongs to them."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing_values == "marginal"
+        return tags
+
+    def _validated(self, X: MatrixLike, *, reset: bool) -> Any:
+        rows = super()._validated(X, reset=reset)
+        if self.missing_values == "marginal" and rows.dtype.kind != "f":
+            raise ValueError(
+                f"missing_values='marginal' needs rows of floats: X is of {rows.dtype}, which has "
+                "no NaN. Give X.astype(float), with NaN where a value is missing."
+            )
+        return rows
+
+    def _spec(self, rows: RowSource, known: Array | None) -> Mixture:
+        refuse_unobserved(rows, getattr(self, "feature_names_in_", None))
+        return super()._spec(rows, known)
 
     @abstractmethod
     def _family(self, n_features: int, scale: float = 1.0) -> Any:
@@ -239,6 +445,9 @@ class BaseGaussianMixture(BaseEllipticalMixture):
             background_weight,
             background_bounds,
         )
+
+    def _part_shapes(self, shapes: Array, latent: Array | None, n_given: int) -> dict[str, Any]:
+        return {"covariances": shapes}
 
     def _family(self, n_features: int, scale: float = 1.0) -> Gaussian:
         fixed = "covariances" in self.fixed, "means" in self.fixed

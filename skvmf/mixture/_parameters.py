@@ -82,6 +82,7 @@ HINTS = {
     "concentrations_init": "use precisions_init",
     "concentration_type": "use covariance_type",
     "concentration_prior": "reg_covar regularizes covariances",
+    "missing_values": "Gaussian and Student-t mixtures have it; impute values of directions first",
     "negentropy": "it is a parameter of VonMisesFisherMixture",
     **dict.fromkeys(
         ["degrees_of_freedom", "scale_matrices_init"], "it is a parameter of StudentTMixture"
@@ -261,6 +262,7 @@ array-like, default='merging'
     weight_floor: float | None = None
     flat_start: bool = True
     background: bool = False
+    missing_values: str = "error"
     n_init: int = 1
     init_params: InitParams = "merging"
     init_size: int | None = None
@@ -276,6 +278,7 @@ array-like, default='merging'
     verbose: int = 0
     verbose_interval: int = 10
 
+    _family_class: ClassVar[Any]
     _hints: ClassVar[Mapping[str, str]] = HINTS
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -325,6 +328,11 @@ array-like, default='merging'
         """Return the parameters, also those that the constructor of a subclass does not take."""
         params = {name: getattr(self, name) for name in self._parameter_constraints}
         return params | self.get_params(deep=False)
+
+    @property
+    def _reading(self) -> dict[str, Any]:
+        """How rows are read, as `make_rows` takes it."""
+        return {"unit": self._family_class.unit_rows, "missing": self.missing_values == "marginal"}
 
     def _posterior(self) -> FenchelYoungPosterior:
         cold = self.temperature < 1e-12  # the scores would overflow

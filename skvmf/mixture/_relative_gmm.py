@@ -21,6 +21,7 @@ from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, Numbers, ParameterConstraints, RandomState
 from ._gaussian import BaseGaussianMixture
 from ._parameters import CovarianceType, InitParams
+from ._sparse_gaussian import SparseGaussianMixture
 from ._validation import checked_means
 
 
@@ -126,6 +127,7 @@ class RelativeGMM(BaseGaussianMixture):
     if TYPE_CHECKING:  # not annotated when the program runs: it is part of a pickle
         scale_differences_: Array
 
+    _part_class = SparseGaussianMixture  # whose components keep their numbers in any order
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         **BaseGaussianMixture._parameter_constraints,
         "solver": [StrOptions({"ecm", "em"})],
@@ -153,6 +155,7 @@ class RelativeGMM(BaseGaussianMixture):
         weight_floor: float | None = None,
         flat_start: bool = True,
         background: bool = False,
+        missing_values: Literal["error", "marginal"] = "error",
         n_init: int = 1,
         init_params: InitParams = "merging",
         init_size: int | None = None,

@@ -82,6 +82,7 @@ class SparseGaussianMixture(BaseGaussianMixture):
         weight_floor: float | None = None,
         flat_start: bool = True,
         background: bool = False,
+        missing_values: Literal["error", "marginal"] = "error",
         n_init: int = 1,
         init_params: InitParams = "merging",
         init_size: int | None = None,

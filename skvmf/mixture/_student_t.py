@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from os import PathLike
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._engine.covariance import per_component
 from .._engine.model import FittedMixture, MixtureResult
 from .._engine.student_t import INITIAL_DOF, KNOWN_RANGE, StudentT
 from .._sklearn import SomeOf, StrOptions
@@ -146,6 +147,7 @@ default='estimated'
         weight_floor: float | None = None,
         flat_start: bool = True,
         background: bool = False,
+        missing_values: Literal["error", "marginal"] = "error",
         n_init: int = 1,
         init_params: InitParams = "merging",
         init_size: int | None = None,
@@ -220,6 +222,15 @@ default='estimated'
             background_weight,
             background_bounds,
         )
+
+    def _part_shapes(self, shapes: Array, latent: Array | None, n_given: int) -> dict[str, Any]:
+        own: dict[str, Any] = {"degrees_of_freedom": self.degrees_of_freedom_ + n_given}
+        if latent is not None:
+            if self.covariance_type == "tied":
+                shapes = np.repeat(shapes[np.newaxis], latent.shape[1], axis=0)
+                own["covariance_type"] = "full"
+            shapes = shapes / per_component(latent[0], shapes)
+        return own | {"scale_matrices": shapes}
 
     def _family(self, n_features: int, scale: float = 1.0) -> StudentT:
         dof = self.degrees_of_freedom

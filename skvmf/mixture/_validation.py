@@ -11,6 +11,7 @@ import numpy.typing as npt
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from .._engine.model import NO_BACKGROUND, Background, FittedMixture
 from .._engine.partitions import Assignment, assign_labels, assign_responsibilities, count_distinct
@@ -286,6 +287,35 @@ def check_enough_rows(rows: RowSource, n_components: int, *, first_batch: bool =
         )
 
 
+def refuse_unobserved(rows: RowSource, names: Array | None) -> None:
+    """Refuse features that no row with a weight has."""
+    if not rows.incomplete:
+        return
+    low, high = rows.extent(slice(None))
+    lacking = np.flatnonzero(low > high)
+    if len(lacking):
+        which = lacking.tolist() if names is None else names[lacking].tolist()
+        raise ValueError(
+            f"No row has a value of the features {which}: leave them out, X without these columns."
+        )
+
+
+def checked_features(mixture: Any, features: Any) -> Array:
+    """Return the numbers of distinct features, given by number or name."""
+    check_is_fitted(mixture)
+    d, given = mixture._fitted.family.dim, np.asarray(features)
+    names = getattr(mixture, "feature_names_in_", np.empty(0)).tolist()
+    if given.dtype.kind in "OU" and given.ndim == 1 and set(given.tolist()) <= set(names):
+        given = np.array([names.index(name) for name in given.tolist()])
+    distinct = given.ndim == 1 and 0 < len(set(given.tolist())) == len(given)
+    if given.dtype.kind not in "iu" or not distinct or given.min() < 0 or given.max() >= d:
+        raise ValueError(
+            f"features should be distinct numbers from 0 to {d - 1}, or names that fit has seen, "
+            f"got {features!r}."
+        )
+    return given
+
+
 def warn_if_few_distinct(rows: RowSource, labels: Array, n_components: int) -> bool:
     """Warn, and say so, if there are fewer distinct rows than components in a sample."""
     n_rows_each = np.bincount(labels[labels >= 0], minlength=n_components)
@@ -558,12 +588,12 @@ def checked_row_weights(
 
 
 def chunkwise(
-    dtype: npt.DTypeLike | None = None, *, wide: bool = False, is_sparse: bool = False
+    dtype: npt.DTypeLike | None = None, *, wide: bool | str = False, is_sparse: bool = False
 ) -> Callable[[Method], Method]:
     """Decorate a prediction: of a Dask array it is one too, made chunk by chunk when asked for.
 
     `dtype` is what it returns, None the type that rows are read in; `wide` says whether it has
-    a column for each component, `is_sparse` whether it returns CSR.
+    a column for each component, or for each of the "features", `is_sparse` whether it returns CSR.
     """
 
     def decorate(method: Method) -> Method:

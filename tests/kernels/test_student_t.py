@@ -61,7 +61,8 @@ def test_responsibilities_are_weighted_and_added_up(dtype):
 
 def solved(gaps, dim):
     dof = np.full(len(gaps), np.nan)
-    solve_dof(np.array(gaps), dim, 0.1, 1e6, dof)
+    dims, shares = np.array([float(dim)]), np.ones((len(gaps), 1))
+    solve_dof(np.array(gaps), dims, shares, 0.1, 1e6, dof)
     return dof
 
 
