@@ -31,7 +31,8 @@ def imputed(rows: RowSource) -> RowSource:
     d, scale = rows.n_features, rows.mean_variance() or 1.0
     kind = "full" if d <= MAX_FULL_DIM else "diag"
     model = Mixture.plain(Gaussian(d, kind, LEAST_SHARE * scale, scale=scale))
-    params = Params.first(np.ones(1), model.family.from_centres(rows.first_row))
+    middle = np.mean(rows.extent(slice(None)), axis=0, keepdims=True)
+    params = Params.first(np.ones(1), model.family.from_centres(middle))
     sample = rows.subset(*rows.draw(N_SAMPLED, 0), width=1)
     params, _ = em_steps(model, sample, params, N_STEPS)
     return ImputedRows(rows, FittedMixture(model, params))

@@ -64,9 +64,9 @@ class FilledRows:
         Conditional covariances are weighted by `shares` (n, K), the responsibilities.
         """
         kind, components = self._kind, self._components
-        first = np.zeros(components.means.shape)
-        second = np.zeros(kind.shape(len(first), first.shape[1]))
-        for k in range(len(first)):
+        K, d = components.means.shape
+        first, second = np.zeros((K, d)), np.zeros(kind.shape(K, d))
+        for k in range(K):
             rows = self.order[weights[self.order, k] > 0]
             own = weights[rows, k]
             gaps, _, total = self.gaps(k, rows, shares[rows, k])
