@@ -353,14 +353,8 @@ def _neighbours(points: Array, parts: Array) -> list[Array]:
 
     If a point is one of the nearest of another, that is one of its own. Other points have none.
     """
-    points = (points[parts] - points[parts].mean(axis=0)).astype(np.float32)
-    M, squares = len(points), np.einsum("md,md->m", points, points)
-    n_near = min(NEAREST, M - 1)
-    nearest = np.empty((M, n_near), dtype=np.int32)
-    for tile in tiles(M):
-        distances = squares - 2 * (points[tile] @ points.T)
-        distances[np.arange(len(distances)), np.arange(M)[tile]] = np.inf
-        nearest[tile] = np.argpartition(distances, n_near - 1, axis=1)[:, :n_near]
+    M, n_near = len(parts), min(NEAREST, len(parts) - 1)
+    nearest = nearest_points(points[parts], points[parts], n_near, but_itself=True)
     pairs = np.repeat(np.arange(M), n_near), nearest.ravel()
     graph = csr_array((np.ones(nearest.size, dtype=bool), pairs), shape=(M, M))
     graph = csr_array(graph + graph.T)
@@ -369,6 +363,20 @@ def _neighbours(points: Array, parts: Array) -> list[Array]:
     for part, near in zip(parts, np.split(graph.indices, graph.indptr[1:-1]), strict=True):
         lists[part] = parts[near]
     return lists
+
+
+def nearest_points(points: Array, others: Array, n: int, *, but_itself: bool = False) -> Array:
+    """Return the numbers of the n nearest of other points for each point, in float32."""
+    centre = others.mean(axis=0)
+    points, others = ((each - centre).astype(np.float32) for each in (points, others))
+    squares = np.einsum("md,md->m", others, others)
+    nearest = np.empty((len(points), n), dtype=np.int32)
+    for tile in tiles(len(points)):
+        distances = squares - 2 * (points[tile] @ others.T)
+        if but_itself:
+            distances[np.arange(len(distances)), np.arange(len(points))[tile]] = np.inf
+        nearest[tile] = np.argpartition(distances, n - 1, axis=1)[:, :n]
+    return nearest
 
 
 def chance_gain(a: Array, b: Array, dim: int) -> Array:

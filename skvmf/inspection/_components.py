@@ -1,6 +1,5 @@
 """Fitted mixtures, or given parameters, as the engine has them; Gaussian ones with matrices."""
 
-import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -12,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._engine.blocks import DenseBlock
 from .._engine.contracts import Params
 from .._engine.gaussian import Gaussian
+from .._engine.merging import MAX_PAIRED, NEAREST, nearest_points
 from .._engine.model import NO_BACKGROUND, FittedMixture, Mixture
 from .._typing import Array
 from ..distributions import vonmises_fisher as vmf
@@ -145,20 +145,32 @@ def precisions(fitted: FittedMixture) -> Array:
     return np.asarray(scale[0] * squares + scale[1] * np.eye(family.dim))
 
 
-def log_affinities(fitted: FittedMixture) -> Array:
-    """Return the logarithms (K, K) of the Bhattacharyya coefficients of all pairs."""
-    components, K = fitted.params.components, fitted.n_components
+def log_affinities(fitted: FittedMixture, parts: Array, others: Array) -> tuple[Array, Array]:
+    """Return logarithms (m, n) of the Bhattacharyya coefficients of components with others.
+
+    Before them are the numbers of those others (m, n): all, if they are few, else the nearest.
+    """
+    if len(others) <= MAX_PAIRED:
+        near = np.tile(others, (len(parts), 1))
+    else:
+        points = means_of(fitted)
+        near = others[nearest_points(points[parts], points[others], NEAREST)]
+    values = [_log_affinities(fitted, i, of) for i, of in zip(parts, near, strict=True)]
+    return near, np.reshape(values, near.shape)
+
+
+def _log_affinities(fitted: FittedMixture, i: int, others: Array) -> Array:
+    components = fitted.params.components
     if is_directional(fitted):
-        return log_affinities_of_directions(components.directions.T, components.concentrations)
-    affinities = np.zeros((K, K))
-    for i, j in itertools.combinations(range(K), 2):
-        gap = components.means[i] - components.means[j]
-        pair = components.covariances[[i, j]]
-        between = pair.mean(axis=0)
-        log_dets = np.linalg.slogdet(pair)[1].mean() - np.linalg.slogdet(between)[1]
-        affinity = 0.5 * log_dets - 0.125 * gap @ np.linalg.solve(between, gap)
-        affinities[i, j] = affinities[j, i] = affinity
-    return affinities
+        directions, kappa = components.directions.T, components.concentrations
+        return log_affinities_of_directions(directions, kappa, i, others)
+    gaps = components.means[others] - components.means[i]
+    own, covariances = components.covariances[i], components.covariances[others]
+    between = (own + covariances) / 2
+    log_dets = (np.linalg.slogdet(own)[1] + np.linalg.slogdet(covariances)[1]) / 2
+    log_dets -= np.linalg.slogdet(between)[1]
+    solved = np.linalg.solve(between, gaps[:, :, np.newaxis])[:, :, 0]
+    return np.asarray(0.5 * log_dets - 0.125 * np.einsum("nd,nd->n", gaps, solved))
 
 
 def log_densities(fitted: FittedMixture, X: Array) -> Array:

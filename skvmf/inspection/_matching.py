@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import Bunch, check_random_state
 
-from .._typing import MatrixLike, RandomState, is_integer
+from .._typing import Array, MatrixLike, RandomState, is_integer
 from ..mixture._base import BaseMixture
 from ..mixture._validation import in_memory
 from ._components import join, log_affinities, read_mixture
@@ -71,15 +73,32 @@ RelativeGMM or GaussianMixture
     """
     fitted = [read_mixture(each) for each in (reference, mixture)]
     K, (old, new) = len(fitted[0].weights), [np.flatnonzero(each.weights) for each in fitted]
-    affinities = np.exp(log_affinities(join(*fitted))[:K, K:])[np.ix_(old, new)]
-    rows, columns = linear_sum_assignment(affinities, maximize=True)
-    overlaps = affinities[rows, columns]
+    near, logs = log_affinities(join(*fitted), old, K + new)
+    columns = np.searchsorted(new, near - K)
+    rows, columns, overlaps = _assigned(np.exp(logs), columns)
     kept = overlaps >= max(min_overlap, np.finfo(np.float64).tiny)
     matched = Bunch(indices=np.full(K, -1), overlaps=np.zeros(K))
     matched.indices[old[rows[kept]]] = new[columns[kept]]
     matched.overlaps[old[rows[kept]]] = overlaps[kept]
     matched.new = np.setdiff1d(new, new[columns[kept]])
     return matched
+
+
+def _assigned(overlaps: Array, columns: Array) -> tuple[Array, Array, Array]:
+    """Return rows and columns of pairs with the largest sum of overlaps (m, n), and these."""
+    m, n = overlaps.shape
+    if m == 0 or n > columns.max():  # of all pairs
+        rows, chosen = linear_sum_assignment(overlaps, maximize=True)
+        return rows, chosen, overlaps[rows, chosen]
+    n_columns = int(columns.max()) + 1
+    costs = np.append(2 - overlaps, np.full((m, 1), 2.0), axis=1)  # the last is of no partner
+    columns = np.append(columns, n_columns + np.arange(m)[:, np.newaxis], axis=1)
+    pairs = np.repeat(np.arange(m), n + 1), columns.ravel()
+    graph = csr_array((costs.ravel(), pairs), shape=(m, n_columns + m))
+    rows, chosen = min_weight_full_bipartite_matching(graph)
+    found = 2 - np.asarray(graph[rows, chosen]).ravel()
+    kept = chosen < n_columns
+    return rows[kept], chosen[kept], found[kept]
 
 
 def component_stability(

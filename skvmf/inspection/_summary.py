@@ -393,11 +393,13 @@ def component_summary(
     active = np.flatnonzero(weights)
     active = active[np.argsort(-weights[active], kind="stable")]
     names = _names(mixture, feature_names, fitted.family.dim)
-    affinities = log_affinities(fitted)[np.ix_(active, active)]
-    np.fill_diagonal(affinities, -np.inf)
-    alone = len(active) < 2
-    nearest = np.full(len(active), -1) if alone else active[affinities.argmax(axis=1)]
-    overlaps = np.exp(affinities.max(axis=1, initial=-np.inf))
+    nearest, overlaps = np.full(len(active), -1), np.zeros(len(active))
+    if len(active) > 1:
+        near, affinities = log_affinities(fitted, active, active)
+        affinities[near == active[:, np.newaxis]] = -np.inf
+        best = affinities.argmax(axis=1)[:, np.newaxis]
+        nearest = np.take_along_axis(near, best, axis=1)[:, 0]
+        overlaps = np.exp(np.take_along_axis(affinities, best, axis=1)[:, 0])
     summary = ComponentSummary(
         active,
         weights[active],

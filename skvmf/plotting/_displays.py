@@ -325,7 +325,9 @@ class DirectionsDisplay:
 
         active = self._active
         radii = np.sqrt(self.weights[active] / self.weights[active].sum())
-        affinities = log_affinities(self.mean_directions[active], self.concentrations[active])
+        shown = self.mean_directions[active], self.concentrations[active]
+        numbers = np.arange(len(shown[1]))
+        affinities = np.array([log_affinities(*shown, int(i), numbers) for i in numbers])
         self.positions_ = map_positions(affinities, radii)
         for i, k in enumerate(active):
             style = {"facecolor": component_colour(k), "alpha": 0.35}

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.mixture import GaussianMixture
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf.inspection import match_components
+from skvmf.inspection import _components, component_summary, match_components
 
 MEANS = np.random.default_rng(0).normal(size=(5, 3))
 COVARIANCES = np.random.default_rng(1).uniform(0.01, 0.03, 5)[:, None, None] * np.eye(3)
@@ -88,3 +88,32 @@ def test_mixtures_of_other_kinds_are_refused():
     flat = SparseGaussianMixture.from_parameters([1], [[0.0, 0]], [np.eye(2)])
     with pytest.raises(ValueError, match="of 3 features and Gaussian or Student-t components of 2"):
         match_components(rows, flat)
+
+
+@pytest.mark.parametrize("family", [VonMisesFisherMixture, SparseGaussianMixture])
+def test_many_components_are_compared_with_their_nearest(family, monkeypatch):
+    """Of components of one size the pairs are those of all comparisons."""
+    rng = np.random.default_rng(0)
+    means, numbers = rng.normal(size=(60, 5)), rng.permutation(60)[:50]
+    mixtures = []
+    for centres in (means, means[numbers] + 1e-3 * rng.normal(size=(50, 5))):
+        weights = np.full(len(centres), 1 / len(centres))
+        if family is VonMisesFisherMixture:
+            given = {"mean_directions": centres, "concentrations": np.full(len(centres), 30.0)}
+        else:
+            given = {
+                "means": centres,
+                "covariances": np.tile(0.05 * np.eye(5), (len(centres), 1, 1)),
+            }
+        mixtures.append(family.from_parameters(weights, **given))
+    nearest = component_summary(mixtures[0]).nearest
+    monkeypatch.setattr(_components, "MAX_PAIRED", 40)
+    monkeypatch.setattr(_components, "NEAREST", 8)
+    assert_array_equal(component_summary(mixtures[0]).nearest, nearest)
+    matched = match_components(*mixtures[::-1])
+    assert_array_equal(matched.indices, numbers)
+    assert matched.overlaps.min() > 0.99
+    assert_array_equal(matched.new, np.setdiff1d(np.arange(60), numbers))
+    matched = match_components(*mixtures, min_overlap=0.99)
+    assert_array_equal(matched.indices[numbers], np.arange(50))
+    assert len(matched.new) == 0

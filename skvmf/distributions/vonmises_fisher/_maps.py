@@ -226,18 +226,17 @@ def _log_partition(kappa: ArrayLike, dim: ArrayLike, deficit: bool) -> Values:
     return by_dimension(evaluate, dim, checked_kappa(kappa))
 
 
-def log_affinities(directions: Array, concentrations: Array) -> Array:
-    """Return the logarithms (K, K) of the Bhattacharyya coefficients of all pairs.
+def log_affinities(directions: Array, concentrations: Array, i: int, others: Array) -> Array:
+    """Return the logarithms (n,) of the Bhattacharyya coefficients of one distribution with others.
 
     Phi(R) - (Phi(kappa_i) + Phi(kappa_j)) / 2 for half the length R of the sum of the natural
     parameters, in a form without cancellation (derived here).
     """
-    kappa, dim = concentrations, directions.shape[1]
-    gaps = [((directions - direction) ** 2).sum(axis=1) for direction in directions]
-    sums = kappa + kappa[:, np.newaxis]
-    squared_gaps = kappa * kappa[:, np.newaxis] * np.array(gaps)
+    own, kappa, dim = concentrations[i], concentrations[others], directions.shape[1]
+    sums = kappa + own
+    squared_gaps = kappa * own * ((directions[others] - directions[i]) ** 2).sum(axis=1)
     R = np.sqrt(np.maximum(sums**2 - squared_gaps, 0)) / 2
-    peaks = log_partition_deficit(kappa, dim)
-    deficits = (peaks + peaks[:, np.newaxis]) / 2 - log_partition_deficit(R, dim)
+    peaks = log_partition_deficit(kappa, dim) + log_partition_deficit(own, dim)
     totals = np.maximum(2 * R + sums, np.finfo(np.float64).tiny)
+    deficits = peaks / 2 - log_partition_deficit(R, dim)
     return np.minimum(deficits - 0.5 * squared_gaps / totals, 0)
