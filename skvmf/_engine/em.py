@@ -97,15 +97,10 @@ def run_em(
 
 
 AttributesOf = Callable[[Any], Attributes]  # of parameters
+Finish = Callable[..., None]  # what to call at the end of a stage, with a result if there is one
 
 _LEAST_SHARE = 1e-300  # of a batch in the weight seen: others are as if they had no weight
 _STAGE, _ITERATION = 1, 2  # how deep tasks lie in that of the fit
-
-
-class Finish(Protocol):
-    """What to call at the end of a stage."""
-
-    def __call__(self, result: EMResult[Any, Any] | None = None) -> None: ...
 
 
 class Tasks(Protocol):

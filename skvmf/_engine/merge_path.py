@@ -90,8 +90,12 @@ class MergePath:
                 if not stats.counts[: len(self.nodes)].any():
                     self._lost = True
                     return
-                groups = self._groups(stats, n_components)
-                self._refit(groups, stats.counts)
+                spec, params = self._start(self._groups(stats, n_components), stats.counts)
+                params = replace(params, weights=spec.weight_prior.clip(params.weights))
+                result = run_em(spec, self._rows, params, max_iter=_STEPS, tol=self._tol)
+                self._sort_nodes(spec, result.params)
+                self._lower_bound = result.bounds[-1]
+                self.fitted, _ = spec.fitted(result.params)
 
     def end(self) -> None:
         """Merge what is left without another fit, so that the tree has one root."""
@@ -130,15 +134,6 @@ class MergePath:
         self.nodes[first] = self._n_leaves + len(self.merges) - 1
 
     # The fit of fewer components.
-
-    def _refit(self, group: Array, counts: Array) -> None:
-        """Fit a mixture whose components begin with the rows of the groups' components."""
-        spec, params = self._start(group, counts)
-        params = replace(params, weights=spec.weight_prior.clip(params.weights))
-        result = run_em(spec, self._rows, params, max_iter=_STEPS, tol=self._tol)
-        self._sort_nodes(spec, result.params)
-        self._lower_bound = result.bounds[-1]
-        self.fitted, _ = spec.fitted(result.params)
 
     def _start(self, group: Array, counts: Array) -> tuple[Mixture, Params]:
         """Return a mixture and its first parameters: those of the groups' responsibilities."""

@@ -469,35 +469,23 @@ class Rows(RowSource):
 class DenseRows(Rows):
     """Rows of a dense array of any memory order; blocks are made contiguous one at a time."""
 
-    _X: Any  # an array, or what stands for one in pieces
-
     def _in_single(self, indices: Array) -> Array:
         rows = np.empty((len(indices), self.n_features), dtype=np.float32)
         for start in range(0, len(rows), 1024):  # whatever is in double precision is small
             rows[start : start + 1024] = self.take(indices[start : start + 1024])
         return rows
 
-    def _parts(self, span: slice) -> list[Array]:
-        """Return some rows as they are stored, in as many pieces as they lie in."""
-        return [self._X[span]]
-
     def _read(self, span: slice) -> tuple[Array, bool]:
         """Return some rows, and whether they are a copy, into pages that were used before."""
-        parts = self._parts(span)
-        if len(parts) == 1 and parts[0].dtype == self.dtype:
-            X = parts[0]
-            if X.flags.c_contiguous and X.flags.aligned:
-                return X, False
-        rows = self._buffers.acquire("rows", (span.stop - span.start, self.n_features), self.dtype)
-        start = 0
-        for part in parts:
-            to = rows[start : start + len(part)]
-            if part.dtype == np.float16:
-                halves = np.require(part, requirements=["C", "A"])
-                widen(halves.view(np.int16).reshape(-1), to.reshape(-1))
-            else:
-                to[...] = part
-            start += len(part)
+        X: Array = self._X[span]
+        if X.dtype == self.dtype and X.flags.c_contiguous and X.flags.aligned:
+            return X, False
+        rows = self._buffers.acquire("rows", X.shape, self.dtype)
+        if X.dtype == np.float16:
+            halves = np.require(X, requirements=["C", "A"])
+            widen(halves.view(np.int16).reshape(-1), rows.reshape(-1))
+        else:
+            rows[...] = X
         return rows, True
 
     def _measure(self, i: int, measures: Measures) -> None:

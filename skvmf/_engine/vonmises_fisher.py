@@ -158,16 +158,14 @@ def dense_row_sums(block: DenseBlock, responsibilities: Responsibilities, K: int
 
 def sparse_row_sums(block: SparseBlock, responsibilities: Responsibilities, K: int) -> Array:
     """Return the sums (d, K) of sparse rows times their responsibilities."""
-    columns = block.columns
+    columns, sums = block.columns, block.buffers.acquire("sums", (block.n_features, K))
     if (
         isinstance(responsibilities, DenseResponsibilities)
         and responsibilities.denser_than(MIN_DENSITY_SPARSE)
         and columns is not None
     ):
-        sums = block.buffers.acquire("sums", (block.n_features, K))
         row_kernels.csr_dot(columns.ptr, columns.rows, columns.values, responsibilities.resp, sums)
         return sums
-    sums = block.buffers.acquire("sums", (block.n_features, K))
     sums[:] = 0
     packed = responsibilities.packed()
     row_kernels.csr_scatter(

@@ -98,15 +98,6 @@ class Table:
         return np.asarray(smooth + (k - 1) * np.log(np.maximum(-np.expm1(-depth), 1e-300)))
 
 
-def log_integral(alpha: Array, floor: float) -> float:
-    """Return the log-integral over the simplex above the floor, in its first n - 1 coordinates."""
-    if len(alpha) == 1:
-        return 0.0
-    # All alphas are >= 1 where the floor is 0, and what is cut off at 1e-20 is negligible.
-    inner = _exact_inner(alpha[1:]) if len(alpha) <= 3 else tables(alpha, floor)[-1]
-    return float(_log_integrals(alpha, np.array([max(floor, 1e-20)]), inner)[0])
-
-
 def _exact_inner(alpha: Array) -> Inner | None:
     """Return the log-integral over one or two entries as a function of their floors."""
     if len(alpha) == 1:
@@ -442,7 +433,11 @@ def log_normalizer(alpha: ArrayLike, floor: float) -> float:
         return float(betaln(ascending[1:], np.cumsum(ascending)[:-1]).sum())
     if len(alpha) * floor >= 1:
         return -np.inf  # a point
-    return log_integral(_moderate(alpha) if len(alpha) > 3 else alpha, floor)
+    if len(alpha) == 1:
+        return 0.0
+    # All alphas are >= 1 where the floor is 0, and what is cut off at 1e-20 is negligible.
+    inner = _exact_inner(alpha[1:]) if len(alpha) <= 3 else tables(_moderate(alpha), floor)[-1]
+    return float(_log_integrals(alpha, np.array([max(floor, 1e-20)]), inner)[0])
 
 
 def mean(alpha: ArrayLike, floor: float) -> Array:

@@ -46,14 +46,14 @@ def read_mixture(mixture: "AnyMixture | Parameters") -> FittedMixture:
     check_is_fitted(mixture)
     if isinstance(mixture, VonMisesFisherMixture):
         return mixture.__vector_model__().fitted
-    shapes = ellipses(mixture)
-    if shapes is None:
+    covariances = ellipses(mixture)
+    if covariances is None:
         raise ValueError(
             f"{type(mixture).__name__} is not a mixture of Gaussian or von Mises-Fisher "
             "components: it has neither covariances_ nor concentrations_."
         )
     family = Gaussian(mixture.means_.shape[1], "full")
-    components = family.components(mixture.means_, full_covariances(*shapes, mixture.means_))
+    components = family.components(mixture.means_, covariances)
     weights, background = mixture.weights_, NO_BACKGROUND
     if isinstance(mixture, BaseMixture):
         fitted = mixture.__vector_model__().fitted
@@ -74,15 +74,6 @@ def _from_parameters(
     return (
         SparseGaussianMixture.from_parameters(weights, means, covariances).__vector_model__().fitted
     )
-
-
-def full_covariances(covariance_type: str, covariances: Array, means: Array) -> Array:
-    """Return covariances, or scale matrices, of any covariance type as matrices (K, d, d)."""
-    K, d = means.shape
-    if covariance_type in ("full", "tied"):
-        return np.broadcast_to(covariances, (K, d, d))
-    diagonals: Array = np.reshape(covariances, (K, -1))[:, :, np.newaxis]
-    return np.eye(d) * diagonals
 
 
 def select(fitted: FittedMixture, index: Array) -> FittedMixture:

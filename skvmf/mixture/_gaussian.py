@@ -346,14 +346,23 @@ class BaseEllipticalMixture(BaseMixture):
         }
 
 
-def ellipses(mixture: object) -> tuple[str, Array] | None:
-    """Return type and matrices of elliptical components, also of scikit-learn's; None of others."""
+def ellipses(mixture: Any, features: Any = slice(None)) -> Array | None:
+    """Return matrices (K, m, m) of elliptical components, also of scikit-learn's; None of others.
+
+    They are covariances, or scale matrices, of m of the features.
+    """
     if isinstance(mixture, BaseEllipticalMixture):
-        fitted = mixture._fitted
-        return fitted.family.covariance_type, fitted.params.components.covariances
-    if hasattr(mixture, "covariance_type") and hasattr(mixture, "covariances_"):
-        return mixture.covariance_type, mixture.covariances_
-    return None
+        kind, given = mixture._fitted.family.covariance_type, mixture._fitted.params.components
+        matrices = given.covariances
+    elif hasattr(mixture, "covariance_type") and hasattr(mixture, "covariances_"):
+        kind, matrices = mixture.covariance_type, mixture.covariances_
+    else:
+        return None
+    K, d = mixture.means_.shape
+    if kind in ("full", "tied"):
+        return np.broadcast_to(matrices, (K, d, d))[:, features][:, :, features]
+    variances = np.broadcast_to(np.reshape(matrices, (K, -1)), (K, d))[:, features, np.newaxis]
+    return np.eye(variances.shape[1]) * variances
 
 
 class BaseGaussianMixture(BaseEllipticalMixture):

@@ -509,8 +509,7 @@ class MixtureDisplay:
             the number of labels is wrong.
         """
         check_is_fitted(estimator)
-        shapes = ellipses(estimator)
-        if shapes is None:
+        if ellipses(estimator, [0]) is None:
             raise ValueError(
                 f"{type(estimator).__name__} has no covariance_type, and MixtureDisplay "
                 "draws the ellipses of covariances. Give a Gaussian or Student-t mixture."
@@ -526,8 +525,8 @@ class MixtureDisplay:
         labels = labels_of(estimator.predict, X, labels)
         names = feature_names(estimator, features)
         rows = check_rows(X)[:, features]
-        means = estimator.means_[:, features]
-        covariances = _of_features(*shapes, len(means), features)
+        means, covariances = estimator.means_[:, features], ellipses(estimator, features)
+        assert covariances is not None
         display = cls(estimator.weights_, means, covariances, rows, labels, feature_names=names)
         return display.plot(**kwargs)
 
@@ -586,12 +585,3 @@ class MixtureDisplay:
         }
         angle = np.degrees(np.arctan2(axes[1, 0], axes[0, 0]))
         return Ellipse(self.means[k], width, height, angle=angle, **style | options)
-
-
-def _of_features(covariance_type: str, matrices: Array, K: int, features: list[int]) -> Array:
-    if covariance_type == "full":
-        return matrices[:, features][:, :, features]
-    if covariance_type == "tied":
-        return np.tile(matrices[np.ix_(features, features)], (K, 1, 1))
-    axes = matrices[:, features] if covariance_type == "diag" else matrices[:, np.newaxis]
-    return np.eye(2) * axes[:, :, np.newaxis]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from numbers import Real
 from typing import ClassVar, Self
 
@@ -14,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.parallel import limited_blas
+from .._engine.products import tiles
 from .._kernels.rows import normalize_rows
 from .._sklearn import (
     BaseEstimator,
@@ -222,10 +222,8 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return validated_rows(self, X, dtype=[np.float64, np.float32], reset=reset)
 
 
-def _blocks(X: Array) -> Iterator[slice]:
-    size = max(1, _BLOCK_BYTES // (8 * X.shape[1]))
-    for start in range(0, len(X), size):
-        yield slice(start, start + size)
+def _blocks(X: Array) -> list[slice]:
+    return tiles(len(X), max(1, _BLOCK_BYTES // (8 * X.shape[1])))
 
 
 def _directions(rows: Array) -> tuple[Array, Array]:
