@@ -1,9 +1,7 @@
-"""Expectation maximization: the loop, online steps, and progress reports.
+"""Expectation maximization: the loop, progress reports, and online steps.
 
-References
-----------
-Cappé and Moulines, "On-line expectation-maximization algorithm for latent data models",
-Journal of the Royal Statistical Society B 71, 2009.
+For the latter see Cappé and Moulines, "On-line expectation-maximization algorithm for latent data
+models", Journal of the Royal Statistical Society B 71, 2009.
 """
 
 from collections.abc import Callable

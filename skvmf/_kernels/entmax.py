@@ -1,15 +1,12 @@
 """Sparse posteriors: alpha-entmax over rows of scores, in place, for alpha > 1.
 
 With c = alpha - 1 and y = z - max(z), p_i = b_i^(1 / c) where b_i = 1 + c (y_i - T) is positive,
-else 0; T >= 0 is such that p sums to 1 [P2]_. So only entries with y > -1 / c can be in
-the support: they are picked out first, and everything else is done on these few, in float64.
+else 0; T >= 0 is such that p sums to 1 (Sklaviadis et al., "Fenchel-Young variational learning",
+eq. 8 and 15). So only entries with y > -1 / c can be in the support: they are picked out first, and
+everything else is done on these few, in float64.
 The conjugate Omega*(z) = <p, z> - Omega(p) is max(z) + (T + c <p, y>) / alpha: derived here
 from p_i^c = b_i, without the cancellation of (sum p^alpha - 1) / c for alpha near 1.
 For c > 1 a root magnifies the rounding of y, so there gaps between scores are taken first.
-
-References
-----------
-.. [P2] Sklaviadis et al., "Fenchel-Young variational learning", eq. 8 and 15.
 """
 
 import math
@@ -355,21 +352,12 @@ def entmax(scores, alpha, p, T):
 
 @row_kernel
 def entmax_rows(scores, slopes, offsets, weights, scales, counts, values, alpha):
-    """Turn scores into weighted and scaled alpha-entmax responsibilities, in place.
+    """Turn scores (n, K) into weighted and scaled alpha-entmax responsibilities, in place.
 
     With z = slopes[n] * scores[n] + offsets and p = entmax(z), on exit scores[n] is
     weights[n] * scales[n] * p, counts has gained weights[n] * p, and values[n] is the
     conjugate Omega*(z). No subnormal leaves. A row whose z are all -inf gets zeros and the
-    value -inf.
-
-    Parameters
-    ----------
-    scores : (n, K) float32 or float64
-    slopes, offsets : (n,) and (K,), of scores' dtype; offsets may be -inf
-    weights, scales : (n,) float64, not negative
-    counts : (K,) float64, accumulated
-    values : (n,) float64
-    alpha : float > 1
+    value -inf. Arguments are as for `softmax_rows`; alpha is above 1.
     """
     z, work = np.empty((BLOCK, scores.shape[1]), scores.dtype), _work(scores.shape[1])
     tops, _, sizes, columns, _, _ = work

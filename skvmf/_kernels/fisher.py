@@ -20,15 +20,9 @@ WORDS_PER_PRODUCT = 64  # whose vectors are put together for one product, in the
 def pad_bags(indptr, indices, data, ptr, words, amounts, largest):
     """Copy CSR rows with counts relative to the row's largest, padded to whole steps.
 
-    Sums of relative counts can neither over- nor underflow. A padding word repeats the last
-    one with an amount of zero.
-
-    Parameters
-    ----------
-    indptr, indices, data : arrays of n CSR rows, counts not negative
-    ptr : (n + 1,) intp, where each padded row starts and ends
-    words, amounts : (ptr[n],) intp and float64, set
-    largest : (n,) float64, set to each row's largest count; 1 if none is above zero
+    Sums of relative counts can neither over- nor underflow. A padding word repeats the last one
+    with an amount of zero. Padded row n of `words` (intp) and `amounts` is from ptr[n] to ptr[n +
+    1]; `largest` (n,) gets each row's largest count, or 1 if none is above zero.
     """
     for n in range(largest.shape[0]):
         top = 0.0
@@ -65,12 +59,7 @@ def _gather(bags, start, resp, table, scales, vectors, resps, count):
 def direction_sums(bags, resp, table, scales, counts, sums):
     """Set counts = C @ resp and sums[:, k] = C @ (resp[:, k] * scales * table).
 
-    Parameters
-    ----------
-    bags : tuple of arrays from `pad_bags`, n rows
-    resp : (V, K) float64
-    table, scales : (V, d) and (V,), the vectors and what each is multiplied by
-    counts, sums : (n, K) and (n, K, d) float64, set
+    `bags` are n rows from `pad_bags`, resp is (V, K), table (V, d), scales (V,) and sums (n, K, d).
     """
     ptr, d, K = bags[0], table.shape[1], resp.shape[1]
     vectors, resps, part = (
@@ -119,14 +108,8 @@ def packed_direction_sums(bags, resp, table, scales, counts, sums):
 def moment_sums(bags, resp, table, means, counts, first, second):
     """Set counts = C @ resp and the weighted sums of x - mu_k and of their squares.
 
-    Taken about the means, which is what gradients need, the sums do not cancel.
-
-    Parameters
-    ----------
-    bags : tuple of arrays from `pad_bags`, n rows
-    resp : (V, K) float64
-    table, means : (V, d) and (K, d), the vectors and the components' means
-    counts, first, second : (n, K), (n, K, d) and (n, K, d) float64, set
+    Taken about the means, which is what gradients need, the sums do not cancel. `bags` are n rows
+    from `pad_bags`, resp is (V, K), table (V, d), means (K, d) and both sums (n, K, d).
     """
     ptr, words, amounts = bags
     d, K = np.uintp(table.shape[1]), np.uintp(resp.shape[1])

@@ -179,14 +179,9 @@ def _clear(totals):
 def diagonal_scores(X, origin, means, scales, factors, columns, totals, out):
     """out[n, k] = factors[k] sum_j ((x_nj - c_j - means[k, j]) scales[k, j])^2.
 
-    Parameters
-    ----------
-    X : (n, d) float32 or float64
-    origin : (d,), c; like all that follows of the type of `out`
-    means, scales : (K, D); D is the least multiple of four from d on
-    factors : (K,)
-    columns, totals : BLOCK_FEATURES and K columns to work in
-    out : (n, K)
+    X is (n, d), and all that follows of the type of `out` (n, K): the origin c (d,), means and
+    scales (K, D) for the least multiple D of four from d on, and BLOCK_FEATURES and K columns to
+    work in.
     """
     for start in range(0, X.shape[0], BLOCK_ROWS):
         _clear(totals)

@@ -84,17 +84,9 @@ def _add_covariance(total, where, m, root, inverse, scatter):
 def fill_gaps(X, mean, precision, shares, gaps, logs, scatter):
     """Fill gaps from a mean with conditional means, and sum conditional covariances.
 
-    Rows of the same pattern that follow each other are factored once.
-
-    Parameters
-    ----------
-    X : (n, d) float64, nan where a value is missing
-    mean : (d,)
-    precision : (d, d), P
-    shares : (n,), the weight of each row's conditional covariance
-    gaps : (n, d), set to x - mean and, where missing, the conditional mean of that
-    logs : (n,), set to log det P_MM
-    scatter : (d, d), to which the shares times the inverses of P_MM are added
+    Rows of X (n, d), nan where a value is missing, of the same pattern that follow each other are
+    factored once. `gaps` (n, d) are set to x - mean and its conditional mean where missing, `logs`
+    (n,) to log det P_MM; `scatter` (d, d) gains the inverses of P_MM times the `shares` (n,).
     """
     d = X.shape[1]
     root, inverse, work = np.empty((d, d)), np.empty((d, d)), np.empty(d)

@@ -55,14 +55,10 @@ def add_dense_responsibilities(X, resp, out):
 
 @row_kernel
 def pack_rows(resp, ends, columns, packed):
-    """Write the non-zeros of the rows of resp (n, K) one behind the other.
+    """Write the m non-zeros of the rows of resp (n, K) one behind the other.
 
-    Parameters
-    ----------
-    resp : (n, K) float32 or float64
-    ends : (n,) int64, where the non-zeros of each row end
-    columns : (m + 1,) int32 for m non-zeros, their columns, ascending in a row; the last is scrap
-    packed : (m + 1,) of resp's dtype, their values; the last is scrap
+    Those of row n end before ends[n]. Their columns, ascending in a row, are int32, and `packed` of
+    resp's dtype; both are (m + 1,), and the last entry is scrap.
     """
     size = np.uintp(0)
     for n in range(resp.shape[0]):

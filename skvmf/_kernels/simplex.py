@@ -8,11 +8,6 @@ Parameters of the modified Dirichlet come as what they exceed 1 by, alpha - 1: a
 ones would be lost. Both algorithms want at least one excess above 0 and n * floor < 1. Then the
 mode is unique: x = max(floor, excess / m), with m such that x sums to 1. Excesses are divided by
 the largest before they are added: their sum may be beyond the floats.
-
-References
-----------
-Tu, "Modified Dirichlet distribution: allowing negative parameters to induce stronger
-sparsity", section 2.1.
 """
 
 import math
@@ -201,22 +196,14 @@ def work_space(scores: Array) -> tuple[Array, ...]:
 
 @row_kernel
 def softmax_rows(scores, slopes, offsets, weights, scales, counts, values, work):
-    """Turn scores into weighted and scaled softmax responsibilities, in place.
+    """Turn scores (n, K) into weighted and scaled softmax responsibilities, in place.
 
     With z = slopes[n] * scores[n] + offsets and q = softmax(z), on exit scores[n] is
     weights[n] * scales[n] * q, counts has gained weights[n] * q, and values[n] is
     log(sum(exp(z))). A responsibility below exp(LOG_FLOOR), or exp(LOG_FLOOR_32), of its
     row's largest is exactly 0, and no subnormal leaves. A row whose z are all -inf gets zeros and
-    the value -inf.
-
-    Parameters
-    ----------
-    scores : (n, K) float32 or float64
-    slopes, offsets : (n,) and (K,), of scores' dtype; offsets may be -inf
-    weights, scales : (n,) float64, not negative
-    counts : (K,) float64, accumulated
-    values : (n,) float64
-    work : `work_space(scores)`
+    the value -inf. Slopes and offsets, which may be -inf, are of the scores' dtype, all others
+    float64; weights and scales are not negative; `work` is `work_space(scores)`.
     """
     z, tops, e, lanes, factors, totals = work
     for k in range(totals.shape[0]):
@@ -270,14 +257,9 @@ def _first(row, top):
 def argmax_rows(scores, slopes, offsets, weights, counts, values, labels, work):
     """Give each row to its largest component; the first on ties. Scores are left alone.
 
-    With z = slopes[n] * scores[n] + offsets, on exit labels[n] is argmax(z), values[n] is
-    max(z), and counts[labels[n]] has gained weights[n]. A row whose z are all -inf goes to 0.
-
-    Parameters
-    ----------
-    scores, slopes, offsets, weights, counts, values, work :
-        As for `softmax_rows`.
-    labels : (n,) int32
+    With z = slopes[n] * scores[n] + offsets, on exit labels[n] (int32) is argmax(z), values[n] is
+    max(z), and counts[labels[n]] has gained weights[n]. A row whose z are all -inf goes to 0. Other
+    arguments are as for `softmax_rows`.
     """
     z, tops, _, _, _, _ = work
     for start in range(0, scores.shape[0], BLOCK):

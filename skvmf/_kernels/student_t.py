@@ -47,17 +47,10 @@ def _log(s, rest):
 
 @row_kernel
 def tail_scores(products, dof, dim, latent):
-    """Turn minus half squared distances into log-densities but for a constant, in place.
+    """Turn minus half squared distances (n, K) into log-densities but for a constant, in place.
 
     On exit products[n, k] is -(nu + d) / 2 log(1 + D / nu), with D = -2 products[n, k] and
-    nu = dof[k], and latent[n, k] is (nu + d) / (nu + D).
-
-    Parameters
-    ----------
-    products : (n, K) float32 or float64
-    latent : (n, K) float64
-    dof : (K,) float64, between 1e-3 and 1e100
-    dim : int, the number of features d
+    nu = dof[k] between 1e-3 and 1e100, and latent[n, k] is (nu + d) / (nu + D).
     """
     K = np.uintp(products.shape[1])
     inverse, power, most = 1.0 / dof, 0.5 * (dof + dim), 1.0 + dim / dof
@@ -72,15 +65,9 @@ def tail_scores(products, dof, dim, latent):
 
 @row_kernel
 def weigh_responsibilities(resp, latent, sums, logs):
-    """Multiply latent weights by responsibilities, in place, and sum them.
+    """Multiply latent weights u by responsibilities r (n, K), in place, and sum them.
 
     On exit latent[n, k] is r u, and sums and logs have gained r u and r log(u) summed over rows.
-
-    Parameters
-    ----------
-    resp : (n, K) float32 or float64, r
-    latent : (n, K) float64, u
-    sums, logs : (K,) float64, accumulated
     """
     K = np.uintp(resp.shape[1])
     for n in range(resp.shape[0]):
@@ -108,16 +95,9 @@ def _log_less_digamma(x):
 def solve_dof(gaps, dims, shares, low, high, out):
     """Find degrees of freedom nu with f(nu / 2) - mean of f((nu + d) / 2) = gap, f = log - digamma.
 
-    The mean is over numbers d of observed features. The left side falls from infinity to 0; beyond
-    the range of nu its nearer end is found. By bisection of log(nu).
-
-    Parameters
-    ----------
-    gaps : (K,) float64
-    dims : (m,) float64, numbers of features d
-    shares : (K, m) float64, their shares of the rows, of sum 1
-    low, high : float, the range of nu
-    out : (K,) float64, nu
+    The mean is over numbers d of observed features, `dims` (m,), with shares (K, m) of sum 1. The
+    left side falls from infinity to 0; beyond the range of nu its nearer end is found. By bisection
+    of log(nu), written to `out` (K,).
     """
     for k in range(gaps.shape[0]):
         below, above = math.log(low), math.log(high)

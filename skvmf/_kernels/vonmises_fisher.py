@@ -168,14 +168,9 @@ def _half_squared_chord(row, scale, direction):
 
 @row_kernel
 def cosine_complements(X, scales, directions, cosines):
-    """Turn cosines (n, m) of rows and directions into 1 - cosine, in place.
+    """Turn cosines (n, m) of rows and unit directions (m, d) into 1 - cosine, in place.
 
-    Parameters
-    ----------
-    X : (n, d) float32 or float64
-    scales : (n,) float64, that give the rows unit length; a row of scale 0 is all zeros
-    directions : (m, d) float64, of unit length
-    cosines : (n, m) float64
+    Scales (n,) give the rows unit length; a row of scale 0 is all zeros.
     """
     for n in range(X.shape[0]):
         for k in range(directions.shape[0]):
