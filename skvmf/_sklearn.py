@@ -52,6 +52,7 @@ if os.name == "mypy":  # noqa: SIM102
             def get_metadata_routing(self) -> Any: ...
             def _validate_params(self) -> None: ...
             def __sklearn_tags__(self) -> Any: ...
+            def __repr__(self, N_CHAR_MAX: int = 700) -> str: ...
             def __getstate__(self) -> dict[str, Any]: ...
             def __setstate__(self, state: dict[str, Any]) -> None: ...
 
@@ -128,16 +129,15 @@ _OF_METHODS = {  # what methods take that do not describe it
 
 
 def _complete_docstring(cls: type) -> None:
-    """Add the descriptions of the bases to a class that has a constructor of its own.
+    """Add the descriptions of the bases, which it may replace, to a class with its own constructor.
 
-    Parameters are listed in the order of the signature. Attributes of the class come before those
-    of its bases. A description replaces that of a base. Methods get the descriptions of what many
-    take where they have none.
+    Parameters are listed in the order of the signature, attributes of the class before those of
+    bases. Methods get the descriptions of what many take where they have none.
     """
     for name, method in vars(cls).items():
         method = getattr(method, "__func__", method)
         if isinstance(method, FunctionType) and not name.startswith("_"):
-            _add_shared_parameters(method)
+            _add_shared_parameters(method, _OF_METHODS | getattr(cls, "_of_methods", {}))
     if cls.__doc__ is None or "__init__" not in vars(cls):
         return
     own = _sections(cls.__doc__)
@@ -156,7 +156,7 @@ def _complete_docstring(cls: type) -> None:
     cls.__doc__ = summary + _joined(own)
 
 
-def _add_shared_parameters(method: FunctionType) -> None:
+def _add_shared_parameters(method: FunctionType, shared: dict[str, str]) -> None:
     """Describe what many methods take, and that a fit returns itself, where docstrings do not."""
     sections = _sections(method.__doc__ or "")
     if signature(method).return_annotation in (Self, "Self"):
@@ -164,7 +164,7 @@ def _add_shared_parameters(method: FunctionType) -> None:
         sections = {"": sections.pop("")} | itself | sections
     given = _entries(sections.pop("Parameters", ""))
     known = {name.strip("*").partition(",")[0]: text for name, text in given.items()}
-    known = {name: text for name, text in _OF_METHODS.items() if name not in known} | known
+    known = {name: text for name, text in shared.items() if name not in known} | known
     entries = [known[name] for name in signature(method).parameters if name in known]
     if "Returns" in sections and entries:
         summary = sections.pop("")

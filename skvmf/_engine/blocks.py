@@ -16,10 +16,9 @@ MANY_COMPONENTS = 4096  # whose sums take longer to add than scores that leave t
 
 
 class BufferPool:
-    """Arrays to be filled again, and arrays that are computed once for all blocks.
+    """Arrays to be filled again, as fresh pages cost as much as some sums, or made once for all.
 
-    Fresh pages cost as much as some sums do. Arrays are kept by what they were used for, where
-    somebody has asked for such, and dropped where another shape or type is asked for.
+    Arrays are kept by use, and dropped where another shape or type is asked for.
     """
 
     def __init__(self) -> None:
@@ -95,11 +94,10 @@ class Missing:
 
 @dataclass(frozen=True)
 class DenseBlock(_Block):
-    """Some rows of a dense matrix.
+    """Some rows of a dense matrix: the family sees ``scales[:, None] * X``, or X without scales.
 
-    The family sees ``scales[:, None] * X``, or X where `scales` is None. `start` is the number
-    of the first row. `copied` says that X is a copy, which may be filled again. `target` is
-    where a caller wants one number per row and component. `missing` is None if X has no nan.
+    `start` is the number of the first row; `copied`, whether X is a copy that may be filled again;
+    `target`, where a caller wants one number per row and component; `missing` is None without nan.
     """
 
     X: Array
@@ -161,9 +159,8 @@ Block: TypeAlias = DenseBlock | SparseBlock
 
 
 def block_rows(n_rows: int, n_features: int, *, is_sparse: bool, width: int = 1) -> int:
-    """Return the number of rows in a block.
+    """Return the number of rows in a block: a power of two, or an even cut into fewer than 16.
 
-    It is a power of two, or an even cut into fewer than 16 blocks, so that threads have equal work.
     `width` is how many numbers per row a step needs in addition to its features, such as one per
     component: both fit in some megabytes.
     """

@@ -114,12 +114,11 @@ Run = tuple[int, bool]  # the number of a start, and whether it is past the flat
 
 
 class Checkpoint:
-    """The file from which a fit continues, and which records how far it is.
+    """The file from which a fit continues, and which records how far it is: the state of one run.
 
-    It holds the state of one run of EM. Starts, and the runs of earlier ones, are made again: from
-    one state of the generator they are bit-identical. The lower bound that the data has at the
-    parameters kept is its fingerprint. `description` returns what two runs of one fit have in
-    common, by name.
+    Starts, and earlier runs, are made again, bit-identical from one state of the generator. The
+    bound that the data has at the parameters kept is its fingerprint. `description` returns what
+    two runs of one fit have in common, by name.
     """
 
     def __init__(

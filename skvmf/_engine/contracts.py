@@ -121,10 +121,10 @@ _MAX_FLOAT = float(np.finfo(np.float64).max)
 
 @dataclass(frozen=True)
 class VectorResponsibilities:
-    """Responsibilities for the vectors of a table, as the kernels take them.
+    """Responsibilities (V, K) for the vectors of a table, or compressed rows if most are zero.
 
-    `resp` is (V, K), or compressed rows where most entries are zero; a vector that is left out
-    has none. `table` (V, d) and `scales` (V,) are the vectors as the mixture sees them.
+    A vector left out has none. `table` (V, d) and `scales` (V,) are vectors as the mixture sees
+    them.
     """
 
     resp: Array | tuple[Array, Array, Array]
@@ -154,10 +154,9 @@ class ParameterBlock:
 
 
 class Gradients(ABC):
-    """Gradients in the parameters of a mixture, as statistics of bags of vectors.
+    """Gradients in weights (K,) and components, as statistics of bags of vectors.
 
-    They are made of the mixture's weights (K,) and the family's components; if `tangent`, gradients
-    in directions are taken along the sphere.
+    If `tangent`, those in directions are taken along the sphere.
     """
 
     names: ClassVar[dict[str, str]]  # the kinds of parameters, each with the name of one of them
@@ -625,10 +624,7 @@ OnIteration = Callable[[int, list[float], Any], bool]  # step, bounds, parameter
 
 @dataclass(frozen=True)
 class EMResult(Generic[P, S]):
-    """The best that a run has reached: `bounds[i]` is the lower bound after i steps.
-
-    `stopped` says that the watcher asked for it; `stats` are those under the parameters.
-    """
+    """The best that a run has reached: the bound after each step, and its statistics."""
 
     params: P
     bounds: list[float]
@@ -642,8 +638,7 @@ class EMResult(Generic[P, S]):
 class EMState(Generic[P]):
     """How far a run has come: enough for another to continue, bit-identically.
 
-    `bounds` ends with that of `params`, `comparable` says whether the last two are comparable, and
-    `best` are the number and the parameters of the best step that is.
+    `comparable` says whether the last two bounds are; `best` is the step with the best, and where.
     """
 
     params: P

@@ -30,9 +30,8 @@ _ROUNDING, _ROUNDING_32 = 1e-6, 1e-5  # of a bound: where it falls by less, it h
 class Model(Protocol[P, S, B_contra]):
     """What the loop needs of a model: additive statistics, their bound, their maximizer.
 
-    `comparable` says whether a small change of the bound between two parameters means that
-    the loop is at its end: not where a component has been moved or pruned. `maximize` gets the
-    rows, as a component may have to be moved to one of them.
+    `comparable` says whether a small change of the bound is the end: not where a component has been
+    pruned, or moved to one of the rows that `maximize` gets.
     """
 
     def expect(self, params: P, block: B_contra) -> S: ...
@@ -216,9 +215,8 @@ def step(
 ) -> tuple[FittedMixture, Statistics | None]:
     """Return the mixture after a batch, and the statistics that are remembered.
 
-    `memory` is what was remembered before: statistics whose total is the weight of all rows
-    seen, or None before the first batch. A prior on components that is centred on a partition
-    is centred on what is remembered. A batch without weight changes nothing.
+    `memory` is that of all rows seen, None before the first batch. A prior that is centred on a
+    partition is centred on what is remembered. A batch without weight changes nothing.
     """
     spec = replace(spec, family=fitted.family.continued_by(spec.family))
     if rows.total_weight == 0:
@@ -257,9 +255,9 @@ def flat_at_first(spec: Mixture, n_components: int, weight_seen: float) -> Mixtu
 def blended(memory: Statistics, batch: Statistics, decay: float) -> Statistics:
     """Return what is remembered after a batch whose moments are about the same points.
 
-    Per unit of weight it is (1 - g) of the memory and g of the batch, where g is the share of
-    the batch in the weight seen to the power of `decay`: a decay of 1 gives plain sums. The
-    least likely rows are the batch's. What is lighter by more than a float can say is left out.
+    Per unit of weight it is (1 - g) of the memory and g of the batch, for its share in the weight
+    seen to the power of `decay`, g: a decay of 1 gives plain sums. The least likely rows are the
+    batch's.
     """
     unit = max(memory.unit, batch.unit)
     no_values, no_rows = batch.worst_values[:0], batch.worst_rows[:0]

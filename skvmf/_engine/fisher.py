@@ -94,8 +94,8 @@ class VectorModel:
 class _Found:
     """Responsibilities for and scales of the rows of a table, block by block.
 
-    `dense` costs nothing until the first block that is written there; `sparse` blocks come with
-    the number of their first row, and of all. Rows that the mixture sees elsewhere are `moved`.
+    `dense` costs nothing until it is written to; `sparse` blocks come with the number of their
+    first row, and of all. Rows that the mixture sees elsewhere are `moved`.
     """
 
     dense: Array

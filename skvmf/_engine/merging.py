@@ -55,12 +55,10 @@ class _SumMergeCost(MergeCost):
 
 
 class DirectionMergeCost(_SumMergeCost):
-    """Directions of one concentration, or each of its own with the prior's pseudo-observations.
+    """Directions of one concentration kappa, or each of its own with n0 pseudo-rows of length r0.
 
-    The log-likelihood of n rows with the sum R is, up to n times a constant, kappa |R| or
-    (n + n0) psi((|R| + n0 r0) / (n + n0)), for the negative entropy psi. The constant is
-    `log_normalizer`; without a `concentration` kappa of all parts, each has its own; `n_pseudo` and
-    `pseudo_length` are n0 and r0.
+    The log-likelihood of n rows with the sum R is, up to n times `log_normalizer`, kappa |R| or
+    (n + n0) psi((|R| + n0 r0) / (n + n0)), for the negative entropy psi.
     """
 
     def __init__(
@@ -104,9 +102,8 @@ class DirectionMergeCost(_SumMergeCost):
 class SphericalMergeCost(_SumMergeCost):
     """Spherical Gaussians with n0 pseudo-observations of the pooled variance each.
 
-    The log-likelihood of n rows with the scatter S about their mean is, up to what all parts have
-    in common, -d/2 (n + n0) log((S + n0 d pooled) / ((n + n0) d)). Sums of rows and of their
-    squared lengths (M,) are about `centre` (d,).
+    The log-likelihood of n rows of scatter S is, up to what all parts have in common, -d/2 (n + n0)
+    log((S + n0 d pooled) / ((n + n0) d)). Sums of rows and squared lengths (M,) are about `centre`.
     """
 
     def __init__(
@@ -235,9 +232,9 @@ class OtherRows:
     def excess_losses(self, cost: MergeCost) -> Array:
         """Return what giving each part (M,) to the background loses, beyond chance.
 
-        Chance is the largest of as many halved chi-squares as there are rows (Laurent and
-        Massart, Annals of Statistics 28, 2000, lemma 1): a component that is put anywhere into
-        the background gains nothing on average, and one that is fitted there gains so much.
+        Chance is the largest of as many halved chi-squares as there are rows (Laurent and Massart,
+        Annals of Statistics 28, 2000, lemma 1): what a component that is fitted anywhere gains on
+        average.
         """
         excess = np.full(len(cost.counts), np.inf)
         for log_density in self.background.log_densities:
@@ -324,12 +321,10 @@ class _CheapestMerges:
 def merge_greedily(
     cost: MergeCost, n_parts: int, others: OtherRows = _NO_ROWS
 ) -> tuple[Array, list[tuple[int, int, float]]]:
-    """Merge parts until so many are left.
+    """Merge parts until so many are left; return their numbers, and merges as (i, j, loss).
 
-    If there are more than `MAX_PAIRED` parts, each is compared with its nearest ones only. Once no
-    pair loses less than chance, a part that gains no more than chance is added to `others`.
-    Returns the numbers of the parts that are left, ascending, and each merge of a part j into a
-    part i as (i, j, loss).
+    More than `MAX_PAIRED` parts are compared with their nearest ones only. Once no pair loses less
+    than chance, a part that gains no more than chance is added to `others`.
     """
     cheapest, merges = _CheapestMerges(cost), []
     for _ in range(len(cost.counts) - n_parts):

@@ -35,10 +35,9 @@ from .rows import RowSource
 class ModifiedDirichlet:
     """The modified Dirichlet on the weights; flat if alpha is 1 and the floor is zero.
 
-    A weight of zero marks a pruned component: it has left the mixture, and counts in the
-    density as if it rested on the floor, so that pruning does not change what is compared. See Tu,
-    "Modified Dirichlet distribution: allowing negative parameters to induce stronger sparsity",
-    section 2.
+    A weight of zero marks a pruned component: it has left the mixture, and counts in the density as
+    if it rested on the floor, so that pruning does not change what is compared. See Tu, "Modified
+    Dirichlet distribution", EMNLP 2016, section 2.
     """
 
     alpha: float | Array = 1.0  # any real, up to 1e300 in size: beyond, log-densities overflow
@@ -61,10 +60,10 @@ class ModifiedDirichlet:
         return float(np.sum((self.alpha - 1) * np.log(held)))
 
     def clip(self, weights: Array) -> Array:
-        """Return the weights raised to the floor, except pruned ones.
+        """Return the weights raised to the floor, except pruned ones; as they are if none is below.
 
-        If none is below, they are returned as they are: to divide them by their sum again would
-        round them, and a fit that continues would begin with other weights.
+        Dividing them by their sum again would round them, and a fit that continues would begin
+        elsewhere.
         """
         if np.all((weights >= self.floor) | (weights == 0)):
             return weights
@@ -101,11 +100,10 @@ class FenchelYoungPosterior:
     def assign(
         self, scores: Scores, weights: Array, row_weights: Array, row_scales: Array | None = None
     ) -> tuple[Responsibilities, Array, Array]:
-        """Return responsibilities, the weighted counts (K,), and each row's value (n,).
+        """Return responsibilities, the weighted counts (K,) and each row's value; uses up scores.
 
-        The value of a row is the most that <q, log p> less the price of responsibilities q can be.
+        A value is the most that <q, log p> less the price of responsibilities q can be.
         Responsibilities are multiplied by the row's weight and, if it has one, its scale.
-        `scores` is used up.
         """
         if self.temperature == 0:
             labels, counts, values = self.label(scores, weights, row_weights)
@@ -370,10 +368,9 @@ class Mixture:
         """Return better parameters.
 
         Empty components are re-seeded once in a fit, each at another of the least likely `rows`,
-        then pruned.
-        A broken one is pruned, and so is one whose weight stays on the floor of the weight
-        prior for two steps while it has fewer rows than a component or the prior asks for,
-        unless all weights are on the floor.
+        then pruned. So is a broken one, and one whose weight stays on the prior's floor for two
+        steps with fewer rows than a component or the prior asks for, unless all weights are on the
+        floor.
         """
         K = params.n_components
         own = stats.first_components(K)

@@ -30,11 +30,10 @@ from .products import GaussianComponents
 
 
 def project(values: Array, weights: Array, clearance: float) -> Array:
-    """Return the nearest values (K,) that have the clearance.
+    """Return the nearest values (K,) that have the clearance; those out of reach stay as they are.
 
-    Nearest in weighted squares: isotonic regression of what is left of the values when
-    each has stepped back by the clearances before it. Values out of reach of the others
-    stay as they are.
+    Nearest in weighted squares: isotonic regression of what is left of the values when each has
+    stepped back by the clearances before it.
     """
     steps = clearance * np.arange(len(values))
     stepped = values - steps
@@ -46,10 +45,9 @@ def project(values: Array, weights: Array, clearance: float) -> Array:
 
 
 def keep_order(values: Array, alive: Array, clearance: float) -> Array:
-    """Return values in order to the last digit.
+    """Return values in order to the last digit: others lie between the neighbours `alive`.
 
-    Those `alive` have the clearance, by moving up where rounding took it; the others lie
-    between their neighbours.
+    These have the clearance, by moving up where rounding took it.
     """
     ordered, kept = values.copy(), values[alive]
     for k in range(1, len(kept)):

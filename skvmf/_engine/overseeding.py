@@ -51,10 +51,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True)
 class _Assigned:
-    """For each row its likeliest component, log p there, and by how much the peak is higher.
-
-    The label of the background is -1; its peak is everywhere.
-    """
+    """For each row its likeliest component, -1 for a background, log p, and how far the peak is."""
 
     labels: Array
     log_densities: Array

@@ -33,10 +33,9 @@ Part = TypeVar("Part")
 class BlockSum(Generic[Part]):
     """The sums of some blocks, in pieces: each piece is a whole subtree of the tree of blocks.
 
-    Two neighbours in the tree are added as soon as both are there. A piece is the same subtree
-    however its blocks were grouped, and in whichever order they came: so sums of threads and of
-    workers, of runs of blocks and of scattered ones, are bit-identical. Of a run of n blocks
-    that came in order at most 1 + log2(n) pieces are kept.
+    Two neighbours in the tree are added as soon as both are there, so a piece is the same however
+    its blocks were grouped, and in whichever order they came: sums of threads and of workers are
+    bit-identical. Of a run of n blocks in order at most 1 + log2(n) pieces are kept.
     """
 
     def __init__(self) -> None:

@@ -129,9 +129,9 @@ TILE_GAPS = 2**17  # differences from a mean taken at once: calls cost as much a
 class GaussianComponents:
     """K Gaussian components, and arrays for scoring, derived once per step.
 
-    `cholesky` is scikit-learn's precisions_cholesky_: upper triangular U with precision U U'.
-    Moments are taken about `origins` (K, d): one common point where `common_origin`, else the
-    means. `spread` is the largest distance of a mean from that point in standard deviations.
+    `cholesky` is scikit-learn's precisions_cholesky_. Moments are about `origins` (K, d): one
+    common point, or the means if one is more than `MAX_COMMON_SPREAD` standard deviations
+    (`spread`) off.
     """
 
     means: Array
@@ -189,11 +189,7 @@ class GaussianComponents:
 def component_rows(
     responsibilities: Responsibilities, n_components: int, tile: slice
 ) -> Iterator[tuple[int, Array | slice, Array]]:
-    """Yield each component with the rows of the tile that it has, and its responsibilities.
-
-    Rows with zeros are left out where that saves half the work: sparse posteriors make this
-    step cheaper.
-    """
+    """Yield each component with its rows of the tile, without many zeros, and responsibilities."""
     if isinstance(responsibilities, DenseResponsibilities):
         for k, resp in enumerate(np.ascontiguousarray(responsibilities.resp[tile].T)):
             rows = np.flatnonzero(resp != 0)  # booleans are found ten times as fast

@@ -1,8 +1,7 @@
 """The starts of a fit, and the best of them: given parameters, a partition, or by merging.
 
-A start by merging works on a sample. Overseeding finds clusters with simple components. If there
-are enough rows, split-and-merge continues with more of these components than `n_components`, and
-with covariances.
+A start by merging works on a sample: overseeding, and if there are enough rows, split-and-merge of
+more of these components than `n_components`, with covariances.
 """
 
 from collections.abc import Callable

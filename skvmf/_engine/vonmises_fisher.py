@@ -175,10 +175,9 @@ def sparse_row_sums(block: SparseBlock, responsibilities: Responsibilities, K: i
 
 
 def unit_columns(sums: Array, counts: Array) -> tuple[Array, Array]:
-    """Return columns (d, K) of unit length, and their lengths per unit of count.
+    """Return columns (d, K) of unit length, and their lengths per unit of count; 0 for rounding.
 
-    If nothing but rounding is left of a sum, its length is 0. Sums are no longer than their
-    counts, which are divided out first where squares might overflow.
+    Sums are no longer than their counts, which are divided out first where squares might overflow.
     """
     scale = counts.max()
     if 1e-100 < scale < 1e100:

@@ -52,11 +52,9 @@ class _CacheImpl(CompileResultCacheImpl):
 class _ForgivingCache(FunctionCache):
     """Numba's cache without its errors: a full disk, or files that are damaged or foreign.
 
-    Each failure removes the index: it may name a file that was not written, or that an older
-    source left there. The next process then keeps its code again.
-
-    Numba passes over a folder that cannot be written to, such as one that another user filled
-    when an image was built. Code is read there, too.
+    Each failure removes the index, which may name files that are not there; the next process keeps
+    its code again. Code is also read from folders that cannot be written to, as another user's in
+    an image, which Numba passes over.
     """
 
     _impl_class = _CacheImpl

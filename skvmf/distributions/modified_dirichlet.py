@@ -77,10 +77,9 @@ _BLOCK = 4096  # integrals at a time: memory
 
 @dataclass(frozen=True)
 class Table:
-    """The logarithm of the integral over k entries by their floor, from the smallest to 1/k.
+    """The log-integral over k entries by their floor, from the smallest to 1/k.
 
-    Chebyshev series in log floor of the logarithm minus (k - 1) log(1 - k floor), which is
-    analytic.
+    Chebyshev series in log floor of that minus (k - 1) log(1 - k floor), which is analytic.
     """
 
     k: int

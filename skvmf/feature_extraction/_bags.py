@@ -82,11 +82,7 @@ def _is_row(item: ArrayLike) -> bool:
 
 
 class BagList:
-    """Checked arrays of vectors, concatenated block by block.
-
-    An array of shape (0,) is an empty bag. `n_dims` is the dimension of the vectors; None takes
-    theirs.
-    """
+    """Checked arrays of vectors, concatenated block by block; (0,) is the shape of an empty bag."""
 
     def __init__(self, X: Sequence[ArrayLike], n_dims: int | None = None) -> None:
         arrays = [_as_array(x, i) for i, x in enumerate(X)]

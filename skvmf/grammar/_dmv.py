@@ -206,6 +206,10 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
     [array([2, 3, 0, 3])]
     """
 
+    _of_methods: ClassVar[dict[str, str]] = {
+        "X": """X : sequence of array-like of str or int
+    The tags of each sentence."""
+    }
     tags_: Array
     root_log_prob_: Array
     stop_log_prob_: Array
@@ -345,11 +349,6 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
     def predict(self, X: TaggedSentences) -> list[Array]:
         """Return the most probable tree of each sentence.
 
-        Parameters
-        ----------
-        X : sequence of array-like of str or int
-            The tags of each sentence.
-
         Returns
         -------
         heads : list of ndarray of int64
@@ -361,11 +360,6 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
 
     def score_samples(self, X: TaggedSentences) -> Array:
         """Return the log-likelihood of each sentence, summed over its projective trees.
-
-        Parameters
-        ----------
-        X : sequence of array-like of str or int
-            The tags of each sentence.
 
         Returns
         -------
@@ -381,8 +375,6 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
 
         Parameters
         ----------
-        X : sequence of array-like of str or int
-            The tags of each sentence.
         y : Ignored
             Present by convention; `attachment_score` compares trees.
 

@@ -32,9 +32,8 @@ Parameters: TypeAlias = tuple[ArrayLike, ...] | list[ArrayLike]
 def read_mixture(mixture: "AnyMixture | Parameters") -> FittedMixture:
     """Return the engine's mixture of a fitted one, or of a tuple of parameters.
 
-    The tuple holds weights (K,), means (K,) or (K, d) and, unless they are the identity,
-    covariances (K, d, d) or, for one feature, variances (K,). Of Student-t components the scale
-    matrices are taken for covariances.
+    The tuple holds weights (K,), means (K,) or (K, d) and maybe covariances (K, d, d) or variances
+    (K,). Of Student-t components the scale matrices are taken for covariances.
     """
     if isinstance(mixture, tuple | list):
         if len(mixture) not in (2, 3):

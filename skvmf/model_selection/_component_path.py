@@ -60,11 +60,10 @@ _TOO_FEW = 1 / 10  # of max_components, up to which a choice by the slope needs 
 def slope_criterion(results: dict[str, Array], max_components: int) -> Array:
     """Return twice the penalised negative log-likelihood for each number of components.
 
-    The penalty per parameter is twice the slope of the log-likelihood from two thirds of
-    `max_components` on (Birge and Massart, Probability Theory and Related Fields 138, 2007). It
-    is at least that of AIC3 (Bozdogan, in "Proceedings of the first US/Japan conference on the
-    frontiers of statistical modeling", 1994), because a path does not find all that additional
-    components could gain.
+    The penalty per parameter is twice the slope of the log-likelihood from two thirds of the
+    largest number on (Birge and Massart, Probability Theory and Related Fields 138, 2007), and at
+    least that of AIC3 (Bozdogan, 1994): a path does not find all that additional components could
+    gain.
     """
     p, L = results["n_parameters"], results["log_likelihood"]
     large = _far_too_many(results, max_components)
@@ -109,8 +108,7 @@ _RISE = 1e-12  # least relative difference of a distance from the one before
 def make_linkage(n_leaves: int, merges: Sequence[tuple[int, int, float]]) -> Array:
     """Return the linkage matrix (n_leaves - 1, 4) of merges: two nodes and a loss, in order.
 
-    Distances increase strictly, so that every number of parts belongs to some distance: a merge
-    that loses less than the one before is placed right above it.
+    Distances increase strictly, so that every number of parts belongs to one.
     """
     linkage = np.empty((len(merges), 4))
     sizes = np.ones(n_leaves + len(merges))

@@ -143,8 +143,8 @@ _with_gradients = partial(torch.inference_mode, False)  # also within a caller's
 class Training:
     """A network in training, which an estimator publishes when it is done.
 
-    `score_seed` seeds the draws of free energies that are compared with each other; `adam` keeps
-    its moments, and is None before the first step. The losses are mean free energies per epoch.
+    `score_seed` seeds the draws of free energies that are compared; `adam` is None before the first
+    step. The losses are mean free energies per epoch.
     """
 
     network: VariationalNetwork

@@ -91,6 +91,9 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     (100,)
     """
 
+    _of_methods: ClassVar[dict[str, str]] = {
+        "X": "X : array-like of shape (n_samples, n_features)\n    Rows of any length."
+    }
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         "strength": [Interval(Real, 0, 1, closed="both")],
     }
@@ -101,11 +104,6 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Compute the mean and the principal axes of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows of any length.
 
         Raises
         ------
@@ -124,11 +122,6 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         All batches together give what `fit` gives for all rows, up to rounding.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows of any length.
-
         Raises
         ------
         TypeError
@@ -140,11 +133,6 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def transform(self, X: MatrixLike) -> Array:
         """Return rows scaled to unit length, centred and whitened.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows of any length.
 
         Returns
         -------

@@ -130,9 +130,7 @@ def variance_eigenvalues(
 
 
 def variance_function(mean: ArrayLike) -> Array:
-    """Return the covariance matrix for a mean parameter.
-
-    See section 2.4 of Nonnenmacher and Sahani.
+    """Return the covariance matrix for a mean parameter (Nonnenmacher and Sahani, section 2.4).
 
     Parameters
     ----------
@@ -207,9 +205,7 @@ _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
 def mean_negentropy(mean: ArrayLike) -> Values:
-    """Return the negative entropy Psi at mean parameters.
-
-    See section 1 of Nonnenmacher and Sahani.
+    """Return the negative entropy Psi at mean parameters (Nonnenmacher and Sahani, section 1).
 
     Parameters
     ----------
@@ -232,9 +228,7 @@ def mean_negentropy(mean: ArrayLike) -> Values:
 
 
 def natural_parameter(mean: ArrayLike) -> Array:
-    """Return the natural parameters at mean parameters: the gradient of Psi.
-
-    See appendix A.1 of Nonnenmacher and Sahani.
+    """Return natural parameters, the gradient of Psi (Nonnenmacher and Sahani, appendix A.1).
 
     Parameters
     ----------
@@ -258,9 +252,7 @@ def natural_parameter(mean: ArrayLike) -> Array:
 
 
 def negentropy_hessian(mean: ArrayLike) -> Array:
-    """Return the Hessian matrices of Psi at mean parameters.
-
-    See section 2.2 and appendix A.1 of Nonnenmacher and Sahani.
+    """Return the Hessian matrices of Psi (Nonnenmacher and Sahani, section 2.2, appendix A.1).
 
     Parameters
     ----------
@@ -287,9 +279,7 @@ def negentropy_hessian(mean: ArrayLike) -> Array:
 
 
 def negentropy_hessian_product(mean: ArrayLike, vector: ArrayLike) -> Array:
-    """Return the Hessians of Psi at mean parameters times vectors.
-
-    See section 2.2 and appendix A.1 of Nonnenmacher and Sahani.
+    """Return Hessians of Psi times vectors (Nonnenmacher and Sahani, section 2.2, appendix A.1).
 
     Parameters
     ----------

@@ -187,9 +187,7 @@ def log_partition_deficit(kappa: ArrayLike, dim: ArrayLike) -> Values:
 
 
 def mean_resultant_length(kappa: ArrayLike, dim: ArrayLike, *, complement: bool = False) -> Values:
-    """Return the mean resultant length A(kappa), the length of the mean parameter.
-
-    See section 1 of Nonnenmacher and Sahani.
+    """Return the mean resultant length A(kappa) (Nonnenmacher and Sahani, section 1).
 
     Parameters
     ----------
@@ -203,7 +201,8 @@ def mean_resultant_length(kappa: ArrayLike, dim: ArrayLike, *, complement: bool 
     Returns
     -------
     float or ndarray of float64
-        A(kappa) = I_{d/2}(kappa)/I_{d/2-1}(kappa) in [0, 1], or one minus it.
+        A(kappa) = I_{d/2}(kappa)/I_{d/2-1}(kappa) in [0, 1], the length of the mean parameter, or
+        one minus it.
 
     Examples
     --------
