@@ -19,6 +19,10 @@ from .mixture import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMis
 
 GaussianMixture = SparseGaussianMixture | StudentTMixture | RelativeGMM
 FEW: dict[str, Any] = {"max_iter": 2, "random_state": 0}
+DIRECTIONAL: list[dict[str, Any]] = [
+    *({"entmax_alpha": alpha} for alpha in (1.0, 1.5, 2.0)),
+    *({"temperature": 0}, {"init_params": "kmeans"}, {"background": True}),
+]
 
 
 def main() -> None:
@@ -40,9 +44,9 @@ def fit_all() -> None:
     far = near + 1e4 * (np.arange(120) % 3)[:, None]
     for dtype in np.float32, np.float64:
         X = near.astype(dtype)
-        for directional in directional_mixtures():
-            use(directional, X)
-            use(directional, csr_array(X))
+        for options in DIRECTIONAL:
+            for rows in X, csr_array(X):
+                use(VonMisesFisherMixture(3, **options, **FEW), rows)
         for gaussian in gaussian_mixtures():
             use(gaussian, X)
             use(gaussian, far.astype(dtype))
@@ -52,15 +56,6 @@ def fit_all() -> None:
         ):
             FisherVectorTransformer(mixture).fit_transform([X[:50], X[50:]])
     use(VonMisesFisherMixture(3, **FEW), near.astype(np.float16))
-
-
-def directional_mixtures() -> Iterator[VonMisesFisherMixture]:
-    """Yield mixtures for directions, whose rows may be sparse."""
-    for alpha in 1.0, 1.5, 2.0:
-        yield VonMisesFisherMixture(3, entmax_alpha=alpha, **FEW)
-    yield VonMisesFisherMixture(3, temperature=0, **FEW)
-    yield VonMisesFisherMixture(3, init_params="kmeans", **FEW)
-    yield VonMisesFisherMixture(3, background=True, **FEW)
 
 
 def gaussian_mixtures() -> Iterator[GaussianMixture]:

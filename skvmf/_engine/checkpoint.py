@@ -47,7 +47,12 @@ def save(path: Path, tree: Tree) -> None:
     except OSError:
         unfinished.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    if os.name == "posix":  # where folders can be synced, so that a new name lasts
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def load(path: Path) -> Tree:
@@ -90,16 +95,6 @@ def _with_arrays(part: object, arrays: dict[str, Array]) -> Any:
     if set(part) == {_ARRAY}:
         return arrays[part[_ARRAY]]
     return {name: _with_arrays(value, arrays) for name, value in part.items()}
-
-
-def _sync_folder(folder: Path) -> None:
-    """See that a new name lasts, where the system has folders that can be synced."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 # The checkpoint of a fit: what it holds, when it is written, and which fit continues from it.

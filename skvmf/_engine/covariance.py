@@ -125,19 +125,7 @@ class CovarianceType(ABC):
         result[where] = by[where]
         return result
 
-    def with_fallback(self, covariances: Array, inexact: Array, old: Array) -> Array:
-        """Return covariances, the old ones where any of the `variances` is inexact."""
-        if self.shared:
-            return old if inexact.any() else covariances
-        return self.replaced(covariances, np.asarray(inexact.any(axis=1)), by=old)
-
     # Estimates. First moments are (K, d); second moments have the shape of the covariances.
-
-    def per_count(self, second: Array, counts: Array) -> Array:
-        """Divide second moments by the counts that they are sums over; 0 counts as 1."""
-        if self.shared:
-            return second / counts.sum()
-        return second / per_component(np.where(counts > 0, counts, 1.0), second)
 
     def estimate(self, counts: Array, first: Array, second: Array) -> Array:
         """Return the covariances of moments per unit of count: second less `outer` of first."""

@@ -267,12 +267,16 @@ class BaseGaussian(Family[GaussianComponents]):
         Moments about a point far from the rows cancel. A mean that has come from there is at the
         rows now, so the next step knows better, and the bound does not fall meanwhile.
         """
-        kind, first = self.type, _first(stats)
-        second = kind.per_count(stats.moments[1], stats.counts)
+        kind, first, second = self.type, _first(stats), stats.moments[1]
+        each = np.where(stats.counts > 0, stats.counts, 1.0)
+        second = second / (stats.counts.sum() if kind.shared else per_component(each, second))
         estimate = kind.estimate(stats.counts, first, second)
         covariances = kind.regularized(estimate, self.reg_covar)
         negligible = np.maximum(1e-6 * kind.variances(covariances), 1e-12 * kind.variances(old))
-        return kind.with_fallback(covariances, self._rounding(stats) > negligible, old)
+        inexact = self._rounding(stats) > negligible
+        if kind.shared:
+            return old if inexact.any() else covariances
+        return kind.replaced(covariances, np.asarray(inexact.any(axis=1)), by=old)
 
     def _rounding(self, stats: Statistics) -> Array:
         """Return what moments about points that are not the means lose of variances."""
