@@ -305,7 +305,11 @@ class Start:
         """Return a family whose prior is centred on a first partition, and first parameters."""
         K, centres, family, rows = self.n_components, self.means, mixture.family, imputed(rows)
         if mixture.known is not None and not self.given:
-            stats, about = self._known_partition(mixture, rows, rng, on_iteration)
+            # By known labels, or the nearest centre: the mean of known rows, or of a component
+            # without any one of the K clusters of the usual start that are not next to the others.
+            known, middles, free = self._class_means(mixture, rows)
+            middles = self._completed(mixture, rows, middles, free, rng, on_iteration)
+            stats, about = partitions.nearest_partition(family, rows, middles, known=known)
         elif self.merges or (centres is None and self.partition in ("kmeans", "k-means++")):
             stats, about = self._found(mixture, rows, rng, on_iteration).partition(family, rows)
         elif centres is None and self.partition == "random_from_data":
@@ -341,18 +345,6 @@ class Start:
         if isinstance(assign, str):
             assign = partial(partitions.assign_randomly, partitions.draw_seed(rng), K)
         return partitions.partition_statistics(family, rows, anywhere, assign)
-
-    def _known_partition(
-        self, mixture: Mixture, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
-    ) -> tuple[Statistics, Components]:
-        """Return the partition of all rows by labels that are known, or by the nearest centre.
-
-        Centres are the means of known rows. A component without any gets one of the K clusters of
-        the usual start: those next to the other components are theirs.
-        """
-        known, centres, free = self._class_means(mixture, rows)
-        centres = self._completed(mixture, rows, centres, free, rng, watch)
-        return partitions.nearest_partition(mixture.family, rows, centres, known=known)
 
     def _class_means(self, mixture: Mixture, rows: RowSource) -> tuple[Array, Array, Array]:
         """Return known labels of components, the means (K, d) of their rows, and who has none."""

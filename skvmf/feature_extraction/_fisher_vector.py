@@ -356,7 +356,13 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
             else:
                 vectors, weights = self._fit_on_counts(X, rng)
             if not frozen:
-                mixture = self._fitted_mixture(mixture, vectors, weights, rng)
+                mixture = clone(mixture)
+                if self.mixture is None:
+                    mixture.set_params(n_components=count_distinct(vectors, N_COMPONENTS))
+                unseeded = mixture.get_params(deep=False).get("random_state", 0) is None
+                if unseeded and self.random_state is not None:
+                    mixture.set_params(random_state=rng.randint(np.iinfo(np.int32).max))
+                mixture.fit(vectors, sample_weight=weights)
             elif mixture.n_features_in_ != vectors.shape[1]:
                 raise ValueError(
                     f"The frozen mixture was fitted on {mixture.n_features_in_} dimensions, and "
@@ -435,22 +441,6 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         check_kinds(self.gradients, model.names)
         tangent, kinds = self.geometry == "tangent", tuple(self.gradients)
         return Encoder(model, tangent, kinds, self.normalization, float(self.power), self.norm)
-
-    def _fitted_mixture(
-        self,
-        unfitted: BaseMixture,
-        vectors: Array,
-        weights: Array | None,
-        rng: np.random.RandomState,
-    ) -> BaseMixture:
-        """Return a copy of a mixture, fitted to vectors; seeded here if it has no seed."""
-        mixture: BaseMixture = clone(unfitted)
-        if self.mixture is None:
-            mixture.set_params(n_components=count_distinct(vectors, N_COMPONENTS))
-        unseeded = mixture.get_params(deep=False).get("random_state", 0) is None
-        if unseeded and self.random_state is not None:
-            mixture.set_params(random_state=rng.randint(np.iinfo(np.int32).max))
-        return mixture.fit(vectors, sample_weight=weights)
 
     def _fit_on_arrays(self, X: Sequence[Array]) -> Array:
         """Return all vectors; there is no table to keep."""

@@ -85,17 +85,6 @@ def start_rules(
     return rules
 
 
-def rules_of_trees(
-    model: DependencyModel, sentences: Sentences, heads: Array
-) -> EMResult[Rules, RuleCounts]:
-    """Estimate the rules from trees; the bound is that of tags and trees together."""
-    counts: Arrays = sentences.tree_counts(heads)
-    rules = model.estimate.maximize(counts, None)
-    value = log_weight(counts, rules)
-    bound = model.lower_bound(RuleCounts(value, len(sentences), counts), rules)
-    return EMResult(rules, [bound], n_iter=0, converged=True)
-
-
 _MAX_PRIOR = 1e15  # beside which one observation is lost to rounding
 _MAX_TEMPERATURE = 1e300  # times the entropy of a corpus it is still a float
 
@@ -342,7 +331,11 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
                 if heads is None:
                     result = self._fit_em(model, sentences, tags, progress)
                 else:
-                    result = rules_of_trees(model, sentences, heads)
+                    counts = sentences.tree_counts(heads)
+                    rules = model.estimate.maximize(counts, None)
+                    seen = RuleCounts(log_weight(counts, rules), len(sentences), counts)
+                    bound = model.lower_bound(seen, rules)  # of tags and trees together
+                    result = EMResult(rules, [bound], n_iter=0, converged=True)
                 self._publish(tags, result)
         return self
 

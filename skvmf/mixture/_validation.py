@@ -535,12 +535,14 @@ def broad_component(weights: Array, concentrations: Array) -> int | None:
         return None
     order = active[np.argsort(weights[active])]
     largest, others = int(order[-1]), order[:-1]
-    typical = _weighted_median(concentrations[others], weights[others])
+    by_concentration = others[np.argsort(concentrations[others])]
+    cumulative = np.cumsum(weights[by_concentration])  # the weighted median is typical
+    middle = by_concentration[np.searchsorted(cumulative, cumulative[-1] / 2)]
     is_large = (
         weights[largest] > _TIMES_AVERAGE * weights[active].mean()
         and weights[largest] > _TIMES_NEXT * weights[others].max()
     )
-    least = min(_OF_OTHERS * typical, concentrations[others].min())
+    least = min(_OF_OTHERS * concentrations[middle], concentrations[others].min())
     return largest if is_large and concentrations[largest] < least else None
 
 
@@ -555,12 +557,6 @@ def warn_if_broad(weights: Array, concentrations: Array) -> None:
             "rows are outliers, use background=True.",
             UserWarning,
         )
-
-
-def _weighted_median(values: Array, weights: Array) -> float:
-    order = np.argsort(values)
-    cumulative = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(cumulative, cumulative[-1] / 2)])
 
 
 # Dask arrays: what is needed before Dask is imported.

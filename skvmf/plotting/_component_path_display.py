@@ -120,7 +120,9 @@ class ComponentPathDisplay:
             raise ValueError(f"criterion should be one of {sorted(results)}, got {criterion!r}.")
         values = results["criterion" if criterion is None else criterion]
         chosen = estimator.criterion if criterion is None else criterion
-        n_samples = _n_samples(results)
+        # The number of rows that the path has seen, by which ``bic`` penalizes parameters.
+        penalty = results["bic"][0] + 2 * results["log_likelihood"][0]
+        n_samples = float(np.exp(penalty / results["n_parameters"][0]))
         if isinstance(chosen, str):
             values, label = _in_nats_per_row(chosen, values, n_samples)
         else:
@@ -219,7 +221,8 @@ class ComponentPathDisplay:
         order, x, heights = _layout(self.linkage, self.n_samples or 1)
         n_leaves, part, K = len(order), self._part_of_nodes(), len(self.best_nodes)
         place = np.argsort(np.argsort([x[:n_leaves][part[:n_leaves] == k].min() for k in range(K)]))
-        colours = [_colour(place[k]) if k >= 0 else "0.6" for k in part]
+        place += (place + 9 - _GREY) // 9  # by place from the left, never the grey one
+        colours = [component_colour(place[k]) if k >= 0 else "0.6" for k in part]
         segments = []
         for i, (a, b) in enumerate(self.linkage[:, :2].astype(int)):
             top = heights[n_leaves + i]
@@ -263,12 +266,6 @@ class ComponentPathDisplay:
         return part
 
 
-def _n_samples(results: dict[str, Array]) -> float:
-    """Return the number of rows that a path has seen, by which ``bic`` penalizes parameters."""
-    penalty = results["bic"][0] + 2 * results["log_likelihood"][0]
-    return float(np.exp(penalty / results["n_parameters"][0]))
-
-
 def _in_nats_per_row(name: str, values: Array, n_samples: float) -> tuple[Array, str]:
     """Return results in units that do not grow with the data, and a label that names them."""
     label = name.replace("_", " ")
@@ -279,11 +276,6 @@ def _in_nats_per_row(name: str, values: Array, n_samples: float) -> tuple[Array,
     elif name != "held_out":
         return values, label
     return values - values.min(), f"{label}: nats per row above the best"
-
-
-def _colour(place: int) -> str:
-    """Return the colour of a chosen component by its place from the left, never the grey one."""
-    return component_colour(place + (place + 9 - _GREY) // 9)
 
 
 def _layout(linkage: Array, n_samples: float) -> tuple[list[int], Array, Array]:
