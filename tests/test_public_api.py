@@ -59,7 +59,7 @@ MIXTURE_PARAMETERS = {
         "random_state": None,
         "warm_start": False,
     },
-    **{"tol": 1e-3, "max_iter": 100, "learning_decay": 0.7, "checkpoint": None},
+    **{"tol": 1e-3, "max_iter": 100, "learning_decay": 0.7, "grow": None, "checkpoint": None},
     **{"verbose": 0, "verbose_interval": 10},
 }
 SHAPE = {"covariance_type": "full", "reg_covar": 1e-6}
@@ -72,7 +72,7 @@ PARAMETERS = {
     StudentTMixture: MIXTURE_PARAMETERS
     | SHAPE
     | {"degrees_of_freedom": "estimated", "scale_matrices_init": None},
-    RelativeGMM: GAUSSIAN_PARAMETERS
+    RelativeGMM: {name: GAUSSIAN_PARAMETERS[name] for name in GAUSSIAN_PARAMETERS.keys() - {"grow"}}
     | {"n_components": 2, "solver": "ecm", "order": "means"}
     | {"ordering_feature": 0, "clearance": 0.0},
     FisherVectorTransformer: {

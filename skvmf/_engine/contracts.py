@@ -336,6 +336,9 @@ class Family(ABC, Generic[C]):
     components_class: ClassVar[type]
     """The dataclass of components; its length is their number K."""
 
+    component_axes: Any
+    """The axis of components in each of the moments; None if there is none."""
+
     unit_rows: ClassVar[bool] = False
     """Whether rows are scaled to unit length as they are read."""
 

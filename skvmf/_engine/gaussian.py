@@ -94,6 +94,10 @@ class BaseGaussian(Family[GaussianComponents]):
         """Return components at centres (K, d) with the data's scale."""
         return self.components(centres, self.scale * self.type.identity(*centres.shape))
 
+    @property
+    def component_axes(self) -> tuple[int | None, ...]:
+        return 0, None if self.type.shared else 0
+
     def chosen(self, components: GaussianComponents, numbers: Array) -> GaussianComponents:
         covariances = self.type.select(components.covariances, numbers)
         return self.components(components.means[numbers], covariances)

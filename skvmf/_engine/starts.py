@@ -32,17 +32,20 @@ from .contracts import (
 )
 from .em import Progress, run_em
 from .imputed import imputed
+from .merging import chance_gain
 from .model import (
     FIRST_WEIGHT,
     FLAT,
+    LEAST,
     NO_BACKGROUND,
+    SOFTMAX,
     Background,
     FittedMixture,
     Mixture,
     MixtureResult,
     ModifiedDirichlet,
 )
-from .overseeding import SEEDS_PER_COMPONENT, Overseeding
+from .overseeding import MIN_ROUND_GAIN, SEEDS_PER_COMPONENT, Overseeding
 from .partitions import Assignment, SampleStart, assign_labels, assignment, em_steps
 from .products import squared_distances, tiles
 from .rows import RowSource
@@ -253,6 +256,15 @@ def _rows_of_components(start: SampleStart, rows: RowSource) -> RowSource:
     return rows.subset(some, weights[some], width=4 * K) if len(some) else rows
 
 
+# A stream that grows: what a new component must gain.
+
+
+MORE_CLUSTERS = 3  # are looked for, as several topics may come at once
+MIN_SIZE = 0.5  # of an average component: any stream of texts has smaller groups
+STEPS_WITH_NEWCOMER = 3  # of EM on a batch, with and without it
+SHAPE_PENALTY = 1.5  # nats for each parameter of its shape, as in AIC3
+
+
 # Products in a step on the sample from which single precision saves more than a second kind of
 # compiled code costs once.
 _SINGLE_PRECISION_PRODUCTS = 10**10
@@ -376,21 +388,62 @@ class Start:
         self, mixture: Mixture, fitted: FittedMixture, rows: RowSource, rng: np.random.RandomState
     ) -> FittedMixture:
         """Return a fit with more components: the old ones, and average ones where no old one is."""
-        K, n_old, family = self.n_components, fitted.n_components, fitted.family
-        rows = imputed(rows)
-        numbers, new = np.arange(K), np.arange(K) >= n_old
-        components = family.chosen(fitted.params.components, np.where(new, 0, numbers))
-        centres, free = family.centres(components).copy(), new
+        rows, K = imputed(rows), self.n_components
+        old = fitted.family.centres(fitted.params.components)
+        centres, new = np.resize(old, (K, old.shape[1])), np.arange(K) >= len(old)
+        free = new
         if mixture.known is not None:
             _, means, unknown = self._class_means(mixture, rows)
             centres[new], free = means[new], new & unknown
         centres = self._completed(mixture, rows, centres, free, rng)
-        for k in np.flatnonzero(new):
-            components = family.reseed(components, k, centres[k])
+        return self._extended(mixture, fitted, centres[new])
+
+    def _extended(self, mixture: Mixture, fitted: FittedMixture, centres: Array) -> FittedMixture:
+        """Return a fit with more components, at centres (m, d)."""
+        K, n_old, family = self.n_components, fitted.n_components, fitted.family
+        numbers = np.where(np.arange(K) < n_old, np.arange(K), 0)
+        components = family.chosen(fitted.params.components, numbers)
+        for k, centre in enumerate(centres, n_old):
+            components = family.reseed(components, k, centre)
         weights = mixture.background.weights_after(fitted.params)
         own, rest = weights[:n_old] * (n_old / K), weights[n_old:]
         weights = np.concatenate([own, np.full(K - n_old, (1 - rest.sum()) / K), rest])
         return replace(fitted, params=Params.first(weights, components))
+
+    def newcomer(
+        self, mixture: Mixture, fitted: FittedMixture, rows: RowSource, rng: np.random.RandomState
+    ) -> FittedMixture | None:
+        """Return a fit with one more component for rows that no old one explains, or None.
+
+        It begins at that cluster of the usual start whose rows gain most. It stays if it is not
+        small among the components, and gains more than a round of that start and merging ask for:
+        what cutting one cluster in two gains by chance, and a penalty for its shape.
+        """
+        rows, (spec, params) = imputed(rows), mixture.continued(fitted)
+        family, total, K = spec.family, rows.total_weight, self.n_components
+        search = replace(self, n_components=min(K + MORE_CLUSTERS, rows.n_rows))
+        stats, about = search._found(spec, rows, rng, ignore).partition(family, rows)
+        clusters = family.initial(stats, about)
+        plain = Mixture.plain(family, spec.background)
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(stats.counts / total)
+
+        def gains(block: Block) -> Array:
+            before = SOFTMAX.values(plain.scores(params, block), params.weights)
+            after = family.scores(block, clusters).log_density() + log_weights
+            gained = np.maximum(after, LEAST) - np.maximum(before, LEAST)[:, np.newaxis]
+            return block.weights @ np.maximum(gained, 0)
+
+        best = family.centres(clusters)[[rows.map_reduce(gains).argmax()]]
+        grown = self._extended(spec, replace(fitted, params=params), best)
+        before = em_steps(plain, rows, params, STEPS_WITH_NEWCOMER)[1]
+        after, bound = em_steps(plain, rows, grown.params, STEPS_WITH_NEWCOMER)
+        n_new = after.weights[K - 1] * total
+        n_shape = family.n_parameters(K) - family.n_parameters(K - 1) - family.dim
+        needed = chance_gain(n_new, total - n_new, family.dim) + SHAPE_PENALTY * n_shape
+        needed = max(needed, MIN_ROUND_GAIN * total)
+        large = after.weights[K - 1] * K >= MIN_SIZE
+        return grown if large and (bound - before) * total > needed else None
 
     def _found(
         self, mixture: Mixture, rows: RowSource, rng: np.random.RandomState, watch: OnIteration

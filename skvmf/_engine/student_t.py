@@ -121,6 +121,10 @@ class StudentT(Family[StudentTComponents]):
         """Return components at centres (K, d) that weight all rows alike, as Gaussian ones do."""
         return self._with_dof(self.gaussian.from_centres(centres), KNOWN_RANGE[1])
 
+    @property
+    def component_axes(self) -> tuple[int | None, ...]:
+        return *self.gaussian.component_axes, 0, 0
+
     def chosen(self, components: StudentTComponents, numbers: Array) -> StudentTComponents:
         shapes = self.gaussian.chosen(components, numbers)
         return self._with_dof(shapes, components.degrees_of_freedom[numbers])

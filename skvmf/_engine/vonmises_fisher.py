@@ -350,6 +350,8 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         half = np.full(len(centres), 0.5)
         return self.components(np.ascontiguousarray(centres.T), half, half)
 
+    component_axes = (1, 0)
+
     def chosen(self, components: DirectionalComponents, numbers: Array) -> DirectionalComponents:
         lengths, complements = components.lengths[numbers], components.complements[numbers]
         kappa = components.concentrations[numbers] if self.fixed_concentrations else None

@@ -42,6 +42,7 @@ from .._sklearn import (
     with_callbacks,
 )
 from .._typing import Array, Attributes, MatrixLike, is_integer, warn
+from ._growth import continued_stream
 from ._parameters import (
     MixtureParameters,
     attribute_hint,
@@ -51,7 +52,6 @@ from ._parameters import (
 )
 from ._validation import (
     check_enough_rows,
-    check_stream_continues,
     check_warm_start,
     checked_known_labels,
     checked_means,
@@ -273,9 +273,7 @@ class BaseMixture(MixtureParameters, ABC):
             known = checked_known_labels(known_labels, rows, self, start=not continues)
             seen = weight_seen(memory, rows)
             if continues:
-                fitted = self._fitted
-                check_stream_continues("n_components", fitted.n_components, self.n_components)
-                check_stream_continues("background", len(fitted.background) > 0, self.background)
+                fitted, memory = continued_stream(self, rows, memory, seen)
                 family = self._family_on(rows, seen)
                 spec = replace(self._assembled(family, fitted.background), known=known)
             else:

@@ -1,0 +1,45 @@
+"""Streams that grow: one more component where a batch has rows that no component explains."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from .._engine.contracts import Statistics
+from .._engine.em import chosen_statistics
+from .._engine.model import FittedMixture
+from .._engine.rows import RowSource
+from ._validation import check_stream_continues
+
+if TYPE_CHECKING:
+    from ._base import BaseMixture
+
+
+def continued_stream(
+    mixture: "BaseMixture", rows: RowSource, memory: Statistics | None, weight_seen: float
+) -> tuple[FittedMixture, Statistics | None]:
+    """Return the fit that a batch continues, and its memory; the batch may add a component.
+
+    Raises `n_components` of the mixture with it.
+    """
+    fitted = mixture._fitted
+    check_stream_continues("n_components", fitted.n_components, mixture.n_components)
+    check_stream_continues("background", len(fitted.background) > 0, mixture.background)
+    K = fitted.n_components
+    if mixture.grow is None or K >= mixture.grow or rows.n_rows <= K or rows.total_weight == 0:
+        return fitted, memory
+    if {"weights", "means"} & set(mixture.fixed):
+        raise ValueError(
+            f"fixed={mixture.fixed!r} leaves new components no place: change it, or leave out grow."
+        )
+    larger = mixture._lean(fitted)
+    larger.n_components, larger.init_params = K + 1, "merging"
+    spec = larger._assembled(larger._family_on(rows, weight_seen), fitted.background)
+    rng = check_random_state(mixture.random_state)
+    grown = larger._start(rows).newcomer(spec, fitted, rows, rng)
+    if grown is None:
+        return fitted, memory
+    mixture.n_components = K + 1
+    if memory is not None:
+        memory = chosen_statistics(fitted.family, memory, np.append(np.arange(K), -1))
+    return grown, memory

@@ -1,0 +1,120 @@
+"""With `grow`, partial_fit adds a component for a new topic, and none to a stationary stream."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from skvmf import SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+from skvmf.inspection import match_components
+
+RNG = np.random.default_rng(0)
+CENTRES = 6 * np.eye(6)[[3, 0, 4, 1]]
+OLD, EVERY = RNG.integers(3, size=1500), RNG.choice(4, size=900, p=[0.28, 0.28, 0.28, 0.16])
+BATCH = 300
+
+
+def rows(labels):
+    return CENTRES[labels] + RNG.normal(size=(len(labels), 6))
+
+
+BEFORE, AFTER = rows(OLD), rows(EVERY)
+FAMILIES = {
+    "directions": (VonMisesFisherMixture, {}),
+    "tied directions": (VonMisesFisherMixture, {"concentration_type": "tied"}),
+    "background": (VonMisesFisherMixture, {"background": True}),
+    "full": (SparseGaussianMixture, {}),
+    "diag": (SparseGaussianMixture, {"covariance_type": "diag", "entmax_alpha": 1.5}),
+    "tied": (SparseGaussianMixture, {"covariance_type": "tied"}),
+    "heavy tails": (StudentTMixture, {"covariance_type": "spherical"}),
+    "heavy tails, tied": (StudentTMixture, {"covariance_type": "tied"}),
+}
+
+
+def stream(mixture, X, form=np.asarray, **options):
+    for start in range(0, len(X), BATCH):
+        mixture.partial_fit(form(X[start : start + BATCH]), **options)
+    return mixture
+
+
+def started(case, X=BEFORE, form=np.asarray, **params):
+    cls, own = FAMILIES[case]
+    return stream(cls(3, random_state=0, **own | params), X, form)
+
+
+@pytest.mark.parametrize("case", FAMILIES)
+def test_a_stationary_stream_is_the_one_without_growth(case):
+    plain, growing = started(case), started(case, grow=6)
+    assert growing.n_components == 3
+    assert_array_equal(growing.means_, plain.means_)
+    assert_array_equal(growing.weights_, plain.weights_)
+
+
+@pytest.mark.parametrize("case", FAMILIES)
+def test_a_new_topic_gets_one_component_and_old_ones_keep_their_numbers(case):
+    mixture = started(case, grow=6)
+    before, seen = pickle.loads(pickle.dumps(mixture)), mixture.weight_seen_
+    stream(mixture, AFTER)
+    assert mixture.n_components == len(mixture.weights_) == 4
+    assert mixture.weight_seen_ == seen + len(AFTER)
+    assert_array_equal(match_components(before, mixture).indices, [0, 1, 2])
+    assert (mixture.predict(AFTER[EVERY == 3]) == 3).mean() > 0.99
+    assert_array_equal(mixture.predict(BEFORE), before.predict(BEFORE))
+    assert 0 < mixture.weights_[3] < mixture.weights_[:3].min()
+
+
+def test_rows_in_csr_and_after_a_pickle_give_the_same():
+    dense = stream(started("directions", grow=6), AFTER)
+    begun = started("directions", form=sparse.csr_array, grow=6)
+    again = stream(pickle.loads(pickle.dumps(begun)), AFTER, form=sparse.csr_array)
+    np.testing.assert_allclose(again.means_, dense.means_, atol=1e-8)
+
+
+def test_dask_arrays_give_the_same_bits():
+    da = pytest.importorskip("dask.array")
+    dense = stream(started("full", grow=6), AFTER)
+    lazy = stream(started("full", grow=6), AFTER, form=lambda X: da.from_array(X, chunks=(100, 6)))
+    assert lazy.n_components == 4
+    assert_array_equal(lazy.means_, dense.means_)
+
+
+def test_there_are_at_most_so_many():
+    labels = RNG.permutation(np.repeat(np.arange(4), 150))
+    mixture = VonMisesFisherMixture(1, random_state=0, grow=3)
+    mixture = stream(mixture, np.vstack([rows(np.zeros(300, int)), rows(labels), rows(labels)]))
+    assert mixture.n_components == 3
+    assert stream(started("directions", grow=2), AFTER).n_components == 3
+
+
+def test_it_goes_on_from_a_fit_and_from_parameters():
+    mixture = VonMisesFisherMixture(3, random_state=0, grow=4).fit(BEFORE)
+    stream(mixture, AFTER)
+    assert set(mixture.predict(AFTER[EVERY == 3])) == {3}
+    given = VonMisesFisherMixture.from_parameters(mixture.weights_, mixture.means_, grow=9)
+    assert stream(given, AFTER).n_components == 4
+
+
+def test_small_batches_and_rows_without_direction_add_none():
+    mixture = started("directions", grow=6)
+    mixture.partial_fit(AFTER[EVERY == 3][:3])
+    mixture.partial_fit(np.zeros((10, 6)))
+    assert mixture.n_components == 3
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"fixed": ("weights",)}, "leaves new components no place"),
+        ({"weight_concentration_prior": [1.0, 1, 0.5]}, "each of the 4 components"),
+        ({"grow": 0}, "grow"),
+    ],
+)
+def test_what_cannot_grow_is_refused_and_stays(params, message):
+    mixture = started("directions", grow=6)
+    before = mixture.weights_
+    with pytest.raises(ValueError, match=message):
+        mixture.set_params(**params).partial_fit(AFTER)
+    assert mixture.n_components == len(mixture.weights_) == 3
+    assert mixture.weights_ is before
