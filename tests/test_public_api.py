@@ -40,7 +40,7 @@ NAMES = {
     "skvmf.feature_extraction": "FisherVectorTransformer embedding_table",
     "skvmf.grammar": "DependencyModelWithValence attachment_score",
     "skvmf.inspection": """ComponentSummary component_stability component_summary
-        fisher_information match_components""",
+        fisher_information match_components renumber_components""",
     "skvmf.mixture": "RelativeGMM SparseGaussianMixture StudentTMixture VonMisesFisherMixture",
     "skvmf.model_selection": "ComponentPath",
     "skvmf.preprocessing": "DirectionWhitener",

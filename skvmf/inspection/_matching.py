@@ -17,6 +17,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from .._typing import Array, MatrixLike, RandomState, is_integer
 from ..mixture._base import BaseMixture
+from ..mixture._growth import renumbered
 from ..mixture._validation import in_memory
 from ._components import join, log_affinities, read_mixture
 
@@ -101,6 +102,61 @@ def _assigned(overlaps: Array, columns: Array) -> tuple[Array, Array, Array]:
     return rows[kept], chosen[kept], found[kept]
 
 
+def renumber_components(
+    reference: AnyMixture, mixture: BaseMixture, *, min_overlap: float = 0.0
+) -> BaseMixture:
+    """Give the components of a mixture the numbers of those of a reference that they match.
+
+    New components get the numbers after these. A component of the reference that is gone keeps its
+    number with the weight 0, as if it were pruned, so that no other one gets it.
+
+    Parameters
+    ----------
+    reference : estimator instance
+        A fitted mixture, as for :func:`match_components`.
+    mixture : VonMisesFisherMixture, SparseGaussianMixture or StudentTMixture
+        A fitted mixture of the same features. It stays as it is.
+    min_overlap : float, default=0.0
+        Pairs that overlap less are none.
+
+    Returns
+    -------
+    renumbered : estimator instance
+        A mixture with the same components. It has no `labels_`: use `predict`. `partial_fit`
+        continues as it would from `mixture`.
+
+    Raises
+    ------
+    TypeError
+        If `mixture` is not one of skvmf.
+    ValueError
+        If mixtures cannot be matched, or the mixture sorts its components.
+
+    Examples
+    --------
+    >>> from skvmf import VonMisesFisherMixture
+    >>> from skvmf.datasets import make_vonmises_fisher_blobs
+    >>> from skvmf.inspection import renumber_components
+    >>> X, _ = make_vonmises_fisher_blobs(600, 16, centers=5, concentration=50.0, random_state=0)
+    >>> last_week = VonMisesFisherMixture(5, random_state=0).fit(X[:500])
+    >>> today = VonMisesFisherMixture(5, random_state=1).fit(X)
+    >>> bool((today.predict(X[:500]) == last_week.labels_).all())
+    False
+    >>> today = renumber_components(last_week, today)
+    >>> bool((today.predict(X[:500]) == last_week.labels_).all())
+    True
+    """
+    refuse_others(mixture)
+    matched = match_components(reference, mixture, min_overlap=min_overlap)
+    return renumbered(mixture, np.append(matched.indices, matched.new))
+
+
+def refuse_others(mixture: object) -> None:
+    """Refuse what is not a mixture of this package."""
+    if not isinstance(mixture, BaseMixture):
+        raise TypeError(f"mixture should be a mixture of skvmf, got {type(mixture).__name__}.")
+
+
 def component_stability(
     mixture: BaseMixture,
     X: MatrixLike,
@@ -166,8 +222,7 @@ def component_stability(
     >>> bool(stability.components.min() > 0.9), bool(stability.scores.min() > 0.9)
     (True, True)
     """
-    if not isinstance(mixture, BaseMixture):
-        raise TypeError(f"mixture should be a mixture of skvmf, got {type(mixture).__name__}.")
+    refuse_others(mixture)
     if not is_integer(n_resamples) or n_resamples < 1:
         raise ValueError(f"n_resamples should be a whole number of at least 1, got {n_resamples}.")
     X, rng = in_memory(X), check_random_state(random_state)

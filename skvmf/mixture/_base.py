@@ -655,10 +655,10 @@ class BaseMixture(MixtureParameters, ABC):
 
         return MergePath(of_size, self._fitted, self.lower_bound_, rows, self.tol)
 
-    def __with_fit__(self, fitted: FittedMixture) -> Self:
+    def __with_fit__(self, fitted: FittedMixture, memory: Statistics | None = None) -> Self:
         """Return a mixture with the parameters and features of this one and another fit."""
         mixture: Self = clone(self).set_params(n_components=fitted.n_components)
-        mixture._publish(fitted)
+        mixture._publish(fitted, memory)
         seen = {"n_features_in_", "feature_names_in_"} & vars(self).keys()
         vars(mixture).update({name: getattr(self, name) for name in seen})
         return mixture

@@ -1,14 +1,16 @@
-"""Streams that grow: one more component where a batch has rows that no component explains."""
+"""Other components than a fit has: one more for a batch of a stream, and other numbers."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._engine.contracts import Statistics
+from .._engine.contracts import Params, Statistics
 from .._engine.em import chosen_statistics
 from .._engine.model import FittedMixture
 from .._engine.rows import RowSource
+from .._typing import Array
 from ._validation import check_stream_continues
 
 if TYPE_CHECKING:
@@ -43,3 +45,17 @@ def continued_stream(
     if memory is not None:
         memory = chosen_statistics(fitted.family, memory, np.append(np.arange(K), -1))
     return grown, memory
+
+
+def renumbered(mixture: "BaseMixture", numbers: Array) -> "BaseMixture":
+    """Return a mixture of some components of another, by their numbers; -1 is a pruned one."""
+    if mixture._constraint().order(mixture._fitted.params.components) is not None:
+        raise ValueError(f"{type(mixture).__name__} sorts its components: they keep no numbers.")
+    fitted, memory, kept = mixture._fitted, mixture._memory, numbers >= 0
+    rest, chosen = fitted.params.weights[fitted.n_components :], np.where(kept, numbers, 0)
+    weights = np.append(fitted.weights[chosen] * kept, rest)
+    components = fitted.family.chosen(fitted.params.components, chosen)
+    if memory is not None:
+        memory = chosen_statistics(fitted.family, memory, numbers)
+    params = Params.first(weights, components).pruned()
+    return mixture.__with_fit__(replace(fitted, params=params), memory)

@@ -6,7 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.mixture import GaussianMixture
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf.inspection import _components, component_summary, match_components
+from skvmf.inspection import (
+    _components,
+    component_summary,
+    match_components,
+    renumber_components,
+)
 
 MEANS = np.random.default_rng(0).normal(size=(5, 3))
 COVARIANCES = np.random.default_rng(1).uniform(0.01, 0.03, 5)[:, None, None] * np.eye(3)
@@ -117,3 +122,53 @@ def test_many_components_are_compared_with_their_nearest(family, monkeypatch):
     matched = match_components(*mixtures, min_overlap=0.99)
     assert_array_equal(matched.indices[numbers], np.arange(50))
     assert len(matched.new) == 0
+
+
+def fit_again(family, X, **params):
+    free = {} if family is VonMisesFisherMixture else {"weight_concentration_prior": 1.0}
+    return family(len(MEANS), random_state=3, **free, **params).fit(X)
+
+
+@pytest.mark.parametrize("family", [VonMisesFisherMixture, SparseGaussianMixture, StudentTMixture])
+def test_a_mixture_gets_the_numbers_of_a_reference(family):
+    reference = of_components(family, range(5))
+    X, _ = reference.sample(1500)
+    mixture = fit_again(family, X)
+    renumbered = renumber_components(reference, mixture)
+    assert (renumbered.predict(X) == reference.predict(X)).mean() > 0.95
+    matched = match_components(reference, mixture).indices
+    assert_array_equal(renumbered.means_, mixture.means_[matched])
+    assert_array_equal(renumbered.weights_, mixture.weights_[matched])
+    assert_allclose(renumbered.score(X), mixture.score(X))
+
+
+@pytest.mark.parametrize("params", [{}, {"background": True}])
+@pytest.mark.parametrize("kind", ["full", "tied", "diag"])
+def test_a_stream_continues_with_other_numbers(kind, params):
+    X, _ = of_components(SparseGaussianMixture, range(5)).sample(1500)
+    mixture = fit_again(SparseGaussianMixture, X, covariance_type=kind, **params)
+    reference = of_components(SparseGaussianMixture, [0, 3])
+    renumbered = renumber_components(reference, mixture)
+    for each in (mixture, renumbered):
+        each.partial_fit(X[:200])
+    matched = match_components(mixture, renumbered)
+    assert_allclose(matched.overlaps, 1)
+    assert_allclose(renumbered.means_[matched.indices], mixture.means_)
+    assert renumbered.weight_seen_ == mixture.weight_seen_ == 1700
+
+
+def test_a_number_whose_component_is_gone_stays_free():
+    reference = of_components(SparseGaussianMixture, [0, 1, 2])
+    mixture = of_components(SparseGaussianMixture, [2, 4, 0])
+    renumbered = renumber_components(reference, mixture, min_overlap=0.9)
+    assert_allclose(renumbered.weights_, mixture.weights_[[2, 1, 0, 1]] * [1, 0, 1, 1])
+    assert_array_equal(renumbered.predict(MEANS[[0, 2, 4]]), [0, 2, 3])
+    assert renumbered.n_components == 4
+
+
+def test_mixtures_without_numbers_of_their_own_are_refused():
+    with pytest.raises(ValueError, match="RelativeGMM sorts its components"):
+        renumber_components(of_components(RelativeGMM, [0, 1]), of_components(RelativeGMM, [0, 1]))
+    other = of_components(GaussianMixture, [0, 1])
+    with pytest.raises(TypeError, match="got GaussianMixture"):
+        renumber_components(other, other)
