@@ -138,7 +138,7 @@ METHODS = {
     ComponentPath: {
         **dict.fromkeys(["fit", "fit_predict", "score"], "X y sample_weight"),
         **dict.fromkeys(["predict", "predict_proba", "score_samples"], "X"),
-        "cut": "n_components",
+        "cut": "n_components X",
     },
     DirectionWhitener: {
         **dict.fromkeys(["fit", "partial_fit"], "X y sample_weight"),

@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
@@ -18,8 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 from .._engine.model import FittedMixture
 from .._engine.rows import canonical
 from .._kernels.rows import csr_normalize, normalize_rows
-from .._sklearn import check_rows
+from .._sklearn import check_rows, num_samples
 from .._typing import Array, Matrix
+from ..mixture import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
+from ..mixture._base import BaseMixture
 from ..mixture._validation import in_memory
 from ._components import (
     AnyMixture,
@@ -31,11 +34,12 @@ from ._components import (
 
 
 def component_rows(
-    mixture: AnyMixture, fitted: FittedMixture, active: Array, X: Any, n_rows: int
+    mixture: AnyMixture, fitted: FittedMixture, active: Array, X: Any, n_rows: int, labels: Any
 ) -> tuple[Array, dict[str, Any]]:
     """Return the labels of rows, and what a summary tells about the rows of components `active`."""
     X = in_memory(X)
-    labels = mixture.predict(X)  # of X as it is given: with its names, if it has any
+    if labels is None:
+        labels = mixture.predict(X)  # of X as it is given: with its names, if it has any
     proba = mixture.predict_proba(X)
     rows = check_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     sizes, cosines, typical, doubtful = [], [], [], []
@@ -316,9 +320,10 @@ class ComponentSummary:
 
 
 def component_summary(
-    mixture: AnyMixture,
+    mixture: Any = None,
     X: Any = None,
     *,
+    labels: ArrayLike | None = None,
     texts: Sequence[str] | None = None,
     feature_names: Sequence[str] | None = None,
     n_features: int = 5,
@@ -330,11 +335,18 @@ def component_summary(
 
     Parameters
     ----------
-    mixture : estimator instance
-        A fitted mixture of skvmf, or scikit-learn's ``GaussianMixture``.
+    mixture : estimator instance, default=None
+        A fitted mixture of skvmf, or scikit-learn's ``GaussianMixture``. Of a fitted
+        :class:`~skvmf.model_selection.ComponentPath` it is the best mixture. With `labels`, what
+        kind of components rows get: a mixture or path of skvmf, fitted or not; None is a
+        ``VonMisesFisherMixture()``.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
         Rows to count and to choose from; Dask arrays are read into memory. None leaves these
         columns out.
+    labels : array-like of shape (n_samples,), default=None
+        Labels from 0 that any clusterer gives the rows, with -1 for outliers, or
+        :meth:`~skvmf.model_selection.ComponentPath.cut` of a path. The summary is then of the
+        clusters, each as one component.
     texts : sequence of str of length n_samples, default=None
         The texts that the rows of X come from. Each component then gets its words, by class-based
         tf-idf, and the beginnings of its most typical texts.
@@ -361,8 +373,8 @@ def component_summary(
     Raises
     ------
     ValueError
-        If the mixture is of another kind, there is not one name per feature or one text per row,
-        or there are texts without rows.
+        If the mixture is of another kind, there is not one name per feature or one text or label
+        per row, or there are texts or labels without rows.
     TypeError
         If texts are not strings.
 
@@ -383,9 +395,14 @@ def component_summary(
     >>> summary.features, summary.sizes.tolist()
     ([['tea', 'ice'], ['puck', 'ice']], [60, 40])
     """
+    if X is None and (texts is not None or labels is not None):
+        name, source = ("labels", "have") if texts is None else ("texts", "were computed from")
+        raise ValueError(f"{name} need X: give the rows that {source} these {name}.")
+    if labels is not None:
+        X = in_memory(X)
+        mixture, labels = _of_labels(mixture, X, labels)
     check_is_fitted(mixture)
-    if X is None and texts is not None:
-        raise ValueError("texts need X: give the rows that were computed from these texts.")
+    mixture = getattr(mixture, "best_estimator_", mixture)
     fitted = read_mixture(mixture)
     weights, angles = fitted.weights, None
     if is_directional(fitted):
@@ -413,12 +430,36 @@ def component_summary(
     )
     if X is None:
         return summary
-    labels, columns = component_rows(mixture, fitted, active, X, n_rows)
+    labels, columns = component_rows(mixture, fitted, active, X, n_rows, labels)
     if texts is not None:
         texts = checked_texts(texts, len(labels))
         columns["words"] = class_words(texts, labels, active, n_features, vectorizer)
         columns["texts"] = [[beginning(texts[i]) for i in rows] for rows in columns["typical"]]
     return replace(summary, **columns)
+
+
+def _of_labels(mixture: Any, X: Any, labels: Any) -> tuple[BaseMixture, Array]:
+    """Return a mixture with a component for each label, estimated from the rows that have it."""
+    labels, n_rows = np.asarray(in_memory(labels)), num_samples(X)
+    whole = labels.shape == (n_rows,) and labels.dtype.kind in "iu" and labels.min(initial=0) >= -1
+    if not whole or labels.max() < 0:
+        raise ValueError(
+            "labels should be whole numbers from 0, or -1 for outliers, one for each of the "
+            f"{n_rows} rows, got shape {labels.shape} and {labels.dtype}: {labels}."
+        )
+    kind = VonMisesFisherMixture() if mixture is None else getattr(mixture, "estimator", mixture)
+    if isinstance(kind, RelativeGMM):  # which would sort the clusters
+        kind = SparseGaussianMixture().set_params(covariance_type=kind.covariance_type)
+    plain: dict[str, Any] = {
+        "weight_concentration_prior": 1.0,
+        "weights_init": None,
+        "means_init": None,
+    }
+    plain |= {"fixed": (), "n_init": 1, "warm_start": False, "checkpoint": None, "max_iter": 0}
+    outliers = {"background": bool(labels.min() < 0)}
+    given = {"n_components": int(labels.max()) + 1, "init_params": labels}
+    of_labels: BaseMixture = clone(kind).set_params(**plain, **outliers, **given)
+    return of_labels.fit(X), labels
 
 
 def _names(mixture: object, names: Sequence[str] | None, d: int) -> list[str] | None:

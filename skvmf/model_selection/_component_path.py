@@ -391,6 +391,7 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
             self.leaf_weights_ = np.array(first.weights_)
             leaf_labels = first.labels_ if held_out is None else first.predict(X)
             self.leaf_labels_ = np.asarray(leaf_labels)
+            self._first = first.__with_fit__(first.__vector_model__().fitted)  # without labels
             self.n_features_in_ = first.n_features_in_
             if hasattr(first, "feature_names_in_"):
                 self.feature_names_in_ = first.feature_names_in_
@@ -402,8 +403,8 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
                 self.best_estimator_, self.labels_ = refined, refined.labels_
         return self
 
-    def cut(self, n_components: int) -> Array:
-        """Return labels of the rows of the fit for any number of clusters, without a fit.
+    def cut(self, n_components: int, X: MatrixLike | None = None) -> Array:
+        """Return labels of rows for any number of clusters, without a fit.
 
         Cuts are nested: one more cluster splits one in two and leaves the others. They are
         coarser than the mixtures of the path, which are fitted again after each merge.
@@ -412,6 +413,9 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         ----------
         n_components : int
             Number of clusters, from 1 to `max_components`.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+            New rows: each gets the cluster of its component in the first mixture. None is the rows
+            of the fit.
 
         Returns
         -------
@@ -426,7 +430,8 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
                 f"that the path began with, got {n_components!r}."
             )
         parts = parts_of_leaves(self.linkage_, int(n_components))
-        return np.append(parts, -1)[self.leaf_labels_]  # -1 is the background
+        leaves = self.leaf_labels_ if X is None else np.asarray(self._first.predict(X))
+        return np.append(parts, -1)[leaves]  # -1 is the background
 
     @with_hints
     def fit_predict(

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from sklearn.mixture import GaussianMixture
 
-    from ..mixture import VonMisesFisherMixture
     from ..mixture._gaussian import BaseEllipticalMixture
 
 _ROUNDS = 500  # of pushing discs apart, at most
@@ -172,7 +171,7 @@ class DirectionsDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: VonMisesFisherMixture,
+        estimator: Any,
         X: Any = None,
         *,
         labels: ArrayLike | None = None,
@@ -183,8 +182,8 @@ class DirectionsDisplay:
 
         Parameters
         ----------
-        estimator : VonMisesFisherMixture
-            A fitted mixture.
+        estimator : VonMisesFisherMixture or ComponentPath
+            A fitted mixture, or a path, of which its best mixture is drawn.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
             The rows; Dask arrays are read into memory.
         labels : array-like of shape (n_samples,), default=None
@@ -206,6 +205,7 @@ class DirectionsDisplay:
             If the estimator has no directions, or the number of names or labels is wrong.
         """
         check_is_fitted(estimator)
+        estimator = getattr(estimator, "best_estimator_", estimator)
         if not hasattr(estimator, "concentrations_"):
             raise ValueError(
                 f"{type(estimator).__name__} has no mean directions: give a "
@@ -509,6 +509,7 @@ class MixtureDisplay:
             the number of labels is wrong.
         """
         check_is_fitted(estimator)
+        estimator = getattr(estimator, "best_estimator_", estimator)
         if ellipses(estimator, [0]) is None:
             raise ValueError(
                 f"{type(estimator).__name__} has no covariance_type, and MixtureDisplay "

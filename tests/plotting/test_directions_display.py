@@ -9,6 +9,7 @@ from scipy import sparse
 
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.distributions import vonmises_fisher as vmf
+from skvmf.model_selection import ComponentPath
 from skvmf.plotting import DirectionsDisplay
 from skvmf.plotting._displays import map_positions
 
@@ -205,3 +206,13 @@ def test_narrow_components_have_an_outline_on_the_circle(concentrations):
     display = DirectionsDisplay(np.full(K, 1 / K), directions, np.array(concentrations)).plot()
     heights = np.hstack([np.hypot(*curve.get_data()) for curve in display.components_])
     assert_allclose(np.nanmax(heights), 2)
+
+
+def test_a_path_is_drawn_as_its_best_mixture():
+    _, X = fitted(4)
+    path = ComponentPath(VonMisesFisherMixture(random_state=0), max_components=6).fit(X)
+    drawn, best = (
+        DirectionsDisplay.from_estimator(each, X) for each in (path, path.best_estimator_)
+    )
+    assert_array_equal(drawn.mean_directions, best.mean_directions)
+    assert_array_equal(drawn.labels, path.labels_)
