@@ -178,7 +178,7 @@ def rounded(cell):
     """Return a cell as JSON takes it, with four digits: more change from machine to machine."""
     if cell is None or isinstance(cell, str | dict):
         return cell
-    if np.ndim(cell):
+    if isinstance(cell, list | tuple) or np.ndim(cell):
         return [rounded(value) for value in cell]
     return float(f"{float(cell):.4g}")
 

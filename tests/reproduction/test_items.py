@@ -11,7 +11,7 @@ import pytest
 from reproduction import claims, items, p1_grammars, p2_images, results
 from reproduction.__main__ import main
 
-from ..conftest import ROOT
+from ..conftest import FULL_SIZE, ROOT
 
 pytestmark = pytest.mark.filterwarnings("ignore:Tensorflow not installed:ImportWarning")  # umap
 
@@ -19,19 +19,19 @@ ITEMS = items.load()
 FILES = {name: [need for need in own.needs if "." in need] for name, own in ITEMS.items()}
 
 
-def small_run(name, folder):
-    """Return what an item gives at reduced size, or skip."""
+def run(name, folder, small=True):
+    """Return what an item gives, at reduced size or not, or skip."""
     for need in set(ITEMS[name].needs) - set(FILES[name]):
         pytest.importorskip(need)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ITEMS[name].run(items.Setting(folder, small=True))
+        return ITEMS[name].run(items.Setting(folder, small=small))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ITEMS)
 def test_an_item_runs_at_reduced_size(name, small_folder, tmp_path, monkeypatch):
-    record = small_run(name, small_folder)
+    record = run(name, small_folder)
     assert all(table.rows for table in record.tables)
     monkeypatch.setattr(results, "path_of", lambda name: tmp_path / "records.json")
     results.keep(name, record)
@@ -122,6 +122,20 @@ def test_a_record_that_is_kept_says_how_it_was_made(name):
     assert not record.machine.startswith("/")
     assert record.seeds
     assert record.minutes > 0
+
+
+MINUTES = ["P0.tab1", "P2.tab1", "P3.fig1", "P3.fig2", "P3.general", "P3.layers", "P3.printed"]
+MORE_MINUTES = ["P0.fig3", "P1.fig1", "P1.fig6"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MINUTES + MORE_MINUTES * FULL_SIZE)
+def test_a_run_gives_the_verdicts_of_its_record(name, request):
+    folder = request.getfixturevalue("data_folder") if FILES[name] else None
+    record = run(name, folder, small=False)
+    for own in claims.claims_of(name):
+        verdict = own.judge(record)
+        assert verdict.verdict == own.found, verdict.because
 
 
 @pytest.mark.parametrize("name", ["P0.fig2", "P1.alg", "P3.information"])
