@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from .items import item
 from .p2_images import earlier, made_at, once
 from .results import Record, Table, mean
-from .texts import read, stop_words
+from .texts import messages, stop_words
 
 FILES = ("20news-bydate.jsonl.gz", "stoplist_smart.txt")
 NVDM = ("20news-bydate.jsonl.gz", "nvdm-test.feat", "nvdm-vocab.new")
@@ -33,20 +33,14 @@ PAPER = {  # five seeds
 WORDS = (5, 10, 15, 20)  # of a topic
 
 
-def bodies(folder):
-    """Return the messages without headers, by split."""
-    found = {"train": [], "test": []}
-    for message in read(folder / FILES[0]):
-        found[message["split"]].append(message["text"].partition("\n\n")[2])
-    return found
-
-
 def counts(folder, validation=1000):
     """Return counts of the 2000 most frequent words, of training and of test documents."""
-    texts = bodies(folder)
+    texts, _, splits = messages(folder)
     vectorizer = CountVectorizer(max_features=2000, stop_words=stop_words(folder), dtype=np.float32)
-    train = vectorizer.fit_transform(texts["train"])
-    test = vectorizer.transform(texts["test"][validation:])  # the first chose the paper's settings
+    train = vectorizer.fit_transform(texts[splits == "train"])
+    test = vectorizer.transform(
+        texts[splits == "test"][validation:]
+    )  # the first chose the paper's settings
     return [X[np.diff(X.indptr) > 0] for X in (train, test)]
 
 
@@ -59,7 +53,8 @@ def nvdm(folder):
     lines = (folder / "nvdm-vocab.new").read_text(encoding="utf-8").splitlines()
     words = [line.split()[0] for line in lines]
     reader = CountVectorizer(vocabulary=words, token_pattern="[a-z]+", dtype=np.float32)
-    train = reader.fit_transform(bodies(folder)["train"])
+    texts, _, splits = messages(folder)
+    train = reader.fit_transform(texts[splits == "train"])
     lines = (folder / "nvdm-test.feat").read_text(encoding="utf-8").splitlines()
     pairs = [[pair.split(":") for pair in line.split()[1:]] for line in lines]
     rows = np.repeat(np.arange(len(pairs)), [len(own) for own in pairs])

@@ -43,13 +43,6 @@ def sentences(path):
     return [d["text"] for d in documents], np.array([d["label"] for d in documents])
 
 
-def newsgroups(folder):
-    """Return messages without headers, and their groups."""
-    documents = read(folder / "20news-bydate.jsonl.gz")
-    texts = [d["text"].partition("\n\n")[2] for d in documents]
-    return texts, np.array([d["label"] for d in documents])
-
-
 def judged(folder, name):
     """Return documents, queries, and which documents are relevant to each query that has some."""
     own = folder / f"{name}.jsonl.gz"

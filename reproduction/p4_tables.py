@@ -10,6 +10,7 @@ from sklearn.preprocessing import minmax_scale, normalize
 from . import p4_representations as rep
 from .items import item
 from .results import Record, Table
+from .texts import messages
 
 ROWS = (
     "tf-idf, 5,000 words",
@@ -158,7 +159,7 @@ def ablation(setting, epochs=30, numbers=(5, 30, 60), dims=(100, 200, 300)):
 def table_2(setting, seeds=5, epochs=20, paragraphs=60, starts=5, min_count=5):
     """Cluster messages by k-means on every representation."""
     dropped = rep.stop_words(setting.data)
-    texts, y = rep.newsgroups(setting.data)
+    texts, y, _ = messages(setting.data)
     number, found = len(np.unique(y)), {}
     options = {"window": 5, "min_count": min_count, "epochs": epochs, "paragraphs": paragraphs}
     for seed in range(1, seeds + 1):

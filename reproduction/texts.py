@@ -33,9 +33,7 @@ def classic300(folder):
 
 def news20(folder):
     """Return rows and labels of the 20 newsgroups without their headers: (18803, 28571)."""
-    messages = read(folder / "20news-bydate.jsonl.gz")
-    bodies = [message["text"].partition("\n\n")[2] for message in messages]
-    labels = [message["label"] for message in messages]
+    bodies, labels, _ = messages(folder)
     return _rows(bodies, labels, stop_words(folder), min_df=6)
 
 
@@ -45,15 +43,14 @@ def news20_small(folder):
     They are drawn from bodies of 20 characters or more, in the order of scikit-learn's loader: it
     shuffles training and test messages apart with seed 0, and all of them with seed 42.
     """
-    messages = read(folder / "20news-bydate.jsonl.gz")
+    bodies, labels, splits = messages(folder)
     order = []
     for split in ("train", "test"):
-        part = np.flatnonzero([message["split"] == split for message in messages])
+        part = np.flatnonzero(splits == split)
         np.random.RandomState(0).shuffle(part)
         order.extend(part)
     np.random.RandomState(42).shuffle(order)
-    bodies = np.array([messages[i]["text"].partition("\n\n")[2] for i in order], dtype=object)
-    labels = np.array([messages[i]["label"] for i in order])
+    bodies, labels = bodies[order], labels[order]
     long = np.array([len(body) >= 20 for body in bodies])
     rng = np.random.RandomState(0)
     chosen = [
@@ -71,6 +68,13 @@ def _abstracts(folder):
         texts.append(f"{document['title']}. {text}" if document["label"] == "cisi" else text)
         labels.append(document["label"])
     return np.array(texts, dtype=object), np.array(labels)
+
+
+def messages(folder):
+    """Return the messages of the 20 newsgroups without headers, their groups and their splits."""
+    found = read(folder / "20news-bydate.jsonl.gz")
+    bodies = np.array([own["text"].partition("\n\n")[2] for own in found], dtype=object)
+    return bodies, *(np.array([own[name] for own in found]) for name in ("label", "split"))
 
 
 def read(path):
