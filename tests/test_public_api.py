@@ -45,7 +45,7 @@ NAMES = {
     "skvmf.model_selection": "ComponentPath",
     "skvmf.preprocessing": "DirectionWhitener",
     "skvmf.testing": "check_family",
-    "skvmf.plotting": "ComponentPathDisplay DirectionsDisplay MixtureDisplay",
+    "skvmf.plotting": "ComponentPathDisplay DirectionsDisplay MixtureDisplay cluster_report",
 }
 
 MIXTURE_PARAMETERS = {

@@ -20,12 +20,13 @@ LAYERS = [
     "the engine: expectation maximization, NumPy arrays in and out",
     "estimators with scikit-learn's interface",
     "built on fitted mixtures: Fisher vectors, paths over numbers of components",
-    "data sets, inspection and plots; they read public attributes",
+    "data sets and inspection, which read public attributes; checks of families",
+    "plots and the report of clusters",
     "what needs an optional package",
 ]
 COLOURS = [
     *("#cbc7c2", "#d9d3ca", "#e6d9c6", "#f2dfb9"),
-    *("#f6e9c6", "#e6ecd0", "#d8e7dc", "#d6e3ec"),
+    *("#f6e9c6", "#e6ecd0", "#d8e7dc", "#d6e3ec", "#dcd9ea"),
 ]
 INK, GREY, RED = "#3b3a38", "#8a8178", "#b5533c"
 

@@ -1,9 +1,10 @@
-"""Pictures of mixtures, in displays like scikit-learn's.
+"""Pictures of mixtures, in displays like scikit-learn's, and a report of clusters to click on.
 
-They need matplotlib: ``pip install "skvmf[plotting]"``.
+Displays need matplotlib: ``pip install "skvmf[plotting]"``.
 """
 
 from ._component_path_display import ComponentPathDisplay
 from ._displays import DirectionsDisplay, MixtureDisplay
+from ._report import cluster_report
 
-__all__ = ["ComponentPathDisplay", "DirectionsDisplay", "MixtureDisplay"]
+__all__ = ["ComponentPathDisplay", "DirectionsDisplay", "MixtureDisplay", "cluster_report"]

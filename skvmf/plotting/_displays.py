@@ -98,6 +98,14 @@ def disc_offsets(n: int, rng: np.random.Generator) -> Array:
 _FILLED = 0.8  # of a disc's radius, that rows are scattered over
 
 
+def row_positions(resp: Array, places: Array, radii: Array) -> Array:
+    """Return the positions of rows on a map: between the discs of their components."""
+    known = resp.sum(axis=1, keepdims=True)
+    resp = np.where(known > 0, resp / np.where(known > 0, known, 1), 1 / max(len(radii), 1))
+    offsets = disc_offsets(len(resp), np.random.default_rng(0))
+    return resp @ places + _FILLED * (resp @ radii)[:, np.newaxis] * offsets
+
+
 @dataclass(eq=False, repr=False)
 class DirectionsDisplay:
     """Von Mises-Fisher components with rows: a circle, a sphere, or a map.
@@ -334,21 +342,12 @@ class DirectionsDisplay:
             disc = Circle(self.positions_[i], radii[i], **style)
             self.components_.append(self.ax_.add_patch(disc))
         if self.responsibilities is not None:
-            self._scatter(*self._row_positions(radii).T)
+            resp = self.responsibilities[:, active].astype(np.float64)
+            self._scatter(*row_positions(resp, self.positions_, radii).T)
         self.ax_.set_aspect("equal", adjustable="datalim")
         self.ax_.margins(0.01)
         self.ax_.set_axis_off()
         self._write_names(radii)
-
-    def _row_positions(self, radii: Array) -> Array:
-        """Return the positions of rows on the map: between the discs of their components."""
-        assert self.responsibilities is not None
-        assert self.positions_ is not None
-        resp = self.responsibilities[:, self._active].astype(np.float64)
-        known = resp.sum(axis=1, keepdims=True)
-        resp = np.where(known > 0, resp / np.where(known > 0, known, 1), 1 / max(len(radii), 1))
-        offsets = disc_offsets(len(resp), np.random.default_rng(0))
-        return resp @ self.positions_ + _FILLED * (resp @ radii)[:, None] * offsets
 
     def _write_names(self, radii: Array) -> None:
         """Write names into discs, as large as they fit but legible, and none over another.
