@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from .._typing import Attributes
-from .contracts import EMResult, EMState, OnIteration, Statistics, ignore
+from .._typing import Array, Attributes
+from .contracts import AnyFamily, EMResult, EMState, OnIteration, Statistics, ignore
 from .model import FLAT, FittedMixture, Mixture
 from .parallel import limited_blas
 from .rows import RowSource
