@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from sklearn.utils import Bunch, check_random_state
 
 from .._engine.model import FittedMixture
+from .._engine.parallel import limited_blas
 from .._typing import Array
 from ._components import (
     AnyMixture,
@@ -29,6 +30,7 @@ _BLOCK = 4096
 _REACH = 12  # standard deviations beyond the outer means, where densities are below 1e-31
 
 
+@limited_blas()
 def fisher_information(
     mixture: AnyMixture | Parameters,
     *,

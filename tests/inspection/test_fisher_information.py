@@ -4,9 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, stats
 from sklearn.mixture import GaussianMixture
+from threadpoolctl import threadpool_limits
 
 from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.inspection import fisher_information
@@ -259,3 +260,14 @@ def test_a_background_that_has_every_row_has_no_information_on_components():
     )
     with pytest.raises(ValueError, match="background has every row"):
         fisher_information(mixture)
+
+
+def test_bits_do_not_depend_on_the_number_of_threads():
+    means = np.random.default_rng(0).normal(size=(5, 2))
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads):
+            given = np.full(5, 0.2), means
+            found.append(fisher_information(given, n_samples=20_000, random_state=0))
+    assert_array_equal(found[0].information, found[1].information)
+    assert_array_equal(found[0].eigenvalues, found[1].eigenvalues)
