@@ -154,8 +154,8 @@ _LEAST_VARIANCE = 1e-280  # of which a trillionth is a float with all digits
 class RowSource(ABC):
     """A source of rows: fixed weighted blocks, and sums over them.
 
-    Blocks depend on the data's shape alone, and how they are added on their numbers alone
-    (`skvmf._engine.parallel`): sums are bit-identical whoever reads the blocks.
+    Blocks depend only on the data's shape and the number of components, and how they are added only
+    on their numbers (`skvmf._engine.parallel`): sums are bit-identical whoever reads the blocks.
     """
 
     n_rows: int
