@@ -240,10 +240,7 @@ def all_or_nothing(estimator: object) -> Iterator[None]:
 
 
 class CallbackTasks:
-    """The tasks of one fit as scikit-learn's callbacks see them, the fit itself first.
-
-    `data` is what callbacks may ask for: X, y, metadata.
-    """
+    """A fit's tasks, itself first, as callbacks see them; `data` is what they may ask for."""
 
     def __init__(
         self, estimator: CallbackSupportMixin, data: dict[str, Any], max_subtasks: int

@@ -154,10 +154,7 @@ class ParameterBlock:
 
 
 class Gradients(ABC):
-    """Gradients in weights (K,) and components, as statistics of bags of vectors.
-
-    If `tangent`, those in directions are taken along the sphere.
-    """
+    """Gradients in weights (K,) and components, along the sphere if `tangent`, of bags."""
 
     names: ClassVar[dict[str, str]]  # the kinds of parameters, each with the name of one of them
     blocks: dict[str, ParameterBlock]  # slopes and variances of the statistics of each kind
@@ -481,10 +478,7 @@ AnyFamily: TypeAlias = Family[Any]  # for whoever hands components round
 
 
 class MergeCost(ABC):
-    """Parts of the rows, and the log-likelihood that is lost where two are merged.
-
-    A part is what one component has of the rows.
-    """
+    """Parts of the rows, one per component, and the log-likelihood that a merge of two loses."""
 
     counts: Array
     """Numbers of rows (M,), positive."""

@@ -161,10 +161,7 @@ def _measure(blocks: _Blocks, sources: list[Any], weights: list[Array]) -> _Bloc
 
 
 def _extremes(blocks: _Blocks) -> Array:
-    """Return extremes; a nan stays one.
-
-    They are the largest magnitude, minus the least weight, the largest, and whether values miss.
-    """
+    """Return the largest magnitude, minus the least and the largest weight, and if values miss."""
     weights = blocks.weights or [np.ones(1)]
     largest = np.max([mine.largest.max() for mine in blocks.measures])
     return np.array(

@@ -39,10 +39,7 @@ class VectorModel:
         return gradients.names
 
     def gradients(self, *, tangent: bool) -> Gradients:
-        """Return the gradients in the parameters, in directions along the sphere if `tangent`.
-
-        Weights are conditional on belonging to a component.
-        """
+        """Return gradients given that rows belong to a component, along the sphere if `tangent`."""
         fitted, params = self.fitted, self.fitted.params
         return fitted.family.gradients(
             params.conditional_weights, params.components, tangent=tangent

@@ -159,10 +159,7 @@ class BaseGaussian(Family[GaussianComponents]):
     def maximize(
         self, stats: Statistics, components: GaussianComponents, means: Array | None = None
     ) -> tuple[GaussianComponents, Array]:
-        """Return the maximum likelihood components, and which have singular covariances.
-
-        If `means` are given, covariances are about them.
-        """
+        """Return the best components, about `means` if given, and which ones are singular."""
         empty = stats.counts <= 0
         sample_means = self.sample_means(stats, components)
         if means is None:

@@ -59,10 +59,7 @@ class FilledRows:
         return scores, 0.5 * (_LOG_2PI * n_missing - logs)
 
     def moments(self, weights: Array, shares: Array) -> tuple[Array, Array]:
-        """Return expected moments about the origins, weighted by `weights` (n, K).
-
-        Conditional covariances are weighted by `shares` (n, K), the responsibilities.
-        """
+        """Return moments about the origins by `weights` (n, K), covariances by responsibilities."""
         kind, components = self._kind, self._components
         K, d = components.means.shape
         first, second = np.zeros((K, d)), np.zeros(kind.shape(K, d))

@@ -646,10 +646,7 @@ class FittedMixture:
         return np.vstack([own, others]), labels
 
     def imputed(self, block: DenseBlock) -> Array:
-        """Return the rows of a block, missing values filled with conditional means.
-
-        They are those under the components: a background knows nothing about them.
-        """
+        """Return rows of a block, filled with conditional means under the components alone."""
         if block.missing is None:
             return block.X
         params = self.params

@@ -126,10 +126,7 @@ class Overseeding:
         return few._merge(params, few._assign(params).labels)
 
     def _by_parts(self, rng: np.random.Generator) -> Params | None:
-        """Merge the components of parts of the rows, more of them than are wanted.
-
-        None if parts would cut most clusters.
-        """
+        """Merge more components of parts than are wanted; None if parts cut most clusters."""
         n_parts, weights = round(np.sqrt(self.n_components) / 2), self.rows.sampling_weights()
         few = self._on(self._some_rows(max(PART_ROWS * n_parts, MIN_ROWS), rng), n_parts)
         coarse = replace(few, n_components=n_parts).run(rng).params

@@ -200,10 +200,7 @@ class SplitAndMerge:
         return _Expectation(stats, [large], [log_densities], [weights])
 
     def _costs(self, params: Params, pairs: Array, expectation: _Expectation) -> Array:
-        """Return the loss of log-likelihood by merging each pair alone.
-
-        If a and b are merged, the density p of a row becomes p - p_a - p_b + p_ab.
-        """
+        """Return the loss by merging each pair alone: the density becomes p - p_a - p_b + p_ab."""
         responsibilities = sparse.csc_array(sparse.vstack(expectation.responsibilities))
         log_densities = np.concatenate(expectation.log_densities)
         weights = np.concatenate(expectation.weights)

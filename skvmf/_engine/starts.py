@@ -507,10 +507,7 @@ class MultiStart:
     def best(
         self, mixture: Mixture, start: Start, rng: np.random.RandomState
     ) -> tuple[Mixture, MixtureResult]:
-        """Return the mixture with the largest bound, the first of equals.
-
-        Columns without any entry need no numbers; they come back in what is returned.
-        """
+        """Return the mixture with the largest bound, the first of equals, fitted in used columns."""
         if (compact := self.rows.compact(start.means)) is not None:
             rows, columns = compact
             if start.means is not None:
@@ -571,10 +568,7 @@ class MultiStart:
         return params
 
     def run(self, mixture: Mixture, params: Params, run: Run = (0, True)) -> MixtureResult:
-        """Return what EM reaches from parameters, with weights raised to the prior's floor.
-
-        `run` is the number of the start, and whether it is past the flat start.
-        """
+        """Return what EM reaches from parameters; `run` is a start, and if past the flat start."""
         params = replace(params, weights=mixture.weight_prior.clip(params.weights))
         reached, (i, past_flat) = self.checkpoint.reached(mixture, run), run
 

@@ -306,10 +306,7 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         complements: Array,
         concentrations: Array | None = None,
     ) -> DirectionalComponents:
-        """Derive all arrays from unit columns, mean resultant lengths r and 1 - r.
-
-        Given concentrations stay as they are, and have exact densities whatever the method.
-        """
+        """Derive all arrays from unit columns, r and 1 - r, or concentrations, which are exact."""
         complements = np.maximum(complements, self._least_complement)
         lengths = np.minimum(lengths, 1 - complements)
         kappa = concentrations

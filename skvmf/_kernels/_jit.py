@@ -188,10 +188,7 @@ def _ask_for(_, array, index):
 
 
 def prefetch(rows, n):
-    """Ask for row n of a contiguous matrix, which will be read soon. No result depends on it.
-
-    Processors guess what comes next only where nothing else is done in between.
-    """
+    """Ask for row n of a contiguous matrix, which will be read soon and processors do not guess."""
 
 
 @overload(prefetch, jit_options={"_nrt": False})
@@ -218,8 +215,5 @@ def row_kernel(function: Function) -> Function:
 
 
 def sum_kernel(function: Function) -> Function:
-    """Compile a kernel that may also add in another order: for sums and nothing else.
-
-    Without leave to reorder them compilers take one term of a sum at a time.
-    """
+    """Compile a kernel that may also add in another order, several terms at a time: for sums."""
     return _compile(function, fastmath={"contract", "reassoc"})

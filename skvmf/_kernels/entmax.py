@@ -76,10 +76,7 @@ def _mark(rows, width, tops, marks):
 
 @row_kernel
 def _pick(marks, rows, tops, n, columns, y):
-    """Write down the columns marked in row n, and y = row - top there; return how many.
-
-    If nan is among them, or the row's largest is not finite, return 0.
-    """
+    """Write down columns marked in row n and y = row - top there; return how many, 0 for nan, inf."""
     size, valid = np.uintp(0), True
     if not -np.inf < tops[n] < np.inf:
         return size

@@ -220,10 +220,7 @@ def spherical_scores(X, origin, means, factors, columns, totals, out):
 
 @row_kernel
 def tied_scores(X, origin, root, means, factors, columns, totals, out):
-    """out[n, k] = factors[k] |L (x_n - c) - means[k]|^2; arguments are as above.
-
-    `root` (D, D) is L, lower triangular; `columns` are 2 D columns.
-    """
+    """out[n, k] = factors[k] |L (x_n - c) - means[k]|^2; L is `root`, and columns are 2 D."""
     rows, white = columns[: len(root) * BLOCK_ROWS], columns[len(root) * BLOCK_ROWS :]
     for start in range(0, X.shape[0], BLOCK_ROWS):
         _transpose(X, start, 0, X.shape[1], origin, rows)
@@ -239,10 +236,7 @@ def tied_scores(X, origin, root, means, factors, columns, totals, out):
 
 @row_kernel
 def full_scores(X, origin, roots, means, factors, columns, totals, out):
-    """out[n, k] = factors[k] |L_k (x_n - c - means[k])|^2; arguments are as above.
-
-    `roots` (K, D, D) are lower triangular; `columns` are 2 D + 4 columns.
-    """
+    """out[n, k] = factors[k] |L_k (x_n - c - means[k])|^2; L_k are roots; columns are 2 D + 4."""
     size = means.shape[1] * BLOCK_ROWS
     rows, gaps, white = columns[:size], columns[size : 2 * size], columns[2 * size :]
     for start in range(0, X.shape[0], BLOCK_ROWS):

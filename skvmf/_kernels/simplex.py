@@ -176,10 +176,7 @@ def _scale_rows(e, factors, scores, start, size):
 
 
 def work_space(scores: Array) -> tuple[Array, ...]:
-    """Return this thread's work space for a block of such scores.
-
-    It is cached, as the next rows mostly are as long. Kernels leave the padding alone.
-    """
+    """Return this thread's work space for a block of such scores, cached for rows as long."""
     kind = scores.shape[1], scores.dtype
     if getattr(thread_cache, "softmax_kind", None) != kind:
         K, dtype = kind
@@ -228,10 +225,7 @@ def softmax_rows(scores, slopes, offsets, weights, scales, counts, values, work)
 
 @row_kernel
 def log_sum_rows(scores, slopes, offsets, values, work):
-    """Set values[n] to log(sum(exp(z))), z = slopes[n] * scores[n] + offsets, and nothing else.
-
-    The bits are those of `softmax_rows`, whose arguments these are.
-    """
+    """Set values[n] to log(sum(exp(z))), z and arguments those of `softmax_rows`, and its bits."""
     z, tops, e, lanes, _, _ = work
     for start in range(0, scores.shape[0], BLOCK):
         size = min(scores.shape[0] - start, BLOCK)

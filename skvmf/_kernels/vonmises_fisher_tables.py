@@ -183,10 +183,7 @@ def _over_one_minus(coefficients: np.ndarray) -> np.ndarray:
 
 
 def _trimmed(coefficients: np.ndarray, largest: float) -> np.ndarray:
-    """Drop the high powers that do not count where the variable is at most `largest`.
-
-    The number kept is even: kernels sum even and odd powers apart.
-    """
+    """Keep an even number of powers: those that count where the variable is at most `largest`."""
     sizes = np.abs(coefficients) * largest ** np.arange(len(coefficients))
     above = np.cumsum(sizes[::-1])[::-1]
     n_kept = np.count_nonzero(above > _NEGLIGIBLE * sizes.max())

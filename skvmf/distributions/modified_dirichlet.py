@@ -166,10 +166,7 @@ def _log_integrals(alpha: Array, floors: Array, inner: Inner | None) -> Array:
 
 
 def _integrand(alpha: Array, floors: Array, inner: Inner | None) -> tuple[Array, Array, Array]:
-    """Return panels of t = logit(first entry) and log-integrands at their nodes.
-
-    Returns their edges (m, p + 1), half lengths (m, p) and values (m, p, nodes).
-    """
+    """Return panels of t = logit(first entry): edges, half lengths, and log-integrands at nodes."""
     k, rest = len(alpha), np.sum(alpha[1:])
     low, high = logit(floors), -logit((k - 1) * floors)
     high = np.maximum(high, low + 1e-15)

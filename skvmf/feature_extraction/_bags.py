@@ -18,10 +18,7 @@ BLOCK_BYTES = 2**21  # of lists of arrays put together at a time: memory is fill
 
 @dataclass(frozen=True)
 class Bags:
-    """Bag n holds row ``indices[j]`` of `table` ``data[j]`` times, for j in its CSR row.
-
-    Rows of `table` outside `used`, a boolean array, are left out; None uses all.
-    """
+    """Bag n holds row ``indices[j]`` of `table`, if in `used`, ``data[j]`` times for each j."""
 
     indptr: Array
     indices: Array

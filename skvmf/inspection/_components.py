@@ -175,10 +175,7 @@ def log_joint(fitted: FittedMixture, X: Array) -> Array:
 
 
 def scores(fitted: FittedMixture, X: Array) -> Array:
-    """Return d log p / d theta at rows X, for all weights but the last and means.
-
-    The last weight, that of a background if there is one, is one minus the others.
-    """
+    """Return d log p / d theta at rows X, for means and all weights but the last one."""
     joint = log_joint(fitted, X)
     resp = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
     ratios = resp / fitted.params.weights

@@ -61,10 +61,7 @@ def component_rows(
 
 
 def _closeness(fitted: FittedMixture, k: int, X: Matrix) -> Array:
-    """Return the closeness of rows to the middle of component k, (n,).
-
-    It is the cosine for directions, nan for rows of zeros, and otherwise the log-density.
-    """
+    """Return cosines of rows with direction k, nan for zeros, or log-densities, (n,)."""
     if not is_directional(fitted):
         return log_densities(fitted, X.astype(np.float64))[:, k]
     if sparse.issparse(X):

@@ -352,10 +352,7 @@ class BaseMixture(MixtureParameters, ABC):
         """Return the family that the parameters describe, without what data adds."""
 
     def _family_on(self, rows: RowSource, weight_seen: float) -> AnyFamily:
-        """Return the family for rows; `weight_seen` is their weight and that of earlier batches.
-
-        Refuses parameters and rows that do not go together, before any other work.
-        """
+        """Return the family for rows, and batches before by weight; refuse what does not fit."""
         return self._family(rows.n_features)
 
     def _background_on(self, rows: RowSource, family: Any) -> Background:
@@ -630,10 +627,7 @@ class BaseMixture(MixtureParameters, ABC):
     # on both sides are neither public nor private to a mixture.
 
     def __gradient_names__(self) -> Mapping[str, str]:
-        """Return the kinds of parameters with gradients, each with the name of one of them.
-
-        No fit is needed. Raises a ValueError if there are none.
-        """
+        """Return the kinds of gradients, each with a name, also before a fit; or raise."""
         self._validate_params()
         return self._family(2).gradients.names
 

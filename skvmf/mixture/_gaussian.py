@@ -347,10 +347,7 @@ class BaseEllipticalMixture(BaseMixture):
 
 
 def ellipses(mixture: Any, features: Any = slice(None)) -> Array | None:
-    """Return matrices (K, m, m) of elliptical components, also of scikit-learn's; None of others.
-
-    They are covariances, or scale matrices, of m of the features.
-    """
+    """Return covariances or scale matrices of features (K, m, m), of scikit-learn too, or None."""
     if isinstance(mixture, BaseEllipticalMixture):
         kind, given = mixture._fitted.family.covariance_type, mixture._fitted.params.components
         matrices = given.covariances

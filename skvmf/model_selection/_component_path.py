@@ -106,10 +106,7 @@ _RISE = 1e-12  # least relative difference of a distance from the one before
 
 
 def make_linkage(n_leaves: int, merges: Sequence[tuple[int, int, float]]) -> Array:
-    """Return the linkage matrix (n_leaves - 1, 4) of merges: two nodes and a loss, in order.
-
-    Distances increase strictly, so that every number of parts belongs to one.
-    """
+    """Return the linkage matrix of merges (node, node, loss) in order; distances rise strictly."""
     linkage = np.empty((len(merges), 4))
     sizes = np.ones(n_leaves + len(merges))
     before = 0.0

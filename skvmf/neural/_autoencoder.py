@@ -218,10 +218,7 @@ def _alone(network: torch.nn.Module, moved: torch.nn.Module) -> Iterator[None]:
 
 @contextmanager
 def seeded(random_state: np.random.RandomState) -> Iterator[None]:
-    """Seed torch within a block, and restore its global generator afterwards.
-
-    All threads have one generator: those that fit or score at the same time take turns.
-    """
+    """Seed and then restore the one generator of torch, for which threads take turns."""
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
     with _GENERATOR, torch.random.fork_rng(devices):
         torch.manual_seed(int(random_state.randint(2**31)))

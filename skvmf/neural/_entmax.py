@@ -131,10 +131,7 @@ def widened(values: Tensor) -> Tensor:
 
 
 def by_rows(function: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
-    """Apply a function of rows; on a CPU, to parts of them that fit into its caches.
-
-    Newton's method reads the rows several times: in parts, it takes a third of the time.
-    """
+    """Apply a function of rows; on a CPU to parts that fit its caches: in a third of the time."""
     first = tensors[0]
     if first.device.type != "cpu" or first.dim() < 2:
         return function(*tensors)
@@ -442,10 +439,7 @@ def _categorical(scores: Tensor, target: Tensor, alpha: float) -> Tensor:
 
 
 class _Categorical(torch.autograd.Function):
-    """Total of the target times the loss of its proportions, and the gradient of this.
-
-    The gradient is an output because ``torch.func`` saves inputs and outputs only.
-    """
+    """Total times the loss, and its gradient: ``torch.func`` saves inputs and outputs only."""
 
     generate_vmap_rule = True
 

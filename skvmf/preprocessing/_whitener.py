@@ -223,10 +223,7 @@ def _directions(rows: Array) -> tuple[Array, Array]:
 
 
 def _power(covariance: Array, power: float, rounding: float) -> Array:
-    """Return a power of a covariance matrix; axes without variance are left as they are.
-
-    The rounding is the variance that errors of the rows' entries have at most.
-    """
+    """Return a power of a covariance matrix; axes of variance up to rounding stay as they are."""
     if power == 0:
         return np.eye(len(covariance))
     variances, axes = np.linalg.eigh(covariance)
