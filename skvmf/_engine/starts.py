@@ -507,7 +507,7 @@ class MultiStart:
     def best(
         self, mixture: Mixture, start: Start, rng: np.random.RandomState
     ) -> tuple[Mixture, MixtureResult]:
-        """Return the mixture with the largest bound, the first of equals, fitted in used columns."""
+        """Return the mixture with the largest bound, the first of equals, in used columns."""
         if (compact := self.rows.compact(start.means)) is not None:
             rows, columns = compact
             if start.means is not None:

@@ -76,7 +76,7 @@ def _mark(rows, width, tops, marks):
 
 @row_kernel
 def _pick(marks, rows, tops, n, columns, y):
-    """Write down columns marked in row n and y = row - top there; return how many, 0 for nan, inf."""
+    """Write down columns marked in row n and y = row - top there; return how many, 0 for nan."""
     size, valid = np.uintp(0), True
     if not -np.inf < tops[n] < np.inf:
         return size
