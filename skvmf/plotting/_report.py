@@ -83,7 +83,11 @@ def cluster_report(
     X, texts = in_memory(X), None if texts is None else list(texts)
     summary = component_summary(mixture, X, texts=texts, n_features=8, n_rows=5)
     active = summary.labels
-    affinities = log_affinities(read_mixture(mixture))[np.ix_(active, active)]
+    near, logs = log_affinities(read_mixture(mixture), active, active)
+    places_of = np.argsort(active)[np.searchsorted(np.sort(active), near)]
+    affinities = np.full((len(active), len(active)), -1e6)  # of many, the nearest are known
+    np.put_along_axis(affinities, places_of, logs, axis=1)
+    affinities = np.maximum(affinities, affinities.T)
     radii = np.sqrt(summary.weights / summary.weights.sum())
     places = map_positions(affinities, radii)
     merges = _merges_of_path(path, active) if path else _merges_by_overlap(affinities)
