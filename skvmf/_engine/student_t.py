@@ -123,7 +123,7 @@ class StudentT(Family[StudentTComponents]):
 
     @property
     def component_axes(self) -> tuple[int | None, ...]:
-        return *self.gaussian.component_axes, 0, 0
+        return *self.gaussian.component_axes, 0, 0, 0
 
     def chosen(self, components: StudentTComponents, numbers: Array) -> StudentTComponents:
         shapes = self.gaussian.chosen(components, numbers)

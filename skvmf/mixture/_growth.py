@@ -1,7 +1,7 @@
 """Other components than a fit has: one more for a batch of a stream, and other numbers."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -13,12 +13,9 @@ from .._engine.rows import RowSource
 from .._typing import Array
 from ._validation import check_stream_continues
 
-if TYPE_CHECKING:
-    from ._base import BaseMixture
-
 
 def continued_stream(
-    mixture: "BaseMixture", rows: RowSource, memory: Statistics | None, weight_seen: float
+    mixture: Any, rows: RowSource, memory: Statistics | None, weight_seen: float
 ) -> tuple[FittedMixture, Statistics | None]:
     """Return the fit that a batch continues, and its memory; the batch may add a component.
 
@@ -47,7 +44,7 @@ def continued_stream(
     return grown, memory
 
 
-def renumbered(mixture: "BaseMixture", numbers: Array) -> "BaseMixture":
+def renumbered(mixture: Any, numbers: Array) -> Any:
     """Return a mixture of some components of another, by their numbers; -1 is a pruned one."""
     if mixture._constraint().order(mixture._fitted.params.components) is not None:
         raise ValueError(f"{type(mixture).__name__} sorts its components: they keep no numbers.")
