@@ -1,0 +1,169 @@
+"""New rows for a fitted mixture: which numbers they keep, and whether new topics are seen."""
+
+import numpy as np
+from sklearn.decomposition import TruncatedSVD
+from sklearn.metrics import normalized_mutual_info_score, roc_auc_score
+from sklearn.preprocessing import normalize
+
+from reproduction import texts
+from reproduction.items import item
+from reproduction.results import Record, Table
+from skvmf import VonMisesFisherMixture
+from skvmf.datasets import make_vonmises_fisher_blobs
+from skvmf.inspection import renumber_components
+from skvmf.model_selection import ComponentPath
+
+from .streams import NEWS, in_batches
+
+
+@item(
+    "guide.new_data",
+    "new rows for a fitted mixture",
+    needs=NEWS,
+    small={"every": 12, "d": 10, "K": 4, "batch": 300, "sets": 1},
+)
+def new_data(setting, every=1, d=100, K=20, batch=4000, sets=3):
+    """Take in later rows in several ways; see which rows keep their label, and who is new."""
+    rows, groups = texts.news20(setting.data)
+    svd = TruncatedSVD(d, random_state=0)
+    X, y = normalize(svd.fit_transform(rows[::every])), np.unique(groups, return_inverse=True)[1]
+    y, found = y[::every], {}
+    for seed in range(sets):
+        order = np.random.default_rng(seed).permutation(len(X))
+        for table, own in (
+            ("kept", kept_numbers(X[order], y[order], K, batch, seed)),
+            ("novel", novelty(X[order], y[order], K, seed)),
+            ("grown", growth(X[order], y[order], K, batch, seed)),
+            ("grown", grown_clusters(K, batch // 4, seed)),
+        ):
+            for name, figures in own.items():
+                found.setdefault(table, {}).setdefault(name, []).append(figures)
+    tables = {
+        "kept": Table(
+            "Half of the rows, then all of them: shares of the first half that keep their label",
+            ["method", "same label", "NMI with the groups"],
+        ),
+        "novel": Table("Rows of five groups that the fit has not seen", ["measure", "value"]),
+        "grown": Table(
+            "Components after a stream, of the first number and at most twice as many",
+            ["stream", "components", "share of the new topic", "precision"],
+            2,
+        ),
+    }
+    for name, table in tables.items():
+        for method, figures in found[name].items():
+            table.add(method, *(None if None in own else own for own in zip(*figures, strict=True)))
+    return Record(
+        f"20 newsgroups, tf-idf reduced to {d} dimensions, {K} components, batches of {batch:,}; "
+        f"clusters of directions with 16 features.",
+        f"orders of the rows 0 to {sets - 1}",
+        list(tables.values()),
+    )
+
+
+def kept_numbers(X, y, K, batch, seed):
+    """Return the share of old rows with their label, and the NMI, for ways to take in new rows."""
+
+    def mixture(**options):
+        return VonMisesFisherMixture(K, **{"random_state": seed} | options)
+
+    n = len(X) // 2
+    first = mixture().fit(X[:n])
+    again = mixture(random_state=seed + 100).fit(X)
+    path = ComponentPath(mixture(), max_components=2 * K).fit(X[: n // 2])
+    best = path.best_estimator_
+    from_best = VonMisesFisherMixture(best.n_components, random_state=seed)
+    continued = mixture(warm_start=True).fit(X[:n])
+    labels = best.predict(X[:n])
+    ways = {
+        "fit from scratch": (first.labels_, again),
+        "the same, with renumber_components": (
+            first.labels_,
+            renumber_components(first, again),
+        ),
+        "partial_fit with the new half": (
+            first.labels_,
+            in_batches(mixture().fit(X[:n]), X[n:], batch),
+        ),
+        "warm_start=True, fit to all": (first.labels_, continued.fit(X)),
+        "a path on a quarter, then a new fit": (labels, from_best.fit(X)),
+        "a path on a quarter, then warm_start=True": (
+            labels,
+            best.set_params(warm_start=True).fit(X),
+        ),
+    }
+    return {
+        name: (
+            np.mean(own.predict(X[:n]) == before),
+            normalized_mutual_info_score(y, own.predict(X)),
+        )
+        for name, (before, own) in ways.items()
+    }
+
+
+def novelty(X, y, K, seed):
+    """Return what a fit to most groups says of rows of the others."""
+    unseen = np.isin(y, np.random.default_rng(seed).choice(np.unique(y), 5, replace=False))
+    n = len(X) // 2
+    old, new = X[:n][~unseen[:n]], X[n:][unseen[n:]]
+    held_out = X[n:][~unseen[n:]]
+    found = {}
+    outliers = VonMisesFisherMixture(K, background=True, random_state=seed).fit(old)
+    for name, rows in (("of the fit", old), ("held out", held_out), ("of unseen groups", new)):
+        found[f"label -1 with background=True, rows {name}"] = (
+            np.mean(outliers.predict(rows) < 0),
+        )
+    mixture = VonMisesFisherMixture(K, random_state=seed).fit(old)
+    threshold = np.quantile(mixture.score_samples(held_out), 0.05)
+    scores = mixture.score_samples(new)
+    found["below the 5 % quantile of held-out rows, rows of unseen groups"] = (
+        np.mean(scores < threshold),
+    )
+    both = np.concatenate([mixture.score_samples(held_out), scores])
+    found["AUC of score_samples, held-out rows and unseen groups"] = (
+        roc_auc_score(np.arange(len(both)) < len(held_out), both),
+    )
+    return found
+
+
+def growth(X, y, K, batch, seed):
+    """Return how many components a stream of texts has in the end, with all groups or a new one."""
+    topic = np.random.default_rng(seed).choice(np.unique(y))
+    old = y != topic
+    later = np.arange(len(X)) >= np.flatnonzero(old)[old.sum() // 2]
+    before, after = X[old & ~later], X[later | ~old]
+    stationary = in_batches(stream(K, seed), X, batch)
+    news = in_batches(in_batches(stream(K, seed), before, batch), after, batch)
+    return {
+        "20 newsgroups, all groups": (stationary.n_components, None, None),
+        "20 newsgroups, a new group": (news.n_components, *of_topic(news, X, y == topic)),
+    }
+
+
+def stream(K, seed):
+    """Return a mixture that grows."""
+    return VonMisesFisherMixture(K, grow=2 * K, random_state=seed)
+
+
+def of_topic(mixture, X, rows):
+    """Return the share of a topic's rows in its largest cluster, and of that cluster's rows."""
+    labels = mixture.predict(X)
+    own = labels == np.bincount(labels[rows]).argmax()
+    return own[rows].mean(), rows[own].mean()
+
+
+def grown_clusters(K, batch, seed):
+    """Return the same for clusters of directions."""
+    n = 20 * batch
+    X, y = make_vonmises_fisher_blobs(n, 16, centers=K, concentration=60.0, random_state=seed)
+    before, after = (
+        X[: n // 2][y[: n // 2] > 0],
+        np.vstack([X[: n // 2][y[: n // 2] == 0], X[n // 2 :]]),
+    )
+    after = np.random.default_rng(seed).permutation(after)
+    stationary = in_batches(stream(K, seed), X, batch)
+    new = in_batches(in_batches(stream(K - 1, seed), before, batch), after, batch)
+    return {
+        "clusters, all of them": (stationary.n_components, None, None),
+        "clusters, a new one beside one less": (new.n_components, *of_topic(new, X, y == 0)),
+    }
