@@ -432,7 +432,7 @@ def test_features_have_names_and_components_keep_their_numbers():
 
 def test_what_cannot_be_used_is_refused():
     X, _ = blobs()
-    with pytest.raises(ValueError, match="NaN.*row.*, column.*set missing_values='marginal'"):
+    with pytest.raises(ValueError, match=r"NaN.*row.*, column.*set missing_values='marginal'"):
         SparseGaussianMixture(3).fit(X)
     mixture = SparseGaussianMixture(3, missing_values="marginal")
     with pytest.raises(ValueError, match=r"needs rows of floats: X is of int64, which has no NaN"):
