@@ -79,12 +79,16 @@ class Missing:
 
     mask: Array  # (n, d)
     order: Array  # (n,): rows that lack the same features follow each other
+    starts: Array  # (p + 1,): where each of p patterns begins in that order, and n
 
     @classmethod
     def of(cls, X: Array) -> "Missing":
         """Find what is missing in rows."""
         mask = np.isnan(X)
-        return cls(mask, np.lexsort(np.packbits(mask, axis=1).T))
+        patterns = np.packbits(mask, axis=1)
+        order = np.lexsort(patterns.T)
+        new = (np.diff(patterns[order], axis=0) != 0).any(axis=1)
+        return cls(mask, order, np.concatenate([[0], 1 + np.flatnonzero(new), [len(X)]]))
 
     @property
     def n_missing(self) -> Array:

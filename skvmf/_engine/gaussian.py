@@ -28,7 +28,7 @@ from .contracts import (
 )
 from .covariance import COVARIANCE_TYPES, CovarianceType, per_component
 from .merging import EllipticalMergeCost, SphericalMergeCost
-from .missing import FilledRows
+from .missing import ObservedRows
 from .products import MAX_COMMON_SPREAD, GaussianComponents, squared_distances
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -116,7 +116,7 @@ class BaseGaussian(Family[GaussianComponents]):
         if block.missing is None:
             products = self.type.scores(block.X, components)
         else:
-            products, normalizers = FilledRows(self.type, block, components).scores()
+            products, normalizers = ObservedRows(self.type, block, components).scores()
             products += normalizers
         return Scores(products, components.log_det - 0.5 * self.dim * np.log(2 * np.pi))
 
@@ -133,7 +133,7 @@ class BaseGaussian(Family[GaussianComponents]):
             return self.type.moments(block.X, responsibilities, components)
         K, shares = len(components), shares or responsibilities
         own = as_dense(responsibilities, K), as_dense(shares, K)
-        return FilledRows(self.type, block, components).moments(*own)
+        return ObservedRows(self.type, block, components).moments(*own)
 
     def origins(self, components: GaussianComponents) -> Array:
         return components.origins

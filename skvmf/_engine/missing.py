@@ -6,96 +6,87 @@ component fills them with their conditional means, and second moments grow by th
 covariances, so that all other parts of EM see moments of whole rows.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
-from .._kernels.missing import fill_gaps
+from .._kernels import missing as kernels
 from .._typing import Array
 from .blocks import DenseBlock
 from .covariance import COVARIANCE_TYPES, CovarianceType
-from .products import GaussianComponents, full_scores
+from .products import GaussianComponents
 
 FULL = COVARIANCE_TYPES["full"]
 _LOG_2PI = float(np.log(2 * np.pi))
 
 
-class FilledRows:
-    """The rows of a block, in the order of their patterns, as each component fills them."""
+class ObservedRows:
+    """The rows of a block, of which values are missing, beside some components."""
 
     def __init__(
         self, kind: CovarianceType, block: DenseBlock, components: GaussianComponents
     ) -> None:
         assert block.missing is not None
-        self._kind, self._components, self.order = kind, components, block.missing.order
-        self._X, self._mask = block.X.astype(np.float64), block.missing.mask
-
-    def gaps(self, k: int, rows: Array, shares: Array) -> tuple[Array, Array, Array]:
-        """Return gaps of rows from mean k (n, d), zero or conditional means where missing.
-
-        Also returns the log-determinants (n,) of the missing features' conditional precisions, and
-        the sum of the conditional covariances, weighted by `shares` (n,).
-        """
-        X, mean, root = self._X[rows], self._components.means[k], self._root(k)
-        if self._kind.full:
-            gaps, logs, scatter = np.empty_like(X), np.empty(len(X)), np.zeros_like(root)
-            fill_gaps(X, mean, np.dot(root, root.T), shares, gaps, logs, scatter)
-            return gaps, logs, scatter
-        mask = self._mask[rows]
-        logs = np.dot(mask, np.broadcast_to(2 * np.log(root), mean.shape))
-        return np.where(mask, 0, X - mean), logs, np.dot(shares, mask) / root**2
+        self._kind, self._components, self._order = kind, components, block.missing.order
+        self._X = block.X[self._order].astype(np.float64)
+        self._mask = block.missing.mask[self._order].astype(np.float64)
+        K, d = components.means.shape
+        if kind.full:
+            precisions = np.ascontiguousarray(kind.each_precision(components.cholesky, K, d))
+            self._arguments = self._X, block.missing.starts, components.means, precisions
 
     def scores(self) -> tuple[Array, Array]:
         """Return minus half the squared distances of what is observed (n, K), and what they lack.
 
         That is the log-normalizer of a normal density of the observed features less that of all.
         """
-        scores, K = np.empty((len(self._X), len(self._components))), len(self._components)
-        logs, shares = np.empty_like(scores), np.zeros(len(scores))
-        for k in range(K):
-            gaps, logs[self.order, k], _ = self.gaps(k, self.order, shares)
-            scores[self.order, k] = self._scores(k, gaps)
-        n_missing = np.count_nonzero(self._mask, axis=1)[:, None]
-        return scores, 0.5 * (_LOG_2PI * n_missing - logs)
+        (K, d), components = self._components.means.shape, self._components
+        scores, logs = np.empty((2, len(self._X), K))
+        if self._kind.full:
+            roots = np.swapaxes(np.broadcast_to(components.cholesky, (K, d, d)), 1, 2)
+            kernels.full_scores(*self._arguments, np.ascontiguousarray(roots), scores, logs)
+        else:
+            scales = self._by_feature(components.cholesky)
+            kernels.diagonal_scores(self._X, components.means, scales, scores)
+            logs = np.dot(self._mask, 2 * np.log(scales).T)
+        n_missing = self._mask.sum(axis=1)[:, None]
+        return self._as_given(scores), self._as_given(0.5 * (_LOG_2PI * n_missing - logs))
 
     def moments(self, weights: Array, shares: Array) -> tuple[Array, Array]:
         """Return moments about the origins by `weights` (n, K), covariances by responsibilities."""
         kind, components = self._kind, self._components
         K, d = components.means.shape
-        first, second = np.zeros((K, d)), np.zeros(kind.shape(K, d))
-        for k in range(K):
-            rows = self.order[weights[self.order, k] > 0]
-            own = weights[rows, k]
-            gaps, _, total = self.gaps(k, rows, shares[rows, k])
-            first[k] = np.dot(own, gaps)
-            total += np.dot((gaps * own[:, None]).T, gaps) if kind.full else np.dot(own, gaps**2)
-            if kind.shared:
-                second += total
-            else:
-                second[k] = total.sum() if kind.name == "spherical" else total
+        weights, shares = weights[self._order], shares[self._order]
+        first, second = np.zeros((K, d)), np.zeros((K, d, d) if kind.full else (K, d))
+        if kind.full:
+            kernels.full_moments(*self._arguments, weights, shares, first, second)
+        else:
+            kernels.diagonal_moments(self._X, components.means, weights, first, second)
+            second += np.dot(shares.T, self._mask) * self._by_feature(components.covariances)
+        if kind.shared:
+            second = second.sum(axis=0)
+        elif kind.name == "spherical":
+            second = second.sum(axis=1)
         counts, shifts = weights.sum(axis=0), components.origins - components.means
         return first - counts[:, None] * shifts, kind.moved(counts, first, second, shifts)
 
     def conditional_means(self, resp: Array) -> Array:
         """Return the rows (n, d), missing values replaced by means, by responsibilities (n, K)."""
-        filled, shares = np.zeros_like(self._X), np.zeros(len(self._X))
-        for k, mean in enumerate(self._components.means):
-            gaps = self.gaps(k, self.order, shares)[0]
-            filled[self.order] += resp[self.order, k, None] * (gaps + mean)
-        return np.where(self._mask, filled, self._X)
+        filled, resp = np.zeros_like(self._X), resp[self._order].astype(np.float64)
+        if self._kind.full:
+            kernels.add_full_means(*self._arguments, resp, filled)
+        else:
+            filled = np.dot(resp, self._components.means)
+        return self._as_given(np.where(self._mask, filled, self._X))
 
-    def _root(self, k: int) -> Array:
-        root: Array = self._kind.select(self._components.cholesky, k)
-        return root
+    def _as_given(self, rows: Array) -> Array:
+        """Return rows in the order of the block."""
+        given = np.empty_like(rows)
+        given[self._order] = rows
+        return given
 
-    def _scores(self, k: int, gaps: Array) -> Array:
-        """Return minus half the squared lengths of gaps that are filled, (n,)."""
-        root = self._root(k)
-        if not self._kind.full:
-            return -0.5 * np.square(gaps * root).sum(axis=1)
-        centre = np.zeros((1, len(root)))
-        alone = replace(self._components, means=centre, cholesky=root[np.newaxis])
-        return full_scores(gaps, alone)[:, 0]
+    def _by_feature(self, covariances: Array) -> Array:
+        """Return variances, or their inverse roots, for each feature, (K, d)."""
+        variances = self._kind.variances(covariances)
+        return np.ascontiguousarray(np.broadcast_to(variances, self._components.means.shape))
 
 
 def conditional(

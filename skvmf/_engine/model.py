@@ -27,7 +27,7 @@ from .contracts import (
     Update,
     as_dense,
 )
-from .missing import FilledRows
+from .missing import ObservedRows
 from .rows import RowSource
 
 
@@ -653,7 +653,7 @@ class FittedMixture:
         weights = NO_BACKGROUND.weights_after(params)
         alone = FittedMixture(Mixture.plain(self.family), Params.first(weights, params.components))
         resp = as_dense(alone._assigned(block, SOFTMAX), self.n_components)
-        return FilledRows(self.family.type, block, params.components).conditional_means(resp)
+        return ObservedRows(self.family.type, block, params.components).conditional_means(resp)
 
     def scores(self, block: Block) -> Scores:
         """Return the log-densities of a block, the background's last."""

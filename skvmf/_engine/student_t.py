@@ -29,7 +29,7 @@ from .contracts import (
 from .covariance import CovarianceType, per_component
 from .gaussian import BaseGaussian, Gaussian
 from .merging import EllipticalMergeCost
-from .missing import FilledRows
+from .missing import ObservedRows
 from .model import Background
 from .products import GaussianComponents
 from .rows import RowSource
@@ -147,7 +147,7 @@ class StudentT(Family[StudentTComponents]):
             latent = np.empty(products.shape)
             tail_scores(products, dof, self.dim, latent)
             return Scores(products, bias, cache=latent)
-        products, rest = FilledRows(self.type, block, components).scores()
+        products, rest = ObservedRows(self.type, block, components).scores()
         latent, n_missing = np.empty(products.shape), block.missing.n_missing
         for dim in self.dim - np.unique(n_missing):
             rows = n_missing == self.dim - dim

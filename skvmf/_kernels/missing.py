@@ -19,6 +19,7 @@ LEAST_PIVOT = 1e-15  # of a diagonal entry, so that no pivot is zero
 
 @sum_kernel
 def _dot(a, b):
+    """Return the product of a vector and as many entries of another."""
     total = 0.0
     for j in range(a.shape[0]):
         total += a[j] * b[j]
@@ -44,8 +45,23 @@ def _factor(precision, where, m, root):
 
 
 @row_kernel
-def _fill(gap, precision, where, m, root, work):
-    """Fill the missing entries of a gap, which are zero, with their conditional means."""
+def _find(row, where):
+    """Set `where` to the numbers of the missing features of a row; return how many there are."""
+    m = 0
+    for j in range(row.shape[0]):
+        if row[j] != row[j]:
+            where[m] = j
+            m += 1
+    return m
+
+
+@row_kernel
+def _fill(row, mean, precision, where, m, root, work, gap):
+    """Set `gap` to a row less a mean, missing entries to the conditional means of that."""
+    for j in range(row.shape[0]):
+        gap[j] = row[j] - mean[j]
+    for a in range(m):
+        gap[where[a]] = 0.0
     for a in range(m):
         value = -_dot(precision[where[a]], gap)
         for b in range(a):
@@ -62,7 +78,7 @@ def _fill(gap, precision, where, m, root, work):
 
 @row_kernel
 def _add_covariance(total, where, m, root, inverse, scatter):
-    """Add `total` times the inverse of P_MM to the missing part of `scatter`."""
+    """Add `total` times the inverse of P_MM to the lower triangle of `scatter`."""
     for a in range(m):
         inverse[a, a] = 1.0 / root[a, a]
         for b in range(a):
@@ -76,44 +92,109 @@ def _add_covariance(total, where, m, root, inverse, scatter):
             for c in range(a, m):
                 value += inverse[c, a] * inverse[c, b]
             scatter[where[a], where[b]] += total * value
-            if b < a:
-                scatter[where[b], where[a]] += total * value
 
 
 @row_kernel
-def fill_gaps(X, mean, precision, shares, gaps, logs, scatter):
-    """Fill gaps from a mean with conditional means, and sum conditional covariances.
+def full_scores(X, starts, means, precisions, roots, scores, logs):
+    """Set scores to minus half the squared distances of what is observed, and logs to log det P_MM.
 
-    Rows of X (n, d), nan where a value is missing, of the same pattern that follow each other are
-    factored once. `gaps` (n, d) are set to x - mean and its conditional mean where missing, `logs`
-    (n,) to log det P_MM; `scatter` (d, d) gains the inverses of P_MM times the `shares` (n,).
+    Parameters
+    ----------
+    X : (n, d) float64, nan where a value is missing
+    starts : (p + 1,) int64, the first rows of each pattern and n
+    means, precisions, roots : (K, d) and (K, d, d), the latter lower triangular L with P = L' L
+    scores, logs : (n, K), set
     """
-    d = X.shape[1]
+    K, d = means.shape
+    root, work, gap, where = np.empty((d, d)), np.empty(d), np.empty(d), np.empty(d, np.intp)
+    for k in range(K):
+        for p in range(starts.shape[0] - 1):
+            m = _find(X[starts[p]], where)
+            log_det = _factor(precisions[k], where, m, root)
+            for n in range(starts[p], starts[p + 1]):
+                _fill(X[n], means[k], precisions[k], where, m, root, work, gap)
+                total = 0.0
+                for j in range(d):
+                    white = _dot(roots[k, j, : j + 1], gap)
+                    total += white * white
+                scores[n, k], logs[n, k] = -0.5 * total, log_det
+
+
+@row_kernel
+def full_moments(X, starts, means, precisions, weights, shares, first, second):
+    """Add expected moments about the means; arguments are as above.
+
+    Parameters
+    ----------
+    weights, shares : (n, K), of rows and of conditional covariances
+    first, second : (K, d) and (K, d, d), accumulated
+    """
+    K, d = means.shape
     root, inverse, work = np.empty((d, d)), np.empty((d, d)), np.empty(d)
-    where, before = np.empty(d, np.intp), -1
-    m, log_det, total = 0, 0.0, 0.0
+    gap, where = np.empty(d), np.empty(d, np.intp)
+    for k in range(K):
+        one, two = first[k], second[k]
+        for p in range(starts.shape[0] - 1):
+            m = _find(X[starts[p]], where)
+            _factor(precisions[k], where, m, root)
+            share = 0.0
+            for n in range(starts[p], starts[p + 1]):
+                r = weights[n, k]
+                if r == 0.0:
+                    continue
+                _fill(X[n], means[k], precisions[k], where, m, root, work, gap)
+                share += shares[n, k]
+                for i in range(d):
+                    weighted, row = r * gap[i], two[i]
+                    one[i] += weighted
+                    for j in range(i + 1):
+                        row[j] += weighted * gap[j]
+            _add_covariance(share, where, m, root, inverse, two)
+        for i in range(d):
+            for j in range(i):
+                two[j, i] = two[i, j]
+
+
+@row_kernel
+def add_full_means(X, starts, means, precisions, resp, filled):
+    """Add the rows that each component fills, by responsibilities; arguments are as above."""
+    K, d = means.shape
+    root, work, gap, where = np.empty((d, d)), np.empty(d), np.empty(d), np.empty(d, np.intp)
+    for k in range(K):
+        for p in range(starts.shape[0] - 1):
+            m = _find(X[starts[p]], where)
+            _factor(precisions[k], where, m, root)
+            for n in range(starts[p], starts[p + 1]):
+                _fill(X[n], means[k], precisions[k], where, m, root, work, gap)
+                for j in range(d):
+                    filled[n, j] += resp[n, k] * (means[k, j] + gap[j])
+
+
+@sum_kernel
+def diagonal_scores(X, means, scales, scores):
+    """Set scores to minus half the squared distances of what is observed, with scales (K, d)."""
     for n in range(X.shape[0]):
-        gap = gaps[n]
-        count, same = 0, True
-        for j in range(d):
-            x = X[n, j]
-            if x == x:
-                gap[j] = x - mean[j]
+        x = X[n]
+        for k in range(means.shape[0]):
+            mean, scale, total = means[k], scales[k], 0.0
+            for j in range(x.shape[0]):
+                y = (x[j] - mean[j]) * scale[j]
+                total += y * y if y == y else 0.0
+            scores[n, k] = -0.5 * total
+
+
+@row_kernel
+def diagonal_moments(X, means, weights, first, second):
+    """Add r (x - m) and r (x - m)^2 of observed values to `first` and `second`, (K, d)."""
+    for n in range(X.shape[0]):
+        x = X[n]
+        for k in range(weights.shape[1]):
+            r = weights[n, k]
+            if r == 0.0:
                 continue
-            gap[j] = 0.0
-            same &= count < m and where[min(count, d - 1)] == j
-            count += 1
-        if before < 0 or not same or count != m:
-            if total > 0.0:
-                _add_covariance(total, where, m, root, inverse, scatter)
-            total, m, before = 0.0, 0, n
-            for j in range(d):
-                if X[n, j] != X[n, j]:
-                    where[m] = j
-                    m += 1
-            log_det = _factor(precision, where, m, root)
-        _fill(gap, precision, where, m, root, work)
-        logs[n] = log_det
-        total += shares[n]
-    if total > 0.0:
-        _add_covariance(total, where, m, root, inverse, scatter)
+            mean, one, two = means[k], first[k], second[k]
+            for j in range(x.shape[0]):
+                gap = x[j] - mean[j]
+                gap = gap if gap == gap else 0.0
+                one[j] += r * gap
+                two[j] += r * gap * gap
