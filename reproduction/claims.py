@@ -284,7 +284,8 @@ def combined(verdicts):
 
 def counted(verdicts, parts="parts"):
     """Say how many parts of a claim have which verdict."""
-    some = ", ".join(f"{verdicts.count(v)} {PARTS[v]}" for v in VERDICTS if v in verdicts)
+    numbers = {v: verdicts.count(v) for v in VERDICTS if v in verdicts}
+    some = ", ".join(f"{n} {v if n == 1 else PARTS[v]}" for v, n in numbers.items())
     return f"Of {len(verdicts)} {parts} {some}"
 
 
