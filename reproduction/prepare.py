@@ -14,7 +14,6 @@ import struct
 import sys
 import tarfile
 import tomllib
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -100,22 +99,6 @@ def sentences(kind, labels):
     return read
 
 
-def wsj(files, folder):
-    """Read the archive of the treebank's sample."""
-    with (
-        zipfile.ZipFile(files[0]) as archive,
-        gzip.open(folder / "wsj_dependency_sample.conllu.gz", "wt", encoding="utf-8") as out,
-    ):
-        for name in sorted(name for name in archive.namelist() if name.endswith(".dp")):
-            blocks = re.split(r"\n\s*\n", archive.read(name).decode("latin-1").strip())
-            for number, block in enumerate(blocks, 1):
-                out.write(f"# sent_id = {Path(name).stem}-{number}\n")
-                for position, line in enumerate(block.splitlines(), 1):
-                    word, tag, head = line.split("\t")[:3]
-                    out.write(f"{position}\t{word}\t_\t_\t{tag}\t_\t{head}\t_\t_\t_\n")
-                out.write("\n")
-
-
 def renamed(prefix):
     """Return a function that puts files into the folder under names with a prefix."""
 
@@ -172,7 +155,6 @@ READERS = {
     "subj": sentences("subj", ("subjective", "objective")),
     "mr": sentences("mr", ("positive", "negative")),
     "nvdm": renamed("nvdm"),
-    "wsj": wsj,
     "ewt": compressed,
     "stopwords": stopwords,
     "mnist": renamed("mnist"),

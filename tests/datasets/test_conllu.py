@@ -89,11 +89,11 @@ def test_the_package_that_is_missing_is_named(path, monkeypatch):
         load_conllu(path)
 
 
-def test_the_sample_of_the_wall_street_journal(data_folder):
-    path = data_folder / "wsj_dependency_sample.conllu.gz"
-    whole = load_conllu(path, punctuation="keep")
-    assert (len(whole.tags), sum(map(len, whole.tags))) == (3914, 94084)
-    short = load_conllu(path, max_length=10)
-    assert (len(short.tags), sum(map(len, short.tags))) == (555, 3856)
-    assert len({tag for tags in short.tags for tag in tags}) == 32
+def test_the_english_web_treebank(data_folder):
+    path = data_folder / "en_ewt-ud-test.conllu.gz"
+    whole = load_conllu(path, tags="xpos", punctuation="keep")
+    assert (len(whole.tags), sum(map(len, whole.tags))) == (2077, 25094)
+    short = load_conllu(path, tags="xpos", max_length=10)
+    assert (len(short.tags), sum(map(len, short.tags))) == (1224, 5714)
+    assert len({tag for tags in short.tags for tag in tags}) == 36
     assert all(np.count_nonzero(heads == 0) == 1 for heads in short.heads)

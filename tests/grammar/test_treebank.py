@@ -1,4 +1,4 @@
-"""Grammars of a sample of the Wall Street Journal: with its trees, and the time they take."""
+"""Grammars of the English Web Treebank: with its trees, and the time they take."""
 
 import time
 
@@ -15,12 +15,12 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def treebank(data_folder):
-    return load_conllu(data_folder / "wsj_dependency_sample.conllu.gz", max_length=10)
+    return load_conllu(data_folder / "en_ewt-ud-test.conllu.gz", tags="xpos", max_length=10)
 
 
 def test_with_the_trees_the_model_parses_its_own_data(treebank):
     model = DependencyModelWithValence().fit(treebank.tags, treebank.heads)
-    assert 0.83 <= attachment_score(treebank.heads, model.predict(treebank.tags)) <= 0.85
+    assert 0.68 <= attachment_score(treebank.heads, model.predict(treebank.tags)) <= 0.70
 
 
 def process_time(function):

@@ -5,7 +5,6 @@ import io
 import json
 import struct
 import tarfile
-import zipfile
 
 import numpy as np
 import pytest
@@ -102,15 +101,6 @@ def test_sentences_have_the_label_of_their_file(tmp_path):
         ("positive", "two"),
         ("negative", "café"),
     ]
-
-
-def test_the_treebank_is_read_by_skvmf(tmp_path):
-    with zipfile.ZipFile(tmp_path / "t.zip", "w") as archive:
-        archive.writestr("d/wsj_0001.dp", "Dogs\tNNS\t2\nbark\tVBP\t0\n.\t.\t2\n\nGo\tVB\t0\n")
-    prepare.main(["wsj", str(tmp_path / "t.zip"), "--data", str(tmp_path)])
-    bank = load_conllu(tmp_path / "wsj_dependency_sample.conllu.gz")
-    assert [list(tags) for tags in bank.tags] == [["NNS", "VBP"], ["VB"]]
-    assert np.concatenate(bank.heads).tolist() == [2, 0, 0]
 
 
 def test_stop_words_lose_their_comment(tmp_path):
