@@ -1,7 +1,6 @@
-"""Zhang et al., "Aggregating neural word embeddings for document representation", section 4.
+"""Fisher vectors of texts classify and retrieve better than what the paper holds against them.
 
-The paper classifies and retrieves texts by Fisher vectors; ``python -m reproduction P4`` has its
-tables. What must hold of them is tested here, with one seed of word2vec.
+``python -m reproduction P4`` has the tables; here is what must hold, with one seed of word2vec.
 """
 
 import numpy as np
