@@ -19,6 +19,7 @@ from sklearn.utils.metaestimators import available_if as _available_if
 from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
 from sklearn.utils.validation import _num_samples as num_samples
 
+from . import _citation
 from ._typing import warn
 from ._version import __version__
 
@@ -206,6 +207,16 @@ class BaseEstimator(_BaseEstimator):
         name, package = type(self).__name__, type(self).__module__.partition("._")[0]
         short = name in vars(sys.modules["skvmf"])  # `skvmf.mixture`'s are listed in `skvmf`
         return {"page": f"skvmf.{name}" if short else f"{package}.{name}"}
+
+    def citation(self) -> str:
+        """Return what to cite: the methods that the parameters use, and this package.
+
+        Returns
+        -------
+        bibtex : str
+            BibTeX entries, with those of the estimators inside this one.
+        """
+        return "\n\n".join(_citation.entries(self).values()).replace("VERSION", __version__)
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(super().__getstate__()) | {"_skvmf_version": __version__}
