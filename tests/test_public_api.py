@@ -28,7 +28,7 @@ from skvmf.preprocessing import DirectionWhitener
 NAMES = {
     "skvmf": """ComponentPath FisherVectorTransformer RelativeGMM SparseGaussianMixture
         StudentTMixture VonMisesFisherMixture __version__ component_summary""",
-    "skvmf.datasets": "load_conllu load_docstrings load_jsonl make_vonmises_fisher_blobs",
+    "skvmf.datasets": "load_conllu load_docstrings make_vonmises_fisher_blobs",
     "skvmf.distributions.modified_dirichlet": """log_kernel log_normalizer logpdf mean mode
         posterior rvs""",
     "skvmf.distributions.simplex": """entmax fenchel_young_loss fenchel_young_posterior

@@ -28,7 +28,7 @@ from sklearn.metrics import (
 )
 
 from skvmf import VonMisesFisherMixture
-from skvmf.datasets import load_docstrings, load_jsonl
+from skvmf.datasets import load_docstrings
 
 options = SimpleNamespace(
     data=None,  # a file of texts; None are the docstrings
@@ -54,6 +54,20 @@ add("--n-init", metavar="N", type=int, help="starts of each method; default: 10"
 add("--seed", type=int, help="default: 0")
 add("--output", metavar="PNG", help=f"default: {options.output}")
 options = parser.parse_args(namespace=options)
+
+
+def read_json(path):
+    """Read the texts and labels of a JSON Lines file."""
+    import pandas as pd
+
+    table = pd.read_json(path, lines=True)
+    names, target = np.unique(table.label, return_inverse=True)
+    description = f"{len(table)} texts in {len(names)} classes"
+    return SimpleNamespace(
+        data=table.text.tolist(), target=target, target_names=names.tolist(), DESCR=description
+    )
+
+
 # sphinx_gallery_end_ignore
 
 # %%
@@ -62,7 +76,7 @@ options = parser.parse_args(namespace=options)
 # Each text becomes a row of word weights of length one: a point on a sphere, where the cosine
 # measures how much two texts have in common, and the length of a text has no effect.
 
-corpus = load_jsonl(options.data) if options.data else load_docstrings()
+corpus = load_docstrings() if options.data is None else read_json(options.data)
 texts = corpus.data
 if options.skip_headers:
     texts = [text.partition("\n\n")[2] for text in texts]

@@ -1,9 +1,8 @@
-"""Corpora: docstrings of installed packages, texts in JSON Lines files, and treebanks."""
+"""Corpora: docstrings of installed packages, and treebanks."""
 
 import gzip
 import importlib
 import inspect
-import json
 import re
 import reprlib
 import sys
@@ -92,10 +91,6 @@ def load_docstrings(*, return_X_y: bool = False) -> Bunch | tuple[list[str], NDA
         - ``target_names``, list of str: the modules;
         - ``DESCR``, str: a description.
 
-    See Also
-    --------
-    load_jsonl : The same for your own texts.
-
     Examples
     --------
     >>> from skvmf.datasets import load_docstrings
@@ -122,82 +117,10 @@ def load_docstrings(*, return_X_y: bool = False) -> Bunch | tuple[list[str], NDA
         f"The prose of {len(data)} docstrings from {len(_TOPICS)} modules of NumPy, SciPy and "
         "scikit-learn as installed, labelled by module."
     )
-    return _corpus(data, np.array(target, np.int64), list(_TOPICS), description, return_X_y)
-
-
-@overload
-def load_jsonl(
-    path: str | PathLike[str],
-    *,
-    text: str = ...,
-    label: str = ...,
-    return_X_y: Literal[False] = ...,
-) -> Bunch: ...
-
-
-@overload
-def load_jsonl(
-    path: str | PathLike[str], *, text: str = ..., label: str = ..., return_X_y: Literal[True]
-) -> tuple[list[str], NDArray[np.int64]]: ...
-
-
-def load_jsonl(
-    path: str | PathLike[str], *, text: str = "text", label: str = "label", return_X_y: bool = False
-) -> Bunch | tuple[list[str], NDArray[np.int64]]:
-    r"""Load labelled texts from a JSON Lines file, plain or compressed by gzip.
-
-    Parameters
-    ----------
-    path : str or path-like
-        A UTF-8 file with one JSON object per line. Empty lines are skipped.
-    text, label : str, default="text" and "label"
-        The fields of the text, a string, and of its class, a string or an integer.
-    return_X_y : bool, default=False
-        If true, return ``(data, target)`` instead of a `Bunch`.
-
-    Returns
-    -------
-    corpus : Bunch or tuple
-        As for :func:`load_docstrings`, with the texts in the order of the file and the classes
-        sorted.
-
-    Raises
-    ------
-    ValueError
-        If the file holds no text, a line is not an object with the two fields, or some classes are
-        strings and others integers; the message has the number of the line.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from skvmf.datasets import load_jsonl
-    >>> lines = '{"text": "puck", "label": "hockey"}\n{"text": "bat", "label": "baseball"}'
-    >>> _ = Path("mail.jsonl").write_text(lines)
-    >>> corpus = load_jsonl("mail.jsonl")
-    >>> corpus.data, corpus.target, corpus.target_names
-    (['puck', 'bat'], array([1, 0]), ['baseball', 'hockey'])
-    """
-    path = Path(path)
-    data: list[str] = []
-    labels: list[str | int] = []
-    for where, line in _read_lines(path):
-        if line.strip():
-            record = _parse(line, where)
-            data.append(_field(record, text, where, (str,)))
-            labels.append(_field(record, label, where, (str, int)))
-            if isinstance(labels[0], str) != isinstance(labels[-1], str):
-                raise ValueError(
-                    f"{where}: field {label!r} is {reprlib.repr(labels[-1])}, and was "
-                    f"{reprlib.repr(labels[0])} at first: classes should be all strings or all "
-                    "integers."
-                )
-    if not data:
-        raise ValueError(f"{path} holds no texts: expected one JSON object per line.")
-    names: list[Any] = sorted(set(labels))
-    number = {name: i for i, name in enumerate(names)}
-    target = np.array([number[name] for name in labels], dtype=np.int64)
-    description = f"{len(data)} texts in {len(names)} classes, read from {path.name}."
-    return _corpus(data, target, names, description, return_X_y)
+    if return_X_y:
+        return data, np.array(target, np.int64)
+    numbers, names = np.array(target, np.int64), list(_TOPICS)
+    return Bunch(data=data, target=numbers, target_names=names, DESCR=description)
 
 
 def load_conllu(
@@ -349,18 +272,6 @@ def _read_lines(path: Path) -> Iterator[tuple[str, str]]:
             yield where, text.rstrip("\r\n")
 
 
-def _corpus(
-    data: list[str],
-    target: NDArray[np.int64],
-    target_names: list[Any],
-    description: str,
-    return_X_y: bool,
-) -> Bunch | tuple[list[str], NDArray[np.int64]]:
-    if return_X_y:
-        return data, target
-    return Bunch(data=data, target=target, target_names=target_names, DESCR=description)
-
-
 def _docstrings(modules: tuple[str, ...]) -> Iterator[str]:
     """Yield the docstrings of the modules' public callables and of their classes' methods."""
     with warnings.catch_warnings():
@@ -386,25 +297,3 @@ def _prose(docstring: str) -> str:
     for clutter in _CLUTTER:
         text = clutter.sub("", text)
     return text.strip()
-
-
-def _parse(line: str, where: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:  # numbers too long; brackets too deep
-        raise ValueError(f"{where} is not valid JSON: {error}.") from error
-    if not isinstance(record, dict):
-        raise ValueError(f"{where} is not a JSON object, such as {{'text': ..., 'label': ...}}.")
-    return record
-
-
-def _field(record: dict[str, Any], name: str, where: str, kinds: tuple[type, ...]) -> Any:
-    if name not in record:
-        fields = reprlib.repr(sorted(record))
-        raise ValueError(f"{where} has no field {name!r}; it has {fields}.")
-    value = record[name]
-    if not isinstance(value, kinds) or isinstance(value, bool):
-        expected = "a string or an integer" if int in kinds else "a string"
-        shown = reprlib.repr(value)
-        raise ValueError(f"{where}: field {name!r} must be {expected}, got {shown}.")
-    return value

@@ -4,13 +4,12 @@ A longer run: SKVMF_FUZZ=5000 pytest tests/datasets/test_damaged_files.py
 """
 
 import gzip
-import json
 import os
 
 import numpy as np
 import pytest
 
-from skvmf.datasets import load_conllu, load_jsonl
+from skvmf.datasets import load_conllu
 
 pytest.importorskip("conllu", reason="needs conllu: pip install 'skvmf[treebanks]'")
 
@@ -22,10 +21,6 @@ def rows(*heads):
 
 
 CONLLU = "\n".join(["# text", *rows(2, 0, 2), "", "1-2" + "\t_" * 9, *rows(2, 0), ""]).encode()
-JSONL = "\n".join(
-    json.dumps({"text": f"wörd {i}", "label": "ab"[i % 2]}, ensure_ascii=False) for i in range(9)
-).encode()
-READERS = {"conllu": (load_conllu, CONLLU), "jsonl": (load_jsonl, JSONL)}
 
 
 def damaged(content, rng):
@@ -39,108 +34,62 @@ def damaged(content, rng):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("kind", READERS)
-def test_damaged_files_are_read_or_refused(kind, packed, tmp_path):
-    read, content = READERS[kind]
-    content = gzip.compress(content, mtime=0) if packed else content
+def test_damaged_files_are_read_or_refused(packed, tmp_path):
+    content = gzip.compress(CONLLU, mtime=0) if packed else CONLLU
     path, rng, refusals = tmp_path / "file", np.random.default_rng(0), []
     path.write_bytes(content)
-    read(path)
+    load_conllu(path)
     for _ in range(N_CASES):
         path.write_bytes(damaged(content, rng))
         try:
-            read(path)
+            load_conllu(path)
         except ValueError as error:
             refusals.append(str(error))
     assert [message for message in refusals if not message.startswith(str(path))] == []
     assert len(refusals) > 0.3 * N_CASES
 
 
-@pytest.mark.parametrize("kind", READERS)
-def test_gzip_cut_off_anywhere_is_said_to_be(kind, tmp_path):
-    read, content = READERS[kind]
+def test_gzip_cut_off_anywhere_is_said_to_be(tmp_path):
     path = tmp_path / "file.gz"
     for size in (*range(3, 40), -9, -8, -1):
-        path.write_bytes(gzip.compress(content)[:size])
+        path.write_bytes(gzip.compress(CONLLU)[:size])
         with pytest.raises(ValueError, match=r"file.gz.*: the compressed file is damaged or cut"):
-            read(path)
+            load_conllu(path)
 
 
-@pytest.mark.parametrize("kind", READERS)
-def test_the_contents_say_whether_a_file_is_compressed(kind, tmp_path):
-    read, content = READERS[kind]
+def test_the_contents_say_whether_a_file_is_compressed(tmp_path):
     answers = []
-    for name, data in (("a.gz", content), ("b", gzip.compress(content)), ("c", content)):
+    for name, data in (("a.gz", CONLLU), ("b", gzip.compress(CONLLU)), ("c", CONLLU)):
         (tmp_path / name).write_bytes(data)
-        answers += [read(tmp_path / name), read(str(tmp_path / name))]
+        answers += [load_conllu(tmp_path / name), load_conllu(str(tmp_path / name))]
     for answer in answers:
-        if kind == "jsonl":
-            del answer["DESCR"]  # names the file
         np.testing.assert_equal(answer, answers[0])
 
 
-@pytest.mark.parametrize("kind", READERS)
-def test_what_is_no_file_is_an_error_of_the_system(kind, tmp_path):
-    read, _ = READERS[kind]
+def test_what_is_no_file_is_an_error_of_the_system(tmp_path):
     with pytest.raises(FileNotFoundError):
-        read(tmp_path / "nowhere")
+        load_conllu(tmp_path / "nowhere")
     with pytest.raises((IsADirectoryError, PermissionError)):  # PermissionError on Windows
-        read(tmp_path)
+        load_conllu(tmp_path)
 
 
-@pytest.mark.parametrize("kind", READERS)
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_text_that_is_not_utf8_is_named_by_its_line(kind, number, tmp_path):
-    read, content = READERS[kind]
-    lines = content.split(b"\n")
+def test_text_that_is_not_utf8_is_named_by_its_line(number, tmp_path):
+    lines = CONLLU.split(b"\n")
     lines[number - 1] += b"\xff"
     path = tmp_path / "latin1"
     path.write_bytes(b"\n".join(lines))
     with pytest.raises(ValueError, match=f"latin1, line {number}: the text should be UTF-8"):
-        read(path)
+        load_conllu(path)
 
 
-@pytest.mark.parametrize("kind", READERS)
-def test_a_byte_order_mark_is_no_text(kind, tmp_path):
-    read, content = READERS[kind]
-    content = content.removeprefix(b"# text\n")
+def test_a_byte_order_mark_is_no_text(tmp_path):
+    content = CONLLU.removeprefix(b"# text\n")
     (tmp_path / "plain").write_bytes(content)
     (tmp_path / "marked").write_bytes(b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n"))
-    plain, marked = read(tmp_path / "plain"), read(tmp_path / "marked")
-    first = "words" if kind == "conllu" else "data"
-    assert marked[first] == plain[first]
-    assert len(plain[first]) > 0
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("[" * 100_000, "is not valid JSON"),
-        ('{"text": "a", "label": ' + "[" * 100_000, "is not valid JSON"),
-        ('{"text": "a", "label": ' + "9" * 5000 + "}", "is not valid JSON: .*digits"),
-        ('{"text": "a", "label": 1}', "field 'label' is 1, and was 'ab' at first"),
-        ('{"text": "a", "label": 1.5}', "must be a string or an integer, got 1.5"),
-        ('{"text": ' + "[1, " * 50 + "1" + "]" * 50 + ', "label": "b"}', "must be a string, got"),
-    ],
-    ids=["deep", "deeper", "long", "mixed", "float", "list"],
-)
-def test_json_that_cannot_be_used_is_named_by_its_line(value, message, tmp_path):
-    path = tmp_path / "texts"
-    path.write_text('{"text": "a", "label": "ab"}\n\n' + value)
-    with pytest.raises(ValueError, match=f"texts, line 3.* {message}") as error:
-        load_jsonl(path)
-    assert len(str(error.value)) < 500
-
-
-def test_classes_are_one_kind_and_keep_their_values(tmp_path):
-    path = tmp_path / "texts"
-    path.write_text("\n".join(f'{{"text": "a", "label": {label}}}' for label in (1, 2**70, -3, 1)))
-    corpus = load_jsonl(path)
-    assert corpus.target_names == [-3, 1, 2**70]
-    assert corpus.target.tolist() == [1, 2, 0, 1]
-    path.write_text('{"text": "a", "label": 1}\n{"text": "a", "label": "1"}')
-    with pytest.raises(ValueError, match="line 2: field 'label' is '1', and was 1 at first"):
-        load_jsonl(path)
+    plain, marked = load_conllu(tmp_path / "plain"), load_conllu(tmp_path / "marked")
+    assert marked["words"] == plain["words"]
+    assert len(plain["words"]) > 0
 
 
 @pytest.mark.parametrize(
