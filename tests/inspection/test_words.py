@@ -11,7 +11,6 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.inspection import component_summary
-from skvmf.inspection._summary import beginning, class_words
 
 TEXTS = [
     "The puck is on the ice.",
@@ -34,11 +33,11 @@ def test_words_have_the_largest_class_based_tf_idf():
     texts = [" ".join(rng.choice(alphabet, 9, p=rng.dirichlet(np.ones(8)))) for _ in range(30)]
     labels = rng.integers(-1, 3, size=30)  # the background's texts count as a class
     vectorizer = CountVectorizer(analyzer="char", lowercase=False, vocabulary="abcdefgh")
-    classes = np.array([2, 0, 7, 1])
-    words = class_words(texts, labels, classes, 8, vectorizer)
+    options = {"texts": texts, "labels": labels, "vectorizer": vectorizer, "n_features": 8}
+    summary = component_summary(X=rng.normal(size=(30, 3)), **options)
     counts = vectorizer.transform(texts).toarray()
     average = counts.sum() / 4
-    for k, of_class in zip(classes, words, strict=True):
+    for k, of_class in zip(summary.labels, summary.words, strict=True):
         scores = np.sqrt(counts[labels == k].sum(axis=0)) * np.log1p(average / counts.sum(axis=0))
         expected = alphabet[np.argsort(-scores, kind="stable")][: np.count_nonzero(scores)]
         assert of_class == expected.tolist()
@@ -138,8 +137,9 @@ def test_wrong_texts(texts, error, message):
 
 
 def test_beginnings_are_one_short_line():
-    assert beginning(" a\n\tb ") == "a b"
-    assert beginning("") == ""
-    assert len(beginning("word " * 10_000)) <= 60
-    assert beginning("x" * 61) == "x" * 57 + "..."
-    assert beginning("x" * 60) == "x" * 60
+    texts = [" a\n\tb ", "", "word " * 10_000, "x" * 61, "x" * 60]
+    summary = component_summary(X=np.eye(5), texts=texts, labels=np.arange(5))
+    shown = dict(zip(summary.labels, [text for (text,) in summary.texts], strict=True))
+    assert (shown[0], shown[1], shown[3]) == ("a b", "", "x" * 57 + "...")
+    assert len(shown[2]) <= 60
+    assert shown[4] == texts[4]

@@ -11,7 +11,6 @@ from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.distributions import vonmises_fisher as vmf
 from skvmf.model_selection import ComponentPath
 from skvmf.plotting import DirectionsDisplay
-from skvmf.plotting._displays import map_positions
 
 to_rgba = pytest.importorskip("matplotlib.colors").to_rgba
 
@@ -75,11 +74,11 @@ def test_discs_on_a_map_have_the_weights_and_hold_their_rows():
 @pytest.mark.parametrize("equal", [False, True])
 def test_discs_do_not_cover_each_other(K, equal):
     rng = np.random.default_rng(0)
-    affinities = np.zeros((K, K)) if equal else -rng.gamma(1, 10, size=(K, K))
-    affinities = np.minimum(affinities, affinities.T)
-    np.fill_diagonal(affinities, 0)
-    radii = np.sqrt(rng.dirichlet(np.full(K, 2.0)))
-    places = map_positions(affinities, radii)
+    directions = np.tile(np.eye(1, 20), (K, 1)) if equal else rng.normal(size=(K, 20))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    weights = rng.dirichlet(np.full(K, 2.0))
+    display = DirectionsDisplay(weights, directions, np.full(K, 50.0)).plot()
+    places, radii = display.positions_, np.sqrt(weights)
     gaps = np.linalg.norm(places[:, None] - places, axis=2)
     np.fill_diagonal(gaps, np.inf)
     assert places.shape == (K, 2)
