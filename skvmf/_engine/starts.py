@@ -516,7 +516,15 @@ class MultiStart:
             mixture, result = narrow.best(mixture, start, rng)
             params, stats = narrow._widened(mixture.family, result.params, result.stats)
             return mixture, replace(result, params=params, stats=stats)
-        _warn_if_too_large(start.n_components, self.rows.n_features, mixture.family.dim)
+        # Numbers for each component and column: about twenty in use while it runs, four of them for
+        # seeds and statistics each; afterwards five.
+        K, d = start.n_components, mixture.family.dim
+        warn_if_too_large(
+            8 * K * max(20 * self.rows.n_features, 5 * d),
+            f"{K} components in {d} columns take",
+            "Hash words to fewer columns, or reduce them with TruncatedSVD, or use fewer "
+            "components.",
+        )
         self.checkpoint.begin(rng)
         best: tuple[Mixture, MixtureResult] | None = None
         for i in range(start.n_starts):
@@ -604,19 +612,6 @@ class MultiStart:
             return params, stats
         components, stats = family.widened(params.components, stats, *self.columns)
         return replace(params, components=components), stats
-
-
-def _warn_if_too_large(n_components: int, n_in_use: int, n_features: int) -> None:
-    """Warn before a fit that takes more memory than there is.
-
-    While it runs, it has about twenty numbers for each component and column in use, four of
-    them for seeds and statistics each; afterwards five for each component and column.
-    """
-    warn_if_too_large(
-        8 * n_components * max(20 * n_in_use, 5 * n_features),
-        f"{n_components} components in {n_features} columns take",
-        "Hash words to fewer columns, or reduce them with TruncatedSVD, or use fewer components.",
-    )
 
 
 def _warn_if_prior_outweighs(prior: ModifiedDirichlet, params: Params, total_weight: float) -> None:

@@ -39,14 +39,8 @@ from ._validation import (
 )
 
 _PART_PARAMETERS = (
-    "covariance_type",
-    "reg_covar",
-    "entmax_alpha",
-    "temperature",
-    "weight_concentration_prior",
-    "background",
-    "missing_values",
-    "random_state",
+    *("covariance_type", "reg_covar", "entmax_alpha", "temperature"),
+    *("weight_concentration_prior", "background", "missing_values", "random_state"),
 )
 
 
