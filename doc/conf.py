@@ -111,7 +111,7 @@ threadpool_limits(1)
 # Scripts that need what is not installed are shown without being run.
 needs = {
     "torch": ["document_topics", "vae_digits"],
-    "wordllama": ["embeddings_end_to_end", "umap_hdbscan"],
+    "wordllama": ["embeddings_end_to_end", "known_labels", "umap_hdbscan"],
     "umap": ["umap_hdbscan"],
     "hdbscan": ["umap_hdbscan"],
 }
