@@ -79,16 +79,20 @@ class Missing:
 
     mask: Array  # (n, d)
     order: Array  # (n,): rows that lack the same features follow each other
-    starts: Array  # (p + 1,): where each of p patterns begins in that order, and n
+    # In that order, X and the mask in float64, and (p, 2), each pattern's first row and that after.
+    in_order: tuple[Array, Array, Array]
 
     @classmethod
     def of(cls, X: Array) -> "Missing":
         """Find what is missing in rows."""
         mask = np.isnan(X)
-        patterns = np.packbits(mask, axis=1)
-        order = np.lexsort(patterns.T)
-        new = (np.diff(patterns[order], axis=0) != 0).any(axis=1)
-        return cls(mask, order, np.concatenate([[0], 1 + np.flatnonzero(new), [len(X)]]))
+        packed = np.packbits(mask, axis=1)
+        order = np.lexsort(packed.T)
+        new = (np.diff(packed[order], axis=0) != 0).any(axis=1)
+        edges = np.concatenate([[0], 1 + np.flatnonzero(new), [len(X)]])
+        patterns = np.stack([edges[:-1], edges[1:]], axis=1)
+        in_order = X[order].astype(np.float64), mask[order].astype(np.float64), patterns
+        return cls(mask, order, in_order)
 
     @property
     def n_missing(self) -> Array:

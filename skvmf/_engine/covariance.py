@@ -82,6 +82,16 @@ class CovarianceType(ABC):
         How other features depend on this one stays, and what is left of them.
         """
 
+    def components(self, means: Array, covariances: Array) -> products.GaussianComponents:
+        """Derive all arrays from means (K, d) and covariances."""
+        cholesky = self.cholesky(covariances)
+        log_det = np.broadcast_to(self.log_det(cholesky, means.shape[1]), len(means))
+        centre = means.mean(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):  # inf and nan are not near
+            spread = self.spread(cholesky, means - centre)
+        origins = np.tile(centre, (len(means), 1)) if spread < products.MAX_COMMON_SPREAD else means
+        return products.GaussianComponents(means, covariances, cholesky, log_det, origins, spread)
+
     def identity(self, K: int, d: int) -> Array:
         """Return unit covariances."""
         return self.regularized(np.zeros(self.shape(K, d)), 1.0)

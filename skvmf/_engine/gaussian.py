@@ -29,7 +29,7 @@ from .contracts import (
 from .covariance import COVARIANCE_TYPES, CovarianceType, per_component
 from .merging import EllipticalMergeCost, SphericalMergeCost
 from .missing import ObservedRows
-from .products import MAX_COMMON_SPREAD, GaussianComponents, squared_distances
+from .products import GaussianComponents, squared_distances
 
 _EPS = float(np.finfo(np.float64).eps)
 _ADVICE = (
@@ -79,13 +79,7 @@ class BaseGaussian(Family[GaussianComponents]):
 
     def components(self, means: Array, covariances: Array) -> GaussianComponents:
         """Derive all arrays from means (K, d) and covariances."""
-        cholesky = self.type.cholesky(covariances)
-        log_det = np.broadcast_to(self.type.log_det(cholesky, self.dim), len(means))
-        centre = means.mean(axis=0)
-        with np.errstate(over="ignore", invalid="ignore"):  # inf and nan are not near
-            spread = self.type.spread(cholesky, means - centre)
-        origins = np.tile(centre, (len(means), 1)) if spread < MAX_COMMON_SPREAD else means
-        return GaussianComponents(means, covariances, cholesky, log_det, origins, spread)
+        return self.type.components(means, covariances)
 
     def kmeans(self) -> "BaseGaussian":
         return BaseGaussian(self.dim, "spherical", fixed_covariances=True, scale=self.scale)

@@ -11,11 +11,14 @@ import numpy as np
 from .._kernels import missing as kernels
 from .._typing import Array
 from .blocks import DenseBlock
+from .contracts import DenseResponsibilities
 from .covariance import COVARIANCE_TYPES, CovarianceType
-from .products import GaussianComponents
+from .products import GaussianComponents, full_moments, full_scores
 
 FULL = COVARIANCE_TYPES["full"]
 _LOG_2PI = float(np.log(2 * np.pi))
+MIN_PRODUCTS = 2**19  # of a pattern in a block, from which its rows are taken as whole ones
+MAX_KEPT = 64  # patterns whose components are kept for all blocks of a step
 
 
 class ObservedRows:
@@ -26,29 +29,42 @@ class ObservedRows:
     ) -> None:
         assert block.missing is not None
         self._kind, self._components, self._order = kind, components, block.missing.order
-        self._X = block.X[self._order].astype(np.float64)
-        self._mask = block.missing.mask[self._order].astype(np.float64)
+        self._X, self._mask, self._patterns = block.missing.in_order
         K, d = components.means.shape
         if kind.full:
-            precisions = np.ascontiguousarray(kind.each_precision(components.cholesky, K, d))
-            self._arguments = self._X, block.missing.starts, components.means, precisions
+            if (kept := components.by_pattern.get(b"")) is None:
+                roots = np.swapaxes(np.broadcast_to(components.cholesky, (K, d, d)), 1, 2)
+                precisions = kind.each_precision(components.cholesky, K, d)
+                kept = np.ascontiguousarray(precisions), np.ascontiguousarray(roots)
+                components.by_pattern[b""] = kept
+            self._precisions, self._roots = kept
+            first, after = self._patterns.T
+            often = ((after - first) * (K * d * d) >= MIN_PRODUCTS) & (
+                self._mask[first].min(axis=1) == 0
+            )
+            self._often = [slice(*pattern) for pattern in self._patterns[often]]
+            self._rest = np.ascontiguousarray(self._patterns[~often])
 
     def scores(self) -> tuple[Array, Array]:
         """Return minus half the squared distances of what is observed (n, K), and what they lack.
 
         That is the log-normalizer of a normal density of the observed features less that of all.
         """
-        (K, d), components = self._components.means.shape, self._components
-        scores, logs = np.empty((2, len(self._X), K))
+        components, d = self._components, self._X.shape[1]
+        scores, logs = np.empty((2, len(self._X), len(components)))
         if self._kind.full:
-            roots = np.swapaxes(np.broadcast_to(components.cholesky, (K, d, d)), 1, 2)
-            kernels.full_scores(*self._arguments, np.ascontiguousarray(roots), scores, logs)
+            arguments = components.means, self._precisions, self._roots, scores, logs
+            kernels.full_scores(self._X, self._rest, *arguments)
+            for rows in self._often:
+                seen, part, *_ = self._part(rows)
+                scores[rows] = full_scores(self._X[rows][:, seen], part)
+                logs[rows] = 2 * (components.log_det - part.log_det)
         else:
             scales = self._by_feature(components.cholesky)
             kernels.diagonal_scores(self._X, components.means, scales, scores)
             logs = np.dot(self._mask, 2 * np.log(scales).T)
-        n_missing = self._mask.sum(axis=1)[:, None]
-        return self._as_given(scores), self._as_given(0.5 * (_LOG_2PI * n_missing - logs))
+        normalizers = np.dot(self._mask, np.full((d, 1), _LOG_2PI)) - logs
+        return self._as_given(scores), self._as_given(0.5 * normalizers)
 
     def moments(self, weights: Array, shares: Array) -> tuple[Array, Array]:
         """Return moments about the origins by `weights` (n, K), covariances by responsibilities."""
@@ -57,7 +73,10 @@ class ObservedRows:
         weights, shares = weights[self._order], shares[self._order]
         first, second = np.zeros((K, d)), np.zeros((K, d, d) if kind.full else (K, d))
         if kind.full:
-            kernels.full_moments(*self._arguments, weights, shares, first, second)
+            arguments = components.means, self._precisions, weights, shares, first, second
+            kernels.full_moments(self._X, self._rest, *arguments)
+            for rows in self._often:
+                self._add_moments(rows, weights[rows], shares[rows], first, second)
         else:
             kernels.diagonal_moments(self._X, components.means, weights, first, second)
             second += np.dot(shares.T, self._mask) * self._by_feature(components.covariances)
@@ -65,17 +84,58 @@ class ObservedRows:
             second = second.sum(axis=0)
         elif kind.name == "spherical":
             second = second.sum(axis=1)
-        counts, shifts = weights.sum(axis=0), components.origins - components.means
+        counts, shifts = (
+            np.dot(np.ones(len(weights)), weights),
+            components.origins - components.means,
+        )
         return first - counts[:, None] * shifts, kind.moved(counts, first, second, shifts)
 
     def conditional_means(self, resp: Array) -> Array:
         """Return the rows (n, d), missing values replaced by means, by responsibilities (n, K)."""
         filled, resp = np.zeros_like(self._X), resp[self._order].astype(np.float64)
         if self._kind.full:
-            kernels.add_full_means(*self._arguments, resp, filled)
+            arguments = self._components.means, self._precisions, resp, filled
+            kernels.add_full_means(self._X, self._patterns, *arguments)
         else:
             filled = np.dot(resp, self._components.means)
         return self._as_given(np.where(self._mask, filled, self._X))
+
+    def _part(self, rows: slice) -> tuple[Array, GaussianComponents, Array, Array]:
+        """Return what is observed of rows of one pattern, and components of these features.
+
+        Also returns how whole gaps follow from observed ones, (K, d, p), and the conditional
+        covariances of what is missing, zero elsewhere, (K, d, d).
+        """
+        gone, components = self._mask[rows.start] > 0, self._components
+        kept = components.by_pattern.get(key := gone.tobytes())
+        if kept is None:
+            (K, d), seen, lost = components.means.shape, np.flatnonzero(~gone), np.flatnonzero(gone)
+            covariances = np.broadcast_to(components.covariances, (K, d, d))
+            own = covariances[:, seen[:, None], seen]
+            part = FULL.components(components.means[:, seen], own)
+            lift, rest = np.zeros((K, d, len(seen))), np.zeros((K, d, d))
+            own = np.linalg.inv(self._precisions[:, lost[:, None], lost])
+            lift[:, seen, np.arange(len(seen))] = 1
+            lift[:, lost] = -own @ self._precisions[:, lost[:, None], seen]
+            rest[:, lost[:, None], lost] = own
+            kept = seen, part, lift, rest
+            if len(components.by_pattern) < MAX_KEPT:
+                components.by_pattern[key] = kept
+        return kept
+
+    def _add_moments(
+        self, rows: slice, weights: Array, shares: Array, first: Array, second: Array
+    ) -> None:
+        """Add the moments about the means of rows of one pattern."""
+        seen, part, lift, rest = self._part(rows)
+        one, two = full_moments(self._X[rows][:, seen], DenseResponsibilities(weights), part)
+        ones, shifts = np.ones(len(weights)), part.means - part.origins
+        counts = np.dot(ones, weights)
+        two = FULL.moved(counts, one, two, shifts)
+        one = one - counts[:, None] * shifts
+        first += (lift @ one[:, :, None])[:, :, 0]
+        second += lift @ two @ np.swapaxes(lift, 1, 2)
+        second += np.dot(ones, shares)[:, None, None] * rest
 
     def _as_given(self, rows: Array) -> Array:
         """Return rows in the order of the block."""

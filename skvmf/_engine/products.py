@@ -8,6 +8,7 @@ one common origin, which is faster and loses four digits of sixteen at most.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -157,6 +158,11 @@ class GaussianComponents:
         low, high = SINGLE_RANGE
         scales = (self.cholesky > low) & (self.cholesky < high)
         return bool(scales.all() and (np.abs(self.origins[0]) < high).all())
+
+    @cached_property
+    def by_pattern(self) -> dict[bytes, tuple[Any, ...]]:
+        """What scores of rows with missing values keep, by what is observed."""
+        return {}
 
     @cached_property
     def for_full(self) -> tuple[Array, ...]:

@@ -95,23 +95,23 @@ def _add_covariance(total, where, m, root, inverse, scatter):
 
 
 @row_kernel
-def full_scores(X, starts, means, precisions, roots, scores, logs):
+def full_scores(X, patterns, means, precisions, roots, scores, logs):
     """Set scores to minus half the squared distances of what is observed, and logs to log det P_MM.
 
     Parameters
     ----------
     X : (n, d) float64, nan where a value is missing
-    starts : (p + 1,) int64, the first rows of each pattern and n
+    patterns : (p, 2) int64, the first row of each pattern and the first after it
     means, precisions, roots : (K, d) and (K, d, d), the latter lower triangular L with P = L' L
     scores, logs : (n, K), set
     """
     K, d = means.shape
     root, work, gap, where = np.empty((d, d)), np.empty(d), np.empty(d), np.empty(d, np.intp)
     for k in range(K):
-        for p in range(starts.shape[0] - 1):
-            m = _find(X[starts[p]], where)
+        for p in range(patterns.shape[0]):
+            m = _find(X[patterns[p, 0]], where)
             log_det = _factor(precisions[k], where, m, root)
-            for n in range(starts[p], starts[p + 1]):
+            for n in range(patterns[p, 0], patterns[p, 1]):
                 _fill(X[n], means[k], precisions[k], where, m, root, work, gap)
                 total = 0.0
                 for j in range(d):
@@ -121,7 +121,7 @@ def full_scores(X, starts, means, precisions, roots, scores, logs):
 
 
 @row_kernel
-def full_moments(X, starts, means, precisions, weights, shares, first, second):
+def full_moments(X, patterns, means, precisions, weights, shares, first, second):
     """Add expected moments about the means; arguments are as above.
 
     Parameters
@@ -134,11 +134,11 @@ def full_moments(X, starts, means, precisions, weights, shares, first, second):
     gap, where = np.empty(d), np.empty(d, np.intp)
     for k in range(K):
         one, two = first[k], second[k]
-        for p in range(starts.shape[0] - 1):
-            m = _find(X[starts[p]], where)
+        for p in range(patterns.shape[0]):
+            m = _find(X[patterns[p, 0]], where)
             _factor(precisions[k], where, m, root)
             share = 0.0
-            for n in range(starts[p], starts[p + 1]):
+            for n in range(patterns[p, 0], patterns[p, 1]):
                 r = weights[n, k]
                 if r == 0.0:
                     continue
@@ -156,15 +156,15 @@ def full_moments(X, starts, means, precisions, weights, shares, first, second):
 
 
 @row_kernel
-def add_full_means(X, starts, means, precisions, resp, filled):
+def add_full_means(X, patterns, means, precisions, resp, filled):
     """Add the rows that each component fills, by responsibilities; arguments are as above."""
     K, d = means.shape
     root, work, gap, where = np.empty((d, d)), np.empty(d), np.empty(d), np.empty(d, np.intp)
     for k in range(K):
-        for p in range(starts.shape[0] - 1):
-            m = _find(X[starts[p]], where)
+        for p in range(patterns.shape[0]):
+            m = _find(X[patterns[p, 0]], where)
             _factor(precisions[k], where, m, root)
-            for n in range(starts[p], starts[p + 1]):
+            for n in range(patterns[p, 0], patterns[p, 1]):
                 _fill(X[n], means[k], precisions[k], where, m, root, work, gap)
                 for j in range(d):
                     filled[n, j] += resp[n, k] * (means[k, j] + gap[j])
