@@ -202,6 +202,8 @@ def table_3_of_counts(
         l1, validated, zeros, *scores = zip(*(own[:-1] for own in figures[alpha]), strict=True)
         table.add(name, l1, paper.get(alpha), validated, zeros)
         topics.add(name, *scores)
+    alike = similarities(words)[np.triu_indices(len(words), 1)].mean()
+    topics.add("any two words", *[alike] * len(WORDS))
     title = f"The {max(WORDS)} words that each topic raises most, the last seed"
     listed = Table(title, ["topic", "softmax", "entmax, chosen"])
     for topic, both in enumerate(zip(*(figures[a][-1][-1] for a in (1, chosen)), strict=True), 1):
