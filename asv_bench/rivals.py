@@ -1,10 +1,11 @@
-"""Time default fits beside those of scikit-learn and FAISS: ``python asv_bench/rivals.py``.
+"""Time default fits beside scikit-learn's and others': ``python asv_bench/rivals.py``.
 
 Rows are directions around random centres, as far from them as embeddings are from theirs. Rows,
 components and features grow in turn. Each fit runs in a process of its own with one thread, after a
 fit of a few rows that compiles. A fit that needs more than a minute is stopped, and its method is
 left out of larger fits. Seconds are those of the processor. Figures are kept in
-``doc/user_guide/rivals.json``, from which the documentation draws them. It needs ``faiss-cpu``.
+``doc/user_guide/rivals.json``, from which the documentation draws them. It needs ``faiss-cpu``
+and ``superkmeans``.
 """
 
 import datetime
@@ -22,6 +23,7 @@ METHODS = (
     "KMeans",
     "MiniBatchKMeans",
     "FaissKMeans",
+    "SuperKMeans",
     "GaussianMixture",
     "HDBSCAN",
 )
@@ -52,6 +54,27 @@ class FaissKMeans:
         )
         kmeans.train(X)
         self.labels_ = kmeans.index.search(X, 1)[1][:, 0]
+        return self
+
+
+class SuperKMeans:
+    """Spherical k-means of SuperKMeans, as that of FAISS: 25 iterations on all rows."""
+
+    def __init__(self, n_clusters, random_state):
+        self.n_clusters, self.seed = n_clusters, random_state
+
+    def fit(self, X):
+        """Find the centres, and the nearest one of each row."""
+        import superkmeans
+
+        X = X.astype("float32")
+        all_rows = {"sampling_fraction": 1.0, "max_points_per_cluster": len(X)}
+        kmeans = superkmeans.SuperKMeans(
+            *(self.n_clusters, X.shape[1]),
+            **{"hierarchical": False, "iters": 25, "angular": True, "seed": self.seed},
+            **{"n_threads": int(os.environ.get("OMP_NUM_THREADS", 0)), **all_rows},
+        )
+        self.labels_ = kmeans.assign(X, kmeans.train(X))
         return self
 
 

@@ -136,6 +136,32 @@ def _keep_shapes_plain(app, what, name, obj, options, lines):
     lines[:] = [re.sub(r"(?<=[(, ])(\w+_)(?=[,)])", r"``\1``", line) for line in lines]
 
 
+OFTEN = """n_components concentration_type covariance_type degrees_of_freedom order ordering_feature
+    background random_state n_init weight_concentration_prior concentration_prior temperature
+    entmax_alpha missing_values""".split()
+STARTS = """init_params init_size weights_init means_init concentrations_init precisions_init
+    scale_matrices_init fixed flat_start warm_start""".split()
+
+
+def _group_parameters(app, what, name, obj, options, lines):
+    """Group the parameters of a class with many: often, starts, rarely."""
+    if what != "class" or ":Parameters:" not in lines:
+        return
+    first = lines.index(":Parameters:") + 1
+    last = next((i for i in range(first, len(lines)) if lines[i][:1].strip()), len(lines))
+    groups, own = {"Often set": [], "Starts": [], "Rarely set": []}, None
+    for line in lines[first:last]:
+        entry = re.match(r"    \*\*(\w+)\*\* :", line)
+        if entry:
+            title = "Starts" if entry[1] in STARTS else "Rarely set"
+            own = groups["Often set" if entry[1] in OFTEN else title]
+        if own is not None:
+            own.append(line)
+    if all(groups.values()):
+        texts = ([f"    *{title}*", "", *entries] for title, entries in groups.items())
+        lines[first:last] = ["", *(line for text in texts for line in text)]
+
+
 def _name_without_link(app, env, node, text):
     """Show names of other projects in docstrings without links, if there is no network."""
     return text if offline and "docstring of" in get_node_source(node) else None
@@ -201,3 +227,4 @@ def setup(app):
     app.connect("build-finished", _ship_mathjax)
     app.connect("missing-reference", _name_without_link)
     app.connect("autodoc-process-docstring", _keep_shapes_plain, priority=400)
+    app.connect("autodoc-process-docstring", _group_parameters, priority=600)

@@ -13,12 +13,14 @@ COLOURS = {
     "KMeans": "#3f90da",
     "MiniBatchKMeans": "#17638d",
     "FaissKMeans": "#a96b59",
+    "SuperKMeans": "#4f7942",
     "GaussianMixture": "#ffa90e",
     "HDBSCAN": "#832db6",
 }
 ALT = (
     "Six panels: seconds and ARI of default fits by the number of rows, components and features, "
-    "for VonMisesFisherMixture, KMeans, MiniBatchKMeans, FAISS, GaussianMixture and HDBSCAN."
+    "for VonMisesFisherMixture, KMeans, MiniBatchKMeans, FAISS, SuperKMeans, GaussianMixture and "
+    "HDBSCAN."
 )
 
 
@@ -52,7 +54,7 @@ def draw(record):
         time.axhline(record["limit"], color="0.6", linewidth=1, linestyle=":")
     axes[0, 0].set_ylabel("seconds of one processor")
     axes[1, 0].set_ylabel("agreement (ARI)")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=6)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return figure
 
 
@@ -60,11 +62,11 @@ def figure_text(record):
     """Return the figure with its caption as reStructuredText."""
     day = date.fromisoformat(record["date"])
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
-    others = {fit["date"]: fit["method"] for fit in record["fits"] if "date" in fit}
+    others = {fit["method"]: fit["date"] for fit in record["fits"] if "date" in fit}
     later = "".join(
         f" {method} on {date.fromisoformat(own):%d %B %Y}, the median of three runs, on a machine "
-        "with other work, where fits took about a quarter longer."
-        for own, method in others.items()
+        "with other work, where fits take longer."
+        for method, own in others.items()
     )
     return (
         ".. figure:: ../generated/rivals.svg\n"
