@@ -136,11 +136,15 @@ def _keep_shapes_plain(app, what, name, obj, options, lines):
     lines[:] = [re.sub(r"(?<=[(, ])(\w+_)(?=[,)])", r"``\1``", line) for line in lines]
 
 
-OFTEN = """n_components concentration_type covariance_type degrees_of_freedom order ordering_feature
-    background random_state n_init weight_concentration_prior concentration_prior temperature
-    entmax_alpha missing_values""".split()
-STARTS = """init_params init_size weights_init means_init concentrations_init precisions_init
-    scale_matrices_init fixed flat_start warm_start""".split()
+OFTEN = [
+    *("n_components", "concentration_type", "covariance_type", "degrees_of_freedom", "order"),
+    *("ordering_feature", "background", "missing_values", "random_state", "n_init"),
+    *("weight_concentration_prior", "concentration_prior", "temperature", "entmax_alpha"),
+]
+STARTS = [
+    *("init_params", "init_size", "weights_init", "means_init", "concentrations_init"),
+    *("precisions_init", "scale_matrices_init", "fixed", "flat_start", "warm_start"),
+]
 
 
 def _group_parameters(app, what, name, obj, options, lines):
