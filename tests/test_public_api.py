@@ -62,7 +62,7 @@ MIXTURE_PARAMETERS = {
     **{"tol": 1e-3, "max_iter": 100, "learning_decay": 0.7, "grow": None, "checkpoint": None},
     **{"verbose": 0, "verbose_interval": 10},
 }
-SHAPE = {"covariance_type": "full", "reg_covar": 1e-6}
+SHAPE = {"covariance_type": "full", "reg_covar": 1e-6, "missing_values": "error"}
 GAUSSIAN_PARAMETERS = MIXTURE_PARAMETERS | SHAPE | {"precisions_init": None}
 PARAMETERS = {
     VonMisesFisherMixture: MIXTURE_PARAMETERS
@@ -119,7 +119,10 @@ MIXTURE_METHODS = {
     **{"score_samples": "X", "transform": "X", "sample": "n_samples"},
 }
 BOX = "background_weight background_bounds params"
-GAUSSIAN_METHODS = MIXTURE_METHODS | {"from_parameters": f"weights means covariances {BOX}"}
+ELLIPTICAL_METHODS = MIXTURE_METHODS | {
+    **{"impute": "X", "marginal": "features", "condition": "features values"},
+}
+GAUSSIAN_METHODS = ELLIPTICAL_METHODS | {"from_parameters": f"weights means covariances {BOX}"}
 METHODS = {
     VonMisesFisherMixture: MIXTURE_METHODS
     | {
@@ -128,7 +131,7 @@ METHODS = {
             params""",
     },
     SparseGaussianMixture: GAUSSIAN_METHODS,
-    StudentTMixture: MIXTURE_METHODS
+    StudentTMixture: ELLIPTICAL_METHODS
     | {"from_parameters": f"weights means scale_matrices degrees_of_freedom {BOX}"},
     RelativeGMM: GAUSSIAN_METHODS,
     FisherVectorTransformer: {

@@ -110,8 +110,8 @@ for name, own in zip(METHODS, accuracies, strict=True):
 # %%
 # The share of the other texts that get their class, over draws of the known ones.
 
-# A class is rarely one cluster: where a few more labels are known, classifiers that learn the borders
-# between classes are better. A mixture also tells which texts belong to none
+# A class is rarely one cluster: if a few more labels are known, classifiers that learn the
+# borders between classes are better. A mixture also tells which texts belong to none
 # (:doc:`/user_guide/new_data`).
 
 fig, ax = plt.subplots(layout="constrained")
