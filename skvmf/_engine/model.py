@@ -507,11 +507,6 @@ class FittedMixture:
         return self.params.component_weights
 
     @property
-    def background_weight(self) -> float:
-        """The weight of the background."""
-        return self.params.background_weight
-
-    @property
     def n_parameters(self) -> int:
         """The number of free parameters of the active components."""
         n_weights = max(int(np.count_nonzero(self.params.weights)) - 1, 0)

@@ -174,7 +174,7 @@ def _quadrature(fitted: FittedMixture) -> tuple[Any, Any]:
             near = a >= lowest and b <= highest  # elsewhere the density is constant
             more, shares = _box_nodes(a, b, 8 * step if near else b - a)
             nodes = np.vstack([nodes, more[:, np.newaxis]])
-            weight = fitted.background_weight * (b - a) / (high - low)
+            weight = fitted.params.background_weight * (b - a) / (high - low)
             masses = np.append(masses, weight * shares)
     return nodes, masses
 

@@ -421,7 +421,7 @@ def component_summary(
         nearest,
         overlaps,
         None if names is None else _features(fitted, active, names, n_features),
-        background_weight=fitted.background_weight,
+        background_weight=fitted.params.background_weight,
         n_components=len(weights),
         stability=None if stability is None else stability["components"][active],
     )

@@ -762,7 +762,7 @@ class BaseMixture(MixtureParameters, ABC):
             weights = weights / weights.sum()
         attributes: dict[str, Any] = {
             "weights_": fitted.weights,
-            "background_weight_": fitted.background_weight,
+            "background_weight_": fitted.params.background_weight,
             "n_active_components_": int(np.count_nonzero(weights)),
             "n_parameters_": fitted.n_parameters,
             "effective_n_components_": float(np.exp(entr(weights).sum())) if weights.any() else 0.0,
