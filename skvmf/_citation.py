@@ -7,63 +7,47 @@ from typing import Any
 
 import numpy as np
 
-_Parameters = dict[str, Any]
+_Uses = Callable[[dict[str, Any]], Any]
 
 
-def _pruning(params: _Parameters) -> bool:
+def _pruning(p: dict[str, Any]) -> bool:
     """Whether the prior on weights is not flat; None is a choice of SparseGaussianMixture."""
-    prior = params["weight_concentration_prior"]
+    prior = p["weight_concentration_prior"]
     if prior is None:
-        return bool(params["entmax_alpha"] == 1 and "weights" not in params["fixed"])
-    return bool(np.any(np.asarray(prior) != 1))
+        return bool(p["entmax_alpha"] == 1 and "weights" not in p["fixed"])
+    return p.get("inference") != "mean-field" and bool(np.any(np.asarray(prior) != 1))
 
 
 # The classes that use a method, themselves or by their bases, and with which parameters.
-_USES: dict[str, tuple[str, Callable[[_Parameters], bool]]] = {
-    "skvmf": ("BaseEstimator", lambda params: True),
-    "dempster1977": ("BaseMixture", lambda params: params["temperature"] != 0),
-    "celeux1992": ("BaseMixture", lambda params: params["temperature"] == 0),
-    "banerjee2005": ("VonMisesFisherMixture", lambda params: True),
+_USES: dict[str, tuple[str, _Uses | None]] = {
+    "skvmf": ("BaseEstimator", None),
+    "dempster1977": ("BaseMixture", lambda p: p["temperature"] != 0),
+    "celeux1992": ("BaseMixture", lambda p: p["temperature"] == 0),
+    "banerjee2005": ("VonMisesFisherMixture", None),
     "nonnenmacher": (
         "VonMisesFisherMixture",
-        lambda params: params["negentropy"] in ("exact", "ode", "rational"),
+        lambda p: p["negentropy"] in ("exact", "ode", "rational"),
     ),
-    "peel2000": ("StudentTMixture", lambda params: True),
-    "liu1995": (
-        "StudentTMixture",
-        lambda params: params["degrees_of_freedom"] in ("estimated", "tied"),
-    ),
-    "esser": ("RelativeGMM", lambda params: True),
-    "tu2016": (
-        "BaseMixture DependencyModelWithValence",
-        lambda params: params.get("inference") != "mean-field" and _pruning(params),
-    ),
-    "sklaviadis": (
-        "BaseMixture Autoencoder",
-        lambda params: params.get("entmax_alpha", 2) > 1,
-    ),
-    "arthur2007": ("BaseMixture", lambda params: _is(params["init_params"], "k-means++")),
-    "ward1963": ("ComponentPath", lambda params: True),
-    "birge2007": ("ComponentPath", lambda params: _is(params["criterion"], "slope")),
-    "biernacki2000": ("ComponentPath", lambda params: _is(params["criterion"], "icl")),
+    "peel2000": ("StudentTMixture", None),
+    "liu1995": ("StudentTMixture", lambda p: isinstance(p["degrees_of_freedom"], str)),
+    "esser": ("RelativeGMM", None),
+    "tu2016": ("BaseMixture DependencyModelWithValence", _pruning),
+    "sklaviadis": ("BaseMixture Autoencoder", lambda p: p.get("entmax_alpha", 2) > 1),
+    "arthur2007": ("BaseMixture", lambda p: repr(p["init_params"]) == "'k-means++'"),
+    "ward1963": ("ComponentPath", None),
+    "birge2007": ("ComponentPath", lambda p: p["criterion"] == "slope"),
+    "biernacki2000": ("ComponentPath", lambda p: p["criterion"] == "icl"),
     "zhang2018": (
         "FisherVectorTransformer",
-        lambda params: params["mixture"] is None or hasattr(params["mixture"], "negentropy"),
+        lambda p: p["mixture"] is None or hasattr(p["mixture"], "negentropy"),
     ),
-    "sanchez2013": ("FisherVectorTransformer", lambda params: True),
-    "su2021": ("DirectionWhitener", lambda params: True),
-    "klein2004": ("DependencyModelWithValence", lambda params: True),
-    "kurihara2004": (
-        "DependencyModelWithValence",
-        lambda params: params["inference"] == "mean-field",
-    ),
-    "kingma2014": ("FenchelYoungVAE", lambda params: True),
-    "miao2016": ("FenchelYoungDocumentModel", lambda params: True),
+    "sanchez2013": ("FisherVectorTransformer", None),
+    "su2021": ("DirectionWhitener", None),
+    "klein2004": ("DependencyModelWithValence", None),
+    "kurihara2004": ("DependencyModelWithValence", lambda p: p["inference"] == "mean-field"),
+    "kingma2014": ("FenchelYoungVAE", None),
+    "miao2016": ("FenchelYoungDocumentModel", None),
 }
-
-
-def _is(value: object, name: str) -> bool:
-    return isinstance(value, str) and value == name
 
 
 def entries(estimator: Any) -> dict[str, str]:
@@ -75,7 +59,7 @@ def entries(estimator: Any) -> dict[str, str]:
     found = {
         key: known[key]
         for key, (names, uses) in _USES.items()
-        if kinds & set(names.split()) and uses(params)
+        if kinds & set(names.split()) and (uses is None or uses(params))
     }
     for inner in params.values():
         if hasattr(inner, "citation") and not isinstance(inner, type):
