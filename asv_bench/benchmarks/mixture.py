@@ -276,6 +276,37 @@ class RelativeGMMStep:
         return ratio(partial(seconds, self.step), partial(seconds, other))
 
 
+class MissingValuesStep:
+    """Steps on rows with missing values, beside whole rows: 100,000 x 20, 10 components."""
+
+    params = (["full", "diag"], ["a tenth", "five patterns"])
+    param_names = ("covariances", "missing")
+
+    def setup(self, covariances, missing):
+        rng = np.random.default_rng(0)
+        centres = rng.standard_normal((10, 20))
+        X = centres[rng.integers(10, size=100_000)] + rng.standard_normal((100_000, 20))
+        mixture = SparseGaussianMixture(
+            10,
+            covariance_type=covariances,
+            means_init=centres,
+            missing_values="marginal",
+            max_iter=1,
+            tol=0,
+        ).fit(X)
+        self.whole = em_step(mixture, X)
+        gone = rng.random(X.shape) < 0.1
+        if missing == "five patterns":
+            gone = gone[rng.integers(5, size=len(X))]
+        self.step = em_step(mixture, np.where(gone, np.nan, X))
+
+    def time_step(self, covariances, missing):
+        self.step()
+
+    def track_step_over_whole_rows(self, covariances, missing):
+        return ratio(partial(seconds, self.step), partial(seconds, self.whole))
+
+
 class FitMemory:
     """Peaks of whole fits; what "data" has is not the fit's."""
 

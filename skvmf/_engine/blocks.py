@@ -75,29 +75,28 @@ class _Block:
 
 @dataclass(frozen=True)
 class Missing:
-    """Where values of a block are missing, and an order of its rows by pattern."""
+    """The rows of a block of which values are missing, in an order by pattern."""
 
-    mask: Array  # (n, d)
     order: Array  # (n,): rows that lack the same features follow each other
-    # In that order, X and the mask in float64, and (p, 2), each pattern's first row and that after.
-    in_order: tuple[Array, Array, Array]
+    X: Array  # in that order, float64
+    mask: Array  # in that order, (n, d)
+    patterns: Array  # (p, 2): of each pattern, the first row in that order, and the first after it
+    n_missing: Array  # (n,): how many features each row lacks, in the order of the block
 
     @classmethod
-    def of(cls, X: Array) -> "Missing":
+    def of(cls, X: Array, buffers: BufferPool) -> "Missing":
         """Find what is missing in rows."""
         mask = np.isnan(X)
         packed = np.packbits(mask, axis=1)
         order = np.lexsort(packed.T)
-        new = (np.diff(packed[order], axis=0) != 0).any(axis=1)
-        edges = np.concatenate([[0], 1 + np.flatnonzero(new), [len(X)]])
+        packed = packed[order]
+        changes = np.dot(packed[1:] != packed[:-1], np.ones(packed.shape[1]))
+        edges = np.concatenate([[0], 1 + np.flatnonzero(changes), [len(X)]])
+        ordered = buffers.acquire("ordered", X.shape)
+        np.take(X.astype(np.float64, copy=False), order, axis=0, out=ordered, mode="clip")
         patterns = np.stack([edges[:-1], edges[1:]], axis=1)
-        in_order = X[order].astype(np.float64), mask[order].astype(np.float64), patterns
-        return cls(mask, order, in_order)
-
-    @property
-    def n_missing(self) -> Array:
-        """How many features each row lacks, (n,)."""
-        return np.count_nonzero(self.mask, axis=1)
+        n_missing = np.dot(mask, np.ones(X.shape[1])).astype(np.intp)
+        return cls(order, ordered, mask[order], patterns, n_missing)
 
 
 @dataclass(frozen=True)
@@ -119,6 +118,8 @@ class DenseBlock(_Block):
 
     def release(self) -> None:
         """Say that the rows are needed no more: a copy goes back where it was taken from."""
+        if self.missing is not None:
+            self.buffers.release("ordered", self.missing.X)
         if self.copied:
             self.buffers.release("rows", self.X)
 

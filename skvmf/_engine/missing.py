@@ -27,9 +27,11 @@ class ObservedRows:
     def __init__(
         self, kind: CovarianceType, block: DenseBlock, components: GaussianComponents
     ) -> None:
-        assert block.missing is not None
-        self._kind, self._components, self._order = kind, components, block.missing.order
-        self._X, self._mask, self._patterns = block.missing.in_order
+        missing = block.missing
+        assert missing is not None
+        self._kind, self._components = kind, components
+        self._X, self._mask, self._order = missing.X, missing.mask, missing.order
+        self._n_missing, self._patterns = missing.n_missing, missing.patterns
         K, d = components.means.shape
         if kind.full:
             if (kept := components.by_pattern.get(b"")) is None:
@@ -50,7 +52,7 @@ class ObservedRows:
 
         That is the log-normalizer of a normal density of the observed features less that of all.
         """
-        components, d = self._components, self._X.shape[1]
+        components = self._components
         scores, logs = np.empty((2, len(self._X), len(components)))
         if self._kind.full:
             arguments = components.means, self._precisions, self._roots, scores, logs
@@ -63,8 +65,8 @@ class ObservedRows:
             scales = self._by_feature(components.cholesky)
             kernels.diagonal_scores(self._X, components.means, scales, scores)
             logs = np.dot(self._mask, 2 * np.log(scales).T)
-        normalizers = np.dot(self._mask, np.full((d, 1), _LOG_2PI)) - logs
-        return self._as_given(scores), self._as_given(0.5 * normalizers)
+        lacking = 0.5 * (_LOG_2PI * self._n_missing[:, None] - self._as_given(logs))
+        return self._as_given(scores), lacking
 
     def moments(self, weights: Array, shares: Array) -> tuple[Array, Array]:
         """Return moments about the origins by `weights` (n, K), covariances by responsibilities."""
@@ -106,7 +108,7 @@ class ObservedRows:
         Also returns how whole gaps follow from observed ones, (K, d, p), and the conditional
         covariances of what is missing, zero elsewhere, (K, d, d).
         """
-        gone, components = self._mask[rows.start] > 0, self._components
+        gone, components = self._mask[rows.start], self._components
         kept = components.by_pattern.get(key := gone.tobytes())
         if kept is None:
             (K, d), seen, lost = components.means.shape, np.flatnonzero(~gone), np.flatnonzero(gone)

@@ -234,7 +234,7 @@ class Background:
         values = np.zeros((len(scores.products), len(self)), dtype=scores.products.dtype)
         if self.bounds is not None and block.missing is not None:  # these are integrated out
             widths = np.log(self.bounds[1] - self.bounds[0])
-            values += np.dot(block.missing.mask, widths)[:, None]
+            values += np.dot(np.isnan(block.X), widths)[:, None]
         bias = np.append(scores.bias, self.log_densities)
         return replace(scores, products=np.hstack([scores.products, values]), bias=bias)
 

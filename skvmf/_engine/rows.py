@@ -295,7 +295,7 @@ def _sums_about(pivot: Array, block: DenseBlock) -> Array:
     """Return the sums of a block's weighted gaps to a row, and of their squares, (2, d)."""
     gaps = block.X - pivot
     if block.missing is not None:
-        gaps[block.missing.mask] = 0
+        gaps[np.isnan(gaps)] = 0
     weighted = gaps * block.weights[:, None]
     return np.vstack([weighted.sum(axis=0), np.einsum("nd,nd->d", weighted, gaps)])
 
@@ -525,7 +525,7 @@ class DenseRows(Rows):
                 scales = np.empty(len(X))  # of float32 rows: their lengths are rounded
                 row_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
         start = self._start + self._spans[i].start
-        missing = Missing.of(X) if i in self._measures.missing else None
+        missing = Missing.of(X, self._buffers) if i in self._measures.missing else None
         return DenseBlock(X, weights, scales, start, self._buffers, copied, missing=missing)
 
 

@@ -97,7 +97,7 @@ def regression(sets, every):
 
 
 def intervals(mixture, rows):
-    """Return the error of conditional means of the last feature, and how often intervals hold it."""
+    """Return the error of means of the last feature, and how often intervals hold it."""
     gaps, within = [], []
     for row in rows:
         part = mixture.condition(np.arange(len(row) - 1), row[:-1])
