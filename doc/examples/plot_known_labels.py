@@ -29,7 +29,7 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 
 from skvmf import VonMisesFisherMixture
-from skvmf.datasets import load_docstrings, load_jsonl
+from skvmf.datasets import load_docstrings
 
 options = SimpleNamespace(data=None, skip_headers=False, draws=2)
 # sphinx_gallery_start_ignore
@@ -40,9 +40,19 @@ parser.add_argument("--data", metavar="PATH", help="JSON Lines file; default: do
 parser.add_argument("--skip-headers", action="store_true", help="drop a text's first paragraph")
 parser.add_argument("--draws", metavar="N", type=int, help="choices of known texts; default: 2")
 options = parser.parse_args(namespace=options)
+
+
+def read_json(path):
+    """Read the texts and labels of a JSON Lines file."""
+    import pandas as pd
+
+    table = pd.read_json(path, lines=True)
+    return SimpleNamespace(data=table.text.tolist(), target=table.label.to_numpy())
+
+
 # sphinx_gallery_end_ignore
 
-corpus = load_jsonl(options.data) if options.data else load_docstrings()
+corpus = load_docstrings() if options.data is None else read_json(options.data)
 texts, classes = list(corpus.data), np.unique(corpus.target, return_inverse=True)[1]
 if options.skip_headers:
     texts = [text.partition("\n\n")[2] for text in texts]
@@ -108,11 +118,9 @@ for name, own in zip(METHODS, accuracies, strict=True):
     print(f"{name:20}", *(f"{each.mean():.3f}" for each in own))
 
 # %%
-# The share of the other texts that get their class, over draws of the known ones.
-
-# A class is rarely one cluster: if a few more labels are known, classifiers that learn the
-# borders between classes are better. A mixture also tells which texts belong to none
-# (:doc:`/user_guide/new_data`).
+# The share of the other texts that get their class, over draws of the known ones. A class is rarely
+# one cluster: classifiers, which learn the borders between classes, gain more from further labels.
+# A mixture also tells which texts are of no class that it knows (:doc:`/user_guide/new_data`).
 
 fig, ax = plt.subplots(layout="constrained")
 for name, own in zip(METHODS, accuracies, strict=True):

@@ -25,6 +25,7 @@ from sklearn.isotonic import isotonic_regression
 from .._typing import Array
 from .contracts import Constraint, Params, Statistics, Update
 from .covariance import CovarianceType, per_component
+from .em import chosen_statistics
 from .gaussian import Gaussian
 from .products import GaussianComponents
 
@@ -450,12 +451,5 @@ class Ordering(Constraint):
         covariances = self.covariance_type.select(components.covariances, order)
         params = params.reordered(order, family.components(components.means[order], covariances))
         if stats is not None:
-            assert stats.origins is not None
-            first, second = stats.moments
-            stats = replace(
-                stats,
-                counts=np.append(stats.counts[order], stats.counts[len(order) :]),
-                moments=(first[order], self.covariance_type.select(second, order)),
-                origins=stats.origins[order],
-            )
+            stats = chosen_statistics(family, stats, order)
         return params, stats

@@ -384,14 +384,8 @@ array-like, default='merging'
         return ModifiedDirichlet(alpha[()], float(floor))
 
 
-_WITHOUT_EFFECT = {
-    "checkpoint",
-    "verbose",
-    "verbose_interval",
-    "warm_start",
-    "learning_decay",
-    "grow",
-}
+_OF_STREAMS = {"learning_decay", "grow"}
+_WITHOUT_EFFECT = {"checkpoint", "verbose", "verbose_interval", "warm_start"} | _OF_STREAMS
 
 
 def fit_description(
