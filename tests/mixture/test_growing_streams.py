@@ -118,3 +118,13 @@ def test_what_cannot_grow_is_refused_and_stays(params, message):
         mixture.set_params(**params).partial_fit(AFTER)
     assert mixture.n_components == len(mixture.weights_) == 3
     assert mixture.weights_ is before
+
+
+def test_a_new_topic_with_missing_values():
+    def holed(X):
+        return np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+
+    mixture = SparseGaussianMixture(3, missing_values="marginal", grow=6, random_state=0)
+    assert stream(mixture, BEFORE, holed).n_components == 3
+    assert stream(mixture, AFTER, holed).n_components == 4
+    assert (mixture.predict(AFTER[EVERY == 3]) == 3).mean() > 0.95
