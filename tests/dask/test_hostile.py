@@ -41,7 +41,7 @@ def test_nan_in_a_far_chunk_is_named_with_its_rows(on_cluster, persisted, reques
     X = blobs(N)
     X[51_234, 2] = np.nan
     lazy = chunked(X, [20_000] * 3)
-    refused(lazy.persist() if persisted else lazy, "contains NaN, in row 51234:")
+    refused(lazy.persist() if persisted else lazy, "contains NaN, in row 51234, column 2:")
 
 
 def test_infinity_in_csr_is_named_with_its_rows():
