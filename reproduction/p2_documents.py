@@ -137,8 +137,8 @@ def table_3(setting, epochs=500, seeds=5, validation=1000):
         if "alternating_epochs" in options:
             table.add(name, l1, PAPER[name], zeros)
         else:
-            described = f"{name}, beta {options['beta']:g}" + ", counts" * ("target" in options)
-            quick.add(described, l1, zeros)
+            what = ", counts" * ("target" in options)
+            quick.add(f"{name}, beta {options['beta']:g}{what}", l1, zeros)
     return Record(
         f"{train.shape[0]:,} training and {test.shape[0]:,} test documents (the paper: 6,505), "
         f"2000 words, 50 topics; {epochs} epochs of the paper's 500. {made_at(networks)}",
@@ -172,8 +172,7 @@ def table_3_of_counts(
         settings = {kind: {"learning_rate": 5e-5, **own} for kind, own in APPENDIX.items()}
         described = "as in appendix A.2"
     else:
-        quick = {"learning_rate": FASTER * 5e-5, "batch_size": 64}
-        settings = dict.fromkeys(APPENDIX, quick)
+        settings = {own: {"learning_rate": FASTER * 5e-5, "batch_size": 64} for own in APPENDIX}
         described = "by Adam at 1e-3 in batches of 64"
     networks = {}
 

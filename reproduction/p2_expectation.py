@@ -5,11 +5,7 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import (
-    adjusted_mutual_info_score,
-    adjusted_rand_score,
-    silhouette_score,
-)
+from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score, silhouette_score
 
 from skvmf import SparseGaussianMixture
 

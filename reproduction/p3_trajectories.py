@@ -111,11 +111,7 @@ READINGS = {
 }
 
 
-@item(
-    "P3.printed",
-    "Algorithm 1 as printed: what its lost operator does",
-    small={"sets": 3},
-)
+@item("P3.printed", "Algorithm 1 as printed: what its lost operator does", small={"sets": 3})
 def printed(setting, sets=30):
     """Learn the means by Algorithm 1 in every reading of its sixth line."""
     samples = [sample(seed)[:, 0] for seed in range(sets)]

@@ -118,10 +118,7 @@ def compressed(files, folder):
 
 def subset(files, folder):
     """Take the first images of each class of Fashion-MNIST, class after class."""
-    for split, number, images, labels in (
-        ("train", 1000, *files[:2]),
-        ("test", 200, *files[2:]),
-    ):
+    for split, number, images, labels in (("train", 1000, *files[:2]), ("test", 200, *files[2:])):
         pixels, y = load_idx(images), load_idx(labels)
         first = [np.flatnonzero(y == c)[:number] for c in range(10)]
         order = np.stack(first, axis=1).ravel()

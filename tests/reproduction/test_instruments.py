@@ -35,11 +35,7 @@ def expected_log_density(v, first, second, truth):
 
 @pytest.mark.parametrize(
     "truth",
-    [
-        OVERLAP,
-        ([0.5, 0.5], [-5.1, -5.0]),
-        ([0.2, 0.5, 0.3], [-2.0, 0.0, 3.0], [1.0, 4.0, 0.01]),
-    ],
+    [OVERLAP, ([0.5, 0.5], [-5.1, -5.0]), ([0.2, 0.5, 0.3], [-2.0, 0.0, 3.0], [1.0, 4.0, 0.01])],
     ids=str,
 )
 @pytest.mark.parametrize("means", [(-0.3, 0.8), (1.0, -2.0), (-6.0, 3.0)])
