@@ -143,6 +143,8 @@ class Overseeding:
                 starts.append(within.run(rng, lambda *_: True).params)  # before any round
                 counts.append(count * starts[-1].weights)
         components = reduce(self.family.append, [start.components for start in starts])
+        if len(components) < self.n_components:  # few rows have most of the weight
+            return None
         params = self._params(np.concatenate(counts), components, 0.0)
         params, _ = em_steps(self.model, self.rows, params, STEPS_OF_PARTS)
         return self._merge(params, self._assign(params).labels)
