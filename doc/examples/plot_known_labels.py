@@ -1,7 +1,7 @@
 """
-===============================
+================================
 A few texts whose class is known
-===============================
+================================
 
 Somebody has read five texts of each class, and thousands are unread. A mixture takes the known
 labels in its fit: those texts stay in the component of their class, and all others find theirs,
