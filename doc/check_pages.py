@@ -38,6 +38,7 @@ PAGES = [
     "user_guide/on_a_cluster",
     "user_guide/bertopic",
     "user_guide/streams",
+    "user_guide/new_data",
     "user_guide/checkpoints",
     "user_guide/how_it_works",
     "user_guide/vonmises_fisher",
