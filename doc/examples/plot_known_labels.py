@@ -121,6 +121,10 @@ for name, own in zip(METHODS, accuracies, strict=True):
 # The share of the other texts that get their class, over draws of the known ones. A class is rarely
 # one cluster: classifiers, which learn the borders between classes, gain more from further labels.
 # A mixture also tells which texts are of no class that it knows (:doc:`/user_guide/new_data`).
+#
+# On the 20 newsgroups, with five known texts in each and these embeddings, methods differ less:
+# a mixture is right for .44 of the other texts, logistic regression for .45 and label spreading for
+# .41 (means of two draws, which differ by up to .04).
 
 fig, ax = plt.subplots(layout="constrained")
 for name, own in zip(METHODS, accuracies, strict=True):
