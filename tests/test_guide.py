@@ -20,6 +20,14 @@ README = [  # item, table, row and column of each of its figures
         for way in ("a tenth a feature", "KMeans")
     ),
     ("guide.passes", "200,000", "the same, the first batch of 10,000", "NMI held out"),
+    ("guide.passes", "200,000", "KMeans, n_init=1", "NMI held out"),
+    *(
+        ("guide.umap", "The 20 newsgroups", method, "ARI")
+        for method in (
+            *("von Mises-Fisher mixture", "DirectionWhitener before it"),
+            "UMAP to 5 dimensions, Gaussian mixture",
+        )
+    ),
 ]
 
 
