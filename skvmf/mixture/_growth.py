@@ -55,4 +55,8 @@ def renumbered(mixture: Any, numbers: Array) -> Any:
     if memory is not None:
         memory = chosen_statistics(fitted.family, memory, numbers)
     params = Params.first(weights, components).pruned()
-    return mixture.__with_fit__(replace(fitted, params=params), memory)
+    result = mixture.__with_fit__(replace(fitted, params=params), memory)
+    prior = np.asarray(mixture.weight_concentration_prior)
+    if prior.ndim > 0:  # each stays with its component; one that is gone gets any
+        result.weight_concentration_prior = prior[chosen]
+    return result

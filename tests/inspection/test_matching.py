@@ -173,3 +173,12 @@ def test_mixtures_without_numbers_of_their_own_are_refused():
     other = of_components(GaussianMixture, [0, 1])
     with pytest.raises(TypeError, match="got GaussianMixture"):
         renumber_components(other, other)
+
+
+def test_priors_by_number_move_with_their_components():
+    reference = of_components(SparseGaussianMixture, range(5))
+    mixture = of_components(SparseGaussianMixture, [3, 1, 4, 0, 2])
+    mixture.set_params(weight_concentration_prior=np.array([3.0, 1.0, 4.0, 0.5, 2.0]))
+    renumbered = renumber_components(reference, mixture)
+    assert_array_equal(renumbered.weight_concentration_prior, [0.5, 1, 2, 3, 4])
+    assert_array_equal(mixture.weight_concentration_prior, [3, 1, 4, 0.5, 2])
