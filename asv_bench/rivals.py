@@ -88,11 +88,7 @@ def fit(method, rows, components, features):
     from skvmf.datasets import make_vonmises_fisher_blobs
 
     X, y = make_vonmises_fisher_blobs(
-        rows,
-        features,
-        centers=components,
-        concentration=CONCENTRATION * features,
-        random_state=0,
+        rows, features, centers=components, concentration=CONCENTRATION * features, random_state=0
     )
     homes = (skvmf, sklearn.cluster, sklearn.mixture, sys.modules[__name__])
     estimator = getattr(next(home for home in homes if hasattr(home, method)), method)

@@ -92,9 +92,7 @@ ROWS = [
     (
         "von Mises-Fisher step, 1,000,000 x 64, 64 components",
         "times its two matrix products",
-        [
-            ("soft memberships", OVER_TWO.format("soft"), SMALL),
-        ],
+        [("soft memberships", OVER_TWO.format("soft"), SMALL)],
     ),
     (
         "von Mises-Fisher step, texts, 18,803 x 28,571, 20 components",

@@ -69,9 +69,7 @@ def test_docstrings(name):
 
 
 @pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, marks=SLOW if page.name in LONG else ()) for page in PAGES],
-    ids=str,
+    "page", [pytest.param(page, marks=SLOW if page.name in LONG else ()) for page in PAGES], ids=str
 )
 def test_pages(page, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / page.parent)  # pages of code have it beside them

@@ -120,7 +120,7 @@ MIXTURE_METHODS = {
 }
 BOX = "background_weight background_bounds params"
 ELLIPTICAL_METHODS = MIXTURE_METHODS | {
-    **{"impute": "X", "marginal": "features", "condition": "features values"},
+    **{"impute": "X", "marginal": "features", "condition": "features values"}
 }
 GAUSSIAN_METHODS = ELLIPTICAL_METHODS | {"from_parameters": f"weights means covariances {BOX}"}
 METHODS = {

@@ -66,10 +66,7 @@ class MeanResultantLengthInverse:
 class VonMisesFisherMethods:
     """The routes from r to kappa beside each other."""
 
-    params = (
-        [3, 100, 10_000],
-        ["exact", "ode", "rational", "refined", "banerjee", "newton"],
-    )
+    params = ([3, 100, 10_000], ["exact", "ode", "rational", "refined", "banerjee", "newton"])
     param_names = ("dim", "method")
 
     def setup(self, dim, method):

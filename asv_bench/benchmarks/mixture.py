@@ -19,15 +19,8 @@ from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 
 timer = time.process_time
 
-POSTERIORS = {
-    "soft": {},
-    "hard": {"temperature": 0.0},
-    "sparse": {"entmax_alpha": 2.0},
-}
-DENSE = {
-    "200,000 x 384, K=100": (200_000, 384, 100),
-    "1,000,000 x 64, K=64": (1_000_000, 64, 64),
-}
+POSTERIORS = {"soft": {}, "hard": {"temperature": 0.0}, "sparse": {"entmax_alpha": 2.0}}
+DENSE = {"200,000 x 384, K=100": (200_000, 384, 100), "1,000,000 x 64, K=64": (1_000_000, 64, 64)}
 limits = None
 
 

@@ -21,11 +21,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.metrics import (
-    adjusted_rand_score,
-    confusion_matrix,
-    normalized_mutual_info_score,
-)
+from sklearn.metrics import adjusted_rand_score, confusion_matrix, normalized_mutual_info_score
 
 from skvmf import VonMisesFisherMixture
 from skvmf.datasets import load_docstrings

@@ -44,14 +44,7 @@ except ImportError:
 else:
     sentences = [re.findall("[a-z]+", text.lower()) for text in texts]
     model = Word2Vec(
-        sentences,
-        vector_size=50,
-        sg=1,
-        window=5,
-        min_count=2,
-        epochs=5,
-        workers=1,
-        seed=SEED,
+        sentences, vector_size=50, sg=1, window=5, min_count=2, epochs=5, workers=1, seed=SEED
     )
     _, vectors["word2vec"] = embedding_table(model.wv, vectorizer.vocabulary_)
 print(corpus.DESCR)

@@ -32,10 +32,7 @@ pipeline = Pipeline(
         ("mixture", VonMisesFisherMixture(13, random_state=0)),
     ]
 )
-grid = {
-    "tfidf__sublinear_tf": [False, True],
-    "svd__n_components": [5, 20, 80],
-}
+grid = {"tfidf__sublinear_tf": [False, True], "svd__n_components": [5, 20, 80]}
 
 # %%
 # The search

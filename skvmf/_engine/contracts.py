@@ -591,11 +591,7 @@ class Constraint:
     """No constraint. Subclasses set theirs up at a start and sort components; updates keep it."""
 
     def apply(
-        self,
-        family: Any,
-        params: Params,
-        weights: Array | None = None,
-        shapes: Array | None = None,
+        self, family: Any, params: Params, weights: Array | None = None, shapes: Array | None = None
     ) -> Params:
         """Return first parameters that fulfil the constraint, with weights and shapes if given."""
         if shapes is None:

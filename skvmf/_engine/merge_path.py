@@ -8,13 +8,7 @@ import numpy as np
 
 from .._typing import Array
 from .blocks import Block
-from .contracts import (
-    DenseResponsibilities,
-    Params,
-    Responsibilities,
-    Statistics,
-    as_dense,
-)
+from .contracts import DenseResponsibilities, Params, Responsibilities, Statistics, as_dense
 from .em import run_em
 from .merging import merge_greedily
 from .model import FittedMixture, Mixture

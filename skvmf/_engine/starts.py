@@ -553,10 +553,7 @@ class MultiStart:
         """Return the mixture and the parameters that a start begins with."""
         title, detail, max_iter = start.describe(self.rows.n_rows)
         watch, finish = self.progress.task(
-            f"{title} {i}",
-            max_iter=max_iter,
-            detail=detail,
-            at_once=max_iter is None,
+            f"{title} {i}", max_iter=max_iter, detail=detail, at_once=max_iter is None
         )
         family, params = start.first(mixture, self.rows, rng, watch)
         finish()

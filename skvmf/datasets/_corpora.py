@@ -100,8 +100,7 @@ def load_docstrings(*, return_X_y: bool = False) -> Bunch | tuple[list[str], NDA
     """
     if sys.flags.optimize > 1:
         warnings.warn(
-            "Python runs with -OO, which drops docstrings: many texts are missing.",
-            stacklevel=2,
+            "Python runs with -OO, which drops docstrings: many texts are missing.", stacklevel=2
         )
     data: list[str] = []
     target: list[int] = []

@@ -95,10 +95,7 @@ class Sentences:
         return self._filled(charts.best_trees, log_weights, lambda b: np.empty_like(b.tags))
 
     def _filled(
-        self,
-        kernel: Callable[..., None],
-        log_weights: Arrays,
-        empty: Callable[[Sentences], Array],
+        self, kernel: Callable[..., None], log_weights: Arrays, empty: Callable[[Sentences], Array]
     ) -> Array:
         def fill(block: Sentences) -> list[Array]:
             out = empty(block)

@@ -24,13 +24,7 @@ from .._typing import Array, Matrix
 from ..mixture import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from ..mixture._base import BaseMixture
 from ..mixture._validation import in_memory
-from ._components import (
-    AnyMixture,
-    is_directional,
-    log_affinities,
-    log_densities,
-    read_mixture,
-)
+from ._components import AnyMixture, is_directional, log_affinities, log_densities, read_mixture
 
 
 def component_rows(

@@ -22,14 +22,7 @@ from .._engine.contracts import AnyFamily, Components, Constraint, Params, Stati
 from .._engine.em import Progress, flat_at_first, step, weight_seen
 from .._engine.fisher import VectorModel
 from .._engine.merge_path import MergePath
-from .._engine.model import (
-    FLAT,
-    NO_BACKGROUND,
-    Background,
-    FittedMixture,
-    Mixture,
-    MixtureResult,
-)
+from .._engine.model import FLAT, NO_BACKGROUND, Background, FittedMixture, Mixture, MixtureResult
 from .._engine.parallel import limited_blas
 from .._engine.rows import READABLE, RowSource, make_rows
 from .._engine.starts import MultiStart, Start
@@ -203,12 +196,7 @@ class BaseMixture(MixtureParameters, ABC):
                     stats = replace(stats, unit=rows.weight_unit)
                 labels, probabilities = self._labelled(fitted, X, rows)
                 self._publish(
-                    fitted,
-                    stats,
-                    result,
-                    labels_=labels,
-                    probabilities_=probabilities,
-                    n_steps_=0,
+                    fitted, stats, result, labels_=labels, probabilities_=probabilities, n_steps_=0
                 )
         self._warn_if_degenerate(fitted)
         is_array = isinstance(labels, np.ndarray)  # else that of Dask, not computed here
@@ -421,8 +409,7 @@ class BaseMixture(MixtureParameters, ABC):
         begins_with = self._fitted if warm else None
         params = self._all_params() | ({} if known is None else {"known_labels": known})
         return Checkpoint(
-            self.checkpoint,
-            lambda: fit_description(type(self).__name__, params, rows, begins_with),
+            self.checkpoint, lambda: fit_description(type(self).__name__, params, rows, begins_with)
         )
 
     def _generator(self) -> np.random.RandomState:

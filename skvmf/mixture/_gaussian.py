@@ -437,13 +437,7 @@ class BaseGaussianMixture(BaseEllipticalMixture):
         array([0, 1])
         """
         return cls._from_matrices(
-            weights,
-            means,
-            covariances,
-            "covariances",
-            params,
-            background_weight,
-            background_bounds,
+            weights, means, covariances, "covariances", params, background_weight, background_bounds
         )
 
     def _part_shapes(self, shapes: Array, latent: Array | None, n_given: int) -> dict[str, Any]:

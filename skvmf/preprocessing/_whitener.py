@@ -95,7 +95,7 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "X": "X : array-like of shape (n_samples, n_features)\n    Rows of any length."
     }
     _parameter_constraints: ClassVar[ParameterConstraints] = {
-        "strength": [Interval(Real, 0, 1, closed="both")],
+        "strength": [Interval(Real, 0, 1, closed="both")]
     }
 
     def __init__(self, strength: float = 0.5) -> None:

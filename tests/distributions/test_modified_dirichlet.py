@@ -100,8 +100,7 @@ def test_normalizer(alpha, floor, expected):
 
 
 @pytest.mark.parametrize(
-    "alpha",
-    [[2, 3, 1.5], [0.5, 0.5], [0.3, 2, 5], [1e-6, 1], [1e-3, 40, 1e-3], [0.999, 1, 3]],
+    "alpha", [[2, 3, 1.5], [0.5, 0.5], [0.3, 2, 5], [1e-6, 1], [1e-3, 40, 1e-3], [0.999, 1, 3]]
 )
 def test_without_a_floor_it_is_the_dirichlet(alpha):
     x = np.random.default_rng(0).dirichlet(np.ones(len(alpha)), size=5)

@@ -5,11 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skvmf._engine import products
-from skvmf._engine.products import (
-    MAX_UNCOPIED_PRODUCT,
-    TILE_ROWS,
-    tall_dot,
-)
+from skvmf._engine.products import MAX_UNCOPIED_PRODUCT, TILE_ROWS, tall_dot
 
 
 @pytest.mark.parametrize("copies", [False, True])

@@ -10,11 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skvmf._engine.contracts import Params, Statistics
 from skvmf._engine.em import run_em
 from skvmf._engine.gaussian import Gaussian
-from skvmf._engine.model import (
-    FenchelYoungPosterior,
-    Mixture,
-    ModifiedDirichlet,
-)
+from skvmf._engine.model import FenchelYoungPosterior, Mixture, ModifiedDirichlet
 from skvmf._engine.rows import make_rows
 
 MEANS, COVARIANCES = np.array([[0.0, 0.0], [3.0, 1.0]]), np.array([1.0, 2.0])
@@ -26,9 +22,7 @@ ROWS = make_rows(np.array([7.0, 1, 8, 2, 9, 7])[:, None] * np.ones(2), None, uni
 
 def model(prior=None, **family):
     return Mixture(
-        Gaussian(2, "spherical", **family),
-        FenchelYoungPosterior(),
-        prior or ModifiedDirichlet(),
+        Gaussian(2, "spherical", **family), FenchelYoungPosterior(), prior or ModifiedDirichlet()
     )
 
 

@@ -8,20 +8,11 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skvmf._engine.covariance import COVARIANCE_TYPES
-from skvmf._engine.ordered import (
-    ScaleObjective,
-    ScaleOrder,
-    insert,
-    keep_order,
-    project,
-)
+from skvmf._engine.ordered import ScaleObjective, ScaleOrder, insert, keep_order, project
 
 
 @pytest.mark.bits
-@given(
-    arrays(float, 5, elements=st.floats(-1e9, 1e9)),
-    st.sampled_from([0.0, 0.1, 0.5, 1 / 3]),
-)
+@given(arrays(float, 5, elements=st.floats(-1e9, 1e9)), st.sampled_from([0.0, 0.1, 0.5, 1 / 3]))
 def test_order_holds_to_the_last_digit(values, clearance):
     column = project(values, np.ones(5), clearance)
     means = keep_order(column, np.ones(5, dtype=bool), clearance)

@@ -48,13 +48,7 @@ def test_counts_and_arrays_give_the_same_vectors(family, posterior, options):
     ).fit(C)
     expected = transformer.transform(as_bags(C))
     scale = np.abs(expected).max()
-    for X in [
-        C,
-        C.astype(float),
-        C.toarray(),
-        sparse.csc_array(C),
-        sparse.csr_matrix(C),
-    ]:
+    for X in [C, C.astype(float), C.toarray(), sparse.csc_array(C), sparse.csr_matrix(C)]:
         assert_allclose(transformer.transform(X), expected, rtol=1e-12, atol=1e-12 * scale)
     assert not expected[3].any()
 

@@ -6,12 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.mixture import GaussianMixture
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf.inspection import (
-    _components,
-    component_summary,
-    match_components,
-    renumber_components,
-)
+from skvmf.inspection import _components, component_summary, match_components, renumber_components
 
 MEANS = np.random.default_rng(0).normal(size=(5, 3))
 COVARIANCES = np.random.default_rng(1).uniform(0.01, 0.03, 5)[:, None, None] * np.eye(3)

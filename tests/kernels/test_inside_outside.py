@@ -147,10 +147,7 @@ def test_harmonic_counts_follow_the_attachment_probabilities(power):
                 p = attach[h, side]
                 np.add.at(choose, (sentence[h], direction, sentence[side]), p)
                 none = np.prod(1 - p)
-                stop[sentence[h], direction] += [
-                    [none, 1 - none],
-                    [1 - none, p.sum() - (1 - none)],
-                ]
+                stop[sentence[h], direction] += [[none, 1 - none], [1 - none, p.sum() - (1 - none)]]
     counts = empty_counts(N_TAGS)
     charts.harmonic_counts(tags, offsets, power, counts)
     for ours, theirs in zip(counts, (root, stop, choose), strict=True):

@@ -45,10 +45,7 @@ FAMILIES = {
         {"covariance_type": "spherical", "reg_covar": 0, "degrees_of_freedom": "tied"},
     ),
     "vMF": (VonMisesFisherMixture, {"concentration_prior": 1.0}),
-    "tied vMF": (
-        VonMisesFisherMixture,
-        {"concentration_type": "tied", "concentration_prior": 1.0},
-    ),
+    "tied vMF": (VonMisesFisherMixture, {"concentration_type": "tied", "concentration_prior": 1.0}),
     "vMF on CSR": (VonMisesFisherMixture, {"concentration_prior": 0}),
     **{
         f"in order, {solver}": (RelativeGMM, {"reg_covar": 0, "solver": solver, "clearance": 0.1})

@@ -115,11 +115,7 @@ def test_log_densities_far_from_zero_keep_their_digits():
 
 
 @pytest.mark.bits
-@pairwise(
-    dim=[1, 2, 100, 128, 129, 2000],
-    far=[0, 10, 100, 1e4, 1e6],
-    offset=[0.0, 1e4],
-)
+@pairwise(dim=[1, 2, 100, 128, 129, 2000], far=[0, 10, 100, 1e4, 1e6], offset=[0.0, 1e4])
 def test_float32_rows_are_scored_and_shared_out_as_in_float64(dim, far, offset):
     rng = np.random.default_rng(dim)
     variances = np.full((3, dim), 0.1) * rng.uniform(1, 1 + 1 / max(far, 1) ** 2, size=(3, dim))

@@ -660,9 +660,7 @@ def test_a_fit_warns_where_the_temperature_makes_shares_alike(estimator, entmax_
 def test_verbose_interval_is_the_iterations_between_two_lines(interval, lines, capsys):
     VonMisesFisherMixture(
         2, init_params=LABELS, max_iter=4, tol=0, verbose=1, verbose_interval=interval
-    ).fit(
-        rng.normal(size=(200, 3)),
-    )
+    ).fit(rng.normal(size=(200, 3)))
     printed = capsys.readouterr().out
     assert [
         int(line.split()[1].rstrip(":")) for line in printed.splitlines() if "Iteration" in line

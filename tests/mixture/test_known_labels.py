@@ -8,10 +8,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 from sklearn import config_context
 from sklearn.datasets import load_wine
-from sklearn.discriminant_analysis import (
-    LinearDiscriminantAnalysis,
-    QuadraticDiscriminantAnalysis,
-)
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 

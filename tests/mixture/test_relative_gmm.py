@@ -95,12 +95,7 @@ def test_means_ascend_whatever_the_start(solver, feature):
     X, y = blobs(spread=6.0)
     X = X[:, ::-1] if feature else X
     for seed in range(5):
-        mixture = RelativeGMM(
-            3,
-            solver=solver,
-            ordering_feature=feature,
-            random_state=seed,
-        ).fit(X)
+        mixture = RelativeGMM(3, solver=solver, ordering_feature=feature, random_state=seed).fit(X)
         assert ordered(mixture.means_, feature)
         assert_allclose(mixture.differences_, np.diff(mixture.means_, axis=0))
         assert np.mean(mixture.labels_ == y) > 0.99  # labels mean the same in every fit
@@ -211,12 +206,7 @@ def test_heavy_rows_have_the_means_of_others(solver):
 def test_tied_starting_means_are_fitted(solver, clearance):
     X, _ = blobs()
     mixture = RelativeGMM(
-        3,
-        solver=solver,
-        means_init=np.zeros((3, 2)),
-        clearance=clearance,
-        tol=1e-7,
-        max_iter=2000,
+        3, solver=solver, means_init=np.zeros((3, 2)), clearance=clearance, tol=1e-7, max_iter=2000
     ).fit(X)
     assert_finite(mixture, X)
     assert ordered(path_of(mixture, X), 0, clearance)

@@ -91,11 +91,7 @@ def test_widths_ascend_whatever_the_start(solver, covariance_type):
     X, y = wide()
     for seed in range(3):
         mixture = RelativeGMM(
-            3,
-            order="scales",
-            solver=solver,
-            covariance_type=covariance_type,
-            random_state=seed,
+            3, order="scales", solver=solver, covariance_type=covariance_type, random_state=seed
         ).fit(X)
         narrow_first = np.array([2, 0, 1])[y] if covariance_type != "spherical" else None
         assert_in_order(mixture)

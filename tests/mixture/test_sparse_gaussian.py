@@ -110,11 +110,7 @@ def test_samples_follow_the_parameters(covariance_type):
         "spherical": [2.0, 0.1],
     }[covariance_type]
     truth = SparseGaussianMixture.from_parameters(
-        [0.3, 0.7],
-        [[0, 0], [20, 0]],
-        covariances,
-        covariance_type=covariance_type,
-        random_state=0,
+        [0.3, 0.7], [[0, 0], [20, 0]], covariances, covariance_type=covariance_type, random_state=0
     )
     X, y = truth.sample(40_000)
     assert_array_equal(truth.predict(X), y)

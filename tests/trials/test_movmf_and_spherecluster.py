@@ -18,12 +18,7 @@ X, y = make_vonmises_fisher_blobs(
 def test_hard_fits_with_equal_weights_are_spherical_kmeans():
     """Each row is in the cluster whose centre has the largest cosine, the direction of its sum."""
     mixture = VonMisesFisherMixture(
-        3,
-        concentration_type="tied",
-        temperature=0,
-        fixed=("weights",),
-        tol=1e-9,
-        random_state=0,
+        3, concentration_type="tied", temperature=0, fixed=("weights",), tol=1e-9, random_state=0
     ).fit(X)
     centers, units = mixture.mean_directions_, normalize(X)
     np.testing.assert_array_equal((units @ centers.T).argmax(axis=1), mixture.labels_)

@@ -17,10 +17,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "plot_error_map.py"
 
 
 @item(
-    "guide.densities",
-    "errors of densities on the sphere",
-    needs=("mpmath",),
-    small={"points": 3},
+    "guide.densities", "errors of densities on the sphere", needs=("mpmath",), small={"points": 3}
 )
 def densities(setting, points=24):
     """Run the example of the gallery, which holds skvmf and SciPy against mpmath."""
@@ -69,11 +66,7 @@ def cluster(setting, tasks=(100, 12_000), rows=50_000, sizes=(220_000, 384, 100)
     held, lazy = scheduled(few, many)
     arithmetic = step * ROWS / THREADS / 1e6
     iteration = arithmetic + NETWORK + held
-    table = Table(
-        "A step of a billion rows on 100 machines of 16 threads",
-        ["what", "amount"],
-        2,
-    )
+    table = Table("A step of a billion rows on 100 machines of 16 threads", ["what", "amount"], 2)
     for name, amount in (
         ("microseconds a row and thread", step),
         ("seconds of arithmetic", arithmetic),

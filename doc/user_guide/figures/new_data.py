@@ -77,10 +77,7 @@ def kept_numbers(X, y, K, batch, seed):
     labels = best.predict(X[:n])
     ways = {
         "fit from scratch": (first.labels_, again),
-        "the same, with renumber_components": (
-            first.labels_,
-            renumber_components(first, again),
-        ),
+        "the same, with renumber_components": (first.labels_, renumber_components(first, again)),
         "partial_fit with the new half": (
             first.labels_,
             in_batches(mixture().fit(X[:n]), X[n:], batch),

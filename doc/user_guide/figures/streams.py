@@ -90,9 +90,7 @@ def latent_docstrings():
 
 
 @item(
-    "guide.streams",
-    "one pass over a stream",
-    small={"rows": 1000, "K": 5, "batch": 200, "sets": 2},
+    "guide.streams", "one pass over a stream", small={"rows": 1000, "K": 5, "batch": 200, "sets": 2}
 )
 def streams(setting, rows=50_000, K=64, batch=1000, sets=5):
     """Learn clusters in one pass, in random order and class by class."""

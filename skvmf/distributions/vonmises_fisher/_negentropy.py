@@ -100,11 +100,7 @@ _ODE_TOLERANCE = 1e-12
 
 
 def concentration(
-    r: ArrayLike,
-    dim: ArrayLike,
-    *,
-    complement: ArrayLike | None = None,
-    method: Method = "exact",
+    r: ArrayLike, dim: ArrayLike, *, complement: ArrayLike | None = None, method: Method = "exact"
 ) -> Values:
     """Return the concentration kappa = psi'(r) of mean resultant length r: the inverse of A.
 
