@@ -96,6 +96,7 @@ def _assigned(overlaps: Array, columns: Array) -> tuple[Array, Array, Array]:
     columns = np.append(columns, n_columns + np.arange(m)[:, np.newaxis], axis=1)
     pairs = np.repeat(np.arange(m), n + 1), columns.ravel()
     graph = csr_array((costs.ravel(), pairs), shape=(m, n_columns + m))
+    graph.indices, graph.indptr = graph.indices.astype(np.int32), graph.indptr.astype(np.int32)
     rows, chosen = min_weight_full_bipartite_matching(graph)
     found = 2 - np.asarray(graph[rows, chosen]).ravel()
     kept = chosen < n_columns
