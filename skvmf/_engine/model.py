@@ -409,7 +409,9 @@ class Mixture:
         components = family.adapted(fitted.params.components)
         weights = self.background.weights_after(fitted.params)
         params = Params.first(weights, components).pruned()
-        return replace(self, family=family), self.constraint.apply(family, params)
+        if fitted.mixture.constraint != self.constraint:  # else they fulfil it
+            params = self.constraint.apply(family, params)
+        return replace(self, family=family), params
 
     def fitted(
         self, params: Params, stats: Statistics | None = None

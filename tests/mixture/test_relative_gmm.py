@@ -287,3 +287,23 @@ def test_what_describes_a_fit_does_not_ask_the_parameters():
         assert_array_equal(other.scale_differences_, before)
         assert_array_equal(other.covariances_, mixture.covariances_)
         assert str(component_summary(other, X)) == str(summary)
+
+
+def test_a_warm_start_leaves_a_component_without_rows_where_it_is():
+    """Its weight is fixed, so it is not pruned; the others do not move to make room for it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) + 9 * rng.integers(-1, 2, size=(60, 1))
+    means = [[-1.03, -1.04, 0.27], [9.61, 8.85, 7.53], [9.41, 10.04, 8.87], [0.69, -0.76, 1.42]]
+    mixture = RelativeGMM(
+        4,
+        covariance_type="spherical",
+        temperature=0,
+        clearance=1e-3,
+        fixed=("weights",),
+        weights_init=[0.2, 0.44, 0.2, 0.16],
+        means_init=means,
+        warm_start=True,
+        max_iter=20,
+    ).fit(X)
+    before = mixture.lower_bound_
+    assert_allclose(mixture.fit(X).lower_bounds_[0], before, rtol=1e-12)
