@@ -160,7 +160,8 @@ def _log_affinities(fitted: FittedMixture, i: int, others: Array) -> Array:
     log_dets = (np.linalg.slogdet(own)[1] + np.linalg.slogdet(covariances)[1]) / 2
     log_dets -= np.linalg.slogdet(between)[1]
     solved = np.linalg.solve(between, gaps[:, :, np.newaxis])[:, :, 0]
-    return np.asarray(0.5 * log_dets - 0.125 * np.einsum("nd,nd->n", gaps, solved))
+    affinities = 0.5 * log_dets - 0.125 * np.einsum("nd,nd->n", gaps, solved)
+    return np.minimum(affinities, 0)  # but for rounding they are
 
 
 def log_densities(fitted: FittedMixture, X: Array) -> Array:
