@@ -70,27 +70,26 @@ class Overseeding:
 
     def run(self, rng: np.random.Generator, watch: OnIteration = ignore) -> SampleStart:
         """Return `n_components` components; ``watch(n_rounds, bounds, params)`` may stop early."""
-        by_parts, many = self._by_parts(rng) if self._many else None, self._many
-        params = self._at_once(rng) if by_parts is None else by_parts
-        n_steps = STEPS_OF_MANY if many else STEPS_AFTER_MERGING
-        params, bound = em_steps(self.model, self.rows, params, n_steps)
+        by_parts = self._by_parts(rng) if self._many else None
+        params, bound = self._after_merging(self._at_once(rng) if by_parts is None else by_parts)
         bounds = [bound]
         stop = watch(0, bounds, params)
         several = self.n_components + len(self.background) > 1
         if several and by_parts is None and self._n_drawable > 2 * self.n_components:
             while not stop and len(bounds) <= MAX_ROUNDS:
-                if (improved := self._further_round(params, rng, n_steps)) is None:
+                if (improved := self._further_round(params, rng)) is None:
                     break
                 gain = improved[1] - bounds[-1]
                 if gain > 0:
                     params = improved[0]
                 bounds.append(max(improved[1], bounds[-1]))
                 stop = watch(len(bounds) - 1, bounds, params)
-                least = SMALL_GAIN * (bounds[1] - bounds[0]) if many else MIN_ROUND_GAIN
+                least = SMALL_GAIN * (bounds[1] - bounds[0]) if self._many else MIN_ROUND_GAIN
                 if gain < max(least, MIN_ROUND_GAIN) and len(bounds) > 2:
                     break
-        reached = (params, bounds[-1]) if stop or many else self._converge(params, bounds[-1])
-        return SampleStart(self.model, *reached)
+        if stop or self._many:
+            return SampleStart(self.model, params, bounds[-1])
+        return SampleStart(self.model, *self._converge(params, bounds[-1]))
 
     @cached_property
     def model(self) -> Mixture:
@@ -183,7 +182,7 @@ class Overseeding:
         return replace(self, rows=self.rows.subset(indices, weights, width))
 
     def _further_round(
-        self, params: Params, rng: np.random.Generator, n_steps: int
+        self, params: Params, rng: np.random.Generator
     ) -> tuple[Params, float] | None:
         """Add and merge seeds; None where no row is explained badly, or no seed helps."""
         assigned, K = self._assign(params), self.n_components
@@ -204,7 +203,7 @@ class Overseeding:
         counts = np.full(n_seeds, self.rows.total_weight / K)
         more = self._fit_seeds(local.rows, seeds, counts, params)
         assigned.labels[won] = local._assign(more).labels
-        return em_steps(self.model, self.rows, self._merge(more, assigned.labels), n_steps)
+        return self._after_merging(self._merge(more, assigned.labels))
 
     def _seed_probabilities(self, assigned: _Assigned, n_seeds: int) -> Array:
         """Return how likely rows are to be seeds, up to a factor: s^2, for s above the median.
@@ -319,6 +318,11 @@ class Overseeding:
             large = np.sort(np.argsort(-counts, kind="stable")[:least])
             large = large[counts[large] > 0]
         return large
+
+    def _after_merging(self, params: Params) -> tuple[Params, float]:
+        """Return parameters after some steps of EM, and the bound before the last."""
+        n_steps = STEPS_OF_MANY if self._many else STEPS_AFTER_MERGING
+        return em_steps(self.model, self.rows, params, n_steps)
 
     def _converge(self, params: Params, bound: float) -> tuple[Params, float]:
         """Return parameters after steps of EM that still gain: on all rows they cost more."""
