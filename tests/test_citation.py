@@ -55,7 +55,8 @@ def test_methods_that_parameters_use_are_cited(estimator, keys):
 
 def test_networks_cite_their_papers():
     pytest.importorskip("torch", reason="needs PyTorch: pip install 'skvmf[neural]'")
-    neural = pytest.importorskip("skvmf.neural")
+    from skvmf import neural
+
     assert "@inproceedings{kingma2014," in neural.FenchelYoungVAE().citation()
     assert "@inproceedings{miao2016," in neural.FenchelYoungDocumentModel().citation()
 

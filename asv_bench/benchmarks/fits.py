@@ -79,15 +79,15 @@ def blobs(name, covariance_type):
 class FaissKMeans:
     """faiss's k-means, with the face of an estimator."""
 
-    def __init__(self, n_clusters):
-        self.n_clusters = n_clusters
+    def __init__(self, n_clusters, **options):
+        self.n_clusters, self.options = n_clusters, options
 
     def fit_predict(self, X):
         """Return the labels."""
         import faiss
 
         X = np.ascontiguousarray(X, dtype=np.float32)
-        kmeans = faiss.Kmeans(X.shape[1], self.n_clusters, seed=0)
+        kmeans = faiss.Kmeans(X.shape[1], self.n_clusters, seed=0, **self.options)
         kmeans.train(X)
         return kmeans.index.search(X, 1)[1][:, 0]
 

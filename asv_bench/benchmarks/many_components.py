@@ -7,15 +7,17 @@ Steps and predictions are compared with the one product of matrices that they ne
 
 import time
 import warnings
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
-from sklearn.cluster import MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from skvmf import ComponentPath, VonMisesFisherMixture
+
+from .fits import PARTITIONS, FaissKMeans
+from .mixture import em_step, ratio, seconds
 
 # Rows, features, components, length of a mean among the rows; components in each group of means.
 DATA = {
@@ -50,14 +52,9 @@ def mixture(**options):
 
 
 def faiss_kmeans(X, K):
-    """Label rows by spherical k-means of FAISS."""
-    import faiss
-
-    kmeans = faiss.Kmeans(
-        X.shape[1], K, niter=25, spherical=True, seed=0, max_points_per_centroid=len(X)
-    )
-    kmeans.train(X)
-    return kmeans.index.search(X, 1)[1][:, 0]
+    """Label rows by spherical k-means of FAISS, 25 iterations on all rows."""
+    options = {"niter": 25, "spherical": True, "max_points_per_centroid": len(X)}
+    return FaissKMeans(K, **options).fit_predict(X)
 
 
 def super_kmeans(**options):
@@ -80,7 +77,7 @@ FITS = {
     "FAISS": faiss_kmeans,
     "SuperKMeans": super_kmeans(hierarchical=False, early_termination=False, iters=25),
     "SuperKMeans, hierarchical": super_kmeans(hierarchical=True, iters_refinement=5),
-    "MiniBatchKMeans": lambda X, K: MiniBatchKMeans(K, n_init=1, random_state=0).fit_predict(X),
+    "MiniBatchKMeans": lambda X, K: PARTITIONS["MiniBatchKMeans"](K).fit_predict(X),
 }
 
 
@@ -141,31 +138,19 @@ class Steps:
         self.X = directions("300,000 x 128, K=5,000, isotropic")[0][:60_000]
         rng = np.random.default_rng(0)
         means = self.X[rng.choice(len(self.X), K, replace=False)]
-        self.fit = lambda n_steps: VonMisesFisherMixture(
-            K, concentration_type="tied", means_init=means, max_iter=n_steps, tol=0
+        mixture = VonMisesFisherMixture(
+            K, concentration_type="tied", means_init=means, max_iter=2, tol=0
         ).fit(self.X)
-        self.mixture, self.means = self.fit(2), means
-        with threadpool_limits(1):
-            self.product = _least_seconds(lambda: self.X @ means.T)
+        self.step, self.predict = em_step(mixture, self.X), partial(mixture.predict, self.X)
+        self.product = partial(np.dot, self.X, means.T)
 
     def track_step(self, K):
         with threadpool_limits(1):
-            return (_least_seconds(lambda: self.fit(3)) - _least_seconds(lambda: self.fit(1))) / (
-                2 * self.product
-            )
+            return ratio(partial(seconds, self.step), partial(seconds, self.product))
 
     def track_predict(self, K):
         with threadpool_limits(1):
-            return _least_seconds(lambda: self.mixture.predict(self.X)) / self.product
-
-
-def _least_seconds(run):
-    seconds = []
-    for _ in range(3):
-        began = time.process_time()
-        run()
-        seconds.append(time.process_time() - began)
-    return min(seconds)
+            return ratio(partial(seconds, self.predict), partial(seconds, self.product))
 
 
 class Path:
