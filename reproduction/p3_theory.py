@@ -212,7 +212,7 @@ def layers(setting, networks=10, steps=1000):
     """Train small networks with the first weights of their units in order, and without."""
     import torch
 
-    from skvmf.neural import relative_units
+    from .instruments.layers import relative_units
 
     table = Table(
         "Networks of eight tanh units on sine waves",

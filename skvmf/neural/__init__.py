@@ -1,4 +1,4 @@
-"""Autoencoders with sparse losses, and layers whose units are in order; needs PyTorch."""
+"""Autoencoders with sparse losses; needs PyTorch."""
 
 try:
     import torch  # noqa: F401
@@ -11,7 +11,6 @@ except ImportError as error:
 from ._beta_gaussian import BetaGaussian
 from ._document_model import FenchelYoungDocumentModel
 from ._entmax import BinaryEntmaxLoss, EntmaxLoss, binary_entmax, entmax
-from ._relative import OrderedUnits, relative_units
 from ._vae import FenchelYoungVAE
 
 __all__ = [
@@ -20,8 +19,6 @@ __all__ = [
     "EntmaxLoss",
     "FenchelYoungDocumentModel",
     "FenchelYoungVAE",
-    "OrderedUnits",
     "binary_entmax",
     "entmax",
-    "relative_units",
 ]

@@ -24,7 +24,6 @@ from skvmf.neural import (
     FenchelYoungVAE,
     binary_entmax,
     entmax,
-    relative_units,
 )
 
 from .checks import assert_same
@@ -120,36 +119,6 @@ def test_beta_gaussian(values, size, alpha, dtype, event):
         )
         # of widths of 1e-15 some derivatives are beyond float32
         assert all((grad.isfinite() if size > 1e-9 else ~grad.isnan()).all() for grad in grads)
-
-
-@fuzz
-@given(
-    tables(max_rows=9, max_columns=3),
-    st.floats(1e-12, 1e3),
-    st.sampled_from([torch.bfloat16, torch.float32, torch.float64]),
-    st.booleans(),
-)
-def test_ordered_units(values, clearance, dtype, odd):
-    units, inputs = values.shape
-    layer, after = torch.nn.Linear(inputs, units).to(dtype), torch.nn.Linear(units, 2).to(dtype)
-    with torch.no_grad():
-        layer.weight.copy_(torch.tensor(values).clamp(-1e18, 1e18))
-    before = layer.weight.detach().clone()
-    try:
-        relative_units(layer, after, clearance=clearance, odd=odd)
-    except ValueError as error:
-        refusal = str(error)
-    else:
-        refusal = None
-    if refusal is not None:
-        assert "is lost in the rounding of" in refusal
-        assert torch.equal(layer.weight, before)
-        return
-    column = layer.weight.detach()[:, 0]
-    assert (column.diff() > 0).all()
-    assert not odd or column[0] > 0
-    layer.weight.sum().backward()
-    assert layer.parametrizations.weight.original.grad.isfinite().all()
 
 
 @st.composite

@@ -19,10 +19,8 @@ from skvmf.neural import (
     EntmaxLoss,
     FenchelYoungDocumentModel,
     FenchelYoungVAE,
-    OrderedUnits,
     binary_entmax,
     entmax,
-    relative_units,
 )
 
 TRAINING = (
@@ -52,8 +50,6 @@ SIGNATURES = {
     BetaGaussian.fenchel_young_divergence: "(self, loc=0.0, scale=1.0)",
     BetaGaussian.tsallis_negentropy: "(self)",
     FenchelYoungDocumentModel.top_words: "(self, feature_names=None, n_words=10)",
-    OrderedUnits: "(input_index=0, *, clearance=0.01, odd=False)",
-    relative_units: "(layer, following=None, *, input_index=0, clearance=0.01, odd=False)",
 }
 METHODS = {"fit": "(self, X, y=None)", "sample": "(self, n_samples=1)"}
 METHODS |= dict.fromkeys(["partial_fit", "score"], "(self, X, y=None)")
