@@ -533,39 +533,13 @@ class SeedFamily(Family[C]):
         """Return the components that fit some parts, by number, of the family's `merge_cost`."""
 
 
-class ShapedFamily(Family[C]):
-    """A family with covariances that split-and-merge can split and merge."""
-
-    @abstractmethod
-    def affordable(self, n_rows: int, n_components: int) -> bool:
-        """Return whether there are enough rows to estimate the components."""
-
-    @abstractmethod
-    def sizes(self, components: C) -> Array:
-        """Return the mean variance of each component, (K,)."""
-
-    @abstractmethod
-    def split(self, components: C, steps: Array) -> C:
-        """Return components moved by -steps (K, d), followed by the same moved by steps."""
-
-    @abstractmethod
-    def merge_pairs(self, components: C, weights: Array, pairs: Array) -> list[C]:
-        """Return a component for each pair (m, 2), with the mean and covariance of the two."""
-
-    @abstractmethod
-    def merge_statistics(
-        self, stats: Statistics, components: C, pairs: Array
-    ) -> tuple[Statistics, C]:
-        """Add statistics of the second of each pair (m, 2) to the first; return components, too."""
-
-
 @dataclass(frozen=True)
 class Proposal:
     """How a start by merging finds components of a family."""
 
     seeds: SeedFamily[Any]  # the simple components of overseeding
-    # Components with covariances, for split-and-merge where rows suffice.
-    shaped: ShapedFamily[Any] | None = None
+    # Components with covariances, as `ShrunkGaussian`, for split-and-merge where rows suffice.
+    shaped: Any = None
     # Of the rows' mean variance, the proposal for rows that are not far from all others: a
     # background has those that are.
     trimmed: "Callable[[float], Proposal] | None" = None

@@ -149,7 +149,7 @@ def _measure(blocks: _Blocks, sources: list[Any], weights: list[Array]) -> _Bloc
         rows = blocks.rows(i, ready, 1.0, buffers)
         if blocks.columns and isinstance(rows, SparseRows):
             rows.keep_columns()
-        return [rows.measures]
+        return [rows.measured()]
 
     blocks_here = range(len(blocks.numbers))
     measures = map_reduce(measured, blocks_here, blocks.numbers).total()

@@ -20,7 +20,6 @@ from .contracts import (
     Responsibilities,
     Scores,
     SeedFamily,
-    ShapedFamily,
     Statistics,
     VectorResponsibilities,
     as_dense,
@@ -293,7 +292,7 @@ class Gaussian(BaseGaussian):
         """Return what merging components costs, by their means and covariances."""
         counts, means = stats.counts[parts], components.means[parts]
         if self.type.shared:
-            return EllipticalMergeCost.of_one_covariance(counts, means, components.cholesky)
+            return EllipticalMergeCost(counts, means @ components.cholesky, None, self.type)
         return EllipticalMergeCost(counts, means, components.covariances[parts], self.type)
 
     def proposal(self) -> Proposal:
@@ -427,8 +426,11 @@ class ShrunkSpherical(BaseGaussian, SeedFamily[GaussianComponents]):
 
 
 @dataclass(frozen=True)
-class ShrunkGaussian(BaseGaussian, ShapedFamily[GaussianComponents]):
-    """Gaussians with n0 pseudo-observations each, of the pooled shape and of their own size."""
+class ShrunkGaussian(BaseGaussian):
+    """Gaussians with n0 pseudo-observations each, of the pooled shape and of their own size.
+
+    `SplitAndMerge` splits and merges these.
+    """
 
     n_pseudo: float = 0.0
 
@@ -444,6 +446,7 @@ class ShrunkGaussian(BaseGaussian, ShapedFamily[GaussianComponents]):
         )
 
     def affordable(self, n_rows: int, n_components: int) -> bool:
+        """Return whether there are enough rows to estimate the components."""
         n_parameters = self.type.n_parameters(n_components, self.dim)
         return n_rows >= max(MIN_ROWS_PER_COMPONENT * n_components, 2 * n_parameters / self.dim)
 
@@ -469,9 +472,11 @@ class ShrunkGaussian(BaseGaussian, ShapedFamily[GaussianComponents]):
         return result, np.zeros(len(counts), dtype=bool)
 
     def sizes(self, components: GaussianComponents) -> Array:
+        """Return the mean variance of each component, (K,)."""
         return np.broadcast_to(self.type.sizes(components.covariances), len(components.means))
 
     def split(self, components: GaussianComponents, steps: Array) -> GaussianComponents:
+        """Return components moved by -steps (K, d), followed by the same moved by steps."""
         twice = np.tile(np.arange(len(steps)), 2)
         means = np.vstack([components.means - steps, components.means + steps])
         return self.components(means, self.type.select(components.covariances, twice))
@@ -479,6 +484,7 @@ class ShrunkGaussian(BaseGaussian, ShapedFamily[GaussianComponents]):
     def merge_pairs(
         self, components: GaussianComponents, weights: Array, pairs: Array
     ) -> list[GaussianComponents]:
+        """Return a component for each pair (m, 2), with the mean and covariance of the two."""
         kind, (a, b) = self.type, pairs.T
         total = weights[a] + weights[b]
         fractions = np.where(total > 0, weights[a] / np.where(total > 0, total, 1.0), 0.5)
@@ -501,6 +507,7 @@ class ShrunkGaussian(BaseGaussian, ShapedFamily[GaussianComponents]):
     def merge_statistics(
         self, stats: Statistics, components: GaussianComponents, pairs: Array
     ) -> tuple[Statistics, GaussianComponents]:
+        """Add statistics of the second of each pair (m, 2) to the first; return components, too."""
         kind, (a, b) = self.type, pairs.T
         assert stats.origins is not None
         origins = stats.origins.copy()

@@ -16,7 +16,7 @@ from scipy.special import ndtri, xlogy
 from .._typing import Array
 from ..distributions import vonmises_fisher as vmf
 from .contracts import MergeCost
-from .covariance import COVARIANCE_TYPES, CovarianceType, per_component
+from .covariance import CovarianceType, per_component
 from .model import NO_BACKGROUND, Background
 from .products import tiles
 
@@ -155,7 +155,7 @@ class EllipticalMergeCost(MergeCost):
     """
 
     counts: Array  # (M,), positive
-    means: Array  # (M, d), in units of the covariance where it is the same for all
+    means: Array  # (M, d); times U, for the precision U U', where the covariance is that of all
     covariances: Array | None  # None is one for all
     kind: CovarianceType
 
@@ -167,13 +167,6 @@ class EllipticalMergeCost(MergeCost):
             self._n_pseudo = self.kind.pseudo_rows(self.dim)
             pooled = np.tensordot(self.counts, self.covariances, axes=1) / self.counts.sum()
             self._shape = pooled / self.kind.sizes(pooled[np.newaxis])[0]
-
-    @classmethod
-    def of_one_covariance(
-        cls, counts: Array, means: Array, cholesky: Array
-    ) -> "EllipticalMergeCost":
-        """Take components whose precision is U U', for an upper triangular U (d, d)."""
-        return cls(counts, means @ cholesky, None, COVARIANCE_TYPES["tied"])
 
     def points(self) -> Array:
         if self.covariances is None:

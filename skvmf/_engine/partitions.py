@@ -12,8 +12,10 @@ from .._typing import Array
 from .blocks import Block, DenseBlock
 from .contracts import (
     AnyFamily,
+    C,
     Components,
     DenseResponsibilities,
+    Family,
     HardResponsibilities,
     OnIteration,
     Params,
@@ -29,8 +31,8 @@ Assignment: TypeAlias = Callable[[Block], tuple[Responsibilities, Array]]
 
 
 def partition_statistics(
-    family: AnyFamily, rows: RowSource, centres: Array, assign: Assignment
-) -> tuple[Statistics, Components]:
+    family: Family[C], rows: RowSource, centres: Array, assign: Assignment
+) -> tuple[Statistics, C]:
     """Sum the moments of a partition about components at `centres` (K, d); return these, too."""
     components = family.from_centres(centres)
     origins = family.origins(components)

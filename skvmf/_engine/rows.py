@@ -305,9 +305,6 @@ def _observed_weights(block: DenseBlock) -> Array:
     return block.weights @ ~np.isnan(block.X)
 
 
-# Rows: dense or CSR data as fixed, weighted blocks, and sums over them.
-
-
 # Inside these norms a product with unscaled rows can neither over- nor underflow.
 _SAFE_NORMS = {"f": (1e-12, 1e12), "d": (1e-100, 1e100)}
 MIN_EMPTY = 4  # columns for each that is in use, from which fits go without the empty ones
@@ -368,21 +365,18 @@ class Rows(RowSource):
             measures = Measures(scales, np.zeros(len(self._spans)), set())
         self._measures = measures
         if ahead:
-            self._measure_all()
+            self.measured()
 
-    @property
-    def measures(self) -> Measures:
-        """The results of the first pass; blocks that have not been read are read now."""
-        self._measure_all()
-        return self._measures
+    def measured(self) -> Measures:
+        """Return the results of the first pass; blocks that have not been read are read now."""
 
-    def _measure_all(self) -> None:
         def measure(i: int) -> int:
             self._measures_of(i)
             return 0
 
         if self._unmeasured:
             map_reduce(measure, sorted(self._unmeasured))
+        return self._measures
 
     def _measures_of(self, i: int) -> Measures:
         """Return measures that are known for block i."""
@@ -393,18 +387,18 @@ class Rows(RowSource):
 
     @property
     def largest(self) -> float:
-        return float(self.measures.largest.max())
+        return float(self.measured().largest.max())
 
     @property
     def incomplete(self) -> bool:  # type: ignore[override]
-        return len(self.measures.missing) > 0
+        return len(self.measured().missing) > 0
 
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
         blocks = range(len(self._spans))
         return map_reduce(lambda i: function(self.block(i)), blocks, self.numbers).total()
 
     def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
-        self._measure_all()
+        self.measured()
         return map_reduce(
             lambda i: function(self._start + self._spans[i].start, self._weights_and_scales(i)[0]),
             range(len(self._spans)),
@@ -420,7 +414,7 @@ class Rows(RowSource):
 
     def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> "Rows":
         """Return some rows with other weights, without a copy if all keep their precision."""
-        unit = self.measures.scales is not None
+        unit = self.measured().scales is not None
         whole = len(indices) == self.n_rows  # in ascending order
         if single and unit and self.dtype != np.float32:
             rows = self._in_single(indices)
@@ -430,10 +424,10 @@ class Rows(RowSource):
         return make_rows(rows, own, unit=unit, width=width, columns=True, missing=self._missing)
 
     def take(self, indices: Array) -> Array:
-        return as_seen(self._X[indices], unit=self.measures.scales is not None)
+        return as_seen(self._X[indices], unit=self.measured().scales is not None)
 
     def sampling_weights(self) -> Array:
-        scales = self.measures.scales
+        scales = self.measured().scales
         weights = np.ones(self.n_rows) if self._weights is None else self._weights
         return weights if scales is None else np.where(scales == 0, 0.0, weights)
 
@@ -536,7 +530,7 @@ class SparseRows(Rows):
 
     def keep_columns(self) -> None:
         """Keep a copy by columns, from which sums over rows are faster."""
-        self.measures.columns = [self._by_columns(i) for i in range(len(self._spans))]
+        self.measured().columns = [self._by_columns(i) for i in range(len(self._spans))]
 
     def compact(self, means: Array | None = None) -> "tuple[SparseRows, Array] | None":
         X, used = self._X, np.zeros(self.n_features, dtype=bool)
@@ -548,10 +542,10 @@ class SparseRows(Rows):
             return None
         indices = (np.cumsum(used, dtype=X.indices.dtype) - 1)[X.indices]
         few = sparse.csr_array((X.data, indices, X.indptr), shape=(self.n_rows, len(columns)))
-        unit, size = self.measures.scales is not None, self._spans[0].stop
-        measures = replace(self.measures, columns=None)
+        unit, size = self.measured().scales is not None, self._spans[0].stop
+        measures = replace(self.measured(), columns=None)
         rows = SparseRows(few, self._weights, unit=unit, size=size, measures=measures)
-        if self.measures.columns is not None:
+        if self.measured().columns is not None:
             rows.keep_columns()
         return rows, columns
 

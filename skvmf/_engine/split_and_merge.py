@@ -17,19 +17,12 @@ from scipy import sparse
 
 from .._typing import Array
 from .blocks import DenseBlock
-from .contracts import (
-    AnyFamily,
-    Components,
-    OnIteration,
-    Params,
-    ShapedFamily,
-    Statistics,
-    as_dense,
-    ignore,
-)
+from .contracts import AnyFamily, OnIteration, Params, Statistics, as_dense, ignore
+from .gaussian import ShrunkGaussian
 from .model import Mixture
 from .parallel import map_reduce
 from .partitions import SampleStart, assignment, em_steps, partition_statistics
+from .products import GaussianComponents
 from .rows import RowSource
 
 FIRST_STEPS, STEPS_BETWEEN, LAST_STEPS = 2, 1, 3  # of EM before, between and after merging
@@ -68,7 +61,7 @@ class _Expectation:
 class SplitAndMerge:
     """Merge components on a sample, then split and merge them again."""
 
-    family: ShapedFamily[Components]
+    family: ShrunkGaussian
     rows: RowSource  # the sample
     n_components: int  # to be left
 
@@ -205,7 +198,7 @@ class SplitAndMerge:
         log_densities = np.concatenate(expectation.log_densities)
         weights = np.concatenate(expectation.weights)
 
-        def cost(a: int, b: int, merged: Components) -> float:
+        def cost(a: int, b: int, merged: GaussianComponents) -> float:
             rows, lost = _union(responsibilities, a, b)  # lost is (p_a + p_b) / p
             weight = float(params.weights[a] + params.weights[b])
             if len(rows) == 0 or weight == 0:

@@ -25,12 +25,12 @@ from .contracts import (
     OnIteration,
     Params,
     Proposal,
-    ShapedFamily,
     Statistics,
     as_dense,
     ignore,
 )
 from .em import Progress, run_em
+from .gaussian import ShrunkGaussian
 from .imputed import imputed
 from .merging import chance_gain
 from .model import (
@@ -176,14 +176,12 @@ class MergingStart:
     def _overseeding(self) -> Overseeding:
         return Overseeding(self.proposal.seeds, self.rows, self.n_components, self.background)
 
-    def _shaped_family(self, rows: RowSource) -> ShapedFamily[Components] | None:
+    def _shaped_family(self, rows: RowSource) -> ShrunkGaussian | None:
         """Return the family of components with covariances, None if rows do not suffice."""
         shaped, n_shaped = self.proposal.shaped, SHAPED_PER_COMPONENT * self.n_components
         return shaped if shaped is not None and shaped.affordable(rows.n_rows, n_shaped) else None
 
-    def _run_shaped(
-        self, shaped: ShapedFamily[Components], rng: np.random.Generator
-    ) -> SampleStart:
+    def _run_shaped(self, shaped: ShrunkGaussian, rng: np.random.Generator) -> SampleStart:
         """Return components with covariances that start from simple ones, without a background."""
         seeds = self.proposal.seeds
         stops = []
@@ -201,9 +199,7 @@ class MergingStart:
         split_and_merge = SplitAndMerge(shaped, self.rows, self.n_components)
         return split_and_merge.run(split_and_merge.shaped(seeds, simple), rng, after_split)
 
-    def _run_with_background(
-        self, shaped: ShapedFamily[Components], rng: np.random.Generator
-    ) -> SampleStart:
+    def _run_with_background(self, shaped: ShrunkGaussian, rng: np.random.Generator) -> SampleStart:
         """Start among the rows that simple components do not leave to a background.
 
         Components with covariances start from the simple ones and from scratch, and the better

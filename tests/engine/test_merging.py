@@ -189,7 +189,7 @@ def many_parts(kind):
     if kind == "spheres":
         return SphericalMergeCost(sums, squares, counts, np.zeros(D), 2.5, 0.0025)
     if kind == "tied":
-        return EllipticalMergeCost.of_one_covariance(counts, sums / 8, 20 * np.eye(D))
+        return EllipticalMergeCost(counts, sums / 8 * 20, None, COVARIANCE_TYPES["tied"])
     covariances = np.array([np.cov(part.T, bias=True) for part in rows])
     if kind == "diag":
         covariances = np.einsum("kdd->kd", covariances)

@@ -148,7 +148,7 @@ def test_a_part_of_the_rows_has_the_sums_that_the_whole_has_of_it():
     whole = DenseRows(X, weights, unit=True, size=size)
     total = BlockSum()
     for part in (slice(8 * size, None), slice(0, 8 * size)):
-        result = DenseRows(X[part], None, unit=True, size=size).measures
+        result = DenseRows(X[part], None, unit=True, size=size).measured()
         rows = DenseRows(
             X[part], weights[part], unit=True, size=size, start=part.start, measures=result
         )
