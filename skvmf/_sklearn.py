@@ -100,12 +100,8 @@ class SomeOf(StrOptions):
 
 
 # Docstrings of estimators: what several have in common is written once.
-
-
 _TITLE = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 _NAME = re.compile(r"^(?=[\w*])", re.MULTILINE)
-
-
 _OF_METHODS = {  # what methods take that do not describe it
     "X": """X : {array-like, sparse matrix} of shape (n_samples, n_features)
     The rows.""",
@@ -126,6 +122,16 @@ _OF_METHODS = {  # what methods take that do not describe it
     The lower and the upper corner of the background's box.""",
     "params": """**params : dict
     Constructor parameters; `n_components` may be left out.""",
+}
+_OF_FITS = {
+    "Returns": """self : object
+    The fitted estimator.
+
+""",
+    "Raises": """TypeError, ValueError
+    If the data or a parameter cannot be used. The estimator then stays as it was.
+
+""",
 }
 
 
@@ -158,17 +164,16 @@ def _complete_docstring(cls: type) -> None:
 
 
 def _add_shared_parameters(method: FunctionType, shared: dict[str, str]) -> None:
-    """Describe what many methods take, and that a fit returns itself, where docstrings do not."""
+    """Describe what many methods take, and what fits return and raise, where docstrings do not."""
     sections = _sections(method.__doc__ or "")
     if signature(method).return_annotation in (Self, "Self"):
-        itself = {"Returns": "self : object\n    The fitted estimator.\n\n"}
-        sections = {"": sections.pop("")} | itself | sections
+        sections = {"": sections.pop("")} | _OF_FITS | sections
     given = _entries(sections.pop("Parameters", ""))
     known = {name.strip("*").partition(",")[0]: text for name, text in given.items()}
     known = {name: text for name, text in shared.items() if name not in known} | known
     entries = [known[name] for name in signature(method).parameters if name in known]
     if "Returns" in sections and entries:
-        summary = sections.pop("")
+        summary = sections.pop("").rstrip() + "\n\n"
         method.__doc__ = summary + _joined({"Parameters": "\n".join([*entries, "", ""])} | sections)
 
 

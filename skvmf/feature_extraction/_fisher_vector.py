@@ -333,13 +333,6 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_documents, n_features) or list of array-like
             Counts, or arrays of vectors of shape (n_vectors, n_dims).
-
-        Raises
-        ------
-        ValueError
-            If the data or a parameter is invalid.
-        TypeError
-            If X is a Dask array.
         """
         with all_or_nothing(self), limited_blas():
             frozen = isinstance(self.mixture, FrozenEstimator)

@@ -312,12 +312,6 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
             The head of every tag, as positions in the sentence from 1, with exactly one 0, the
             root. With heads, the rules are estimated from the trees in one step. The trees need not
             be projective, although the model gives others probability zero.
-
-        Raises
-        ------
-        ValueError
-            If a sentence is empty, tags are neither all strings nor all integers, heads do not form
-            a tree, or the prior cannot have this floor.
         """
         items, offsets = flatten(X)
         check_tags(items, offsets)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -162,11 +161,6 @@ class BaseMixture(MixtureParameters, ABC):
             float64. A Dask array is read chunk by chunk, and the fit is bit-identical to one in
             memory. `labels_` and `probabilities_` are then Dask arrays, which agree to rounding;
             copies and pickles of the mixture leave them out.
-
-        Raises
-        ------
-        ValueError
-            If the data or a parameter cannot be used; the message says why.
         """
         metadata = {"sample_weight": sample_weight, "known_labels": known_labels}
         data = {"X": X, "y": y, "metadata": metadata}
@@ -187,7 +181,11 @@ class BaseMixture(MixtureParameters, ABC):
                     rows, progress, self._checkpoint(rows, warm, known), self.max_iter
                 )
                 if start is None:
-                    spec, params = self._continued(spec, rows)
+                    continued = self._fitted
+                    if continued.n_components < self.n_components:
+                        larger = self._start(rows)
+                        continued = larger.grown(spec, continued, rows, self._generator())
+                    spec, params = spec.continued(continued)
                     result = starts.run(spec, params)
                 else:
                     spec, result = starts.best(spec, start, self._generator())
@@ -240,11 +238,6 @@ class BaseMixture(MixtureParameters, ABC):
         self : object
             The mixture after the step. `labels_` and `probabilities_` are those of the batch.
 
-        Raises
-        ------
-        ValueError
-            If the batch or a parameter cannot be used; the mixture is then as it was before.
-
         References
         ----------
         .. [1] Cappé and Moulines, "On-line expectation-maximization algorithm for latent data
@@ -266,7 +259,10 @@ class BaseMixture(MixtureParameters, ABC):
                 spec = replace(self._assembled(family, fitted.background), known=known)
             else:
                 spec = self._spec(rows, known)
-                fitted = self._first_fit(spec, rows)
+                starts = self._multi_start(rows, Progress(None), Checkpoint(), 0)
+                rng, flat = check_random_state(self.random_state), replace(spec, weight_prior=FLAT)
+                best, result = starts.best(flat, self._start(rows), rng)
+                fitted, _ = best.fitted(result.params)
             if self.flat_start:
                 spec = flat_at_first(spec, self.n_components, seen)
             fitted, memory = step(spec, rows, fitted, memory, decay=float(self.learning_decay))
@@ -326,12 +322,6 @@ class BaseMixture(MixtureParameters, ABC):
         fitted = replace(fitted, params=params)
         self._publish(fitted, n_iter_=0, converged_=False, n_steps_=0)
         return self
-
-    def _continued(self, spec: Mixture, rows: RowSource) -> tuple[Mixture, Params]:
-        """Return what a warm start begins with: the last fit, with new components if asked for."""
-        if self._fitted.n_components == self.n_components:
-            return spec.continued(self._fitted)
-        return spec.continued(self._start(rows).grown(spec, self._fitted, rows, self._generator()))
 
     # What a subclass defines.
 
@@ -397,13 +387,6 @@ class BaseMixture(MixtureParameters, ABC):
             flat_start=self.flat_start,
             attributes=self._published,
         )
-
-    def _first_fit(self, spec: Mixture, rows: RowSource) -> FittedMixture:
-        """Return the best start on the first batch of a stream, before any step."""
-        flat = replace(spec, weight_prior=FLAT)
-        starts = self._multi_start(rows, Progress(None), Checkpoint(), 0)
-        best, result = starts.best(flat, self._start(rows), check_random_state(self.random_state))
-        return best.fitted(result.params)[0]
 
     def _checkpoint(self, rows: RowSource, warm: bool, known: Array | None) -> Checkpoint:
         begins_with = self._fitted if warm else None
@@ -735,13 +718,6 @@ class BaseMixture(MixtureParameters, ABC):
 
     # Fitted attributes.
 
-    @classmethod
-    @cache
-    def _fitted_parameters(cls) -> frozenset[str]:
-        """Return the names of the attributes that follow from the fit's parameters."""
-        names = (name for base in cls.__mro__ for name in inspect.get_annotations(base))
-        return frozenset(name for name in names if name.endswith("_"))
-
     def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
         """Return the fitted attributes that follow from the parameters, or from a whole fit."""
         weights = fitted.weights
@@ -797,9 +773,11 @@ class BaseMixture(MixtureParameters, ABC):
         state: dict[str, Any] = dict(super().__getstate__())
         fitted, memory = state.pop("_fitted", None), state.pop("_memory", None)
         if fitted is not None:
-            others = {k: v for k, v in state.items() if k not in self._fitted_parameters()}
+            annotated = {name for base in type(self).__mro__ for name in get_annotations(base)}
+            follows = {name for name in annotated if name.endswith("_")}
             # Labels of a Dask array are its graph, or a cluster's, and stay with it.
-            state = {k: v for k, v in others.items() if not hasattr(v, "__dask_graph__")}
+            graphs = {k for k, v in state.items() if hasattr(v, "__dask_graph__")}
+            state = {k: v for k, v in state.items() if k not in follows | graphs}
             state["_fit"] = fitted.params.to_dict() | {
                 "family": as_dict(fitted.family),
                 "background": as_dict(fitted.background),

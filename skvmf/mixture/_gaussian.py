@@ -50,9 +50,9 @@ class BaseEllipticalMixture(BaseMixture):
     Parameters
     ----------
     covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
-        Shape of the covariances, as in scikit-learn.
+        Shape of the covariances, or scale matrices, as in scikit-learn.
     reg_covar : float, default=1e-6
-        Added to the diagonal of estimated covariances. If a row is 1e8 times as far away as the
+        Added to the diagonal of estimated ones. If a row is 1e8 times as far away as the
         rest, 'full' and 'tied' covariances may be singular for any value, and `fit` raises an
         error: leave that row out, or set `background`.
     missing_values : {'error', 'marginal'}, default='error'
@@ -62,8 +62,8 @@ class BaseEllipticalMixture(BaseMixture):
         the weights as responsibilities. Starts see values that are filled under one normal
         distribution.
     means_init : array-like of shape (n_components, n_features), default=None
-        Initial means, instead of `init_params`. The initial covariances are then that of all
-        rows.
+        Initial means, instead of `init_params`. The initial covariances, or scale matrices, are
+        then the covariance of all rows.
 
     Attributes
     ----------

@@ -184,15 +184,19 @@ class MixtureParameters(
         Number of components. With a `weight_concentration_prior` below 1 it is an upper bound.
     entmax_alpha : float, default=1.0
         How rows are assigned to components. 1 is softmax, as in standard EM. Above 1 it is
-        alpha-entmax, which gives responsibilities that are exactly 0.
+        alpha-entmax, which gives responsibilities that are exactly 0 (Sklaviadis et al.,
+        "Fenchel-Young variational learning", sections 3.3 and 4.1).
     temperature : float, default=1.0
         Divides the log-densities. Larger values make responsibilities softer, and 0 is hard
         (classification) EM. With ``entmax_alpha=1``, responsibilities are proportional to
-        ``(pi_k p_k) ** (1 / temperature)``. 1 is low enough for any number of features. If it is
-        far too large, all rows get the same memberships and `fit` warns.
+        ``(pi_k p_k) ** (1 / temperature)``. 1 is low enough for any number of features. Clusters
+        stay as they are up to a third of the median gap between the two largest log-densities of a
+        row. If it is far too large, as the number of features is, all rows get the same
+        memberships and `fit` warns.
     weight_concentration_prior : float or array-like of shape (n_components,), default=1.0
         Parameter of the modified Dirichlet prior on the weights: any real number. 1 is a flat
-        prior. A number below 1, and especially below 0, removes small components.
+        prior. A number below 1, and especially below 0, removes small components (Tu, "Modified
+        Dirichlet distribution: allowing negative parameters to induce stronger sparsity", 2016).
     weight_floor : float, default=None
         Smallest weight of a component that is not pruned. None is 0 if every prior is at
         least 1, otherwise ``min(1e-5, 1 / (2 * n_components))``.
@@ -233,7 +237,8 @@ array-like, default='merging'
     max_iter : int, default=100
         Maximum number of EM steps.
     random_state : int, RandomState instance or None, default=None
-        Seed of the starts and of `sample`.
+        Seed of the starts and of `sample`. Fits are bit-identical for any number of threads, which
+        the limit of BLAS sets (``threadpoolctl``, ``OMP_NUM_THREADS``).
     warm_start : bool, default=False
         Whether `fit` continues from the last fit. With a larger `n_components`, old components
         keep their numbers and begin where they are (a :class:`RelativeGMM` sorts them). New ones

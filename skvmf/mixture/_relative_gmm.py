@@ -50,20 +50,10 @@ class RelativeGMM(BaseGaussianMixture):
     clearance : float, default=0.0
         Smallest gap between neighbours along that feature, in its unit. Starts are sorted, and
         moved apart if necessary.
-    weight_concentration_prior : float or array-like of shape (n_components,), default=1.0
-        Parameter of the modified Dirichlet prior on the weights: any real number. 1 is a flat
-        prior. A number below 1, and especially below 0, removes small components. Several belong
-        to the components of `means_init` or, if that is None, to the sorted components.
-    precisions_init : array-like, default=None
-        Initial precisions, of the shape that belongs to `covariance_type`. They belong to the
-        components of `means_init` or, if that is None, to the sorted components.
     fixed : tuple of str, default=()
         Parameters that a fit does not change: 'weights' (`weights_init`, or equal weights) and
         'covariances' (the inverses of `precisions_init`, or the identity). With `warm_start` and
         in `partial_fit`, they keep the values of the last fit.
-    weights_init : array-like of shape (n_components,), default=None
-        Initial weights. They belong to the components of `means_init` or, if that is None, to
-        the sorted components.
     means_init : array-like of shape (n_components, n_features), default=None
         Initial means, in any order. The initial covariances are then that of all rows. With
         ``order='scales'``, give the means in the order of the components, unless
@@ -86,6 +76,9 @@ class RelativeGMM(BaseGaussianMixture):
 
     Notes
     -----
+    What is given for each component (`weights_init`, `precisions_init`, priors) belongs to those of
+    `means_init` or, if that is None, to the sorted components.
+
     With ``reg_covar=0``, the bound never decreases, with either solver, except where a component
     without rows is moved to a row.
 
@@ -93,16 +86,10 @@ class RelativeGMM(BaseGaussianMixture):
     between its neighbours. A start whose components all have the same width, such as
     'random_from_data', cannot be sorted by width: with ``order='scales'`` use another one.
 
-    `entmax_alpha` and the prior on the weights are described in [2]_ and [3]_. Fits are
-    bit-identical for every number of threads.
-
     References
     ----------
     .. [1] Esser and Nielsen, "On the influence of enforcing model identifiability on learning
        dynamics of Gaussian mixture models", sections 2, 3.1 and 4.
-    .. [2] Sklaviadis et al., "Fenchel-Young variational learning", section 3.3.
-    .. [3] Tu, "Modified Dirichlet distribution: allowing negative parameters to induce
-       stronger sparsity", section 2.
 
     Examples
     --------

@@ -18,12 +18,11 @@ class SparseGaussianMixture(BaseGaussianMixture):
     """Gaussian mixture of dense rows whose weights or responsibilities may be sparse.
 
     It takes the parameters of :class:`~sklearn.mixture.GaussianMixture`, accepts sample weights
-    and float32, and is accurate for clusters far from the origin. The prior on the weights is a
-    modified Dirichlet distribution [2]_: a parameter alpha subtracts 1 - alpha rows from each
-    component. So -alpha is about the number of rows below which a component is removed. The
-    default of 0 only removes components that are almost empty, and 1 gives the results of
-    scikit-learn. With ``entmax_alpha=2``, responsibilities have exact zeros [1]_, so that
-    outliers do not influence every component.
+    and float32, and is accurate for clusters far from the origin. A parameter alpha of the prior on
+    the weights subtracts 1 - alpha rows from each component. So -alpha is about the number of rows
+    below which a component is removed. The default of 0 only removes components that are almost
+    empty, and 1 gives the results of scikit-learn. With ``entmax_alpha=2``, responsibilities have
+    exact zeros, so that outliers do not influence every component.
 
     Parameters
     ----------
@@ -43,14 +42,6 @@ class SparseGaussianMixture(BaseGaussianMixture):
     singular, when its weight stays at the floor for two steps and it has fewer than
     ``max(n_features + 1, 1 - weight_concentration_prior)`` rows, or when it has no rows for
     the second time (the first time it is moved to the least likely row).
-
-    Fits are bit-identical for every number of threads.
-
-    References
-    ----------
-    .. [1] Sklaviadis et al., "Fenchel-Young variational learning", sections 3.3 and 4.1.
-    .. [2] Tu, "Modified Dirichlet distribution: allowing negative parameters to induce
-       stronger sparsity", sections 2 and 3.
 
     Examples
     --------

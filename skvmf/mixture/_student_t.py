@@ -36,13 +36,6 @@ default='estimated'
         'estimated' fits one number per component and 'tied' one for all, between 0.1 and a
         million, starting from 4. Numbers from 0.001 to 1e100 are not changed by a fit; 4 is a
         common choice if there are too few rows to estimate them [2]_.
-    covariance_type : {'full', 'tied', 'diag', 'spherical'}, default='full'
-        Shape of the scale matrices, with the names of scikit-learn.
-    reg_covar : float, default=1e-6
-        Added to the diagonal of the scale matrices.
-    means_init : array-like of shape (n_components, n_features), default=None
-        Initial means, instead of `init_params`. The initial scale matrices are then the
-        covariance of all rows.
     scale_matrices_init : array-like, default=None
         Initial scale matrices, of the shape that belongs to `covariance_type`. None is the
         covariances of the initial partition.
@@ -75,14 +68,12 @@ default='estimated'
 
     Notes
     -----
-    The fit uses parameter-expanded EM (PX-EM [5]_), which needs fewer steps than plain EM.
+    The fit uses parameter-expanded EM (PX-EM [3]_), which needs fewer steps than plain EM.
     Degrees of freedom maximize a bound on the log-likelihood that is tighter than that of
-    ECM [6]_ and, like it, increases in every step [7]_. With ``reg_covar=0``, `lower_bound_`
-    never decreases, except where a component without rows is moved to a row. `entmax_alpha` and
-    the prior on the weights are described in [3]_ and [4]_.
+    ECM [4]_ and, like it, increases in every step [5]_. With ``reg_covar=0``, `lower_bound_`
+    never decreases, except where a component without rows is moved to a row.
 
-    Components are pruned by the same rule as in :class:`SparseGaussianMixture`. Fits are
-    bit-identical for every number of threads.
+    Components are pruned by the same rule as in :class:`SparseGaussianMixture`.
 
     References
     ----------
@@ -90,14 +81,11 @@ default='estimated'
        and Computing 10, 2000; McLachlan and Peel, "Finite mixture models", 2000, chapter 7.
     .. [2] Lange, Little and Taylor, "Robust statistical modeling using the t distribution",
        Journal of the American Statistical Association 84, 1989.
-    .. [3] Sklaviadis et al., "Fenchel-Young variational learning", section 3.3.
-    .. [4] Tu, "Modified Dirichlet distribution: allowing negative parameters to induce
-       stronger sparsity", section 2.
-    .. [5] Liu, Rubin and Wu, "Parameter expansion to accelerate EM: the PX-EM algorithm",
+    .. [3] Liu, Rubin and Wu, "Parameter expansion to accelerate EM: the PX-EM algorithm",
        Biometrika 85, 1998.
-    .. [6] Liu and Rubin, "ML estimation of the t distribution using EM and its extensions, ECM
+    .. [4] Liu and Rubin, "ML estimation of the t distribution using EM and its extensions, ECM
        and ECME", Statistica Sinica 5, 1995.
-    .. [7] Hasannasab, Hertrich, Laus and Steidl, "Alternatives to the EM algorithm for ML
+    .. [5] Hasannasab, Hertrich, Laus and Steidl, "Alternatives to the EM algorithm for ML
        estimation of location, scatter matrix, and degree of freedom of the Student t
        distribution", Numerical Algorithms 87, 2021.
 
@@ -189,8 +177,6 @@ default='estimated'
             Scale matrices, of the shape that belongs to `covariance_type`.
         degrees_of_freedom : float or array-like of shape (n_components,)
             Degrees of freedom, which are then fixed.
-        **params : dict
-            Other constructor parameters; `n_components` may be left out.
 
         Returns
         -------

@@ -66,13 +66,6 @@ class VonMisesFisherMixture(BaseMixture):
         How densities are computed from mean resultant lengths. Change it only to compare
         methods. 'exact', 'ode' and the closed forms 'rational' [1]_ and 'banerjee' [2]_ use mean
         parameters (Bregman clustering). 'newton' solves for natural parameters.
-    temperature : float, default=1.0
-        Divides the log-densities. Larger values make responsibilities softer, and 0 is hard
-        (classification) EM. With ``entmax_alpha=1``, responsibilities are proportional to
-        ``(pi_k p_k) ** (1 / temperature)``. 1 is low enough for any number of features. Clusters
-        stay as they are up to a third of the median gap between the two largest log-densities of
-        a row. If it is far too large, as the number of features is, all rows get the same
-        memberships and `fit` warns.
     means_init : array-like of shape (n_components, n_features), default=None
         Initial directions, of any positive length, instead of `init_params`.
     concentrations_init : float or array-like of shape (n_components,), default=None
@@ -99,12 +92,8 @@ class VonMisesFisherMixture(BaseMixture):
     Notes
     -----
     Log-densities are with respect to surface area. At the start of a fit, all components have
-    the same concentration. `entmax_alpha` and the prior on the weights are described in [3]_ and
-    [4]_. A component without rows is moved to the least likely row once per fit. The next time
-    it is pruned: its weight is 0, and it keeps its last parameters.
-
-    Fits are bit-identical for every number of threads. The limit of BLAS (``threadpoolctl``,
-    ``OMP_NUM_THREADS``) sets this number.
+    the same concentration. A component without rows is moved to the least likely row once per fit.
+    The next time it is pruned: its weight is 0, and it keeps its last parameters.
 
     References
     ----------
@@ -112,9 +101,6 @@ class VonMisesFisherMixture(BaseMixture):
        Mises-Fisher distribution", sections 2.5 and 3.1.
     .. [2] Banerjee, Dhillon, Ghosh and Sra, "Clustering on the unit hypersphere using von
        Mises-Fisher distributions", JMLR 6, 2005.
-    .. [3] Sklaviadis et al., "Fenchel-Young variational learning", section 3.3.
-    .. [4] Tu, "Modified Dirichlet distribution: allowing negative parameters to induce
-       stronger sparsity", section 2.
 
     Examples
     --------

@@ -285,7 +285,7 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
     Notes
     -----
     No criterion finds the number of topics that a person would name; the user guide compares
-    them. A path is bit-identical for every number of threads.
+    them.
 
     References
     ----------
@@ -356,15 +356,7 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
     @with_hints
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit a mixture of each number of components, and choose one.
-
-        Raises
-        ------
-        ValueError
-            If the data or a parameter cannot be used; the message says why.
-        TypeError
-            If the estimator is not a mixture of skvmf.
-        """
+        """Fit a mixture of each number of components, and choose one."""
         first = first_mixture(self.estimator, int(self.min_components), int(self.max_components))
         refuse_no_rows(X)
         if isinstance(sample_weight, int | float | np.number):  # as in fits of mixtures

@@ -319,13 +319,7 @@ class Autoencoder(
     @fit_context(prefer_skip_nested_validation=True)
     @with_callbacks
     def fit(self, X: MatrixLike, y: object = None) -> Self:
-        """Train a new network.
-
-        Raises
-        ------
-        ValueError
-            If rows are not valid, early stopping leaves none to train on, or training diverges.
-        """
+        """Train a new network."""
         with all_or_nothing(self):
             rows = self._rows(X, reset=True)
             training = self._begin(rows.shape[1])
@@ -340,13 +334,7 @@ class Autoencoder(
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: MatrixLike, y: object = None) -> Self:
-        """Train for one more epoch on some rows; early stopping does not apply.
-
-        Raises
-        ------
-        ValueError
-            If rows are not valid, or training diverges.
-        """
+        """Train for one more epoch on some rows; early stopping does not apply."""
         new = not hasattr(self, "network_")
         with all_or_nothing(self):
             rows = self._rows(X, reset=new)

@@ -103,15 +103,7 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Compute the mean and the principal axes of rows.
-
-        Raises
-        ------
-        TypeError
-            If X is sparse or a Dask array.
-        ValueError
-            If the data or the strength is invalid.
-        """
+        """Compute the mean and the principal axes of rows."""
         return self._learn(X, sample_weight, reset=True)
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -121,13 +113,6 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Update the mean and the principal axes with more rows.
 
         All batches together give what `fit` gives for all rows, up to rounding.
-
-        Raises
-        ------
-        TypeError
-            If X is sparse or a Dask array.
-        ValueError
-            If the data or the strength is invalid.
         """
         return self._learn(X, sample_weight, reset=not hasattr(self, "whitening_"))
 
