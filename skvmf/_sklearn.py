@@ -92,7 +92,6 @@ class SomeOf(StrOptions):
     """A tuple or list of some of a set of texts, as a constraint of a parameter."""
 
     def is_satisfied_by(self, value: object) -> bool:
-        """Return whether a value is one."""
         return isinstance(value, tuple | list) and all(map(super().is_satisfied_by, value))
 
     def __str__(self) -> str:
@@ -267,7 +266,6 @@ class CallbackTasks:
         self._enter(estimator._init_callback_context(max_subtasks=max_subtasks))
 
     def begin(self, name: str, max_subtasks: int | None) -> None:
-        """Begin a task inside the innermost open one."""
         self._enter(self._open[-1].subcontext(task_name=name, max_subtasks=max_subtasks))
 
     def end(self, depth: int, attributes: Any = None) -> bool:

@@ -157,7 +157,6 @@ class SparseBlock(_Block):
         """Say that the rows are needed no more; they belong to the data."""
 
     def row(self, n: int) -> Array:
-        """Return one row as the family sees it, in float64."""
         dense = np.zeros(self.n_features)
         span = slice(self.indptr[n], self.indptr[n + 1])
         dense[self.indices[span]] = self.data[span]

@@ -97,9 +97,6 @@ def _with_arrays(part: object, arrays: dict[str, Array]) -> Any:
     return {name: _with_arrays(value, arrays) for name, value in part.items()}
 
 
-# The checkpoint of a fit: what it holds, when it is written, and which fit continues from it.
-
-
 _FIRST_WRITE = 1.0  # second after the fit has begun
 _TIMES_WRITING = 50  # times as long as a write takes pass before the next
 WARM_START = "the warm start"  # the name of what a warm start begins with

@@ -112,9 +112,6 @@ def as_dense(responsibilities: Responsibilities, n_components: int) -> Array:
     return resp
 
 
-# Gradients of the log-likelihood of bags of vectors: the parts of Fisher vectors.
-
-
 Bags: TypeAlias = tuple[Array, Array, Array]  # as `pad_bags` prepares them
 _MAX_FLOAT = float(np.finfo(np.float64).max)
 
@@ -216,12 +213,10 @@ class Params:
 
     @property
     def n_components(self) -> int:
-        """The number of components K, without the background."""
         return len(self.components)
 
     @property
     def component_weights(self) -> Array:
-        """The weights of the components, (K,)."""
         return self.weights[: self.n_components]
 
     @property
@@ -234,7 +229,6 @@ class Params:
 
     @property
     def background_weight(self) -> float:
-        """The weight of the background; 0 without one."""
         return float(self.weights[self.n_components :].sum())
 
     def pruned(self) -> "Params":

@@ -93,11 +93,9 @@ class CovarianceType(ABC):
         return products.GaussianComponents(means, covariances, cholesky, log_det, origins, spread)
 
     def identity(self, K: int, d: int) -> Array:
-        """Return unit covariances."""
         return self.regularized(np.zeros(self.shape(K, d)), 1.0)
 
     def n_parameters(self, K: int, d: int) -> int:
-        """Return the number of free parameters of K covariances."""
         return int(np.prod(self.shape(K, d)))
 
     def pseudo_rows(self, d: int) -> float:

@@ -343,7 +343,6 @@ class DaskRows(RowSource):
         )
 
     def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> RowSource:
-        """Return some rows with other weights as rows in the client's memory."""
         options: Any = {"unit": self._blocks.unit, "missing": self._blocks.missing}
         rows = make_rows(self._taken(indices), None, width=width, **options)
         return rows.subset(np.arange(len(indices)), weights, width, single)
@@ -382,7 +381,6 @@ class DaskRows(RowSource):
             ) from error
 
     def _rows_of(self, key: Any) -> str:
-        """Return the rows that a task or chunk reads."""
         match key:
             case ((str(name), int(i)),) if name.startswith("skvmf-"):
                 numbers = np.flatnonzero(self._owners == i)

@@ -62,7 +62,6 @@ class BaseGaussian(Family[GaussianComponents]):
 
     @property
     def min_rows(self) -> int:
-        """One row more than features span a covariance."""
         return self.dim + 1
 
     def n_parameters(self, n_components: int) -> int:
@@ -77,7 +76,6 @@ class BaseGaussian(Family[GaussianComponents]):
         return self.type.draw(components.means, components.covariances, counts, rng)
 
     def components(self, means: Array, covariances: Array) -> GaussianComponents:
-        """Derive all arrays from means (K, d) and covariances."""
         return self.type.components(means, covariances)
 
     def kmeans(self) -> "BaseGaussian":
@@ -289,7 +287,6 @@ class Gaussian(BaseGaussian):
     def merge_cost(
         self, stats: Statistics, components: GaussianComponents, parts: Array
     ) -> EllipticalMergeCost:
-        """Return what merging components costs, by their means and covariances."""
         counts, means = stats.counts[parts], components.means[parts]
         if self.type.shared:
             return EllipticalMergeCost(counts, means @ components.cholesky, None, self.type)
@@ -305,7 +302,6 @@ class Gaussian(BaseGaussian):
 
     @property
     def gradients(self) -> GradientsType:
-        """Return what Fisher vectors are made of, for diagonal covariances."""
         if self.covariance_type != "diag":
             raise ValueError(
                 f"Gaussian components with covariance_type={self.covariance_type!r} have no "

@@ -171,7 +171,6 @@ class MergePath:
         return assign
 
     def _sort_nodes(self, spec: Mixture, params: Params) -> None:
-        """Sort the nodes like the components of the mixture."""
         order = spec.constraint.order(params.components)
         if order is not None:
             self.nodes = self.nodes[order]

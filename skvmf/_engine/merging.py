@@ -209,9 +209,6 @@ class EllipticalMergeCost(MergeCost):
         return np.log(shrunk).sum(axis=1) if covariances.ndim == 2 else self.dim * np.log(shrunk)
 
 
-# Greedy merging: at each step the pair that loses least log-likelihood beyond chance.
-
-
 _PLACES = 2**14  # per unit of the root of p
 
 
@@ -260,7 +257,6 @@ class _CheapestMerges:
             self._update(i)
 
     def _near(self, i: int) -> Array:
-        """Return the parts that part i may be merged with."""
         known = self._neighbours
         parts = np.flatnonzero(self.alive) if known is None else known[i]
         return parts[self.alive[parts] & (parts != i)]
@@ -287,7 +283,6 @@ class _CheapestMerges:
         return i
 
     def remove(self, i: int) -> None:
-        """Leave part i out."""
         self.alive[i], self.least[i] = False, np.inf
         self._forget(i)
 

@@ -266,9 +266,6 @@ class Background:
 NO_BACKGROUND = Background()
 
 
-# A mixture model: the answers put together, and when a component leaves.
-
-
 MixtureResult: TypeAlias = EMResult[Params, Statistics]
 
 SOFTMAX = FenchelYoungPosterior()  # whose values are the log-densities of a mixture
@@ -360,7 +357,6 @@ class Mixture:
         return min(max((stats.value + log_prior) / stats.total, -_LARGEST), _LARGEST)
 
     def comparable(self, before: Params, after: Params) -> bool:
-        """Whether the step from before to after moved, re-seeded or pruned no component."""
         same_weights = np.array_equal(before.weights > 0, after.weights > 0)
         return same_weights and np.array_equal(before.reseeded, after.reseeded)
 
@@ -490,27 +486,22 @@ class FittedMixture:
 
     @property
     def family(self) -> Any:
-        """What a component is."""
         return self.mixture.family
 
     @property
     def background(self) -> Background:
-        """What rows may belong to in place of a component."""
         return self.mixture.background
 
     @property
     def n_components(self) -> int:
-        """The number of components, K."""
         return self.params.n_components
 
     @property
     def weights(self) -> Array:
-        """The weights of the components, (K,)."""
         return self.params.component_weights
 
     @property
     def n_parameters(self) -> int:
-        """The number of free parameters of the active components."""
         n_weights = max(int(np.count_nonzero(self.params.weights)) - 1, 0)
         n_parameters: int = self.family.n_parameters(int(np.count_nonzero(self.weights)))
         return n_parameters + (0 if self.mixture.fixed_weights else n_weights)
@@ -606,7 +597,6 @@ class FittedMixture:
         return labels, invisible
 
     def log_densities(self, rows: RowSource) -> Array:
-        """Return the log-density of the mixture at each row, (n,) and finite."""
         least = max(LEAST, float(np.finfo(rows.dtype).min))
         of_zero_row = self.family.zero_row_log_density
 

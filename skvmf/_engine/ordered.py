@@ -151,7 +151,6 @@ class RelativeEM(MeanUpdate):
     """
 
     def move(self, target: MeanObjective, means: Array) -> Array:
-        """Return the best means that have the clearance."""
         feature = self.feature
         columns = np.array([_covariance_column(P, feature) for P in target.precisions])
         best = target.best[:, feature]
@@ -213,7 +212,6 @@ class ScaleObjective:
     best: Array  # the standard deviations that maximize it, the roots of S_k
 
     def slopes(self, scales: Array) -> Array:
-        """Return the derivatives by each standard deviation."""
         with np.errstate(over="ignore"):
             ratios = np.minimum(self.best / scales, _MAX_RATIO)
             slopes: Array = self.fractions * (ratios**2 - 1) / scales
@@ -225,7 +223,6 @@ class ScaleObjective:
         return float(np.sum(self.fractions * (np.log(ratios) + 0.5 * (1 - ratios**2))))
 
     def part(self, some: slice) -> "ScaleObjective":
-        """Return the objective of some of the standard deviations."""
         return ScaleObjective(self.fractions[some], self.best[some])
 
     def moved_together(self, scales: Array) -> Array:
@@ -263,7 +260,6 @@ class ScaleOrder:
     clearance: float = 0.0
 
     def scales(self, kind: CovarianceType, covariances: Array, K: int) -> Array:
-        """Return the standard deviations (K,)."""
         return np.sqrt(kind.along(covariances, K, self.feature))
 
     def apart(self, kind: CovarianceType, covariances: Array, alive: Array) -> Array:
@@ -444,7 +440,6 @@ class Ordering(Constraint):
     def sort(
         self, family: Gaussian, params: Params, stats: Statistics | None = None
     ) -> tuple[Params, Statistics | None]:
-        """Return parameters and their statistics with components in ascending order."""
         order, components = self.order(params.components), params.components
         if (np.diff(order) > 0).all():
             return params, stats

@@ -152,9 +152,6 @@ class SampleStart:
         return partition_statistics(family, rows, centres, assignment(self.model, self.params))
 
 
-# k-means and k-means++ on the sphere and in Euclidean space, as hard EM of the engine.
-
-
 KMEANS_MAX_ITER = 30
 _LARGEST_LOSS = float(np.finfo(np.float32).max)
 

@@ -114,9 +114,6 @@ def feature_sums(
     return sums[:K, :n_features]
 
 
-# Scores and moments of Gaussian components.
-
-
 MAX_COMMON_SPREAD = 100.0
 MAX_SINGLE_SPREAD = 16.0  # standard deviations up to which float32 rows are scored in float32
 SINGLE_SCORE = -0.5 * MAX_SINGLE_SPREAD**2  # of a row that far from a mean

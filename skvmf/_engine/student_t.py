@@ -84,7 +84,6 @@ class StudentT(Family[StudentTComponents]):
 
     @property
     def type(self) -> CovarianceType:
-        """The type of the scale matrices."""
         return self.gaussian.type
 
     @property
@@ -92,7 +91,6 @@ class StudentT(Family[StudentTComponents]):
         return self.gaussian.min_rows
 
     def n_parameters(self, n_components: int) -> int:
-        """Return the number of free parameters of a Gaussian, and of the degrees of freedom."""
         n_dof = 0 if not self.estimated else 1 if self.tied else n_components
         return self.gaussian.n_parameters(n_components) + n_dof
 

@@ -446,7 +446,6 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
 
     @property
     def zero_row_log_density(self) -> float:
-        """Log-density of a row without direction: the uniform one."""
         return -float(vmf.log_sphere_area(self.dim))
 
     @property
@@ -484,7 +483,6 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         return sums, deficits
 
     def origins(self, components: DirectionalComponents) -> Array | None:
-        """Return the directions (K, d) that 1 - m.x is about, if it is summed at all."""
         return components.origins
 
     def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
@@ -501,7 +499,6 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
     def maximize(
         self, stats: Statistics, components: DirectionalComponents
     ) -> tuple[DirectionalComponents, Array]:
-        """Return the maximum a posteriori components, none of them broken."""
         counts = stats.counts
         full = counts > 0
         directions, lengths = unit_columns(stats.moments[0], counts)
@@ -563,7 +560,6 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
         return self.components(directions, lengths, complements)
 
     def _moved(self, components: DirectionalComponents, directions: Array) -> DirectionalComponents:
-        """Return components of the same concentrations in other directions."""
         shapes = components.lengths, components.complements, components.concentrations
         return self.components(directions, *shapes)
 

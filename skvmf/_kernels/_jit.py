@@ -77,7 +77,6 @@ class _ForgivingCache(FunctionCache):
         return None if isinstance(self._impl.locator, _Nowhere) else self._cache_path
 
     def load_overload(self, sig: object, target_context: Any) -> object:
-        """Return compiled code, or None if none can be read."""
         code = None
         try:
             code = super().load_overload(sig, target_context)
@@ -105,7 +104,6 @@ class _Apart(Compiler):
     """Compile for arguments that do not overlap in memory: else loops look, and are double."""
 
     def compile_extra(self, func: Function) -> object:
-        """Compile a function."""
         self.state.flags.noalias = True
         return super().compile_extra(func)
 

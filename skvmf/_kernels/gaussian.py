@@ -69,9 +69,6 @@ def difference_moments(X, means, resp, first, second):
                 two[j] += weighted * gap
 
 
-# Gaussian scores by differences from each mean: no cancellation at any offset.
-
-
 BLOCK_ROWS, BLOCK_FEATURES = 128, 32  # at once; BLOCK_FEATURES is a multiple of 4
 SECOND, THIRD, FOURTH = (np.uintp(i * BLOCK_ROWS) for i in (1, 2, 3))  # starts of columns
 

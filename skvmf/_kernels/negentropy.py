@@ -273,9 +273,6 @@ def ode(r, complement, dim, series, checkpoints, order, out):
             out[i] = value + (delta if order == 1 else _slope(x, q, d, delta)[0])
 
 
-# Concentration in natural parameters: Newton's method on the Perron continued fraction.
-
-
 @kernel
 def _perron_ratio(kappa, half_dim):
     """Return A(kappa) from the Perron continued fraction (Gautschi & Slavik 1978)."""

@@ -294,9 +294,6 @@ def widen(bits, out):
         out[i] = np.int32(number | np.int32(np.int32(bits[i]) & SIGN_BIT)).view(np.float32)
 
 
-# Dense rows and the unit sphere: safe lengths.
-
-
 @sum_kernel
 def row_scales(X, low, high, out):
     """out[n] = 1 / ||x_n||; 0 for a zero row and -1 where the norm is outside [low, high]."""
@@ -324,9 +321,6 @@ def normalize_rows(X: Array) -> None:
     norms[norms == 0] = 1.0
     rows /= norms[:, None]
     X[:] = rows
-
-
-# Rejection sampling of the cosine between a von Mises-Fisher vector and its mean direction.
 
 
 MAKES_ARRAYS = True

@@ -266,9 +266,6 @@ def argmax_rows(scores, slopes, offsets, weights, counts, values, labels, work):
             counts[first] += weights[start + i]
 
 
-# The mode of the modified Dirichlet, by the two algorithms of Tu.
-
-
 @kernel
 def mode_by_rounds(excess, floor, x):
     """Algorithm 1, for each row: share out by the excess; hold on the floor what falls below.

@@ -205,8 +205,7 @@ def _sentences(path: Path) -> Iterator[tuple[str, list[Any]]]:
         raise ImportError(
             "load_conllu needs conllu. Install it with: pip install 'skvmf[treebanks]'"
         ) from error
-    lines = (f"{line}\n" for _, line in _read_lines(path))
-    for number, sentence in enumerate(parse_sentences(lines), start=1):
+    for number, sentence in enumerate(parse_sentences(_read_lines(path)), start=1):
         where = f"{path}, sentence {number}"
         try:
             tokens = parse_token_and_metadata(sentence, fields=_COLUMNS)
@@ -243,32 +242,23 @@ def _heads_of_kept(heads: Heads, keep: list[bool]) -> Heads:
     return np.array(result, dtype=np.int64)
 
 
-def _read_lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield the place ("file, line 1") and the text of each line of a UTF-8 file.
-
-    A file that starts as gzip does is unpacked under any name. Empty lines are included; a byte
-    order mark at the start is left out.
-    """
+def _read_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file; one that starts as gzip does is unpacked under any name."""
     number = 0
     with path.open("rb") as file:
         is_packed = file.peek(2)[:2] == b"\x1f\x8b"
         lines = cast(IO[bytes], gzip.GzipFile(fileobj=file)) if is_packed else file
-        while True:
-            number += 1
-            where = f"{path}, line {number}"
-            try:
-                line = lines.readline()
-            except _DAMAGED as error:
-                raise ValueError(
-                    f"{where}: the compressed file is damaged or cut off: {error}"
-                ) from error
-            if not line:
-                return
-            try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise ValueError(f"{where}: the text should be UTF-8, but {error}.") from error
-            yield where, text.rstrip("\r\n")
+        try:
+            for number, line in enumerate(lines, start=1):
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n") + "\n"
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{path}, line {number}: the text should be UTF-8, but {error}."
+            ) from error
+        except _DAMAGED as error:
+            raise ValueError(
+                f"{path}, line {number + 1}: the compressed file is damaged or cut off: {error}"
+            ) from error
 
 
 def _docstrings(modules: tuple[str, ...]) -> Iterator[str]:

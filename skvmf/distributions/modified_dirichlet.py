@@ -62,9 +62,6 @@ def modes(excess: Array, floor: float, *, by_sorting: bool = False) -> Array:
     return x
 
 
-# Normalizer and draws of the modified Dirichlet, by nested integrals.
-
-
 Inner: TypeAlias = Callable[[Array], Array]  # the log-integral over the other entries by floor
 
 _NODES, _NODE_WEIGHTS = legendre.leggauss(16)
@@ -87,7 +84,6 @@ class Table:
     series: Array
 
     def __call__(self, floor: Array) -> Array:
-        """Return the log-integrals for floors."""
         k, depth = self.k, -np.log(np.maximum(self.k * floor, 1e-300))
         piece = np.searchsorted(self.edges, depth, side="right") - 1
         piece = np.clip(piece, 0, len(self.edges) - 2)
@@ -105,7 +101,6 @@ def _exact_inner(alpha: Array) -> Inner | None:
 
 
 def tables(alpha: Array, floor: float) -> list[Table | None]:
-    """Return the tables for the last 1, 2, ..., n - 1 entries."""
     inner: list[Table | None] = [None]  # of one entry the integral is 1
     for k in range(2, len(alpha)):
         inner.append(_tabulated(alpha[-k:], floor, inner[-1]))
@@ -231,9 +226,6 @@ def _inverse(series: Array, values: Array) -> Array:
         below = legendre.legval(middle, series, tensor=False) < values
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return 0.5 * (low + high)
-
-
-# The modified Dirichlet distribution: any real parameters, and a floor for every entry.
 
 
 __all__ = ["log_kernel", "log_normalizer", "logpdf", "mean", "mode", "posterior", "rvs"]
@@ -535,7 +527,6 @@ def _moderate(alpha: Array) -> Array:
 
 
 def _checked(alpha: ArrayLike, floor: float) -> tuple[Array, float]:
-    """Return valid parameters as an array and a float."""
     parameters = np.ascontiguousarray(checked_array(alpha, "alpha"), dtype=np.float64)
     if parameters.ndim != 1 or len(parameters) == 0:
         raise ValueError(f"alpha must be a vector, got the shape {parameters.shape}.")

@@ -227,7 +227,6 @@ def fenchel_young_posterior(
 
 
 def _entmax_rows(rows: Array, alpha: float) -> Array:
-    """Return the probabilities of each row."""
     n, K = rows.shape
     if alpha < 1:
         p, valid = _entmax_below_one(rows, alpha - 1)

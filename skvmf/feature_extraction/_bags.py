@@ -111,11 +111,9 @@ class BagList:
                 raise ValueError(f"X[{i}] contains nan or inf: leave such vectors out.")
 
     def table(self) -> Array:
-        """Return all vectors, one after another."""
         return np.concatenate(self._arrays, dtype=self.dtype)
 
     def blocks(self) -> Iterator[tuple[slice, Bags]]:
-        """Yield spans of bags with their `Bags`."""
         n_rows = max(1, BLOCK_BYTES // (self.n_dims * self.dtype.itemsize))
         ends = np.cumsum([len(array) for array in self._arrays])
         start = 0

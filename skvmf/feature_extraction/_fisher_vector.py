@@ -103,7 +103,6 @@ class Encoder:
 
     @cached_property
     def gradients(self) -> Gradients:
-        """The gradients of the mixture."""
         return self.model.gradients(tangent=self.tangent)
 
     @cached_property
@@ -113,11 +112,9 @@ class Encoder:
 
     @property
     def n_features(self) -> int:
-        """Number of columns."""
         return sum(factor.size for factor in self.factors)
 
     def names(self) -> Iterator[str]:
-        """Yield a name for each feature: its parameter, component and dimension."""
         for kind, factor in zip(self.kinds, self.factors, strict=True):
             for index in np.ndindex(factor.shape):
                 yield self.gradients.names[kind] + "_".join(map(str, index))
@@ -138,7 +135,6 @@ class Encoder:
     def _write(
         self, bags: Bags, responsibilities: VectorResponsibilities, span: slice, out: Array
     ) -> None:
-        """Write the Fisher vectors of a span of bags to all of `out`."""
         statistics, sizes, row_factors = self._statistics(bags, responsibilities, span)
         with np.errstate(over="ignore", invalid="ignore"):  # of rows that are written once more
             start = 0

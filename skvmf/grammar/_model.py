@@ -183,7 +183,6 @@ class MeanField:
     concentration: float
 
     def start(self, counts: Arrays) -> Rules:
-        """Return the posterior of the counts."""
         return self.maximize(counts, None)
 
     def maximize(self, counts: Arrays, rules: Rules | None) -> Rules:
@@ -241,7 +240,6 @@ class DependencyModel:
         return RuleCounts(temperature * float(values.sum()), len(sentences), counts)
 
     def lower_bound(self, stats: RuleCounts, rules: Rules) -> float:
-        """Return the bound, per sentence, of the rules that the counts were expected under."""
         return (stats.value + rules.log_prior) / stats.total
 
     def comparable(self, before: Rules, after: Rules) -> bool:
@@ -249,7 +247,6 @@ class DependencyModel:
         return True
 
     def maximize(self, stats: RuleCounts, rules: Rules, sentences: object) -> Rules:
-        """Return the best rules for the expected counts."""
         return self.estimate.maximize(stats.counts, rules)
 
 
@@ -284,7 +281,6 @@ def with_average_tag(log_rules: Arrays) -> Arrays:
 
 
 def _with_average(log_prob: Array, axis: int) -> Array:
-    """Append the logarithm of the mean along an axis."""
     total = logsumexp(log_prob, axis=axis, keepdims=True)
     return np.concatenate([log_prob, total - np.log(log_prob.shape[axis])], axis=axis)
 
@@ -333,12 +329,10 @@ def _draw_tree(
 
 
 def _draw(rng: np.random.RandomState, cumulative: Array) -> int:
-    """Draw an index by its cumulated probabilities."""
     return int(np.searchsorted(cumulative, rng.random_sample() * cumulative[-1], side="right"))
 
 
 def _reading_order(sides: list[tuple[list[int], list[int]]]) -> Array:
-    """Return the nodes from left to right."""
     order, waiting = [], [(0, False)]
     while waiting:
         node, left_is_done = waiting.pop()

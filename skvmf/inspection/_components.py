@@ -115,7 +115,6 @@ def is_directional(fitted: FittedMixture) -> bool:
 
 
 def means_of(fitted: FittedMixture) -> Array:
-    """Return the mean parameters (K, d)."""
     components = fitted.params.components
     if not is_directional(fitted):
         means: Array = components.means
@@ -165,13 +164,11 @@ def _log_affinities(fitted: FittedMixture, i: int, others: Array) -> Array:
 
 
 def log_densities(fitted: FittedMixture, X: Array) -> Array:
-    """Return the log-densities of components and background at rows X, (n, K or K + 1)."""
     ones = np.ones(len(X))
     return fitted.scores(DenseBlock(X, ones, ones, 0)).log_density()
 
 
 def log_joint(fitted: FittedMixture, X: Array) -> Array:
-    """Return log weights plus log-densities."""
     return log_densities(fitted, X) + np.log(fitted.params.weights)
 
 

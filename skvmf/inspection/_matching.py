@@ -153,7 +153,6 @@ def renumber_components(
 
 
 def refuse_others(mixture: object) -> None:
-    """Refuse what is not a mixture of this package."""
     if not isinstance(mixture, BaseMixture):
         raise TypeError(f"mixture should be a mixture of skvmf, got {type(mixture).__name__}.")
 

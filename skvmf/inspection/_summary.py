@@ -68,9 +68,6 @@ def _closeness(fitted: FittedMixture, k: int, X: Matrix) -> Array:
     return np.where(np.asarray(abs(X).sum(axis=1)).ravel() > 0, cosines, np.nan)
 
 
-# What texts say about clusters: their words, and how the most typical texts begin.
-
-
 _LENGTH = 60  # of the beginning of a text, in characters
 
 
@@ -254,24 +251,12 @@ class ComponentSummary:
         """
         import pandas as pd
 
-        columns = {
-            "rows": self.sizes,
-            "weight": self.weights,
-            "stability": self.stability,
-            "cosine": self.cosines,
-            "angle": self.angles,
-            "nearest": self.nearest,
-            "overlap": self.overlaps,
-            "words": self.words,
-            "features": self.features,
-            "texts": self.texts,
-            "typical": self.typical,
-            "doubtful": self.doubtful,
-        }
-        return pd.DataFrame(
-            {name: list(column) for name, column in columns.items() if column is not None},
-            index=pd.Index(self.labels, name="component"),
-        )
+        names = ["sizes", "weights", "stability", "cosines", "angles", "nearest", "overlaps"]
+        columns = {name.removesuffix("s"): getattr(self, name) for name in names}
+        columns = {"rows": columns.pop("size")} | columns
+        columns |= {name: getattr(self, name) for name in _LISTS}
+        known = {name: list(column) for name, column in columns.items() if column is not None}
+        return pd.DataFrame(known, index=pd.Index(self.labels, name="component"))
 
     def __str__(self) -> str:
         columns = self.columns

@@ -704,7 +704,6 @@ class BaseMixture(MixtureParameters, ABC):
         return mapped(lean, "predict", X, np.int64), mapped(lean, "_largest_responsibilities", X)
 
     def _largest_responsibilities(self, X: MatrixLike) -> Array:
-        """Return the responsibility of each row's most probable component."""
         return self._fitted.most_responsible(self._new_rows(X), self._posterior())[1]
 
     def _lean(self, fitted: FittedMixture) -> Self:

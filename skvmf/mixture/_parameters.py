@@ -31,9 +31,6 @@ from .._typing import Numbers, ParameterConstraints, RandomState
 from .._version import __version__
 from ..distributions._arguments import checked_array
 
-# Hints: what to write instead of a wrong name.
-
-
 _NO_PRIOR = (
     "means and covariances have no prior; reg_covar regularizes covariances, and "
     "weight_concentration_prior is the prior on the weights"

@@ -263,7 +263,6 @@ def _no_numbers(column: Any, code: str) -> str | None:
 
 # What is refused before a fit: rows and parameters that do not go together.
 
-
 _DISTINCT_SAMPLE = 1000  # rows among which distinct ones are counted
 
 
@@ -519,9 +518,6 @@ def _checked_bounds(bounds: ArrayLike | None, d: int) -> Array:
     return checked
 
 
-# A broad component that swallows rows of all kinds: the failure of free concentrations.
-
-
 # Measured: on texts and embeddings the broad component has 2.5 to 6 times the average weight, more
 # than twice that of the next, and .15 to .35 of the others' concentration. Among clusters that are
 # there, also very unequal ones, the largest has .65 or more.
@@ -557,9 +553,6 @@ def warn_if_broad(weights: Array, concentrations: Array) -> None:
             "rows are outliers, use background=True.",
             UserWarning,
         )
-
-
-# Dask arrays: what is needed before Dask is imported.
 
 
 def is_lazy(X: object) -> "TypeGuard[da.Array]":

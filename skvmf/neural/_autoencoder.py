@@ -84,12 +84,10 @@ def _perceptron(sizes: Sequence[int], activation: type[torch.nn.Module]) -> torc
 
 
 def as_array(values: Tensor) -> Array:
-    """Return a tensor from any device as an array."""
     return values.detach().cpu().numpy()
 
 
 def device_of(network: torch.nn.Module) -> torch.device:
-    """Return the device of a network."""
     return next(network.parameters()).device
 
 
@@ -113,7 +111,6 @@ class Progress:
             self._tasks.end(0, {} if error is None else None)
 
     def begin_epoch(self) -> None:
-        """Begin an epoch."""
         self._began = perf_counter()
         if self._tasks is not None:
             self._tasks.begin("epoch", 0)
@@ -162,7 +159,6 @@ class Training:
             return cls(*deepcopy([attributes[name] for name in (*names, "validation_losses_")]))
 
     def attributes(self) -> dict[str, Any]:
-        """Return the attributes that an estimator publishes."""
         return {
             "network_": self.network,
             "losses_": self.losses,
@@ -435,7 +431,6 @@ class Autoencoder(
         self._validate_params()
 
     def _begin(self, n_features: int) -> Training:
-        """Draw a network."""
         sizes = self.hidden_layer_sizes
         if not all(is_integer(size) and int(size) > 0 for size in sizes):
             raise ValueError(f"hidden_layer_sizes must hold positive integers, not {sizes!r}.")

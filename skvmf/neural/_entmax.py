@@ -91,10 +91,8 @@ def binary_entmax(scores: Tensor, alpha: float) -> Tensor:
 
     Raises
     ------
-    ValueError
-        If alpha is below 1 or not finite.
-    TypeError
-        If the scores are not of a floating-point dtype.
+    TypeError, ValueError
+        As `entmax`.
 
     See Also
     --------
@@ -300,7 +298,9 @@ REDUCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class _EntmaxLoss(torch.nn.Module):
-    """The base class of both losses: alpha and the reduction."""
+    """The base class of both losses, which define `_loss` of scores, target and alpha."""
+
+    _loss: Callable[[Tensor, Tensor, float], Tensor]
 
     def __init__(
         self, alpha: float = 1.5, *, reduction: Literal["mean", "sum", "none"] = "mean"
@@ -314,9 +314,20 @@ class _EntmaxLoss(torch.nn.Module):
     def __repr__(self) -> str:
         return f"{type(self).__name__}(alpha={self.alpha:g}, reduction={self.reduction!r})"
 
-    def _reduced(
-        self, scores: Tensor, target: Tensor, loss: Callable[[Tensor, Tensor, float], Tensor]
-    ) -> Tensor:
+    def forward(self, scores: Tensor, target: Tensor) -> Tensor:
+        """Return the loss.
+
+        Parameters
+        ----------
+        scores, target : Tensor
+            Scores, and counts or proportions of the classes along the last dimension or, of a
+            :class:`BinaryEntmaxLoss`, values from 0 to 1, in the same shape.
+
+        Returns
+        -------
+        Tensor
+            The loss, by the reduction.
+        """
         if scores.shape != target.shape:
             raise ValueError(
                 f"scores and target must have one shape, not {tuple(scores.shape)} and "
@@ -325,7 +336,18 @@ class _EntmaxLoss(torch.nn.Module):
         if target.requires_grad:
             raise ValueError("The loss has no gradient in the target: detach it.")
         scores = checked_scores(scores)
-        return REDUCTIONS[self.reduction](loss(scores, target.to(scores.dtype), self.alpha))
+        return REDUCTIONS[self.reduction](self._loss(scores, target.to(scores.dtype), self.alpha))
+
+
+def _categorical(scores: Tensor, target: Tensor, alpha: float) -> Tensor:
+    return by_rows(lambda *part: _Categorical.apply(*part, alpha)[0], scores, target)
+
+
+def _binary(s: Tensor, y: Tensor, alpha: float) -> Tensor:
+    if alpha in (1, 2):
+        return _Binary.apply(s, y, alpha)
+    scores = torch.stack([s, torch.zeros_like(s)], dim=-1)
+    return _categorical(scores, torch.stack([y, 1 - y], dim=-1), alpha)
 
 
 class EntmaxLoss(_EntmaxLoss):
@@ -372,22 +394,7 @@ class EntmaxLoss(_EntmaxLoss):
     tensor([0.0000, 1.1250])
     """
 
-    def forward(self, scores: Tensor, target: Tensor) -> Tensor:
-        """Return the loss.
-
-        Parameters
-        ----------
-        scores : Tensor of shape (..., n_classes)
-            Scores.
-        target : Tensor of shape (..., n_classes)
-            Counts, or proportions that sum to 1.
-
-        Returns
-        -------
-        Tensor of shape () or (...)
-            The loss, by the reduction.
-        """
-        return self._reduced(scores, target, _categorical)
+    _loss = staticmethod(_categorical)
 
 
 class BinaryEntmaxLoss(_EntmaxLoss):
@@ -418,24 +425,7 @@ class BinaryEntmaxLoss(_EntmaxLoss):
     tensor([0.2500, 0.0000, 3.0000])
     """
 
-    def forward(self, scores: Tensor, target: Tensor) -> Tensor:
-        """Return the loss.
-
-        Parameters
-        ----------
-        scores, target : Tensor
-            Scores, and values from 0 to 1 in the same shape.
-
-        Returns
-        -------
-        Tensor of shape () or of the scores
-            The loss, by the reduction.
-        """
-        return self._reduced(scores, target, _binary)
-
-
-def _categorical(scores: Tensor, target: Tensor, alpha: float) -> Tensor:
-    return by_rows(lambda *part: _Categorical.apply(*part, alpha)[0], scores, target)
+    _loss = staticmethod(_binary)
 
 
 class _Categorical(torch.autograd.Function):
@@ -473,13 +463,6 @@ def _proportions(target: Tensor) -> tuple[Tensor, Tensor]:
     """Return the sum of each row, and its proportions."""
     totals = target.sum(-1, keepdim=True)
     return totals, target / torch.where(totals > 0, totals, 1)
-
-
-def _binary(s: Tensor, y: Tensor, alpha: float) -> Tensor:
-    if alpha in (1, 2):
-        return _Binary.apply(s, y, alpha)
-    scores = torch.stack([s, torch.zeros_like(s)], dim=-1)
-    return _categorical(scores, torch.stack([y, 1 - y], dim=-1), alpha)
 
 
 class _Binary(torch.autograd.Function):

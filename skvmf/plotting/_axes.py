@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def get_axes(ax: "Axes | None", projection: str | None = None) -> "Axes":
-    """Return the axes given, or new ones."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -33,7 +32,6 @@ def feature_names(estimator: object, features: Sequence[int]) -> list[str]:
 
 
 def labels_of(predict: Callable[[MatrixLike], Array], X: MatrixLike, labels: Any) -> Array:
-    """Return the labels of rows: those given, or the predicted ones."""
     chosen = predict(X) if labels is None else np.asarray(in_memory(labels))
     n_rows = num_samples(X)
     if chosen.shape != (n_rows,):

@@ -119,7 +119,6 @@ def cluster_report(
 def _clusters(
     summary: ComponentSummary, places: Array, radii: Array, row: Callable[[int], tuple[int, str]]
 ) -> list[dict[str, Any]]:
-    """Return what the report says of each cluster."""
     labels, names = summary.labels.tolist(), summary.names()
     cosines = summary.cosines if summary.cosines is not None else np.full(len(labels), np.nan)
     words = summary.features if summary.words is None else summary.words

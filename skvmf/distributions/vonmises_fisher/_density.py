@@ -198,9 +198,6 @@ def unit_rows(x: ArrayLike, name: str) -> Array:
     return np.asarray(rows / np.sqrt(squares)[..., np.newaxis])
 
 
-# The negative entropy as a function of the mean parameter: gradient, Hessian, divergence.
-
-
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
@@ -365,9 +362,6 @@ def _hessian_eigenvalues(mean: ArrayLike) -> tuple[Array, Array, Array]:
     positive = np.where(lengths > 0, lengths, 1.0)
     across = np.where(lengths > 0, concentration(lengths, d) / positive, float(d))
     return direction, along, across
-
-
-# Samples and maximum likelihood of the von Mises-Fisher distribution.
 
 
 def rvs(

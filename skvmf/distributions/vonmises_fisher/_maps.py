@@ -107,9 +107,6 @@ def checked_lengths(
     return lengths, rest
 
 
-# Scalar functions of the concentration: log-partition and mean resultant length.
-
-
 def log_sphere_area(dim: ArrayLike) -> Values:
     """Return the logarithm of the surface area of the unit sphere.
 

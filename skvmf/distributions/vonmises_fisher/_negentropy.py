@@ -90,9 +90,6 @@ def _slope(kappa: np.ndarray, n: float) -> np.ndarray:
     return above / (below * below)
 
 
-# Scalar functions of the mean resultant length: concentration and negative entropy.
-
-
 Method: TypeAlias = Literal["exact", "ode", "rational", "refined", "banerjee", "newton"]
 
 _NONE_GIVEN = np.empty(0)
