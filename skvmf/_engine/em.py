@@ -114,14 +114,7 @@ class Progress:
     """Reports the stages and iterations of one fit, as lines and to callbacks.
 
     As a context manager it ends every task that has begun, also if the fit fails. A stage left
-    open ends where the next one begins. `tasks` are for callbacks, None without them. What
-    callbacks see as the fitted estimator has the stage's attributes::
-
-        with Progress(tasks, verbose=self.verbose) as progress:
-            on_iteration, finish = progress.task("Start 0", self._attributes, self.max_iter)
-            result = run_em(..., max_iter=self.max_iter, on_iteration=on_iteration)
-            finish(result)
-            publish(self._attributes(result.params))
+    open ends where the next one begins. `tasks` are for callbacks, None without them.
     """
 
     def __init__(self, tasks: Tasks | None, verbose: int = 0, verbose_interval: int = 1) -> None:

@@ -278,13 +278,8 @@ def logpdf(x: ArrayLike, alpha: ArrayLike, floor: float) -> Values:
     Raises
     ------
     ValueError
-        If the points do not sum to 1 or do not have one entry per alpha, an entry is 0 with its
-        alpha below 1, alpha is larger than `log_normalizer` takes, or floor is not between 0 and
-        1/n.
-
-    See Also
-    --------
-    log_kernel : The fast part, for many densities with the same parameters.
+        If points do not sum to 1 or do not fit alpha, an entry is 0 with its alpha below 1, or
+        alpha or floor are out of range.
 
     Examples
     --------
@@ -328,8 +323,7 @@ def mode(alpha: ArrayLike, floor: float, method: Literal["rounds", "sorting"] = 
     Raises
     ------
     ValueError
-        If alpha is above 1e300 in absolute value, floor is not between 0 and 1/n or is 0 with an
-        alpha below 1, or the method is unknown.
+        If alpha or floor are out of range, or the method is unknown.
 
     Examples
     --------
@@ -366,8 +360,7 @@ def posterior(alpha: ArrayLike, counts: ArrayLike) -> Array:
     Raises
     ------
     ValueError
-        If alpha is above 1e300 in absolute value, a count is negative or not finite, or the
-        shapes do not agree.
+        If alpha or a count is out of range, or the shapes do not agree.
 
     Examples
     --------
@@ -404,10 +397,8 @@ def log_normalizer(alpha: ArrayLike, floor: float) -> float:
 
     Notes
     -----
-    The integral over the last k entries is a function of the floor divided by their sum. It is
-    tabulated for k = 2, 3, ..., each from the one before (derived here). For n > 3 with a floor
-    this takes 0.05 to 0.1 seconds per entry. Errors are below 1e-13 for n <= 3, and below 1e-8
-    relative to the logarithm for n > 3.
+    Errors are below 1e-13 for n <= 3, and below 1e-8 relative to the logarithm for n > 3, which
+    takes 0.05 to 0.1 seconds per entry with a floor.
 
     Examples
     --------
@@ -493,8 +484,7 @@ def rvs(
     Raises
     ------
     ValueError
-        If alpha is above 1e4 in absolute value, floor is not between 0 and 1/n or is 0 with an
-        alpha that is not positive, or `size` is negative.
+        If alpha, floor or `size` are out of range.
 
     Examples
     --------

@@ -47,10 +47,6 @@ def entmax(scores: ArrayLike, alpha: float, axis: int = -1) -> Array:
         If alpha is not above 0 or not finite, scores hold nan or +inf, or no score above -inf along
         the axis, or there is no such axis.
 
-    See Also
-    --------
-    fenchel_young_loss : The loss whose gradient is ``entmax(scores) - target``.
-
     Notes
     -----
     With c = alpha - 1, p_i = (1 + c (z_i - max(z) - T))_+^(1/c). T is exact for alpha = 1.5 and 2,
@@ -154,7 +150,14 @@ def fenchel_young_loss(
     alpha = checked_positive(alpha, "alpha")
     scores, target = checked_array(scores, "scores"), checked_array(target, "target")
     rows, shape = _rows(scores, axis, "scores")
-    wanted, _ = _rows(_broadcast(target, np.atleast_1d(scores).shape), axis, "target")
+    try:
+        target = np.broadcast_to(target, np.atleast_1d(scores).shape)
+    except ValueError as error:
+        raise ValueError(
+            f"target, of shape {target.shape}, does not broadcast to scores of shape "
+            f"{scores.shape}."
+        ) from error
+    wanted, _ = _rows(target, axis, "target")
     _check_probabilities(wanted, "target")
     p = _entmax_rows(rows, alpha)
     halves = 0.5 * rows.astype(np.float64)  # their differences are finite
@@ -292,15 +295,6 @@ def _rows(x: Array, axis: int, name: str) -> tuple[Array, tuple[int, ...]]:
     dtype = np.float32 if moved.dtype == np.float32 else np.float64
     rows = moved.reshape(moved.size // K, K)
     return np.ascontiguousarray(rows, dtype=dtype), moved.shape
-
-
-def _broadcast(target: Array, shape: tuple[int, ...]) -> Array:
-    try:
-        return np.broadcast_to(target, shape)
-    except ValueError as error:
-        raise ValueError(
-            f"target, of shape {target.shape}, does not broadcast to scores of shape {shape}."
-        ) from error
 
 
 def _check_probabilities(rows: Array, name: str) -> None:

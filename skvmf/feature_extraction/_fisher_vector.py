@@ -248,20 +248,13 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, after a fit on counts that have them.
 
-    See Also
-    --------
-    embedding_table : Words and their vectors from a model, such as gensim's.
-    VonMisesFisherMixture : The model of the vectors.
-
     Notes
     -----
     X is either a matrix of non-negative counts or tf-idf weights, dense or sparse, of shape
     (n_documents, n_features), whose column i counts the vector in row i of `embeddings`. Or it is a
     list (or an object array, or an array of three dimensions) of arrays of shape (n_vectors,
-    n_dims). A list of lists of numbers is a matrix. An empty document is a row of zeros.
-
-    Responsibilities are computed once per row of the table of vectors, and summed over each
-    document. A sparse or hard posterior (``entmax_alpha``, ``temperature``) makes the sums faster.
+    n_dims). A list of lists of numbers is a matrix. An empty document is a row of zeros. A sparse
+    or hard posterior (``entmax_alpha``, ``temperature``) makes the sums over documents faster.
 
     References
     ----------

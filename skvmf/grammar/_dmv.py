@@ -170,11 +170,6 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
     converged_ : bool
         Whether the last step changed the bound by less than `tol`.
 
-    See Also
-    --------
-    skvmf.grammar.attachment_score : The fraction of correct heads.
-    skvmf.datasets.load_conllu : Sentences, tags and heads from a treebank file.
-
     References
     ----------
     .. [1] Klein and Manning, "Corpus-based induction of syntactic structure: models of dependency

@@ -124,8 +124,12 @@ def fisher_information(
         method = "monte carlo"
         nodes, _ = fitted.sample(n_samples, check_random_state(random_state))
         masses = np.full(n_samples, 1 / n_samples)
-    information = _expected_squares(fitted, nodes, masses)
     n_weights = len(fitted.params.weights) - 1
+    information = np.zeros((n_weights + K * d, n_weights + K * d))
+    for start in range(0, len(nodes), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        s = scores(fitted, nodes[block])
+        information += (s * masses[block, np.newaxis]).T @ s
     J = block_diag(np.eye(n_weights), jacobian)
     information = J.T @ information @ J
     chosen = np.arange(len(information)) < n_weights
@@ -186,13 +190,3 @@ def _box_nodes(low: float, high: float, length: float) -> tuple[Array, Array]:
     halves = np.diff(edges)[:, np.newaxis] / 2
     nodes = (edges[:-1, np.newaxis] + halves * (points + 1)).ravel()
     return nodes, (halves * masses).ravel() / (high - low)
-
-
-def _expected_squares(fitted: FittedMixture, nodes: Array, masses: Array) -> Array:
-    """Return the sum of s s' times the masses of the nodes for scores s."""
-    information = np.zeros((len(fitted.params.weights) - 1 + means_of(fitted).size,) * 2)
-    for start in range(0, len(nodes), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        s = scores(fitted, nodes[block])
-        information += (s * masses[block, np.newaxis]).T @ s
-    return information

@@ -354,11 +354,6 @@ def component_summary(
     TypeError
         If texts are not strings.
 
-    See Also
-    --------
-    skvmf.plotting.DirectionsDisplay : A picture of von Mises-Fisher components, which takes
-        ``summary.names()`` as names.
-
     Examples
     --------
     >>> import numpy as np
@@ -385,7 +380,11 @@ def component_summary(
         angles = np.degrees(np.arccos(fitted.params.components.lengths))
     active = np.flatnonzero(weights)
     active = active[np.argsort(-weights[active], kind="stable")]
-    names = _names(mixture, feature_names, fitted.family.dim)
+    names = feature_names
+    if names is None:
+        names = getattr(mixture, "feature_names_in_", None)
+    if names is not None and len(names) != fitted.family.dim:
+        raise ValueError(f"feature_names should be {fitted.family.dim} names, got {len(names)}.")
     nearest, overlaps = np.full(len(active), -1), np.zeros(len(active))
     if len(active) > 1:
         near, affinities = log_affinities(fitted, active, active)
@@ -438,25 +437,14 @@ def _of_labels(mixture: Any, X: Any, labels: Any) -> tuple[BaseMixture, Array]:
     return of_labels.fit(X), labels
 
 
-def _names(mixture: object, names: Sequence[str] | None, d: int) -> list[str] | None:
-    """Return the names of the features, None if they have none."""
-    if names is None:
-        names = getattr(mixture, "feature_names_in_", None)
-    if names is None:
-        return None
-    if len(names) != d:
-        raise ValueError(f"feature_names should be {d} names, got {len(names)}.")
-    return [str(name) for name in names]
-
-
 def _features(
-    fitted: FittedMixture, active: Array, names: list[str], n_features: int
+    fitted: FittedMixture, active: Array, names: Sequence[str], n_features: int
 ) -> list[list[str]]:
     """Return names of the features that distinguish each of some components."""
     components, weights = fitted.params.components, fitted.params.conditional_weights
     if is_directional(fitted):
         heaviest = np.argsort(-components.directions.T, axis=1, kind="stable")[:, :n_features]
-        return [[names[i] for i in features] for features in heaviest[active]]
+        return [[str(names[i]) for i in features] for features in heaviest[active]]
     gaps = components.means - weights @ components.means
     inner = np.einsum("kdd->kd", components.covariances)
     spread = np.sqrt(weights @ (inner + gaps**2))

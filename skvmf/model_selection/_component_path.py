@@ -117,15 +117,6 @@ def make_linkage(n_leaves: int, merges: Sequence[tuple[int, int, float]]) -> Arr
     return linkage
 
 
-def parts_of_leaves(linkage: Array, n_parts: int) -> Array:
-    """Return the part of each leaf in a cut into `n_parts`, numbered along the dendrogram."""
-    if len(linkage) == 0:
-        return np.zeros(1, dtype=np.intp)
-    parts = cut_tree(linkage, n_parts)[:, 0]
-    _, first = np.unique(parts[leaves_list(linkage)], return_index=True)
-    return np.argsort(np.argsort(first))[parts]
-
-
 def first_mixture(estimator: object, min_components: int, max_components: int) -> BaseMixture:
     """Return the mixture that a path begins with, not fitted; refuse other estimators."""
     if not isinstance(estimator, BaseMixture):
@@ -208,10 +199,10 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
     """Choose the number of components (clusters) of a mixture, and see their hierarchy.
 
     First, a mixture with `max_components` components is fitted. Then the two components whose merge
-    loses the least likelihood are merged [1]_, and a few EM steps improve the mixture. This is
-    repeated down to `min_components`. Such a path takes much less time than separate fits. The
-    merges form a tree: `linkage_` can be drawn as a dendrogram, and :meth:`cut` returns labels for
-    any number of clusters.
+    loses the least likelihood are merged [1]_, and a few EM steps improve the mixture, down to
+    `min_components`. Such a path takes much less time than separate fits. The merges form a tree:
+    `linkage_` can be drawn as a dendrogram, and :meth:`cut` returns labels for any number of
+    clusters.
 
     Parameters
     ----------
@@ -281,11 +272,6 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
     --------
     skvmf.plotting.ComponentPathDisplay : The criterion by number, and the dendrogram.
     sklearn.model_selection.GridSearchCV : To choose other parameters, by held-out rows.
-
-    Notes
-    -----
-    No criterion finds the number of topics that a person would name; the user guide compares
-    them.
 
     References
     ----------
@@ -418,7 +404,11 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
                 f"n_components should be a whole number from 1 to the {n_leaves} components "
                 f"that the path began with, got {n_components!r}."
             )
-        parts = parts_of_leaves(self.linkage_, int(n_components))
+        parts = np.zeros(1, dtype=np.intp)
+        if n_leaves > 1:  # numbered along the dendrogram
+            uncut = cut_tree(self.linkage_, int(n_components))[:, 0]
+            _, first = np.unique(uncut[leaves_list(self.linkage_)], return_index=True)
+            parts = np.argsort(np.argsort(first))[uncut]
         leaves = self.leaf_labels_ if X is None else np.asarray(self._first.predict(X))
         return np.append(parts, -1)[leaves]  # -1 is the background
 
@@ -444,9 +434,16 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         fraction = self.validation_fraction
         if fraction is None and self.criterion != "held_out":
             return X, sample_weight, None
-        rows = np.arange(num_samples(X))
+        rows = counting = np.arange(num_samples(X))
+        if sample_weight is not None:
+            counting = np.flatnonzero(check_sample_weight(in_memory(sample_weight), rows))
+        if len(counting) < 2:
+            raise ValueError(
+                "Some rows are held out and the others are fitted, so at least two must have "
+                f"weight, got n_samples = {len(counting)}."
+            )
         _, held_out = train_test_split(
-            _rows_that_count(rows, sample_weight),
+            counting,
             test_size=0.2 if fraction is None else float(fraction),
             random_state=self.random_state,
         )
@@ -516,15 +513,3 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
             tags.estimator_type = inner.estimator_type
             tags.input_tags = inner.input_tags
         return tags
-
-
-def _rows_that_count(rows: Array, sample_weight: ArrayLike | None) -> Array:
-    """Return the numbers of the rows with weight. Some of these are held out."""
-    weights = check_sample_weight(in_memory(sample_weight), rows)
-    counting = rows if weights is None else np.flatnonzero(weights)
-    if len(counting) < 2:
-        raise ValueError(
-            "Some rows are held out and the others are fitted, so at least two must have weight, "
-            f"got n_samples = {len(counting)}."
-        )
-    return counting

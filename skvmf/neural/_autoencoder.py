@@ -258,7 +258,8 @@ class Autoencoder(
     n_epochs_no_change : int, default=5
         Epochs without improvement after which training stops.
     random_state : int, RandomState instance or None, default=None
-        Source of the first weights, the order of rows and the draws.
+        Source of the first weights, the order of rows and the draws: a seed fixes the result on
+        one machine with one number of threads.
     verbose : int, default=0
         Whether to print a line every `verbose_interval` epochs.
     verbose_interval : int, default=1
@@ -267,7 +268,8 @@ class Autoencoder(
     Attributes
     ----------
     network_ : torch.nn.Module
-        The modules ``encoder``, to centers and log-scales, and ``decoder``, to scores.
+        The modules ``encoder``, to centers and log-scales, and ``decoder``, to scores, on a GPU if
+        torch finds one (``CUDA_VISIBLE_DEVICES=""`` prevents it). Pickles leave out Adam's moments.
     losses_ : list of float
         Mean free energy of the training rows per epoch, over all its passes.
     validation_losses_ : list of float

@@ -56,17 +56,9 @@ class FenchelYoungDocumentModel(Autoencoder):
     components_ : ndarray of shape (n_components, n_features), float32
         The score that a unit of each topic coordinate adds to each word.
 
-    See Also
-    --------
-    FenchelYoungVAE : The same for values in [0, 1].
-    EntmaxLoss : The loss of a document's words.
-
     Notes
     -----
-    Entries need not be integers: tf-idf rows count as counts. An empty document has no loss. torch
-    runs in float32, on a GPU if it finds one: ``CUDA_VISIBLE_DEVICES=""`` prevents it. Pickles keep
-    the network without Adam's moments. A seed fixes the result on one machine with one number of
-    threads.
+    Entries need not be integers: tf-idf rows count as counts. An empty document has no loss.
 
     References
     ----------

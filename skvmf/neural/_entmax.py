@@ -46,10 +46,6 @@ def entmax(scores: Tensor, alpha: float, dim: int = -1) -> Tensor:
     TypeError
         If the scores are not of a floating-point dtype.
 
-    See Also
-    --------
-    skvmf.distributions.simplex.entmax : The same map for arrays.
-
     Notes
     -----
     With s = p^(2 - alpha) on the support and 0 elsewhere, the Jacobian is diag(s) - s s' / sum(s);
@@ -93,10 +89,6 @@ def binary_entmax(scores: Tensor, alpha: float) -> Tensor:
     ------
     TypeError, ValueError
         As `entmax`.
-
-    See Also
-    --------
-    BinaryEntmaxLoss : The loss whose gradient is ``binary_entmax(scores) - target``.
 
     Examples
     --------
@@ -372,17 +364,12 @@ class EntmaxLoss(_EntmaxLoss):
     TypeError
         If the scores are not of a floating-point dtype.
 
-    See Also
-    --------
-    skvmf.distributions.simplex.fenchel_young_loss : The same loss for arrays.
-
     Notes
     -----
     Counts have the loss of their proportions times their sum; a row of zeros has loss zero. The
-    values of targets are not checked. Infinite scores have the limits of large ones, as in
-    :func:`entmax`: the loss is inf if the target has a share where there is no probability, and the
-    gradient is finite. Half precision is computed in float32, and so is the loss. It
-    can be differentiated twice in the scores, also by ``torch.func``.
+    values of targets are not checked. Infinite scores have the limits of large ones: the loss is
+    inf if the target has a share where there is no probability, and the gradient is finite. Half
+    precision is computed in float32, and so is the loss. It can be differentiated twice.
 
     Examples
     --------

@@ -46,18 +46,10 @@ class FenchelYoungVAE(Autoencoder):
     hidden_layer_sizes : sequence of int, default=(512, 256)
         Units of the encoder's hidden layers; the decoder has them in reverse.
 
-    See Also
-    --------
-    FenchelYoungDocumentModel : The same for word counts.
-    BetaGaussian : The family of the posteriors.
-    BinaryEntmaxLoss : The loss of the reconstruction.
-
     Notes
     -----
     The divergence sums over latent variables. For alpha > 1 it is zero at the beta-Gaussian of
-    scale 1, from which `sample` draws, and not at the standard Gaussian. torch runs in float32, on
-    a GPU if it finds one: ``CUDA_VISIBLE_DEVICES=""`` prevents it. Pickles keep the network without
-    Adam's moments. A seed fixes the result on one machine with one number of threads.
+    scale 1, from which `sample` draws, and not at the standard Gaussian.
 
     References
     ----------

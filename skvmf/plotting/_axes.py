@@ -1,6 +1,6 @@
 """Axes, labels and colours; matplotlib is imported on use."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,12 +23,6 @@ def get_axes(ax: "Axes | None", projection: str | None = None) -> "Axes":
     if ax is not None:
         return ax
     return plt.subplots(subplot_kw={"projection": projection}, layout="constrained")[1]
-
-
-def feature_names(estimator: object, features: Sequence[int]) -> list[str]:
-    """Return names for some features of a fitted estimator."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return [f"feature {i}" if names is None else names[i] for i in features]
 
 
 def labels_of(predict: Callable[[MatrixLike], Array], X: MatrixLike, labels: Any) -> Array:

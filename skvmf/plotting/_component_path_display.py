@@ -58,10 +58,6 @@ class ComponentPathDisplay:
     branches_, leaves_ : matplotlib LineCollection, PathCollection or None
         The tree and its leaves, whose areas are their weights.
 
-    See Also
-    --------
-    skvmf.model_selection.ComponentPath : The path.
-
     Examples
     --------
     >>> from skvmf import VonMisesFisherMixture
@@ -182,7 +178,10 @@ class ComponentPathDisplay:
             raise ValueError("A path that begins with one component has no dendrogram.")
         own_figure, ax = ax is None, get_axes(ax)
         if own_figure and kind == "dendrogram":
-            self._enlarge(ax.figure, max(map(len, names or [""]), default=0))
+            width, height = ax.figure.get_size_inches()
+            wide = max(width, min(_LEAF * len(self.leaf_weights), _WIDEST))
+            longest = max(map(len, names or [""]), default=0)
+            ax.figure.set_size_inches(wide, height + _LETTER * longest)
         self.line_ = self.branches_ = self.leaves_ = None
         if kind == "criterion":
             self._plot_criterion(ax, kwargs)
@@ -190,12 +189,6 @@ class ComponentPathDisplay:
             self._plot_tree(ax, names, kwargs)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-    def _enlarge(self, figure: Any, longest: int) -> None:
-        """Make a figure large enough for names of so many letters side by side."""
-        width, height = figure.get_size_inches()
-        leaves = min(_LEAF * len(self.leaf_weights), _WIDEST)
-        figure.set_size_inches(max(width, leaves), height + _LETTER * longest)
 
     def _plot_criterion(self, ax: "Axes", options: Options) -> None:
         from matplotlib.ticker import MaxNLocator

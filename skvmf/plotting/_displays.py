@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._kernels.rows import normalize_rows
 from .._sklearn import check_rows
-from .._typing import Array, MatrixLike, Options
+from .._typing import Array, Options
 from ..distributions import vonmises_fisher as vmf
 from ..distributions.vonmises_fisher._maps import log_affinities
 from ..mixture._gaussian import ellipses
 from ..mixture._validation import in_memory
-from ._axes import component_colour, feature_names, get_axes, labels_of, row_colours
+from ._axes import component_colour, get_axes, labels_of, row_colours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,12 +89,6 @@ def _sunflower(n: int) -> Array:
     return distances[:, np.newaxis] * np.column_stack([np.cos(angles), np.sin(angles)])
 
 
-def disc_offsets(n: int, rng: np.random.Generator) -> Array:
-    """Return random points (n, 2) of the unit disc."""
-    angles, radii = 2 * np.pi * rng.random(n), np.sqrt(rng.random(n))
-    return np.column_stack([radii * np.cos(angles), radii * np.sin(angles)])
-
-
 _FILLED = 0.8  # of a disc's radius, that rows are scattered over
 
 
@@ -102,7 +96,9 @@ def row_positions(resp: Array, places: Array, radii: Array) -> Array:
     """Return the positions of rows on a map: between the discs of their components."""
     known = resp.sum(axis=1, keepdims=True)
     resp = np.where(known > 0, resp / np.where(known > 0, known, 1), 1 / max(len(radii), 1))
-    offsets = disc_offsets(len(resp), np.random.default_rng(0))
+    n, rng = len(resp), np.random.default_rng(0)
+    angles, lengths = 2 * np.pi * rng.random(n), np.sqrt(rng.random(n))  # of the unit disc
+    offsets = np.column_stack([lengths * np.cos(angles), lengths * np.sin(angles)])
     return resp @ places + _FILLED * (resp @ radii)[:, np.newaxis] * offsets
 
 
@@ -148,11 +144,6 @@ class DirectionsDisplay:
         come first, and a note counts the others.
     positions_ : ndarray of shape (n_active_components, 2) or None
         The centres of the discs on a map.
-
-    See Also
-    --------
-    skvmf.inspection.component_summary : The components as a table.
-    MixtureDisplay : Gaussian and Student-t components.
 
     Examples
     --------
@@ -227,7 +218,10 @@ class DirectionsDisplay:
             X = in_memory(X)
             row_labels = labels_of(estimator.predict, X, labels)
             resp = estimator.predict_proba(X)
-            rows = _unit_rows(X) if d <= 3 else None
+            if d <= 3:
+                rows = check_rows(X, accept_sparse="csr", dtype=np.float64)
+                rows = rows.toarray() if hasattr(rows, "toarray") else rows.copy()
+                normalize_rows(rows)
         display = cls(
             estimator.weights_,
             estimator.mean_directions_,
@@ -403,13 +397,6 @@ def _without_overlaps(places: Array, extents: Array, radii: Array) -> list[int]:
     return sorted(shown)
 
 
-def _unit_rows(X: MatrixLike) -> Array:
-    rows = check_rows(X, accept_sparse="csr", dtype=np.float64)
-    dense: Array = rows.toarray() if hasattr(rows, "toarray") else rows.copy()
-    normalize_rows(dense)
-    return dense
-
-
 def _ring(direction: Array, cosine: float) -> Array:
     """Return the points (3, m) of the sphere at a cosine from a direction."""
     across = np.linalg.svd(direction[np.newaxis])[2][1:]
@@ -523,7 +510,8 @@ class MixtureDisplay:
             )
         X = in_memory(X)
         labels = labels_of(estimator.predict, X, labels)
-        names = feature_names(estimator, features)
+        names = getattr(estimator, "feature_names_in_", None)
+        names = [f"feature {i}" if names is None else names[i] for i in features]
         rows = check_rows(X)[:, features]
         means, covariances = estimator.means_[:, features], ellipses(estimator, features)
         assert covariances is not None

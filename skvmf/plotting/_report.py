@@ -63,11 +63,6 @@ def cluster_report(
     ValueError
         If the mixture is of another kind, or there is not one text per row.
 
-    See Also
-    --------
-    skvmf.inspection.component_summary : The clusters as a table.
-    DirectionsDisplay : The map as a picture.
-
     Examples
     --------
     >>> from skvmf import ComponentPath, VonMisesFisherMixture

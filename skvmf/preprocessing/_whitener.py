@@ -67,10 +67,9 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Notes
     -----
     The whitened rows are rotated back from the principal axes, so that features keep their meaning
-    and the result does not depend on the signs and the order of the axes. Axes without variance
-    are left as they are, as in :class:`sklearn.preprocessing.StandardScaler`, and so are those with
-    no more than the rounding of the rows gives: of float32 rows, a standard deviation of 6e-8. A
-    row of zeros has no direction: it is ignored in a fit and remains zero.
+    and the result does not depend on the signs and the order of the axes. Axes without more
+    variance than the rounding of the rows gives are left as they are. A row of zeros has no
+    direction: it is ignored in a fit and remains zero.
 
     References
     ----------

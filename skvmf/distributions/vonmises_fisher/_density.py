@@ -46,9 +46,8 @@ def logpdf(
     Raises
     ------
     ValueError
-        If points or directions are not of unit length, a mean is not inside the unit ball, kappa
-        is negative or above 1e150, the numbers of coordinates differ, or neither `mean` nor both
-        `mu` and `kappa` are given.
+        If points or parameters are out of range, or neither `mean` nor both `mu` and `kappa` are
+        given.
 
     Examples
     --------
@@ -261,10 +260,6 @@ def negentropy_hessian(mean: ArrayLike) -> Array:
     ndarray of float64, shape (..., d, d)
         The Fisher information in mean parameters, the inverse of `variance_function`.
 
-    See Also
-    --------
-    negentropy_hessian_product : The same times vectors, without the matrix.
-
     Examples
     --------
     >>> from skvmf.distributions.vonmises_fisher import negentropy_hessian
@@ -322,12 +317,6 @@ def kl_divergence(mean: ArrayLike, other: ArrayLike) -> Values:
     float or ndarray of float64, shape (...)
         KL(p_mean || p_other) = Psi(mean) - Psi(other) - <grad Psi(other), mean - other> >= 0.
 
-    Notes
-    -----
-    With lengths r and s and directions m and n it is the divergence of psi from r to s plus psi'(s)
-    r ||m - n||^2 / 2. For r close to s, an integral of (r - t) psi''(t) keeps the digits of the
-    first.
-
     Examples
     --------
     >>> from skvmf.distributions.vonmises_fisher import kl_divergence
@@ -338,20 +327,16 @@ def kl_divergence(mean: ArrayLike, other: ArrayLike) -> Values:
     n, s = split(other)
     if m.shape[-1] != n.shape[-1]:
         raise ValueError(f"mean has {m.shape[-1]} coordinates, other has {n.shape[-1]}.")
-    gap = m - n
+    gap = m - n  # the divergence of psi from r to s, plus psi'(s) r ||m - n||^2 / 2
     turn = 0.5 * np.einsum("...i,...i->...", gap, gap)
-    return _radial_divergence(r, s, m.shape[-1]) + concentration(s, m.shape[-1]) * r * turn
-
-
-def _radial_divergence(r: Array, s: Array, d: int) -> Values:
-    """Return psi(r) - psi(s) - psi'(s) (r - s)."""
-    r, s = np.broadcast_arrays(r, s)
+    d, (r, s) = m.shape[-1], np.broadcast_arrays(r, s)
+    kappa = concentration(s, d)
     close = np.abs(r - s) <= 0.1 * (1 - np.maximum(r, s))
-    far = negentropy(r, d) - negentropy(s, d) - concentration(s, d) * (r - s)
+    far = negentropy(r, d) - negentropy(s, d) - kappa * (r - s)
     fractions = 0.5 * (1 + _NODES)
     t = s[..., np.newaxis] + (r - s)[..., np.newaxis] * fractions
     curvature = negentropy(t, d, order=2) @ (0.5 * _NODE_WEIGHTS * (1 - fractions))
-    return np.where(close, (r - s) ** 2 * curvature, far)[()]
+    return np.where(close, (r - s) ** 2 * curvature, far)[()] + kappa * r * turn
 
 
 def _hessian_eigenvalues(mean: ArrayLike) -> tuple[Array, Array, Array]:
@@ -447,8 +432,7 @@ def fit(X: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[Array, fl
     Raises
     ------
     ValueError
-        If a point is not of unit length, the weights do not fit, or all points are the same, so
-        that the likelihood has no maximum.
+        If points or weights are out of range, or all points are the same.
 
     Examples
     --------
@@ -460,7 +444,13 @@ def fit(X: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[Array, fl
     points = unit_rows(X, "X")
     if points.ndim != 2 or len(points) == 0:
         raise ValueError(f"X must have shape (n, d) with n > 0, not {points.shape}.")
-    weights = _normalized(sample_weight, len(points))
+    weights = np.ones(len(points)) if sample_weight is None else np.asarray(sample_weight, float)
+    if weights.shape != points.shape[:1]:
+        raise ValueError(f"sample_weight must have shape ({len(points)},), not {weights.shape}.")
+    if not (weights.min() >= 0 and 0 < weights.max() < np.inf):
+        raise ValueError("sample_weight must be finite, at least 0 and not all 0.")
+    weights = weights / weights.max()
+    weights = weights / weights.sum()
     total = weights @ points
     r = float(np.linalg.norm(total))
     mu = total / r if r > 0 else np.eye(1, points.shape[1])[0]
@@ -472,16 +462,3 @@ def fit(X: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[Array, fl
             "with kappa. Give distinct points, or bound kappa by a prior."
         )
     return mu, float(concentration(min(r, 1.0), points.shape[1], complement=q))
-
-
-def _normalized(sample_weight: ArrayLike | None, n: int) -> Array:
-    """Return weights that sum to one."""
-    if sample_weight is None:
-        return np.full(n, 1 / n)
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n,):
-        raise ValueError(f"sample_weight must have shape ({n},), not {weights.shape}.")
-    if not (weights.min() >= 0 and 0 < weights.max() < np.inf):
-        raise ValueError("sample_weight must be finite, at least 0 and not all 0.")
-    weights = weights / weights.max()
-    return np.asarray(weights / weights.sum())

@@ -121,8 +121,7 @@ def concentration(
     Raises
     ------
     ValueError
-        If r is not in [0, 1) or does not fit its complement, `dim` is not from 2 to 1e15, or the
-        method is unknown.
+        As `negentropy`.
 
     Examples
     --------
