@@ -12,7 +12,7 @@ from .._kernels import rows as row_kernels
 from .._kernels import vonmises_fisher as high_concentration
 from .._typing import Array
 from ..distributions import vonmises_fisher as vmf
-from ..distributions.vonmises_fisher._negentropy import Method
+from ..distributions.vonmises_fisher._maps import Method
 from .blocks import Block, DenseBlock, SparseBlock
 from .contracts import (
     AnyFamily,

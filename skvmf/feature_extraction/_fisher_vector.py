@@ -35,8 +35,15 @@ from .._typing import Array, DType, Matrix, MatrixLike, ParameterConstraints, Ra
 from ..mixture import VonMisesFisherMixture
 from ..mixture._base import BaseMixture
 from ..mixture._validation import is_lazy
-from ._bags import BagList, Bags, are_arrays, refuse_texts
-from ._embeddings import checked_embeddings, leave_out, lsi_vectors
+from ._bags import (
+    BagList,
+    Bags,
+    are_arrays,
+    checked_embeddings,
+    leave_out,
+    lsi_vectors,
+    refuse_texts,
+)
 
 N_COMPONENTS = 15  # the paper's; more made no difference there
 

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._engine.checkpoint import Checkpoint
 from .._engine.contracts import AnyFamily, Components, Constraint, Params, Statistics, as_dict
-from .._engine.em import Progress, flat_at_first, step, weight_seen
+from .._engine.em import Progress, chosen_statistics, flat_at_first, step, weight_seen
 from .._engine.fisher import VectorModel
 from .._engine.merge_path import MergePath
 from .._engine.model import FLAT, NO_BACKGROUND, Background, FittedMixture, Mixture, MixtureResult
@@ -34,7 +34,6 @@ from .._sklearn import (
     with_callbacks,
 )
 from .._typing import Array, Attributes, MatrixLike, is_integer, warn
-from ._growth import continued_stream
 from ._parameters import (
     MixtureParameters,
     attribute_hint,
@@ -44,6 +43,7 @@ from ._parameters import (
 )
 from ._validation import (
     check_enough_rows,
+    check_stream_continues,
     check_warm_start,
     checked_known_labels,
     checked_means,
@@ -254,7 +254,7 @@ class BaseMixture(MixtureParameters, ABC):
             known = checked_known_labels(known_labels, rows, self, start=not continues)
             seen = weight_seen(memory, rows)
             if continues:
-                fitted, memory = continued_stream(self, rows, memory, seen)
+                fitted, memory = self._grown(rows, memory, seen)
                 family = self._family_on(rows, seen)
                 spec = replace(self._assembled(family, fitted.background), known=known)
             else:
@@ -322,6 +322,32 @@ class BaseMixture(MixtureParameters, ABC):
         fitted = replace(fitted, params=params)
         self._publish(fitted, n_iter_=0, converged_=False, n_steps_=0)
         return self
+
+    def _grown(
+        self, rows: RowSource, memory: Statistics | None, seen: float
+    ) -> tuple[FittedMixture, Statistics | None]:
+        """Return the fit that a batch continues, and its memory; the batch may add a component."""
+        fitted, K = self._fitted, self._fitted.n_components
+        check_stream_continues("n_components", K, self.n_components)
+        check_stream_continues("background", len(fitted.background) > 0, self.background)
+        if self.grow is None or K >= self.grow or rows.n_rows <= K or rows.total_weight == 0:
+            return fitted, memory
+        if {"weights", "means"} & set(self.fixed):
+            raise ValueError(
+                f"fixed={self.fixed!r} leaves new components no place: change it, or leave out "
+                "grow."
+            )
+        larger = self._lean(fitted)
+        larger.n_components, larger.init_params = K + 1, "merging"
+        spec = larger._assembled(larger._family_on(rows, seen), fitted.background)
+        rng = check_random_state(self.random_state)
+        grown = larger._start(rows).newcomer(spec, fitted, rows, rng)
+        if grown is None:
+            return fitted, memory
+        self.n_components = K + 1
+        if memory is not None:
+            memory = chosen_statistics(fitted.family, memory, np.append(np.arange(K), -1))
+        return grown, memory
 
     # What a subclass defines.
 

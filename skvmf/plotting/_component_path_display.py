@@ -9,7 +9,7 @@ from scipy.cluster.hierarchy import dendrogram
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Options
-from ._axes import component_colour, get_axes
+from ._displays import component_colour, get_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -12,13 +12,12 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._kernels.rows import normalize_rows
-from .._sklearn import check_rows
-from .._typing import Array, Options
+from .._sklearn import check_rows, num_samples
+from .._typing import Array, MatrixLike, Options
 from ..distributions import vonmises_fisher as vmf
 from ..distributions.vonmises_fisher._maps import log_affinities
 from ..mixture._gaussian import ellipses
 from ..mixture._validation import in_memory
-from ._axes import component_colour, get_axes, labels_of, row_colours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +29,44 @@ _ROUNDS = 500  # of pushing discs apart, at most
 _SMALLEST, _LARGEST = 7.0, 14.0  # letters of names on a map, in points
 _LINE = 16  # characters in a line of them
 _WIDEST = 30.0  # inches, up to which a figure grows for them
+
+
+def get_axes(ax: Axes | None, projection: str | None = None) -> Axes:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "skvmf.plotting needs matplotlib. Install it with: pip install 'skvmf[plotting]'"
+        ) from error
+    if ax is not None:
+        return ax
+    return plt.subplots(subplot_kw={"projection": projection}, layout="constrained")[1]
+
+
+def labels_of(predict: Callable[[MatrixLike], Array], X: MatrixLike, labels: Any) -> Array:
+    chosen = predict(X) if labels is None else np.asarray(in_memory(labels))
+    n_rows = num_samples(X)
+    if chosen.shape != (n_rows,):
+        raise ValueError(f"labels should be of shape ({n_rows},), got {chosen.shape}.")
+    return chosen
+
+
+def row_colours(labels: Array) -> list[str]:
+    """Return each row's colour: that of its component or class, and grey for outliers."""
+    values, numbers = np.unique(labels, return_inverse=True)
+    shown = values if labels.dtype.kind in "biuf" else np.arange(len(values))  # names of classes
+    colours = ["0.7" if label < 0 else component_colour(int(label)) for label in shown]
+    return [colours[i] for i in numbers]
+
+
+def component_colour(k: int | np.integer[Any]) -> str:
+    """Return the colour of a component: of matplotlib's cycle, and darker in its second round."""
+    from matplotlib import rcParams
+    from matplotlib.colors import to_hex, to_rgb
+
+    colour = to_rgb(f"C{k}")
+    second = k // len(rcParams["axes.prop_cycle"]) % 2
+    return to_hex([part / 2 for part in colour] if second else colour)
 
 
 def map_positions(log_affinities: Array, radii: Array) -> Array:

@@ -199,8 +199,8 @@ def gaussian_calls():
 
 def scalar_calls():
     from skvmf._kernels import vonmises_fisher as vmf
-    from skvmf._kernels.vonmises_fisher_tables import expansions
-    from skvmf.distributions.vonmises_fisher._negentropy import inverse_cells
+    from skvmf._kernels.vonmises_fisher import expansions
+    from skvmf.distributions.vonmises_fisher._maps import inverse_cells
 
     made = {}
     for d in (3, 300):

@@ -8,8 +8,8 @@ import pytest
 from skvmf._kernels import negentropy as kernels
 from skvmf._kernels import negentropy as natural
 from skvmf._kernels import vonmises_fisher as exact
-from skvmf._kernels.vonmises_fisher_tables import expansions
-from skvmf.distributions.vonmises_fisher._negentropy import inverse_cells
+from skvmf._kernels.vonmises_fisher import expansions
+from skvmf.distributions.vonmises_fisher._maps import inverse_cells
 
 
 @numba.njit

@@ -9,13 +9,13 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from skvmf._kernels import vonmises_fisher as kernels
-from skvmf._kernels import vonmises_fisher_tables as tables
+from skvmf._kernels import vonmises_fisher as tables
 from skvmf._kernels.vonmises_fisher import (
     MAX_FROM_CHORD,
     cosine_complements,
     csr_cosine_complements,
 )
-from skvmf.distributions.vonmises_fisher._negentropy import inverse_cells
+from skvmf.distributions.vonmises_fisher._maps import inverse_cells
 
 NONE_GIVEN = np.empty(0)
 

@@ -24,8 +24,14 @@ from ._density import (
     variance_eigenvalues,
     variance_function,
 )
-from ._maps import log_partition, log_partition_deficit, log_sphere_area, mean_resultant_length
-from ._negentropy import concentration, negentropy
+from ._maps import (
+    concentration,
+    log_partition,
+    log_partition_deficit,
+    log_sphere_area,
+    mean_resultant_length,
+    negentropy,
+)
 
 __all__ = [
     "concentration",

@@ -8,8 +8,14 @@ from numpy.typing import ArrayLike
 from ..._kernels import rows as sampling
 from ..._typing import Array, Values
 from .._arguments import RandomState, checked_generator, checked_size
-from ._maps import checked_kappa, log_partition_deficit, log_sphere_area, mean_resultant_length
-from ._negentropy import concentration, negentropy
+from ._maps import (
+    checked_kappa,
+    concentration,
+    log_partition_deficit,
+    log_sphere_area,
+    mean_resultant_length,
+    negentropy,
+)
 
 _UNIT_TOLERANCE = 1e-5  # of a squared length: float32 rows pass
 
