@@ -127,11 +127,12 @@ class Checkpoint:
         self._header = description()
         if self._path.exists():
             self._tree = load(self._path)
-            header = self._tree.get("header", {})
-            if _continues_finished_fit(header, self._header):
-                self._tree = None
+            before, now = self._tree.get("header", {}), self._header
+            same = before | {WARM_START: ""} == now | {WARM_START: ""}
+            if same and WARM_START in now and before.get(WARM_START) != now[WARM_START]:
+                self._tree = None  # a warm start continues the file's fit, and takes the file
             else:
-                _refuse_another_fit(self._path, header, self._header)
+                _refuse_another_fit(self._path, before, now)
 
     def begin(self, rng: np.random.RandomState) -> None:
         """Set the generator to where the fit began."""
@@ -223,13 +224,6 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
     except (OSError, RuntimeError) as error:  # the latter where there is no home
         raise ValueError(f"checkpoint={given!r} cannot be written to: {error}.") from error
     return path
-
-
-def _continues_finished_fit(before: Description, now: Description) -> bool:
-    """Return whether a warm start continues the file's fit; the new fit then takes the file."""
-    if WARM_START not in now or before.get(WARM_START) == now[WARM_START]:
-        return False
-    return before | {WARM_START: ""} == now | {WARM_START: ""}
 
 
 def _refuse_another_fit(path: Path, before: Description, now: Description) -> None:

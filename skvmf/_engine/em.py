@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from .._sklearn import CallbackTasks
 from .._typing import Array, Attributes
 from .contracts import AnyFamily, EMResult, EMState, OnIteration, Statistics, ignore
 from .model import FLAT, FittedMixture, Mixture
@@ -100,24 +101,17 @@ _LEAST_SHARE = 1e-300  # of a batch in the weight seen: others are as if they ha
 _STAGE, _ITERATION = 1, 2  # how deep tasks lie in that of the fit
 
 
-class Tasks(Protocol):
-    """Nested tasks of a fit, reported to callbacks: the fit, a stage, an iteration."""
-
-    def begin(self, name: str, max_subtasks: int | None) -> None:
-        """Begin a task inside the innermost open one."""
-
-    def end(self, depth: int, attributes: Any = None) -> bool:
-        """End the task at a depth and those inside it; return whether a callback asks to stop."""
-
-
 class Progress:
     """Reports the stages and iterations of one fit, as lines and to callbacks.
 
     As a context manager it ends every task that has begun, also if the fit fails. A stage left
-    open ends where the next one begins. `tasks` are for callbacks, None without them.
+    open ends where the next one begins. `tasks` are for callbacks, None without them: the fit, a
+    stage, an iteration.
     """
 
-    def __init__(self, tasks: Tasks | None, verbose: int = 0, verbose_interval: int = 1) -> None:
+    def __init__(
+        self, tasks: CallbackTasks | None, verbose: int = 0, verbose_interval: int = 1
+    ) -> None:
         self._tasks = tasks
         self._verbose = verbose
         self._verbose_interval = verbose_interval

@@ -15,6 +15,7 @@ from .contracts import (
     Family,
     Gradients,
     GradientsType,
+    MergeCost,
     ParameterBlock,
     Proposal,
     Responsibilities,
@@ -38,7 +39,7 @@ _ADVICE = (
 
 
 @dataclass(frozen=True)
-class BaseGaussian(Family[GaussianComponents]):
+class Gaussian(Family[GaussianComponents]):
     """Gaussian components with full, tied, diagonal or spherical covariances.
 
     Rows are taken in float64: products of float32 features are wrong for clusters ten standard
@@ -78,8 +79,8 @@ class BaseGaussian(Family[GaussianComponents]):
     def components(self, means: Array, covariances: Array) -> GaussianComponents:
         return self.type.components(means, covariances)
 
-    def kmeans(self) -> "BaseGaussian":
-        return BaseGaussian(self.dim, "spherical", fixed_covariances=True, scale=self.scale)
+    def kmeans(self) -> "Gaussian":
+        return Gaussian(self.dim, "spherical", fixed_covariances=True, scale=self.scale)
 
     def from_centres(self, centres: Array) -> GaussianComponents:
         """Return components at centres (K, d) with the data's scale."""
@@ -200,7 +201,7 @@ class BaseGaussian(Family[GaussianComponents]):
 
     def continued_by(self, fresh: AnyFamily) -> AnyFamily:
         """Return the new family, after a check of its type of covariance."""
-        assert isinstance(fresh, BaseGaussian)
+        assert isinstance(fresh, Gaussian)
         if fresh.covariance_type != self.covariance_type:
             raise ValueError(
                 f"The fitted mixture has covariance_type={self.covariance_type!r}, and "
@@ -274,19 +275,9 @@ class BaseGaussian(Family[GaussianComponents]):
         """Return what moments about points that are not the means lose of variances."""
         return _EPS * self.type.variances(self.type.scatter(stats.counts, _first(stats)))
 
-
-def _first(stats: Statistics) -> Array:
-    """Return first moments per unit of count."""
-    return stats.moments[0] / np.where(stats.counts > 0, stats.counts, 1.0)[:, None]
-
-
-@dataclass(frozen=True)
-class Gaussian(BaseGaussian):
-    """Gaussian components with full, tied, diagonal or spherical covariances."""
-
     def merge_cost(
         self, stats: Statistics, components: GaussianComponents, parts: Array
-    ) -> EllipticalMergeCost:
+    ) -> MergeCost:
         counts, means = stats.counts[parts], components.means[parts]
         if self.type.shared:
             return EllipticalMergeCost(counts, means @ components.cholesky, None, self.type)
@@ -308,6 +299,11 @@ class Gaussian(BaseGaussian):
                 "Fisher vectors: use covariance_type='diag'."
             )
         return DiagonalGradients
+
+
+def _first(stats: Statistics) -> Array:
+    """Return first moments per unit of count."""
+    return stats.moments[0] / np.where(stats.counts > 0, stats.counts, 1.0)[:, None]
 
 
 class DiagonalGradients(Gradients):
@@ -359,13 +355,13 @@ MIN_ROWS_PER_COMPONENT = 8  # with a covariance of its own
 
 
 @dataclass(frozen=True)
-class ShrunkSpherical(BaseGaussian, SeedFamily[GaussianComponents]):
+class ShrunkSpherical(Gaussian, SeedFamily[GaussianComponents]):
     """Spherical Gaussians with n0 pseudo-observations each of the pooled variance."""
 
     n_pseudo: float = 0.0
 
     @classmethod
-    def of(cls, family: BaseGaussian) -> "ShrunkSpherical":
+    def of(cls, family: Gaussian) -> "ShrunkSpherical":
         """Return the family for the same data with n0 = 1 + 8/d."""
         return cls(family.dim, "spherical", scale=family.scale, n_pseudo=1 + 8 / family.dim)
 
@@ -422,7 +418,7 @@ class ShrunkSpherical(BaseGaussian, SeedFamily[GaussianComponents]):
 
 
 @dataclass(frozen=True)
-class ShrunkGaussian(BaseGaussian):
+class ShrunkGaussian(Gaussian):
     """Gaussians with n0 pseudo-observations each, of the pooled shape and of their own size.
 
     `SplitAndMerge` splits and merges these.
@@ -431,7 +427,7 @@ class ShrunkGaussian(BaseGaussian):
     n_pseudo: float = 0.0
 
     @classmethod
-    def of(cls, family: BaseGaussian) -> "ShrunkGaussian":
+    def of(cls, family: Gaussian) -> "ShrunkGaussian":
         """Return the family with the n0 that its type of covariance asks for."""
         return cls(
             family.dim,

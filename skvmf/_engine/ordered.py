@@ -97,13 +97,6 @@ class MeanObjective:
         return np.einsum(axes, self.precisions, gaps)
 
 
-def objective(family: Gaussian, stats: Statistics, components: GaussianComponents) -> MeanObjective:
-    """Return the objective of the means for the covariances of the components."""
-    precisions = family.type.each_precision(components.cholesky, *components.means.shape)
-    fractions = per_component(stats.counts / stats.total, precisions)
-    return MeanObjective(family.sample_means(stats, components), fractions * precisions)
-
-
 @dataclass(frozen=True)
 class MeanUpdate(Update):
     """Means first, in order along a feature; then covariances about them."""
@@ -115,9 +108,10 @@ class MeanUpdate(Update):
         self, family: Gaussian, stats: Statistics, components: GaussianComponents
     ) -> tuple[GaussianComponents, Array]:
         alive = alive_components(stats)
-        target = objective(family, stats, components)
-        of_alive = MeanObjective(target.best[alive], target.precisions[alive])
-        means = components.means.copy()
+        precisions = family.type.each_precision(components.cholesky, *components.means.shape)
+        precisions = per_component(stats.counts / stats.total, precisions) * precisions
+        best = family.sample_means(stats, components)
+        of_alive, means = MeanObjective(best[alive], precisions[alive]), components.means.copy()
         means[alive] = self.move(of_alive, means[alive])
         means[:, self.feature] = keep_order(means[:, self.feature], alive, self.clearance)
         fresh, broken = family.maximize(stats, components, means)

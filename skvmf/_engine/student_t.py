@@ -20,6 +20,7 @@ from .contracts import (
     AnyFamily,
     DenseResponsibilities,
     Family,
+    MergeCost,
     Proposal,
     Responsibilities,
     Scores,
@@ -27,8 +28,7 @@ from .contracts import (
     as_dense,
 )
 from .covariance import CovarianceType, per_component
-from .gaussian import BaseGaussian, Gaussian
-from .merging import EllipticalMergeCost
+from .gaussian import Gaussian
 from .missing import ObservedRows
 from .model import Background
 from .products import GaussianComponents
@@ -112,7 +112,7 @@ class StudentT(Family[StudentTComponents]):
         dof = self.degrees_of_freedom if degrees_of_freedom is None else degrees_of_freedom
         return self._with_dof(self.gaussian.components(means, covariances), dof)
 
-    def kmeans(self) -> BaseGaussian:
+    def kmeans(self) -> Gaussian:
         return self.gaussian.kmeans()
 
     def from_centres(self, centres: Array) -> StudentTComponents:
@@ -230,7 +230,7 @@ class StudentT(Family[StudentTComponents]):
 
     def merge_cost(
         self, stats: Statistics, components: StudentTComponents, parts: Array
-    ) -> EllipticalMergeCost:
+    ) -> MergeCost:
         return self.gaussian.merge_cost(stats, components, parts)
 
     def proposal(self) -> Proposal:

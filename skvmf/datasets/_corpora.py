@@ -71,10 +71,8 @@ def load_docstrings(*, return_X_y: bool = False) -> Bunch | tuple[list[str], NDA
 
     About 1,800 texts on 13 topics in a fixed order, for examples and tests without a network. The
     texts depend on the installed versions. Each is the prose of one public function, class, method
-    or distribution, without examples, references, links, lists of methods and attributes, headings,
-    and dotted names such as ``scipy.stats.norm``. Repeated texts, and those with fewer than twenty
-    words, are left out. Under ``python -OO``, which drops docstrings, a warning says that many are
-    missing.
+    or distribution, of at least twenty words, without examples, references, links, lists, headings,
+    and dotted names such as ``scipy.stats.norm``.
 
     Parameters
     ----------

@@ -211,21 +211,17 @@ def _first_entries(
         panel = np.minimum((sums < target[:, np.newaxis]).sum(axis=1), masses.shape[1] - 1)
         before = sums[rows, panel] - masses[rows, panel]
         part = (target - before) / half[rows, panel]
-        u = _inverse(legendre.legint(_TO_SERIES @ density[rows, panel].T, lbnd=-1), part)
+        series = legendre.legint(_TO_SERIES @ density[rows, panel].T, lbnd=-1)  # that increase
+        low, high = np.full(len(part), -1.0), np.ones(len(part))
+        for _ in range(50):
+            middle = 0.5 * (low + high)
+            below = legendre.legval(middle, series, tensor=False) < part
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        u = 0.5 * (low + high)
         left, right = edges[rows, panel], edges[rows, panel + 1]
         t = 0.5 * ((1 - u) * left + (1 + u) * right)
         blocks.append(1 / (1 + np.exp(-t)))
     return np.concatenate(blocks)
-
-
-def _inverse(series: Array, values: Array) -> Array:
-    """Return the arguments of values of increasing Legendre series on [-1, 1], by bisection."""
-    low, high = np.full(len(values), -1.0), np.ones(len(values))
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        below = legendre.legval(middle, series, tensor=False) < values
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return 0.5 * (low + high)
 
 
 __all__ = ["log_kernel", "log_normalizer", "logpdf", "mean", "mode", "posterior", "rvs"]

@@ -102,9 +102,9 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
     maximization over all projective trees, in O(n^3) time and O(n^2) memory for a sentence of n
     tags.
 
-    The grammar has few parameters and is learned from many sentences, so only strong priors matter.
-    The modified Dirichlet prior allows a negative `weight_concentration_prior` [2]_. Read more in
-    the :doc:`user guide </user_guide/grammar>`.
+    The grammar has few parameters, so only strong priors matter, such as a modified Dirichlet prior
+    with a negative `weight_concentration_prior` [2]_. Read more in the :doc:`user guide
+    </user_guide/grammar>`.
 
     Parameters
     ----------
@@ -114,14 +114,13 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         variational Bayes [4]_; the fitted probabilities are its means.
     init : {"harmonic", "random"} or (root, stop, choose), default="harmonic"
         The start: rules counted in attachments that prefer near heads, random rules, or
-        probabilities in the shapes of the exponentials of `root_log_prob_`, `stop_log_prob_` and
-        `choose_log_prob_`. Mean-field inference starts from the counts expected under the last two.
+        probabilities in the shapes of the attributes. Mean-field inference starts from the counts
+        expected under the last two.
     distance_power : float, default=1.0
         With the harmonic start, a word attaches to another in proportion to ``distance **
         -distance_power``. 1 is the choice of [1]_.
     tags : array-like of str or int, default=None
         All tags, in the order of the rules; None takes the sorted tags of the training sentences.
-        Tags that do not occur there can be parsed afterwards.
     unknown_tags : {"error", "average"}, default="error"
         What to do with new tags after `fit`. "error" raises an error. "average" gives them the
         average of the known tags' rules, as root, as head and as dependent; the log-likelihoods of

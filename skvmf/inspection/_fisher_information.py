@@ -43,9 +43,8 @@ def fisher_information(
     """Return the Fisher information matrix of a mixture, with its eigenvalues.
 
     Its entries are E[s_i s_j] for the scores s = d log p / d theta, with the expectation under the
-    mixture itself. If components coincide, or one has no weight, the matrix is singular in any
-    coordinates. Relative ones change its eigenvalues, but not its rank, its determinant or the
-    lengths that it measures [1]_.
+    mixture itself. If components coincide, the matrix is singular in any coordinates. Relative ones
+    change its eigenvalues, but not its rank, its determinant or the lengths that it measures [1]_.
 
     Parameters
     ----------
@@ -83,8 +82,7 @@ def fisher_information(
     Raises
     ------
     ValueError
-        If the mixture has other components, `parameters` holds other names, the ordering feature
-        is not one of the features, or `n_samples` is below 1.
+        If the mixture has other components, or another argument cannot be used.
 
     References
     ----------

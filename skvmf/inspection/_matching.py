@@ -32,10 +32,9 @@ def match_components(
 ) -> Bunch:
     """Match the components of two mixtures of the same rows, or of older and newer ones.
 
-    Two fits number their components by chance. Components are paired one to one, so that the sum
-    of the pairs' overlaps is largest. An overlap is the Bhattacharyya coefficient, the integral
-    of sqrt(p q), in closed form; scale matrices of Student-t components are taken for covariances.
-    Pruned components match none.
+    Components are paired one to one, so that the sum of the pairs' overlaps is largest. An overlap
+    is the Bhattacharyya coefficient, the integral of sqrt(p q), in closed form; scale matrices of
+    Student-t components are taken for covariances. Pruned components match none.
 
     Parameters
     ----------

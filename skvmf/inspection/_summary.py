@@ -138,9 +138,8 @@ class ComponentSummary:
     weights : ndarray of shape (n_active_components,)
         Their weights.
     angles : ndarray of shape (n_active_components,) or None
-        Typical angles in degrees between a row and the mean direction of its component, by the
-        fitted concentrations: the cosine is the mean resultant length. None for components that are
-        not directions.
+        Typical angles in degrees between a row and the mean direction of its component, whose
+        cosine is the mean resultant length. None for components that are not directions.
     nearest : ndarray of shape (n_active_components,)
         The component that overlaps most with each; -1 if there is no other.
     overlaps : ndarray of shape (n_active_components,)
@@ -158,8 +157,7 @@ class ComponentSummary:
         The number of rows with the label -1.
     cosines : ndarray of shape (n_active_components,) or None
         How tight each cluster is: the mean cosine between the rows with its label and its mean
-        direction. Unlike `angles`, it does not depend on the concentrations and their prior. Rows
-        of zeros are left out; nan if there are no others.
+        direction, whatever the concentrations and their prior. Rows of zeros are left out.
     words : list of list of str or None
         The words that distinguish the texts of each component most.
     texts : list of list of str or None
@@ -320,9 +318,8 @@ def component_summary(
         Rows to count and to choose from; Dask arrays are read into memory. None leaves these
         columns out.
     labels : array-like of shape (n_samples,), default=None
-        Labels from 0 that any clusterer gives the rows, with -1 for outliers, or
-        :meth:`~skvmf.model_selection.ComponentPath.cut` of a path. The summary is then of the
-        clusters, each as one component.
+        Labels from 0 that any clusterer, or :meth:`~skvmf.model_selection.ComponentPath.cut`, gives
+        the rows, with -1 for outliers. The summary is then of the clusters.
     texts : sequence of str of length n_samples, default=None
         The texts that the rows of X come from. Each component then gets its words, by class-based
         tf-idf, and the beginnings of its most typical texts.
@@ -330,9 +327,8 @@ def component_summary(
         Names of the features, such as ``vectorizer.get_feature_names_out()``; None takes
         ``feature_names_in_``. Features without names are left out.
     n_features : int, default=5
-        Number of words and of features to name per component. The features of directions are those
-        with the largest coordinates; other features are those furthest above or below the overall
-        mean, in standard deviations (with the sign).
+        Number of words and of features to name per component: of directions those with the largest
+        coordinates, else those furthest from the overall mean, in standard deviations, with a sign.
     n_rows : int, default=3
         Number of the most typical and of the most doubtful rows to give.
     vectorizer : estimator instance, default=None
@@ -349,8 +345,7 @@ def component_summary(
     Raises
     ------
     ValueError
-        If the mixture is of another kind, there is not one name per feature or one text or label
-        per row, or there are texts or labels without rows.
+        If the mixture is of another kind, or names, texts or labels do not fit X.
     TypeError
         If texts are not strings.
 

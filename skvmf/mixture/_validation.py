@@ -384,16 +384,13 @@ def warn_if_encoded(X: Any) -> None:
     if is_lazy(X):
         return
     rows = X[:: max(1, X.shape[0] // 1000)]
-    if X.dtype in (np.uint8, np.int8):
-        _warn_if_packed(rows.astype(np.uint8))
     if X.shape[1] > _FEWEST_WORDS and all(map(_are_counts, (rows[:1], rows))):
         _warn_if_dominated(sparse.csr_array(rows) if sparse.issparse(rows) else rows)
-
-
-def _warn_if_packed(rows: Array) -> None:
-    deviation, mean, d = np.median(rows.std(axis=1)), rows.mean(), rows.shape[1]
+    if X.dtype not in (np.uint8, np.int8):
+        return
+    rows = rows.astype(np.uint8)
+    values = np.median(rows.std(axis=1)), rows.mean(), rows.shape[1]
     bounds = _PACKED_DEVIATION, _PACKED_MEAN, _PACKED_FEATURES
-    values = deviation, mean, d
     if all(low <= value <= high for value, (low, high) in zip(values, bounds, strict=True)):
         warn(
             "X seems to hold the bits of embeddings, packed into bytes, whose directions mean "
@@ -492,19 +489,15 @@ def checked_weights_and_background(
 
 
 def background_in(bounds: ArrayLike | None, d: int, background: bool) -> Background:
-    """Return the background in the given box, or none, or raise a ValueError."""
+    """Return the background in the box of given corners (2, d), or none, or raise a ValueError."""
     if background:
         if bounds is None:
             raise ValueError("A background needs background_bounds, the corners of its box.")
-        return Background.in_box(_checked_bounds(bounds, d))
-    if bounds is not None:
+    elif bounds is not None:
         raise ValueError("background_bounds needs a background: give background_weight, too.")
-    return NO_BACKGROUND
-
-
-def _checked_bounds(bounds: ArrayLike | None, d: int) -> Array:
-    """Return the corners (2, d) of a box of finite, positive volume, or raise a ValueError."""
-    checked: Array = checked_array(bounds, "background_bounds").astype(np.float64)
+    else:
+        return NO_BACKGROUND
+    checked = checked_array(bounds, "background_bounds").astype(np.float64)
     if checked.shape != (2, d) or not np.isfinite(checked).all():
         raise ValueError(
             f"background_bounds should be finite and of shape {(2, d)}, got {checked.shape}."
@@ -515,7 +508,7 @@ def _checked_bounds(bounds: ArrayLike | None, d: int) -> Array:
             "background_bounds should be the least corner of a box and then the largest; along "
             f"feature {np.argmin(checked[0] < checked[1])} it has no width."
         )
-    return checked
+    return Background.in_box(checked)
 
 
 # Measured: on texts and embeddings the broad component has 2.5 to 6 times the average weight, more
@@ -524,11 +517,11 @@ def _checked_bounds(bounds: ArrayLike | None, d: int) -> Array:
 _TIMES_AVERAGE, _TIMES_NEXT, _OF_OTHERS = 2.5, 2.0, 0.4
 
 
-def broad_component(weights: Array, concentrations: Array) -> int | None:
-    """Return the component that is by far the largest and the broadest, if there is one."""
+def warn_if_broad(weights: Array, concentrations: Array) -> None:
+    """Warn if free concentrations have let one broad component take most rows."""
     active = np.flatnonzero(weights)
     if len(active) < 3:
-        return None
+        return
     order = active[np.argsort(weights[active])]
     largest, others = int(order[-1]), order[:-1]
     by_concentration = others[np.argsort(concentrations[others])]
@@ -539,15 +532,9 @@ def broad_component(weights: Array, concentrations: Array) -> int | None:
         and weights[largest] > _TIMES_NEXT * weights[others].max()
     )
     least = min(_OF_OTHERS * concentrations[middle], concentrations[others].min())
-    return largest if is_large and concentrations[largest] < least else None
-
-
-def warn_if_broad(weights: Array, concentrations: Array) -> None:
-    """Warn if free concentrations have let one broad component take most rows."""
-    broad = broad_component(weights, concentrations)
-    if broad is not None:
+    if is_large and concentrations[largest] < least:
         warn(
-            f"Component {broad} is by far the broadest and holds {weights[broad]:.0%} of the "
+            f"Component {largest} is by far the broadest and holds {weights[largest]:.0%} of the "
             "rows, as happens with free concentrations in many dimensions. Unless there is such "
             "a cluster, use concentration_type='tied' or a larger concentration_prior; if these "
             "rows are outliers, use background=True.",

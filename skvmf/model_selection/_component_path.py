@@ -71,8 +71,8 @@ def slope_criterion(results: dict[str, Array], max_components: int) -> Array:
     return 2 * (max(2 * slope, _MIN_PENALTY) * p - L)
 
 
-def warn_without_slope(results: dict[str, Array], max_components: int) -> None:
-    """Warn if too few components are left to estimate the slope."""
+def warn_of_slope(results: dict[str, Array], max_components: int) -> None:
+    """Warn if components are too few for the slope, or the likelihood asks for all of them."""
     K = results["n_components"]
     large = _far_too_many(results, max_components)
     if len(K) > 1 and K.max() < max_components and np.count_nonzero(large) < 2:
@@ -82,11 +82,6 @@ def warn_without_slope(results: dict[str, Array], max_components: int) -> None:
             "weight_concentration_prior, or choose another criterion.",
             UserWarning,
         )
-
-
-def warn_of_short_path(results: dict[str, Array], max_components: int) -> None:
-    """Warn if the slope rejects what the likelihood asks for up to the end of the path."""
-    K = results["n_components"]
     chosen = K[np.argmin(results["slope"])]
     if chosen <= _TOO_FEW * max_components and np.argmin(results["bic"]) == len(K) - 1:
         warn(
@@ -210,19 +205,17 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         Any mixture of skvmf, such as :class:`~skvmf.VonMisesFisherMixture`. It is cloned; its
         `n_components` is not used.
     max_components : int, default=50
-        Number of components of the first mixture: three to five times the number of clusters
-        that you expect. If it is too small for 'slope', `fit` warns.
+        Number of components of the first mixture: three to five times the number that you expect.
     min_components : int, default=1
         Number of components of the last mixture.
     criterion : {'slope', 'bic', 'icl', 'held_out'} or callable, default='slope'
         How one of the mixtures is chosen: by the smallest value, and of equal values by the
         fewest components. 'slope' penalizes each parameter by twice the gain per parameter in
         the upper third of the path, which has far too many components, and by at least 1.5
-        nats [2]_. 'bic' finds the number if clusters have exactly the shape of the components;
-        on embeddings it chooses too many. 'icl' adds twice the entropy of the responsibilities
-        to 'bic' and prefers components that do not overlap [3]_. 'held_out' is minus the mean
-        log-density of held-out rows. A callable is called with `results_` and returns an array
-        (n_steps,).
+        nats [2]_. 'bic' is right if clusters have exactly the shape of the components, and too
+        large on embeddings. 'icl' adds twice the entropy of the responsibilities to it and prefers
+        components that do not overlap [3]_. 'held_out' is minus the mean log-density of held-out
+        rows. A callable gets `results_` and returns an array (n_steps,).
     validation_fraction : float, default=None
         Fraction of the rows that is held out. None is 0.2 for ``criterion="held_out"``,
         otherwise 0.
@@ -231,8 +224,8 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of the choice of held-out rows. The estimator has its own `random_state`.
     verbose : int, default=0
-        Whether to print every tenth mixture of the path and the last, with the seconds so far
-        and the lower bound. The estimator's own `verbose` is for the first fit.
+        Whether to print every tenth mixture of the path and the last. The estimator's own `verbose`
+        is for the first fit.
 
     Attributes
     ----------
@@ -243,20 +236,17 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
     best_index_ : int
         Its position in `results_`.
     best_nodes_ : ndarray of shape (best_n_components_,)
-        The node of the tree for each of its components: below `max_components` a component
-        of the first mixture, otherwise that of row ``node - max_components`` of `linkage_`.
+        The node of the tree for each of its components, as numbered in `linkage_`.
     results_ : dict of ndarrays of shape (n_steps,)
         For each step, by increasing `n_components`: `n_parameters`, `lower_bound`,
         `log_likelihood` (the sum over the rows), `bic`, `icl`, `slope`, `held_out` if rows
         are held out, and `criterion`, the one that chose or what the callable returned. A
-        path has every number below 60, and above it steps of a thirtieth; it begins with
-        the components of the first mixture that have weight. It ends before `min_components`
-        if the background has every row of a smaller mixture.
+        path has every number below 60, and above it steps of a thirtieth. It ends before
+        `min_components` if the background has every row of a smaller mixture.
     linkage_ : ndarray of shape (max_components - 1, 4)
         The tree, in the format of :func:`scipy.cluster.hierarchy.linkage`: two nodes, the
-        log-likelihood that merging them loses, and the number of components of the first
-        mixture in the merged one. A loss below that of the merge before is replaced by a
-        slightly larger one than that.
+        log-likelihood that merging them loses, made to rise, and the number of components of the
+        first mixture in the merged one.
     leaf_labels_ : ndarray of shape (n_samples,)
         The component of the first mixture that has each row.
     leaf_weights_ : ndarray of shape (max_components,)
@@ -289,9 +279,7 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
     >>> from skvmf import VonMisesFisherMixture
     >>> from skvmf.datasets import make_vonmises_fisher_blobs
     >>> from skvmf.model_selection import ComponentPath
-    >>> X, y = make_vonmises_fisher_blobs(
-    ...     1000, 10, centers=5, concentration=50.0, random_state=0
-    ... )
+    >>> X, y = make_vonmises_fisher_blobs(1000, 10, centers=5, concentration=50, random_state=0)
     >>> path = ComponentPath(VonMisesFisherMixture(random_state=0), max_components=12).fit(X)
     >>> path.best_n_components_
     5
@@ -495,8 +483,7 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         else:
             values = results[self.criterion]
             if self.criterion == "slope":
-                warn_without_slope(results, self.max_components)
-                warn_of_short_path(results, self.max_components)
+                warn_of_slope(results, self.max_components)
         self.results_ = results | {"criterion": values}
         self.best_index_ = int(np.argmin(values))
         self.best_n_components_ = int(results["n_components"][self.best_index_])

@@ -20,10 +20,10 @@ from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from .._engine.em import Tasks
 from .._sklearn import (
     BaseEstimator,
     CallbackSupportMixin,
+    CallbackTasks,
     ClassNamePrefixFeaturesOutMixin,
     Interval,
     TransformerMixin,
@@ -99,7 +99,7 @@ def rows_at_once(n_features: int) -> int:
 class Progress:
     """Report the epochs of one fit, as lines and to callbacks; leaving it ends every open task."""
 
-    def __init__(self, tasks: Tasks | None, verbose: int, verbose_interval: int) -> None:
+    def __init__(self, tasks: CallbackTasks | None, verbose: int, verbose_interval: int) -> None:
         self._tasks, self._began = tasks, 0.0
         self._verbose, self._verbose_interval = verbose, verbose_interval
 

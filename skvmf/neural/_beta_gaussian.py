@@ -36,15 +36,6 @@ class BetaGaussian(Distribution):
         Whether to check the parameters, and that values are inside the support; as in
         ``torch.distributions.Distribution``.
 
-    Attributes
-    ----------
-    loc, scale : Tensor
-        Centers and scales.
-    alpha : float
-        As given.
-    event_dim : int
-        As given.
-
     Raises
     ------
     ValueError
@@ -56,9 +47,7 @@ class BetaGaussian(Distribution):
     p(z) = ((alpha - 1)/2 (rho^2 - Q))_+^e, and the covariance is diag(scale^2) rho^2 / (N + 2 + 2
     e). Draws are ``loc + scale rho g / sqrt(|g|^2 + 2 G)`` with g standard normal and G from the
     Gamma distribution of shape e + 1, so gradients pass through. The digits are kept as alpha tends
-    to 1.
-
-    In ``torch.distributions.MixtureSameFamily`` pass ``validate_args=False`` to both: a value
+    to 1. In ``torch.distributions.MixtureSameFamily`` pass ``validate_args=False`` to both: a value
     outside the support of one component may be inside that of another.
 
     References

@@ -25,9 +25,7 @@ _LEAF, _LETTER, _WIDEST = 0.14, 0.06, 30.0  # inches of a leaf, of a letter, and
 
 @dataclass(eq=False, repr=False)
 class ComponentPathDisplay:
-    """A path over numbers of components, as a curve of a criterion or as a dendrogram.
-
-    Create it with :meth:`from_estimator`.
+    """A path as a curve of a criterion or as a dendrogram; create it with `from_estimator`.
 
     Parameters
     ----------

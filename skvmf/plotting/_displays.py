@@ -145,11 +145,8 @@ class DirectionsDisplay:
 
     For two features, each component's part of the density is drawn outside the circle. For three, a
     ring on the sphere has the typical distance of rows from the mean direction. For more,
-    components are discs on a map, whose areas are their weights, near those that they overlap with.
-    Rows have random positions in the disc of their component; rows of several components lie
-    between them.
-
-    Create it with :meth:`from_estimator`.
+    components are discs on a map, whose areas are their weights, near those that they overlap with,
+    and rows have random positions in or between their discs. Create it with :meth:`from_estimator`.
 
     Parameters
     ----------
@@ -177,8 +174,7 @@ class DirectionsDisplay:
     components_ : list of matplotlib artists
         A curve, ring or disc per component with positive weight.
     texts_ : list of matplotlib Text
-        Their names. On a map in given axes, without those that have no room: heavier components
-        come first, and a note counts the others.
+        Their names; on a map in given axes, those that have room.
     positions_ : ndarray of shape (n_active_components, 2) or None
         The centres of the discs on a map.
 
@@ -444,9 +440,7 @@ def _ring(direction: Array, cosine: float) -> Array:
 
 @dataclass(eq=False, repr=False)
 class MixtureDisplay:
-    """Gaussian or Student-t components as ellipses, over rows coloured by component.
-
-    Create it with :meth:`from_estimator`.
+    """Gaussian or Student-t components as ellipses over rows; create it with `from_estimator`.
 
     Parameters
     ----------
