@@ -313,9 +313,8 @@ def check_sample_weight(sample_weight: ArrayLike | None, X: object) -> Any:
     """Validate non-negative float64 sample weights with a positive sum; None stays None."""
     if sample_weight is None:
         return None
-    weights = _check_sample_weight(
-        sample_weight, X, dtype="float64", ensure_non_negative=True, copy=False
-    )
+    options = {"dtype": "float64", "ensure_non_negative": True, "copy": False}
+    weights = _check_sample_weight(sample_weight, X, **options)
     with np.errstate(over="ignore"):
         total = weights.sum()
     if not np.isfinite(total):

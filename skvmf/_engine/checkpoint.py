@@ -203,9 +203,8 @@ def digest(tree: object) -> str:
     text = json.dumps(_without_arrays(tree, arrays))
     whole = hashlib.sha256(text.encode())
     for array in arrays.values():
-        whole.update(
-            f"{array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).tobytes()
-        )
+        kind = f"{array.dtype} {array.shape}"
+        whole.update(kind.encode() + np.ascontiguousarray(array).tobytes())
     return whole.hexdigest()[:12]
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.random import RandomState
 
 from .._kernels.rows import pack_rows
 from .._typing import Array, Attributes
@@ -105,10 +106,9 @@ def as_dense(responsibilities: Responsibilities, n_components: int) -> Array:
     """Return an (n, K) array."""
     if isinstance(responsibilities, DenseResponsibilities):
         return responsibilities.resp
-    resp = np.zeros((len(responsibilities.labels), n_components))
-    np.put_along_axis(
-        resp, responsibilities.labels[:, None], responsibilities.factors[:, None], axis=1
-    )
+    labels, factors = responsibilities.labels, responsibilities.factors
+    resp = np.zeros((len(labels), n_components))
+    resp[np.arange(len(labels)), labels] = factors
     return resp
 
 
@@ -451,7 +451,7 @@ class Family(ABC, Generic[C]):
         """Return the number of free parameters of `n_components`, without weights."""
 
     @abstractmethod
-    def sample(self, components: C, counts: Array, rng: np.random.RandomState) -> Array:
+    def sample(self, components: C, counts: Array, rng: RandomState) -> Array:
         """Draw ``counts[k]`` rows from each component k in turn."""
 
     @property

@@ -353,9 +353,8 @@ class Spherical(Diagonal):
         return super().scatter(counts, gaps) / gaps.shape[1]
 
 
-COVARIANCE_TYPES: dict[str, CovarianceType] = {
-    kind.name: kind for kind in (Full(), Tied(), Diagonal(), Spherical())
-}
+_KINDS: list[CovarianceType] = [Full(), Tied(), Diagonal(), Spherical()]
+COVARIANCE_TYPES = {kind.name: kind for kind in _KINDS}
 
 
 def _precision_cholesky(covariance: Array) -> Array:

@@ -195,9 +195,8 @@ def _add(sums: list[BlockSum[Any]]) -> BlockSum[Any]:
 def _take(indices: Array, blocks: _Blocks, sources: list[Any]) -> Any:
     """Return some rows, whose numbers rise, as they are stored."""
     ready, numbers = blocks.ready(sources), np.searchsorted(blocks.starts, indices, "right") - 1
-    return _stacked(
-        [ready[n][indices[numbers == n] - blocks.starts[n]] for n in np.unique(numbers)]
-    )
+    inside = indices - np.asarray(blocks.starts)[numbers]
+    return _stacked([ready[n][inside[numbers == n]] for n in np.unique(numbers)])
 
 
 def _first_rows(source: Matrix, n_rows: int) -> Matrix:

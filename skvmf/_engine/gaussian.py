@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import RandomState
 
 from .._kernels import fisher as kernels
 from .._typing import Array
@@ -71,9 +72,7 @@ class Gaussian(Family[GaussianComponents]):
             return n_means
         return n_means + self.type.n_parameters(n_components, self.dim)
 
-    def sample(
-        self, components: GaussianComponents, counts: Array, rng: np.random.RandomState
-    ) -> Array:
+    def sample(self, components: GaussianComponents, counts: Array, rng: RandomState) -> Array:
         return self.type.draw(components.means, components.covariances, counts, rng)
 
     def components(self, means: Array, covariances: Array) -> GaussianComponents:
@@ -136,9 +135,8 @@ class Gaussian(Family[GaussianComponents]):
         shifts = origins - stats.origins
         first, second = stats.moments
         moved = self.type.moved(stats.counts, first, second, shifts)
-        return replace(
-            stats, moments=(first - stats.counts[:, None] * shifts, moved), origins=origins
-        )
+        first = first - stats.counts[:, None] * shifts
+        return replace(stats, moments=(first, moved), origins=origins)
 
     def sample_means(self, stats: Statistics, components: GaussianComponents) -> Array:
         """Return the weighted means of the rows (K, d); an empty component stays."""

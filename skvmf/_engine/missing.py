@@ -41,9 +41,8 @@ class ObservedRows:
                 components.by_pattern[b""] = kept
             self._precisions, self._roots = kept
             first, after = self._patterns.T
-            often = ((after - first) * (K * d * d) >= MIN_PRODUCTS) & (
-                self._mask[first].min(axis=1) == 0
-            )
+            often = (after - first) * (K * d * d) >= MIN_PRODUCTS
+            often &= self._mask[first].min(axis=1) == 0
             self._often = [slice(*pattern) for pattern in self._patterns[often]]
             self._rest = np.ascontiguousarray(self._patterns[~often])
 
@@ -86,10 +85,8 @@ class ObservedRows:
             second = second.sum(axis=0)
         elif kind.name == "spherical":
             second = second.sum(axis=1)
-        counts, shifts = (
-            np.dot(np.ones(len(weights)), weights),
-            components.origins - components.means,
-        )
+        counts = np.dot(np.ones(len(weights)), weights)
+        shifts = components.origins - components.means
         return first - counts[:, None] * shifts, kind.moved(counts, first, second, shifts)
 
     def conditional_means(self, resp: Array) -> Array:

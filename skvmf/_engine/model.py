@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.random import RandomState
 from scipy.special import entr
 
 from .._kernels.entmax import entmax_rows
@@ -251,7 +252,7 @@ class Background:
             weights = np.full(params.n_components, 1 / params.n_components)
         return self.add_weight(weights, FIRST_WEIGHT)
 
-    def draw(self, counts: Array, dim: int, rng: np.random.RandomState) -> Array:
+    def draw(self, counts: Array, dim: int, rng: RandomState) -> Array:
         """Draw ``counts.sum()`` rows; `counts` is as long as the background."""
         parts = [np.empty((0, dim))]
         for size in counts:
@@ -428,10 +429,8 @@ class Mixture:
         better = prior.mode(counts)
         if not self.posterior.tsallis or prior.flat or np.any((better > 0) != (weights > 0)):
             return better
-        old, new = (
-            self.posterior.value_of_weights(counts, w) + prior.log_density(w)
-            for w in (weights, better)
-        )
+        value = partial(self.posterior.value_of_weights, counts)
+        old, new = (value(w) + prior.log_density(w) for w in (weights, better))
         return better if new >= old else weights
 
 
@@ -623,7 +622,7 @@ class FittedMixture:
         resp = as_dense(responsibilities, len(weights)).astype(np.float64, copy=False)
         return float(block.weights @ entr(resp).sum(axis=1))
 
-    def sample(self, n_samples: int, rng: np.random.RandomState) -> tuple[Array, Array]:
+    def sample(self, n_samples: int, rng: RandomState) -> tuple[Array, Array]:
         """Draw rows by component, those of the background last, and return their labels, too."""
         K = self.n_components
         counts = rng.multinomial(n_samples, self.params.weights)

@@ -364,9 +364,8 @@ class ScaleUpdate(Update):
         fresh = self.means.reseed(family, components, alive, k, row)
         scales = self.order.scales(family.type, fresh.covariances, len(alive))
         moved = self.order.insert(scales, alive, k)
-        return family.components(
-            fresh.means, self.order.resized(family.type, fresh.covariances, moved)
-        )
+        covariances = self.order.resized(family.type, fresh.covariances, moved)
+        return family.components(fresh.means, covariances)
 
 
 @dataclass(frozen=True)

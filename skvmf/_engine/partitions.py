@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
+from numpy.random import RandomState
 
 from .._typing import Array
 from .blocks import Block, DenseBlock
@@ -70,12 +71,12 @@ def assign_randomly(seed: int, n_components: int, block: Block) -> tuple[Respons
     return HardResponsibilities(labels, block.factors), counts
 
 
-def draw_seed(rng: np.random.RandomState) -> int:
+def draw_seed(rng: RandomState) -> int:
     """Draw the seed of what is drawn block by block."""
     return int(rng.randint(2**31 - 1))
 
 
-def random_rows(rows: RowSource, n_components: int, rng: np.random.RandomState) -> Array:
+def random_rows(rows: RowSource, n_components: int, rng: RandomState) -> Array:
     """Draw K rows by weight, distinct in value if the first 20 K rows drawn hold so many values."""
     candidates = rows.draw_in_order(20 * n_components, draw_seed(rng))
     seen: set[bytes] = set()
@@ -194,7 +195,7 @@ def nearest_partition(
 
 
 def kmeans_plusplus(
-    family: AnyFamily, rows: RowSource, n_components: int, rng: np.random.RandomState
+    family: AnyFamily, rows: RowSource, n_components: int, rng: RandomState
 ) -> Array:
     """Draw K rows far apart, each the best of 2 + log K candidates, as scikit-learn does."""
     weights = rows.sampling_weights()
@@ -223,7 +224,7 @@ def kmeans_plusplus(
     return centres
 
 
-def _draw(weights: Array, loss: Array | None, size: int, rng: np.random.RandomState) -> Array:
+def _draw(weights: Array, loss: Array | None, size: int, rng: RandomState) -> Array:
     """Draw row numbers in proportion to weights times loss, or to weights if no loss is left."""
     cumulative = weights.astype(np.float64)
     if loss is not None and (loss[weights > 0] > 0).any():

@@ -50,9 +50,7 @@ def tile_rows(size: int, most: int) -> int:
 def always_copies() -> bool:
     """Return whether BLAS treats small products as it does large ones."""
     libraries = ThreadpoolController().select(user_api="blas").lib_controllers
-    return not COPYING_ARCHITECTURES.isdisjoint(
-        getattr(library, "architecture", "") for library in libraries
-    )
+    return any(getattr(each, "architecture", "") in COPYING_ARCHITECTURES for each in libraries)
 
 
 def tall_dot(X: Array, matrix: Array, product: Array) -> None:
@@ -108,9 +106,8 @@ def feature_sums(
         if isinstance(responsibilities, DenseResponsibilities):
             add_dense_responsibilities(values[:n], responsibilities.resp[tile], sums)
         else:
-            add_labelled_rows(
-                values[:n], responsibilities.labels[tile], responsibilities.factors[tile], sums
-            )
+            labels, factors = responsibilities.labels[tile], responsibilities.factors[tile]
+            add_labelled_rows(values[:n], labels, factors, sums)
     return sums[:K, :n_features]
 
 

@@ -282,9 +282,8 @@ class _Extent:
 
 def _extent_of(features: Any, block: DenseBlock) -> _Extent:
     X = block.X[block.weights > 0][:, features].astype(np.float64)
-    return _Extent(
-        np.fmin.reduce(X, axis=0, initial=np.inf), np.fmax.reduce(X, axis=0, initial=-np.inf)
-    )
+    low = np.fmin.reduce(X, axis=0, initial=np.inf)
+    return _Extent(low, np.fmax.reduce(X, axis=0, initial=-np.inf))
 
 
 def _sum(start: int, weights: Array) -> float:

@@ -160,9 +160,8 @@ class SplitAndMerge:
         merged = np.array(cheapest)
         left = np.cumsum(~np.isin(np.arange(M), merged[:, 1])) - 1  # new numbers
         untouched = free[pairs].all(axis=1)
-        known = dict(
-            zip(map(tuple, left[pairs[untouched]].tolist()), costs[untouched], strict=True)
-        )
+        numbers = map(tuple, left[pairs[untouched]].tolist())
+        known = dict(zip(numbers, costs[untouched], strict=True))
         stats, about = self.family.merge_statistics(expectation.stats, params.components, merged)
         components, _ = self.family.maximize(stats, about)
         return Params.first(stats.counts / stats.counts.sum(), components), known

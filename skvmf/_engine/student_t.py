@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import RandomState
 from scipy.special import gammaln
 
 from .._kernels.student_t import solve_dof, tail_scores, weigh_responsibilities
@@ -94,9 +95,7 @@ class StudentT(Family[StudentTComponents]):
         n_dof = 0 if not self.estimated else 1 if self.tied else n_components
         return self.gaussian.n_parameters(n_components) + n_dof
 
-    def sample(
-        self, components: StudentTComponents, counts: Array, rng: np.random.RandomState
-    ) -> Array:
+    def sample(self, components: StudentTComponents, counts: Array, rng: RandomState) -> Array:
         centred = np.zeros_like(components.means)
         rows = self.type.draw(centred, components.covariances, counts, rng)
         dof = np.repeat(components.degrees_of_freedom, counts)
@@ -257,9 +256,8 @@ class StudentT(Family[StudentTComponents]):
     def _with_dof(self, shape: GaussianComponents, dof: float | Array) -> StudentTComponents:
         gaussian = {field.name: getattr(shape, field.name) for field in fields(GaussianComponents)}
         dof = np.broadcast_to(dof, len(shape.means)).astype(np.float64)
-        return StudentTComponents(
-            **gaussian, degrees_of_freedom=dof, log_normalizers=log_normalizers(dof, self.dim)
-        )
+        normalizers = log_normalizers(dof, self.dim)
+        return StudentTComponents(**gaussian, degrees_of_freedom=dof, log_normalizers=normalizers)
 
     def _held(self, components: StudentTComponents) -> Array:
         """Return the number of features whose scale is `reg_covar` rather than that of rows."""
@@ -295,10 +293,9 @@ class StudentT(Family[StudentTComponents]):
             divisors, sums, kept = divisors.sum(), sums.sum(), np.array(False)
         factors = np.where(kept, 1.0, sums / np.where(kept, 1.0, divisors))
         factors = per_component(factors, shape.covariances)
-        scatter = self.type.regularized(shape.covariances, -self.reg_covar)
-        return self.gaussian.components(
-            shape.means, self.type.regularized(scatter * factors, self.reg_covar)
-        )
+        scatter = factors * self.type.regularized(shape.covariances, -self.reg_covar)
+        covariances = self.type.regularized(scatter, self.reg_covar)
+        return self.gaussian.components(shape.means, covariances)
 
     def _freedom(
         self, stats: Statistics, levels: Array, components: StudentTComponents, broken: Array
@@ -353,12 +350,9 @@ def _weighted(
         sums, logs = np.zeros(K), np.zeros(K)
         weigh_responsibilities(responsibilities.resp, latent, sums, logs)
         return DenseResponsibilities(latent), sums, logs
-    latent = np.take_along_axis(latent, responsibilities.labels[:, None], axis=1)[:, 0]
-    weighted = responsibilities.factors * latent
-    return (
-        replace(responsibilities, factors=weighted),
-        np.bincount(responsibilities.labels, weights=weighted, minlength=K),
-        np.bincount(
-            responsibilities.labels, weights=responsibilities.factors * np.log(latent), minlength=K
-        ),
-    )
+    labels, factors = responsibilities.labels, responsibilities.factors
+    latent = np.take_along_axis(latent, labels[:, None], axis=1)[:, 0]
+    weighted = factors * latent
+    of_rows = np.bincount(labels, weights=weighted, minlength=K)
+    of_logs = np.bincount(labels, weights=factors * np.log(latent), minlength=K)
+    return replace(responsibilities, factors=weighted), of_rows, of_logs

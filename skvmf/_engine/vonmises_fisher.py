@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
+from numpy.random import RandomState
 
 from .._kernels import fisher as kernels
 from .._kernels import rows as row_kernels
@@ -71,10 +72,8 @@ def cosine_products(block: Block, components: DirectionalComponents) -> Array:
     rows = block.data if isinstance(block, SparseBlock) else block.X
     dtype = np.dtype(np.float64) if components.in_float64 else rows.dtype
     if isinstance(block, SparseBlock):  # many features: float64 directions are not copied
-        cast = block.buffers.cached(
-            "directions", components, lambda: directions.astype(dtype, copy=False)
-        )
-        product = sparse_dot(block, cast)
+        of_dtype = partial(directions.astype, dtype, copy=False)
+        product = sparse_dot(block, block.buffers.cached("directions", components, of_dtype))
         product *= kappa.astype(dtype)
         return product
     natural = block.buffers.cached(
@@ -148,9 +147,8 @@ def dense_row_sums(block: DenseBlock, responsibilities: Responsibilities, K: int
         return sums.T
     sums[:] = 0
     if isinstance(responsibilities, HardResponsibilities):
-        row_kernels.add_labelled_rows(
-            block.X, responsibilities.labels, responsibilities.factors, sums
-        )
+        labels, factors = responsibilities.labels, responsibilities.factors
+        row_kernels.add_labelled_rows(block.X, labels, factors, sums)
     else:
         row_kernels.add_sparse_responsibilities(block.X, responsibilities.resp, sums)
     return sums.T
@@ -168,9 +166,8 @@ def sparse_row_sums(block: SparseBlock, responsibilities: Responsibilities, K: i
         return sums
     sums[:] = 0
     packed = responsibilities.packed()
-    row_kernels.csr_scatter(
-        block.indptr, block.indices, block.data, packed.ends, packed.columns, packed.values, sums
-    )
+    resp = packed.ends, packed.columns, packed.values
+    row_kernels.csr_scatter(block.indptr, block.indices, block.data, *resp, sums)
     return sums
 
 
@@ -435,14 +432,10 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             return n_directions
         return n_directions + (1 if self.tied else n_components)
 
-    def sample(
-        self, components: DirectionalComponents, counts: Array, rng: np.random.RandomState
-    ) -> Array:
+    def sample(self, components: DirectionalComponents, counts: Array, rng: RandomState) -> Array:
         directions = np.ascontiguousarray(components.directions.T)
         parts = zip(directions, components.concentrations, counts, strict=True)
-        return np.vstack(
-            [vmf.rvs(mu, kappa, size=count, random_state=rng) for mu, kappa, count in parts]
-        )
+        return np.vstack([vmf.rvs(mu, kappa, size=n, random_state=rng) for mu, kappa, n in parts])
 
     @property
     def zero_row_log_density(self) -> float:
@@ -515,10 +508,9 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
             if self.fixed_means:
                 lengths[tight], complements[tight] = 1 - deficits, deficits
             else:
-                means = directions[:, tight] * lengths[tight]
-                lengths[tight], complements[tight] = concentrated_lengths(
-                    means, deficits, stats.origins[tight].T
-                )
+                means, about = directions[:, tight] * lengths[tight], stats.origins[tight].T
+                both = concentrated_lengths(means, deficits, about)
+                lengths[tight], complements[tight] = both
         if self.tied:
             lengths = np.atleast_1d(counts @ lengths / counts.sum())
             complements = np.atleast_1d(counts @ complements / counts.sum())

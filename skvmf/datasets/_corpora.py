@@ -250,13 +250,11 @@ def _read_lines(path: Path) -> Iterator[str]:
             for number, line in enumerate(lines, start=1):
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n") + "\n"
         except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{path}, line {number}: the text should be UTF-8, but {error}."
-            ) from error
+            where = f"{path}, line {number}"
+            raise ValueError(f"{where}: the text should be UTF-8, but {error}.") from error
         except _DAMAGED as error:
-            raise ValueError(
-                f"{path}, line {number + 1}: the compressed file is damaged or cut off: {error}"
-            ) from error
+            where = f"{path}, line {number + 1}: the compressed file is"
+            raise ValueError(f"{where} damaged or cut off: {error}") from error
 
 
 def _docstrings(modules: tuple[str, ...]) -> Iterator[str]:

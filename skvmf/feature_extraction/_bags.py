@@ -202,10 +202,8 @@ def _index_and_vectors(keyed_vectors: Any) -> tuple[Mapping[str, int], Array]:
     elif isinstance(keyed_vectors, Mapping):
         index = {word: row for row, word in enumerate(keyed_vectors)}
         rows = [np.asarray(vector) for vector in keyed_vectors.values()]
-        if len({row.shape for row in rows}) > 1:
-            raise ValueError(
-                f"The vectors have different shapes: {sorted({row.shape for row in rows})}."
-            )
+        if len(shapes := {row.shape for row in rows}) > 1:
+            raise ValueError(f"The vectors have different shapes: {sorted(shapes)}.")
         vectors = np.array(rows)
     else:
         hint = " Give its wv." if hasattr(keyed_vectors, "wv") else ""
@@ -226,9 +224,7 @@ def checked_embeddings(embeddings: Any) -> Array:
         raise ValueError(_NO_TABLE.format("a mapping"))
     table = checked_array(embeddings, "embeddings")
     if table.ndim != 2:
-        raise ValueError(
-            f"embeddings should have the shape (n_features, n_dims), got {table.shape}."
-        )
+        raise ValueError(f"embeddings should be of shape (n_features, n_dims), got {table.shape}.")
     table = np.ascontiguousarray(table, dtype=np.float32 if table.dtype == np.float32 else float)
     if np.isinf(table).any():
         raise ValueError("embeddings contain inf. A word without a vector has a row of nan.")

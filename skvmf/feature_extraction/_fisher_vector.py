@@ -70,11 +70,9 @@ def checked_mixture(
 
 def check_kinds(kinds: Sequence[str], known: Iterable[str]) -> None:
     """Refuse gradients that are not known, or repeated."""
-    kinds = list(kinds)
-    if not kinds or len(set(kinds)) < len(kinds) or not set(kinds) <= set(known):
-        raise ValueError(
-            f"gradients should hold one or more of {list(known)}, each once, got {kinds}."
-        )
+    kinds, names = list(kinds), list(known)
+    if not kinds or len(set(kinds)) < len(kinds) or not set(kinds) <= set(names):
+        raise ValueError(f"gradients should hold one or more of {names}, each once, got {kinds}.")
 
 
 def count_distinct(vectors: Array, enough: int) -> int:
@@ -175,9 +173,8 @@ class Encoder:
         np.cumsum(-(-np.diff(indptr) // WORDS_PER_STEP) * WORDS_PER_STEP, out=ptr[1:])
         words, amounts, largest = np.empty(ptr[-1], np.intp), np.empty(ptr[-1]), np.empty(n)
         pad_bags(indptr, bags.indices, bags.data, ptr, words, amounts, largest)
-        statistics, sizes = self.gradients.statistics(
-            (ptr, words, amounts), responsibilities, self.kinds
-        )
+        padded = ptr, words, amounts
+        statistics, sizes = self.gradients.statistics(padded, responsibilities, self.kinds)
         row_factors = largest  # as counts are relative to the bag's largest
         if self.normalization == "fisher":  # the information of a bag is that of its vectors
             row_factors = np.sqrt(largest) / np.sqrt(np.where(sizes > 0, sizes, 1.0))

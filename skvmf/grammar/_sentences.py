@@ -113,9 +113,8 @@ def check_trees(y: Any, offsets: Array) -> Array:
         raise ValueError(f"X has {len(offsets) - 1} sentences, y has {len(starts) - 1}.")
     lengths = np.diff(offsets)
     for i in np.flatnonzero(np.diff(starts) != lengths)[:1]:
-        raise ValueError(
-            f"Sentence {i} has {lengths[i]} tags but {starts[i + 1] - starts[i]} heads."
-        )
+        n_heads = starts[i + 1] - starts[i]
+        raise ValueError(f"Sentence {i} has {lengths[i]} tags but {n_heads} heads.")
     roots = np.add.reduceat(heads == 0, offsets[:-1], dtype=np.int64)
     _complain(offsets, np.repeat(roots > 1, lengths), "y", "more than one root (head 0)")
     _complain(offsets, in_cycles(heads, offsets), "y", "heads that form a cycle")

@@ -70,21 +70,17 @@ def _from_parameters(
         covariances = np.tile(np.eye(d), (len(means), 1, 1))
     elif np.ndim(covariances) == d == 1:
         covariances = np.reshape(covariances, (-1, 1, 1))
-    return (
-        SparseGaussianMixture.from_parameters(weights, means, covariances).__vector_model__().fitted
-    )
+    mixture = SparseGaussianMixture.from_parameters(weights, means, covariances)
+    return mixture.__vector_model__().fitted
 
 
 def select(fitted: FittedMixture, index: Array) -> FittedMixture:
     """Return some of the components, and the background, with weights that sum to one."""
-    family, params = fitted.family, fitted.params
+    family, params, old = fitted.family, fitted.params, fitted.params.components
     if is_directional(fitted):
-        kappa = params.components.concentrations[index]
-        components = family.from_natural(params.components.directions.T[index], kappa)
+        components = family.from_natural(old.directions.T[index], old.concentrations[index])
     else:
-        components = family.components(
-            params.components.means[index], params.components.covariances[index]
-        )
+        components = family.components(old.means[index], old.covariances[index])
     weights = np.append(fitted.weights[index], params.weights[fitted.n_components :])
     return replace(fitted, params=Params.first(weights / (weights.sum() or 1.0), components))
 

@@ -133,9 +133,8 @@ def fisher_information(
     chosen = np.arange(len(information)) < n_weights
     chosen = (chosen & ("weights" in names)) | (~chosen & ("means" in names))
     information = information[np.ix_(chosen, chosen)]
-    return Bunch(
-        information=information, eigenvalues=np.linalg.eigvalsh(information), method=method
-    )
+    eigenvalues = np.linalg.eigvalsh(information)
+    return Bunch(information=information, eigenvalues=eigenvalues, method=method)
 
 
 def _ordering_feature(mixture: object, given: int | None, n_features: int) -> int:

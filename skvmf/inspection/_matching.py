@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,8 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.utils import Bunch, check_random_state
 
-from .._engine.contracts import Params
-from .._engine.em import chosen_statistics
 from .._typing import Array, MatrixLike, RandomState, is_integer
 from ..mixture._base import BaseMixture
 from ..mixture._validation import in_memory
@@ -150,25 +147,7 @@ def renumber_components(
     """
     refuse_others(mixture)
     matched = match_components(reference, mixture, min_overlap=min_overlap)
-    return _renumbered(mixture, np.append(matched.indices, matched.new))
-
-
-def _renumbered(mixture: Any, numbers: Array) -> Any:
-    """Return a mixture of some components of another, by their numbers; -1 is a pruned one."""
-    if mixture._constraint().order(mixture._fitted.params.components) is not None:
-        raise ValueError(f"{type(mixture).__name__} sorts its components: they keep no numbers.")
-    fitted, memory, kept = mixture._fitted, mixture._memory, numbers >= 0
-    rest, chosen = fitted.params.weights[fitted.n_components :], np.where(kept, numbers, 0)
-    weights = np.append(fitted.weights[chosen] * kept, rest)
-    components = fitted.family.chosen(fitted.params.components, chosen)
-    if memory is not None:
-        memory = chosen_statistics(fitted.family, memory, numbers)
-    params = Params.first(weights, components).pruned()
-    result = mixture.__with_fit__(replace(fitted, params=params), memory)
-    prior = np.asarray(mixture.weight_concentration_prior)
-    if prior.ndim > 0:  # each stays with its component; one that is gone gets any
-        result.weight_concentration_prior = prior[chosen]
-    return result
+    return mixture.__renumbered__(np.append(matched.indices, matched.new))
 
 
 def refuse_others(mixture: object) -> None:

@@ -75,15 +75,13 @@ def checked_texts(texts: Any, n_rows: int) -> Sequence[str]:
     """Return one text per row, or say what is wrong with them."""
     if isinstance(texts, str):
         raise TypeError("texts should be a sequence of strings, one per row, got one string.")
-    one_per_row: list[str] = list(texts)
-    if len(one_per_row) != n_rows:
-        raise ValueError(
-            f"texts should be one per row: X has {n_rows} rows, got {len(one_per_row)}."
-        )
-    for i, text in enumerate(one_per_row):
+    given: list[str] = list(texts)
+    if len(given) != n_rows:
+        raise ValueError(f"texts should be one per row: X has {n_rows} rows, got {len(given)}.")
+    for i, text in enumerate(given):
         if not isinstance(text, str):
             raise TypeError(f"texts should be strings, got {type(text).__name__} at index {i}.")
-    return one_per_row
+    return given
 
 
 def class_words(

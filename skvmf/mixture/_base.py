@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from inspect import get_annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -177,9 +178,8 @@ class BaseMixture(MixtureParameters, ABC):
             given = self._fitted.weights if start is None else start.weights
             tasks = callback_tasks(self, data, 3 * int(self.n_init))
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
-                starts = self._multi_start(
-                    rows, progress, self._checkpoint(rows, warm, known), self.max_iter
-                )
+                checkpoint = self._checkpoint(rows, warm, known)
+                starts = self._multi_start(rows, progress, checkpoint, self.max_iter)
                 if start is None:
                     continued = self._fitted
                     if continued.n_components < self.n_components:
@@ -193,9 +193,8 @@ class BaseMixture(MixtureParameters, ABC):
                 if stats is not None:
                     stats = replace(stats, unit=rows.weight_unit)
                 labels, probabilities = self._labelled(fitted, X, rows)
-                self._publish(
-                    fitted, stats, result, labels_=labels, probabilities_=probabilities, n_steps_=0
-                )
+                of_rows = {"labels_": labels, "probabilities_": probabilities, "n_steps_": 0}
+                self._publish(fitted, stats, result, **of_rows)
         self._warn_if_degenerate(fitted)
         is_array = isinstance(labels, np.ndarray)  # else that of Dask, not computed here
         few = is_array and warn_if_few_distinct(rows, labels, int(self.n_components))
@@ -267,12 +266,11 @@ class BaseMixture(MixtureParameters, ABC):
                 spec = flat_at_first(spec, self.n_components, seen)
             fitted, memory = step(spec, rows, fitted, memory, decay=float(self.learning_decay))
             labels, probabilities = self._labelled(fitted, X, rows)
-            n_steps = getattr(self, "n_steps_", 0) + 1
+            of_rows: Attributes = {"labels_": labels, "probabilities_": probabilities}
+            of_rows["n_steps_"] = getattr(self, "n_steps_", 0) + 1
             for name in _WHOLE_FIT_ATTRIBUTES & set(vars(self)):
                 delattr(self, name)
-            self._publish(
-                fitted, memory, labels_=labels, probabilities_=probabilities, n_steps_=n_steps
-            )
+            self._publish(fitted, memory, **of_rows)
         return self
 
     @with_hints
@@ -417,9 +415,8 @@ class BaseMixture(MixtureParameters, ABC):
     def _checkpoint(self, rows: RowSource, warm: bool, known: Array | None) -> Checkpoint:
         begins_with = self._fitted if warm else None
         params = self._all_params() | ({} if known is None else {"known_labels": known})
-        return Checkpoint(
-            self.checkpoint, lambda: fit_description(type(self).__name__, params, rows, begins_with)
-        )
+        described = partial(fit_description, type(self).__name__, params, rows, begins_with)
+        return Checkpoint(self.checkpoint, described)
 
     def _generator(self) -> np.random.RandomState:
         if self.random_state is None and self.checkpoint is not None:
@@ -652,6 +649,23 @@ class BaseMixture(MixtureParameters, ABC):
         seen = {"n_features_in_", "feature_names_in_"} & vars(self).keys()
         vars(mixture).update({name: getattr(self, name) for name in seen})
         return mixture
+
+    def __renumbered__(self, numbers: Array) -> Self:
+        """Return a mixture of some of the components, by their numbers; -1 is a pruned one."""
+        fitted, memory, kept = self._fitted, self._memory, numbers >= 0
+        if self._constraint().order(fitted.params.components) is not None:
+            raise ValueError(f"{type(self).__name__} sorts its components: they keep no numbers.")
+        rest, chosen = fitted.params.weights[fitted.n_components :], np.where(kept, numbers, 0)
+        weights = np.append(fitted.weights[chosen] * kept, rest)
+        components = fitted.family.chosen(fitted.params.components, chosen)
+        if memory is not None:
+            memory = chosen_statistics(fitted.family, memory, numbers)
+        params = Params.first(weights, components).pruned()
+        result = self.__with_fit__(replace(fitted, params=params), memory)
+        prior = np.asarray(self.weight_concentration_prior)
+        if prior.ndim > 0:  # each stays with its component; one that is gone gets any
+            result.weight_concentration_prior = prior[chosen]
+        return result
 
     def _vector_rows(self, vectors: Array) -> RowSource:
         """Wrap vectors, as what predictions take; those of another size are refused."""

@@ -39,9 +39,7 @@ def checked_rows(X: MatrixLike, *, sparse_rows: bool) -> tuple[da.Array, Any]:
     names = X.columns if is_frame and hasattr(X, "columns") else None
     rows = _unwrapped(X, "X")
     if rows.ndim != 2:
-        raise ValueError(
-            f"Expected 2D array, got {rows.ndim}D array instead: X has shape {rows.shape}."
-        )
+        raise ValueError(f"Expected 2D array, got {rows.ndim}D array instead: {rows.shape}.")
     _refuse_unknown(rows, "X")
     n_rows, n_features = rows.shape
     if n_rows == 0 or n_features == 0:
@@ -107,9 +105,7 @@ def checked_weights(sample_weight: ArrayLike | None, X: da.Array) -> da.Array:
     weights = _unwrapped(sample_weight, "sample_weight")
     _refuse_unknown(weights, "sample_weight")
     if weights.shape != X.shape[:1]:
-        raise ValueError(
-            f"sample_weight.shape == {weights.shape}, expected {X.shape[:1]}: one for each row."
-        )
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {X.shape[:1]}.")
     return weights.astype(np.float64).rechunk((X.chunks[0],))
 
 

@@ -323,9 +323,8 @@ class BaseEllipticalMixture(BaseMixture):
             components = family.components(origin, matrices)
             parts = matrices, components.log_det, components.cholesky**2
         if not all(np.isfinite(part).all() for part in parts):
-            raise ValueError(
-                f"{name} should be symmetric and positive definite, with finite inverses."
-            )
+            what = "symmetric and positive definite, with finite inverses"
+            raise ValueError(f"{name} should be {what}.")
         return matrices
 
     def _identity_if_fixed(self, d: int, name: str) -> Array | None:

@@ -343,9 +343,8 @@ array-like, default='merging'
 
     def _posterior(self) -> FenchelYoungPosterior:
         cold = self.temperature < 1e-12  # the scores would overflow
-        return FenchelYoungPosterior(
-            float(self.entmax_alpha), 0.0 if cold else float(self.temperature)
-        )
+        temperature = 0.0 if cold else float(self.temperature)
+        return FenchelYoungPosterior(float(self.entmax_alpha), temperature)
 
     def _weight_prior(self) -> ModifiedDirichlet:
         given = self.weight_concentration_prior
@@ -375,9 +374,8 @@ array-like, default='merging'
         n_weights = K + bool(self.background)
         if floor * n_weights > 1:
             what = "components and a background" if self.background else "components"
-            raise ValueError(
-                f"weight_floor={floor} is too high: {K} {what} need at most 1/{n_weights}."
-            )
+            limit = f"{K} {what} need at most 1/{n_weights}"
+            raise ValueError(f"weight_floor={floor} is too high: {limit}.")
         alpha = alpha.astype(np.float64)
         if (alpha == 1).all():
             alpha = np.ones(())
@@ -402,11 +400,8 @@ def fit_description(
         "the dtype": rows.dtype.name,
     }
     if warm_start is not None:
-        parts = [
-            warm_start.params.to_dict(),
-            *map(as_dict, (warm_start.family, warm_start.background)),
-        ]
-        description[WARM_START] = digest(parts)
+        parts = map(as_dict, (warm_start.family, warm_start.background))
+        description[WARM_START] = digest([warm_start.params.to_dict(), *parts])
     given = sorted(params.items())
     return description | {n: _as_text(value) for n, value in given if n not in _WITHOUT_EFFECT}
 

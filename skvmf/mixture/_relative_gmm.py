@@ -221,9 +221,8 @@ class RelativeGMM(BaseGaussianMixture):
 
     def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
         components, ordering = fitted.params.components, fitted.mixture.constraint
-        attributes = super()._attributes(fitted, result) | {
-            "differences_": np.diff(components.means, axis=0)
-        }
+        attributes = super()._attributes(fitted, result)
+        attributes["differences_"] = np.diff(components.means, axis=0)
         if isinstance(ordering, Ordering):  # else they are in the pickle
             where = len(components), ordering.feature
             variances = fitted.family.type.along(components.covariances, *where)

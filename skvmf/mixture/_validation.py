@@ -67,12 +67,10 @@ def checked_concentrations(concentrations: ArrayLike | None, n_components: int, 
     return kappa
 
 
-def refuse_unequal(concentrations: Array, tied: bool) -> None:
+def refuse_unequal(kappa: Array, tied: bool) -> None:
     """Refuse concentrations that differ where all components share one."""
-    if tied and np.ptp(concentrations) > 1e-5 * concentrations.max():
-        raise ValueError(
-            f"concentration_type='tied' needs one concentration, got {concentrations}."
-        )
+    if tied and np.ptp(kappa) > 1e-5 * kappa.max():
+        raise ValueError(f"concentration_type='tied' needs one concentration, got {kappa}.")
 
 
 def _weight_of(responsibilities: Array, start: int, weights: Array) -> Array:
@@ -167,9 +165,8 @@ def refuse_no_rows(X: Any) -> None:
         checked_rows(X, sparse_rows=True)
         return
     if isinstance(X, str | PathLike) or holds_texts(X):
-        subject = (
-            f"X={X!r} is a text or a path" if isinstance(X, str | PathLike) else "X holds texts"
-        )
+        one = isinstance(X, str | PathLike)
+        subject = f"X={X!r} is a text or a path" if one else "X holds texts"
         raise ValueError(
             f"{subject}, and not rows of numbers. Read a file first, for example with "
             "numpy.load or pandas.read_csv. Turn texts into rows first, for example with "
@@ -499,9 +496,8 @@ def background_in(bounds: ArrayLike | None, d: int, background: bool) -> Backgro
         return NO_BACKGROUND
     checked = checked_array(bounds, "background_bounds").astype(np.float64)
     if checked.shape != (2, d) or not np.isfinite(checked).all():
-        raise ValueError(
-            f"background_bounds should be finite and of shape {(2, d)}, got {checked.shape}."
-        )
+        expected = f"finite and of shape {(2, d)}"
+        raise ValueError(f"background_bounds should be {expected}, got {checked.shape}.")
     refuse_overflow(np.abs(checked).max(), "background_bounds holds")
     if not (checked[0] < checked[1]).all():
         raise ValueError(

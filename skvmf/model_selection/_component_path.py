@@ -121,9 +121,8 @@ def first_mixture(estimator: object, min_components: int, max_components: int) -
             "prepare the rows."
         )
     if min_components > max_components:
-        raise ValueError(
-            f"min_components={min_components} is larger than max_components={max_components}."
-        )
+        larger = f"min_components={min_components} is larger"
+        raise ValueError(f"{larger} than max_components={max_components}.")
     if "n_components" not in estimator.get_params(deep=False):
         raise TypeError(
             f"A path sets n_components, which the constructor of {type(estimator).__name__} should "
@@ -172,9 +171,7 @@ R = TypeVar("R")
 def _refitted(path: Any) -> bool:
     """Return True if there is a best estimator, otherwise raise the reason."""
     if not path.refit:
-        raise AttributeError(
-            "This ComponentPath has refit=False and so no best_estimator_. Set refit=True."
-        )
+        raise AttributeError("With refit=False there is no best_estimator_: set refit=True.")
     return True
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -131,7 +131,7 @@ class Progress:
         return self._tasks is not None and self._tasks.end(1, attributes)
 
 
-Batches = Iterable[tuple[Tensor, Tensor]]  # inputs and target
+Batches = Iterator[tuple[Tensor, Tensor]]  # inputs and target
 _GENERATOR = Lock()
 _with_gradients = partial(torch.inference_mode, False)  # also within a caller's no_grad
 
@@ -474,13 +474,10 @@ class Autoencoder(
             energy = self._free_energy(training.network, held_out, training.score_seed)
             self._check_finite(energy)
             training.validation_losses.append(energy)
-        return progress.end_epoch(
-            training.losses, training.validation_losses, lambda: deepcopy(training.attributes())
-        )
+        losses = training.losses, training.validation_losses
+        return progress.end_epoch(*losses, lambda: deepcopy(training.attributes()))
 
-    def _batches(
-        self, X: Matrix, device: torch.device, order: Array | None = None
-    ) -> Iterator[tuple[Tensor, Tensor]]:
+    def _batches(self, X: Matrix, device: torch.device, order: Array | None = None) -> Batches:
         """Yield batches of rows: in an order for training, or all as they come."""
         size = rows_at_once(X.shape[1]) if order is None else self.batch_size
         for start in range(0, X.shape[0], size):
