@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from uuid import uuid4
 
 import dask
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import dask.array as da
 
 Part = TypeVar("Part")
+Graph: TypeAlias = dict[Any, Any]  # of tasks by their keys
 SUMS_PER_TASK = 8  # that one task adds
 MAX_DIRECT_SUMS = 4  # of runs of blocks, which the client adds
 
@@ -271,12 +272,12 @@ class DaskRows(RowSource):
     def _measure(self, weights: "da.Array | None", groups: Iterator[Any], held: bool) -> None:
         """Let workers read all rows once, and keep what later tasks need."""
         token, own = uuid4().hex, None
-        tasks: dict[Any, Any] = {}
+        tasks: Graph = {}
         if weights is not None:
             own, tasks = list(flatten(weights.__dask_keys__())), dict(weights.__dask_graph__())
         self._owners = np.empty(-(-self.n_rows // self._size), dtype=int)  # of blocks
         self._states, self._sources = [], []
-        parts: dict[Any, Any] = {}
+        parts: Graph = {}
         for i, (numbers, n_rows) in enumerate(groups):
             sources = []
             for chunk, n in n_rows.items():
@@ -312,13 +313,11 @@ class DaskRows(RowSource):
     def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
         return self._sum(function, "map_reduce_weights", self._kept, [[]] * len(self._states))
 
-    def _sum(
-        self, function: Function, method: str, graph: dict[Any, Any], sources: list[list[Any]]
-    ) -> Any:
+    def _sum(self, function: Function, method: str, graph: Graph, sources: list[Any]) -> Any:
         token, most = uuid4().hex, self.weight_range[1]
         runs = np.count_nonzero(np.diff(self._owners)) < len(sources)
         few = MAX_DIRECT_SUMS if runs else 1  # sums of scattered blocks are large
-        tasks: dict[Any, Any] = dict(graph)
+        tasks: Graph = dict(graph)
         parameters: Any = function
         if len(sources) > MAX_DIRECT_SUMS:  # as a task's result they travel once
             parameters = f"skvmf-parameters-{token}"
@@ -362,7 +361,7 @@ class DaskRows(RowSource):
         rows = _stacked(self._compute(self._graph | tasks, list(tasks)))
         return rows[np.argsort(np.argsort(owners, kind="stable"))[places]]
 
-    def _compute(self, graph: dict[Any, Any], keys: list[Any], keep: bool = False) -> list[Any]:
+    def _compute(self, graph: Graph, keys: list[Any], keep: bool = False) -> list[Any]:
         """Return the results of some tasks; or futures of those that workers keep."""
         options = {"sync": False} if keep and self._client else {}
         # Dask finds the parameters of many components large.

@@ -13,6 +13,7 @@ from functools import cached_property, partial
 from typing import TypeAlias
 
 import numpy as np
+from numpy.random import Generator
 from scipy import sparse
 
 from .._typing import Array
@@ -70,9 +71,7 @@ class SplitAndMerge:
         """The mixture of the components on the sample."""
         return Mixture.plain(self.family)
 
-    def run(
-        self, start: Params, rng: np.random.Generator, watch: OnIteration = ignore
-    ) -> SampleStart:
+    def run(self, start: Params, rng: Generator, watch: OnIteration = ignore) -> SampleStart:
         """Return `n_components` components.
 
         `start` has more. ``watch(n_splits, bounds, params)`` is called each time that so many
@@ -110,12 +109,12 @@ class SplitAndMerge:
 
     # Splitting.
 
-    def _split(self, params: Params, rng: np.random.Generator) -> Params:
+    def _split(self, params: Params, rng: Generator) -> Params:
         """Split each component across its longest axis, in two of its own shape."""
         components = self.family.split(params.components, self._half_axes(params, rng))
         return Params.first(0.5 * np.tile(params.weights, 2), components)
 
-    def _half_axes(self, params: Params, rng: np.random.Generator) -> Array:
+    def _half_axes(self, params: Params, rng: Generator) -> Array:
         """Return E|z| sigma u (K, d), u the longest axis: how far half of the rows are off."""
         counts = params.weights * self.rows.total_weight
         axes = rng.standard_normal(self.family.centres(params.components).shape)

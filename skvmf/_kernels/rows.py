@@ -179,23 +179,6 @@ def sum_for_many_components(X, resp, work, out):
 # Products of CSR row blocks with small dense matrices.
 
 
-VALID, BAD_POINTERS, BAD_COLUMNS = 0, 1, 2
-
-
-def csr_fault(indptr: Array, indices: Array, n_values: int, n_columns: int) -> int:
-    """Find pointers or column numbers that would lead kernels out of their arrays.
-
-    Returns VALID, BAD_POINTERS where `indptr` falls or leaves `indices` or the `n_values` of the
-    data, or BAD_COLUMNS where a column number is not in [0, n_columns).
-    """
-    first, last = indptr[0], indptr[-1]
-    if first < 0 or last > min(len(indices), n_values) or (indptr[1:] < indptr[:-1]).any():
-        return BAD_POINTERS
-    used = indices[first:last]
-    valid = used.size == 0 or (used.min() >= 0 and used.max() < n_columns)
-    return VALID if valid else BAD_COLUMNS
-
-
 @row_kernel
 def csr_dot(indptr, indices, data, matrix, out):
     """Out = X @ matrix for the CSR rows that indptr spans; matrix is (d, K), out (n, K).

@@ -25,6 +25,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.polynomial import chebyshev, legendre
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
 from scipy.special import betaln, logit, logsumexp, xlogy
@@ -107,7 +108,7 @@ def tables(alpha: Array, floor: float) -> list[Table | None]:
     return inner
 
 
-def draws(alpha: Array, floor: float, size: int, rng: np.random.Generator) -> Array:
+def draws(alpha: Array, floor: float, size: int, rng: Generator) -> Array:
     """Return points of the simplex: entry by entry, each given those before it."""
     n, left = len(alpha), np.ones(size)
     x = np.empty((size, n))
@@ -196,9 +197,7 @@ def _panels(low: Array, peak: Array, high: Array) -> Array:
     return np.concatenate([*parts, high[:, np.newaxis]], axis=1)
 
 
-def _first_entries(
-    alpha: Array, floors: Array, inner: Inner | None, rng: np.random.Generator
-) -> Array:
+def _first_entries(alpha: Array, floors: Array, inner: Inner | None, rng: Generator) -> Array:
     """Draw the first entry of points with given floors: a panel, then a place in it."""
     blocks = [np.empty(0)]  # where no point is asked for
     for start in range(0, len(floors), _BLOCK):
