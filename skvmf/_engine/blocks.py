@@ -80,7 +80,7 @@ class Missing:
     order: Array  # (n,): rows that lack the same features follow each other
     X: Array  # in that order, float64
     mask: Array  # in that order, (n, d)
-    patterns: Array  # (p, 2): of each pattern, the first row in that order, and the first after it
+    patterns: Array  # (p, 3 + d): first row, the first after it, how many are missing, and these
     n_missing: Array  # (n,): how many features each row lacks, in the order of the block
 
     @classmethod
@@ -94,9 +94,11 @@ class Missing:
         edges = np.concatenate([[0], 1 + np.flatnonzero(changes), [len(X)]])
         ordered = buffers.acquire("ordered", X.shape)
         np.take(X.astype(np.float64, copy=False), order, axis=0, out=ordered, mode="clip")
-        patterns = np.stack([edges[:-1], edges[1:]], axis=1)
         n_missing = np.dot(mask, np.ones(X.shape[1])).astype(np.intp)
-        return cls(order, ordered, mask[order], patterns, n_missing)
+        mask, lacking = mask[order], n_missing[order[edges[:-1]]]
+        features = np.argsort(~mask[edges[:-1]], axis=1, kind="stable")
+        patterns = np.column_stack([edges[:-1], edges[1:], lacking, features])
+        return cls(order, ordered, mask, patterns, n_missing)
 
 
 @dataclass(frozen=True)

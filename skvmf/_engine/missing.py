@@ -40,10 +40,9 @@ class ObservedRows:
                 kept = np.ascontiguousarray(precisions), np.ascontiguousarray(roots)
                 components.by_pattern[b""] = kept
             self._precisions, self._roots = kept
-            first, after = self._patterns.T
-            often = (after - first) * (K * d * d) >= MIN_PRODUCTS
-            often &= self._mask[first].min(axis=1) == 0
-            self._often = [slice(*pattern) for pattern in self._patterns[often]]
+            first, after, lacking = self._patterns[:, :3].T
+            often = ((after - first) * (K * d * d) >= MIN_PRODUCTS) & (lacking < d)
+            self._often = [slice(*pattern) for pattern in self._patterns[often, :2]]
             self._rest = np.ascontiguousarray(self._patterns[~often])
 
     def scores(self) -> tuple[Array, Array]:
@@ -54,8 +53,7 @@ class ObservedRows:
         components = self._components
         scores, logs = np.empty((2, len(self._X), len(components)))
         if self._kind.full:
-            arguments = components.means, self._precisions, self._roots, scores, logs
-            kernels.full_scores(self._X, self._rest, *arguments)
+            kernels.full_scores(*self._arguments(self._rest), self._roots, scores, logs)
             for rows in self._often:
                 seen, part, *_ = self._part(rows)
                 scores[rows] = full_scores(self._X[rows][:, seen], part)
@@ -72,13 +70,14 @@ class ObservedRows:
         kind, components = self._kind, self._components
         K, d = components.means.shape
         weights, shares = weights[self._order], shares[self._order]
-        first, second = np.zeros((K, d)), np.zeros((K, d, d) if kind.full else (K, d))
         if kind.full:
-            arguments = components.means, self._precisions, weights, shares, first, second
-            kernels.full_moments(self._X, self._rest, *arguments)
+            moments = np.empty((K, d + 1, d))
+            kernels.full_moments(*self._arguments(self._rest), weights, shares, moments)
+            second, first = moments[:, :d], moments[:, d]
             for rows in self._often:
                 self._add_moments(rows, weights[rows], shares[rows], first, second)
         else:
+            first, second = np.zeros((2, K, d))
             kernels.diagonal_moments(self._X, components.means, weights, first, second)
             second += np.dot(shares.T, self._mask) * self._by_feature(components.covariances)
         if kind.shared:
@@ -93,11 +92,16 @@ class ObservedRows:
         """Return the rows (n, d), missing values replaced by means, by responsibilities (n, K)."""
         filled, resp = np.zeros_like(self._X), resp[self._order].astype(np.float64)
         if self._kind.full:
-            arguments = self._components.means, self._precisions, resp, filled
-            kernels.add_full_means(self._X, self._patterns, *arguments)
+            kernels.add_full_means(*self._arguments(self._patterns), resp, filled)
         else:
             filled = np.dot(resp, self._components.means)
         return self._as_given(np.where(self._mask, filled, self._X))
+
+    def _arguments(self, patterns: Array) -> tuple[Array, ...]:
+        """Return the first arguments of the kernels for full covariances."""
+        d = self._X.shape[1]
+        work = np.empty((2 * d + 2, d))
+        return self._X, patterns, self._components.means, self._precisions, work
 
     def _part(self, rows: slice) -> tuple[Array, GaussianComponents, Array, Array]:
         """Return what is observed of rows of one pattern, and components of these features.

@@ -8,11 +8,7 @@ minimum over what is missing, errors of the filling enter squared.
 
 import math
 
-import numpy as np
-
 from ._jit import row_kernel, sum_kernel
-
-MAKES_ARRAYS = True
 
 LEAST_PIVOT = 1e-15  # of a diagonal entry, so that no pivot is zero
 
@@ -42,17 +38,6 @@ def _factor(precision, where, m, root):
                 root[a, a] = math.sqrt(max(value, LEAST_PIVOT * line[where[a]]))
                 log_det += 2.0 * math.log(root[a, a])
     return log_det
-
-
-@row_kernel
-def _find(row, where):
-    """Set `where` to the numbers of the missing features of a row; return how many there are."""
-    m = 0
-    for j in range(row.shape[0]):
-        if row[j] != row[j]:
-            where[m] = j
-            m += 1
-    return m
 
 
 @row_kernel
@@ -95,24 +80,26 @@ def _add_covariance(total, where, m, root, inverse, scatter):
 
 
 @row_kernel
-def full_scores(X, patterns, means, precisions, roots, scores, logs):
+def full_scores(X, patterns, means, precisions, work, roots, scores, logs):
     """Set scores to minus half the squared distances of what is observed, and logs to log det P_MM.
 
     Parameters
     ----------
     X : (n, d) float64, nan where a value is missing
-    patterns : (p, 2) int64, the first row of each pattern and the first after it
-    means, precisions, roots : (K, d) and (K, d, d), the latter lower triangular L with P = L' L
+    patterns : (p, 3 + d) int64, as `Missing` has them
+    means, precisions : (K, d) and (K, d, d)
+    work : (2 d + 2, d) float64, to work in
+    roots : (K, d, d), lower triangular L with P = L' L
     scores, logs : (n, K), set
     """
     K, d = means.shape
-    root, work, gap, where = np.empty((d, d)), np.empty(d), np.empty(d), np.empty(d, np.intp)
+    root, line, gap = work[:d], work[2 * d], work[2 * d + 1]
     for k in range(K):
         for p in range(patterns.shape[0]):
-            m = _find(X[patterns[p, 0]], where)
+            m, where = patterns[p, 2], patterns[p, 3:]
             log_det = _factor(precisions[k], where, m, root)
             for n in range(patterns[p, 0], patterns[p, 1]):
-                _fill(X[n], means[k], precisions[k], where, m, root, work, gap)
+                _fill(X[n], means[k], precisions[k], where, m, root, line, gap)
                 total = 0.0
                 for j in range(d):
                     white = _dot(roots[k, j, : j + 1], gap)
@@ -121,28 +108,28 @@ def full_scores(X, patterns, means, precisions, roots, scores, logs):
 
 
 @row_kernel
-def full_moments(X, patterns, means, precisions, weights, shares, first, second):
+def full_moments(X, patterns, means, precisions, work, weights, shares, moments):
     """Add expected moments about the means; arguments are as above.
 
     Parameters
     ----------
     weights, shares : (n, K), of rows and of conditional covariances
-    first, second : (K, d) and (K, d, d), accumulated
+    moments : (K, d + 1, d), set to second moments, and first ones below them
     """
     K, d = means.shape
-    root, inverse, work = np.empty((d, d)), np.empty((d, d)), np.empty(d)
-    gap, where = np.empty(d), np.empty(d, np.intp)
+    root, inverse, line, gap = work[:d], work[d : 2 * d], work[2 * d], work[2 * d + 1]
     for k in range(K):
-        one, two = first[k], second[k]
+        moments[k] = 0.0
+        one, two = moments[k, d], moments[k]
         for p in range(patterns.shape[0]):
-            m = _find(X[patterns[p, 0]], where)
+            m, where = patterns[p, 2], patterns[p, 3:]
             _factor(precisions[k], where, m, root)
             share = 0.0
             for n in range(patterns[p, 0], patterns[p, 1]):
                 r = weights[n, k]
                 if r == 0.0:
                     continue
-                _fill(X[n], means[k], precisions[k], where, m, root, work, gap)
+                _fill(X[n], means[k], precisions[k], where, m, root, line, gap)
                 share += shares[n, k]
                 for i in range(d):
                     weighted, row = r * gap[i], two[i]
@@ -156,16 +143,16 @@ def full_moments(X, patterns, means, precisions, weights, shares, first, second)
 
 
 @row_kernel
-def add_full_means(X, patterns, means, precisions, resp, filled):
+def add_full_means(X, patterns, means, precisions, work, resp, filled):
     """Add the rows that each component fills, by responsibilities; arguments are as above."""
     K, d = means.shape
-    root, work, gap, where = np.empty((d, d)), np.empty(d), np.empty(d), np.empty(d, np.intp)
+    root, line, gap = work[:d], work[2 * d], work[2 * d + 1]
     for k in range(K):
         for p in range(patterns.shape[0]):
-            m = _find(X[patterns[p, 0]], where)
+            m, where = patterns[p, 2], patterns[p, 3:]
             _factor(precisions[k], where, m, root)
             for n in range(patterns[p, 0], patterns[p, 1]):
-                _fill(X[n], means[k], precisions[k], where, m, root, work, gap)
+                _fill(X[n], means[k], precisions[k], where, m, root, line, gap)
                 for j in range(d):
                     filled[n, j] += resp[n, k] * (means[k, j] + gap[j])
 
