@@ -24,22 +24,27 @@ from .._typing import Array, Matrix
 from ..mixture import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from ..mixture._base import BaseMixture
 from ..mixture._validation import in_memory
-from ._components import AnyMixture, is_directional, log_affinities, log_densities, read_mixture
+from ._components import is_directional, log_affinities, log_densities, read_mixture
 
 
 def component_rows(
-    mixture: AnyMixture, fitted: FittedMixture, active: Array, X: Any, n_rows: int, labels: Any
+    mixture: Any, fitted: FittedMixture, active: Array, X: Any, n_rows: int, labels: Any
 ) -> tuple[Array, dict[str, Any]]:
     """Return the labels of rows, and what a summary tells about the rows of components `active`."""
     X = in_memory(X)
     if labels is None:
         labels = mixture.predict(X)  # of X as it is given: with its names, if it has any
     proba = mixture.predict_proba(X)
-    rows = check_rows(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    options = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}  # the mixture has looked
+    rows = check_rows(X, dtype=[np.float64, np.float32], **options)
+    lacking = np.zeros(len(labels))
+    if not sparse.issparse(rows) and np.isnan(rows).any():
+        lacking, rows = np.isnan(rows).sum(axis=1), mixture.impute(X)
     sizes, cosines, typical, doubtful = [], [], [], []
     for k in active:
         members = np.flatnonzero(labels == k)
         closeness = _closeness(fitted, k, rows[members]) if len(members) else np.empty(0)
+        closeness -= lacking[members] / 2  # what a missing value is expected to take away
         known = closeness[~np.isnan(closeness)]
         sizes.append(len(members))
         cosines.append(known.mean() if len(known) else np.nan)
@@ -417,7 +422,9 @@ def _of_labels(mixture: Any, X: Any, labels: Any) -> tuple[BaseMixture, Array]:
         )
     kind = VonMisesFisherMixture() if mixture is None else getattr(mixture, "estimator", mixture)
     if isinstance(kind, RelativeGMM):  # which would sort the clusters
-        kind = SparseGaussianMixture().set_params(covariance_type=kind.covariance_type)
+        kind = SparseGaussianMixture().set_params(
+            covariance_type=kind.covariance_type, missing_values=kind.missing_values
+        )
     plain: dict[str, Any] = {
         "weight_concentration_prior": 1.0,
         "weights_init": None,

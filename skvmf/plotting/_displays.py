@@ -505,7 +505,8 @@ class MixtureDisplay:
             A fitted mixture with a `covariance_type`, also scikit-learn's ``GaussianMixture``. Of
             Student-t components the scale matrices are drawn.
         X : array-like of shape (n_samples, n_features)
-            The rows; Dask arrays are read into memory.
+            The rows, of which those are drawn that lack neither feature; Dask arrays are read into
+            memory.
         features : tuple of two int, default=(0, 1)
             The features to draw.
         labels : array-like of shape (n_samples,), default=None
@@ -543,7 +544,7 @@ class MixtureDisplay:
         labels = labels_of(estimator.predict, X, labels)
         names = getattr(estimator, "feature_names_in_", None)
         names = [f"feature {i}" if names is None else names[i] for i in features]
-        rows = check_rows(X)[:, features]
+        rows = check_rows(X, ensure_all_finite="allow-nan")[:, features]
         means, covariances = estimator.means_[:, features], ellipses(estimator, features)
         assert covariances is not None
         display = cls(estimator.weights_, means, covariances, rows, labels, feature_names=names)

@@ -57,13 +57,20 @@ class Data:
     zero_rows: int = 0
     dtype: str = "float64"
     layout: str = "C"
+    missing: float = 0.0
 
-    def dense(self):
+    def whole(self):
         X = KINDS[self.kind](np.random.default_rng(self.seed), self.n, self.d)
         with np.errstate(over="ignore"):
             X = X * self.scale + self.offset
         X[: self.zero_rows] = 0
         return cast(X, self.dtype)
+
+    def dense(self):
+        X = self.whole()
+        if self.missing:
+            X[np.random.default_rng(self.seed).random(X.shape) < self.missing] = np.nan
+        return X
 
     def make(self):
         return (LAYOUTS | SPARSE_LAYOUTS)[self.layout](self.dense())

@@ -49,7 +49,7 @@ class MixtureSubject:
         self.case = case
         self.X, self.dense = case.data.make(), case.data.dense()
         self.weights = None if case.weights is None else case.weights.make(case.data.n)
-        self.params = resolve({"random_state": 0} | case.params, self.dense)
+        self.params = resolve({"random_state": 0} | case.params, case.data.whole())
         self.close = CLOSE[case.data.dtype]
         self.mixture = refusing(self.new().fit, self.X, sample_weight=self.weights)
 

@@ -65,6 +65,7 @@ COVARIANCES = {
     "reg_covar": st.sampled_from([1e-6, 0.0, 1.0, 1e-300, 1e-12, 1e6]),
     "precisions_init": st.builds(Precisions, SEEDS, st.sampled_from([1.0, 1e-9, 1e9])),
 }
+GROWING = {"grow": st.sampled_from([None, 5, 8])}
 STUDENT_T = {
     "covariance_type": COVARIANCES["covariance_type"],
     "reg_covar": COVARIANCES["reg_covar"],
@@ -83,6 +84,7 @@ def fixed_among(*names):
 
 MIXTURES = {
     "VonMisesFisherMixture": COMMON
+    | GROWING
     | {
         "concentration_type": st.sampled_from(["free", "tied"]),
         "concentration_prior": st.sampled_from([1.0, 0.0, 1e-9, 10.0, 1e6, 1e300]),
@@ -92,9 +94,11 @@ MIXTURES = {
     },
     "SparseGaussianMixture": COMMON
     | COVARIANCES
+    | GROWING
     | {"fixed": fixed_among("weights", "means", "covariances")},
     "StudentTMixture": COMMON
     | STUDENT_T
+    | GROWING
     | {"fixed": fixed_among("weights", "means", "scale_matrices")},
     "RelativeGMM": COMMON
     | COVARIANCES
@@ -113,7 +117,7 @@ def parameters(options, n_components):
     return st.fixed_dictionaries({"n_components": n_components}, optional=options).map(compatible)
 
 
-def data(*, scales, layouts):
+def data(*, scales, layouts, missing=(0.0,)):
     return st.builds(
         Data,
         kind=st.sampled_from(list(KINDS)),
@@ -125,6 +129,7 @@ def data(*, scales, layouts):
         zero_rows=st.sampled_from([0, 0, 1, 3]),
         dtype=st.sampled_from(["float64", "float32"]),
         layout=st.sampled_from(layouts),
+        missing=st.sampled_from(missing),
     )
 
 
@@ -146,6 +151,8 @@ OF_FREE_WEIGHTS = {"weight_concentration_prior", "weight_floor", "background"}
 
 def compatible(params):
     """Leave out options that are refused beside others."""
+    if set(params.get("fixed", ())) & {"weights", "means"}:
+        params = {k: v for k, v in params.items() if k != "grow"}
     lacking = [name for name in ("means", "concentrations") if params.get(f"{name}_init") is None]
     fixed = params.get("fixed", ())
     if set(fixed) & set(lacking):
@@ -162,34 +169,38 @@ def compatible(params):
     return params
 
 
-def mixture_cases(name):
-    rows = rows_for(name)
-    return st.builds(
-        MixtureCase,
-        estimator=st.just(name),
-        params=parameters(MIXTURES[name], st.integers(1, 5)),
-        data=rows,
-        weights=weights(),
-        other=rows,
+@st.composite
+def mixture_cases(draw, name):
+    rows, gaps = draw(rows_for(name))
+    return MixtureCase(
+        estimator=name,
+        params=draw(parameters(MIXTURES[name], st.integers(1, 5))) | gaps,
+        data=draw(rows),
+        weights=draw(weights()),
+        other=draw(rows),
     )
 
 
 def rows_for(name):
-    """Return a strategy for rows that a mixture takes."""
+    """Return a strategy for strategies for rows that a mixture takes, with parameters for them."""
     on_sphere = name == "VonMisesFisherMixture"
     scales = [1.0, 1.0, 1e-3, 1e3, 1e-9, 1e9, 1e-30, 1e30]
     scales += [1e-300, 1e290, 5e-324] if on_sphere else [1e-99, 1e-300]
     layouts = [*LAYOUTS, *SPARSE_LAYOUTS] if on_sphere else list(LAYOUTS)
-    return data(scales=scales, layouts=layouts)
+    whole = data(scales=scales, layouts=layouts), {}
+    gaps = data(scales=scales, layouts=layouts, missing=[0.0, 0.1, 0.5])
+    marginal = gaps, {"missing_values": "marginal"}
+    return st.sampled_from([whole] if on_sphere else [whole, whole, marginal])
 
 
 @st.composite
 def stream_cases(draw):
     name = draw(st.sampled_from(list(MIXTURES)))
+    rows, gaps = draw(rows_for(name))
     return StreamCase(
         estimator=name,
-        params=draw(parameters(MIXTURES[name], st.integers(1, 4))),
-        batches=draw(st.lists(rows_for(name), min_size=1, max_size=4).map(tuple)),
+        params=draw(parameters(MIXTURES[name], st.integers(1, 4))) | gaps,
+        batches=draw(st.lists(rows, min_size=1, max_size=4).map(tuple)),
         weights=draw(weights()),
     )
 
@@ -210,11 +221,12 @@ def path_cases(draw):
     options = {k: v for k, v in MIXTURES[name].items() if k not in NOT_OF_PATHS}
     params = draw(parameters(options, st.just(1)))
     params = {k: v for k, v in params.items() if k != "n_components" and not isinstance(v, Range)}
+    rows, gaps = draw(rows_for(name))
     return PathCase(
         estimator=name,
         path=draw(st.fixed_dictionaries({}, optional=PATHS)),
-        params=params,
-        data=draw(rows_for(name)),
+        params=params | gaps,
+        data=draw(rows),
         weights=draw(weights()),
     )
 

@@ -219,3 +219,26 @@ def test_rows_too_far_for_squares_are_not_typical():
     labels = mixture.predict(X)
     typical = component_summary(mixture, X, n_rows=10).typical
     assert [numbers[-1] == 7 for numbers in typical] == [labels[7] == 0, labels[7] == 1]
+
+
+def test_typical_rows_with_missing_values_are_those_of_the_largest_expected_density():
+    """A row that lacks features is not the most typical one for that."""
+    X, rng = data(), np.random.default_rng(1)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    mixture = SparseGaussianMixture(4, missing_values="marginal", random_state=0).fit(X)
+    result = component_summary(mixture, X, n_rows=5)
+    for k, rows in zip(result.labels, result.typical, strict=True):
+        members, distances = np.flatnonzero(mixture.labels_ == k), []
+        for x in X[members]:
+            seen = ~np.isnan(x)
+            gap, inner = x[seen] - mixture.means_[k, seen], mixture.covariances_[k][:, seen][seen]
+            distances.append(gap @ np.linalg.solve(inner, gap) + np.count_nonzero(~seen))
+        assert_array_equal(rows, members[np.argsort(distances)[:5]])
+
+
+def test_clusters_of_a_relative_mixture_have_its_missing_values():
+    X, labels = data(), np.repeat(np.arange(4), SIZES)
+    X[::7, 1] = np.nan
+    mixture = RelativeGMM(covariance_type="diag", missing_values="marginal")
+    result = component_summary(mixture, X, labels=labels)
+    assert_array_equal(result.sizes, SIZES)

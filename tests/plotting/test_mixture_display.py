@@ -140,3 +140,13 @@ def test_rows_at_the_limits_of_floats_give_no_warnings(dtype, size):
     display = MixtureDisplay.from_estimator(mixture, X)
     assert_array_equal(display.X, X[:, :2])
     display.figure_.canvas.draw()
+
+
+def test_rows_with_missing_values_are_drawn_where_both_features_are_known():
+    X = blobs()
+    X[3, 0] = X[5, 1] = X[7, 2] = np.nan
+    mixture = SparseGaussianMixture(2, missing_values="marginal", random_state=0).fit(X)
+    display = MixtureDisplay.from_estimator(mixture, X)
+    drawn = np.ma.filled(display.scatter_.get_offsets(), np.nan)
+    assert_array_equal(np.isnan(drawn).any(axis=1).nonzero()[0], [3, 5])
+    display.figure_.canvas.draw()
