@@ -295,6 +295,13 @@ class StudentT(Family[StudentTComponents]):
         factors = per_component(factors, shape.covariances)
         scatter = factors * self.type.regularized(shape.covariances, -self.reg_covar)
         covariances = self.type.regularized(scatter, self.reg_covar)
+        fresh = self.gaussian.components(shape.means, covariances)
+        singular = np.isnan(fresh.log_det)
+        if not singular.any():
+            return fresh
+        if singular.all():  # by rounding: these were regular before
+            return shape
+        covariances = self.type.replaced(covariances, singular, by=shape.covariances)
         return self.gaussian.components(shape.means, covariances)
 
     def _freedom(

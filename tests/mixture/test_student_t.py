@@ -262,6 +262,17 @@ def test_few_distinct_rows_do_not_lower_the_bound(covariance_type, tails, seed):
     assert mixture.lower_bound_ >= max(mixture.lower_bounds_) - 1e-5
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e6, 1e9])
+@pytest.mark.parametrize("covariance_type", TYPES)
+def test_scale_matrices_at_the_limit_of_floats_stay_regular(covariance_type, scale):
+    """Two rows are a line, along which a heavy tail grows beyond 1e16 times `reg_covar`."""
+    X = scale * np.random.default_rng(0).normal(size=(9, 3))
+    mixture = StudentTMixture(4, covariance_type=covariance_type, random_state=0).fit(X)
+    assert np.isfinite(mixture.lower_bounds_).all()
+    assert np.isfinite(mixture.score_samples(X)).all()
+    assert mixture.lower_bound_ == max(mixture.lower_bounds_)
+
+
 @pytest.mark.parametrize("tails", TAILS)
 def test_degrees_of_freedom_of_equal_rows_are_the_likeliest(tails):
     mixture = StudentTMixture(1, degrees_of_freedom=tails, tol=1e-9, max_iter=500, reg_covar=0.1)
