@@ -129,6 +129,10 @@ def numbers_move_with_their_components(subject):
     first = subject.fitted(subject.given, max_iter=2, tol=0)
     if any(m._fitted.params.reseeded.any() for m in (first, other)):
         raise Refused("a component was moved to the least likely row, of which there may be many")
+    shapes = getattr(first, "scale_matrices_", getattr(first, "covariances_", np.eye(1)))
+    matrices = subject.params.get("covariance_type", "full") in ("full", "tied")
+    if matrices and np.linalg.cond(shapes).max() > 1e10:
+        raise Refused("rows of a component lie in a subspace but for rounding")
     if getattr(first, "order", None) is not None:  # components are sorted
         order = np.arange(subject.K)
     for name in BY_COMPONENT:
