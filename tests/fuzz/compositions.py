@@ -18,7 +18,7 @@ from skvmf.model_selection import ComponentPath
 
 from .data import Data, Weights
 from .runs import Refused, refusing
-from .subjects import assert_same, public
+from .subjects import assert_finite, assert_same, has_moved, public
 
 FIRST = {  # what fixed values are given as
     "means": "means_init",
@@ -46,6 +46,7 @@ class CompositionCase:
     by_component: tuple = ()  # parameters that have a value for each component
     data: Data = Data("clusters", 60, 3)
     weights: Weights | None = None
+    known: float = 0.0  # share of the rows whose component is given
     seed: int = 0
 
     def code(self):
@@ -77,6 +78,10 @@ class CompositionSubject:
         self.given = given
         self.params = {"n_components": self.K, "max_iter": 20, "random_state": 0} | case.params
         self.params |= {"fixed": case.fixed} if case.fixed else {}
+        gaps = np.linalg.norm(self.X[:, None].astype(float) - rows, axis=2)
+        known = np.where(rng.random(len(self.X)) < case.known, gaps.argmin(axis=1), -1)
+        self.rest = {"sample_weight": self.weights}
+        self.rest |= {"known_labels": known} if case.known else {}
         self.mixture = self.fitted(given)
 
     def first(self, name, rng, rows):
@@ -105,7 +110,7 @@ class CompositionSubject:
         return getattr(skvmf, self.case.estimator)(**(self.params | given | params))
 
     def fitted(self, given, **params):
-        return refusing(self.new(given, **params).fit, self.X, sample_weight=self.weights)
+        return refusing(self.new(given, **params).fit, self.X, **self.rest)
 
 
 def close(first, second, name):
@@ -125,9 +130,12 @@ def numbers_move_with_their_components(subject):
         name: value if tied and name in ("precisions_init", "scale_matrices_init") else value[order]
         for name, value in subject.given.items()
     }
-    other = subject.fitted(given, max_iter=2, tol=0)
     first = subject.fitted(subject.given, max_iter=2, tol=0)
-    if any(m._fitted.params.reseeded.any() for m in (first, other)):
+    rest = dict(subject.rest)
+    if "known_labels" in rest:
+        rest["known_labels"] = np.append(np.argsort(order), -1)[rest["known_labels"]]
+    other = refusing(subject.new(given, max_iter=2, tol=0).fit, subject.X, **rest)
+    if has_moved(first) or has_moved(other):
         raise Refused("a component was moved to the least likely row, of which there may be many")
     shapes = getattr(first, "scale_matrices_", getattr(first, "covariances_", np.eye(1)))
     matrices = subject.params.get("covariance_type", "full") in ("full", "tied")
@@ -162,13 +170,27 @@ def fixed_values_stay(subject):
 def a_warm_start_goes_on(subject):
     """The bound of a fit that continues is not below that of the fit before."""
     mixture = subject.new(subject.given, warm_start=True)
-    mixture = refusing(mixture.fit, subject.X, sample_weight=subject.weights)
+    mixture = refusing(mixture.fit, subject.X, **subject.rest)
     before, alive = mixture.lower_bound_, np.count_nonzero(mixture.weights_)
-    mixture.fit(subject.X, sample_weight=subject.weights)
+    mixture.fit(subject.X, **subject.rest)
     if np.count_nonzero(mixture.weights_) == alive:
         assert mixture.lower_bounds_[0] >= before - 1e-7 * max(1, abs(before))
-    again = copy.copy(mixture).fit(subject.X, sample_weight=subject.weights)
+    again = copy.copy(mixture).fit(subject.X, **subject.rest)
     assert np.count_nonzero(again.weights_) <= subject.K
+
+
+def more_components_go_on(subject):
+    """Components keep their numbers where a warm start adds some."""
+    K = subject.K
+    mixture = subject.new(subject.given, warm_start=True, fixed=(), max_iter=5)
+    refusing(mixture.fit, subject.X, **subject.rest)
+    mixture.set_params(n_components=K + 2, max_iter=0)
+    means = mixture.means_
+    refusing(mixture.fit, subject.X, **subject.rest)
+    assert_finite(public(mixture))
+    kept = mixture.weights_[:K] > 0
+    if getattr(mixture, "order", None) is None and not has_moved(mixture):  # else they are sorted
+        close(means[kept], mixture.means_[:K][kept], "means_")
 
 
 def a_checkpoint_changes_nothing(subject):
@@ -253,6 +275,7 @@ PROMISES = [
     numbers_move_with_their_components,
     fixed_values_stay,
     a_warm_start_goes_on,
+    more_components_go_on,
     a_checkpoint_changes_nothing,
     warm_starts_differ_beside_a_checkpoint,
     copies_know_the_fit_and_not_the_parameters,

@@ -16,7 +16,7 @@ from skvmf._engine import rows
 from . import uses
 from .data import Data, Labels, Weights, resolve
 from .runs import Refused, refusing
-from .subjects import CLOSE, arrays, assert_finite, assert_same, public
+from .subjects import CLOSE, arrays, assert_finite, assert_same, has_moved, public
 
 ROUNDING = {"float64": 1e-10, "float32": 1e-6}  # of a bound
 
@@ -88,11 +88,6 @@ def answers(mixture, X):
     """Return all that a mixture says of rows."""
     names = ["predict_proba", "predict", "score_samples", "score", "aic", "bic"]
     return {name: getattr(mixture, name)(X) for name in names}
-
-
-def has_moved(mixture):
-    """Whether a component was moved to the least likely row, of which there may be many."""
-    return mixture._fitted.params.reseeded.any()
 
 
 def finite_in_finite_out(subject):

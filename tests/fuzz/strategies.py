@@ -370,6 +370,7 @@ def composition_cases(draw):
             )
         ),
         weights=draw(weights()),
+        known=draw(st.sampled_from([0.0, 0.0, 0.3, 1.0])),
         seed=draw(SEEDS),
     )
 

@@ -17,6 +17,11 @@ def arrays(X):
     return [X.data, X.indices, X.indptr] if sparse.issparse(X) else [X]
 
 
+def has_moved(mixture):
+    """Whether a component was moved to the least likely row, of which there may be many."""
+    return mixture._fitted.params.reseeded.any()
+
+
 def assert_finite(values):
     for name, value in values.items():
         if np.asarray(value).dtype.kind == "f":
