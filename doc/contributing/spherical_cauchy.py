@@ -22,8 +22,10 @@ class CauchyComponents:
 
 def squared_distances(block, centres):
     """Return |x - centre|^2 of rows at unit length, (n, K)."""
+    squares = (centres**2).sum(axis=1)
     cosines = (block.X @ centres.T) * block.scales[:, None]
-    return (block.scales > 0)[:, None] + (centres**2).sum(axis=1) - 2 * cosines
+    distances = (block.scales > 0)[:, None] + squares - 2 * cosines
+    return np.maximum(distances, (1 - np.sqrt(squares)) ** 2)  # rounding gives less, or below 0
 
 
 def lengths_of(sums, weights, counts):

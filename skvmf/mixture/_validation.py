@@ -165,13 +165,14 @@ def refuse_no_rows(X: Any) -> None:
         checked_rows(X, sparse_rows=True)
         return
     if isinstance(X, str | PathLike) or holds_texts(X):
-        one = isinstance(X, str | PathLike)
-        subject = f"X={X!r} is a text or a path" if one else "X holds texts"
+        subject, read = "X holds texts", ""
+        if isinstance(X, str | PathLike):
+            subject = f"X={X!r} is a text or a path"
+            read = "Read a file first, for example with numpy.load or pandas.read_csv. "
         raise ValueError(
-            f"{subject}, and not rows of numbers. Read a file first, for example with "
-            "numpy.load or pandas.read_csv. Turn texts into rows first, for example with "
-            "sklearn.feature_extraction.text.TfidfVectorizer or a sentence encoder; both can be "
-            "steps of a Pipeline."
+            f"{subject}, and not rows of numbers. {read}Turn texts into rows first, for example "
+            "with sklearn.feature_extraction.text.TfidfVectorizer or a sentence encoder; both can "
+            "be steps of a Pipeline."
         )
     if isinstance(X, Iterator):
         raise TypeError(

@@ -1,1 +1,1 @@
-"""What five kinds of new users do first, and what they must get."""
+"""What five people do first, as scripts that need only an installed skvmf and the test extra."""
