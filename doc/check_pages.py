@@ -98,7 +98,8 @@ def main(site, shots):
     home = f"http://127.0.0.1:{server.server_port}"
     faults = []
     with sync_playwright() as playwright:
-        path = os.environ.get("CHROMIUM") or shutil.which("chromium")
+        names = ("chromium", "chromium-headless-shell")
+        path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         page = browser.new_page()
         page.on("pageerror", lambda error: faults.append(f"{page.url}: {error}"))

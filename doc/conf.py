@@ -126,6 +126,7 @@ sphinx_gallery_conf = {
     "reset_modules": ("matplotlib", "colours.reset"),
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,  # tables that ask other servers for scripts
     "capture_repr": (),  # what a script prints, and no <object at 0x...>
     "within_subsection_order": "FileNameSortKey",
 }
