@@ -62,6 +62,10 @@ class DenseResponsibilities:
         pack_rows(self.resp, ends, columns, values)
         return SparseResponsibilities(ends, columns[:m], values[:m])
 
+    def largest(self) -> Array:
+        """Return the component most responsible for each row, (n,)."""
+        return self.resp.argmax(axis=1)
+
     def first_components(self, n_components: int) -> "DenseResponsibilities":
         """Leave out the components from a number on."""
         if n_components == self.resp.shape[1]:
@@ -80,6 +84,10 @@ class HardResponsibilities:
         """Return the same as one non-zero per row, or none if its factor is zero."""
         kept = self.factors != 0
         return SparseResponsibilities(np.cumsum(kept), self.labels[kept], self.factors[kept])
+
+    def largest(self) -> Array:
+        """Return the component of each row, (n,)."""
+        return self.labels
 
     def first_components(self, n_components: int) -> "HardResponsibilities":
         """Leave out the components from a number on: their rows go to the first, with factor 0."""

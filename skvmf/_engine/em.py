@@ -166,6 +166,11 @@ class Progress:
 
         return on_iteration, finish
 
+    def note(self, text: str) -> None:
+        """Print what belongs to the next iteration."""
+        if self._verbose:
+            print(f"    {text}")
+
     def _begin_stage(self, title: str, max_iter: int | None, detail: str) -> None:
         self._end(_STAGE)
         if self._verbose:

@@ -309,13 +309,15 @@ class Mixture:
             scores.products[rows, labels] = known
         return scores
 
-    def expect(self, params: Params, block: Block) -> Statistics:
-        """Share out the rows of a block and sum what the maximization needs."""
+    def expect(self, params: Params, block: Block, labels: Array | None = None) -> Statistics:
+        """Share out the rows of a block and sum what the maximization needs; note their labels."""
         scores = self.scores(params, block)
         responsibilities, counts, values = self.posterior.assign(
             scores, params.weights, block.weights, block.scales
         )
         own = responsibilities.first_components(params.n_components)
+        if labels is not None:
+            labels[block.start : block.start + len(values)] = own.largest()
         moments = self.family.moments(block, own, params.components, scores.cache)
         block.buffers.release("products", scores.products)
         value = _weighted_sum(block.weights, np.maximum(values, LEAST, out=values))

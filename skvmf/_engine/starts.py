@@ -50,6 +50,7 @@ from .partitions import Assignment, SampleStart, assign_labels, assignment, em_s
 from .products import squared_distances, tiles
 from .rows import RowSource
 from .split_and_merge import SplitAndMerge
+from .truncated import TruncatedSteps
 
 # Rows far from all others, among which a start looks for no components: each would get a component,
 # or a mean and a variance, of its own. The steps of EM that follow weigh these rows down.
@@ -585,8 +586,12 @@ class MultiStart:
             tol=self.tol,
             at_once=reached is not None,
         )
+        model: Any = mixture
+        if TruncatedSteps.gain(mixture, self.rows, params.n_components):
+            note = self.progress.note
+            model = TruncatedSteps(mixture, self.rows, params.n_components, note)
         result = run_em(
-            mixture,
+            model,
             self.rows,
             params if reached is None else reached[1],
             max_iter=self.max_iter,

@@ -349,7 +349,8 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
     def chosen(self, components: DirectionalComponents, numbers: Array) -> DirectionalComponents:
         lengths, complements = components.lengths[numbers], components.complements[numbers]
         kappa = components.concentrations[numbers] if self.fixed_concentrations else None
-        return self.components(components.directions[:, numbers], lengths, complements, kappa)
+        directions = np.take(components.directions, numbers, axis=1)
+        return self.components(directions, lengths, complements, kappa)
 
     def reshaped(self, components: DirectionalComponents, shapes: Array) -> DirectionalComponents:
         return self.from_natural(components.directions.T, shapes)

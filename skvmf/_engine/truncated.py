@@ -1,0 +1,202 @@
+"""Truncated steps of EM: between exact ones, rows meet only the components near their own.
+
+Components that are near each other form a cell. Until the next exact step, a row may only belong to
+the candidates of its cell, those nearest to any of the cell: a step costs as many products as there
+are candidates, whatever the number of components. As candidates stay, truncated steps do not lower
+their bound, which is one of the exact bound from below (Forster and Lücke, "Can clustering scale
+sublinearly with its clusters?", AISTATS 2018). Before each step an audit compares some rows with
+all components. A step that might lose more than it gains is not taken.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from .._typing import Array
+from .blocks import Block
+from .contracts import Family, Params, Scores, Statistics
+from .merging import nearest_points
+from .model import Mixture
+from .parallel import map_reduce
+from .rows import DenseRows, RowSource
+
+MANY, MIN_ROWS = 8192, 10  # components, and rows for each, from which truncated steps gain
+MAX_STEPS = 7  # between two exact ones
+CELL, NEAREST = 64, 16  # components in a cell at most; candidates of each
+AUDITED = 2048  # rows
+MAX_CHANGED = 0.01  # of the labels
+MIN_GAIN = 1 / 4  # of that of the first step
+PIECE, SPAN = 4096, 64  # rows of a cell taken at once; rows per component read before others
+AT_ONCE = 64  # pieces whose sums are kept
+
+Piece = tuple[int, Array]  # a cell, and numbers of rows
+
+
+class TruncatedSteps:
+    """A mixture as `run_em` takes it; each of its steps is an exact one and truncated ones."""
+
+    def __init__(
+        self, mixture: Mixture, rows: RowSource, n_components: int, note: Callable[[str], None]
+    ) -> None:
+        self._mixture, self._rows, self._note = mixture, rows, note
+        self._labels = np.zeros(rows.n_rows, dtype=np.int32)  # of the last exact step
+        self._weights = rows.sampling_weights()
+        self._audited, weights = rows.draw(AUDITED, 0)
+        self._sample, self._shares = (
+            self._some(self._audited, n_components),
+            weights / weights.sum(),
+        )
+
+    @staticmethod
+    def gain(mixture: Mixture, rows: RowSource, n_components: int) -> bool:
+        """Whether there are so many components that truncated steps gain, and all they need."""
+        many = n_components >= MANY and rows.n_rows >= MIN_ROWS * n_components
+        if not (many and isinstance(rows, DenseRows)) or rows.incomplete:
+            return False
+        if mixture.known is not None or mixture.posterior.tsallis:
+            return False
+        kind: Any = type(mixture.family)
+        return kind.chosen is not Family.chosen and None not in mixture.family.component_axes
+
+    def expect(self, params: Params, block: Block) -> Statistics:
+        return self._mixture.expect(params, block, self._labels)
+
+    def lower_bound(self, stats: Statistics, params: Params) -> float:
+        return self._mixture.lower_bound(stats, params)
+
+    def comparable(self, before: Params, after: Params) -> bool:
+        return self._mixture.comparable(before, after)
+
+    def maximize(self, stats: Statistics, params: Params, rows: RowSource) -> Params:
+        """Return better parameters: those after an exact step, or after truncated steps, too."""
+        first = self._mixture.maximize(stats, params, rows)
+        if not self.comparable(params, first):  # rows may belong to where one was moved
+            return first
+        cells, candidates = _cells(self._mixture.family.centres(first.components))
+        cell_of = np.empty(first.n_components, dtype=np.int64)
+        for i, cell in enumerate(cells):
+            cell_of[cell] = i
+        own = cell_of[self._labels]
+        pieces, best = _pieces(own, first.n_components), first
+        bounds: list[float] = []
+        losses: list[float] = []
+        while len(bounds) < MAX_STEPS:
+            lost, changed = self._audit(best, own[self._audited], candidates)
+            losses.append(lost)
+            if changed > MAX_CHANGED:
+                break
+            part = self._near(best, pieces, candidates)
+            bounds.append(self._mixture.lower_bound(part, best))
+            after = self._mixture.maximize(part, best, rows)
+            if not self.comparable(best, after):
+                break
+            best, gains = after, np.diff(bounds)
+            if len(gains) and gains[-1] <= max(lost, MIN_GAIN * gains[0]):
+                break
+        gain = bounds[-1] - bounds[0] if bounds else 0.0
+        self._note(
+            f"{len(bounds)} truncated steps: gain {gain:.2g}; of {len(self._audited)} "
+            f"rows they lose {lost:.2g} and {changed:.2%} of the labels"
+        )
+        return best if gain > losses[0] else first
+
+    def _near(self, params: Params, pieces: list[Piece], candidates: list[Array]) -> Statistics:
+        """Return the statistics of all rows, each shared out among the candidates of its cell."""
+        family, K = self._mixture.family, params.n_components
+        origins = family.origins(params.components)
+        sums: list[Array] = []
+        total = Statistics(0.0, 0.0, np.zeros(len(params.weights)), (), origins)
+        for start in range(0, len(pieces), AT_ONCE):
+            some = pieces[start : start + AT_ONCE]
+            expect = partial(self._expect_piece, params, candidates, origins)
+            for near, part in map_reduce(expect, some).total():
+                total.value += part.value
+                total.total += part.total
+                total.counts[_with_background(near, params)] += part.counts
+                own = list(map(np.moveaxis, part.moments, family.component_axes, repeat(0)))
+                sums = sums or [np.zeros((K, *moment.shape[1:])) for moment in own]
+                for whole, moment in zip(sums, own, strict=True):
+                    whole[near] += moment
+        moments = tuple(map(np.moveaxis, sums, repeat(0), family.component_axes))
+        return replace(total, moments=moments)
+
+    def _expect_piece(
+        self, params: Params, candidates: list[Array], origins: Array | None, piece: Piece
+    ) -> list[tuple[Array, Statistics]]:
+        """Return the candidates of a piece, and their statistics."""
+        family, near = self._mixture.family, candidates[piece[0]]
+        few = params.reordered(near, family.chosen(params.components, near))
+        rows = self._some(piece[1], len(near))
+        stats = rows.map_reduce(partial(self._mixture.expect, few))
+        stats = replace(stats, unit=rows.weight_unit).in_unit(1.0)
+        about = None if origins is None else origins[near]
+        moved = family.recenter(stats.first_components(len(near)), about)
+        return [(near, replace(stats, moments=moved.moments, buffers=None))]
+
+    def _some(self, numbers: Array, width: int) -> RowSource:
+        return self._rows.subset(numbers, self._weights[numbers], width)
+
+    def _audit(self, params: Params, own: Array, candidates: list[Array]) -> tuple[float, float]:
+        """Return the nats lost per row of the sample, and the share of labels that differ."""
+        posterior, weights, n = self._mixture.posterior, params.weights, len(own)
+        lost, changed = np.zeros(n), np.zeros(n)
+
+        def compare(block: Block, span: slice) -> None:
+            scores, ones = self._mixture.scores(params, block), np.ones(len(block.weights))
+            labels, values = posterior.label(scores, weights, ones)[0], np.empty(len(ones))
+            for cell in np.unique(own[span]).tolist():
+                rows = np.flatnonzero(own[span] == cell)
+                index = _with_background(candidates[cell], params)
+                products = scores.products[np.ix_(rows, index)]
+                slopes = None if scores.slopes is None else scores.slopes[rows]
+                few = Scores(products, scores.bias[index], slopes)
+                found = posterior.label(few, weights[index], ones[rows])[0]
+                changed[span][rows] = index[found] != labels[rows]
+                values[rows] = posterior.values(few, weights[index])
+            lost[span] = posterior.values(scores, weights) - values
+
+        self._sample.for_each(compare)
+        return float(self._shares @ lost), float(self._shares @ changed)
+
+
+def _with_background(near: Array, params: Params) -> Array:
+    """Return places of components, and of the background, among weights."""
+    return np.append(near, np.arange(params.n_components, len(params.weights)))
+
+
+def _cells(points: Array) -> tuple[list[Array], list[Array]]:
+    """Return cells of near points (K, d), and for each the numbers of the points nearest to any."""
+    cells = _halves(points - points.mean(axis=0), np.arange(len(points)))
+    nearest = nearest_points(points, points, NEAREST)
+    return cells, [np.unique(np.append(cell, nearest[cell])) for cell in cells]
+
+
+def _halves(points: Array, numbers: Array) -> list[Array]:
+    """Cut points in halves along the direction in which they differ most, down to cells."""
+    if len(numbers) <= CELL:
+        return [numbers]
+    own = points[numbers] - points[numbers].mean(axis=0)
+    axis = own[np.einsum("nd,nd->n", own, own).argmax()]
+    for _ in range(3):  # steps of the power method
+        axis = np.dot(np.dot(own, axis), own)
+        axis /= max(np.abs(axis).max(), np.finfo(np.float64).tiny)
+    order = numbers[np.argsort(np.dot(own, axis), kind="stable")]
+    left, right = np.array_split(order, 2)
+    return _halves(points, left) + _halves(points, right)
+
+
+def _pieces(own: Array, n_components: int) -> list[Piece]:
+    """Return rows by cell, span after span: rows on a disk are read in spans that memory holds."""
+    n_spans = -(-len(own) // (SPAN * n_components))
+    spans = np.arange(len(own)) * n_spans // len(own)
+    keys = spans * (own.max() + 1) + own
+    order = np.argsort(keys, kind="stable")
+    pieces: list[Piece] = []
+    for rows in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):
+        parts = np.array_split(rows, -(-len(rows) // PIECE))
+        pieces.extend((int(own[part[0]]), part) for part in parts)
+    return pieces
