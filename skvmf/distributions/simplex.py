@@ -44,8 +44,7 @@ def entmax(scores: ArrayLike, alpha: float, axis: int = -1) -> Array:
     Raises
     ------
     ValueError
-        If alpha is not above 0 or not finite, scores hold nan or +inf, or no score above -inf along
-        the axis, or there is no such axis.
+        If alpha, the scores or the axis are out of range, or no score is above -inf.
 
     Notes
     -----
@@ -202,8 +201,7 @@ def fenchel_young_posterior(
     Raises
     ------
     ValueError
-        If alpha or the temperature is not above 0 or not finite, weights are not probabilities or
-        do not fit, or losses hold nan, -inf, or exclude every alternative of positive weight.
+        If an argument is out of range, or losses exclude every alternative of positive weight.
 
     Examples
     --------

@@ -152,7 +152,7 @@ def attachment_score(
         the root.
     directed : bool, default=True
         Whether a token must have the right head. If false, it suffices that the given tree links
-        the token and its predicted head in either direction [1]_.
+        the token and its predicted head in either direction (Klein and Manning, ACL 2004).
 
     Returns
     -------
@@ -164,16 +164,9 @@ def attachment_score(
     ValueError
         If the two differ in shape, a sentence is empty, or a head is not a position in it.
 
-    References
-    ----------
-    .. [1] Klein and Manning, "Corpus-based induction of syntactic structure: models of dependency
-       and constituency", ACL 2004.
-
     Examples
     --------
     >>> from skvmf.grammar import attachment_score
-    >>> attachment_score([[2, 0, 2]], [[0, 1, 2]])
-    0.3333333333333333
     >>> attachment_score([[2, 0, 2]], [[0, 1, 2]], directed=False)
     0.6666666666666666
     """

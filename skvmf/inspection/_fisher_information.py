@@ -44,7 +44,8 @@ def fisher_information(
 
     Its entries are E[s_i s_j] for the scores s = d log p / d theta, with the expectation under the
     mixture itself. If components coincide, the matrix is singular in any coordinates. Relative ones
-    change its eigenvalues, but not its rank, its determinant or the lengths that it measures [1]_.
+    change its eigenvalues, but not its rank, its determinant or the lengths that it measures (Esser
+    and Nielsen, "On the influence of enforcing model identifiability", section 5.1).
 
     Parameters
     ----------
@@ -83,11 +84,6 @@ def fisher_information(
     ------
     ValueError
         If the mixture has other components, or another argument cannot be used.
-
-    References
-    ----------
-    .. [1] Esser and Nielsen, "On the influence of enforcing model identifiability on learning
-       dynamics of Gaussian mixture models", section 5.1.
 
     Examples
     --------

@@ -126,10 +126,8 @@ def renumber_components(
 
     Raises
     ------
-    TypeError
-        If `mixture` is not one of skvmf.
-    ValueError
-        If mixtures cannot be matched, or the mixture sorts its components.
+    TypeError, ValueError
+        If mixtures are not of skvmf, cannot be matched, or the mixture sorts its components.
 
     Examples
     --------
@@ -167,7 +165,9 @@ def component_stability(
 
     The mixture is fitted again, from a new start, with the number of times as the weight of each
     row that it is drawn with replacement. :func:`match_components` pairs the components with those
-    of the mixture. Clusters that the rows do not show, such as two parts of one, change most [1]_.
+    of the mixture. Clusters that the rows do not show, such as two parts of one, change most: see
+    Hennig, "Cluster-wise assessment of cluster stability", Computational Statistics and Data
+    Analysis 52, 2007, who compares clusters by their rows.
 
     Parameters
     ----------
@@ -199,15 +199,8 @@ def component_stability(
 
     Raises
     ------
-    TypeError
-        If the mixture is not one of skvmf.
-    ValueError
-        If `n_resamples` is not a positive whole number.
-
-    References
-    ----------
-    .. [1] Hennig, "Cluster-wise assessment of cluster stability", Computational Statistics and
-       Data Analysis 52, 2007, who compares clusters by their rows.
+    TypeError, ValueError
+        If the mixture is not one of skvmf, or `n_resamples` is not a positive whole number.
 
     Examples
     --------

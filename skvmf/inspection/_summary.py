@@ -347,10 +347,9 @@ def component_summary(
 
     Raises
     ------
-    ValueError
-        If the mixture is of another kind, or names, texts or labels do not fit X.
-    TypeError
-        If texts are not strings.
+    TypeError, ValueError
+        If the mixture is of another kind, texts are no strings, or names, texts or labels do not
+        fit X.
 
     Examples
     --------

@@ -216,12 +216,13 @@ class BaseMixture(MixtureParameters, ABC):
         sample_weight: ArrayLike | None = None,
         known_labels: ArrayLike | None = None,
     ) -> Self:
-        """Take one step on a batch of a stream: online EM [1]_.
+        """Take one step on a batch of a stream: online EM.
 
-        A running average of statistics forgets earlier batches at the rate `learning_decay`. So
-        the mixture follows a stream that changes, and converges if the stream is stationary. The
-        first call finds initial components in its batch, as `fit` does. After `fit` or
-        `from_parameters`, it continues from their parameters.
+        A running average of statistics forgets earlier batches at the rate `learning_decay`
+        (Cappé and Moulines, Journal of the Royal Statistical Society B 71, 2009). So the mixture
+        follows a stream that changes, and converges if the stream is stationary. The first call
+        finds initial components in its batch, as `fit` does. After `fit` or `from_parameters`, it
+        continues from their parameters.
 
         Batches should be random samples of at least 25 rows per component, and the first batch of
         at least 100 rows per component. Sorted rows, for example by class, ruin any online
@@ -238,11 +239,6 @@ class BaseMixture(MixtureParameters, ABC):
         -------
         self : object
             The mixture after the step. `labels_` and `probabilities_` are those of the batch.
-
-        References
-        ----------
-        .. [1] Cappé and Moulines, "On-line expectation-maximization algorithm for latent data
-           models", Journal of the Royal Statistical Society B 71, 2009.
         """
         self._validate_params()  # which the decorator leaves out after the first call
         with all_or_nothing(self), limited_blas():

@@ -118,9 +118,9 @@ class BaseEllipticalMixture(BaseMixture):
     def impute(self, X: MatrixLike) -> Array:
         """Return rows whose missing values are filled with their conditional means.
 
-        They are the means of the components given what is observed [1]_, weighted by softmax
-        responsibilities: the guess with the least expected squared error. A background is left
-        out. It needs ``missing_values='marginal'``.
+        They are the means of the components given what is observed (Ghahramani and Jordan, NIPS
+        1994), weighted by softmax responsibilities: the guess with the least expected squared
+        error. A background is left out. It needs ``missing_values='marginal'``.
 
         Parameters
         ----------
@@ -131,16 +131,6 @@ class BaseEllipticalMixture(BaseMixture):
         -------
         X_filled : ndarray of shape (n_samples, n_features)
             The rows, where observed as they are.
-
-        Raises
-        ------
-        ValueError
-            If the rows cannot be used.
-
-        References
-        ----------
-        .. [1] Ghahramani and Jordan, "Supervised learning from incomplete data via an EM
-           approach", NIPS 1994.
 
         Examples
         --------

@@ -69,11 +69,6 @@ class RelativeGMM(BaseGaussianMixture):
     scale_differences_ : ndarray of shape (n_components - 1,)
         Gaps from each standard deviation along the ordering feature to the next.
 
-    See Also
-    --------
-    SparseGaussianMixture : Removes components that the data do not need.
-    sklearn.mixture.GaussianMixture : Components in any order.
-
     Notes
     -----
     What is given for each component (`weights_init`, `precisions_init`, priors) belongs to those of

@@ -31,11 +31,6 @@ class SparseGaussianMixture(BaseGaussianMixture):
         prior. A number below 1, and especially below 0, removes small components. None is 0, or 1
         if `entmax_alpha` is above 1 or the weights are fixed.
 
-    See Also
-    --------
-    VonMisesFisherMixture : For rows whose direction matters and whose length does not.
-    sklearn.mixture.BayesianGaussianMixture : Also has priors on means and covariances.
-
     Notes
     -----
     A component is pruned, with weight 0 and its last parameters, when its covariance would be

@@ -61,11 +61,6 @@ default='estimated'
     degrees_of_freedom_ : ndarray of shape (n_components,)
         Degrees of freedom nu.
 
-    See Also
-    --------
-    SparseGaussianMixture : Gaussian components, without heavy tails.
-    scipy.stats.multivariate_t : A single component; its ``shape`` is a scale matrix.
-
     Notes
     -----
     The fit uses parameter-expanded EM (PX-EM [3]_), which needs fewer steps than plain EM.
@@ -78,7 +73,7 @@ default='estimated'
     References
     ----------
     .. [1] Peel and McLachlan, "Robust mixture modelling using the t distribution", Statistics
-       and Computing 10, 2000; McLachlan and Peel, "Finite mixture models", 2000, chapter 7.
+       and Computing 10, 2000.
     .. [2] Lange, Little and Taylor, "Robust statistical modeling using the t distribution",
        Journal of the American Statistical Association 84, 1989.
     .. [3] Liu, Rubin and Wu, "Parameter expansion to accelerate EM: the PX-EM algorithm",

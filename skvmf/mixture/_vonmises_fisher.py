@@ -84,11 +84,6 @@ class VonMisesFisherMixture(BaseMixture):
     concentrations_ : ndarray of shape (n_components,)
         Concentrations kappa.
 
-    See Also
-    --------
-    SparseGaussianMixture : For rows whose length matters.
-    sklearn.cluster.KMeans : On unit rows, nearly the same as hard EM with tied concentrations.
-
     Notes
     -----
     Log-densities are with respect to surface area. At the start of a fit, all components have
@@ -255,17 +250,13 @@ class VonMisesFisherMixture(BaseMixture):
 
         On the sphere the divergence of the negative entropy psi is infinite, but only by psi(x),
         which is the same for every mean. Without that constant it is minus the log-density
-        with respect to the uniform distribution, ``kappa (r - m.x) - psi(r)`` [1]_.
+        with respect to the uniform distribution, ``kappa (r - m.x) - psi(r)`` (Nonnenmacher and
+        Sahani, section 1).
 
         Returns
         -------
         divergence : ndarray of shape (n_samples, n_components)
             Divergences minus psi(x); the nearest mean has the smallest.
-
-        References
-        ----------
-        .. [1] Nonnenmacher and Sahani, "A solution for the mean parametrization of the von
-           Mises-Fisher distribution", section 1.
         """
         rows = self._new_rows(X)
         fitted = self._fitted

@@ -193,8 +193,8 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
     First, a mixture with `max_components` components is fitted. Then the two components whose merge
     loses the least likelihood are merged [1]_, and a few EM steps improve the mixture, down to
     `min_components`. Such a path takes much less time than separate fits. The merges form a tree:
-    `linkage_` can be drawn as a dendrogram, and :meth:`cut` returns labels for any number of
-    clusters.
+    :class:`~skvmf.plotting.ComponentPathDisplay` draws `linkage_`, and :meth:`cut` returns labels
+    for any number of clusters.
 
     Parameters
     ----------
@@ -254,11 +254,6 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         Number of features seen in `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Feature names seen in `fit`, if X has them.
-
-    See Also
-    --------
-    skvmf.plotting.ComponentPathDisplay : The criterion by number, and the dendrogram.
-    sklearn.model_selection.GridSearchCV : To choose other parameters, by held-out rows.
 
     References
     ----------

@@ -29,14 +29,15 @@ class FenchelYoungDocumentModel(Autoencoder):
     probabilities. With alpha-entmax, words that do not fit a document have probability zero.
     Training minimizes a Fenchel-Young free energy: the loss of the words plus `beta` times the
     Kullback-Leibler divergence from the standard Gaussian. Read more in the :doc:`user guide
-    </user_guide/neural>`.
+    </user_guide/neural>`, and in Sklaviadis et al., "Fenchel-Young variational learning", section
+    4.3 and appendix A.2.
 
     Parameters
     ----------
     n_components : int, default=50
         Number of topics.
     entmax_alpha : float, default=1.0
-        At least 1. 1 is softmax, the neural variational document model; 1.5 and 2 are sparse.
+        At least 1. 1 is softmax, the model of Miao et al., ICML 2016; 1.5 and 2 are sparse.
     target : {'counts', 'proportions'}, default='counts'
         What is reconstructed. Counts weigh a document by its length; with softmax and beta = 1 the
         score is the evidence lower bound minus that of a perfect reconstruction. Proportions weigh
@@ -49,7 +50,7 @@ class FenchelYoungDocumentModel(Autoencoder):
         Units of the encoder's hidden layers.
     alternating_epochs : int, default=None
         Number of passes per epoch that train the decoder alone, followed by as many that train the
-        encoder alone [1]_. None trains both at once, in one pass per epoch.
+        encoder alone. None trains both at once, in one pass per epoch.
 
     Attributes
     ----------
@@ -59,11 +60,6 @@ class FenchelYoungDocumentModel(Autoencoder):
     Notes
     -----
     Entries need not be integers: tf-idf rows count as counts. An empty document has no loss.
-
-    References
-    ----------
-    .. [1] Sklaviadis et al., "Fenchel-Young variational learning", section 4.3 and appendix A.2.
-    .. [2] Miao et al., "Neural variational inference for text processing", ICML 2016.
 
     Examples
     --------

@@ -41,10 +41,8 @@ def entmax(scores: Tensor, alpha: float, dim: int = -1) -> Tensor:
 
     Raises
     ------
-    ValueError
-        If alpha is below 1 or not finite.
-    TypeError
-        If the scores are not of a floating-point dtype.
+    TypeError, ValueError
+        If alpha is below 1 or not finite, or the scores are not of a floating-point dtype.
 
     Notes
     -----
@@ -358,11 +356,9 @@ class EntmaxLoss(_EntmaxLoss):
 
     Raises
     ------
-    ValueError
-        If alpha is below 1 or not finite, the reduction is unknown, scores and target differ in
-        shape, or the target requires a gradient.
-    TypeError
-        If the scores are not of a floating-point dtype.
+    TypeError, ValueError
+        If alpha or the reduction is out of range, scores are no floats or differ in shape from the
+        target, or the target requires a gradient.
 
     Notes
     -----

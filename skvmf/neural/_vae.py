@@ -26,7 +26,8 @@ class FenchelYoungVAE(Autoencoder):
     from it to observations. Training minimizes a Fenchel-Young free energy: the loss of the
     reconstruction plus `beta` times the divergence of the posterior from a standard Gaussian score.
     Posteriors can have finite support, and pixels can be exactly 0 and 1. Read more in the
-    :doc:`user guide </user_guide/neural>`.
+    :doc:`user guide </user_guide/neural>`, and in Sklaviadis et al., "Fenchel-Young variational
+    learning", sections 3.4 and 4.2.
 
     Parameters
     ----------
@@ -50,11 +51,6 @@ class FenchelYoungVAE(Autoencoder):
     -----
     The divergence sums over latent variables. For alpha > 1 it is zero at the beta-Gaussian of
     scale 1, from which `sample` draws, and not at the standard Gaussian.
-
-    References
-    ----------
-    .. [1] Sklaviadis et al., "Fenchel-Young variational learning", sections 3.4 and 4.2.
-    .. [2] Kingma and Welling, "Auto-encoding variational Bayes", ICLR 2014.
 
     Examples
     --------

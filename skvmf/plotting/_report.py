@@ -39,11 +39,8 @@ def cluster_report(
     """Write a report of clusters: one HTML file to open in a browser, without a server or network.
 
     It has a map of the clusters and their rows, a tree to fold, the words, typical and doubtful
-    rows of each cluster, the least likely rows, and a search. It can be used with the keyboard
-    ("/" is the search) and follows the colour scheme of the system.
-
-    A file has at most 5 MB. With more than 20,000 rows, the map and the search have a sample of
-    them; sizes, words and typical rows are those of all rows.
+    rows of each cluster, the least likely rows, and a search. A file has at most 5 MB: of more than
+    20,000 rows, the map and the search have a sample.
 
     Parameters
     ----------

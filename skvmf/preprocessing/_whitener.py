@@ -34,8 +34,10 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Rows are scaled to unit length, their mean is subtracted, and each principal axis is divided by
     its standard deviation to the power of `strength`. Embeddings often share a large mean and a few
-    axes with most of the variance, which hide smaller differences [1]_, [2]_. The :ref:`user guide
-    <whiten-directions>` shows for which data this improves clusters, and for which it does not.
+    axes with most of the variance, which hide smaller differences (Su, Cao, Liu and Ou, "Whitening
+    sentence representations for better semantics and faster retrieval", 2021; Mu and Viswanath,
+    "All-but-the-top", ICLR 2018). The :ref:`user guide <whiten-directions>` shows for which data
+    this improves clusters, and for which it does not.
 
     Parameters
     ----------
@@ -59,24 +61,12 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, if they have names.
 
-    See Also
-    --------
-    skvmf.VonMisesFisherMixture : Clusters the rows.
-    sklearn.decomposition.TruncatedSVD : Makes sparse rows dense, of fewer features.
-
     Notes
     -----
     The whitened rows are rotated back from the principal axes, so that features keep their meaning
     and the result does not depend on the signs and the order of the axes. Axes without more
     variance than the rounding of the rows gives are left as they are. A row of zeros has no
     direction: it is ignored in a fit and remains zero.
-
-    References
-    ----------
-    .. [1] Su, Cao, Liu and Ou, "Whitening sentence representations for better semantics and faster
-       retrieval", 2021.
-    .. [2] Mu and Viswanath, "All-but-the-top: simple and effective postprocessing for word
-       representations", ICLR 2018.
 
     Examples
     --------

@@ -365,7 +365,8 @@ def rvs(
 ) -> Array:
     """Draw random points on the sphere.
 
-    The distribution is given by `mu` and `kappa`, or by `mean`, and sampled exactly [1]_, [2]_.
+    The distribution is given by `mu` and `kappa`, or by `mean`, and sampled exactly (Ulrich,
+    Applied Statistics 1984; Wood, Communications in Statistics 1994).
 
     Parameters
     ----------
@@ -389,11 +390,6 @@ def rvs(
     ------
     ValueError
         If there is more than one distribution, or the parameters or `size` are not valid.
-
-    References
-    ----------
-    .. [1] Ulrich, "Computer generation of distributions on the m-sphere", Applied Statistics 1984.
-    .. [2] Wood, "Simulation of the von Mises Fisher distribution", Comm. in Statistics 1994.
 
     Examples
     --------

@@ -369,7 +369,8 @@ def negentropy(
     """Return the negative entropy psi of the family at mean resultant length r.
 
     psi is the Legendre transform of the log-partition, psi(r) = kappa r - Phi(kappa) at kappa =
-    psi'(r); psi(0) = 0. Its second derivative is the inverse variance along the mean.
+    psi'(r); psi(0) = 0. Its second derivative is the inverse variance along the mean. See
+    Nonnenmacher and Sahani, sections 2.2-2.5 and appendix A.4.
 
     Parameters
     ----------
@@ -391,7 +392,7 @@ def negentropy(
         - "rational": the paper's first refinement; relative error about 0.17/d^2. Closed forms,
           finite for every d >= 2.
         - "refined": the paper's second refinement, about 0.2/d^3; orders 1 and 2 only.
-        - "banerjee": the approximation of [2]_, about 0.17/d.
+        - "banerjee": the approximation of Banerjee et al., JMLR 6, 2005; about 0.17/d.
         - "newton": root finding on the Perron continued fraction in natural parameters; relative
           error up to 1e-15/(1 - r).
 
@@ -403,15 +404,7 @@ def negentropy(
     Raises
     ------
     ValueError
-        If r is not in [0, 1) or does not fit its complement, `dim` is not from 2 to 1e15, or the
-        method is unknown or does not offer the order.
-
-    References
-    ----------
-    .. [1] Nonnenmacher and Sahani, "A solution for the mean parametrization of the von Mises-Fisher
-       distribution", sections 2.2-2.5 and appendix A.4.
-    .. [2] Banerjee, Dhillon, Ghosh and Sra, "Clustering on the unit hypersphere using von
-       Mises-Fisher distributions", JMLR 6, 2005.
+        If r, its complement or `dim` are out of range, or the method does not offer the order.
 
     Examples
     --------
