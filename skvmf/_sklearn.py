@@ -124,13 +124,9 @@ _OF_METHODS = {  # what methods take that do not describe it
 }
 _OF_FITS = {
     "Returns": """self : object
-    The fitted estimator.
-
-""",
+    The fitted estimator.""",
     "Raises": """TypeError, ValueError
-    If the data or a parameter cannot be used. The estimator then stays as it was.
-
-""",
+    If the data or a parameter cannot be used. The estimator then stays as it was.""",
 }
 
 
@@ -158,7 +154,7 @@ def _complete_docstring(cls: type) -> None:
     described["Parameters"] = {name: parameters[name] for name in in_order}
     summary = own.pop("")
     own = dict.fromkeys(described, "") | own
-    own |= {title: "\n".join(known.values()) + "\n\n" for title, known in described.items()}
+    own |= {title: "\n".join(known.values()) for title, known in described.items()}
     cls.__doc__ = summary + _joined(own)
 
 
@@ -173,11 +169,11 @@ def _add_shared_parameters(method: FunctionType, shared: dict[str, str]) -> None
     entries = [known[name] for name in signature(method).parameters if name in known]
     if "Returns" in sections and entries:
         summary = sections.pop("").rstrip() + "\n\n"
-        method.__doc__ = summary + _joined({"Parameters": "\n".join([*entries, "", ""])} | sections)
+        method.__doc__ = summary + _joined({"Parameters": "\n".join(entries)} | sections)
 
 
 def _joined(sections: dict[str, str]) -> str:
-    parts = [f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items()]
+    parts = [f"{name}\n{'-' * len(name)}\n{text.rstrip()}\n\n" for name, text in sections.items()]
     return "".join(parts).rstrip() + "\n"
 
 
