@@ -7,7 +7,6 @@ what they need and caches it, so that later processes do not wait for it.
 import sys
 import time
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -47,7 +46,14 @@ def fit_all() -> None:
         for options in DIRECTIONAL:
             for rows in X, csr_array(X):
                 use(VonMisesFisherMixture(3, **options, **FEW), rows)
-        for gaussian in gaussian_mixtures():
+        gaussians: list[GaussianMixture] = [RelativeGMM(3, **FEW)]
+        for kind in "spherical", "diag", "tied", "full":
+            gaussians.append(SparseGaussianMixture(3, covariance_type=kind, **FEW))
+            gaussians.append(StudentTMixture(3, covariance_type=kind, **FEW))
+        for alpha in 1.5, 2.0:
+            sparse = SparseGaussianMixture(3, covariance_type="diag", entmax_alpha=alpha, **FEW)
+            gaussians.append(sparse)
+        for gaussian in gaussians:
             use(gaussian, X)
             use(gaussian, far.astype(dtype))
         for mixture in (
@@ -56,16 +62,6 @@ def fit_all() -> None:
         ):
             FisherVectorTransformer(mixture).fit_transform([X[:50], X[50:]])
     use(VonMisesFisherMixture(3, **FEW), near.astype(np.float16))
-
-
-def gaussian_mixtures() -> Iterator[GaussianMixture]:
-    """Yield mixtures for dense rows of any length."""
-    for kind in "spherical", "diag", "tied", "full":
-        yield SparseGaussianMixture(3, covariance_type=kind, **FEW)
-        yield StudentTMixture(3, covariance_type=kind, **FEW)
-    for alpha in 1.5, 2.0:
-        yield SparseGaussianMixture(3, covariance_type="diag", entmax_alpha=alpha, **FEW)
-    yield RelativeGMM(3, **FEW)
 
 
 def use(mixture: VonMisesFisherMixture | GaussianMixture, X: MatrixLike) -> None:

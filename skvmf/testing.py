@@ -40,8 +40,7 @@ def check_family(family: AnyFamily, X: MatrixLike | None = None) -> None:
     - merges lose the same in any order, if there are merges, and the simple components of a
       proposal peak where they are put.
 
-    It does not know the density: compare log-densities, and the losses of merges, with references
-    of your own.
+    Compare log-densities, and the losses of merges, with references of your own.
 
     Parameters
     ----------

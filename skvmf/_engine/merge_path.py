@@ -1,7 +1,7 @@
 """From a fitted mixture down to fewer components: merge two, fit a little, and so on."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -19,11 +19,12 @@ from .rows import RowSource
 _STEPS = 3  # of EM after a merge
 
 
+@dataclass
 class MergePath:
     """Mixtures of fewer and fewer components, each from the one before.
 
-    `of_size` returns the mixture of a number of components for the rows. The path begins with
-    `fitted`, whose bound is `lower_bound`; fits stop when the bound changes by at most `tol`.
+    `_of_size` returns the mixture of a number of components for the rows. The path begins with
+    `fitted`, whose bound is `_lower_bound`; fits stop when the bound changes by at most `_tol`.
 
     `nodes` (n_components,) are the components of `fitted`, the current mixture, as nodes of the
     tree: a component of the first mixture by its number, a merged one by the number of the first
@@ -31,21 +32,15 @@ class MergePath:
     that was lost.
     """
 
-    def __init__(
-        self,
-        of_size: Callable[[int], Mixture],
-        fitted: FittedMixture,
-        lower_bound: float,
-        rows: RowSource,
-        tol: float,
-    ) -> None:
-        self._of_size = of_size
-        self._rows = rows
-        self._tol = tol
-        self._lower_bound = lower_bound
-        self._lost = False  # whether no component has a row any more
-        self._n_leaves = fitted.n_components
-        self.fitted = fitted
+    _of_size: Callable[[int], Mixture]
+    fitted: FittedMixture
+    _lower_bound: float
+    _rows: RowSource
+    _tol: float
+    _lost: bool = False  # whether no component has a row any more
+
+    def __post_init__(self) -> None:
+        self._n_leaves = self.fitted.n_components
         self.nodes = np.arange(self._n_leaves)
         self.merges: list[tuple[int, int, float]] = []
 

@@ -11,10 +11,8 @@ are a point of the smaller simplex with the floor floor/s. The integral over the
 that number alone, and integrals over 1, 2, ... entries follow from each other: each is tabulated
 for the next (derived here).
 
-References
-----------
-Tu, "Modified Dirichlet distribution: allowing negative parameters to induce stronger sparsity".
-Functions cite its sections.
+Functions cite sections of Tu, "Modified Dirichlet distribution: allowing negative parameters to
+induce stronger sparsity".
 """
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
     @classmethod
     def from_parameters(
         cls, tags: ArrayLike, root: ArrayLike, stop: ArrayLike, choose: ArrayLike, **options: Any
-    ) -> DependencyModelWithValence:
+    ) -> Self:
         """Return a fitted model with given rules.
 
         Parameters
@@ -260,11 +260,6 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
             `choose_log_prob_`, with sums of one over the last axes.
         **options : dict
             Constructor arguments.
-
-        Returns
-        -------
-        model : DependencyModelWithValence
-            Ready for `predict`, `score` and `sample`.
 
         Raises
         ------

@@ -406,11 +406,6 @@ class BaseGaussianMixture(BaseEllipticalMixture):
         covariances : array-like
             Covariances, of the shape that belongs to `covariance_type`.
 
-        Returns
-        -------
-        mixture : object
-            As if it had been fitted.
-
         Raises
         ------
         ValueError

@@ -173,11 +173,6 @@ default='estimated'
         degrees_of_freedom : float or array-like of shape (n_components,)
             Degrees of freedom, which are then fixed.
 
-        Returns
-        -------
-        mixture : StudentTMixture
-            As if it had been fitted.
-
         Raises
         ------
         ValueError

@@ -193,11 +193,6 @@ class VonMisesFisherMixture(BaseMixture):
         concentrations : array-like of shape (n_components,), default=None
             Concentrations kappa >= 0.
 
-        Returns
-        -------
-        mixture : VonMisesFisherMixture
-            As if it had been fitted.
-
         Raises
         ------
         ValueError

@@ -9,9 +9,8 @@ except ImportError as error:
     ) from error
 
 from ._beta_gaussian import BetaGaussian
-from ._document_model import FenchelYoungDocumentModel
 from ._entmax import BinaryEntmaxLoss, EntmaxLoss, binary_entmax, entmax
-from ._vae import FenchelYoungVAE
+from ._models import FenchelYoungDocumentModel, FenchelYoungVAE
 
 __all__ = [
     "BetaGaussian",

@@ -5,10 +5,8 @@ concentration (from 0 to 1e150), and r in [0, 1) the mean resultant length: the 
 m for mean direction m (`mu`). Functions compute in float64, broadcast (except `rvs` and `fit`), and
 raise a ValueError for arguments out of range.
 
-References
-----------
-Nonnenmacher and Sahani, "A solution for the mean parametrization of the von Mises-Fisher
-distribution". Functions cite its sections.
+Functions cite sections of Nonnenmacher and Sahani, "A solution for the mean parametrization of the
+von Mises-Fisher distribution".
 """
 
 from ._density import (
