@@ -28,7 +28,7 @@ __all__ = ["check_family"]
 def check_family(family: AnyFamily, X: MatrixLike | None = None) -> None:
     """Check that a family of components does what fits expect of it.
 
-    Use it in the tests of a family of your own. It checks on dense rows that
+    It checks on dense rows that
 
     - moments of a block are the sums of those of its rows, weighted by responsibilities;
     - of a family with ``unit_rows``, the lengths of rows change nothing, and rows of zeros add

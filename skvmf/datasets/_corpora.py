@@ -139,9 +139,8 @@ def load_conllu(
         Leave out sentences with more tokens, counted without dropped punctuation.
     punctuation : {"drop", "keep"}, default="drop"
         "drop" leaves out tokens whose universal tag is PUNCT or SYM, or whose own tag is one of the
-        Penn Treebank's for punctuation and currency signs. The dependents of a dropped token get
-        its head, and so on upwards. If the root is dropped, the first token without a head becomes
-        the root and the head of the others. A sentence that loses all its tokens is left out.
+        Penn Treebank's for punctuation and currency signs. Their dependents get their heads. If the
+        root is dropped, the first token without a head becomes the root and the head of the others.
 
     Returns
     -------
@@ -161,9 +160,8 @@ def load_conllu(
 
     Notes
     -----
-    Needs conllu: ``pip install "skvmf[treebanks]"``. Multiword tokens and empty nodes of the format
-    (https://universaldependencies.org/format.html) are skipped: their words are also listed one by
-    one.
+    Needs conllu: ``pip install "skvmf[treebanks]"``. Multiword tokens and empty nodes are skipped:
+    their words are also listed one by one.
 
     Examples
     --------

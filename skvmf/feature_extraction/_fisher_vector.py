@@ -211,8 +211,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
     mixture : mixture of skvmf or FrozenEstimator, default=None
         The mixture to fit to the vectors: a `VonMisesFisherMixture`, or a Gaussian one with
         ``covariance_type="diag"``. One in scikit-learn's `FrozenEstimator` is used as fitted. None
-        is ``VonMisesFisherMixture(15)``, or fewer components for fewer distinct vectors. Set its
-        own ``verbose`` to print its progress.
+        is ``VonMisesFisherMixture(15)``, or fewer components for fewer distinct vectors.
     embeddings : array-like of shape (n_features, n_dims), default=None
         The vectors of the columns of X, if X holds counts. A word whose row holds nan, or only
         zeros, is left out. None learns vectors from the counts by latent semantic indexing.

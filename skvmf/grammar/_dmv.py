@@ -122,9 +122,8 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
     tags : array-like of str or int, default=None
         All tags, in the order of the rules; None takes the sorted tags of the training sentences.
     unknown_tags : {"error", "average"}, default="error"
-        What to do with new tags after `fit`. "error" raises an error. "average" gives them the
-        average of the known tags' rules, as root, as head and as dependent; the log-likelihoods of
-        such sentences are not normalized.
+        What to do with new tags after `fit`: raise an error, or give them the average of the known
+        tags' rules; the log-likelihoods of such sentences are not normalized.
     weight_concentration_prior : float, default=1.0
         Parameter alpha of the symmetric prior on every multinomial. Any real number with "map",
         where 1 is maximum likelihood; positive with "mean-field". It counts like alpha - 1
@@ -159,9 +158,7 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
     choose_log_prob_ : ndarray of shape (n_tags, 2, n_tags)
         Log-probabilities of dependents by head, direction (left, right) and dependent.
     lower_bounds_ : list of float
-        The bound per sentence before each EM step and at the end; it never decreases. It is the
-        expected log-probability of tags and trees plus temperature times the posterior's entropy,
-        plus the log-prior without its constant, or minus the divergence from the prior.
+        The bound per sentence before each EM step and at the end; it never decreases.
     lower_bound_ : float
         The last bound.
     n_iter_ : int

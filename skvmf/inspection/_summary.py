@@ -313,10 +313,9 @@ def component_summary(
     Parameters
     ----------
     mixture : estimator instance, default=None
-        A fitted mixture of skvmf, or scikit-learn's ``GaussianMixture``. Of a fitted
-        :class:`~skvmf.model_selection.ComponentPath` it is the best mixture. With `labels`, what
-        kind of components rows get: a mixture or path of skvmf, fitted or not; None is a
-        ``VonMisesFisherMixture()``.
+        A fitted mixture of skvmf, or scikit-learn's ``GaussianMixture``, or a fitted
+        :class:`~skvmf.model_selection.ComponentPath`. With `labels`, what kind of components rows
+        get: a mixture or path of skvmf, fitted or not; None is a ``VonMisesFisherMixture()``.
     X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
         Rows to count and to choose from; Dask arrays are read into memory. None leaves these
         columns out.

@@ -92,11 +92,10 @@ class BaseMixture(MixtureParameters, ABC):
         log-likelihood for softmax responsibilities, plus the log-density of the priors.
     lower_bounds_ : list of float
         The bound at the start and after each step of the best start. It may fall in a step that
-        moves components without rows to the least likely rows, and is compared anew from there.
+        moves components without rows to the least likely rows.
     labels_ : ndarray of shape (n_samples,)
         Most probable component of each row of the fit; -1 is the background. Pruned components
-        have no rows. ``np.unique(labels_, return_inverse=True)[1]`` are labels without gaps;
-        if the background has rows, it is the first of them.
+        have no rows; ``np.unique(labels_, return_inverse=True)[1]`` are labels without gaps.
     probabilities_ : ndarray of shape (n_samples,)
         Responsibility of that component, the largest one of the row; 0 if the label is -1.
     n_steps_ : int

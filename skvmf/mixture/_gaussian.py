@@ -178,11 +178,9 @@ class BaseEllipticalMixture(BaseMixture):
     def condition(self, features: Numbers | Sequence[str], values: Numbers) -> Any:
         """Return the mixture of the other features given the values of some.
 
-        It is the mixture of the components' conditional distributions, with their posterior
-        probabilities as weights. Those of Student-t components have as many more degrees of
-        freedom as features are given, and wider scale matrices for values far from them (Ding,
-        "On the conditional distribution of the multivariate t distribution", The American
-        Statistician 70, 2016); 'tied' ones become 'full'.
+        Its weights are the components' posterior probabilities. Those of Student-t components have
+        as many more degrees of freedom as features are given, and wider scale matrices for values
+        far from them (Ding, The American Statistician 70, 2016); 'tied' ones become 'full'.
 
         Parameters
         ----------

@@ -25,9 +25,9 @@ class StudentTMixture(BaseEllipticalMixture):
 
     Rows far from every component have little influence: a row has the weight
     (nu + n_features) / (nu + D) in the estimates, where D is its squared Mahalanobis distance and
-    nu the degrees of freedom [1]_. Few degrees of freedom model many outliers, and 1 is a Cauchy
-    distribution. With many, the mixture becomes Gaussian. The default start leaves out rows that
-    are far from all others. The other starts are attracted by them.
+    nu the degrees of freedom [1]_. 1 is a Cauchy distribution, and with many the mixture becomes
+    Gaussian. The default start leaves out rows that are far from all others; the other starts are
+    attracted by them.
 
     Parameters
     ----------
@@ -54,10 +54,9 @@ default='estimated'
         Locations of the components: their means if these exist, with nu > 1.
     scale_matrices_ : ndarray
         Scale matrices, of shape (n_components, n_features, n_features) for 'full', (n_features,
-        n_features) for 'tied', (n_components, n_features) for 'diag' (their diagonals) and
-        (n_components,) for 'spherical' (multiples of the identity). They are in squared units:
-        the covariance of a component is ``nu / (nu - 2)`` times its scale matrix if nu > 2;
-        with fewer degrees of freedom it has none.
+        n_features) for 'tied', (n_components, n_features) for 'diag' and (n_components,) for
+        'spherical'. The covariance of a component is ``nu / (nu - 2)`` times its scale matrix if
+        nu > 2; with fewer degrees of freedom it has none.
     degrees_of_freedom_ : ndarray of shape (n_components,)
         Degrees of freedom nu.
 

@@ -47,9 +47,8 @@ class VonMisesFisherMixture(BaseMixture):
 
     Use it for rows whose direction matters and whose length does not: text and image embeddings,
     tf-idf rows, measured directions. Rows of any length are scaled to unit length when they are
-    read, without a copy. A row of zeros has no direction: `fit` and `score` leave it out, and its
-    log-density is that of the uniform distribution. It gets the label -1 with a background,
-    otherwise that of the largest component.
+    read, without a copy. `fit` and `score` leave out rows of zeros, whose log-density is that of
+    the uniform distribution; `predict` says which label they get.
 
     Parameters
     ----------

@@ -239,13 +239,7 @@ class BetaGaussian(Distribution):
         return torch.where(inside, logs, -math.inf)
 
     def entropy(self) -> Tensor:
-        """Refuse: the entropy of this family is that of Tsallis.
-
-        Raises
-        ------
-        NotImplementedError
-            Always; use `tsallis_negentropy`.
-        """
+        """Raise a NotImplementedError: the entropy of this family is that of Tsallis."""
         raise NotImplementedError("BetaGaussian has a Tsallis entropy: use -tsallis_negentropy().")
 
     def tsallis_negentropy(self) -> Tensor:

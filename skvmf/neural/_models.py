@@ -40,12 +40,11 @@ class FenchelYoungDocumentModel(Autoencoder):
         At least 1. 1 is softmax, the model of Miao et al., ICML 2016; 1.5 and 2 are sparse.
     target : {'counts', 'proportions'}, default='counts'
         What is reconstructed. Counts weigh a document by its length; with softmax and beta = 1 the
-        score is the evidence lower bound minus that of a perfect reconstruction. Proportions weigh
-        all documents equally. Their losses are smaller by the document's length.
+        score is the evidence lower bound minus that of a perfect reconstruction. Losses of
+        proportions are smaller by the document's length.
     beta : float, default=1.0
         Weight of the divergence. Start near 1e-4 for ``target="proportions"``, and at 0.01 or below
-        for tf-idf rows, whose sums are small. At beta = 1 and alpha above 1, posteriors often
-        collapse to the prior: all documents have the same coordinates.
+        for tf-idf rows. At beta = 1 and alpha above 1, posteriors often collapse to the prior.
     hidden_layer_sizes : sequence of int, default=(500,)
         Units of the encoder's hidden layers.
     alternating_epochs : int, default=None

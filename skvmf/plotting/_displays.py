@@ -219,8 +219,7 @@ class DirectionsDisplay:
         X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
             The rows; Dask arrays are read into memory.
         labels : array-like of shape (n_samples,), default=None
-            What colours the rows, such as known classes, as numbers or names; None is
-            ``estimator.predict(X)``.
+            What colours the rows, as numbers or names; None is ``estimator.predict(X)``.
         names : sequence of str, default=None
             Names of the components in order; None is their numbers.
         **kwargs : dict
@@ -510,8 +509,7 @@ class MixtureDisplay:
         features : tuple of two int, default=(0, 1)
             The features to draw.
         labels : array-like of shape (n_samples,), default=None
-            The component of each row, or a known class, as a number or a name; None is
-            ``estimator.predict(X)``. -1 is grey.
+            What colours the rows, as numbers or names; None is ``estimator.predict(X)``.
         **kwargs : dict
             Arguments of :meth:`plot`.
 
@@ -523,8 +521,7 @@ class MixtureDisplay:
         Raises
         ------
         ValueError
-            If the estimator has neither covariances nor scale matrices, or not these features, or
-            the number of labels is wrong.
+            If the estimator has no covariances, or features or labels are wrong.
         """
         check_is_fitted(estimator)
         estimator = getattr(estimator, "best_estimator_", estimator)
