@@ -299,14 +299,9 @@ class Statistics:
 
     def scaled(self, factor: float) -> "Statistics":
         """Return the statistics of the same rows with their weights multiplied."""
-        return replace(
-            self,
-            value=factor * self.value,
-            total=factor * self.total,
-            counts=factor * self.counts,
-            moments=tuple(factor * moment for moment in self.moments),
-            buffers=None,
-        )
+        moments = tuple(factor * moment for moment in self.moments)
+        scaled = replace(self, counts=factor * self.counts, moments=moments, buffers=None)
+        return replace(scaled, value=factor * self.value, total=factor * self.total)
 
     def first_components(self, n_components: int) -> "Statistics":
         """Leave out the counts beyond those of the family's components: the background's."""

@@ -274,9 +274,7 @@ def chosen_statistics(family: AnyFamily, stats: Statistics, numbers: Array) -> S
         shape = [-1 if i == axis else 1 for i in range(moment.ndim)]
         return np.take(moment, numbers, axis=axis) * kept.reshape(shape)
 
-    return replace(
-        stats,
-        counts=np.append(choose(stats.counts[:K], 0), stats.counts[K:]),
-        moments=tuple(map(choose, stats.moments, family.component_axes)),
-        origins=None if stats.origins is None else stats.origins[numbers],
-    )
+    counts = np.append(choose(stats.counts[:K], 0), stats.counts[K:])
+    moments = tuple(map(choose, stats.moments, family.component_axes))
+    origins = None if stats.origins is None else stats.origins[numbers]
+    return replace(stats, counts=counts, moments=moments, origins=origins)

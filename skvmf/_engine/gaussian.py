@@ -427,13 +427,8 @@ class ShrunkGaussian(Gaussian):
     @classmethod
     def of(cls, family: Gaussian) -> "ShrunkGaussian":
         """Return the family with the n0 that its type of covariance asks for."""
-        return cls(
-            family.dim,
-            family.covariance_type,
-            family.reg_covar,
-            scale=family.scale,
-            n_pseudo=family.type.pseudo_rows(family.dim),
-        )
+        kind, n_pseudo = family.covariance_type, family.type.pseudo_rows(family.dim)
+        return cls(family.dim, kind, family.reg_covar, scale=family.scale, n_pseudo=n_pseudo)
 
     def affordable(self, n_rows: int, n_components: int) -> bool:
         """Return whether there are enough rows to estimate the components."""

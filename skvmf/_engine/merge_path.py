@@ -133,12 +133,9 @@ class MergePath:
         centres = fitted.family.centres(fitted.params.components)[largest]
         stats, about = partition_statistics(spec.family, self._rows, centres, assign)
         family = spec.family.with_prior_from(stats)
-        first = family.kept(
-            family.initial(stats, about),
-            fitted.params.components,
-            largest,
-            np.bincount(group, minlength=K) > 1,
-        )
+        merged = np.bincount(group, minlength=K) > 1
+        first = family.initial(stats, about)
+        first = family.kept(first, fitted.params.components, largest, merged)
         rest = fitted.params.weights[fitted.n_components :]  # of a background: it stays
         weights = np.append((1 - rest.sum()) * stats.counts / stats.counts.sum(), rest)
         params = Params.first(weights, first).pruned()

@@ -602,18 +602,9 @@ class SparseRows(Rows):
         if extreme:
             scales = np.empty(len(weights))
             row_kernels.csr_row_scales(indptr, data, *_SAFE_NORMS[self.dtype.char], scales)
-        columns = self._measures.columns
-        return SparseBlock(
-            indptr,
-            indices,
-            data,
-            self.n_features,
-            weights,
-            scales,
-            self._start + self._spans[i].start,
-            None if columns is None else columns[i],
-            self._buffers,
-        )
+        parts, start = (indptr, indices, data), self._start + self._spans[i].start
+        columns = None if self._measures.columns is None else self._measures.columns[i]
+        return SparseBlock(*parts, self.n_features, weights, scales, start, columns, self._buffers)
 
 
 def make_rows(

@@ -250,14 +250,8 @@ class VonMisesFisherGradients(Gradients):
         n, (K, d) = len(bags[0]) - 1, self._directions.shape
         counts, sums = np.empty((n, K)), np.empty((n, K, d))
         add = kernels.packed_direction_sums if responsibilities.packed else kernels.direction_sums
-        add(
-            bags,
-            responsibilities.resp,
-            responsibilities.table,
-            responsibilities.scales,
-            counts,
-            sums,
-        )
+        table, scales = responsibilities.table, responsibilities.scales
+        add(bags, responsibilities.resp, table, scales, counts, sums)
         sizes = counts.sum(axis=1)
         statistics = {"means": sums}
         if "concentrations" in kinds or self._tangent:

@@ -435,13 +435,10 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
                 "iterations. Increase max_iter or tol.",
                 ConvergenceWarning,
             )
-        self.__dict__.update(
-            _attributes(tags, result.params.log_prob),
-            lower_bounds_=result.bounds,
-            lower_bound_=result.bounds[-1],
-            n_iter_=result.n_iter,
-            converged_=result.converged,
-        )
+        attributes: dict[str, Any] = _attributes(tags, result.params.log_prob)
+        attributes |= {"lower_bounds_": result.bounds, "lower_bound_": result.bounds[-1]}
+        attributes |= {"n_iter_": result.n_iter, "converged_": result.converged}
+        self.__dict__.update(attributes)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

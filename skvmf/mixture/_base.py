@@ -399,15 +399,8 @@ class BaseMixture(MixtureParameters, ABC):
     def _multi_start(
         self, rows: RowSource, progress: Progress, checkpoint: Checkpoint, max_iter: int
     ) -> MultiStart:
-        return MultiStart(
-            rows,
-            progress,
-            checkpoint,
-            max_iter=int(max_iter),
-            tol=self.tol,
-            flat_start=self.flat_start,
-            attributes=self._published,
-        )
+        stops = int(max_iter), self.tol, self.flat_start
+        return MultiStart(rows, progress, checkpoint, *stops, self._published)
 
     def _checkpoint(self, rows: RowSource, warm: bool, known: Array | None) -> Checkpoint:
         begins_with = self._fitted if warm else None

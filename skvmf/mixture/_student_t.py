@@ -188,16 +188,9 @@ default='estimated'
         array([0, 1])
         """
         checked_array(degrees_of_freedom, "degrees_of_freedom")
-        params = params | {"degrees_of_freedom": degrees_of_freedom}
-        return cls._from_matrices(
-            weights,
-            means,
-            scale_matrices,
-            "scale_matrices",
-            params,
-            background_weight,
-            background_bounds,
-        )
+        params, name = params | {"degrees_of_freedom": degrees_of_freedom}, "scale_matrices"
+        background = background_weight, background_bounds
+        return cls._from_matrices(weights, means, scale_matrices, name, params, *background)
 
     def _part_shapes(self, shapes: Array, latent: Array | None, n_given: int) -> dict[str, Any]:
         own: dict[str, Any] = {"degrees_of_freedom": self.degrees_of_freedom_ + n_given}

@@ -121,17 +121,9 @@ class ComponentPathDisplay:
             values, label = _in_nats_per_row(chosen, values, n_samples)
         else:
             label = getattr(chosen, "__name__", "criterion").replace("_", " ")
-        display = cls(
-            results["n_components"],
-            values,
-            estimator.best_n_components_,
-            estimator.linkage_,
-            estimator.leaf_weights_,
-            estimator.best_nodes_,
-            criterion_name=label,
-            n_samples=n_samples,
-        )
-        return display.plot(**kwargs)
+        tree = estimator.linkage_, estimator.leaf_weights_, estimator.best_nodes_
+        numbers = results["n_components"], values, estimator.best_n_components_
+        return cls(*numbers, *tree, criterion_name=label, n_samples=n_samples).plot(**kwargs)
 
     def plot(
         self,

@@ -254,15 +254,8 @@ class DirectionsDisplay:
                 rows = check_rows(X, accept_sparse="csr", dtype=np.float64)
                 rows = rows.toarray() if hasattr(rows, "toarray") else rows.copy()
                 normalize_rows(rows)
-        display = cls(
-            estimator.weights_,
-            estimator.mean_directions_,
-            estimator.concentrations_,
-            rows,
-            resp,
-            row_labels,
-            names=names,
-        )
+        shapes = estimator.mean_directions_, estimator.concentrations_
+        display = cls(estimator.weights_, *shapes, rows, resp, row_labels, names=names)
         return display.plot(**kwargs)
 
     def plot(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy.cluster import hierarchy
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _POINTS, _LENGTH = 20_000, 200  # rows on the map, and characters of a text, at most
 _BYTES = 5_000_000  # of a file, at most
 _OUTLIERS = 20
+Row: TypeAlias = Callable[[int], tuple[int, str]]  # by its number: that, and its text
 
 
 def cluster_report(
@@ -96,7 +97,7 @@ def cluster_report(
             "n_outliers": summary.n_outliers,
             "clusters": _clusters(summary, places, radii, row),
             "merges": merges,
-            "points": _points(mixture, X, active, places, radii, min(n_shown, n_rows), row),
+            "points": _points(mixture, X, active, (places, radii), min(n_shown, n_rows), row),
             "outliers": [row(i) for i in unlikely],
         }
         # No text may end the script that holds it.
@@ -109,7 +110,7 @@ def cluster_report(
 
 
 def _clusters(
-    summary: ComponentSummary, places: Array, radii: Array, row: Callable[[int], tuple[int, str]]
+    summary: ComponentSummary, places: Array, radii: Array, row: Row
 ) -> list[dict[str, Any]]:
     labels, names = summary.labels.tolist(), summary.names()
     cosines = summary.cosines if summary.cosines is not None else np.full(len(labels), np.nan)
@@ -134,19 +135,13 @@ def _clusters(
 
 
 def _points(
-    mixture: Any,
-    X: Any,
-    active: Array,
-    places: Array,
-    radii: Array,
-    n: int,
-    row: Callable[[int], tuple[int, str]],
+    mixture: Any, X: Any, active: Array, discs: tuple[Array, Array], n: int, row: Row
 ) -> dict[str, list[Any]]:
     """Return the rows of the map: n of them, the same each time."""
     chosen = np.sort(np.random.default_rng(0).choice(num_samples(X), n, replace=False))
     rows = safe_indexing(X, chosen)
     labels, resp = mixture.predict(rows), mixture.predict_proba(rows)[:, active]
-    xy = row_positions(resp, places, radii).round(3)
+    xy = row_positions(resp, *discs).round(3)
     numbers = np.full(mixture.n_components + 1, -1)  # the last is that of the label -1
     numbers[active] = np.arange(len(active))
     return {

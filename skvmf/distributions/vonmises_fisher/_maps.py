@@ -417,9 +417,7 @@ def negentropy(
     if method not in _ROUTES:
         raise ValueError(f"method must be one of {', '.join(_ROUTES)}, not {method!r}.")
     if method == "refined" and order == 0:
-        raise ValueError(
-            'method="refined" has no closed antiderivative: use "rational" for order 0.'
-        )
+        raise ValueError('method="refined" has no closed antiderivative: order 0 needs "rational".')
     lengths = checked_lengths(r, complement, dim)
     if method == "newton" and order == 0:
         return _legendre(dim, *lengths)
