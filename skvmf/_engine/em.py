@@ -5,7 +5,7 @@ models", Journal of the Royal Statistical Society B 71, 2009.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
@@ -101,20 +101,18 @@ _LEAST_SHARE = 1e-300  # of a batch in the weight seen: others are as if they ha
 _STAGE, _ITERATION = 1, 2  # how deep tasks lie in that of the fit
 
 
+@dataclass
 class Progress:
     """Reports the stages and iterations of one fit, as lines and to callbacks.
 
     As a context manager it ends every task that has begun, also if the fit fails. A stage left
-    open ends where the next one begins. `tasks` are for callbacks, None without them: the fit, a
+    open ends where the next one begins. `_tasks` are for callbacks, None without them: the fit, a
     stage, an iteration.
     """
 
-    def __init__(
-        self, tasks: CallbackTasks | None, verbose: int = 0, verbose_interval: int = 1
-    ) -> None:
-        self._tasks = tasks
-        self._verbose = verbose
-        self._verbose_interval = verbose_interval
+    _tasks: CallbackTasks | None
+    _verbose: int = 0
+    _verbose_interval: int = 1
 
     def __enter__(self) -> "Progress":
         return self

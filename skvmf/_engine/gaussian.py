@@ -399,7 +399,7 @@ class ShrunkSpherical(Gaussian, SeedFamily[GaussianComponents]):
         counts, sums, squares = stats.counts[parts], *(part[parts] for part in moved.moments)
         scatter = np.maximum(squares - np.einsum("kd,kd->k", sums, sums) / counts, 0)
         pooled = max(scatter.sum() / (counts.sum() * self.dim), 1e-12 * self.scale)
-        return SphericalMergeCost(sums, squares, counts, centre, self.n_pseudo, float(pooled))
+        return SphericalMergeCost(sums, counts, squares, centre, self.n_pseudo, float(pooled))
 
     def fit_parts(self, cost: SphericalMergeCost, parts: Array) -> GaussianComponents:
         counts, means = cost.counts[parts], cost.sums[parts] / cost.counts[parts, None]

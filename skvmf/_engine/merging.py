@@ -24,13 +24,17 @@ MAX_PAIRED = 2048  # parts up to which all pairs are compared; more are compared
 NEAREST = 32  # nearest ones only
 
 
+@dataclass
 class _SumMergeCost(MergeCost):
-    """Parts that are known by the sums (M, d) of their rows and by the numbers of rows (M,)."""
+    """Parts that are known by the sums of their rows and by the numbers of rows."""
 
-    def __init__(self, sums: Array, counts: Array) -> None:
-        self.sums, self.counts = sums.copy(), counts.astype(np.float64)
-        self.dim = sums.shape[1]
-        self._squares = np.einsum("md,md->m", sums, sums)
+    sums: Array  # (M, d)
+    counts: Array  # (M,), positive
+
+    def __post_init__(self) -> None:
+        self.sums, self.counts = self.sums.copy(), self.counts.astype(np.float64)
+        self.dim = self.sums.shape[1]
+        self._squares = np.einsum("md,md->m", self.sums, self.sums)
 
     @cached_property
     def _products(self) -> Array | None:
@@ -54,6 +58,7 @@ class _SumMergeCost(MergeCost):
         return np.maximum(self._squares[parts] + self._squares[i] + 2 * products, 0)
 
 
+@dataclass
 class DirectionMergeCost(_SumMergeCost):
     """Directions of one concentration kappa, or each of its own with n0 pseudo-rows of length r0.
 
@@ -61,18 +66,10 @@ class DirectionMergeCost(_SumMergeCost):
     (n + n0) psi((|R| + n0 r0) / (n + n0)), for the negative entropy psi.
     """
 
-    def __init__(
-        self,
-        sums: Array,
-        counts: Array,
-        log_normalizer: float,
-        concentration: float | None = None,
-        n_pseudo: float = 0.0,
-        pseudo_length: float = 0.0,
-    ) -> None:
-        super().__init__(sums, counts)
-        self._log_normalizer, self._concentration = log_normalizer, concentration
-        self._n_pseudo, self._pseudo_length = n_pseudo, pseudo_length
+    log_normalizer: float
+    concentration: float | None = None
+    n_pseudo: float = 0.0
+    pseudo_length: float = 0.0
 
     def points(self) -> Array:
         lengths: Array = np.sqrt(self._squares)[:, None]
@@ -86,19 +83,20 @@ class DirectionMergeCost(_SumMergeCost):
         return apart + own - self._values(n[parts] + n[i], joint) - of_pseudo
 
     def log_likelihoods(self) -> Array:
-        return self._values(self.counts, self._squares) + self.counts * self._log_normalizer
+        return self._values(self.counts, self._squares) + self.counts * self.log_normalizer
 
     def _values(self, n: Array, squares: Array) -> Array:
         """Return log-likelihoods up to n times a constant, with squared lengths of the sums."""
         lengths: Array = np.sqrt(squares)
-        if self._concentration is not None:
-            return self._concentration * lengths
-        total = n + self._n_pseudo
-        lengths += self._n_pseudo * self._pseudo_length
+        if self.concentration is not None:
+            return self.concentration * lengths
+        total = n + self.n_pseudo
+        lengths += self.n_pseudo * self.pseudo_length
         means = np.divide(lengths, total, out=np.zeros_like(total), where=total > 0)
         return total * vmf.negentropy(np.minimum(means, 1 - 1e-12), self.dim)
 
 
+@dataclass
 class SphericalMergeCost(_SumMergeCost):
     """Spherical Gaussians with n0 pseudo-observations of the pooled variance each.
 
@@ -106,18 +104,14 @@ class SphericalMergeCost(_SumMergeCost):
     log((S + n0 d pooled) / ((n + n0) d)). Sums of rows and squared lengths (M,) are about `centre`.
     """
 
-    def __init__(
-        self,
-        sums: Array,
-        squares: Array,
-        counts: Array,
-        centre: Array,
-        n_pseudo: float,
-        pooled: float,
-    ) -> None:
-        super().__init__(sums, counts)
-        self.row_squares, self.centre = squares.astype(np.float64), centre
-        self._n_pseudo, self.pooled = n_pseudo, pooled
+    row_squares: Array
+    centre: Array
+    n_pseudo: float
+    pooled: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.row_squares = self.row_squares.astype(np.float64)
 
     def merge(self, i: int, j: int) -> None:
         super().merge(i, j)
@@ -128,19 +122,19 @@ class SphericalMergeCost(_SumMergeCost):
         apart = self._costs(n[parts], squares[parts], self._squares[parts])
         own = self._costs(n[[i]], squares[[i]], self._squares[[i]])
         together = self._costs(n[parts] + n[i], squares[parts] + squares[i], joint)
-        of_pseudo = 0.5 * self.dim * self._n_pseudo * np.log(self.pooled)
+        of_pseudo = 0.5 * self.dim * self.n_pseudo * np.log(self.pooled)
         return together - apart - own + of_pseudo
 
     def log_likelihoods(self) -> Array:
         scatter = np.maximum(self.row_squares - self._squares / self.counts, 0)
-        pseudo = self._n_pseudo * self.dim * self.pooled
-        variances = (scatter + pseudo) / ((self.counts + self._n_pseudo) * self.dim)
+        pseudo = self.n_pseudo * self.dim * self.pooled
+        variances = (scatter + pseudo) / ((self.counts + self.n_pseudo) * self.dim)
         constants = self.counts * self.dim * np.log(2 * np.pi * variances)
         return -0.5 * (constants + scatter / variances)
 
     def _costs(self, n: Array, row_squares: Array, squares: Array) -> Array:
         """Return minus the log-likelihoods, up to what all parts have in common."""
-        d, n_pseudo = self.dim, self._n_pseudo
+        d, n_pseudo = self.dim, self.n_pseudo
         scatter = np.maximum(row_squares - squares / n, 0) + n_pseudo * d * self.pooled
         return 0.5 * d * (n + n_pseudo) * np.log(scatter / ((n + n_pseudo) * d))
 

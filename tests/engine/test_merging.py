@@ -69,7 +69,7 @@ def spherical(parts, n_pseudo, pooled=0.5):
     centre = np.ones(3)
     sums, counts = sums_and_counts([X - centre for X in parts])
     squares = np.array([((X - centre) ** 2).sum() for X in parts])
-    return SphericalMergeCost(sums, squares, counts.astype(float), centre, n_pseudo, pooled)
+    return SphericalMergeCost(sums, counts.astype(float), squares, centre, n_pseudo, pooled)
 
 
 @pytest.mark.parametrize("n_pseudo", [0, 6])
@@ -147,7 +147,7 @@ def spheres(seed=0):
     counts = np.array([len(part) for part in parts], dtype=float)
     sums = np.array([part.sum(axis=0) for part in parts])
     squares = np.array([(part**2).sum() for part in parts])
-    return SphericalMergeCost(sums, squares, counts, np.zeros(D), 2.5, 0.8), parts
+    return SphericalMergeCost(sums, counts, squares, np.zeros(D), 2.5, 0.8), parts
 
 
 @pytest.mark.parametrize("make", [parts_of_directions, lambda seed: spheres(seed)[0]])
@@ -187,7 +187,7 @@ def many_parts(kind):
         sums = np.array([part.sum(axis=0) for part in units])
         return DirectionMergeCost(sums, counts, -1.0, concentration=400.0)
     if kind == "spheres":
-        return SphericalMergeCost(sums, squares, counts, np.zeros(D), 2.5, 0.0025)
+        return SphericalMergeCost(sums, counts, squares, np.zeros(D), 2.5, 0.0025)
     if kind == "tied":
         return EllipticalMergeCost(counts, sums / 8 * 20, None, COVARIANCE_TYPES["tied"])
     covariances = np.array([np.cov(part.T, bias=True) for part in rows])
@@ -256,7 +256,7 @@ def test_uniform_rows_are_given_up_and_clusters_are_kept():
     counts = np.array([len(part) for part in clusters_of_rows], dtype=np.float64)
     sums = np.array([part.sum(axis=0) for part in clusters_of_rows])
     squares = np.array([(part**2).sum() for part in clusters_of_rows])
-    parts = SphericalMergeCost(sums, squares, counts, np.zeros(2), 2.5, 0.04)
+    parts = SphericalMergeCost(sums, counts, squares, np.zeros(2), 2.5, 0.04)
     others = OtherRows(background=Background((-np.log(100.0),)))
     assert_array_equal(merge_greedily(parts, 3, others)[0], [0, 1, 2])
     assert others.count + parts.counts[:3].sum() == 600
