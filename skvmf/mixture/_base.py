@@ -697,7 +697,8 @@ class BaseMixture(MixtureParameters, ABC):
         """Wrap validated rows for the engine."""
         columns = moments and self._posterior().temperature > 0
         width = int(self.n_components)  # without moments each block is read once
-        options = self._reading | {"columns": columns}
+        options = {"unit": self._family_class.unit_rows, "columns": columns}
+        options["missing"] = self.missing_values == "marginal"
         if is_lazy(X):
             from ._dask import make_lazy_rows
 

@@ -336,11 +336,6 @@ array-like, default='merging'
         params = {name: getattr(self, name) for name in self._parameter_constraints}
         return params | self.get_params(deep=False)
 
-    @property
-    def _reading(self) -> dict[str, Any]:
-        """How rows are read, as `make_rows` takes it."""
-        return {"unit": self._family_class.unit_rows, "missing": self.missing_values == "marginal"}
-
     def _posterior(self) -> FenchelYoungPosterior:
         cold = self.temperature < 1e-12  # the scores would overflow
         temperature = 0.0 if cold else float(self.temperature)

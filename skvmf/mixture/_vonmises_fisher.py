@@ -284,17 +284,29 @@ class VonMisesFisherMixture(BaseMixture):
                 f"n_features = {d}: directions need at least two features. "
                 "For rows of one feature use a Gaussian mixture."
             )
-        family = self._family(d)
-        if not family.fixed_concentrations:
-            n_pseudo = self._n_pseudo_rows(rows, weight_seen)
-            family = replace(family, prior_strength=n_pseudo)
-        elif self.concentration_prior is not None:
+        family, prior = self._family(d), self.concentration_prior
+        if family.fixed_concentrations and prior is not None:
             raise ValueError(
                 f"fixed={self.fixed!r} keeps the concentrations, but concentration_prior needs "
                 "concentrations that are estimated. Leave it out, or remove 'concentrations' from "
                 "fixed."
             )
-        return family
+        if family.fixed_concentrations:
+            return family
+        n_each = 1.0 if prior is None else float(prior)  # pseudo-rows
+        n_pseudo = n_each * self.n_components
+        if weight_seen < n_pseudo and rows.n_rows >= n_pseudo:
+            warn(
+                f"The sample weights sum to {weight_seen * rows.weight_unit:.3g}, less than the "
+                f"{n_pseudo:.3g} pseudo-rows of concentration_prior, so the prior determines the "
+                "concentrations. "
+                "A weight of 1 counts as one row: scale the weights so that they sum to about "
+                "n_samples, or lower concentration_prior.",
+                UserWarning,
+            )
+        if prior is None:
+            n_each += _POOLING * max(d - _FREE_FEATURES, 0) * weight_seen / self.n_components
+        return replace(family, prior_strength=n_each)
 
     def _first_means(self, rows: RowSource) -> Array | None:
         means = super()._first_means(rows)
@@ -308,24 +320,6 @@ class VonMisesFisherMixture(BaseMixture):
         kappa = checked_concentrations(given, K, "concentrations_init")
         refuse_unequal(kappa, self.concentration_type == "tied")
         return kappa
-
-    def _n_pseudo_rows(self, rows: RowSource, total_weight: float) -> float:
-        """Return the number of pseudo-rows per concentration, for rows of this total weight."""
-        n_each = 1.0 if self.concentration_prior is None else float(self.concentration_prior)
-        n_pseudo = n_each * self.n_components
-        if total_weight < n_pseudo and rows.n_rows >= n_pseudo:
-            warn(
-                f"The sample weights sum to {total_weight * rows.weight_unit:.3g}, less than the "
-                f"{n_pseudo:.3g} pseudo-rows of concentration_prior, so the prior determines the "
-                "concentrations. "
-                "A weight of 1 counts as one row: scale the weights so that they sum to about "
-                "n_samples, or lower concentration_prior.",
-                UserWarning,
-            )
-        if self.concentration_prior is None:
-            pooling = _POOLING * max(rows.n_features - _FREE_FEATURES, 0)
-            n_each += pooling * total_weight / self.n_components
-        return n_each
 
     def _warn_if_degenerate(self, fitted: FittedMixture) -> None:
         """Warn also if free concentrations let one broad component take most rows."""
