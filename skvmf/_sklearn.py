@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import cleandoc, signature
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -79,10 +79,16 @@ except ImportError:  # scikit-learn < 1.9 has no callbacks
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+class _Decorator(Protocol):
+    def __call__(self, method: Method, /) -> Method: ...
+
+
 # scikit-learn's decorators, with types.
-available_if: Callable[[Callable[[Any], bool]], Callable[[Method], Method]] = _available_if
-fit_context: Callable[..., Callable[[Method], Method]] = _fit_context
-with_callbacks: Callable[[Method], Method] = _with_callbacks
+available_if: Callable[[Callable[[Any], bool]], _Decorator] = _available_if
+fit_context: Callable[..., _Decorator] = _fit_context
+with_callbacks: _Decorator = _with_callbacks
 
 SITE = "https://skvmf.github.io/skvmf"
 CALLBACK_STATE = "_callback_", "_skl_callbacks"  # how attributes begin that a teardown needs
