@@ -22,6 +22,7 @@ from skvmf.model_selection import ComponentPath
 from skvmf.preprocessing import DirectionWhitener
 
 from .components import MNIST
+from .kmeans import FaissKMeans, SuperKMeans
 from .mixtures import scores
 
 STRENGTHS = (None, 0.0, 0.25, 0.5, 1.0)
@@ -91,7 +92,7 @@ def whitening(setting, starts=4, images=10_000, most=256):
 @item(
     "guide.embeddings",
     "word embeddings of newsgroups",
-    needs=(MESSAGES, "wordllama"),
+    needs=(MESSAGES, "wordllama", "faiss", "superkmeans"),
     small={"starts": 1, "K": 4, "sizes": (8,)},
 )
 def newsgroups(setting, starts=3, K=20, sizes=(40, 80)):
@@ -102,6 +103,7 @@ def newsgroups(setting, starts=3, K=20, sizes=(40, 80)):
     X, y = X[kept], y[kept]
     estimators = {name: VonMisesFisherMixture(K, **own) for name, own in MIXTURES.items()}
     estimators |= {f"KMeans, n_init={n}": KMeans(K, n_init=n) for n in (1, 10)}
+    estimators |= {"FAISS, spherical": FaissKMeans(K), "SuperKMeans, spherical": SuperKMeans(K)}
     table = Table("Agreement with the newsgroups", ["method", "NMI", "ARI", "bound, nats per row"])
     for name, estimator in estimators.items():
         nmi, ari, bounds = np.transpose(

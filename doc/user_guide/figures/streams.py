@@ -16,6 +16,8 @@ from reproduction.results import Record, Table
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.datasets import load_docstrings, make_vonmises_fisher_blobs
 
+from .kmeans import FaissKMeans, SuperKMeans
+
 NEWS = ("20news-bydate.jsonl.gz", "stoplist_smart.txt")
 
 
@@ -134,7 +136,7 @@ def embeddings(n=220_000, d=384, K=100, seed=0):
 @item(
     "guide.passes",
     "one pass beside whole fits",
-    needs=(*NEWS, "faiss"),
+    needs=(*NEWS, "faiss", "superkmeans"),
     small={"sets": 1, "n": 540, "d": 8, "K": 4, "batch": 100, "first": 200, "k": 4},
 )
 def passes(setting, sets=3, n=200_000, d=384, K=100, batch=4096, first=10_000, k=20):
@@ -181,7 +183,8 @@ def learned(data, K, n, batch, first, seed):
         ),
         ("fit", lambda: mixture().fit(X[:n])),
         ("KMeans, n_init=1", lambda: KMeans(K, n_init=1, random_state=seed).fit(X[:n])),
-        ("FAISS, spherical, 25 iterations", lambda: Faiss(K, seed).fit(X[:n])),
+        ("FAISS, spherical, 25 iterations", lambda: FaissKMeans(K, seed).fit(X[:n])),
+        ("SuperKMeans, the same", lambda: SuperKMeans(K, seed).fit(X[:n])),
     ):
         start = time.process_time()
         learner = make()
@@ -190,27 +193,6 @@ def learned(data, K, n, batch, first, seed):
         nmi = normalized_mutual_info_score(y[n:], learner.predict(X[n:]))
         found[name] = score, nmi, seconds
     return found
-
-
-class Faiss:
-    """Spherical k-means of FAISS on all rows."""
-
-    def __init__(self, K, seed):
-        self.K, self.seed = K, seed
-
-    def fit(self, X):
-        """Find the centres in 25 iterations."""
-        import faiss
-
-        most = {"max_points_per_centroid": len(X), "min_points_per_centroid": 1}
-        kind = {"niter": 25, "spherical": True, "seed": self.seed}
-        self.kmeans = faiss.Kmeans(X.shape[1], self.K, **kind, **most)
-        self.kmeans.train(np.ascontiguousarray(X))
-        return self
-
-    def predict(self, X):
-        """Return the nearest centre of each row."""
-        return self.kmeans.index.search(np.ascontiguousarray(X), 1)[1][:, 0]
 
 
 def passes_of_news(setting, k):
