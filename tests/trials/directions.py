@@ -12,7 +12,7 @@ from skvmf.datasets import make_vonmises_fisher_blobs
 from skvmf.distributions import vonmises_fisher
 from skvmf.distributions.vonmises_fisher import log_sphere_area
 
-# Angles in degrees are vectors on the circle; the density is von Mises'.
+# Angles are vectors on the circle, and the density is von Mises'.
 angles = np.random.default_rng(0).vonmises(np.pi, 9.0, size=500)  # across 180 degrees
 X = np.column_stack([np.cos(angles), np.sin(angles)])
 one = VonMisesFisherMixture(1, concentration_prior=1).fit(X)
@@ -56,15 +56,10 @@ direction, kappa = vonmises_fisher.fit(vonmises_fisher.rvs(mean, 1e4, size=500, 
 np.testing.assert_allclose([direction @ mean, kappa], [1, 1e4], rtol=0.02)
 
 for mistake, advice in [
-    ({"n_clusters": 3}, "n_components"),
     ({"posterior_type": "hard"}, "temperature=0 is hard"),
     ({"force_weights": [1]}, "fixed"),
-    ({"n_jobs": 2}, "threadpool_limits"),
-    ({"k": 3}, "n_components"),
-    ({"nruns": 10}, "n_init"),
     ({"maxiter": 10}, "max_iter"),
     ({"reltol": 1}, "tol"),
-    ({"kappa": 25}, "fixed=..concentrations"),
     ({"normalize": True}, "direction"),
     ({"copy_x": True}, "never changed"),
 ]:
