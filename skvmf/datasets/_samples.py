@@ -82,11 +82,6 @@ def make_vonmises_fisher_blobs(
     centers : ndarray of shape (n_centers, n_features)
         The unit mean directions. Only with ``return_centers=True``.
 
-    Raises
-    ------
-    ValueError
-        If the arguments do not describe clusters on a sphere.
-
     Examples
     --------
     >>> from skvmf.datasets import make_vonmises_fisher_blobs

@@ -4,7 +4,7 @@ mDir(x; alpha, floor) is proportional to prod_i x_i^(alpha_i - 1) on the part of
 every x_i is at least `floor`, the paper's epsilon. It is conjugate to the multinomial as the
 Dirichlet is; negative parameters make it prefer sparse x more strongly. A floor is in [0, 1/n], and
 positive if any alpha is not; parameters are at most 1e300 in absolute value. Functions raise a
-ValueError for others.
+ValueError for others, and where shapes do not agree.
 
 Normalizer and draws are nested integrals. The last k entries of a point, divided by their sum s,
 are a point of the smaller simplex with the floor floor/s. The integral over them is a function of
@@ -313,11 +313,6 @@ def mode(alpha: ArrayLike, floor: float, method: Literal["rounds", "sorting"] = 
         The mode. If no alpha is above 1 it is a vertex: all entries are at the floor except that of
         the (first) largest alpha.
 
-    Raises
-    ------
-    ValueError
-        If alpha or floor are out of range, or the method is unknown.
-
     Examples
     --------
     >>> from skvmf.distributions.modified_dirichlet import mode
@@ -349,11 +344,6 @@ def posterior(alpha: ArrayLike, counts: ArrayLike) -> Array:
     -------
     ndarray of shape (n,)
         The sum alpha + counts.
-
-    Raises
-    ------
-    ValueError
-        If alpha or a count is out of range, or the shapes do not agree.
 
     Examples
     --------
@@ -473,11 +463,6 @@ def rvs(
     -------
     ndarray of shape (size, n), size + (n,) or (n,)
         Points of the simplex, with no entry below the floor.
-
-    Raises
-    ------
-    ValueError
-        If alpha, floor or `size` are out of range.
 
     Examples
     --------

@@ -258,11 +258,6 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         **options : dict
             Constructor arguments.
 
-        Raises
-        ------
-        ValueError
-            If a shape is wrong, probabilities do not sum to one, or an option is invalid.
-
         Examples
         --------
         >>> import numpy as np

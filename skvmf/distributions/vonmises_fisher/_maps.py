@@ -343,11 +343,6 @@ def concentration(
     float or ndarray of float64
         The concentration.
 
-    Raises
-    ------
-    ValueError
-        As `negentropy`.
-
     Examples
     --------
     >>> from skvmf.distributions.vonmises_fisher import concentration, mean_resultant_length
