@@ -128,7 +128,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "write_computation_times": False,  # tables that ask other servers for scripts
     "capture_repr": (),  # what a script prints, and no <object at 0x...>
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.AsInHeader",
 }
 
 
