@@ -372,12 +372,12 @@ class Mixture:
         floor.
         """
         K = params.n_components
-        own = stats.first_components(K)
+        empty = stats.counts <= 10 * np.finfo(np.float64).eps * stats.total
+        counts = np.where(empty, 0.0, stats.counts)
+        own = replace(stats, counts=counts[:K].copy())
         components, broken = params.components, np.zeros(K, dtype=bool)
         if own.counts.any():  # else the background has every row
             components, broken = self.update(self.family, own, params.components)
-        empty = stats.counts <= 10 * np.finfo(np.float64).eps * stats.total
-        counts = np.where(empty, 0.0, stats.counts)
         counts[:K][broken] = 0
         reseeded = params.reseeded.copy()
         reseeded[:K] |= broken

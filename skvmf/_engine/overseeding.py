@@ -369,6 +369,7 @@ class Overseeding:
 
 def _without_background(params: Params) -> Params:
     weights = params.component_weights
+    weights = weights if weights.any() else np.ones_like(weights)  # the background has every row
     return Params.first(weights / weights.sum(), params.components)
 
 

@@ -420,6 +420,8 @@ class Start:
         family, total, K = spec.family, rows.total_weight, self.n_components
         search = replace(self, n_components=min(K + MORE_CLUSTERS, rows.n_rows))
         stats, about = search._found(spec, rows, rng, ignore).partition(family, rows)
+        if not stats.counts.any():  # the background has every row
+            return None
         clusters = family.initial(stats, about)
         plain = Mixture.plain(family, spec.background)
         with np.errstate(divide="ignore"):

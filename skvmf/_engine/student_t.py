@@ -345,7 +345,8 @@ def log_normalizers(dof: Array, dim: int) -> Array:
 
 def _of_weighted_rows(stats: Statistics) -> Statistics:
     """Return the statistics of a Gaussian, weighted by r u."""
-    return replace(stats, counts=stats.moments[2], moments=stats.moments[:2])
+    counts = np.where(stats.counts > 0, stats.moments[2], 0.0)
+    return replace(stats, counts=counts, moments=stats.moments[:2])
 
 
 def _weighted(

@@ -128,3 +128,13 @@ def test_a_new_topic_with_missing_values():
     assert stream(mixture, BEFORE, holed).n_components == 3
     assert stream(mixture, AFTER, holed).n_components == 4
     assert (mixture.predict(AFTER[EVERY == 3]) == 3).mean() > 0.95
+
+
+@pytest.mark.parametrize("kind", [SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture])
+def test_no_component_is_added_where_the_background_has_every_row(kind):
+    rng = np.random.default_rng(0)
+    mixture = kind(1, grow=8, background=True, random_state=0).partial_fit(rng.normal(size=(1, 3)))
+    for scale in (1e30, 1.0, 1e-3):
+        mixture.partial_fit(scale * rng.normal(size=(19, 3)))
+        assert mixture.n_components == 1
+        assert mixture.weights_.sum() + mixture.background_weight_ == pytest.approx(1)

@@ -377,3 +377,15 @@ def test_a_batch_next_to_nothing_changes_nothing(cls):
     other.partial_fit(X[300:], sample_weight=heavy)
     assert_allclose(other.weight_seen_, 300e300)
     assert all(np.isfinite(value).all() for value in parameters(other))
+
+
+def test_a_stream_whose_components_are_all_singular_is_refused_and_goes_on():
+    """A component of next to no weight is none: those that have rows are all singular here."""
+    X = 1e30 * np.random.default_rng(0).normal(size=(5, 2))
+    X[:3] = 0
+    mixture = SparseGaussianMixture(3, random_state=0)
+    mixture.partial_fit(X, sample_weight=1e100 * np.random.default_rng(0).uniform(0.5, 1.5, 5))
+    weights = mixture.weights_
+    with pytest.raises(ValueError, match=r"Every covariance is singular.*Increase reg_covar"):
+        mixture.partial_fit(X[:2])
+    assert_array_equal(mixture.weights_, weights)
