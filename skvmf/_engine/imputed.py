@@ -39,25 +39,26 @@ def imputed(rows: RowSource) -> RowSource:
 
 
 class ImputedRows(RowSource):
-    """Rows of a source, their missing values filled under a mixture."""
+    """Rows of a source, their missing values filled under a mixture, up to the largest value."""
 
     def __init__(self, rows: RowSource, fitted: FittedMixture) -> None:
-        self._rows, self._fitted = rows, fitted
+        self._rows, self._fitted, self._limit = rows, fitted, rows.largest
         self.n_rows, self.n_features, self.dtype = rows.n_rows, rows.n_features, rows.dtype
         self.weight_unit = rows.weight_unit
 
     @property
     def largest(self) -> float:
-        return self._rows.largest
+        return self._limit
 
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
-        return self._rows.map_reduce(partial(_of_filled, self._fitted, function))
+        return self._rows.map_reduce(partial(_of_filled, self._fitted, self._limit, function))
 
     def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
         return self._rows.map_reduce_weights(function)
 
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
-        self._rows.for_each(lambda block, span: function(_filled(self._fitted, block), span))
+        fill = partial(_filled, self._fitted, self._limit)
+        self._rows.for_each(lambda block, span: function(fill(block), span))
 
     def sampling_weights(self) -> Array:
         return self._rows.sampling_weights()
@@ -68,14 +69,18 @@ class ImputedRows(RowSource):
 
     def take(self, indices: Array) -> Array:
         rows = make_rows(self._rows.take(indices), None, unit=False, missing=True)
-        return rows.per_row(self._fitted.imputed, np.float64, self.n_features)
+        filled = rows.per_row(self._fitted.imputed, np.float64, self.n_features)
+        return np.clip(filled, -self._limit, self._limit)
 
 
-def _of_filled(fitted: FittedMixture, function: Callable[[Any], Part], block: Any) -> Part:
-    return function(_filled(fitted, block))
+def _of_filled(
+    fitted: FittedMixture, limit: float, function: Callable[[Any], Part], block: Any
+) -> Part:
+    return function(_filled(fitted, limit, block))
 
 
-def _filled(fitted: FittedMixture, block: DenseBlock) -> DenseBlock:
+def _filled(fitted: FittedMixture, limit: float, block: DenseBlock) -> DenseBlock:
     if block.missing is None:
         return block
-    return replace(block, X=fitted.imputed(block), missing=None, copied=False)
+    X = np.clip(fitted.imputed(block), -limit, limit)
+    return replace(block, X=X, missing=None, copied=False)

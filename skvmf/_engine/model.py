@@ -641,7 +641,9 @@ class FittedMixture:
         weights = NO_BACKGROUND.weights_after(params)
         alone = FittedMixture(Mixture.plain(self.family), Params.first(weights, params.components))
         resp = as_dense(alone._assigned(block, SOFTMAX), self.n_components)
-        return ObservedRows(self.family.type, block, params.components).conditional_means(resp)
+        filled = ObservedRows(self.family.type, block, params.components).conditional_means(resp)
+        limit = np.finfo(block.X.dtype).max
+        return np.clip(filled, -limit, limit)
 
     def scores(self, block: Block) -> Scores:
         """Return the log-densities of a block, the background's last."""

@@ -156,6 +156,7 @@ def _log_affinities(fitted: FittedMixture, i: int, others: Array) -> Array:
     log_dets -= np.linalg.slogdet(between)[1]
     solved = np.linalg.solve(between, gaps[:, :, np.newaxis])[:, :, 0]
     affinities = 0.5 * log_dets - 0.125 * np.einsum("nd,nd->n", gaps, solved)
+    affinities[np.isnan(affinities)] = -np.inf  # infinitely far: zeros were multiplied by that
     return np.minimum(affinities, 0)  # but for rounding they are
 
 

@@ -242,3 +242,12 @@ def test_clusters_of_a_relative_mixture_have_its_missing_values():
     mixture = RelativeGMM(covariance_type="diag", missing_values="marginal")
     result = component_summary(mixture, X, labels=labels)
     assert_array_equal(result.sizes, SIZES)
+
+
+def test_overlaps_of_components_that_are_infinitely_far_are_zero():
+    means = [[0, 0], [1e30, 0], [1e30, 1e30]]
+    covariances = [[5e58, 5e58], [1e-300, 1e-300], [2e45, 1e-300]]
+    mixture = SparseGaussianMixture.from_parameters(
+        [0.4, 0.3, 0.3], means, covariances, covariance_type="diag"
+    )
+    assert np.isfinite(component_summary(mixture).overlaps).all()

@@ -449,3 +449,15 @@ def test_what_cannot_be_used_is_refused():
     with pytest.raises(TypeError, match="impute values of directions first"):
         VonMisesFisherMixture(3, missing_values="marginal")
     assert not hasattr(mixture, "weights_")
+
+
+def test_values_that_are_filled_are_finite_at_any_magnitude():
+    """What a regression says far outside the data may be beyond the floats of the rows."""
+    rng, limit = np.random.default_rng(0), np.finfo(np.float32).max
+    X = rng.normal(size=(6, 5)) * 10.0 ** rng.integers(-99, 99, (6, 1))
+    X = np.clip(X, -limit, limit).astype(np.float32)
+    X[np.random.default_rng(0).random(X.shape) < 0.5] = np.nan
+    mixture = StudentTMixture(missing_values="marginal").fit(X)
+    assert np.isfinite(mixture.impute(X)).all()
+    assert np.isfinite(mixture.score_samples(X)).all()
+    assert np.isfinite(mixture.lower_bounds_).all()
