@@ -20,7 +20,7 @@ from .._typing import Array
 from .blocks import Block
 from .contracts import Family, Params, Scores, Statistics
 from .merging import nearest_points
-from .model import Mixture
+from .model import LEAST, Mixture
 from .parallel import map_reduce
 from .rows import DenseRows, RowSource
 
@@ -157,7 +157,8 @@ class TruncatedSteps:
                 found = posterior.label(few, weights[index], ones[rows])[0]
                 changed[span][rows] = index[found] != labels[rows]
                 values[rows] = posterior.values(few, weights[index])
-            lost[span] = posterior.values(scores, weights) - values
+            best = np.maximum(posterior.values(scores, weights), LEAST)
+            lost[span] = best - np.maximum(values, LEAST)
 
         self._sample.for_each(compare)
         return float(self._shares @ lost), float(self._shares @ changed)
@@ -170,7 +171,9 @@ def _with_background(near: Array, params: Params) -> Array:
 
 def _cells(points: Array) -> tuple[list[Array], list[Array]]:
     """Return cells of near points (K, d), and for each the numbers of the points nearest to any."""
-    cells = _halves(points - points.mean(axis=0), np.arange(len(points)))
+    points = points - points.mean(axis=0)
+    points /= max(np.abs(points).max(), np.finfo(np.float64).tiny)  # far ones may overflow
+    cells = _halves(points, np.arange(len(points)))
     nearest = nearest_points(points, points, NEAREST)
     return cells, [np.unique(np.append(cell, nearest[cell])) for cell in cells]
 
