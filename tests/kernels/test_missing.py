@@ -13,7 +13,9 @@ def problem(n=40, d=5, K=2):
     X = rng.normal(size=(n, d))
     X[rng.random(X.shape) < 0.5] = np.nan
     X[0], X[1] = np.nan, 1.0
-    each = np.stack([np.arange(n), np.arange(1, n + 1)], axis=1)  # every row is a pattern
+    gone = np.isnan(X)  # every row is a pattern
+    numbers = np.argsort(~gone, axis=1, kind="stable")
+    each = np.column_stack([np.arange(n), np.arange(1, n + 1), gone.sum(axis=1), numbers])
     return X, each, rng.normal(size=(K, d)), cov, rng.random((n, K))
 
 
@@ -35,10 +37,11 @@ def test_scores_moments_and_means_are_those_of_conditional_distributions():
     precisions = np.linalg.inv(cov)
     roots = np.array([np.linalg.inv(np.linalg.cholesky(one)) for one in cov])
     scores, logs = np.empty((2, len(X), 2))
-    full_scores(X, patterns, means, precisions, roots, scores, logs)
-    first, second, filled = np.zeros((2, 5)), np.zeros((2, 5, 5)), np.zeros_like(X)
-    full_moments(X, patterns, means, precisions, resp, 2 * resp, first, second)
-    add_full_means(X, patterns, means, precisions, resp, filled)
+    full_scores(X, patterns, means, precisions, work := np.empty((12, 5)), roots, scores, logs)
+    moments, filled = np.empty((2, 6, 5)), np.zeros_like(X)
+    full_moments(X, patterns, means, precisions, work, resp, 2 * resp, moments)
+    add_full_means(X, patterns, means, precisions, work, resp, filled)
+    second, first = moments[:, :5], moments[:, 5]
     for k in range(2):
         own = [slow(x, means[k], cov[k]) for x in X]
         assert_allclose(scores[:, k], [-0.5 * one[0] for one in own], rtol=1e-10, atol=1e-12)
