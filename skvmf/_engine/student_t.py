@@ -311,7 +311,7 @@ class StudentT(Family[StudentTComponents]):
         if not self.estimated:
             return np.broadcast_to(self.degrees_of_freedom, len(levels))
         counts, (_, _, sums, logs, lacking) = stats.counts, stats.moments
-        alive = (sums > 0) & ~broken
+        alive = (counts > 0) & (sums > 0) & ~broken
         counts, levels = np.where(alive, counts, 1.0), np.where(alive, levels, 1.0)
         gaps = np.log(levels) + sums / counts / levels - 1 - logs / counts
         dims = self.dim - np.append(0, 1 + np.flatnonzero(lacking.any(axis=0)))

@@ -273,6 +273,15 @@ def test_scale_matrices_at_the_limit_of_floats_stay_regular(covariance_type, sca
     assert mixture.lower_bound_ == max(mixture.lower_bounds_)
 
 
+@pytest.mark.parametrize("far", [0, 1e2, 1e6])
+def test_degrees_of_freedom_of_a_component_with_next_to_no_weight(far):
+    first = 1e9 * np.array([[[1.0, 0.1], [0.1, 1.4]], [[1.4, -0.4], [-0.4, 3.6]]])
+    X = np.float32([[0, 0], [-far, -far]])
+    mixture = StudentTMixture(2, scale_matrices_init=first, random_state=0).fit(X)
+    assert np.isfinite(mixture.degrees_of_freedom_).all()
+    assert np.isfinite(mixture.lower_bounds_).all()
+
+
 @pytest.mark.parametrize("tails", TAILS)
 def test_degrees_of_freedom_of_equal_rows_are_the_likeliest(tails):
     mixture = StudentTMixture(1, degrees_of_freedom=tails, tol=1e-9, max_iter=500, reg_covar=0.1)
