@@ -372,6 +372,11 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
             float32 if the counts or the arrays of vectors are; integer counts take the type of
             `embeddings`. Values beyond the largest float are set to it. Those of a Dask array are
             computed on demand.
+
+        Raises
+        ------
+        ValueError
+            If the data does not fit that of `fit`, or a parameter changed since is invalid.
         """
         encoder = self._encoder()
         refuse_texts(X)

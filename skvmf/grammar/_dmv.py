@@ -258,6 +258,11 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         **options : dict
             Constructor arguments.
 
+        Raises
+        ------
+        ValueError
+            If a shape is wrong, probabilities do not sum to one, or an option is invalid.
+
         Examples
         --------
         >>> import numpy as np

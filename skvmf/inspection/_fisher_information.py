@@ -80,6 +80,11 @@ def fisher_information(
         method : str
             'quadrature' for one feature, accurate to about 12 digits; otherwise 'monte carlo'.
 
+    Raises
+    ------
+    ValueError
+        If the mixture has other components, or another argument cannot be used.
+
     Examples
     --------
     >>> from skvmf.inspection import fisher_information

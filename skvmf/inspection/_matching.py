@@ -197,6 +197,11 @@ def component_stability(
         interval : ndarray of shape (2,)
             The 2.5 % and 97.5 % quantiles of these scores.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If the mixture is not one of skvmf, or `n_resamples` is not a positive whole number.
+
     Examples
     --------
     >>> import numpy as np

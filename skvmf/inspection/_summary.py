@@ -344,6 +344,12 @@ def component_summary(
     summary : ComponentSummary
         Prints as a table.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If the mixture is of another kind, texts are no strings, or names, texts or labels do not
+        fit X.
+
     Examples
     --------
     >>> import numpy as np

@@ -229,6 +229,11 @@ class DirectionsDisplay:
         -------
         display : DirectionsDisplay
             The display, drawn.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no directions, or the number of names or labels is wrong.
         """
         check_is_fitted(estimator)
         estimator = getattr(estimator, "best_estimator_", estimator)
@@ -505,6 +510,11 @@ class MixtureDisplay:
         -------
         display : MixtureDisplay
             The display, drawn.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no covariances, or features or labels are wrong.
         """
         check_is_fitted(estimator)
         estimator = getattr(estimator, "best_estimator_", estimator)
