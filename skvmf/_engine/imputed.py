@@ -20,6 +20,8 @@ N_SAMPLED = 10_000  # rows that the normal distribution is fitted to
 N_STEPS = 20  # of EM
 LEAST_SHARE = 1e-6  # of the mean variance, that each feature has in addition
 
+Fill = Callable[[DenseBlock], Array]  # returns rows without missing values
+
 
 def imputed(rows: RowSource) -> RowSource:
     """Return rows without missing values: filled by their conditional means under one normal.
@@ -42,23 +44,22 @@ class ImputedRows(RowSource):
     """Rows of a source, their missing values filled under a mixture, up to the largest value."""
 
     def __init__(self, rows: RowSource, fitted: FittedMixture) -> None:
-        self._rows, self._fitted, self._limit = rows, fitted, rows.largest
+        self._rows, self._fill = rows, partial(fitted.imputed, rows.largest)
         self.n_rows, self.n_features, self.dtype = rows.n_rows, rows.n_features, rows.dtype
         self.weight_unit = rows.weight_unit
 
     @property
     def largest(self) -> float:
-        return self._limit
+        return self._rows.largest
 
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
-        return self._rows.map_reduce(partial(_of_filled, self._fitted, self._limit, function))
+        return self._rows.map_reduce(partial(_of_filled, self._fill, function))
 
     def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
         return self._rows.map_reduce_weights(function)
 
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
-        fill = partial(_filled, self._fitted, self._limit)
-        self._rows.for_each(lambda block, span: function(fill(block), span))
+        self._rows.for_each(lambda block, span: function(_filled(self._fill, block), span))
 
     def sampling_weights(self) -> Array:
         return self._rows.sampling_weights()
@@ -69,18 +70,14 @@ class ImputedRows(RowSource):
 
     def take(self, indices: Array) -> Array:
         rows = make_rows(self._rows.take(indices), None, unit=False, missing=True)
-        filled = rows.per_row(self._fitted.imputed, np.float64, self.n_features)
-        return np.clip(filled, -self._limit, self._limit)
+        return rows.per_row(self._fill, np.float64, self.n_features)
 
 
-def _of_filled(
-    fitted: FittedMixture, limit: float, function: Callable[[Any], Part], block: Any
-) -> Part:
-    return function(_filled(fitted, limit, block))
+def _of_filled(fill: Fill, function: Callable[[Any], Part], block: Any) -> Part:
+    return function(_filled(fill, block))
 
 
-def _filled(fitted: FittedMixture, limit: float, block: DenseBlock) -> DenseBlock:
+def _filled(fill: Fill, block: DenseBlock) -> DenseBlock:
     if block.missing is None:
         return block
-    X = np.clip(fitted.imputed(block), -limit, limit)
-    return replace(block, X=X, missing=None, copied=False)
+    return replace(block, X=fill(block), missing=None, copied=False)

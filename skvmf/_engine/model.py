@@ -633,8 +633,11 @@ class FittedMixture:
         labels = np.append(np.repeat(np.arange(K), counts[:K]), np.full(len(others), -1))
         return np.vstack([own, others]), labels
 
-    def imputed(self, block: DenseBlock) -> Array:
-        """Return rows of a block, filled with conditional means under the components alone."""
+    def imputed(self, limit: float, block: DenseBlock) -> Array:
+        """Return rows of a block, filled with conditional means up to a limit, in absolute value.
+
+        They are those under the components alone.
+        """
         if block.missing is None:
             return block.X
         params = self.params
@@ -642,7 +645,6 @@ class FittedMixture:
         alone = FittedMixture(Mixture.plain(self.family), Params.first(weights, params.components))
         resp = as_dense(alone._assigned(block, SOFTMAX), self.n_components)
         filled = ObservedRows(self.family.type, block, params.components).conditional_means(resp)
-        limit = np.finfo(block.X.dtype).max
         return np.clip(filled, -limit, limit)
 
     def scores(self, block: Block) -> Scores:

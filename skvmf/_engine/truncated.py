@@ -46,10 +46,8 @@ class TruncatedSteps:
         self._labels = np.zeros(rows.n_rows, dtype=np.int32)  # of the last exact step
         self._weights = rows.sampling_weights()
         self._audited, weights = rows.draw(AUDITED, 0)
-        self._sample, self._shares = (
-            self._some(self._audited, n_components),
-            weights / weights.sum(),
-        )
+        self._sample = self._some(self._audited, n_components)
+        self._shares = weights / weights.sum()
 
     @staticmethod
     def gain(mixture: Mixture, rows: RowSource, n_components: int) -> bool:

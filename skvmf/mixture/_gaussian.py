@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -142,7 +143,8 @@ class BaseEllipticalMixture(BaseMixture):
         array([[1. , 0.8]])
         """
         rows = self._new_rows(X)
-        return rows.per_row(self._fitted.imputed, rows.dtype, rows.n_features)
+        fill = partial(self._fitted.imputed, float(np.finfo(rows.dtype).max))
+        return rows.per_row(fill, rows.dtype, rows.n_features)
 
     def marginal(self, features: Numbers | Sequence[str]) -> Any:
         """Return the mixture of some features.
