@@ -114,6 +114,8 @@ needs = {
     "wordllama": ["embeddings_end_to_end", "known_labels", "umap_hdbscan"],
     "umap": ["umap_hdbscan"],
     "hdbscan": ["umap_hdbscan"],
+    "faiss": ["clusterers_on_directions"],
+    "superkmeans": ["clusterers_on_directions"],
 }
 left_out = [script for name, all_of in needs.items() if not find_spec(name) for script in all_of]
 sphinx_gallery_conf = {

@@ -6,6 +6,7 @@
 import json
 from datetime import date
 from pathlib import Path
+from statistics import median
 
 RECORD = Path(__file__).with_name("user_guide") / "rivals.json"
 COLOURS = {
@@ -59,22 +60,34 @@ def draw(record):
 
 
 def figure_text(record):
-    """Return the figure with its caption as reStructuredText."""
+    """Return the figure with its caption, and a table of threads, as reStructuredText."""
     day = date.fromisoformat(record["date"])
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
-    others = {fit["method"]: fit["date"] for fit in record["fits"] if "date" in fit}
-    later = "".join(
-        f" {method} on {date.fromisoformat(own):%d %B %Y}, the median of three runs, on a machine "
-        "with other work, where fits take longer."
-        for method, own in others.items()
-    )
+    columns = {sweep: max(fit[sweep] for fit in record["fits"]) for sweep in record["base"]}
+    lines = [["method", *(f"{size:,} {sweep}" for sweep, size in columns.items())]]
+    for method in COLOURS:
+        fits = {(f["sweep"], f[f["sweep"]]): f for f in record["fits"] if f["method"] == method}
+        lines.append([f"``{method}``", *(seconds(fits.get(size)) for size in columns.items())])
+    rows = "\n".join("   * - " + "\n     - ".join(line) for line in lines)
     return (
         ".. figure:: ../generated/rivals.svg\n"
         f"   :figclass: wide\n   :alt: {ALT}\n\n"
-        "   Default fits of random clusters of directions, each with one thread. A cross is a fit\n"
-        f"   that was stopped after {record['limit']} seconds; larger ones were left out.\n"
-        f"   Measured on {day:%d %B %Y}: {record['processor']}, {versions}.{later}\n"
+        "   Default fits of random clusters of directions, each with one thread: the median of\n"
+        f"   three runs. A cross is a fit that was stopped after {record['limit']} seconds;\n"
+        f"   larger ones were left out. Measured on {day:%d %B %Y}: {record['processor']},\n"
+        f"   {versions}.\n\n"
+        "The table shows the largest data of each panel: seconds of the processor with one\n"
+        f"thread, those of all with {record['cores']} threads, and the seconds that pass then.\n\n"
+        f".. list-table::\n   :header-rows: 1\n\n{rows}\n"
     )
+
+
+def seconds(fit):
+    """Return a cell: seconds with one thread, with all, and those that pass with all."""
+    if not fit or not fit["all_threads"]:
+        return "stopped"
+    figures = (fit["seconds"], *map(median, zip(*fit["all_threads"], strict=True)))
+    return " / ".join(f"{figure:.2f}" for figure in figures)
 
 
 def write(folder):

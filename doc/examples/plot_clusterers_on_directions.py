@@ -3,15 +3,17 @@
 Clustering directions: comparison
 =================================
 
-Six data sets on the sphere, as rows, are clustered by seven methods, as columns, with default
+Six data sets on the sphere, as rows, are clustered by nine methods, as columns, with default
 parameters. Those that need a number of clusters are given the true one. Numbers in the corners are
 the agreement with the true clusters (ARI) and seconds of the processor.
 """
 
 import time
 
+import faiss
 import matplotlib.pyplot as plt
 import numpy as np
+import superkmeans
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.metrics import adjusted_rand_score
@@ -57,7 +59,7 @@ SETS = {
     "different\nsizes": blobs([650, 160, 90, 60, 40], 20),
     "in noise": in_noise(),
     "bands": bands(),
-    "100 dimensions": make_vonmises_fisher_blobs(
+    "100\ndimensions": make_vonmises_fisher_blobs(
         1000, 100, centers=4, concentration=75, random_state=0
     ),
 }
@@ -66,13 +68,37 @@ SETS = {
 # Methods
 # -------
 # ``ComponentPath`` and ``HDBSCAN`` find the number of clusters. ``background=True`` and ``HDBSCAN``
-# can leave rows out, which are grey.
+# can leave rows out, which are grey. FAISS and SuperKMeans run 25 iterations of spherical k-means.
+
+
+class FAISS:
+    def __init__(self, K):
+        self.K = K
+
+    def fit_predict(self, X):
+        kmeans = faiss.Kmeans(X.shape[1], self.K, niter=25, spherical=True)
+        kmeans.cp.min_points_per_centroid, kmeans.cp.max_points_per_centroid = 1, len(X)
+        kmeans.train(X.astype(np.float32))
+        return kmeans.assign(X.astype(np.float32))[1]
+
+
+class SuperKMeans:
+    def __init__(self, K):
+        self.K = K
+
+    def fit_predict(self, X):
+        options = {"iters": 25, "angular": True, "hierarchical": False, "n_threads": 1}
+        options |= {"sampling_fraction": 1.0, "max_points_per_cluster": len(X)}
+        kmeans = superkmeans.SuperKMeans(self.K, X.shape[1], **options)
+        return kmeans.assign(X.astype(np.float32), kmeans.train(X.astype(np.float32)))
 
 
 def methods(K):
     mixture = VonMisesFisherMixture(K, random_state=0)
     return {
         "KMeans": KMeans(K, random_state=0),
+        "FAISS": FAISS(K),
+        "SuperKMeans": SuperKMeans(K),
         "GaussianMixture": GaussianMixture(K, random_state=0),
         "Bayesian\nGaussianMixture": BayesianGaussianMixture(n_components=K, random_state=0),
         "HDBSCAN": HDBSCAN(copy=True),
@@ -120,7 +146,7 @@ for estimator in methods(2).values():  # so that compiling is not timed
 figure, axes = plt.subplots(
     len(SETS),
     len(methods(2)),
-    figsize=(11, 6.2),
+    figsize=(12, 5.6),
     layout="constrained",
     subplot_kw={"projection": "mollweide"},
 )

@@ -1,6 +1,10 @@
-"""k-means of FAISS and of SuperKMeans, as estimators: spherical, 25 iterations on all rows."""
+"""k-means of FAISS and of SuperKMeans, as estimators: spherical, 25 iterations on all rows.
+
+Both need dense rows of single precision: sparse ones are copied.
+"""
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
 
 
@@ -15,15 +19,15 @@ class FaissKMeans(BaseEstimator):
         import faiss
 
         options = {"niter": 25, "spherical": True, "seed": self.random_state}
-        options |= {"min_points_per_centroid": 1, "max_points_per_centroid": len(X)}
+        options |= {"min_points_per_centroid": 1, "max_points_per_centroid": X.shape[0]}
         self.kmeans_ = faiss.Kmeans(X.shape[1], self.n_clusters, **options)
-        self.kmeans_.train(np.ascontiguousarray(X, dtype=np.float32))
+        self.kmeans_.train(_dense(X))
         self.labels_ = self.predict(X)
         return self
 
     def predict(self, X):
         """Return the nearest centre of each row."""
-        return self.kmeans_.index.search(np.ascontiguousarray(X, dtype=np.float32), 1)[1][:, 0]
+        return self.kmeans_.index.search(_dense(X), 1)[1][:, 0]
 
 
 class SuperKMeans(BaseEstimator):
@@ -37,13 +41,17 @@ class SuperKMeans(BaseEstimator):
         import superkmeans
 
         options = {"iters": 25, "angular": True, "seed": self.random_state, "n_threads": 1}
-        options |= {"sampling_fraction": 1.0, "max_points_per_cluster": len(X)}
+        options |= {"sampling_fraction": 1.0, "max_points_per_cluster": X.shape[0]}
         size = self.n_clusters, X.shape[1]
         self.kmeans_ = superkmeans.SuperKMeans(*size, hierarchical=False, **options)
-        self.centres_ = self.kmeans_.train(np.ascontiguousarray(X, dtype=np.float32))
+        self.centres_ = self.kmeans_.train(_dense(X))
         self.labels_ = self.predict(X)
         return self
 
     def predict(self, X):
         """Return the nearest centre of each row."""
-        return self.kmeans_.assign(np.ascontiguousarray(X, dtype=np.float32), self.centres_)
+        return self.kmeans_.assign(_dense(X), self.centres_)
+
+
+def _dense(X):
+    return np.ascontiguousarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float32)

@@ -14,6 +14,8 @@ from reproduction.results import Record, Table
 from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.datasets import load_docstrings, make_vonmises_fisher_blobs
 
+from .kmeans import FaissKMeans, SuperKMeans
+
 WAYS = {
     "one pseudo-row": {"concentration_prior": 1.0},
     "a tenth a feature": {},
@@ -47,14 +49,20 @@ def sets(setting, divisor):
         yield what, *make_vonmises_fisher_blobs(n // divisor, d, **own)
 
 
-@item("guide.prior", "tied or free concentrations", needs=FILES, small={"starts": 1, "divisor": 10})
+@item(
+    "guide.prior",
+    "tied or free concentrations",
+    needs=(*FILES, "faiss", "superkmeans"),
+    small={"starts": 1, "divisor": 10},
+)
 def concentrations(setting, starts=5, divisor=1):
     """Fit with free concentrations, with those of the default prior and with one for all."""
 
     def shown(pairs):
         return " / ".join(f"{v:.3f}".lstrip("0") or "0" for v in np.mean(pairs, axis=0))
 
-    default = Table("The default start: NMI / ARI", ["rows", *WAYS, "KMeans"])
+    rivals = {"KMeans": KMeans, "FAISS": FaissKMeans, "SuperKMeans": SuperKMeans}
+    default = Table("The default start: NMI / ARI", ["rows", *WAYS, *rivals])
     chance = Table("A random partition as start: NMI / ARI", ["rows", *WAYS])
     each = Table("ARI of each start", ["start and rows", *WAYS])
     for name, X, y in sets(setting, divisor):
@@ -69,8 +77,9 @@ def concentrations(setting, starts=5, divisor=1):
                 found.append([scores(y, kind.fit(X).labels_) for kind in kinds])
             each.add(f"{start}, {name}", *(np.array(pairs)[:, 1] for pairs in found))
             if start == "merging":
-                kinds = [KMeans(K, random_state=seed) for seed in range(starts)]
-                found.append([scores(y, kind.fit_predict(X)) for kind in kinds])
+                for rival in rivals.values():
+                    kinds = [rival(K, random_state=seed) for seed in range(starts)]
+                    found.append([scores(y, kind.fit(X).labels_) for kind in kinds])
             table.add(name, *map(shown, found))
     return Record(
         f"Means over {starts} starts, at most 100 iterations; the true number of components.",
