@@ -162,16 +162,19 @@ def _measure(blocks: _Blocks, sources: list[Any], weights: list[Array]) -> _Bloc
 
 
 def _extremes(blocks: _Blocks) -> Array:
-    """Return the largest magnitude, minus the least and the largest weight, and if values miss."""
-    weights = blocks.weights or [np.ones(1)]
+    """Return the largest magnitude, if values miss, minus the least and the largest weight.
+
+    The last is the largest weight of a row that counts.
+    """
     largest = np.max([mine.largest.max() for mine in blocks.measures])
+    missing = any(mine.missing for mine in blocks.measures)
+    if not blocks.weights:
+        return np.array([largest, missing, -1, 1, 1])
+    both = zip(blocks.weights, blocks.measures, strict=True)
+    counted = [w if m.scales is None else np.where(m.scales == 0, 0.0, w) for w, m in both]
+    weights = np.concatenate(blocks.weights)
     return np.array(
-        [
-            largest,
-            -np.min([own.min() for own in weights]),
-            np.max([own.max() for own in weights]),
-            any(mine.missing for mine in blocks.measures),
-        ]
+        [largest, missing, -weights.min(), weights.max(), np.max(list(map(np.max, counted)))]
     )
 
 
@@ -299,9 +302,9 @@ class DaskRows(RowSource):
         self._graph |= self._kept
         tasks = {(f"skvmf-extremes-{token}", i): (_extremes, s) for i, s in enumerate(self._states)}
         extremes = np.max(self._compute(self._kept | tasks, list(tasks)), axis=0)
-        self._largest, *self.weight_range, incomplete = (extremes * [1, -1, 1, 1]).tolist()
-        self.incomplete = bool(incomplete)
-        self.weight_unit = weight_unit(self.weight_range[1])
+        self._largest, missing, least, most, self._most = (extremes * [1, 1, -1, 1, 1]).tolist()
+        self.incomplete, self.weight_range = bool(missing), (least, most)
+        self.weight_unit = weight_unit(self._most)
 
     @property
     def largest(self) -> float:
@@ -314,7 +317,7 @@ class DaskRows(RowSource):
         return self._sum(function, "map_reduce_weights", self._kept, [[]] * len(self._states))
 
     def _sum(self, function: Function, method: str, graph: Graph, sources: list[Any]) -> Any:
-        token, most = uuid4().hex, self.weight_range[1]
+        token, most = uuid4().hex, self._most
         runs = np.count_nonzero(np.diff(self._owners)) < len(sources)
         few = MAX_DIRECT_SUMS if runs else 1  # sums of scattered blocks are large
         tasks: Graph = dict(graph)

@@ -429,6 +429,13 @@ class Rows(RowSource):
     def take(self, indices: Array) -> Array:
         return as_seen(self._X[indices], unit=self.measured().scales is not None)
 
+    def count_in_units(self) -> None:
+        """Give weights the unit of the largest: that of a zero row, once it is seen, is none."""
+        if self._weights is not None:
+            largest = (self._weights if self._unmeasured else self.sampling_weights()).max()
+            self._weights = in_units(self._weights, float(largest))
+            self.weight_unit = weight_unit(float(largest))
+
     def sampling_weights(self) -> Array:
         scales = self.measured().scales
         weights = np.ones(self.n_rows) if self._weights is None else self._weights
@@ -620,12 +627,9 @@ def make_rows(
     """Wrap dense or CSR data; `columns` keeps a copy of sparse data by columns."""
     is_sparse = sparse.issparse(X)
     size = block_rows(*X.shape, is_sparse=is_sparse, width=width)
-    largest = 1.0 if weights is None else float(weights.max())
-    if weights is not None:
-        weights = in_units(weights, largest)
     X, kind = (canonical(X), SparseRows) if is_sparse else (X, DenseRows)
     rows = kind(X, weights, unit=unit, size=size, ahead=ahead, missing=missing)
-    rows.weight_unit = weight_unit(largest)
+    rows.count_in_units()
     if columns and isinstance(rows, SparseRows):
         rows.keep_columns()
     return rows

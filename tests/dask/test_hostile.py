@@ -161,6 +161,12 @@ def test_weights_of_any_size(scale):
     assert bits(lazy) == bits(mixture().fit(X, sample_weight=weights))
 
 
+def test_a_zero_row_may_weigh_more_than_all_others():
+    X, weights = np.vstack([blobs(2000), np.zeros((1, 4))]), np.append(np.ones(2000), 1e300)
+    lazy = mixture().fit(chunked(X, [700, 1301]), sample_weight=da.from_array(weights))
+    assert bits(lazy) == bits(mixture().fit(X, sample_weight=weights))
+
+
 def test_what_is_delayed_has_no_shape():
     X = blobs(500)
     refused(dask.delayed(X), "X is a Delayed, .*dask.array.from_delayed")

@@ -223,6 +223,21 @@ def test_a_zero_row_counts_nothing(form):
         VonMisesFisherMixture(3).fit(form(with_zeros), sample_weight=np.arange(80) >= 60)
 
 
+@pytest.mark.parametrize("weight", [1e30, 1e100, 1e300])
+@pytest.mark.parametrize("warm_start", [False, True])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_zero_row_may_weigh_more_than_all_others(form, warm_start, weight):
+    X, _ = directions(60, 4)
+    X = form(np.vstack([X, np.zeros((1, 4))]).astype(np.float32))
+    found = []
+    for last in (1.0, weight):
+        mixture = VonMisesFisherMixture(2, warm_start=warm_start, random_state=0).fit(X)
+        mixture.fit(X, sample_weight=np.append(np.ones(60), last))
+        found.append((mixture.means_, mixture.weights_, mixture.lower_bound_))
+    for one, other in zip(*found, strict=True):
+        assert_array_equal(one, other)
+
+
 def test_read_only_and_memory_mapped_data(tmp_path):
     X, _ = directions(100, 4)
     expected = VonMisesFisherMixture(2, random_state=0).fit(X)
