@@ -23,17 +23,19 @@ LEAST_SHARE = 1e-6  # of the mean variance, that each feature has in addition
 Fill = Callable[[DenseBlock], Array]  # returns rows without missing values
 
 
-def imputed(rows: RowSource) -> RowSource:
+def imputed(rows: RowSource, centre: Array | float = 0.0) -> RowSource:
     """Return rows without missing values: filled by their conditional means under one normal.
 
     Beyond `MAX_FULL_DIM` features it has no covariances: these are then the means of features.
+    `centre` (d,) is for features that no row has, as in a batch.
     """
     if not rows.incomplete:
         return rows
     d, scale = rows.n_features, rows.mean_variance() or 1.0
     kind = "full" if d <= MAX_FULL_DIM else "diag"
     model = Mixture.plain(Gaussian(d, kind, LEAST_SHARE * scale, scale=scale))
-    middle = np.mean(rows.extent(slice(None)), axis=0, keepdims=True)
+    low, high = rows.extent(slice(None))
+    middle = np.mean(np.where(low > high, centre, [low, high]), axis=0, keepdims=True)
     params = Params.first(np.ones(1), model.family.from_centres(middle))
     sample = rows.subset(*rows.draw(N_SAMPLED, 0), width=1)
     params, _ = em_steps(model, sample, params, N_STEPS)

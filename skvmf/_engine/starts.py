@@ -416,8 +416,9 @@ class Start:
         small among the components, and gains more than a round of that start and merging ask for:
         what cutting one cluster in two gains by chance, and a penalty for its shape.
         """
-        rows, (spec, params) = imputed(rows), mixture.continued(fitted)
+        spec, params = mixture.continued(fitted)
         family, total, K = spec.family, rows.total_weight, self.n_components
+        rows = imputed(rows, params.conditional_weights @ family.centres(params.components))
         search = replace(self, n_components=min(K + MORE_CLUSTERS, rows.n_rows))
         stats, about = search._found(spec, rows, rng, ignore).partition(family, rows)
         if not stats.counts.any():  # the background has every row

@@ -130,6 +130,16 @@ def test_a_new_topic_with_missing_values():
     assert (mixture.predict(AFTER[EVERY == 3]) == 3).mean() > 0.95
 
 
+def test_batches_may_lack_a_feature():
+    def without_last(X):
+        return np.column_stack([X[:, :5] + 1000, np.full(len(X), np.nan)])
+
+    mixture = SparseGaussianMixture(3, missing_values="marginal", grow=6, random_state=0)
+    stream(mixture, BEFORE + 1000)
+    assert stream(mixture, BEFORE, without_last).n_components == 3
+    assert stream(mixture, AFTER, without_last).n_components == 4
+
+
 @pytest.mark.parametrize("kind", [SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture])
 def test_no_component_is_added_where_the_background_has_every_row(kind):
     rng = np.random.default_rng(0)
