@@ -148,9 +148,13 @@ class SampleStart:
     bound: float
 
     def partition(self, family: AnyFamily, rows: RowSource) -> tuple[Statistics, Components]:
-        """Return `partition_statistics` of a family for these responsibilities for rows."""
+        """Return `partition_statistics` of a family for these responsibilities for rows.
+
+        If the background has every row, each is its nearest component's.
+        """
         centres = self.model.family.centres(self.params.components)
-        return partition_statistics(family, rows, centres, assignment(self.model, self.params))
+        found = partition_statistics(family, rows, centres, assignment(self.model, self.params))
+        return found if found[0].counts.any() else nearest_partition(family, rows, centres)
 
 
 KMEANS_MAX_ITER = 30

@@ -235,8 +235,6 @@ class MergingStart:
 def _judged(family: AnyFamily, start: SampleStart, rows: RowSource) -> SampleStart:
     """Return a start with the bound that components of a family reach from it on a sample."""
     stats, about = start.partition(family, rows)
-    if not stats.counts.any():  # the background has every row
-        return replace(start, bound=-np.inf)
     params = Params.first(stats.counts / stats.counts.sum(), family.initial(stats, about))
     return replace(start, bound=em_steps(Mixture.plain(family), rows, params, JUDGED_STEPS)[1])
 
@@ -421,8 +419,6 @@ class Start:
         rows = imputed(rows, params.conditional_weights @ family.centres(params.components))
         search = replace(self, n_components=min(K + MORE_CLUSTERS, rows.n_rows))
         stats, about = search._found(spec, rows, rng, ignore).partition(family, rows)
-        if not stats.counts.any():  # the background has every row
-            return None
         clusters = family.initial(stats, about)
         plain = Mixture.plain(family, spec.background)
         with np.errstate(divide="ignore"):

@@ -461,3 +461,15 @@ def test_values_that_are_filled_are_finite_at_any_magnitude():
     assert np.isfinite(mixture.impute(X)).all()
     assert np.isfinite(mixture.score_samples(X)).all()
     assert np.isfinite(mixture.lower_bounds_).all()
+
+
+@pytest.mark.parametrize("kind", [SparseGaussianMixture, StudentTMixture])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_a_start_whose_background_has_every_row(kind, method):
+    rng = np.random.default_rng(30)
+    X = rng.normal(size=(40, 2)) * 10.0 ** rng.integers(-99, 99, (40, 1))
+    X[np.random.default_rng(30).random(X.shape) < 0.5] = np.nan
+    mixture = kind(background=True, missing_values="marginal", random_state=0)
+    getattr(mixture, method)(X)
+    assert mixture.weights_.sum() + mixture.background_weight_ == pytest.approx(1)
+    assert np.isfinite(mixture.score(X))
