@@ -429,8 +429,8 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         )
         parts = []
         for part in (np.setdiff1d(rows, held_out), np.sort(held_out)):
-            weights = None if sample_weight is None else safe_indexing(sample_weight, part)
-            parts.append((safe_indexing(X, part), weights))
+            weights = None if sample_weight is None else _taken(sample_weight, part)
+            parts.append((_taken(X, part), weights))
         return *parts[0], parts[1]
 
     def _walk(self, path: MergePath, first: BaseMixture, held_out: Any) -> list[Step]:
@@ -492,3 +492,9 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
             tags.estimator_type = inner.estimator_type
             tags.input_tags = inner.input_tags
         return tags
+
+
+def _taken(values: Any, indices: Array) -> Any:
+    if hasattr(values, "rechunk"):  # Dask takes nothing from more chunks than rows
+        values = values.rechunk({0: tuple(filter(None, values.chunks[0]))})
+    return safe_indexing(values, indices)

@@ -207,6 +207,13 @@ def test_a_path_of_lazy_rows_is_that_of_rows_in_memory(criterion, weighted):
     assert_array_equal(lazy.cut(2), path.cut(2))
 
 
+def test_rows_are_held_out_of_chunks_that_are_more():
+    X = blobs(4)
+    path = ComponentPath(mixture(), max_components=1, validation_fraction=0.5, random_state=0)
+    expected = path.fit(X).best_estimator_.means_
+    assert_array_equal(path.fit(chunked(X, [0, 1, 0, 0, 2, 0, 1])).best_estimator_.means_, expected)
+
+
 @pytest.mark.slow
 def test_a_client_that_is_closed():
     with start(1) as cluster:
