@@ -22,15 +22,8 @@ Tree: TypeAlias = dict[str, Any]  # of dicts, lists, numbers, texts and arrays
 
 _TREE = "skvmf-checkpoint"  # the entry that holds all but the arrays
 _ARRAY = "is array"  # stands there in the place of one, as no field is called
-_DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    KeyError,
-    NotImplementedError,
-    TypeError,
-    ValueError,
-)
+_DAMAGED: tuple[type[Exception], ...] = (zipfile.BadZipFile, zlib.error, EOFError, KeyError)
+_DAMAGED += (NotImplementedError, TypeError, ValueError)
 
 
 def save(path: Path, tree: Tree) -> None:

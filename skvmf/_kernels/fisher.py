@@ -62,11 +62,8 @@ def direction_sums(bags, resp, table, scales, counts, sums):
     `bags` are n rows from `pad_bags`, resp is (V, K), table (V, d), scales (V,) and sums (n, K, d).
     """
     ptr, d, K = bags[0], table.shape[1], resp.shape[1]
-    vectors, resps, part = (
-        np.empty((WORDS_PER_PRODUCT, d)),
-        np.empty((WORDS_PER_PRODUCT, K)),
-        np.empty((K, d)),
-    )
+    vectors, resps = np.empty((WORDS_PER_PRODUCT, d)), np.empty((WORDS_PER_PRODUCT, K))
+    part = np.empty((K, d))
     for n in range(sums.shape[0]):
         count, total = counts[n], sums[n]
         count[:] = 0

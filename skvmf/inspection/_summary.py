@@ -267,13 +267,8 @@ class ComponentSummary:
             for name, column in columns.items()
         }
         widths = {name: max(map(len, column)) for name, column in shown.items()}
-        aligned = [
-            [
-                text.ljust(widths[name]) if name in _LISTS else text.rjust(widths[name])
-                for text in column
-            ]
-            for name, column in shown.items()
-        ]
+        put = {name: str.ljust if name in _LISTS else str.rjust for name in shown}
+        aligned = [[put[n](text, widths[n]) for text in column] for n, column in shown.items()]
         lines = ["  ".join(cells).rstrip() for cells in zip(*aligned, strict=True)]
         if n_lines > _SHOWN:
             lines.append(f"... and {n_lines - _SHOWN} more")

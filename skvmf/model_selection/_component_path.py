@@ -422,11 +422,8 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
                 "Some rows are held out and the others are fitted, so at least two must have "
                 f"weight, got n_samples = {len(counting)}."
             )
-        _, held_out = train_test_split(
-            counting,
-            test_size=0.2 if fraction is None else float(fraction),
-            random_state=self.random_state,
-        )
+        size = 0.2 if fraction is None else float(fraction)
+        _, held_out = train_test_split(counting, test_size=size, random_state=self.random_state)
         parts = []
         for part in (np.setdiff1d(rows, held_out), np.sort(held_out)):
             weights = None if sample_weight is None else _taken(sample_weight, part)

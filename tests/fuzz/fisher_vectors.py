@@ -61,10 +61,12 @@ class FisherVectorSubject:
 
     @property
     def slack(self):
-        """Rounding of the features, relative to the largest."""
+        """Rounding of the features, relative to the largest; concentrations make it grow."""
         dtypes = [self.vectors.dtype.name, self.features.dtype.name]
         largest = max(1e-300, float(np.abs(self.features).max()))
-        return largest * max(CLOSE[dtype] for dtype in dtypes)
+        kappa = np.max(getattr(self.transformer.mixture_, "concentrations_", 0))
+        close = max(CLOSE[dtype] for dtype in dtypes)
+        return largest * max(close, 4 * np.finfo(np.float64).eps * kappa)
 
     @property
     def n_documents(self):
