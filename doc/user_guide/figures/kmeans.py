@@ -33,6 +33,8 @@ class FaissKMeans(BaseEstimator):
 class SuperKMeans(BaseEstimator):
     """SuperKMeans', on one thread."""
 
+    max_features = 16_384
+
     def __init__(self, n_clusters=8, random_state=0):
         self.n_clusters, self.random_state = n_clusters, random_state
 
