@@ -7,7 +7,7 @@ from time import sleep
 import pytest
 from hypothesis import settings
 
-from skvmf._engine import parallel
+from . import hooks
 
 # The nightly run tries more examples, and papers' experiments with as many samples as they need for
 # figures; other runs take as many as decide what holds.
@@ -40,17 +40,25 @@ def nobody_stays():
     """See that a test leaves no fit counted and no lock held, for which others would wait."""
     yield
     for _ in range(100):  # threads of Dask end a task after another one has failed
-        if not parallel._threads.users:
+        if not hooks.fits_at_work():
             break
         sleep(0.05)
-    assert not parallel._threads.users
-    assert repr(parallel._threads.lock).startswith("<unlocked")
+    assert not hooks.fits_at_work()
+    assert hooks.lock_is_free()
 
 
 @pytest.fixture(autouse=True)
-def many_cores(monkeypatch):
+def many_cores():
     """Let limits of BLAS decide on the number of threads, whatever the machine has."""
-    monkeypatch.setattr(parallel, "_n_cores", lambda: 64)
+    with hooks.cores(64):
+        yield
+
+
+@pytest.fixture
+def at_once():
+    """Write checkpoints at every iteration, however long that takes, and wait for no disk."""
+    with hooks.writing_at_once():
+        yield
 
 
 @pytest.fixture(scope="session")
