@@ -12,9 +12,8 @@ distributed = pytest.importorskip("distributed", reason="needs Dask: pip install
 
 
 from skvmf import VonMisesFisherMixture
-from skvmf._engine import checkpoint
-from skvmf._engine.dask import DaskRows
 
+from ..hooks import before_folds
 from .data import bits, blobs, chunked
 
 ROOT = Path(__file__).parents[2]
@@ -25,11 +24,10 @@ FIT = """
 import sys, warnings
 from distributed import Client
 from skvmf import VonMisesFisherMixture
-from skvmf._engine import checkpoint
 from tests.dask.data import bits, blobs, chunked
+from tests.hooks import writing_at_once
 warnings.simplefilter("ignore")
-checkpoint._TIMES_WRITING = checkpoint._FIRST_WRITE = 0
-with Client(sys.argv[1]) as client:
+with Client(sys.argv[1]) as client, writing_at_once():
     X = chunked(blobs(50_000), [20_000, 1, 29_999])
     if sys.argv[3] == "persisted":
         X = client.persist(X)
@@ -58,15 +56,14 @@ def test_a_killed_client_goes_on(kind, client, tmp_path):
     assert ended.stdout.splitlines()[-1] == bits(mixture().fit(blobs(50_000)))
 
 
-def test_a_fit_goes_on_after_its_workers_died(mortal, monkeypatch, tmp_path):
+def test_a_fit_goes_on_after_its_workers_died(mortal, at_once, monkeypatch, tmp_path):
     """A chunk kills whoever reads it from the third iteration on; the next fit has a sound one."""
-    original, folds, flag = DaskRows.map_reduce, [], tmp_path / "deadly"
+    folds, flag = [], tmp_path / "deadly"
 
-    def map_reduce(self, function):
-        folds.append(getattr(getattr(function, "func", None), "__name__", ""))
+    def note(name):
+        folds.append(name)
         if folds.count("expect") == 3:
             flag.touch()
-        return original(self, function)
 
     def deadly(block, block_info=None):
         import os
@@ -75,12 +72,9 @@ def test_a_fit_goes_on_after_its_workers_died(mortal, monkeypatch, tmp_path):
             os._exit(1)
         return block
 
-    monkeypatch.setattr(DaskRows, "map_reduce", map_reduce)
-    monkeypatch.setattr(checkpoint, "_TIMES_WRITING", 0)
-    monkeypatch.setattr(checkpoint, "_FIRST_WRITE", 0)
     monkeypatch.setattr(mortal.scheduler, "allowed_failures", 1)
     sound = chunked(blobs(50_000), LENGTHS)
-    with distributed.Client(mortal):
+    with distributed.Client(mortal), before_folds(note):
         X = sound.map_blocks(deadly, dtype=float, meta=np.empty((0, 0)))
         with pytest.raises(RuntimeError, match=r"rows 20001 to 49999 of X died.*too little memory"):
             mixture(checkpoint=tmp_path / "fit.npz").fit(X)
@@ -88,6 +82,7 @@ def test_a_fit_goes_on_after_its_workers_died(mortal, monkeypatch, tmp_path):
     n_folds = []
     for options in ({}, {"checkpoint": tmp_path / "fit.npz"}):
         folds.clear()
-        assert bits(mixture(**options).fit(sound)) == bits(mixture().fit(blobs(50_000)))
+        with before_folds(note):
+            assert bits(mixture(**options).fit(sound)) == bits(mixture().fit(blobs(50_000)))
         n_folds.append(len(folds))
     assert n_folds[1] < n_folds[0]  # it did not begin again

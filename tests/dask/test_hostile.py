@@ -13,6 +13,7 @@ from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.model_selection import ComponentPath
 
 from ..csr_forms import halved
+from ..hooks import before_folds
 from .conftest import start
 from .data import bits, blobs, chunked, counts
 
@@ -223,19 +224,16 @@ def test_a_client_that_is_closed():
         refused(X, "client that is closed", RuntimeError)
 
 
-def test_an_interrupt_leaves_the_earlier_fit(client, monkeypatch):
-    from skvmf._engine.dask import DaskRows
+def test_an_interrupt_leaves_the_earlier_fit(client):
+    folds = []
 
-    original, folds = DaskRows.map_reduce, []
-
-    def map_reduce(self, function):
-        folds.append(function)
+    def interrupt(name):
+        folds.append(name)
         if len(folds) == 3:
             raise KeyboardInterrupt
-        return original(self, function)
 
-    monkeypatch.setattr(DaskRows, "map_reduce", map_reduce)
-    refused(chunked(blobs(N), [20_000] * 3).persist(), None, KeyboardInterrupt)
+    with before_folds(interrupt):
+        refused(chunked(blobs(N), [20_000] * 3).persist(), None, KeyboardInterrupt)
     assert len(folds) == 3
 
 

@@ -10,8 +10,8 @@ from threadpoolctl import threadpool_limits
 pytest.importorskip("distributed", reason="needs Dask: pip install 'skvmf[dask]'")
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf._engine.dask import DaskRows
 
+from ..hooks import before_folds
 from .data import bits, blobs, chunked, counts, lengths_of
 
 N = 70_000
@@ -139,20 +139,17 @@ def test_a_killed_worker_changes_no_bit(persisted, case, mortal, monkeypatch):
     """One process is killed in each of two iterations, another each time."""
     from distributed import Client
 
-    mine, original, killed = case("vmf", True), DaskRows.map_reduce, []
+    mine, killed = case("vmf", True), []
 
-    def map_reduce(self, function):
-        name = getattr(getattr(function, "func", None), "__name__", "")
+    def kill(name):
         if name == "expect" and len(killed) < 2:
             pids = client.run(os.getpid, on_error="ignore")
             pid = sorted(pids.values())[len(killed) % len(pids)]
             killed.append(pid)
             os.kill(pid, signal.SIGKILL)
-        return original(self, function)
 
-    monkeypatch.setattr(DaskRows, "map_reduce", map_reduce)
     monkeypatch.setattr(mortal.scheduler, "allowed_failures", 10)  # of one task
-    with Client(mortal) as client:
+    with Client(mortal) as client, before_folds(kill):
         X = chunked(mine.X, lengths_of("ragged", N))
         mixture = mine.fit(client.persist(X) if persisted else X, mine.weights)
         mine.assert_same(mixture)

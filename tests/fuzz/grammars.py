@@ -2,16 +2,15 @@
 
 import pickle
 from dataclasses import dataclass, field
-from unittest import mock
 
 import numpy as np
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from skvmf.grammar import DependencyModelWithValence
-from skvmf.grammar import _model as dependency
 
 from ..grammar.enumeration import is_projective_tree
+from ..hooks import few_sentences_in_blocks
 from .runs import Refused, refusing
 from .subjects import assert_finite, assert_same
 
@@ -175,9 +174,8 @@ def clones_fit_the_same(subject):
 
 
 def threads_do_not_matter(subject):
-    """Blocks are of a sentence here, so that there are several."""
     found = []
-    with mock.patch.object(dependency, "_BLOCK_COST", 50):
+    with few_sentences_in_blocks():
         for n_threads in (1, 2, 3):
             with threadpool_limits(n_threads, user_api="blas"):
                 model = refusing(subject.new().fit, subject.X, subject.y)

@@ -3,7 +3,6 @@
 import pickle
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from unittest import mock
 
 import numpy as np
 from scipy import sparse
@@ -11,8 +10,8 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 import skvmf
-from skvmf._engine import rows
 
+from ..hooks import few_rows_in_blocks
 from . import uses
 from .data import Data, Labels, Weights, resolve
 from .runs import Refused, refusing
@@ -224,9 +223,8 @@ def clones_fit_the_same(subject):
 
 
 def threads_do_not_matter(subject):
-    """Blocks are of few rows here, so that there are several."""
     found = []
-    with mock.patch.object(rows, "block_rows", return_value=8):
+    with few_rows_in_blocks():
         for n_threads in (1, 2, 3):
             with threadpool_limits(n_threads, user_api="blas"):
                 mixture = refusing(subject.new().fit, subject.X, sample_weight=subject.weights)

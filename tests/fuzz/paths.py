@@ -2,7 +2,6 @@
 
 import pickle
 from dataclasses import dataclass, field
-from unittest import mock
 
 import dask
 import matplotlib.pyplot as plt
@@ -12,14 +11,14 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 import skvmf
-from skvmf._engine import rows
 from skvmf.model_selection import ComponentPath
 from skvmf.plotting import ComponentPathDisplay
 
+from ..hooks import few_rows_in_blocks
 from .data import Data, Weights, resolve
 from .runs import Refused, refusing
 from .subjects import arrays, assert_finite, assert_same, public
-from .uses import LAZY, few_rows_in_blocks, in_chunks
+from .uses import LAZY, in_chunks
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ def clones_fit_the_same(subject):
 
 def threads_do_not_matter(subject):
     answers = []
-    with mock.patch.object(rows, "block_rows", return_value=8):
+    with few_rows_in_blocks():
         for n_threads in (1, 3):
             with threadpool_limits(n_threads, user_api="blas"):
                 answers.append(subject.fitted())
@@ -139,8 +138,7 @@ def dask_rows_are_rows_in_memory(subject):
     if subject.case.data.layout == "csc":
         return
     lazy = in_chunks(subject.X, subject.case.data.seed)
-    here, there = few_rows_in_blocks()
-    with here, there, dask.config.set(scheduler="synchronous"):
+    with few_rows_in_blocks(), dask.config.set(scheduler="synchronous"):
         answers = [subject.fitted(X) for X in (subject.X, lazy)]
     drop = {*LAZY, *(f"best {name}" for name in LAZY), "leaf_labels_"}
     mine, other = ({k: v for k, v in answer.items() if k not in drop} for answer in answers)

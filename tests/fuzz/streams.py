@@ -3,7 +3,6 @@
 import pickle
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from unittest import mock
 
 import dask
 import numpy as np
@@ -11,12 +10,12 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 import skvmf
-from skvmf._engine import rows
 
+from ..hooks import few_rows_in_blocks
 from .data import Data, Weights, resolve
 from .runs import Refused, refusing
 from .subjects import arrays, assert_finite, assert_same, public
-from .uses import LAZY, few_rows_in_blocks, in_chunks
+from .uses import LAZY, in_chunks
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ def clones_stream_the_same(subject):
 
 def threads_do_not_matter(subject):
     found = []
-    with mock.patch.object(rows, "block_rows", return_value=8):
+    with few_rows_in_blocks():
         for n_threads in (1, 3):
             with threadpool_limits(n_threads, user_api="blas"):
                 found.append(subject.state(subject.streamed(subject.taken)))
@@ -137,8 +136,7 @@ def dask_batches_are_batches_in_memory(subject):
     if any(data.layout == "csc" for data in subject.case.batches):
         return
     lazy = [(in_chunks(X, len(subject.batches)), weights) for X, weights in subject.taken]
-    here, there = few_rows_in_blocks()
-    with here, there, dask.config.set(scheduler="synchronous"):
+    with few_rows_in_blocks(), dask.config.set(scheduler="synchronous"):
         states = [subject.state(subject.streamed(batches)) for batches in (subject.taken, lazy)]
     mine, other = ({k: v for k, v in state.items() if k not in LAZY} for state in states)
     assert_same(mine, other)

@@ -2,20 +2,17 @@
 
 import os
 import tempfile
-from unittest import mock
 
 import dask
 import matplotlib.pyplot as plt
 import numpy as np
 
 import skvmf
-from skvmf._engine import checkpoint, rows
-from skvmf._engine import dask as dask_rows
 from skvmf.inspection import component_summary
 from skvmf.plotting import DirectionsDisplay, MixtureDisplay
 
 from ..dask.data import chunked
-from ..interrupted import killed_after
+from ..hooks import few_rows_in_blocks, killed_after, writing_at_once
 from .data import cast
 from .runs import Refused, refusing
 from .subjects import assert_same, public
@@ -24,17 +21,13 @@ LAZY = ("labels_", "probabilities_")
 READ_AS = {"float16": "float32", "int8": "float32", "uint8": "float32", "bool": "float64"}
 
 
-def fit_until(n_writes, mixture, X, weights):
-    """Fit until so many checkpoints were written, one at every iteration."""
-    with mock.patch.multiple(checkpoint, _TIMES_WRITING=0, _FIRST_WRITE=0), mock.patch("os.fsync"):
-        killed_after(n_writes, lambda: refusing(mixture.fit, X, sample_weight=weights))
-
-
 def interrupted_fits_end_the_same(subject):
     X, weights = subject.X, subject.weights
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "fit.npz")
-        fit_until(1 + subject.case.data.seed % 9, subject.new(checkpoint=path), X, weights)
+        path, n_writes = os.path.join(folder, "fit.npz"), 1 + subject.case.data.seed % 9
+        begun = subject.new(checkpoint=path)
+        with writing_at_once():
+            killed_after(n_writes, lambda: refusing(begun.fit, X, sample_weight=weights))
         ended = subject.new(checkpoint=path).fit(X, sample_weight=weights)
     assert_same(public(subject.mixture), public(ended))
     moments = [mixture._memory.moments for mixture in (subject.mixture, ended)]
@@ -48,21 +41,11 @@ def in_chunks(X, seed):
     return chunked(X, np.diff([0, *cuts, X.shape[0]]).tolist())
 
 
-def few_rows_in_blocks():
-    """Blocks are of few rows, so that there are several."""
-    options = {"autospec": True, "return_value": 8}
-    return (
-        mock.patch.object(rows, "block_rows", **options),
-        mock.patch.object(dask_rows, "block_rows", **options),
-    )
-
-
 def dask_rows_are_rows_in_memory(subject):
     if subject.case.data.layout == "csc":
         return  # no format of blocks of rows
     lazy = in_chunks(subject.X, subject.case.data.seed)
-    here, there = few_rows_in_blocks()
-    with here, there, dask.config.set(scheduler="synchronous"):
+    with few_rows_in_blocks(), dask.config.set(scheduler="synchronous"):
         mixture = refusing(subject.new().fit, subject.X, sample_weight=subject.weights)
         other = refusing(subject.new().fit, lazy, sample_weight=subject.weights)
         expected, found = public(mixture), public(other)
