@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from skvmf._kernels import simplex as dirichlet
-from skvmf._kernels.entmax import entmax_rows
+from skvmf._kernels.entmax import entmax, entmax_rows
 from skvmf._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows, work_space
+from skvmf.distributions.modified_dirichlet import modes
 
 from .. import oracles
 
@@ -101,9 +101,10 @@ def test_exponentials_are_good_to_two_ulp(dtype):
 def test_slopes_that_overflow(dtype):
     half = np.finfo(dtype).max / 2
     given = plain([half, half, -half], dtype, slopes=4)
-    result = run(softmax_rows, given)
-    np.testing.assert_array_equal(result["scores"], [[0.5, 0.5, 0]])
-    assert result["values"] == np.finfo(dtype).max
+    for kernel, last in ((softmax_rows, ()), (entmax_rows, (1.5,))):
+        result = run(kernel, given, *last)
+        np.testing.assert_allclose(result["scores"], [[0.5, 0.5, 0]], rtol=1e-15)
+        assert result["values"] == np.finfo(dtype).max
     assert labelled(given)["labels"] == 0
 
 
@@ -191,8 +192,7 @@ def test_rows_do_not_depend_on_those_before(dtype):
             np.testing.assert_array_equal(again[name], value)
 
 
-@pytest.mark.parametrize("compiled", [softmax_rows, log_sum_rows, argmax_rows])
-def test_one_specialisation_a_precision(compiled):
+def test_one_specialisation_a_precision():
     """Work space has one layout, whatever the width: compiling is what a first fit waits for."""
     given = [problem(5, K, dtype) for K in (1, 16, 20) for dtype in DTYPES]
     for arguments in given:
@@ -200,22 +200,12 @@ def test_one_specialisation_a_precision(compiled):
         labelled(arguments)
         alone = {name: arguments[name] for name in ("scores", "slopes", "offsets", "values")}
         run(log_sum_rows, alone)
-    assert len(getattr(compiled, "signatures", DTYPES)) <= len(DTYPES)
+        run(entmax_rows, arguments, 1.5)
+    for kernel in (softmax_rows, log_sum_rows, argmax_rows, entmax_rows, entmax):
+        assert len(getattr(kernel, "signatures", DTYPES)) <= len(DTYPES)
 
 
 # The two algorithms for the mode of the modified Dirichlet.
-
-
-def by_rounds(excess, floor):
-    x = np.empty((1, len(excess)))
-    dirichlet.mode_by_rounds(excess[None], floor, x)
-    return x[0]
-
-
-def by_sorting(excess, floor):
-    x = np.empty(len(excess))
-    dirichlet.mode_by_sorting(excess, np.argsort(excess), floor, x)
-    return x
 
 
 def problems(n_problems=300):
@@ -229,11 +219,11 @@ def problems(n_problems=300):
         yield excess, rng.choice([1e-12, 1e-5, 1e-2, 0.3, 0.9, 0.999999]) / n
 
 
-@pytest.mark.parametrize("mode", [by_rounds, by_sorting])
-def test_mode_meets_the_kkt_conditions(mode):
+@pytest.mark.parametrize("by_sorting", [False, True])
+def test_mode_meets_the_kkt_conditions(by_sorting):
     uniform = [(np.arange(n) + 0.5, np.nextafter(1 / n, 0)) for n in (2, 3, 10, 49)]
     for excess, floor in [*problems(), *uniform]:
-        x = mode(excess, floor)
+        x = modes(excess, floor, by_sorting=by_sorting)
         assert abs(x.sum() - 1) <= 1e-14
         assert x.min() >= floor * (1 - 1e-14)
         pull = excess / x
@@ -244,7 +234,7 @@ def test_mode_meets_the_kkt_conditions(mode):
             assert pull[~free].max(initial=-np.inf) <= multiplier * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("mode", [by_rounds, by_sorting])
+@pytest.mark.parametrize("by_sorting", [False, True])
 @pytest.mark.parametrize(
     ("excess", "floor", "expected"),
     [
@@ -260,5 +250,6 @@ def test_mode_meets_the_kkt_conditions(mode):
         ([1.7e308, -1.7e308, 3.0], 0.1, [0.8, 0.1, 0.1]),
     ],
 )
-def test_known_modes(mode, excess, floor, expected):
-    np.testing.assert_allclose(mode(np.array(excess), floor), expected, rtol=1e-15)
+def test_known_modes(by_sorting, excess, floor, expected):
+    x = modes(np.array(excess), floor, by_sorting=by_sorting)
+    np.testing.assert_allclose(x, expected, rtol=1e-15)
