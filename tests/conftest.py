@@ -1,5 +1,6 @@
 """What every test may use."""
 
+import importlib
 import os
 from pathlib import Path
 from time import sleep
@@ -65,6 +66,13 @@ def at_once():
 def root():
     """Return the root of the repository."""
     return ROOT
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """Return a function that imports a module of the pages for contributors."""
+    monkeypatch.syspath_prepend(ROOT / "doc" / "contributing")
+    return importlib.import_module
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,9 @@
 """What the pages for contributors build works, and they describe the code as it is."""
 
 import ast
-import importlib
 import itertools
 import re
+import sys
 from inspect import isabstract
 from types import SimpleNamespace
 
@@ -14,7 +14,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import adjusted_rand_score
 
 from skvmf import FisherVectorTransformer, VonMisesFisherMixture
-from skvmf._engine import contracts
 from skvmf.model_selection import ComponentPath
 
 from .conftest import ROOT
@@ -25,12 +24,11 @@ POSTERIORS = [(1.0, 1.0), (1.5, 1.0), (2.0, 3.0), (1.0, 0.0)]
 
 
 @pytest.fixture
-def built(monkeypatch):
-    """Return what the pages build: their modules' names in one place."""
-    monkeypatch.syspath_prepend(PAGES)
+def built(page):
+    """Return what the pages build, and build on: their modules' names in one place."""
     names = {}
     for module in ["watson_distribution", "watson", "watson_mixture", "capped_weights"]:
-        names |= vars(importlib.import_module(module))
+        names |= vars(page(module))
     return SimpleNamespace(**names)
 
 
@@ -159,8 +157,7 @@ def test_watson_gradients_are_those_of_the_log_likelihood(built, temperature):
 
 def test_a_family_without_a_proposal_is_refused_by_name(built):
     class PlainWatson(built.Watson):
-        proposal = contracts.Family.proposal
-        merge_cost = contracts.Family.merge_cost
+        proposal, merge_cost = built.SeedFamily.proposal, built.SeedFamily.merge_cost
 
     class Plain(built.WatsonMixture):
         def _family(self, n_features):
@@ -215,15 +212,18 @@ def test_the_bound_never_falls_under_a_cap(built, posterior):
 
 
 @pytest.fixture
-def page_code(monkeypatch):
-    """Return a function that imports a module that lies beside the page."""
+def contracts(built):
+    """Return the names of the abstract classes that parts of a mixture derive from."""
+    home = sys.modules[built.SeedFamily.__module__]
+    own = {name: value for name, value in vars(home).items() if isinstance(value, type)}
+    names = {name for name, value in own.items() if value.__module__ == home.__name__}
+    names = {name for name in names if isabstract(own[name])} | {"Proposal", "Update"}
+    return names - {"Gradients"}  # which only Fisher vectors need
+
+
+def test_the_diagrams_name_every_file_and_only_contracts(page, contracts):
     pytest.importorskip("matplotlib")
-    monkeypatch.syspath_prepend(PAGES)
-    return importlib.import_module
-
-
-def test_the_diagrams_name_every_file_and_only_contracts(page_code):
-    diagrams = page_code("diagrams")
+    diagrams = page("diagrams")
     [axes] = diagrams.draw_layers().axes
     drawn = [text.get_text() for text in axes.texts]
     files = [path.stem for path in (ROOT / "skvmf").rglob("*.py") if path.stem != "__init__"]
@@ -232,25 +232,20 @@ def test_the_diagrams_name_every_file_and_only_contracts(page_code):
     drawn = " ".join(text.get_text() for text in axes.texts)
     named = {name for *_, names in diagrams.STEP for name in re.findall(r"[A-Z]\w+", names)}
     assert all(name in drawn for name in named)
-    assert named <= contract_names() | {
-        "RowSource",
-        "Params",
-        "FenchelYoungPosterior",
-        "ModifiedDirichlet",
-    }
+    others = {"RowSource", "Params", "FenchelYoungPosterior", "ModifiedDirichlet"}
+    assert named <= contracts | others
 
 
-def test_every_file_is_on_the_page_and_says_what_it_is(page_code):
-    listed = re.findall(
-        r"^- ``(skvmf/\S+)``: \w.+", page_code("diagrams").file_list(), re.MULTILINE
-    )
+def test_every_file_is_on_the_page_and_says_what_it_is(page):
+    pytest.importorskip("matplotlib")
+    listed = re.findall(r"^- ``(skvmf/\S+)``: \w.+", page("diagrams").file_list(), re.MULTILINE)
     files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "skvmf").rglob("*.py")}
     files = {name.replace("/__init__.py", "/") for name in files} - {"skvmf/"}
     assert sorted(listed) == sorted(files)
 
 
 @pytest.mark.slow
-def test_the_page_on_the_architecture_names_packages_and_answers():
+def test_the_page_on_the_architecture_names_packages_and_answers(contracts):
     page = (PAGES / "architecture.rst").read_text(encoding="utf-8")
     for package in (ROOT / "skvmf").glob("*/__init__.py"):
         assert f"``{package.parent.name}``" in page
@@ -258,8 +253,8 @@ def test_the_page_on_the_architecture_names_packages_and_answers():
         assert f"``{folder.parent.name}``" in page
     members = re.findall(r":members: (.+)", page)
     documented = {name for line in members for name in line.split(", ")}
-    assert documented >= contract_names() | {"RowSource"}
-    for role in contract_names():
+    assert documented >= contracts | {"RowSource"}
+    for role in contracts:
         for answer in derived(role):
             names = [answer, *derived(answer)]  # of what answers have in common, all of them
             named = [f"``{name}``" in page for name in names]
@@ -267,8 +262,8 @@ def test_the_page_on_the_architecture_names_packages_and_answers():
 
 
 def test_every_answer_of_the_exercise_is_a_file():
-    page = (PAGES / "architecture.rst").read_text(encoding="utf-8")
-    exercise = page.partition("Where is ...?")[2].partition("A mixture is a value")[0]
+    text = (PAGES / "architecture.rst").read_text(encoding="utf-8")
+    exercise = text.partition("Where is ...?")[2].partition("A mixture is a value")[0]
     answers = re.findall(r"``(skvmf/[\w/]+\.py)``", exercise)
     assert len(answers) == 10
     assert [name for name in answers if not (ROOT / name).is_file()] == []
@@ -286,19 +281,9 @@ def test_every_answer_of_the_exercise_is_a_file():
         ("student_files", "mixture.covariances_", 0),
     ],
 )
-def test_the_measures_themselves(page_code, function, source, expected):
+def test_the_measures_themselves(page, function, source, expected):
     trees = {"mixture/_a.py": ast.parse(source)}
-    assert getattr(page_code("measures"), function)(trees) == expected
-
-
-def contract_names():
-    """Return the names of the abstract classes that parts of a mixture derive from."""
-    return {
-        name
-        for name, value in vars(contracts).items()
-        if getattr(value, "__module__", "") == contracts.__name__
-        and (isabstract(value) or value in (contracts.Proposal, contracts.Update))
-    } - {"Gradients"}  # which only Fisher vectors need
+    assert getattr(page("measures"), function)(trees) == expected
 
 
 def derived(base):

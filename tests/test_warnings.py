@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from skvmf._typing import warn
+from skvmf import VonMisesFisherMixture
 
 
 def through(module, function):
@@ -24,9 +24,9 @@ def through(module, function):
     ],
 )
 def test_the_line_is_the_first_outside_the_package_and_scikit_learn(modules, file):
-    function = partial(warn, "so it is", FutureWarning)
+    function = partial(VonMisesFisherMixture().__setstate__, {"_skvmf_version": "0.0"})
     for module in modules:
         function = through(module, function)
-    with pytest.warns(FutureWarning, match="so it is") as record:
+    with pytest.warns(UserWarning, match="was pickled with skvmf 0.0") as record:
         function()
     assert record[0].filename == file

@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn import metrics
 
 from skvmf.datasets import load_docstrings
-from skvmf.datasets._corpora import _prose
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +43,10 @@ def test_dropped_docstrings_are_told():
     assert done.stderr.count("UserWarning: Python runs with -OO, which drops docstrings") == 1
 
 
-def test_prose_keeps_the_words_and_drops_the_rest():
+def test_prose_keeps_the_words_and_drops_the_rest(monkeypatch):
     docstring = """filter(b, a)
 
-    Filter data along one dimension.
+    Filter data along one dimension, as long as there are any.
 
     .. versionadded:: 1.0
 
@@ -69,7 +69,7 @@ def test_prose_keeps_the_words_and_drops_the_rest():
     --------
     >>> filter(1, 2)
     """
-    words = _prose(docstring).split()
-    expected = "Filter data along one dimension. Like ``, but here."
+    monkeypatch.setattr(metrics.accuracy_score, "__doc__", docstring)
+    expected = "Filter data along one dimension, as long as there are any. Like ``, but here."
     expected += " b : array_like The numerator. It is stable."
-    assert words == expected.split()
+    assert expected.split() in [text.split() for text in load_docstrings().data]

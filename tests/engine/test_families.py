@@ -1,6 +1,5 @@
 """Families of the package, of the pages for contributors and broken ones under `check_family`."""
 
-import importlib
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +12,6 @@ from skvmf._engine.student_t import StudentT
 from skvmf._engine.vonmises_fisher import VonMisesFisher
 from skvmf.testing import check_family
 
-from ..conftest import ROOT
-
 FAMILIES = [
     *(VonMisesFisher(dim) for dim in (2, 5, 300)),
     VonMisesFisher(5, tied=True),
@@ -24,13 +21,6 @@ FAMILIES = [
     *(StudentT(3, kind, tied=kind == "diag") for kind in COVARIANCE_TYPES),
     StudentT(3, "full", degrees_of_freedom=1.0, estimated=False),
 ]
-
-
-@pytest.fixture
-def page(monkeypatch):
-    """Return a function that imports a module of the pages for contributors."""
-    monkeypatch.syspath_prepend(ROOT / "doc" / "contributing")
-    return importlib.import_module
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
