@@ -16,10 +16,11 @@ def unsorted(X):
 
 
 def halved(X):
-    """Each entry stored as two halves."""
+    """Each entry stored as a half of it and the rest; of the smallest number a half is 0."""
     X = sparse.csr_array(X)
-    columns, data = np.repeat(X.indices, 2), np.repeat(X.data / 2, 2)
-    return sparse.csr_array((data, columns, 2 * X.indptr), shape=X.shape)
+    half = X.data / 2
+    data = np.stack([half, X.data - half], axis=1).ravel()
+    return sparse.csr_array((data, np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape)
 
 
 def with_a_zero(X):

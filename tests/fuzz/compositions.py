@@ -18,7 +18,7 @@ from skvmf.model_selection import ComponentPath
 
 from .data import Data, Weights
 from .runs import Refused, refusing
-from .subjects import assert_finite, assert_same, has_moved, public
+from .subjects import Case, assert_finite, assert_same, has_moved, public
 
 FIRST = {  # what fixed values are given as
     "means": "means_init",
@@ -37,7 +37,7 @@ BY_COMPONENT = ["weights_", "means_", "concentrations_", "degrees_of_freedom_"]
 
 
 @dataclass(frozen=True)
-class CompositionCase:
+class CompositionCase(Case):
     """A mixture that begins at given parameters, of which some are fixed."""
 
     estimator: str
@@ -49,15 +49,8 @@ class CompositionCase:
     known: float = 0.0  # share of the rows whose component is given
     seed: int = 0
 
-    def code(self):
-        return f"from tests.fuzz import *\n\ncheck({self!r})"
-
     def subject(self):
         return CompositionSubject(self)
-
-    @property
-    def promises(self):
-        return PROMISES
 
 
 class CompositionSubject:
@@ -269,15 +262,3 @@ def a_path_keeps_what_is_given(subject):
         again.fit(subject.X, sample_weight=subject.weights)
         bound = best.lower_bound_
         assert again.lower_bounds_[0] >= bound - 1e-7 * max(1, abs(bound))
-
-
-PROMISES = [
-    numbers_move_with_their_components,
-    fixed_values_stay,
-    a_warm_start_goes_on,
-    more_components_go_on,
-    a_checkpoint_changes_nothing,
-    warm_starts_differ_beside_a_checkpoint,
-    copies_know_the_fit_and_not_the_parameters,
-    a_path_keeps_what_is_given,
-]

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from ..csr_forms import halved, unsorted
+
 KINDS = {
     "normal": lambda rng, n, d: rng.normal(size=(n, d)),
     "clusters": lambda rng, n, d: rng.normal(size=(n, d)) + 9 * rng.integers(-1, 2, size=(n, 1)),
@@ -37,9 +39,9 @@ LAYOUTS = {
 SPARSE_LAYOUTS = {
     "csr": sparse.csr_array,
     "csr matrix": sparse.csr_matrix,
-    "csr unsorted": lambda X: _unsorted(sparse.csr_array(X)),
+    "csr unsorted": unsorted,
     "csr explicit zeros": lambda X: _all_stored(X),
-    "csr duplicates": lambda X: _in_halves(X),
+    "csr duplicates": halved,
     "csc": sparse.csc_array,
 }
 
@@ -211,23 +213,7 @@ def _read_only(X):
     return X
 
 
-def _unsorted(X):
-    for start, end in zip(X.indptr[:-1], X.indptr[1:], strict=True):
-        X.indices[start:end] = X.indices[start:end][::-1].copy()
-        X.data[start:end] = X.data[start:end][::-1].copy()
-    X.has_sorted_indices = False
-    return X
-
-
 def _all_stored(X):
     n, d = X.shape
     indices, indptr = np.tile(np.arange(d), n), np.arange(0, n * d + 1, d)
     return sparse.csr_array((X.ravel(), indices, indptr), shape=X.shape)
-
-
-def _in_halves(X):
-    """Store every entry as a half of it and the rest; of the smallest number a half is 0."""
-    whole = sparse.csr_array(X)
-    half = whole.data / 2
-    parts = np.stack([half, whole.data - half], axis=1).ravel()
-    return sparse.csr_array((parts, np.repeat(whole.indices, 2), 2 * whole.indptr), shape=X.shape)

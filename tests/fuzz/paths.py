@@ -8,7 +8,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.cluster import hierarchy
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 import skvmf
 from skvmf.model_selection import ComponentPath
@@ -17,12 +16,12 @@ from skvmf.plotting import ComponentPathDisplay
 from ..hooks import few_rows_in_blocks
 from .data import Data, Weights, resolve
 from .runs import Refused, refusing
-from .subjects import arrays, assert_finite, assert_same, public
+from .subjects import Case, arrays, assert_finite, assert_same, assert_same_on_threads, public
 from .uses import LAZY, in_chunks
 
 
 @dataclass(frozen=True)
-class PathCase:
+class PathCase(Case):
     """A path of an estimator: its parameters, and those of the estimator."""
 
     estimator: str
@@ -31,15 +30,8 @@ class PathCase:
     data: Data = Data()
     weights: Weights | None = None
 
-    def code(self):
-        return f"from tests.fuzz import *\n\ncheck({self!r})"
-
     def subject(self):
         return PathSubject(self)
-
-    @property
-    def promises(self):
-        return PROMISES
 
 
 class PathSubject:
@@ -125,12 +117,7 @@ def clones_fit_the_same(subject):
 
 
 def threads_do_not_matter(subject):
-    answers = []
-    with few_rows_in_blocks():
-        for n_threads in (1, 3):
-            with threadpool_limits(n_threads, user_api="blas"):
-                answers.append(subject.fitted())
-    assert_same(*answers)
+    assert_same_on_threads(subject.fitted)
 
 
 def dask_rows_are_rows_in_memory(subject):
@@ -165,18 +152,3 @@ def a_refused_fit_changes_nothing(subject):
         assert_same(before, found(path))
     else:
         raise AssertionError("an infinite value was fitted")
-
-
-PROMISES = [
-    finite_in_finite_out,
-    results_are_of_fewer_and_fewer_components,
-    the_tree_is_a_tree,
-    the_best_mixture_predicts,
-    inputs_stay_as_they_were,
-    pickles_say_the_same,
-    clones_fit_the_same,
-    threads_do_not_matter,
-    dask_rows_are_rows_in_memory,
-    pictures_are_drawn,
-    a_refused_fit_changes_nothing,
-]

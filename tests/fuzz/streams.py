@@ -7,19 +7,18 @@ from functools import cached_property
 import dask
 import numpy as np
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 import skvmf
 
 from ..hooks import few_rows_in_blocks
 from .data import Data, Weights, resolve
 from .runs import Refused, refusing
-from .subjects import arrays, assert_finite, assert_same, public
+from .subjects import Case, arrays, assert_finite, assert_same, assert_same_on_threads, public
 from .uses import LAZY, in_chunks
 
 
 @dataclass(frozen=True)
-class StreamCase:
+class StreamCase(Case):
     """Batches of rows, all of the width of the first."""
 
     estimator: str
@@ -27,15 +26,8 @@ class StreamCase:
     batches: tuple[Data, ...] = (Data(),)
     weights: Weights | None = None
 
-    def code(self):
-        return f"from tests.fuzz import *\n\ncheck({self!r})"
-
     def subject(self):
         return StreamSubject(self)
-
-    @property
-    def promises(self):
-        return PROMISES
 
 
 class StreamSubject:
@@ -124,12 +116,7 @@ def clones_stream_the_same(subject):
 
 
 def threads_do_not_matter(subject):
-    found = []
-    with few_rows_in_blocks():
-        for n_threads in (1, 3):
-            with threadpool_limits(n_threads, user_api="blas"):
-                found.append(subject.state(subject.streamed(subject.taken)))
-    assert_same(*found)
+    assert_same_on_threads(lambda: subject.state(subject.streamed(subject.taken)))
 
 
 def dask_batches_are_batches_in_memory(subject):
@@ -142,7 +129,7 @@ def dask_batches_are_batches_in_memory(subject):
     assert_same(mine, other)
 
 
-def a_fit_begins_afresh(subject):
+def a_fit_begins_afresh(subject):  # the last, for it changes the mixture
     if subject.params.get("warm_start"):
         return
     X, weights = subject.batches[0]
@@ -151,16 +138,3 @@ def a_fit_begins_afresh(subject):
     fitted = refusing(clone(subject.mixture).fit, X, sample_weight=weights)
     assert_same(public(expected), public(fitted))
     assert_same(public(expected), public(subject.mixture.fit(X, sample_weight=weights)))
-
-
-PROMISES = [
-    weights_are_a_distribution,
-    predictions_are_finite,
-    the_weight_of_all_rows_is_seen,
-    inputs_stay_as_they_were,
-    pickles_go_on,
-    clones_stream_the_same,
-    threads_do_not_matter,
-    dask_batches_are_batches_in_memory,
-    a_fit_begins_afresh,  # last: it changes the mixture
-]

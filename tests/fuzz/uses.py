@@ -100,12 +100,3 @@ def pictures_are_drawn(subject):
         display.figure_.canvas.draw()
     finally:
         plt.close("all")
-
-
-PROMISES = [
-    interrupted_fits_end_the_same,
-    dask_rows_are_rows_in_memory,
-    narrow_types_hold_the_same_rows,
-    summaries_are_whole,
-    pictures_are_drawn,
-]
