@@ -109,7 +109,8 @@ def begin_profile():
 
 def calls():
     """Return calls of the main kernels by name, the parts of a step of EM first."""
-    return {**row_calls(), **sparse_calls(), **gaussian_calls(), **scalar_calls()}
+    parts = row_calls(), sparse_calls(), gaussian_calls(), scalar_calls(), grammar_calls()
+    return {name: call for made in parts for name, call in made.items()}
 
 
 def row_calls():
@@ -214,6 +215,20 @@ def scalar_calls():
             vmf.log_partition(kappa, d, table.tail, table.constant, False, out)
 
         made[f"negentropy d={d}"], made[f"log_partition d={d}"] = inverse, partition
+    return made
+
+
+def grammar_calls():
+    from skvmf._kernels import inside_outside as charts
+
+    rng = np.random.default_rng(0)
+    shapes = (32,), (32, 2, 2, 2), (32, 2, 32)
+    rules = tuple(np.log(rng.dirichlet(np.ones(s[-1]), size=s[:-1])) for s in shapes)
+    counts, made = tuple(map(np.zeros, shapes)), {}
+    for n in (20, 40, 80):
+        tags, offsets = rng.integers(32, size=n), np.array([0, n])
+        arguments = tags, offsets, rules, False, counts, np.empty(1)
+        made[f"inside_outside n={n}"] = partial(charts.inside_outside, *arguments)
     return made
 
 
