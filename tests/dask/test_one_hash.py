@@ -5,7 +5,6 @@ import signal
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
 
 pytest.importorskip("distributed", reason="needs Dask: pip install 'skvmf[dask]'")
 
@@ -71,15 +70,6 @@ def case():
         return made[name, weighted]
 
     return case
-
-
-@pytest.mark.parametrize(
-    ("name", "n_threads"), [("vmf", 1), ("vmf csr float32", 4), ("full", 2), ("diag", 3)]
-)
-def test_threads(name, n_threads, case):
-    mine = case(name, True)
-    with threadpool_limits(n_threads, user_api="blas"):
-        assert bits(mine.fit(mine.X, mine.weights)) == bits(mine.local)
 
 
 @pytest.mark.parametrize(

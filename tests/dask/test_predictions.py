@@ -69,19 +69,6 @@ def test_columns_are_those_of_the_fit():
     assert lazy.shape == lazy.compute(scheduler="synchronous").shape == (500, 3)
 
 
-def test_fisher_vectors_of_a_frame_do_not_warn():
-    pd = pytest.importorskip("pandas", reason="needs pandas")
-    dd = pytest.importorskip("dask.dataframe", reason="needs dask[dataframe]")
-    X = pd.DataFrame(np.random.default_rng(0).poisson(0.5, size=(100, 30))).add_prefix("w")
-    embeddings = np.random.default_rng(0).normal(size=(30, 5))
-    transformer = FisherVectorTransformer(
-        VonMisesFisherMixture(3), embeddings=embeddings, random_state=0
-    ).fit(X)
-    lazy = transformer.transform(dd.from_pandas(X, npartitions=2))
-    found = lazy.compute(scheduler="synchronous")
-    np.testing.assert_allclose(found, transformer.transform(X), rtol=1e-10, atol=1e-12)
-
-
 def test_labels_of_a_fit_are_lazy():
     X = blobs(5000)
     lazy = chunked(X, [2000, 3000])
@@ -105,16 +92,19 @@ def test_weights_of_labels_do_not_travel():
     assert len(pickle.dumps(mixture.predict(lazy).__dask_graph__())) < X.nbytes + labels.nbytes
 
 
+def fisher_vectors(X):
+    """Return a transformer of counts of 30 words, fitted."""
+    embeddings = np.random.default_rng(1).normal(size=(30, 5)).astype(np.float32)
+    mixture = VonMisesFisherMixture(3)
+    return FisherVectorTransformer(mixture, embeddings=embeddings, random_state=0).fit(X)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
 @pytest.mark.parametrize("as_csr", [False, True])
 def test_fisher_vectors_are_lazy_and_right(dtype, as_csr):
-    rng = np.random.default_rng(0)
-    X = rng.poisson(0.5, size=(100, 30)).astype(dtype)
+    X = np.random.default_rng(0).poisson(0.5, size=(100, 30)).astype(dtype)
     X = sparse.csr_array(X) if as_csr else X
-    embeddings = rng.normal(size=(30, 5)).astype(np.float32)
-    transformer = FisherVectorTransformer(
-        VonMisesFisherMixture(3), embeddings=embeddings, random_state=0
-    ).fit(X)
+    transformer = fisher_vectors(X)
     expected = transformer.transform(X)
     lazy = transformer.transform(chunked(X, [40, 0, 60]))
     assert isinstance(lazy, da.Array)
@@ -124,33 +114,19 @@ def test_fisher_vectors_are_lazy_and_right(dtype, as_csr):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+def test_fisher_vectors_of_a_frame_do_not_warn():
+    pd = pytest.importorskip("pandas", reason="needs pandas")
+    dd = pytest.importorskip("dask.dataframe", reason="needs dask[dataframe]")
+    X = pd.DataFrame(np.random.default_rng(0).poisson(0.5, size=(100, 30))).add_prefix("w")
+    transformer = fisher_vectors(X)
+    found = transformer.transform(dd.from_pandas(X, npartitions=2)).compute(scheduler="synchronous")
+    np.testing.assert_allclose(found, transformer.transform(X), rtol=1e-5, atol=1e-6)
+
+
 def test_fisher_vectors_are_fitted_on_documents_in_memory():
     X = np.random.default_rng(0).poisson(0.5, size=(100, 30))
     with pytest.raises(TypeError, match="fit on a sample"):
         FisherVectorTransformer().fit(chunked(X, [100]))
-
-
-def test_coordinates_are_no_names_of_features():
-    """An array of xarray's has its coordinates as attributes, whatever they are called."""
-    X = blobs(3000)
-
-    class Labelled:
-        """What is asked of xarray's arrays."""
-
-        data = da.from_array(X, chunks=1000)
-        ndim, shape, dtype = data.ndim, data.shape, data.dtype
-
-        @property
-        def columns(self):
-            return self
-
-        def __dask_graph__(self):
-            return self.data.__dask_graph__()
-
-    mixture = VonMisesFisherMixture(3, random_state=0).fit(Labelled())
-    assert not hasattr(mixture, "feature_names_in_")
-    alone = VonMisesFisherMixture(3, random_state=0).fit(X)
-    np.testing.assert_array_equal(mixture.means_, alone.means_)
 
 
 def as_frame(X):
@@ -159,23 +135,26 @@ def as_frame(X):
     return dd.from_pandas(pd.DataFrame(X, columns=list("abcd")), npartitions=3)
 
 
-def as_xarray(X):
-    """With a coordinate that is called as the attribute of a frame."""
-    xarray = pytest.importorskip("xarray", reason="needs xarray")
-    lazy, names = da.from_array(X, chunks=1000), list("abcd")
-    return xarray.DataArray(lazy, dims=["row", "columns"], coords={"columns": names})
+class Labelled:
+    """What is asked of arrays of xarray's: coordinates of any name are their attributes."""
+
+    def __init__(self, X):
+        self.data = da.from_array(X, chunks=1000)
+        self.ndim, self.shape, self.dtype = self.data.ndim, self.data.shape, self.data.dtype
+        self.columns = self
+
+    def __dask_graph__(self):
+        return self.data.__dask_graph__()
 
 
-@pytest.mark.parametrize(
-    "wrap", [as_frame, as_xarray, lambda X: da.from_array(X, chunks=(1000, 1))]
-)
+@pytest.mark.parametrize("wrap", [as_frame, Labelled, lambda X: da.from_array(X, chunks=(1000, 1))])
 def test_frames_xarray_and_chunks_of_columns_are_unwrapped(wrap):
     X = blobs(3000)
     alone = VonMisesFisherMixture(3, random_state=0).fit(X)
     mixture = VonMisesFisherMixture(3, random_state=0).fit(wrap(X))
     np.testing.assert_array_equal(mixture.means_, alone.means_)
-    if wrap is as_frame:
-        assert mixture.feature_names_in_.tolist() == list("abcd")
+    names = list("abcd") if wrap is as_frame else []
+    assert list(getattr(mixture, "feature_names_in_", [])) == names
     found = mixture.predict(wrap(X))
     assert isinstance(found, da.Array)
     np.testing.assert_array_equal(found, alone.labels_)

@@ -2,7 +2,6 @@
 
 import pickle
 from threading import Barrier
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -16,12 +15,11 @@ pytest.importorskip("dask.array", reason="needs Dask: pip install 'skvmf[dask]'"
 
 import dask
 
-from skvmf._engine import dask as dask_rows
-from skvmf._engine import rows
 from skvmf._engine.dask import DaskRows
 from skvmf._engine.rows import make_rows
 
 from ..dask.data import chunked
+from ..hooks import few_rows_in_blocks
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -48,10 +46,7 @@ def test_sums_and_rows_are_those_of_the_whole(form, lengths, size, data):
     rng = np.random.default_rng(n)
     X, weights = form(np.maximum(rng.normal(size=(n, 3)), 0)), rng.random(n)
     lengths = [*lengths, 1]
-    with (
-        mock.patch.object(rows, "block_rows", return_value=size),
-        mock.patch.object(dask_rows, "block_rows", return_value=size),
-    ):
+    with few_rows_in_blocks(size):
         alone = make_rows(X, weights, unit=True, columns=True)
         lazy = DaskRows(chunked(X, lengths), chunked(weights, lengths), unit=True, columns=True)
     assert_array_equal(lazy.map_reduce(told), alone.map_reduce(told))
@@ -97,7 +92,7 @@ def test_sound_chunks_stay_as_they_are_beside_others_that_are_copied():
     before = np.concatenate(chunks)
     graph = {("rows", i, 0): chunk for i, chunk in enumerate(chunks)}
     X = dask.array.Array(graph, "rows", ((4096,) * 3, (3,)), meta=off[:0])
-    with mock.patch.object(dask_rows, "block_rows", return_value=2048):
+    with few_rows_in_blocks(2048):
         lazy = DaskRows(X, None, unit=False)
     for _ in range(3):
         assert_allclose(lazy.map_reduce(released), before.sum(axis=0))
@@ -112,7 +107,7 @@ def test_threads_share_a_chunk_of_two_blocks():
         both.wait(timeout=30)
         return block.X.sum()
 
-    with mock.patch.object(dask_rows, "block_rows", return_value=8):
+    with few_rows_in_blocks(8):
         lazy = DaskRows(chunked(np.ones((16, 3)), [16]), None, unit=False)
     with threadpool_limits(2):
         assert lazy.map_reduce(wait) == 48
