@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import numpy as np
 import pytest
@@ -112,7 +112,7 @@ class TestOrders:
 
         here = dict(zip("ABL", people[1:], strict=True)) | ({main: None} if main else {})
         for order in interleavings("AABBL"):
-            contexts = {"A": limited_blas(), "B": limited_blas(), "L": PendingLimit(3)}
+            contexts = {"A": limited_blas(), "B": limited_blas(), "L": pending_limit(3)}
             self.play(("L", *order), here, contexts, expected, folding)
 
     def test_a_limit_set_and_lifted_meanwhile_changes_nothing(self, before):
@@ -121,18 +121,11 @@ class TestOrders:
         assert blas_threads() == before
 
 
-class PendingLimit:
+@contextmanager
+def pending_limit(limit):
     """`threadpool_limits` as a user writes it, set on entering."""
-
-    def __init__(self, limit):
-        self.limit = limit
-
-    def __enter__(self):
-        self.context = threadpool_limits(self.limit, user_api="blas")
-        self.context.__enter__()
-
-    def __exit__(self, *exc):
-        self.context.__exit__(*exc)
+    with threadpool_limits(limit, user_api="blas"):
+        yield
 
 
 def wait_until(condition):
@@ -149,11 +142,7 @@ def done(person, function, *args):
 
 def interleavings(letters):
     """Every order of the letters, once."""
-    if not letters:
-        yield ()
-    for first in sorted(set(letters)):
-        for rest in interleavings(letters.replace(first, "", 1)):
-            yield (first, *rest)
+    return sorted(set(itertools.permutations(letters)))
 
 
 class Work:
@@ -267,22 +256,16 @@ def test_the_calling_thread_works_too_and_lists_are_joined_in_order():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-class TestForks:
-    """A child folds too, with the limit that the parent had before its fits."""
-
-    def exit_status(self, before):
+def test_a_child_that_is_forked_in_a_fit_folds_with_the_limit_before_it(before):
+    with limited_blas():
+        total(lambda block: block, range(10))
         child = os.fork()
         if child == 0:
             right = total(lambda block: block, range(10)) == 45
             os._exit(0 if right and blas_threads() == before else 1)
-        return os.waitpid(child, 0)[1]
-
-    def test_in_the_middle_of_a_fit(self, before):
-        with limited_blas():
-            total(lambda block: block, range(10))
-            assert self.exit_status(before) == 0
-            assert set(blas_threads()) == {1}
-        assert blas_threads() == before
+        assert os.waitpid(child, 0)[1] == 0
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
 
 
 # Sums of blocks: the same bits however the blocks are grouped, and whoever adds them when.

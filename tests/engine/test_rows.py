@@ -45,19 +45,16 @@ def test_rows_are_seen_whole(form, unit):
     assert (rows.sampling_weights() > 0).sum() == (299 if unit else 300)
 
 
-class TestMeasuredAsRead:
-    """Where each block is read once, it is measured then, and not in a pass of its own."""
-
-    @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-    @pytest.mark.parametrize("unit", [False, True])
-    def test_blocks_are_those_measured_ahead(self, form, unit):
-        X = data(20_000, 5)
-        X[3], X[9_000], X[19_000] = 0, 1e-200 * X[9_000], 1e200 * X[19_000]
-        ahead, later = (make_rows(form(X), None, unit=unit, ahead=a) for a in (True, False))
-        for one, other in zip(seen(ahead), seen(later), strict=True):
-            assert_array_equal(one, other)
-        assert later.largest == ahead.largest
-        assert later.total_weight == ahead.total_weight
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("unit", [False, True])
+def test_blocks_measured_as_they_are_read_are_those_measured_ahead(form, unit):
+    X = data(20_000, 5)
+    X[3], X[9_000], X[19_000] = 0, 1e-200 * X[9_000], 1e200 * X[19_000]
+    ahead, later = (make_rows(form(X), None, unit=unit, ahead=a) for a in (True, False))
+    for one, other in zip(seen(ahead), seen(later), strict=True):
+        assert_array_equal(one, other)
+    assert later.largest == ahead.largest
+    assert later.total_weight == ahead.total_weight
 
 
 def test_mean_variance_is_exact_far_from_the_origin():
