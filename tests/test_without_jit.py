@@ -6,6 +6,7 @@ Kernels as plain Python are checked by NumPy as they run, and can be measured fo
 import sys
 from functools import wraps
 from inspect import isfunction
+from itertools import product
 
 import numba
 import numpy as np
@@ -68,47 +69,45 @@ def test_an_overlap_is_told():
         watched(np.copyto)(X[:3], X[2:5])
 
 
-def assert_finds_the_groups(mixture, rows):
-    fitted = mixture.fit(rows).predict(rows)
+def with_gaps(X):
+    """Return rows of which some values are missing."""
+    return np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
+
+
+DIRECTIONS = [VonMisesFisherMixture(2, **posterior) for posterior in POSTERIORS]
+OTHERS = [
+    *(VonMisesFisherMixture(2, negentropy=route) for route in ("ode", "rational", "newton")),
+    *(
+        SparseGaussianMixture(2, covariance_type=kind, weight_floor=1e-3, **posterior)
+        for kind in ("full", "tied", "diag", "spherical")
+        for posterior in POSTERIORS
+    ),
+    *(
+        StudentTMixture(2, degrees_of_freedom=dof, tol=1e-2, **posterior)
+        for dof in (3.0, "estimated")
+        for posterior in POSTERIORS
+    ),
+    *(RelativeGMM(solver=solver, tol=1e-2, max_iter=1000) for solver in ("ecm", "em")),
+]
+CASES = [*product(DIRECTIONS, [np.asarray, sparse.csr_array, np.float32])]
+CASES += [(mixture, np.asarray) for mixture in OTHERS]
+CASES += [
+    (kind(2, covariance_type=shape, missing_values="marginal"), with_gaps)
+    for kind in (SparseGaussianMixture, StudentTMixture)
+    for shape in ("full", "diag")
+]
+
+
+@pytest.mark.parametrize(
+    ("mixture", "cast"), CASES, ids=lambda part: getattr(part, "__name__", str(part))
+)
+def test_a_mixture_finds_the_groups(mixture, cast):
+    rows = cast(X)
+    fitted = mixture.set_params(random_state=0).fit(rows).predict(rows)
     assert np.array_equal(fitted, LABELS) or np.array_equal(fitted, 1 - LABELS)
     np.testing.assert_allclose(mixture.predict_proba(rows).sum(axis=1), 1, rtol=1e-6)
     assert np.isfinite(mixture.score_samples(rows)).all()
     assert mixture.sample(3)[0].shape == (3, 3)
-
-
-@pytest.mark.parametrize("posterior", POSTERIORS, ids=str)
-@pytest.mark.parametrize("as_format", [np.asarray, sparse.csr_array, np.float32])
-def test_von_mises_fisher_mixture(posterior, as_format):
-    assert_finds_the_groups(VonMisesFisherMixture(2, random_state=0, **posterior), as_format(X))
-
-
-@pytest.mark.parametrize("negentropy", ["ode", "rational", "newton"])
-def test_routes_to_the_density(negentropy):
-    assert_finds_the_groups(VonMisesFisherMixture(2, random_state=0, negentropy=negentropy), X)
-
-
-@pytest.mark.parametrize("posterior", POSTERIORS, ids=str)
-@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
-def test_sparse_gaussian_mixture(posterior, covariance_type):
-    mixture = SparseGaussianMixture(
-        2, covariance_type=covariance_type, random_state=0, weight_floor=1e-3, **posterior
-    )
-    assert_finds_the_groups(mixture, X)
-
-
-@pytest.mark.parametrize("posterior", POSTERIORS, ids=str)
-@pytest.mark.parametrize("degrees_of_freedom", [3.0, "estimated"])
-def test_student_t_mixture(posterior, degrees_of_freedom):
-    mixture = StudentTMixture(
-        2, degrees_of_freedom=degrees_of_freedom, random_state=0, tol=1e-2, **posterior
-    )
-    assert_finds_the_groups(mixture, X)
-
-
-@pytest.mark.parametrize("solver", ["ecm", "em"])
-def test_relative_gmm(solver):
-    mixture = RelativeGMM(solver=solver, random_state=0, tol=1e-2, max_iter=1000)
-    assert_finds_the_groups(mixture, X)
 
 
 @pytest.mark.parametrize("geometry", ["euclidean", "tangent"])
