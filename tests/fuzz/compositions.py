@@ -16,9 +16,10 @@ from sklearn.base import clone
 import skvmf
 from skvmf.model_selection import ComponentPath
 
+from .common import Case, Subject
 from .data import Data, Weights
 from .runs import Refused, refusing
-from .subjects import Case, assert_finite, assert_same, has_moved, public
+from .subjects import assert_finite, assert_same, has_moved, public
 
 FIRST = {  # what fixed values are given as
     "means": "means_init",
@@ -53,7 +54,7 @@ class CompositionCase(Case):
         return CompositionSubject(self)
 
 
-class CompositionSubject:
+class CompositionSubject(Subject):
     """The fitted mixture, and its parameters by component."""
 
     K = 4
@@ -75,7 +76,7 @@ class CompositionSubject:
         known = np.where(rng.random(len(self.X)) < case.known, gaps.argmin(axis=1), -1)
         self.rest = {"sample_weight": self.weights}
         self.rest |= {"known_labels": known} if case.known else {}
-        self.mixture = self.fitted(given)
+        self.mixture = self.estimator = self.fit(self.new())
 
     def first(self, name, rng, rows):
         if name == "means":
@@ -99,11 +100,15 @@ class CompositionSubject:
             return rng.uniform(1, 30, self.K)
         return rng.choice([0.5, 1.0, 2.0, -1.0], self.K)
 
-    def new(self, given, **params):
+    def new(self, given=None, **params):
+        given = self.given if given is None else given
         return getattr(skvmf, self.case.estimator)(**(self.params | given | params))
 
-    def fitted(self, given, **params):
-        return refusing(self.new(given, **params).fit, self.X, **self.rest)
+    def fit(self, mixture):
+        return refusing(mixture.fit, self.X, **self.rest)
+
+    def state(self, mixture):
+        return public(mixture)
 
 
 def close(first, second, name):
@@ -123,7 +128,7 @@ def numbers_move_with_their_components(subject):
         name: value if tied and name in ("precisions_init", "scale_matrices_init") else value[order]
         for name, value in subject.given.items()
     }
-    first = subject.fitted(subject.given, max_iter=2, tol=0)
+    first = subject.fit(subject.new(max_iter=2, tol=0))
     rest = dict(subject.rest)
     if "known_labels" in rest and not hasattr(first, "order"):  # else of the sorted components
         rest["known_labels"] = np.append(np.argsort(order), -1)[rest["known_labels"]]
@@ -162,8 +167,7 @@ def fixed_values_stay(subject):
 
 def a_warm_start_goes_on(subject):
     """The bound of a fit that continues is not below that of the fit before."""
-    mixture = subject.new(subject.given, warm_start=True)
-    mixture = refusing(mixture.fit, subject.X, **subject.rest)
+    mixture = subject.fit(subject.new(warm_start=True))
     before, alive = mixture.lower_bound_, np.count_nonzero(mixture.weights_)
     mixture.fit(subject.X, **subject.rest)
     if np.count_nonzero(mixture.weights_) == alive:
@@ -175,11 +179,10 @@ def a_warm_start_goes_on(subject):
 def more_components_go_on(subject):
     """Components keep their numbers where a warm start adds some."""
     K = subject.K
-    mixture = subject.new(subject.given, warm_start=True, fixed=(), max_iter=5)
-    refusing(mixture.fit, subject.X, **subject.rest)
+    mixture = subject.fit(subject.new(warm_start=True, fixed=(), max_iter=5))
     mixture.set_params(n_components=K + 2, max_iter=0)
     means = mixture.means_
-    refusing(mixture.fit, subject.X, **subject.rest)
+    subject.fit(mixture)
     assert_finite(public(mixture))
     kept = mixture.weights_[:K] > 0
     if getattr(mixture, "order", None) is None and not has_moved(mixture):  # else they are sorted
@@ -189,8 +192,7 @@ def more_components_go_on(subject):
 def a_checkpoint_changes_nothing(subject):
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "checkpoint")
-        first = subject.fitted(subject.given, checkpoint=path)
-        again = subject.fitted(subject.given, checkpoint=path)
+        first, again = (subject.fit(subject.new(checkpoint=path)) for _ in range(2))
         assert_same(public(subject.mixture), public(first))
         assert_same(public(subject.mixture), public(again))
 

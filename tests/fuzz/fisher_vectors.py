@@ -1,27 +1,17 @@
 """Cases of the Fisher vector transformer, and what it promises whatever it is given."""
 
-import pickle
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.utils import gen_batches
 
 import skvmf
 
+from .common import Case, Subject
 from .data import Data, resolve
 from .runs import refusing
-from .subjects import (
-    CLOSE,
-    Case,
-    arrays,
-    assert_finite,
-    assert_refused_or_fitted,
-    assert_same,
-    assert_same_on_threads,
-    public,
-)
+from .subjects import CLOSE, assert_finite, assert_refused_or_fitted, public
 
 
 @dataclass(frozen=True)
@@ -40,7 +30,7 @@ class FisherVectorCase(Case):
         return FisherVectorSubject(self)
 
 
-class FisherVectorSubject:
+class FisherVectorSubject(Subject):
     """A fitted transformer with its documents."""
 
     def __init__(self, case):
@@ -57,8 +47,22 @@ class FisherVectorSubject:
             ends = np.cumsum(case.lengths)
             vectors = np.resize(self.vectors, (ends[-1], case.vectors.d))
             self.X = list(np.split(vectors, ends[:-1]))
-        self.transformer = refusing(skvmf.FisherVectorTransformer(**self.params).fit, self.X)
+        self.transformer = self.estimator = self.fit(self.new())
         self.features = refusing(self.transformer.transform, self.X)
+
+    def new(self):
+        return skvmf.FisherVectorTransformer(**self.params)
+
+    def fit(self, transformer):
+        return refusing(transformer.fit, self.X)
+
+    def state(self, transformer):
+        learnt = public(transformer.mixture_) | {"embeddings_": transformer.embeddings_}
+        return learnt | {"features": refusing(transformer.transform, self.X)}
+
+    def inputs(self):
+        if self.case.lengths is None:
+            yield self.X, replace(self.case.documents, d=len(self.vectors)).make()
 
     @property
     def slack(self):
@@ -75,10 +79,6 @@ class FisherVectorSubject:
 
     def part(self, span):
         return self.X[span]
-
-
-def learnt(transformer):
-    return public(transformer.mixture_) | {"embeddings_": transformer.embeddings_}
 
 
 def finite_in_finite_out(subject):
@@ -122,28 +122,6 @@ def sparse_is_dense(subject):
         np.testing.assert_allclose(features, subject.features, atol=subject.slack)
 
 
-def inputs_stay_as_they_were(subject):
-    if subject.case.lengths is None:
-        fresh = replace(subject.case.documents, d=len(subject.vectors)).make()
-        for mine, given in zip(arrays(fresh), arrays(subject.X), strict=True):
-            np.testing.assert_array_equal(given, mine)
-
-
-def pickles_say_the_same(subject):
-    copy = pickle.loads(pickle.dumps(subject.transformer))
-    np.testing.assert_array_equal(copy.transform(subject.X), subject.features)
-
-
-def clones_fit_the_same(subject):
-    copy = clone(subject.transformer).fit(subject.X)
-    assert_same(learnt(subject.transformer), learnt(copy))
-    np.testing.assert_array_equal(copy.transform(subject.X), subject.features)
-
-
-def threads_do_not_matter(subject):
-    assert_same_on_threads(lambda: {"features": subject.transformer.transform(subject.X)})
-
-
 def a_refused_fit_changes_nothing(subject):  # the last, for it fits again
     n, d = len(subject.vectors), subject.case.vectors.d
     mistakes = [
@@ -156,9 +134,4 @@ def a_refused_fit_changes_nothing(subject):  # the last, for it fits again
         (subject.X, {"mixture": "a name"}),
         (subject.X, {"power": 2.0}),
     ]
-    assert_refused_or_fitted(
-        subject.transformer,
-        [([X], changed) for X, changed in mistakes],
-        lambda: subject.transformer.fit(subject.X),
-        lambda: {"features": subject.transformer.transform(subject.X)},
-    )
+    assert_refused_or_fitted(subject, [([X], changed) for X, changed in mistakes])

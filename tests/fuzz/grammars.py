@@ -1,22 +1,15 @@
 """Cases of the grammar, and what it promises whatever it is given."""
 
-import pickle
 from dataclasses import dataclass, field
 
 import numpy as np
-from sklearn.base import clone
 
 from skvmf.grammar import DependencyModelWithValence
 
 from ..grammar.enumeration import is_projective_tree
+from .common import Case, Subject
 from .runs import refusing
-from .subjects import (
-    Case,
-    assert_finite,
-    assert_refused_or_fitted,
-    assert_same,
-    assert_same_on_threads,
-)
+from .subjects import assert_finite, assert_refused_or_fitted
 
 TAGS = {
     "letters": list("abcdefgh"),
@@ -80,7 +73,7 @@ class GrammarCase(Case):
         return GrammarSubject(self)
 
 
-class GrammarSubject:
+class GrammarSubject(Subject):
     """A fitted grammar with its sentences."""
 
     def __init__(self, case):
@@ -92,10 +85,18 @@ class GrammarSubject:
             self.params["init"] = self.params["init"].make(n_tags)
         if self.params.pop("all_tags", False):
             self.params["tags"] = TAGS[case.sentences.tags]
-        self.model = refusing(self.new().fit, self.X, self.y)
+        self.model = self.estimator = self.fit(self.new())
 
     def new(self):
         return DependencyModelWithValence(**self.params)
+
+    def fit(self, model):
+        return refusing(model.fit, self.X, self.y)
+
+    def state(self, model):
+        names = ("lower_bounds_", "lower_bound_", "n_iter_", "converged_", "tags_")
+        fit = rules(model) | {name: getattr(model, name) for name in names}
+        return fit | {"scores": model.score_samples(self.X)}
 
     @property
     def all_sentences(self):
@@ -109,11 +110,6 @@ class GrammarSubject:
 def rules(model):
     names = ("root_log_prob_", "stop_log_prob_", "choose_log_prob_")
     return {name: getattr(model, name) for name in names}
-
-
-def fit_of(model):
-    names = ("lower_bounds_", "lower_bound_", "n_iter_", "converged_", "tags_")
-    return rules(model) | {name: getattr(model, name) for name in names}
 
 
 def finite_in_finite_out(subject):
@@ -158,26 +154,6 @@ def the_bound_never_falls(subject):
     assert (falls <= 1e-12 * np.maximum(1, np.abs(bounds[1:]))).all(), f"falls by {falls.max()}"
 
 
-def pickles_say_the_same(subject):
-    copy = pickle.loads(pickle.dumps(subject.model))
-    assert_same(fit_of(subject.model), fit_of(copy))
-    scores = [model.score_samples(subject.X) for model in (subject.model, copy)]
-    np.testing.assert_array_equal(*scores)
-
-
-def clones_fit_the_same(subject):
-    copy = clone(subject.model).fit(subject.X, subject.y)
-    assert_same(fit_of(subject.model), fit_of(copy))
-
-
-def threads_do_not_matter(subject):
-    def answer():
-        model = refusing(subject.new().fit, subject.X, subject.y)
-        return fit_of(model) | {"scores": model.score_samples(subject.X)}
-
-    assert_same_on_threads(answer)
-
-
 def samples_are_sentences(subject):
     X, y = refusing(subject.model.sample, 3)
     assert len(X) == len(y) == 3
@@ -186,7 +162,7 @@ def samples_are_sentences(subject):
 
 
 def a_refused_fit_changes_nothing(subject):  # the last, for it fits again
-    model, X = subject.model, subject.X
+    X = subject.X
     mistakes = [
         ([[*X, []]], {}),
         ([[*X, [1.5]]], {}),
@@ -199,6 +175,4 @@ def a_refused_fit_changes_nothing(subject):  # the last, for it fits again
         ([X], {"temperature": -1.0}),
         ([X], {"tags": ["no", "such"]}),
     ]
-    assert_refused_or_fitted(
-        model, mistakes, lambda: model.fit(X, subject.y), lambda: fit_of(model)
-    )
+    assert_refused_or_fitted(subject, mistakes)

@@ -11,20 +11,10 @@ from sklearn.base import clone
 import skvmf
 
 from . import uses
+from .common import Case, Subject, promises_in
 from .data import Data, Labels, Weights, resolve
 from .runs import Refused, refusing
-from .subjects import (
-    CLOSE,
-    Case,
-    arrays,
-    assert_finite,
-    assert_refused_or_fitted,
-    assert_same,
-    assert_same_on_threads,
-    has_moved,
-    promises_in,
-    public,
-)
+from .subjects import CLOSE, assert_finite, assert_refused_or_fitted, assert_same, has_moved, public
 
 ROUNDING = {"float64": 1e-10, "float32": 1e-6}  # of a bound
 
@@ -44,10 +34,10 @@ class MixtureCase(Case):
 
     @property
     def promises(self):
-        return [*promises_in(uses), *super().promises]
+        return [*promises_in(uses.__name__), *super().promises]
 
 
-class MixtureSubject:
+class MixtureSubject(Subject):
     """A fitted mixture with its data."""
 
     def __init__(self, case):
@@ -56,10 +46,21 @@ class MixtureSubject:
         self.weights = None if case.weights is None else case.weights.make(case.data.n)
         self.params = resolve({"random_state": 0} | case.params, case.data.whole())
         self.close = CLOSE[case.data.dtype]
-        self.mixture = refusing(self.new().fit, self.X, sample_weight=self.weights)
+        self.mixture = self.estimator = self.fit(self.new())
 
     def new(self, **params):
         return getattr(skvmf, self.case.estimator)(**(self.params | params))
+
+    def fit(self, mixture):
+        return refusing(mixture.fit, self.X, sample_weight=self.weights)
+
+    def state(self, mixture):
+        return public(mixture) | answers(mixture, self.X)
+
+    def inputs(self):
+        yield self.X, self.case.data.make()
+        if self.weights is not None:
+            yield self.weights, self.case.weights.make(self.case.data.n)
 
     @cached_property
     def all_rows(self):
@@ -209,33 +210,6 @@ def the_score_is_the_mean_of_the_scores(subject):
         np.testing.assert_allclose(actual, expected, rtol=subject.close, atol=slack)
 
 
-def inputs_stay_as_they_were(subject):
-    data, weights = subject.case.data, subject.case.weights
-    for mine, given in zip(arrays(data.make()), arrays(subject.X), strict=True):
-        np.testing.assert_array_equal(given, mine)
-    if weights is not None:
-        np.testing.assert_array_equal(subject.weights, weights.make(data.n))
-
-
-def pickles_say_the_same(subject):
-    copy = pickle.loads(pickle.dumps(subject.mixture))
-    assert_same(public(subject.mixture), public(copy))
-    assert_same(answers(subject.mixture, subject.X), answers(copy, subject.X))
-
-
-def clones_fit_the_same(subject):
-    copy = clone(subject.mixture).fit(subject.X, sample_weight=subject.weights)
-    assert_same(public(subject.mixture), public(copy))
-
-
-def threads_do_not_matter(subject):
-    def answer():
-        mixture = refusing(subject.new().fit, subject.X, sample_weight=subject.weights)
-        return public(mixture) | answers(mixture, subject.X)
-
-    assert_same_on_threads(answer)
-
-
 def sparse_is_dense(subject):
     """The same mixture of the same rows, and then the same fit."""
     if not subject.mixture.__sklearn_tags__().input_tags.sparse:
@@ -290,10 +264,9 @@ def samples_are_rows(subject):
 
 
 def warm_starts_go_on(subject):
-    mixture = clone(subject.mixture).set_params(warm_start=True)
-    refusing(mixture.fit, subject.X, sample_weight=subject.weights)
+    mixture = subject.fit(clone(subject.mixture).set_params(warm_start=True))
     bound, alive = mixture.lower_bound_, mixture._fitted.params.weights > 0
-    refusing(mixture.fit, subject.X, sample_weight=subject.weights)
+    subject.fit(mixture)
     assert_finite(public(mixture))
     if not np.array_equal(mixture._fitted.params.weights > 0, alive):
         return  # pruned: bounds are of two models
@@ -344,9 +317,4 @@ def a_refused_fit_changes_nothing(subject):  # the last, for it fits again
         ([X], {"temperature": -1.0}),
         ([np.zeros_like(X)], {"warm_start": True}),
     ]
-    assert_refused_or_fitted(
-        mixture,
-        mistakes,
-        lambda: mixture.fit(subject.X, sample_weight=subject.weights),
-        lambda: public(mixture) | answers(mixture, subject.X),
-    )
+    assert_refused_or_fitted(subject, mistakes)

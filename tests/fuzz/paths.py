@@ -1,22 +1,21 @@
 """Cases of paths over numbers of components, and what a path promises."""
 
-import pickle
 from dataclasses import dataclass, field
 
 import dask
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.cluster import hierarchy
-from sklearn.base import clone
 
 import skvmf
 from skvmf.model_selection import ComponentPath
 from skvmf.plotting import ComponentPathDisplay
 
 from ..hooks import few_rows_in_blocks
+from .common import Case, Subject
 from .data import Data, Weights, resolve
 from .runs import Refused, refusing
-from .subjects import Case, arrays, assert_finite, assert_same, assert_same_on_threads, public
+from .subjects import assert_finite, assert_same, public
 from .uses import LAZY, in_chunks
 
 
@@ -34,7 +33,7 @@ class PathCase(Case):
         return PathSubject(self)
 
 
-class PathSubject:
+class PathSubject(Subject):
     """A fitted path with its data."""
 
     def __init__(self, case):
@@ -43,14 +42,19 @@ class PathSubject:
         self.options = {"max_components": 4, "random_state": 0} | case.path
         params = {"n_components": self.options["max_components"], "random_state": 0} | case.params
         self.params = resolve(params, case.data.whole())
-        self.path = refusing(self.new().fit, self.X, sample_weight=self.weights)
+        self.path = self.estimator = self.fit(self.new())
 
     def new(self):
         return ComponentPath(getattr(skvmf, self.case.estimator)(**self.params), **self.options)
 
-    def fitted(self, X=None):
-        X = self.X if X is None else X
-        return found(refusing(self.new().fit, X, sample_weight=self.weights))
+    def fit(self, path, X=None):
+        return refusing(path.fit, self.X if X is None else X, sample_weight=self.weights)
+
+    def state(self, path):
+        return found(path)
+
+    def inputs(self):
+        yield self.X, self.case.data.make()
 
 
 def found(path):
@@ -101,32 +105,13 @@ def the_best_mixture_predicts(subject):
         assert np.isfinite(path.score_samples(subject.X)).all()
 
 
-def inputs_stay_as_they_were(subject):
-    for mine, given in zip(arrays(subject.case.data.make()), arrays(subject.X), strict=True):
-        np.testing.assert_array_equal(given, mine)
-
-
-def pickles_say_the_same(subject):
-    copy = pickle.loads(pickle.dumps(subject.path))
-    assert_same(found(subject.path), found(copy))
-
-
-def clones_fit_the_same(subject):
-    copy = clone(subject.path).fit(subject.X, sample_weight=subject.weights)
-    assert_same(found(subject.path), found(copy))
-
-
-def threads_do_not_matter(subject):
-    assert_same_on_threads(subject.fitted)
-
-
 def dask_rows_are_rows_in_memory(subject):
     """Labels may differ where rounding of a matrix product decides."""
     if subject.case.data.layout == "csc":
         return
     lazy = in_chunks(subject.X, subject.case.data.seed)
     with few_rows_in_blocks(), dask.config.set(scheduler="synchronous"):
-        answers = [subject.fitted(X) for X in (subject.X, lazy)]
+        answers = [found(subject.fit(subject.new(), X)) for X in (subject.X, lazy)]
     drop = {*LAZY, *(f"best {name}" for name in LAZY), "leaf_labels_"}
     mine, other = ({k: v for k, v in answer.items() if k not in drop} for answer in answers)
     assert_same(mine, other)

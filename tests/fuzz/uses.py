@@ -46,7 +46,7 @@ def dask_rows_are_rows_in_memory(subject):
         return  # no format of blocks of rows
     lazy = in_chunks(subject.X, subject.case.data.seed)
     with few_rows_in_blocks(), dask.config.set(scheduler="synchronous"):
-        mixture = refusing(subject.new().fit, subject.X, sample_weight=subject.weights)
+        mixture = subject.fit(subject.new())
         other = refusing(subject.new().fit, lazy, sample_weight=subject.weights)
         expected, found = public(mixture), public(other)
         shares = [np.asarray(values.pop("probabilities_")) for values in (expected, found)]
