@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 from sklearn.cluster import KMeans
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import normalized_mutual_info_score as nmi
@@ -46,11 +45,3 @@ assert nmi(modules[doubtful >= 0], doubtful[doubtful >= 0]) > ours - 0.02
 
 cluster_report(path, X, texts, file="topics.html")
 assert 1e5 < Path("topics.html").stat().st_size < 5e6
-
-for mistake, advice in [
-    (lambda: mixture.fit(texts), "TfidfVectorizer"),
-    (lambda: VonMisesFisherMixture(nr_topics=13), "n_components"),
-    (lambda: mixture.get_topic_info(), "component_summary"),
-]:
-    with pytest.raises((AttributeError, TypeError, ValueError), match=advice):
-        mistake()
