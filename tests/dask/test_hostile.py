@@ -24,9 +24,9 @@ def mixture(**options):
     return VonMisesFisherMixture(3, random_state=0, **options)
 
 
-def refused(X, match, error=ValueError, weights=None, kind=mixture):
+def refused(X, match, error=ValueError, weights=None):
     """See that a fit is refused, and that the one before is still there."""
-    found = kind().fit(blobs(500))
+    found = mixture().fit(blobs(500))
     before = bits(found)
     with pytest.raises(error, match=match):
         found.fit(X, sample_weight=weights)

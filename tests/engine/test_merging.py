@@ -23,11 +23,11 @@ from skvmf.distributions import vonmises_fisher as vmf
 KINDS = ["full", "diag", "spherical"]
 
 
-def gaussian_parts(n=2000, d=3):
+def gaussian_parts():
     """Rows of three parts of unlike shapes."""
     rng = np.random.default_rng(0)
-    shapes = rng.normal(size=(3, d, d)) + 2 * np.eye(d)
-    return [rng.normal(size=(n + 300 * k, d)) @ shapes[k] + 2 * k for k in range(3)]
+    shapes = rng.normal(size=(3, 3, 3)) + 2 * np.eye(3)
+    return [rng.normal(size=(2000 + 300 * k, 3)) @ shapes[k] + 2 * k for k in range(3)]
 
 
 def covariance(X, kind):
@@ -104,18 +104,14 @@ def test_a_few_rows_in_a_plane_are_not_worth_the_whole_world(kind):
     assert 0 <= elliptical([flat, rng.normal(size=(500, 3))], kind).losses(0)[1] < 40
 
 
-def directions(n=4000, d=5):
-    centres = units(np.random.default_rng(1).normal(size=(3, d)))
-    kappas = [3.0, 30.0, 300.0]
-    return [vmf.rvs(m, k, size=n, random_state=2) for m, k in zip(centres, kappas, strict=True)]
-
-
 def best_directional(X):
     return vmf.logpdf(X, *vmf.fit(X)).sum()
 
 
 def test_directions_lose_log_likelihood():
-    parts = directions()
+    means = units(np.random.default_rng(1).normal(size=(3, 5)))
+    centres = zip(means, [3.0, 30.0, 300.0], strict=True)
+    parts = [vmf.rvs(mean, kappa, size=4000, random_state=2) for mean, kappa in centres]
     cost = DirectionMergeCost(*sums_and_counts(parts), 0.0)
     for i, j in [(0, 1), (1, 2), (2, 0)]:
         joint = best_directional(np.vstack([parts[i], parts[j]]))
@@ -129,7 +125,7 @@ def test_directions_lose_log_likelihood():
 M, D = 12, 3
 
 
-def parts_of_directions(seed=0):
+def parts_of_directions(seed):
     rng = np.random.default_rng(seed)
     counts = rng.integers(5, 50, size=M).astype(float)
     sums = rng.normal(size=(M, D))
@@ -137,7 +133,7 @@ def parts_of_directions(seed=0):
     return DirectionMergeCost(sums, counts, -1.0, concentration=7.0)
 
 
-def spheres(seed=0):
+def spheres(seed):
     rng = np.random.default_rng(seed)
     parts = [rng.normal(size=(rng.integers(5, 30), D)) + 3 * rng.normal(size=D) for _ in range(M)]
     return spherical(parts, 2.5, 0.8)

@@ -13,26 +13,12 @@ from skvmf._engine.gaussian import Gaussian
 from skvmf._engine.model import FenchelYoungPosterior, Mixture, ModifiedDirichlet
 from skvmf._engine.rows import make_rows
 
-MEANS, COVARIANCES = np.array([[0.0, 0.0], [3.0, 1.0]]), np.array([1.0, 2.0])
-WEIGHTS = np.array([0.3, 0.7])
-
-
 ROWS = make_rows(np.array([7.0, 1, 8, 2, 9, 7])[:, None] * np.ones(2), None, unit=False)
 
 
-def model(prior=None, **family):
-    return Mixture(
-        Gaussian(2, "spherical", **family), FenchelYoungPosterior(), prior or ModifiedDirichlet()
-    )
-
-
-def some_rows(n=50, weights=None):
-    X = np.random.default_rng(0).normal(size=(n, 2)) + 1
-    return X, make_rows(X, weights, unit=False)
-
-
-def start(means=MEANS, covariances=COVARIANCES, weights=WEIGHTS):
-    return Params.first(weights, model().family.components(means, covariances))
+def model(prior=None):
+    prior = prior or ModifiedDirichlet()
+    return Mixture(Gaussian(2, "spherical"), FenchelYoungPosterior(), prior)
 
 
 def statistics(counts):
@@ -45,10 +31,9 @@ def statistics(counts):
     return Statistics(0.0, counts.sum(), counts, moments, origins, *worst)
 
 
-def params(K, weights=None):
+def params(K):
     means = np.arange(2.0 * K).reshape(K, 2) * 1e4
-    weights = np.full(K, 1 / K) if weights is None else np.asarray(weights)
-    return start(means, np.ones(K), weights)
+    return Params.first(np.full(K, 1 / K), model().family.components(means, np.ones(K)))
 
 
 def test_empty_components_move_to_different_rows_in_one_step():
@@ -134,11 +119,9 @@ def test_a_component_may_rest_with_as_many_rows_as_the_prior_takes(alpha, count,
 @pytest.mark.parametrize("tol", [np.inf, 1e-3])
 def test_a_step_that_prunes_or_moves_is_never_the_last(tol):
     """However small the change of the bound: run_em takes at least one plain step after it."""
-    _X, rows = some_rows(200)
-    far = Params.first(
-        np.full(4, 0.25),
-        model().family.components(np.array([*MEANS, [1e3, 1e3], [-1e3, 0]]), np.ones(4)),
-    )
+    rows = make_rows(np.random.default_rng(0).normal(size=(200, 2)) + 1, None, unit=False)
+    means = np.array([[0.0, 0.0], [3.0, 1.0], [1e3, 1e3], [-1e3, 0]])
+    far = Params.first(np.full(4, 0.25), model().family.components(means, np.ones(4)))
     history = []
 
     def watch(n_iter, bounds, params):

@@ -86,20 +86,15 @@ def test_rounds_go_on_where_the_background_is_likelier_at_every_row():
 # Samples.
 
 
-def drawn(n, size, weights, seed, form=np.asarray):
-    rows = make_rows(form(np.ones((n, 2))), weights, unit=False)
-    return rows.draw(size, seed)
-
-
 def test_sums_over_a_draw_estimate_sums_over_all():
     rng = np.random.default_rng(0)
     weights = rng.exponential(size=2000) ** 2
     values = rng.normal(size=2000) + weights
     truth = weights @ values / weights.sum()
-    results = []
+    rows, results = make_rows(np.ones((2000, 2)), weights, unit=False), []
     for seed in range(300):
-        rows, drawn_weights = drawn(2000, 200, weights, seed)
-        results.append(drawn_weights @ values[rows] / drawn_weights.sum())
+        drawn, drawn_weights = rows.draw(200, seed)
+        results.append(drawn_weights @ values[drawn] / drawn_weights.sum())
     error = np.std(results) / np.sqrt(len(results))
     assert abs(np.mean(results) - truth) < 4 * error + 0.01 * abs(truth)
 
@@ -146,9 +141,9 @@ def near(X, weights=None):
     return rows_in_groups(make_rows(X, weights, unit=False))
 
 
-def groups(n=3000, d=4, K=5, seed=0):
-    rng = np.random.default_rng(seed)
-    return 10 * rng.normal(size=(K, d))[rng.integers(K, size=n)] + rng.normal(size=(n, d))
+def groups(n=3000):
+    rng = np.random.default_rng(0)
+    return 10 * rng.normal(size=(5, 4))[rng.integers(5, size=n)] + rng.normal(size=(n, 4))
 
 
 def first_moved(n, factor, offset=0.0):

@@ -27,9 +27,9 @@ from skvmf._engine.starts import MergingStart
 TYPES = list(COVARIANCE_TYPES)
 
 
-def clusters(n=3000, K=6, d=3, seed=0, sizes=(0.3, 2.0), spread=4.0):
+def clusters(n=3000, K=6, d=3, sizes=(0.3, 2.0), spread=4.0):
     """Gaussians of random axes and sizes that overlap."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     labels = rng.choice(K, n, p=rng.dirichlet(np.full(K, 5.0)))
     X, means = np.empty((n, d)), spread * rng.standard_normal((K, d))
     for k in range(K):
@@ -39,9 +39,9 @@ def clusters(n=3000, K=6, d=3, seed=0, sizes=(0.3, 2.0), spread=4.0):
     return X, labels
 
 
-def split_and_merge_of(X, kind, n_components=3, weights=None, reg_covar=1e-6):
+def split_and_merge_of(X, kind, n_components=3, weights=None):
     rows = make_rows(X, weights, unit=False, columns=True)
-    family = Gaussian(X.shape[1], kind, reg_covar, scale=rows.mean_variance() or 1.0)
+    family = Gaussian(X.shape[1], kind, 1e-6, scale=rows.mean_variance() or 1.0)
     return SplitAndMerge(ShrunkGaussian.of(family), rows, n_components)
 
 

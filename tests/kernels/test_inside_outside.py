@@ -40,9 +40,9 @@ def best_trees(tags, offsets, rules):
     return heads
 
 
-def padded(counts, n_tags=N_TAGS):
+def padded(counts):
     """Counts of a sentence whose largest tag may be missing, in the grammar's shapes."""
-    full = empty_counts(n_tags)
+    full = empty_counts(N_TAGS)
     for whole, part in zip(full, counts, strict=True):
         whole[tuple(slice(s) for s in part.shape)] += part
     return full
