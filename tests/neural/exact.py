@@ -3,7 +3,7 @@
 import mpmath
 import numpy as np
 
-from ..reference import make_entmax_table
+from ..reference import make_tables
 
 mpmath.mp.dps = 80
 
@@ -17,7 +17,7 @@ def entmax(z, alpha):
     """Return alpha-entmax of one vector."""
     z = numbers(z)
     if alpha != 1:
-        return make_entmax_table.entmax(z, mpmath.mpf(float(alpha)))[0]
+        return make_tables.entmax(z, mpmath.mpf(float(alpha)))[0]
     powers = [mpmath.exp(score - max(z)) for score in z]
     return [power / sum(powers) for power in powers]
 
