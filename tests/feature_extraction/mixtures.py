@@ -2,8 +2,9 @@
 
 import numpy as np
 from scipy import sparse
+from sklearn.frozen import FrozenEstimator
 
-from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+from skvmf import FisherVectorTransformer, SparseGaussianMixture, VonMisesFisherMixture
 
 
 def sphere(K=3, d=4, kappa=(3.0, 8.0, 20.0), seed=0, **options):
@@ -17,16 +18,21 @@ def sphere(K=3, d=4, kappa=(3.0, 8.0, 20.0), seed=0, **options):
     )
 
 
-def plane(K=3, d=4, seed=0, **options):
+def plane(K=3, d=4, seed=0, kind=SparseGaussianMixture, **options):
     """A diagonal Gaussian mixture with random means and variances."""
     rng = np.random.default_rng(seed)
-    return SparseGaussianMixture.from_parameters(
+    return kind.from_parameters(
         rng.dirichlet(np.full(K, 5.0)),
         rng.normal(size=(K, d)),
         rng.uniform(0.5, 2, size=(K, d)),
         covariance_type="diag",
         **options,
     )
+
+
+def frozen(mixture, **options):
+    """A transformer that takes a mixture as it is."""
+    return FisherVectorTransformer(FrozenEstimator(mixture), **options)
 
 
 V, D = 30, 4  # words and dimensions

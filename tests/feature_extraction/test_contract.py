@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 import skvmf
 from skvmf import FisherVectorTransformer, RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 
-from .mixtures import MIXTURES, TABLE, D, V, as_bags, counts, plane, sphere
+from .mixtures import MIXTURES, TABLE, D, V, as_bags, counts, frozen, plane, sphere
 
 COUNTS = counts()
 BAGS = as_bags(COUNTS)
@@ -61,8 +61,8 @@ class Borrowed(BaseEstimator):
 def test_a_mixture_is_what_keeps_the_protocol():
     given = FisherVectorTransformer(Borrowed(), embeddings=TABLE, random_state=3)
     assert_array_equal(given.fit_transform(COUNTS), transformer().fit_transform(COUNTS))
-    frozen = FisherVectorTransformer(FrozenEstimator(Borrowed().fit(TABLE)), embeddings=TABLE)
-    assert_array_equal(frozen.fit_transform(COUNTS), transformer().fit_transform(COUNTS))
+    again = frozen(Borrowed().fit(TABLE), embeddings=TABLE)
+    assert_array_equal(again.fit_transform(COUNTS), transformer().fit_transform(COUNTS))
     with pytest.raises(ValueError, match="mixture should be"):
         FisherVectorTransformer(VonMisesFisherMixture).fit(COUNTS)
 
@@ -196,9 +196,7 @@ def saved(value):
 @pytest.mark.parametrize("family", MIXTURES)
 def test_what_is_saved_is_arrays_and_public_names(family, X):
     embeddings = TABLE if X is COUNTS else None
-    encoder = FisherVectorTransformer(
-        FrozenEstimator(MIXTURES[family]()), embeddings=embeddings
-    ).fit(X)
+    encoder = frozen(MIXTURES[family](), embeddings=embeddings).fit(X)
     plain = (type(None), bool, int, float, str, dict, list, tuple, np.ndarray, np.generic)
     public = (*(getattr(skvmf, name) for name in skvmf.__all__ if name[0].isupper()),)
     for value in saved(encoder):
@@ -274,7 +272,7 @@ def test_embeddings_that_are_no_table_are_named(embeddings, match):
 )
 @pytest.mark.parametrize("mixture", [sphere(), plane()])
 def test_a_bag_that_is_none_is_named(bag, match, mixture):
-    given = FisherVectorTransformer(FrozenEstimator(mixture)).fit(BAGS)
+    given = frozen(mixture).fit(BAGS)
     for call in (given.fit, given.transform):
         with pytest.raises(ValueError, match=match):
             call([BAGS[0], bag, BAGS[1]])

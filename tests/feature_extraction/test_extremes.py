@@ -6,22 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.frozen import FrozenEstimator
 
-from skvmf import FisherVectorTransformer, RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 
 from ..conftest import FULL_SIZE
-from .mixtures import KINDS, plane
+from .mixtures import KINDS, frozen, plane
 
 V, D, K = 12, 3, 3
 EXPONENTS = {
     np.float32: [-37, -20, -10, 0, 10, 20, 37],
     np.float64: [-299, -150, -37, 0, 37, 150, 299],
 }
-
-
-def encoder(mixture, **options):
-    return FisherVectorTransformer(FrozenEstimator(mixture), **options)
 
 
 # Values that float32 cannot hold on the way
@@ -34,9 +29,7 @@ def test_features_of_float32_counts_of_any_size(power, normalization):
     table = np.random.default_rng(0).normal(size=(V, D))
     counts = sparse.csr_array(np.random.default_rng(1).poisson(1, size=(6, V)).astype(float))
     options = {"embeddings": table, "norm": None, "power": power, "normalization": normalization}
-    transformer = encoder(plane(K=2, d=3), gradients=("variances", "weights"), **options).fit(
-        counts
-    )
+    transformer = frozen(plane(K=2, d=3), gradients=("variances", "weights"), **options).fit(counts)
     plain, size = transformer.transform(counts), 1e30
     rate = np.sqrt(size) if normalization == "fisher" else size
     result = transformer.transform((counts * size).astype(np.float32))
@@ -51,7 +44,7 @@ def test_features_beyond_the_largest_float_stay_at_it(dtype, size):
     )
     options = {"embeddings": np.array([[1.0, 1e-9]]), "norm": None, "normalization": None}
     counts = np.array([[1.0], [0.0], [size]]).astype(dtype)
-    fitted = encoder(mixture, **options).fit(counts).transform(counts)
+    fitted = frozen(mixture, **options).fit(counts).transform(counts)
     largest = np.finfo(dtype).max
     assert_allclose(fitted, [[1e6, 1e-3], [0, 0], [largest, 1e-3 * size]], rtol=1e-5)
     assert fitted[2, 0] <= largest
@@ -65,7 +58,7 @@ def test_gradients_that_underflow_or_overflow_have_a_direction(norm):
         (1e-240, [[3e90, -4e90], [0.0, 0.0]], [largest, -largest]),  # 3e330 and -4e330
         (1e280, [[3e-40, -4e-40]], [3e-320, -4e-320]),  # few digits are left of such numbers
     ]:
-        transformer = encoder(one_gaussian([0.0, 0.0], variance), norm=norm, normalization=None)
+        transformer = frozen(one_gaussian([0.0, 0.0], variance), norm=norm, normalization=None)
         fitted = transformer.fit([np.array(bag)]).transform([np.array(bag)])
         tolerance = 1e-3 if norm is None and variance > 1 else 1e-12
         assert_allclose(fitted, [[0.6, -0.8] if norm else expected], rtol=tolerance)
@@ -119,12 +112,9 @@ def test_finite_in_finite_out(seed, dtype):
         "power": rng.choice([1.0, 0.5, 0.1]),
     }
     C = sparse.csr_array(scaled(rng, counts, dtype))
-    on_counts = encoder(mixture, embeddings=table, **options).fit(C)
+    on_counts = frozen(mixture, embeddings=table, **options).fit(C)
     bags = [np.repeat(table, row.astype(int), axis=0) for row in counts]
-    for result in (
-        on_counts.transform(C),
-        encoder(mixture, **options).fit([table]).transform(bags),
-    ):
+    for result in (on_counts.transform(C), frozen(mixture, **options).fit([table]).transform(bags)):
         assert result.dtype == dtype
         assert result.shape == (5, len(on_counts.get_feature_names_out()))
         assert np.isfinite(result).all()

@@ -13,19 +13,20 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.mixture import GaussianMixture
 from threadpoolctl import threadpool_limits
 
-from skvmf import FisherVectorTransformer, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf import (
+    FisherVectorTransformer,
+    SparseGaussianMixture,
+    StudentTMixture,
+    VonMisesFisherMixture,
+)
 
 from ..pairwise import pairwise
-from .mixtures import KINDS, MIXTURES, TABLE, D, V, as_bags, counts, plane, sphere
+from .mixtures import KINDS, MIXTURES, TABLE, D, V, as_bags, counts, frozen, plane, sphere
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 C = counts()  # of words in documents
-
-
-def frozen(mixture, **options):
-    return FisherVectorTransformer(FrozenEstimator(mixture), **options)
 
 
 # Two kinds of input, one meaning
@@ -287,6 +288,7 @@ def test_bad_parameters_are_named():
     failing("mixture should be", C, F(GaussianMixture(2)))
     failing("mixture should be", C, F(FrozenEstimator(GaussianMixture(2))))
     failing("covariance_type='full' have no Fisher vectors: use", C, F(SparseGaussianMixture(2)))
+    failing("StudentT components have no Fisher vectors", C, F(StudentTMixture(2)))
 
     failing("4 dimensions", C, frozen(sphere(d=4), embeddings=TABLE[:, :3]))
     failing("not fitted", C, frozen(VonMisesFisherMixture(2)), error=NotFittedError)

@@ -5,13 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import normalize
 
-from skvmf import FisherVectorTransformer, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.distributions import vonmises_fisher as vmf
 
-from .mixtures import KINDS, MIXTURES, plane, sphere
+from .mixtures import KINDS, MIXTURES, frozen, plane, sphere
 
 WORDS_PER_STEP = 1e-5
 
@@ -19,9 +18,7 @@ WORDS_PER_STEP = 1e-5
 def fisher_vectors(mixture, bags, kind, **options):
     """One block of the Fisher vectors of bags, (n, K) or (n, K, d)."""
     K, d = mixture.means_.shape
-    transformer = FisherVectorTransformer(
-        FrozenEstimator(mixture), gradients=(kind,), **({"norm": None} | options)
-    )
+    transformer = frozen(mixture, gradients=(kind,), **{"norm": None} | options)
     blocks = transformer.fit([np.ones((1, d))]).transform(bags)
     return blocks.reshape((len(bags), K, d) if kind in ("means", "variances") else (len(bags), K))
 
@@ -76,26 +73,26 @@ def gaussian_likelihood(mixture, X, kind, shift):
     return len(X) * moved.score(X)
 
 
-@pytest.mark.parametrize("kind", ["means", "tangent", "concentrations", "weights"])
-@pytest.mark.parametrize("kappa", [(3.0, 8.0, 20.0), (0.5, 300.0, 40.0)])
-def test_vmf_gradients_are_those_of_the_score(kind, kappa):
-    mixture = sphere(kappa=kappa, random_state=0)
-    X = mixture.sample(7)[0] * np.linspace(0.1, 10, 7)[:, None]
-    shape = (3, 4) if kind in ("means", "tangent") else (3,)
-    expected = difference(lambda shift: vmf_likelihood(mixture, X, kind, shift), shape)
-    geometry = "tangent" if kind == "tangent" else "euclidean"
-    name = "means" if kind == "tangent" else kind
-    result = fisher_vectors(mixture, [X], name, normalization=None, geometry=geometry)[0]
-    assert_allclose(result, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
-
-
-@pytest.mark.parametrize("kind", KINDS["gaussian"])
-def test_gaussian_gradients_are_those_of_the_score(kind):
-    mixture = plane(random_state=0)
+@pytest.mark.parametrize(
+    ("mixture", "likelihood", "kind"),
+    [
+        *[
+            (sphere(kappa=kappa, random_state=0), vmf_likelihood, kind)
+            for kappa in [(3.0, 8.0, 20.0), (0.5, 300.0, 40.0)]
+            for kind in (*KINDS["vmf"], "tangent")
+        ],
+        *[(plane(random_state=0), gaussian_likelihood, kind) for kind in KINDS["gaussian"]],
+    ],
+)
+def test_gradients_are_those_of_the_score(mixture, likelihood, kind):
     X = mixture.sample(7)[0]
-    shape = (3,) if kind == "weights" else (3, 4)
-    expected = difference(lambda shift: gaussian_likelihood(mixture, X, kind, shift), shape)
-    result = fisher_vectors(mixture, [X], kind, normalization=None)[0]
+    if likelihood is vmf_likelihood:
+        X *= np.linspace(0.1, 10, 7)[:, None]
+    shape = (3, 4) if kind in ("means", "tangent", "variances") else (3,)
+    expected = difference(lambda shift: likelihood(mixture, X, kind, shift), shape)
+    options = {"geometry": "tangent"} if kind == "tangent" else {}
+    name = "means" if kind == "tangent" else kind
+    result = fisher_vectors(mixture, [X], name, normalization=None, **options)[0]
     assert_allclose(result, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
 
 

@@ -1,30 +1,19 @@
 """What Fisher vectors ask of a mixture: gradients, and its shares of a table of vectors."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
-from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
+from skvmf import RelativeGMM, SparseGaussianMixture
 
 from ..pairwise import pairwise
+from .mixtures import MIXTURES, plane, sphere
 
 V, K, D = 40, 4, 3
-WEIGHTS = np.array([0.1, 0.2, 0.3, 0.4])
-GAUSSIAN = {"covariance_type": "diag"}
-
-
-def mixture(family, **options):
-    rng = np.random.default_rng(0)
-    means = np.sort(rng.normal(size=(K, D)), axis=0)
-    if family == "vmf":
-        return VonMisesFisherMixture.from_parameters(
-            WEIGHTS, mean_directions=means, concentrations=[2.0, 5.0, 10.0, 30.0], **options
-        )
-    kind = SparseGaussianMixture if family == "gaussian" else RelativeGMM
-    variances = rng.uniform(0.5, 2, size=(K, D))
-    return kind.from_parameters(WEIGHTS, means, variances, **GAUSSIAN, **options)
 
 
 def table(dtype=np.float64):
@@ -39,7 +28,7 @@ def dense(responsibilities, n=V):
     return sparse.csr_array((values, components, starts), shape=(n, K)).toarray()
 
 
-FAMILIES = ["vmf", "gaussian", "relative"]
+FAMILIES = MIXTURES | {"relative": partial(plane, kind=RelativeGMM)}
 USED = np.arange(V) % 3 > 0
 
 
@@ -50,7 +39,7 @@ USED = np.arange(V) % 3 > 0
     dtype=[np.float64, np.float32],
 )
 def test_shares_are_what_the_mixture_predicts(family, options, used, dtype):
-    fitted, X = mixture(family, **options), table(dtype)
+    fitted, X = FAMILIES[family](K, D, **options), table(dtype)
     responsibilities = fitted.__vector_model__().responsibilities(X, used)
     on = np.ones(V, dtype=bool) if used is None else used
     tolerance = 1e-6 if dtype == np.float32 else 1e-14
@@ -61,9 +50,9 @@ def test_shares_are_what_the_mixture_predicts(family, options, used, dtype):
 
 
 def test_shares_are_packed_where_few_are_not_zero():
-    assert mixture("vmf", temperature=0.0).__vector_model__().responsibilities(table(), None).packed
-    assert not mixture("vmf").__vector_model__().responsibilities(table(), None).packed
-    warm = mixture("vmf", entmax_alpha=1.01)  # shares have zeros, yet not enough of them
+    assert sphere(K, D, temperature=0.0).__vector_model__().responsibilities(table(), None).packed
+    assert not sphere(K, D).__vector_model__().responsibilities(table(), None).packed
+    warm = sphere(K, D, entmax_alpha=1.01)  # shares have zeros, yet not enough of them
     assert not warm.__vector_model__().responsibilities(table(), None).packed
 
 
@@ -73,8 +62,8 @@ def test_tables_longer_than_a_block_are_shared_out_in_parts(options):
     X = np.resize(table(), (n, D))
     used = np.ones(n, dtype=bool)
     used[::7] = False
-    responsibilities = mixture("gaussian", **options).__vector_model__().responsibilities(X, used)
-    alone = dense(mixture("gaussian", **options).__vector_model__().responsibilities(X[:V], None))
+    responsibilities = plane(K, D, **options).__vector_model__().responsibilities(X, used)
+    alone = dense(plane(K, D, **options).__vector_model__().responsibilities(X[:V], None))
     expected = np.resize(alone, (n, K)) * used[:, None]
     assert_allclose(dense(responsibilities, n), expected, atol=1e-14)
 
@@ -82,7 +71,9 @@ def test_tables_longer_than_a_block_are_shared_out_in_parts(options):
 def test_some_blocks_with_zeros_and_some_without_make_one_table():
     X = np.repeat(np.array([[0.0, 0.0, 0.0], [200.0, 0.0, 0.0]]), 5000, axis=0)
     means = np.outer([-1.0, -2.0, -3.0, 1.0], [1, 0, 0])
-    fitted = SparseGaussianMixture.from_parameters(WEIGHTS, means, np.ones((4, 3)), **GAUSSIAN)
+    fitted = SparseGaussianMixture.from_parameters(
+        [0.1, 0.2, 0.3, 0.4], means, np.ones((4, 3)), covariance_type="diag"
+    )
     responsibilities = fitted.__vector_model__().responsibilities(X, None)
     assert not responsibilities.packed
     assert_allclose(responsibilities.resp, fitted.predict_proba(X), atol=1e-14)
@@ -96,7 +87,7 @@ def test_extreme_vectors_are_brought_into_range_in_a_copy(family, size):
     X = table()
     X[5] *= size
     given = X.copy()
-    responsibilities = mixture(family).__vector_model__().responsibilities(X, None)
+    responsibilities = FAMILIES[family](K, D).__vector_model__().responsibilities(X, None)
     assert_array_equal(X, given)
     assert_allclose(dense(responsibilities).sum(axis=1), 1)
     moved = responsibilities.table * responsibilities.scales[:, None]
