@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.mixture import GaussianMixture
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf.inspection import _components, component_summary, match_components, renumber_components
+from skvmf.inspection import component_summary, match_components, renumber_components
 
 MEANS = np.random.default_rng(0).normal(size=(5, 3))
 COVARIANCES = np.random.default_rng(1).uniform(0.01, 0.03, 5)[:, None, None] * np.eye(3)
@@ -107,8 +107,8 @@ def test_many_components_are_compared_with_their_nearest(family, monkeypatch):
             }
         mixtures.append(family.from_parameters(weights, **given))
     nearest = component_summary(mixtures[0]).nearest
-    monkeypatch.setattr(_components, "MAX_PAIRED", 40)
-    monkeypatch.setattr(_components, "NEAREST", 8)
+    monkeypatch.setattr("skvmf.inspection._components.MAX_PAIRED", 40)
+    monkeypatch.setattr("skvmf.inspection._components.NEAREST", 8)
     assert_array_equal(component_summary(mixtures[0]).nearest, nearest)
     matched = match_components(*mixtures[::-1])
     assert_array_equal(matched.indices, numbers)
