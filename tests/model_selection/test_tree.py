@@ -31,6 +31,7 @@ def test_cuts_are_those_of_scipy_in_the_order_of_the_dendrogram(path):
         theirs = hierarchy.cut_tree(path.linkage_, n_parts)[path.leaf_labels_, 0]
         labels = path.cut(n_parts)
         assert adjusted_rand_score(labels, theirs) == 1
+        assert_array_equal(np.unique(labels), np.arange(n_parts))
         part_of = dict(zip(path.leaf_labels_, labels, strict=True))
         leaves = hierarchy.dendrogram(path.linkage_, no_plot=True)["leaves"]
         assert (np.diff([part_of[leaf] for leaf in leaves if leaf in part_of]) >= 0).all()
