@@ -79,3 +79,9 @@ def random_rules(rng, n_tags, concentration=1.0):
         np.log(rng.dirichlet(np.full(shape[-1], concentration), size=shape[:-1]))
         for shape in ((n_tags,), (n_tags, 2, 2, 2), (n_tags, 2, n_tags))
     )
+
+
+def probabilities(model):
+    """Return the rules of a fitted grammar."""
+    rules = model.root_log_prob_, model.stop_log_prob_, model.choose_log_prob_
+    return [np.exp(log_prob) for log_prob in rules]

@@ -12,6 +12,9 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from skvmf.grammar import DependencyModelWithValence
 
+from ..mixture.checks import assert_bound_never_falls
+from ..watcher import Watcher, needs_callbacks
+
 X = [["A", "B"], ["B", "A", "B"], ["B"], ["C", "B"]] * 5
 TREES = [[2, 0], [2, 3, 0], [0], [2, 0]] * 5
 RULES = [0.5, 0.5], np.full((2, 2, 2, 2), 0.5), np.full((2, 2, 2), 0.5)
@@ -30,57 +33,27 @@ def test_lines_are_printed_as_asked_for(capsys):
     assert printed.endswith("tol 1e-09\n")
 
 
-class Watcher:
-    """A callback that counts open tasks, scores every iteration, and stops or fails at one."""
-
-    def __init__(self, stop_at=None, fail_at=None, error=RuntimeError):
-        self.stop_at, self.fail_at, self.error = stop_at, fail_at, error
-        self.open, self.ended, self.scores, self.sizes = 0, [], [], {}
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        assert self.open == 0
-
-    def on_fit_task_begin(self, estimator, context):
-        self.open += 1
-        self.sizes[context.task_name] = context.max_subtasks
-
-    def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
-        self.open -= 1
-        self.ended.append(context.task_name)
-        if context.task_name != "iteration":
-            return False
-        self.scores.append(fitted_estimator.score(X))
-        if context.task_id == self.fail_at:
-            raise self.error("enough")
-        return context.task_id == self.stop_at
-
-
-@pytest.fixture
-def watched():
-    """Return a function that sets a watcher on a grammar; skip without callbacks."""
-    pytest.importorskip("sklearn.callback", reason="callbacks came with 1.9")
-    return lambda watcher, **options: DependencyModelWithValence(**options).set_callbacks(watcher)
-
-
-def test_callbacks_see_every_iteration(watched):
+@needs_callbacks
+def test_callbacks_see_every_iteration():
     watcher = Watcher()
-    model = watched(watcher, weight_floor=0.0, tol=1e-9, max_iter=500).fit(X)
-    assert watcher.ended == ["iteration"] * (model.n_iter_ + 1) + ["em", "fit"]
-    assert watcher.sizes == {"fit": 1, "em": 501, "iteration": 0}
-    np.testing.assert_allclose(watcher.scores, model.lower_bounds_, rtol=1e-12)
-    watcher.ended.clear()
+    model = DependencyModelWithValence(weight_floor=0.0, tol=1e-9, max_iter=500)
+    model.set_callbacks(watcher).fit(X)
+    watcher.assert_all_ended()
+    iterations = [("iteration", i) for i in range(model.n_iter_ + 1)]
+    ended = [told[1:] for told in watcher.told if told[0] == "end"]
+    assert ended == [*iterations, ("em", 0), ("fit", 0)]
+    scores = [each.score(X) for each in watcher.models[:-2]]
+    np.testing.assert_allclose(scores, model.lower_bounds_, rtol=1e-12)
+    watcher.told.clear()
     model.fit(X, TREES)
-    assert watcher.ended == ["fit"]  # given trees are one task
+    assert [name for event, name, _ in watcher.told if event == "end"] == ["fit"]
 
 
-@pytest.mark.parametrize("watch", [False, True])
-def test_warnings_name_the_line_of_the_user(watch, request):
+@pytest.mark.parametrize("watched", [False, pytest.param(True, marks=needs_callbacks)])
+def test_warnings_name_the_line_of_the_user(watched):
     model = DependencyModelWithValence(max_iter=1, tol=0.0)
-    if watch:
-        model = request.getfixturevalue("watched")(Watcher(), max_iter=1, tol=0.0)
+    if watched:
+        model.set_callbacks(Watcher())
     with pytest.warns(ConvergenceWarning, match="max_iter=1") as record:
         model.fit(X)
     assert [warning.filename for warning in record] == [__file__]
@@ -109,10 +82,13 @@ def fitted():
         (([["A", 1]],), {}, "all strings or all integers"),
         ((X, [[0]]), {}, "X has 20 sentences, y has 1"),
         ((X,), {"temperature": -1}, "a float in the range"),
-        ((X,), {"weight_floor": 0.5}, "cannot sum to 1"),
+        ((X,), {"weight_floor": 0.4}, "weight_floor=0.4 is larger than 1 / 3.*cannot sum to 1"),
         ((X,), {"weight_floor": 0.0, "weight_concentration_prior": 0.0}, "no mode"),
         ((X,), {"init": RULES}, "root should have the shape"),
-        ((X,), {"tags": ["A"]}, "Unknown tags"),
+        ((X,), {"init": ([1.0], [1.0])}, "init should be"),
+        ((X,), {"tags": ["A", "A"]}, "tags should be distinct"),
+        ((X,), {"tags": ["A", "B"]}, "Unknown tags: 'C'"),
+        ((X,), {"tags": [1, 2]}, "Unknown tags"),
     ],
 )
 def test_a_refused_fit_leaves_the_earlier_one(fitted, arguments, options, message):
@@ -122,14 +98,15 @@ def test_a_refused_fit_leaves_the_earlier_one(fitted, arguments, options, messag
     assert same(before, state(fitted))
 
 
+@needs_callbacks
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
-def test_a_failed_fit_leaves_the_earlier_one_and_ends_its_tasks(watched, fitted, error):
+def test_a_failed_fit_leaves_the_earlier_one_and_ends_its_tasks(fitted, error):
     before, watcher = state(fitted), Watcher(fail_at=1, error=error)
     with pytest.raises(error, match="enough"):
         fitted.set_callbacks(watcher).fit(X)
     assert same(before, state(fitted))
-    assert watcher.open == 0
-    assert watcher.ended[-2:] == ["em", "fit"]
+    watcher.assert_all_ended()
+    assert watcher.count("end", "em") == 1
 
 
 # A trace can raise between the last line within `with lock` and the lock's release, where no signal
@@ -250,7 +227,6 @@ def test_sentences_of_two_hundred_words(inference, temperature):
     sentences = [["A", "B", "A", "C", "B"] * 40, ["D"]]
     options = {"inference": inference, "weight_floor": 1e-4, "max_iter": 3}
     model = DependencyModelWithValence(temperature=temperature, **options).fit(sentences)
-    bounds = np.array(model.lower_bounds_)
-    assert (np.diff(bounds) >= -1e-12 * np.maximum(1, np.abs(bounds[1:]))).all()
+    assert_bound_never_falls(model)
     assert np.isfinite(model.score_samples(sentences)).all()
     assert [np.count_nonzero(heads == 0) for heads in model.predict(sentences)] == [1, 1]
