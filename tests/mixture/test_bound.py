@@ -9,6 +9,7 @@ from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesF
 
 from ..pairwise import pairwise
 from .checks import assert_bound_never_falls
+from .kinds import TYPES
 
 POSTERIORS = [
     (1, 1),
@@ -48,20 +49,32 @@ FAMILIES = {
     "tied vMF": (VonMisesFisherMixture, {"concentration_type": "tied", "concentration_prior": 1.0}),
     "vMF on CSR": (VonMisesFisherMixture, {"concentration_prior": 0}),
     **{
-        f"in order, {solver}": (RelativeGMM, {"reg_covar": 0, "solver": solver, "clearance": 0.1})
-        for solver in ("ecm", "em")
+        f"{kind} in order, by {solver}": (
+            RelativeGMM,
+            {"covariance_type": kind, "reg_covar": 0, "solver": solver, "clearance": 0.1},
+        )
+        for kind, solver in zip(TYPES, ["ecm", "em", "em", "ecm"], strict=True)
     },
 }
 
 
 @pytest.mark.bits
-@pairwise(posterior=POSTERIORS, prior=PRIORS, family=FAMILIES, background=[False, True])
-def test_bound_never_falls(family, posterior, prior, background):
+@pairwise(
+    posterior=POSTERIORS,
+    prior=PRIORS,
+    family=FAMILIES,
+    background=[False, True],
+    missing=[False, True],
+)
+def test_bound_never_falls(family, posterior, prior, background, missing):
     X, y = make_blobs(150, 3, centers=3, cluster_std=3, random_state=0)
     kind, options = FAMILIES[family]
     labels = np.where(np.arange(150) % 2, y, np.arange(150) % 3)
     if background:
         X[::5], labels[::5] = np.random.default_rng(1).uniform(-20, 20, size=(30, 3)), -1
+    if missing and kind is not VonMisesFisherMixture:
+        X[np.random.default_rng(2).random(X.shape) < 0.3] = np.nan
+        options = options | {"missing_values": "marginal"}
     alpha, temperature = posterior
     concentration, floor = prior
     mixture = kind(

@@ -10,11 +10,11 @@ from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesF
 
 from ..pairwise import pairwise
 from .checks import assert_finite
+from .kinds import TYPES
 from .test_relative_gmm import ordered
 from .test_relative_scales import assert_in_order
 
 N = 60
-TYPES = ["full", "tied", "diag", "spherical"]
 RNG = np.random.default_rng(0)
 
 

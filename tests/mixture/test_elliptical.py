@@ -1,39 +1,20 @@
-"""What Gaussian and Student-t components have in common: first steps, empty ones, digits."""
+"""What Gaussian and Student-t components have in common: first steps, samples, digits."""
 
 import mpmath
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp
-from scipy.stats import multivariate_normal
+from scipy.stats import chi2, f, kstest, multivariate_normal
 
 from skvmf import SparseGaussianMixture, StudentTMixture
 
 from ..pairwise import pairwise
+from .kinds import FLAT, TYPES, as_given, in_type, matrices
 
-TYPES = ["full", "tied", "diag", "spherical"]
-BOTH = pytest.mark.parametrize("estimator", [SparseGaussianMixture, StudentTMixture])
-FLAT = {"weight_concentration_prior": 1.0}
-
-
-def matrices(mixture):
-    """Return the covariances or scale matrices of all components as matrices (K, d, d)."""
-    t = isinstance(mixture, StudentTMixture)
-    shapes = mixture.scale_matrices_ if t else mixture.covariances_
-    K, d = mixture.means_.shape
-    if mixture.covariance_type == "tied":
-        return np.tile(shapes, (K, 1, 1))
-    return shapes if shapes.ndim == 3 else np.eye(d) * np.reshape(shapes, (K, -1, 1))
-
-
-def in_type(kind, full, counts):
-    """Return what matrices (K, d, d) are in a covariance type, as matrices."""
-    full, d = np.asarray(full), np.shape(full)[1]
-    if kind == "tied":
-        return np.tile(np.average(full, axis=0, weights=counts), (len(full), 1, 1))
-    if kind == "spherical":
-        return np.trace(full, axis1=1, axis2=2)[:, None, None] / d * np.eye(d)
-    return full * np.eye(d) if kind == "diag" else full
+MATRICES = {SparseGaussianMixture: "precisions", StudentTMixture: "scale_matrices"}
+SHAPES = np.array([[[2.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 0.1]]])
+BOTH = pytest.mark.parametrize("estimator", MATRICES)
 
 
 @BOTH
@@ -60,6 +41,39 @@ def test_a_start_takes_from_a_partition_what_it_gives(estimator, kind):
         assert_started(expected, [59, 1], 0, init_params=(np.arange(60) == 0).astype(int))
 
 
+@BOTH
+@pytest.mark.parametrize("kind", TYPES)
+def test_initial_parameters_are_used(estimator, kind):
+    options = {"weights_init": [0.4, 0.6], "means_init": np.eye(2), "max_iter": 0}
+    options |= {"degrees_of_freedom": [1.0, 5.0]} if estimator is StudentTMixture else {}
+    name, given = MATRICES[estimator], as_given(kind, SHAPES)
+    mixture = estimator(2, covariance_type=kind, **{f"{name}_init": given}, **options)
+    mixture.fit(np.random.default_rng(0).normal(size=(100, 2)))
+    assert_allclose(mixture.weights_, [0.4, 0.6])
+    assert_allclose(mixture.means_, np.eye(2))
+    assert_allclose(getattr(mixture, f"{name}_"), given)
+    if estimator is StudentTMixture:
+        assert_allclose(mixture.degrees_of_freedom_, [1.0, 5.0])
+
+
+@BOTH
+@pytest.mark.parametrize("kind", TYPES)
+def test_samples_follow_the_parameters(estimator, kind):
+    """Squared Mahalanobis distances over d are F(d, nu), and directions are all alike."""
+    tails, laws = [1.5, 6.0], [chi2(2, scale=0.5)] * 2
+    given = [0.3, 0.7], [[0, 0], [20, 0]], as_given(kind, SHAPES)
+    if estimator is StudentTMixture:
+        given, laws = (*given, tails), [f(2, nu) for nu in tails]
+    truth = estimator.from_parameters(*given, covariance_type=kind, random_state=0)
+    X, y = truth.sample(20_000)
+    assert abs((y == 0).mean() - 0.3) < 0.01
+    for k, (shape, law) in enumerate(zip(matrices(truth), laws, strict=True)):
+        white = np.linalg.solve(np.linalg.cholesky(shape), (X[y == k] - truth.means_[k]).T)
+        assert kstest((white**2).sum(axis=0) / 2, law.cdf).pvalue > 1e-3
+        angles = np.arctan2(*white) / (2 * np.pi) + 0.5
+        assert kstest(angles, "uniform").pvalue > 1e-3
+
+
 @pytest.mark.parametrize("dim", [1, 64, 130, 256, 257])
 def test_covariances_are_right_for_any_number_of_features(dim):
     X = np.random.default_rng(3).normal(size=(600, dim))
@@ -73,14 +87,12 @@ def test_covariances_are_right_for_any_number_of_features(dim):
 @pytest.mark.parametrize("kind", TYPES)
 def test_an_empty_component_moves_to_a_row_with_the_mean_covariance_of_all(estimator, kind):
     X = np.random.default_rng(0).normal(size=(60, 2))
-    given = {"full": [np.eye(2), 9 * np.eye(2)], "tied": np.eye(2), "diag": [[1, 1], [9.0, 9]]}
-    given, tails = np.array(given.get(kind, [1.0, 9.0])), {}
-    name = "scale_matrices_init"
+    name, scales, tails = f"{MATRICES[estimator]}_init", np.array([1.0, 9.0]), {}
     if estimator is SparseGaussianMixture:
-        name, given = "precisions_init", np.linalg.inv(given) if kind == "full" else given
-        given = 1 / given if kind in ("diag", "spherical") else given
+        scales = 1 / scales
     else:
         tails = {"degrees_of_freedom": 8.0}
+    given = as_given(kind, scales[:, None, None] * np.eye(2))
     common = {"covariance_type": kind, "max_iter": 1, "tol": 0, "temperature": 0, "reg_covar": 0}
     common |= tails | FLAT
     mixture = estimator(2, means_init=[[0, 0], [1e6, 0]], **{name: given}, **common).fit(X)

@@ -32,15 +32,17 @@ def test_clusters_are_found_beside_far_rows(case, far, n_far):
         assert (mixture.labels_[:n_far] == -1).mean() >= 0.9
 
 
-@pytest.mark.parametrize("n_between", [20, 60, 150])
-def test_heavy_tails_find_clusters_among_rows_between_them(n_between):
+@pytest.mark.parametrize("tails", ["estimated", 1.0])
+@pytest.mark.parametrize("n_between", [20, 60, 150, 270])
+def test_heavy_tails_find_clusters_among_rows_between_them(n_between, tails):
     centres = np.array([[0.0, 0.0], [8.0, 0.0], [4.0, 7.0]])
-    rng = np.random.default_rng(0)
-    clusters = np.repeat(centres, 200, axis=0) + rng.normal(size=(600, 2))
+    rng, y = np.random.default_rng(0), np.repeat([0, 1, 2], 200)
+    clusters = centres[y] + rng.normal(size=(600, 2))
     X = np.vstack([clusters, rng.uniform(-20, 28, size=(n_between, 2))])
-    means = StudentTMixture(3, random_state=0).fit(X).means_
-    gaps = np.linalg.norm(means[:, np.newaxis] - centres, axis=2)
+    fit = StudentTMixture(3, degrees_of_freedom=tails, random_state=0).fit(X)
+    gaps = np.linalg.norm(fit.means_[:, np.newaxis] - centres, axis=2)
     assert gaps.min(axis=0).max() < 0.3
+    assert adjusted_rand_score(y, fit.labels_[:600]) > 0.95
 
 
 @pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])

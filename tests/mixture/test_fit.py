@@ -2,27 +2,23 @@
 
 import copy
 import pickle
-from pathlib import Path
 
 import dask.array as da
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf._engine.starts import MergingStart
 from skvmf.model_selection import ComponentPath
 
+from ..hooks import merging_start_is, merging_starts
 from ..pairwise import pairwise
 from .checks import assert_finite
+from .kinds import FLAT, MIXTURES, PLANE, TYPES, parameters_of
 
-MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM, StudentTMixture]
-PLANE = MIXTURES[1:]
-TYPES = ["full", "tied", "diag", "spherical"]
-FLAT = {"weight_concentration_prior": 1.0}
 rng = np.random.default_rng(0)
 X = np.vstack([rng.normal(0, 1, (100, 3)) + [4, 0, 0], rng.normal(0, 1, (100, 3)) + [0, 6, 0]])
 LABELS = np.repeat([0, 1], 100)
@@ -138,15 +134,6 @@ def flat(value):
 
 
 @pytest.mark.parametrize("estimator", MIXTURES)
-def test_probabilities_are_the_largest_shares(estimator):
-    for options in ({}, {"temperature": 0}, {"entmax_alpha": 1.5}):
-        mixture = estimator(2, random_state=0, **options).fit(X)
-        assert_allclose(mixture.probabilities_, mixture.predict_proba(X).max(axis=1), rtol=1e-14)
-    single = estimator(2, random_state=0).fit(X.astype(np.float32))
-    assert single.probabilities_.dtype == np.float32
-
-
-@pytest.mark.parametrize("estimator", MIXTURES)
 def test_parameters_set_after_a_fit_are_checked(estimator):
     mixture = estimator(2, random_state=0).fit(X).set_params(temperature=-3)
     for method in ("predict", "predict_proba", "responsibilities", "score_samples", "score"):
@@ -202,22 +189,16 @@ def test_the_final_bounds_of_starts_decide(estimator, init):
 
 
 @pytest.mark.parametrize("estimator", MIXTURES)
-def test_the_bounds_of_starts_by_merging_on_the_sample_decide(estimator, monkeypatch):
+def test_the_bounds_of_starts_by_merging_on_the_sample_decide(estimator):
     """As the docstring says: final bounds are not compared."""
-    begun, begin = [], MergingStart.run
-
-    def run(self, *arguments, **options):
-        begun.append(begin(self, *arguments, **options))
-        return begun[-1]
-
-    monkeypatch.setattr(MergingStart, "run", run)
     rows = np.random.default_rng(0).normal(size=(200, 3))
-    several = estimator(4, n_init=5, random_state=2, **FLAT).fit(rows)
-    best = int(np.argmax([start.bound for start in begun]))
+    with merging_starts() as begun:
+        several = estimator(4, n_init=5, random_state=2, **FLAT).fit(rows)
+    best = int(np.argmax([start.bound for _, start in begun]))
     assert len(begun) == 5
     assert best > 0
-    monkeypatch.setattr(MergingStart, "run", lambda *_, **__: begun[best])
-    alone = estimator(4, random_state=2, **FLAT).fit(rows)
+    with merging_start_is(begun[best][1]):
+        alone = estimator(4, random_state=2, **FLAT).fit(rows)
     assert_array_equal(several.means_, alone.means_)
 
 
@@ -283,29 +264,33 @@ def test_weights_all_on_the_floor_are_no_reason_to_leave(estimator):
     ],
     covariance_type=TYPES,
     posterior=[{}, {"entmax_alpha": 2.0}, {"temperature": 0}],
-    form=[np.asarray, sparse.csr_array],
+    form=["dense", "csr", "with missing values"],
 )
 def test_weight_equals_repetition(kind, covariance_type, posterior, form):
     estimator, options = kind
     lowest = -1 if "background" in options else 0
     options = options | posterior | FLAT | {"max_iter": 20, "tol": 0}
+    whole, cast = X, np.asarray
     if estimator is VonMisesFisherMixture:
-        cast = form
+        cast = sparse.csr_array if form == "csr" else np.asarray
     else:
-        options["covariance_type"], cast = covariance_type, np.asarray
+        options["covariance_type"] = covariance_type
+        if form == "with missing values":
+            whole = np.where(np.random.default_rng(2).random(X.shape) < 0.2, np.nan, X)
+            options["missing_values"] = "marginal"
     times = np.random.default_rng(0).integers(0, 4, size=200)
     labels = np.random.default_rng(1).integers(lowest, 3, size=200)
-    rows = np.repeat(X, times, axis=0)
+    rows = np.repeat(whole, times, axis=0)
     a = estimator(3, init_params=labels, **options)
     b = estimator(3, init_params=np.repeat(labels, times), **options)
-    a.fit(cast(X), sample_weight=times)
+    a.fit(cast(whole), sample_weight=times)
     b.fit(cast(rows))
     names = "means_", "covariances_", "scale_matrices_", "concentrations_", "degrees_of_freedom_"
     for name in (*names, "background_weight_", "background_bounds_"):
         if getattr(a, name, None) is not None:
             result, expected = getattr(a, name), getattr(b, name)
             assert_allclose(result, expected, rtol=1e-8, atol=1e-9, err_msg=name)
-    assert_allclose(a.score(cast(X), sample_weight=times), b.score(cast(rows)), rtol=1e-10)
+    assert_allclose(a.score(cast(whole), sample_weight=times), b.score(cast(rows)), rtol=1e-10)
 
 
 @pytest.mark.parametrize("estimator", MIXTURES)
@@ -371,43 +356,22 @@ def test_a_hard_fit_that_stands_still_has_converged():
     assert mixture.n_iter_ < 50
 
 
-@pytest.mark.parametrize("estimator", MIXTURES)
-def test_warnings_point_at_the_line_that_fits(estimator):
-    with pytest.warns(ConvergenceWarning) as caught:
-        estimator(2, random_state=0, max_iter=1, tol=0).fit(X)
-    assert Path(caught[0].filename) == Path(__file__)
-
-
-def test_a_warning_about_weights_comes_once_for_all_starts():
-    mixture = VonMisesFisherMixture(2, concentration_prior=1.0, n_init=4, random_state=0)
-    with pytest.warns(UserWarning, match=r"pseudo-rows.*about n_samples") as caught:
-        mixture.fit(X, sample_weight=np.full(200, 1e-3))
-    about = [w for w in caught if "pseudo-rows" in str(w.message)]
-    assert len(about) == 1
-    assert about[0].filename == __file__
-
-
 # Given parameters.
 
 
-def test_given_parameters_bring_every_attribute_that_needs_no_rows():
+@pytest.mark.parametrize("estimator", MIXTURES)
+def test_given_parameters_bring_every_attribute_that_needs_no_rows(estimator):
     pandas = pytest.importorskip("pandas")
-    means = pandas.DataFrame([[0.0, 0.5], [0.5, 0.0]], columns=["u", "v"])
-    built = {
-        VonMisesFisherMixture: VonMisesFisherMixture.from_parameters([0.5, 0.5], means),
-        SparseGaussianMixture: SparseGaussianMixture.from_parameters(
-            [0.5, 0.5], means, [np.eye(2)] * 2
-        ),
-        RelativeGMM: RelativeGMM.from_parameters([0.5, 0.5], means, [np.eye(2)] * 2),
-        StudentTMixture: StudentTMixture.from_parameters([0.5, 0.5], means, [np.eye(2)] * 2, 3),
-    }
-    for estimator, mixture in built.items():
-        needs_rows = {"labels_", "probabilities_", "lower_bound_", "lower_bounds_"}
-        fitted = estimator(2, random_state=0).fit(pandas.DataFrame(X[:, :2], columns=["u", "v"]))
-        assert set(vars(fitted)) - set(vars(mixture)) <= needs_rows
-        assert list(mixture.feature_names_in_) == ["u", "v"]
-        assert mixture.n_iter_ == 0
-        assert not mixture.converged_
+    fitted = estimator(2, random_state=0).fit(pandas.DataFrame(X[:, :2], columns=["u", "v"]))
+    given = parameters_of(fitted)
+    means = "mean_directions" if estimator is VonMisesFisherMixture else "means"
+    given[means] = pandas.DataFrame(given[means], columns=["u", "v"])
+    mixture = estimator.from_parameters(**given)
+    needs_rows = {"labels_", "probabilities_", "lower_bound_", "lower_bounds_"}
+    assert set(vars(fitted)) - set(vars(mixture)) <= needs_rows
+    assert list(mixture.feature_names_in_) == ["u", "v"]
+    assert mixture.n_iter_ == 0
+    assert not mixture.converged_
 
 
 # Extremes.
@@ -456,15 +420,22 @@ def test_the_prior_on_concentrations_is_centred_on_the_start(prior):
     assert lengths[1] > lengths[0] + 0.1
 
 
+SIZES = {"full": 12, "tied": 6, "diag": 6, "spherical": 2}  # of two covariances
+
+
 @pytest.mark.parametrize(
     ("estimator", "options", "free"),
     [
         (VonMisesFisherMixture, {}, 1 + 2 * 2 + 2),
         (VonMisesFisherMixture, {"concentration_type": "tied"}, 1 + 2 * 2 + 1),
-        (SparseGaussianMixture, {}, 1 + 2 * 3 + 2 * 6),
-        (StudentTMixture, {}, 1 + 2 * 3 + 2 * 6 + 2),
-        (RelativeGMM, {}, 1 + 2 * 3 + 2 * 6),
-        (RelativeGMM, {"fixed": ("weights",)}, 2 * 3 + 2 * 6),
+        *[
+            (estimator, {"covariance_type": kind}, 1 + 2 * 3 + size + tails)
+            for kind, size in SIZES.items()
+            for estimator, tails in zip(PLANE, [0, 0, 2], strict=True)
+        ],
+        (StudentTMixture, {"degrees_of_freedom": "tied"}, 1 + 2 * 3 + 12 + 1),
+        (StudentTMixture, {"degrees_of_freedom": 5.0}, 1 + 2 * 3 + 12),
+        (RelativeGMM, {"fixed": ("weights",)}, 2 * 3 + 12),
         (RelativeGMM, {"fixed": ("covariances",)}, 1 + 2 * 3),
         (RelativeGMM, {"fixed": ("weights", "covariances")}, 2 * 3),
     ],
@@ -472,6 +443,8 @@ def test_the_prior_on_concentrations_is_centred_on_the_start(prior):
 def test_criteria_count_the_parameters_of_active_components(estimator, options, free):
     options = dict(random_state=0, max_iter=3, **FLAT, **options)
     pruned = estimator(3, weights_init=[0.5, 0.5, 0], init_params=LABELS, **options).fit(X)
+    if estimator is StudentTMixture:
+        pruned.set_params(degrees_of_freedom=3.0)  # says nothing about this fit
     log_likelihood = pruned.score_samples(X).sum()
     assert_allclose(pruned.aic(X), 2 * free - 2 * log_likelihood, rtol=1e-12)
     assert_allclose(pruned.bic(X), free * np.log(200) - 2 * log_likelihood, rtol=1e-12)
@@ -555,82 +528,6 @@ def test_k_means_starts_go_on_until_they_stand(form):
     assert np.mean(labels != again) < 0.02
 
 
-class Recorder:
-    """A callback that writes down what begins and ends; estimators of each iteration are made."""
-
-    requires_fit_info = ()
-
-    def __init__(self):
-        self.seen = []
-
-    def setup(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context, **data):
-        self.seen.append(("begin", context.task_name))
-
-    def on_fit_task_end(self, estimator, context, **data):
-        self.seen.append(("end", context.task_name))
-
-    def teardown(self, estimator, context):
-        self.seen.append(("torn down", context.task_name))
-
-
-@pytest.fixture
-def recorder():
-    pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 has callbacks")
-    return Recorder()
-
-
-@pytest.mark.parametrize(
-    ("init", "stages"),
-    [
-        ("merging", {"merging": 1, "flat start": 1, "start": 1}),  # starts compete on a sample
-        ("kmeans", {"k-means": 2, "flat start": 2, "start": 2}),
-    ],
-)
-def test_callbacks_see_every_stage_begin_and_end(init, stages, recorder):
-    mixture = SparseGaussianMixture(
-        3, weight_concentration_prior=-5, n_init=2, init_params=init, random_state=0
-    )
-    mixture.set_callbacks(recorder).fit(X)
-    for stage, times in stages.items():
-        assert recorder.seen.count(("begin", stage)) == recorder.seen.count(("end", stage)) == times
-    begun, ended = (recorder.seen.count((what, "iteration")) for what in ("begin", "end"))
-    assert begun == ended
-
-
-def test_callbacks_see_iterations_and_can_stop(recorder, monkeypatch):
-    scores = []
-
-    def stop_at_three(estimator, context, *, fitted_estimator=None):
-        if context.task_name == "iteration":
-            scores.append(fitted_estimator.score(X))
-            return len(scores) == 3
-
-    monkeypatch.setattr(recorder, "on_fit_task_end", stop_at_three)
-    mixture = VonMisesFisherMixture(3, init_params="random", tol=0, random_state=0)
-    mixture.set_callbacks(recorder).fit(X)
-    assert mixture.n_iter_ == 2
-    assert not mixture.converged_
-    assert scores == sorted(scores)
-    assert scores[2:] == [mixture.score(X)]
-
-
-@pytest.mark.parametrize("estimator", MIXTURES)
-def test_callbacks_are_torn_down_after_a_fit_that_fails(estimator, recorder, monkeypatch):
-    def fail(estimator, context, **data):
-        raise RuntimeError("no more")
-
-    monkeypatch.setattr(recorder, "on_fit_task_end", fail)
-    mixture = estimator(2, random_state=0).set_callbacks(recorder)
-    before = set(vars(mixture))
-    with pytest.raises(RuntimeError, match="no more"):
-        mixture.fit(X)
-    assert [name for what, name in recorder.seen if what == "torn down"] == ["fit"]
-    assert set(vars(mixture)) == before
-
-
 @pytest.mark.parametrize("estimator", [SparseGaussianMixture, StudentTMixture])
 def test_a_negative_prior_removes_components(estimator):
     mixture = estimator(
@@ -656,36 +553,16 @@ def test_a_fit_warns_where_the_temperature_makes_shares_alike(estimator, entmax_
     assert_array_equal(fitted == fitted[0], LABELS == LABELS[0])
 
 
-@pytest.mark.parametrize(("interval", "lines"), [(1, [0, 1, 2, 3, 4]), (2, [0, 2, 4])])
-def test_verbose_interval_is_the_iterations_between_two_lines(interval, lines, capsys):
-    VonMisesFisherMixture(
-        2, init_params=LABELS, max_iter=4, tol=0, verbose=1, verbose_interval=interval
-    ).fit(rng.normal(size=(200, 3)))
-    printed = capsys.readouterr().out
-    assert [
-        int(line.split()[1].rstrip(":")) for line in printed.splitlines() if "Iteration" in line
-    ] == lines
-
-
-def test_a_progress_bar_shows_the_stages(capsys):
-    pytest.importorskip("rich")
-    callbacks = pytest.importorskip("sklearn.callback")
-    X = np.random.default_rng(0).normal(size=(100, 3))
-    mixture = VonMisesFisherMixture(2, init_params="kmeans", random_state=0)
-    mixture.set_callbacks(callbacks.ProgressBar()).fit(X)
-    shown = capsys.readouterr().out
-    for stage in ("fit", "k-means #0", "start #1"):
-        assert f"VonMisesFisherMixture - {stage}" in shown
-    assert "100%" in shown
-
-
 # Numbers of any kind: parameters, and rows as they are stored.
 
 
-@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint64])
-@pytest.mark.parametrize(("n_components", "init"), [(3, "merging"), (100, "kmeans")])
-@pytest.mark.parametrize("estimator", MIXTURES)
-def test_integers_of_any_type_are_parameters(estimator, n_components, init, kind):
+@pairwise(
+    kind=[np.int8, np.uint8, np.int16, np.uint64],
+    start=[(3, "merging"), (100, "kmeans")],
+    estimator=MIXTURES,
+)
+def test_integers_of_any_type_are_parameters(estimator, start, kind):
+    n_components, init = start
     names = ["n_components", "n_init", "init_size", "max_iter", "random_state", "verbose_interval"]
     values = [n_components, 2, 120, 127, 0, 3]
     rows = np.random.default_rng(0).normal(size=(300, 4))

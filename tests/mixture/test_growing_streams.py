@@ -10,6 +10,8 @@ from scipy import sparse
 from skvmf import SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf.inspection import match_components
 
+from .kinds import GROWING
+
 RNG = np.random.default_rng(0)
 CENTRES = 6 * np.eye(6)[[3, 0, 4, 1]]
 OLD, EVERY = RNG.integers(3, size=1500), RNG.choice(4, size=900, p=[0.28, 0.28, 0.28, 0.16])
@@ -21,30 +23,20 @@ def rows(labels):
 
 
 BEFORE, AFTER = rows(OLD), rows(EVERY)
-FAMILIES = {
-    "directions": (VonMisesFisherMixture, {}),
-    "tied directions": (VonMisesFisherMixture, {"concentration_type": "tied"}),
-    "background": (VonMisesFisherMixture, {"background": True}),
-    "full": (SparseGaussianMixture, {}),
-    "diag": (SparseGaussianMixture, {"covariance_type": "diag", "entmax_alpha": 1.5}),
-    "tied": (SparseGaussianMixture, {"covariance_type": "tied"}),
-    "heavy tails": (StudentTMixture, {"covariance_type": "spherical"}),
-    "heavy tails, tied": (StudentTMixture, {"covariance_type": "tied"}),
-}
 
 
-def stream(mixture, X, form=np.asarray, **options):
+def stream(mixture, X, form=np.asarray):
     for start in range(0, len(X), BATCH):
-        mixture.partial_fit(form(X[start : start + BATCH]), **options)
+        mixture.partial_fit(form(X[start : start + BATCH]))
     return mixture
 
 
 def started(case, X=BEFORE, form=np.asarray, **params):
-    cls, own = FAMILIES[case]
+    cls, own = GROWING[case]
     return stream(cls(3, random_state=0, **own | params), X, form)
 
 
-@pytest.mark.parametrize("case", FAMILIES)
+@pytest.mark.parametrize("case", GROWING)
 def test_a_stationary_stream_is_the_one_without_growth(case):
     plain, growing = started(case), started(case, grow=6)
     assert growing.n_components == 3
@@ -52,7 +44,7 @@ def test_a_stationary_stream_is_the_one_without_growth(case):
     assert_array_equal(growing.weights_, plain.weights_)
 
 
-@pytest.mark.parametrize("case", FAMILIES)
+@pytest.mark.parametrize("case", GROWING)
 def test_a_new_topic_gets_one_component_and_old_ones_keep_their_numbers(case):
     mixture = started(case, grow=6)
     before, seen = pickle.loads(pickle.dumps(mixture)), mixture.weight_seen_

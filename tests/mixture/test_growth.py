@@ -4,34 +4,25 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+from skvmf import RelativeGMM, VonMisesFisherMixture
 from skvmf.inspection import match_components
 
 from .checks import assert_bound_never_falls
+from .kinds import GROWING
 
 CENTRES = 4 * np.eye(5)[[3, 0, 4, 1]]
 LABELS = np.repeat(np.arange(4), [60, 50, 40, 10])
 X = CENTRES[LABELS] + np.random.default_rng(0).normal(0, 0.5, (160, 5))
 OLD = LABELS < 3
-FAMILIES = {
-    "directions": (VonMisesFisherMixture, {}),
-    "free directions": (VonMisesFisherMixture, {"concentration_type": "free"}),
-    "diag": (SparseGaussianMixture, {"covariance_type": "diag"}),
-    "tied": (SparseGaussianMixture, {"covariance_type": "tied"}),
-    "heavy tails": (StudentTMixture, {"covariance_type": "spherical"}),
-    "background": (VonMisesFisherMixture, {"background": True}),
-    "hard": (VonMisesFisherMixture, {"temperature": 0}),
-    "sparse": (SparseGaussianMixture, {"covariance_type": "diag", "entmax_alpha": 1.5}),
-}
 
 
 def fitted(case, **params):
-    cls, own = FAMILIES[case]
+    cls, own = GROWING[case]
     params = {"random_state": 0, "warm_start": True, "tol": 1e-5} | own | params
     return cls(3, **params).fit(X[OLD])
 
 
-@pytest.mark.parametrize("case", FAMILIES)
+@pytest.mark.parametrize("case", GROWING)
 def test_old_components_keep_their_numbers_and_the_new_one_finds_the_new_rows(case):
     mixture = fitted(case)
     before = mixture.predict(X)
@@ -41,7 +32,7 @@ def test_old_components_keep_their_numbers_and_the_new_one_finds_the_new_rows(ca
     assert set(mixture.predict(X[~OLD])) == {3}
 
 
-@pytest.mark.parametrize("case", FAMILIES)
+@pytest.mark.parametrize("case", GROWING)
 def test_old_components_begin_where_they_are(case):
     mixture = fitted(case)
     before = mixture.__vector_model__().fitted.params

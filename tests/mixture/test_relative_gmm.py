@@ -13,8 +13,8 @@ from skvmf import RelativeGMM, SparseGaussianMixture, component_summary
 
 from ..pairwise import pairwise
 from .checks import assert_finite
+from .kinds import TYPES, as_given
 
-TYPES = ["full", "tied", "diag", "spherical"]
 SOLVERS = ["ecm", "em"]
 
 
@@ -54,7 +54,7 @@ def test_exact_relative_steps_are_em(covariance_type):
     relative = RelativeGMM(3, **options).fit(X, sample_weight=weights)
     del options["solver"]
     plain = SparseGaussianMixture(3, weight_concentration_prior=1, **options)
-    for n_iter in range(31):
+    for n_iter in range(0, 31, 5):
         plain.set_params(max_iter=n_iter).fit(X, sample_weight=weights)
         relative.set_params(max_iter=n_iter).fit(X, sample_weight=weights)
         assert np.diff(plain.means_[:, 0]).min() > 0  # no bound is active
@@ -110,12 +110,7 @@ def test_means_ascend_whatever_the_start(solver, feature):
 def test_sorting_takes_everything_along(order, covariance_type, numbers):
     weights, means = np.array([0.2, 0.3, 0.5]), np.array([[3.0, 0.0], [-1.0, 1.0], [1.0, 2.0]])
     variances = np.array([[1.6, 1.0], [1.8, 1.5], [1.0, 1.2]])
-    covariances = {
-        "full": variances[:, None] * np.eye(2),
-        "tied": np.diag(variances[0]),
-        "diag": variances,
-        "spherical": variances[:, 0],
-    }[covariance_type]
+    covariances = as_given(covariance_type, variances[:, None] * np.eye(2))
     mixture = RelativeGMM.from_parameters(
         weights, means, covariances, covariance_type=covariance_type, order=order
     )
@@ -164,30 +159,6 @@ def test_priors_by_number_belong_to_the_means_given():
     assert_allclose(given.weights_, mixture.weights_, atol=1e-3)
 
 
-# What is free
-
-
-def test_fixed_parameters_stay():
-    X, _ = blobs(spread=3.0)
-    means_only = RelativeGMM(3, fixed=("weights", "covariances"), random_state=0).fit(X)
-    assert_array_equal(means_only.weights_, np.full(3, 1 / 3))
-    assert_array_equal(means_only.covariances_, np.tile(np.eye(2), (3, 1, 1)))
-    precisions = np.diag([1.0, 4.0])
-    given = RelativeGMM(
-        3,
-        fixed=["weights", "covariances"],
-        covariance_type="tied",
-        weights_init=[0.2, 0.3, 0.5],
-        precisions_init=precisions,
-        random_state=0,
-    ).fit(X)
-    assert_allclose(given.weights_, [0.2, 0.3, 0.5])
-    assert_allclose(given.precisions_, precisions)
-    weights_too = RelativeGMM(3, fixed=("covariances",), random_state=0).fit(X)
-    assert not np.allclose(weights_too.weights_, 1 / 3, rtol=1e-3)
-    assert_array_equal(weights_too.covariances_, np.tile(np.eye(2), (3, 1, 1)))
-
-
 # Degenerate and bad input
 
 
@@ -205,13 +176,12 @@ def test_heavy_rows_have_the_means_of_others(solver):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_tied_starting_means_are_fitted(solver, clearance):
     X, _ = blobs()
-    mixture = RelativeGMM(
-        3, solver=solver, means_init=np.zeros((3, 2)), clearance=clearance, tol=1e-7, max_iter=2000
-    ).fit(X)
+    options = dict(solver=solver, means_init=np.zeros((3, 2)), clearance=clearance, tol=1e-7)
+    mixture = RelativeGMM(3, max_iter=60, **options).fit(X)
     assert_finite(mixture, X)
     assert ordered(path_of(mixture, X), 0, clearance)
-    if clearance > 0:
-        assert mixture.differences_[:, 0].max() > 1  # they leave the bound
+    if clearance > 0:  # they leave the bound
+        assert mixture.set_params(max_iter=2000).fit(X).differences_[:, 0].max() > 1
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -229,36 +199,6 @@ def test_an_empty_component_does_no_harm(solver, fixed):
     ).fit(X)
     assert_finite(mixture, X)
     assert ordered(path_of(mixture, X))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (dict(clearance=-0.1), "clearance"),
-        (dict(clearance=np.nan), "clearance"),
-        (dict(clearance=100.0), "too wide: 2 components need 100 along feature 0"),
-        (dict(ordering_feature=2), "ordering_feature=2 is out of range: there are 2 features"),
-        (dict(ordering_feature=-1), "ordering_feature"),
-        (dict(ordering_feature=0.5), "ordering_feature"),
-        (dict(solver="newton"), "solver"),
-        (dict(solver="gradient"), "solver"),
-        (dict(fixed=("means",)), r"some of \['covariances', 'weights'\]"),
-        (dict(fixed=("weights", "colours")), r"some of \['covariances', 'weights'\]"),
-        (dict(fixed="weights"), "a tuple or list"),
-        (
-            dict(fixed=("weights", "covariances"), weight_concentration_prior=2.0),
-            "keeps the weights",
-        ),
-        (dict(covariance_type="round"), "covariance_type"),
-        (dict(reg_covar=-1.0), "reg_covar"),
-        (dict(n_components=0), "n_components"),
-        (dict(n_components=11), "n_samples >= n_components"),
-    ],
-)
-def test_bad_parameters_are_refused(options, message):
-    X = np.random.default_rng(0).normal(size=(10, 2))
-    with pytest.raises(ValueError, match=message):
-        RelativeGMM(**options).fit(X)
 
 
 def test_the_clearance_is_held_against_the_largest_floats():

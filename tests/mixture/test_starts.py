@@ -12,41 +12,108 @@ from sklearn.metrics import adjusted_rand_score
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 
-MIXTURES = [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM, StudentTMixture]
+from .kinds import MIXTURES, PLANE
+
 GAUSSIANS = MIXTURES[1:3]
 X = np.random.default_rng(0).normal(size=(60, 3))
 EYES = np.array([np.eye(3)] * 2)
 RAGGED = [[1.0, 2.0], [3.0]]
 
-BAD_STARTS = [
-    ("weights_init", [1.0], r"shape \(2,\)"),
-    *[
-        ("weights_init", bad, "non-negative and sum to 1")
-        for bad in ([np.nan, 1.0], [0.5, 0.6], [-0.5, 1.5])
+BAD_PARAMETERS = {  # of whom, what is given, and what the message says
+    MIXTURES: [
+        (dict(weights_init=[1.0]), r"shape \(2,\)"),
+        *[
+            (dict(weights_init=bad), "non-negative and sum to 1")
+            for bad in ([np.nan, 1.0], [0.5, 0.6], [-0.5, 1.5])
+        ],
+        (dict(weights_init=RAGGED), "weights_init should be an array of numbers"),
+        (dict(weights_init=["a", "b"]), "weights_init should hold real numbers"),
+        (dict(means_init=[1.0, 2.0, 3.0]), r"shape \(2, 3\)"),
+        (dict(means_init=np.ones((2, 3)) * 1j), "means_init should hold real numbers"),
+        (dict(means_init=RAGGED), "means_init should be an array of numbers"),
+        (dict(means_init=np.full((2, 3), np.nan)), "means_init contains nan or inf"),
+        (dict(init_params=[]), r"labels from 0 to 1 .* got shape \(0,\)"),
+        (dict(init_params=["a"] * 60), "init_params should hold real numbers"),
+        (dict(init_params=RAGGED), "init_params should be an array of numbers"),
+        (dict(init_params=np.full(60, 0.5)), "values from 0.5 to 0.5"),
+        (dict(init_params=np.zeros(59)), r"got shape \(59,\)"),
+        (dict(weight_concentration_prior=["a", "b"]), "weight_concentration_prior should hold"),
     ],
-    ("weights_init", RAGGED, "weights_init should be an array of numbers"),
-    ("weights_init", ["a", "b"], "weights_init should hold real numbers"),
-    ("means_init", [1.0, 2.0, 3.0], r"shape \(2, 3\)"),
-    ("means_init", np.ones((2, 3)) * 1j, "means_init should hold real numbers"),
-    ("means_init", RAGGED, "means_init should be an array of numbers"),
-    ("means_init", np.full((2, 3), np.nan), "means_init contains nan or inf"),
-    ("init_params", [], r"labels from 0 to 1 .* got shape \(0,\)"),
-    ("init_params", ["a"] * 60, "init_params should hold real numbers"),
-    ("init_params", RAGGED, "init_params should be an array of numbers"),
-    ("init_params", np.full(60, 0.5), "values from 0.5 to 0.5"),
-    ("init_params", np.zeros(59), r"got shape \(59,\)"),
-    ("weight_concentration_prior", ["a", "b"], "weight_concentration_prior should hold"),
-]
-BAD_PRECISIONS = [
-    ("full", [1.0, 1.0], r"shape \(2, 3, 3\)"),
-    ("full", RAGGED, "precisions_init should be an array of numbers"),
-    ("full", -EYES, "positive definite"),
-    ("full", np.ones((2, 3, 3)), "positive definite"),
-    ("full", EYES + np.eye(3, k=1), "symmetric"),
-    ("tied", np.ones((3, 3)), "positive definite"),
-    ("diag", np.zeros((2, 3)), "should be positive"),
-    ("spherical", [1e-320, 1.0], "finite inverses"),
-]
+    GAUSSIANS: [
+        (dict(precisions_init=[1.0, 1.0]), r"shape \(2, 3, 3\)"),
+        (dict(precisions_init=RAGGED), "precisions_init should be an array of numbers"),
+        (dict(precisions_init=-EYES), "positive definite"),
+        (dict(precisions_init=np.ones((2, 3, 3))), "positive definite"),
+        (dict(precisions_init=EYES + np.eye(3, k=1)), "symmetric"),
+        (dict(covariance_type="tied", precisions_init=np.ones((3, 3))), "positive definite"),
+        (dict(covariance_type="diag", precisions_init=np.zeros((2, 3))), "should be positive"),
+        (dict(covariance_type="spherical", precisions_init=[1e-320, 1.0]), "finite inverses"),
+    ],
+    (VonMisesFisherMixture,): [
+        (dict(means_init=np.zeros((2, 3))), "zero row"),
+        (dict(init_params=np.arange(60)), "labels"),
+        (dict(init_params=np.zeros((60, 3))), "responsibilities"),
+        (dict(init_params="k-medoids"), "init_params"),
+        (dict(concentration_prior=-1), "concentration_prior"),
+        (dict(negentropy="refined"), "negentropy"),
+        (dict(temperature=-0.1), "temperature"),
+        (dict(concentrations_init=[3.0]), r"shape \(2,\)"),
+        (dict(concentrations_init=-1.0), "at least 0"),
+        (dict(concentrations_init=[1.0, 2.0], concentration_type="tied"), "one concentration"),
+        (dict(fixed=("means",)), "give means_init"),
+        (dict(fixed=("concentrations",)), "give concentrations_init"),
+        (dict(fixed=("covariances",)), "'concentrations', 'means', 'weights'"),
+        *[(dict(fixed=bad), "a tuple or list of some of") for bad in ("weights", ([],))],
+        *[
+            (dict(fixed=("weights",), **{name: value}), "keeps the weights")
+            for name, value in [
+                ("background", True),
+                ("weight_floor", 0.1),
+                ("weight_concentration_prior", 0.5),
+            ]
+        ],
+        (
+            dict(fixed=("concentrations",), concentrations_init=3.0, concentration_prior=1),
+            "keeps the concentrations",
+        ),
+    ],
+    (SparseGaussianMixture,): [
+        (dict(weight_concentration_prior=[1, 2, 3]), "weight_concentration_prior"),
+        (dict(weight_concentration_prior=np.inf), "weight_concentration_prior"),
+        (dict(weight_floor=0.6), "at most 1/2"),
+        (dict(weight_floor=0.4, background=True), "2 components and a background .* at most 1/3"),
+        (dict(entmax_alpha=0.5), "entmax_alpha"),
+        (dict(weight_concentration_prior=0.5, weight_floor=0), "weight_floor=0"),
+        (dict(reg_covar=-1), "reg_covar"),
+        (dict(covariance_type="round"), "covariance_type"),
+    ],
+    (StudentTMixture,): [
+        (dict(degrees_of_freedom=0.0), "'tied', a number from 0.001 to 1e"),
+        *[(dict(degrees_of_freedom=x), "freedom should be") for x in (-1, np.inf, np.nan)],
+        (dict(degrees_of_freedom=[1.0, 2.0, 3.0]), "one for each of the 2 components"),
+        (dict(degrees_of_freedom=["a", "b"]), "degrees_of_freedom should hold real numbers"),
+        (dict(fixed=("covariances",)), "'scale_matrices'"),
+        (dict(degrees_of_freedom="free"), "The 'degrees_of_freedom' parameter"),
+        (dict(scale_matrices_init=np.ones(2)), r"scale_matrices_init .* shape \(2, 3, 3\)"),
+        (dict(scale_matrices_init=np.ones((2, 3, 3))), "positive definite"),
+        (dict(covariance_type="spherical", scale_matrices_init=[1e-320, 1.0]), "finite inverses"),
+    ],
+    (RelativeGMM,): [
+        *[(dict(clearance=x), "clearance") for x in (-0.1, np.nan)],
+        (dict(clearance=100.0), "too wide: 2 components need 100 along feature 0"),
+        (dict(ordering_feature=3), "ordering_feature=3 is out of range: there are 3 features"),
+        *[(dict(ordering_feature=x), "ordering_feature") for x in (-1, 0.5)],
+        *[(dict(solver=x), "solver") for x in ("newton", "gradient")],
+        (dict(order="sizes"), "order"),
+        (dict(order="scales", covariance_type="tied"), "covariances are tied"),
+        (dict(order="scales", clearance=100.0), "too wide"),
+        (dict(order="both", fixed=("covariances",)), "covariances are fixed"),
+        (dict(fixed=("weights",), weight_concentration_prior=2.0), "keeps the weights"),
+        (dict(fixed=("means",)), "'covariances', 'weights'"),
+        (dict(n_components=0), "n_components"),
+        (dict(n_components=61), "n_samples >= n_components"),
+    ],
+}
 
 
 @pytest.fixture
@@ -56,25 +123,25 @@ def no_work(capsys):
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("estimator", MIXTURES)
-@pytest.mark.parametrize(("name", "value", "message"), BAD_STARTS)
-def test_bad_starts_are_refused_before_any_work(estimator, name, value, message, no_work):
+@pytest.mark.parametrize(
+    ("estimator", "options", "message"),
+    [(kind, *bad) for kinds, cases in BAD_PARAMETERS.items() for kind in kinds for bad in cases],
+)
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_bad_parameters_are_refused_before_any_work(estimator, options, message, method, no_work):
     with pytest.raises(ValueError, match=message):
-        estimator(2, verbose=1, **{name: value}).fit(X)
+        getattr(estimator(**{"n_components": 2, "verbose": 1} | options), method)(X)
 
 
-@pytest.mark.parametrize("estimator", GAUSSIANS)
-@pytest.mark.parametrize(("covariance_type", "value", "message"), BAD_PRECISIONS)
-def test_bad_precisions_are_refused_before_any_work(
-    estimator, covariance_type, value, message, no_work
-):
-    with pytest.raises(ValueError, match=message):
-        estimator(2, verbose=1, covariance_type=covariance_type, precisions_init=value).fit(X)
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_first_concentrations_have_a_limit(method):
+    with pytest.raises(ValueError, match="at most 1e"):
+        getattr(VonMisesFisherMixture(2, concentrations_init=1e13), method)(X)
 
 
 @pytest.mark.parametrize("scales", [(1e-9, 1e-9), (1.0, 1.0), (1e9, 1e9), (1e-70, 1e70)])
 @pytest.mark.parametrize("covariance_type", ["full", "tied"])
-@pytest.mark.parametrize("estimator", [*GAUSSIANS, StudentTMixture])
+@pytest.mark.parametrize("estimator", PLANE)
 def test_matrices_are_judged_alike_in_any_unit(estimator, covariance_type, scales):
     def mixture(gap):
         matrix = np.array([[1.0, 0.5 + gap], [0.5, 1.0]]) * np.outer(scales, scales)
@@ -87,106 +154,90 @@ def test_matrices_are_judged_alike_in_any_unit(estimator, covariance_type, scale
         mixture(0.1)
 
 
-def from_parameters(estimator, means, weights=(0.5, 0.5), **parameters):
-    if estimator in GAUSSIANS:
-        parameters = {"covariances": [1.0, 1.0], "covariance_type": "spherical"} | parameters
-    if estimator is StudentTMixture:
-        parameters |= {"scale_matrices": EYES[0, :2, :2], "degrees_of_freedom": 3}
-        parameters["covariance_type"] = "tied"
-    return estimator.from_parameters(weights, means, **parameters)
+MEANS, ROUND = [[0.1, 0.2], [0.3, 0.1]], {"covariance_type": "spherical"}
+TWO = {"weights": [0.5, 0.5], "means": MEANS}
+SOUND = {
+    VonMisesFisherMixture: TWO,
+    SparseGaussianMixture: TWO | {"covariances": [1.0, 1.0]} | ROUND,
+    RelativeGMM: TWO | {"covariances": [1.0, 1.0]} | ROUND,
+    StudentTMixture: TWO | {"scale_matrices": [1.0, 1.0], "degrees_of_freedom": 3.0} | ROUND,
+}
+DIRECTED = {"means": None, "mean_directions": MEANS, "concentrations": [1.0, 2.0]}
+BAD_MIXTURES = {
+    MIXTURES: [
+        (dict(means=sparse.csr_array(MEANS)), "means should be a dense array"),
+        (dict(means=RAGGED), "means should be an array of numbers"),
+        (dict(means=[["a", "b"], ["c", "d"]]), "means should hold real numbers"),
+        (dict(means=3.0), r"means should have the shape \(n_components, n_features\)"),
+        (dict(means=np.empty((0, 2))), r"got \(0, 2\)"),
+        (dict(means=np.empty((2, 0))), r"got \(2, 0\)"),
+        (dict(means=[[np.nan, 0.0], [0.0, 0.5]]), "means contains nan"),
+        (dict(weights=[1.0]), r"weights should have the shape \(2,\)"),
+        (dict(weights=RAGGED), "weights should be an array of numbers"),
+        (dict(weights=[0.5, 0.4]), "sum to 1"),
+        (dict(n_components=3), "n_components=3 does not agree"),
+    ],
+    (VonMisesFisherMixture,): [
+        *[
+            (given, "either means or mean_directions together")
+            for given in (
+                dict(concentrations=[1.0, 2.0]),
+                dict(mean_directions=MEANS),
+                dict(means=None, mean_directions=MEANS),
+                dict(means=None, concentrations=[1.0, 2.0]),
+                dict(means=None),
+            )
+        ],
+        (DIRECTED | dict(mean_directions=[[0.0, 0.0], [1.0, 0.0]]), "zero row"),
+        (DIRECTED | dict(concentrations=[1.0]), r"shape \(2,\)"),
+        (DIRECTED | dict(concentrations="ab"), "concentrations should hold real numbers"),
+        (DIRECTED | dict(concentrations=[1.0, np.nan]), "concentration"),
+        (DIRECTED | dict(concentrations=[1.0, -1.0]), "at least 0"),
+        (DIRECTED | dict(concentrations=[1.0, 1e13]), "at most 1e"),
+        (dict(means=[[1.0, 0.0], [0.1, 0.0]]), "unit ball"),
+        (dict(means=[[0.1], [0.1]]), "two features"),
+        (dict(concentration_type="tied"), "one concentration"),
+    ],
+    GAUSSIANS: [
+        (dict(covariances=[1.0, 1.0, 1.0]), r"shape \(2,\)"),
+        (dict(covariances=[[1.0], [1.0, 2.0]]), "covariances should be an array of numbers"),
+        (dict(covariances=sparse.csr_array(np.eye(2))), "covariances should be a dense array"),
+        (dict(covariances=[1.0, -1.0]), "positive"),
+        (dict(covariances=[1e-320, 1.0]), "finite inverses"),
+        (dict(tol=-1), "tol"),
+    ],
+    (RelativeGMM,): [
+        (dict(fixed=["means"]), "fixed"),
+        (dict(ordering_feature=5), "ordering_feature=5 is out of range"),
+    ],
+    (StudentTMixture,): [
+        (dict(degrees_of_freedom="estimated"), "degrees_of_freedom should hold real numbers"),
+        (dict(degrees_of_freedom=[1, 2, 3]), "one for each of the 2"),
+        (dict(degrees_of_freedom=0), "a number from 0.001"),
+        (dict(scale_matrices=[1.0, -1.0]), "scale_matrices should be positive"),
+        (dict(scale_matrices=[1.0]), r"scale_matrices .* shape \(2,\)"),
+        (dict(means=[[1e200], [0.0]]), r"means holds values up to 1e\+200"),
+    ],
+    PLANE: [(dict(background_bounds=[[-5.0] * 2, [5.0] * 2]), "bounds needs a background")],
+}
 
 
-MEANS = [[0.1, 0.2], [0.3, 0.1]]
+@pytest.mark.parametrize(
+    ("estimator", "given", "message"),
+    [(kind, *bad) for kinds, cases in BAD_MIXTURES.items() for kind in kinds for bad in cases],
+)
+def test_bad_parameters_of_a_mixture_are_refused(estimator, given, message):
+    with pytest.raises(ValueError, match=message):
+        estimator.from_parameters(**SOUND[estimator] | given)
 
 
 @pytest.mark.parametrize("estimator", MIXTURES)
 def test_parameters_of_another_mixture_may_name_its_components(estimator):
-    mixture = from_parameters(estimator, MEANS, n_components=2, tol=0.5)
+    mixture = estimator.from_parameters(**SOUND[estimator], n_components=2, tol=0.5)
     assert (mixture.n_components, mixture.tol) == (2, 0.5)
-    with pytest.raises(ValueError, match="n_components=3 does not agree"):
-        from_parameters(estimator, MEANS, n_components=3)
 
 
-@pytest.mark.parametrize("estimator", MIXTURES)
-@pytest.mark.parametrize(
-    ("means", "message"),
-    [
-        (sparse.csr_array(MEANS), "means should be a dense array"),
-        (RAGGED, "means should be an array of numbers"),
-        ([["a", "b"], ["c", "d"]], "means should hold real numbers"),
-        (3.0, r"means should have the shape \(n_components, n_features\)"),
-        (np.empty((0, 2)), r"got \(0, 2\)"),
-        (np.empty((2, 0)), r"got \(2, 0\)"),
-        ([[np.nan, 0.0], [0.0, 0.5]], "means contains nan"),
-    ],
-)
-def test_bad_means_of_a_mixture_are_refused(estimator, means, message):
-    with pytest.raises(ValueError, match=message):
-        from_parameters(estimator, means)
-
-
-@pytest.mark.parametrize("estimator", MIXTURES)
-def test_weights_that_do_not_fit_the_means_are_refused(estimator):
-    with pytest.raises(ValueError, match=r"weights should have the shape \(2,\)"):
-        from_parameters(estimator, MEANS, weights=[1.0])
-    with pytest.raises(ValueError, match="weights should be an array of numbers"):
-        from_parameters(estimator, MEANS, weights=RAGGED)
-
-
-@pytest.mark.parametrize("estimator", GAUSSIANS)
-@pytest.mark.parametrize(
-    ("covariances", "message"),
-    [
-        ([1.0, 1.0, 1.0], r"shape \(2,\)"),
-        ([[1.0], [1.0, 2.0]], "covariances should be an array of numbers"),
-        (sparse.csr_array(np.eye(2)), "covariances should be a dense array"),
-        ([1.0, -1.0], "positive"),
-        ([1e-320, 1.0], "finite inverses"),
-    ],
-)
-def test_bad_covariances_are_refused(estimator, covariances, message):
-    with pytest.raises(ValueError, match=message):
-        from_parameters(estimator, MEANS, covariances=covariances)
-
-
-def test_constructor_parameters_of_a_mixture_are_checked():
-    with pytest.raises(ValueError, match="tol"):
-        from_parameters(SparseGaussianMixture, MEANS, tol=-1)
-    with pytest.raises(ValueError, match="fixed"):
-        from_parameters(RelativeGMM, MEANS, fixed=["means"])
-    with pytest.raises(ValueError, match="ordering_feature=5 is out of range"):
-        from_parameters(RelativeGMM, MEANS, ordering_feature=5)
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"means": MEANS, "concentrations": [1.0, 2.0]},
-        {"means": MEANS, "mean_directions": MEANS},
-        {"mean_directions": MEANS},
-        {"concentrations": [1.0, 2.0]},
-        {},
-    ],
-)
-def test_a_von_mises_fisher_mixture_takes_one_set_of_parameters(parameters):
-    with pytest.raises(ValueError, match="either means or mean_directions together"):
-        VonMisesFisherMixture.from_parameters([0.5, 0.5], **parameters)
-
-
-def test_bad_concentrations_are_refused():
-    for concentrations, message in [
-        ([1.0], r"shape \(2,\)"),
-        ("ab", "concentrations should hold real numbers"),
-        ([1.0, np.nan], "concentration"),
-        ([1.0, -1.0], "at least 0"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            VonMisesFisherMixture.from_parameters(
-                [0.5, 0.5], mean_directions=MEANS, concentrations=concentrations
-            )
-
-
-@pytest.mark.parametrize("estimator", [SparseGaussianMixture, StudentTMixture, RelativeGMM])
+@pytest.mark.parametrize("estimator", PLANE)
 def test_many_empty_components_are_moved_in_one_step(estimator):
     """Half of the means given are far from all rows."""
     rng = np.random.default_rng(0)

@@ -8,8 +8,10 @@ from threadpoolctl import threadpool_limits
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 
+from ..hooks import few_rows_in_blocks
 from ..pairwise import pairwise
 from .checks import assert_same_bits
+from .kinds import TYPES
 
 pytestmark = pytest.mark.bits
 
@@ -22,12 +24,15 @@ def rows(n, d, noise):
 
 
 def assert_same(mixture, X):
+    """The bits of a fit, and of a stream, are the same on one thread and on three."""
     mixture.set_params(n_components=5, random_state=0, max_iter=4, tol=0)
-    fits = []
+    fits, streams = [], []
     for n_threads in (1, 3):
-        with threadpool_limits(n_threads):
+        with threadpool_limits(n_threads), few_rows_in_blocks(256):
             fits.append(clone(mixture).fit(X))
+            streams.append(clone(mixture).partial_fit(X))
     assert_same_bits(*fits)
+    assert_same_bits(*streams)
 
 
 @pairwise(
@@ -37,14 +42,20 @@ def assert_same(mixture, X):
         (RelativeGMM, {"solver": "ecm"}),
         (RelativeGMM, {"solver": "em"}),
     ],
-    covariance_type=["full", "tied", "diag", "spherical"],
+    covariance_type=TYPES,
     posterior=[{}, {"entmax_alpha": 2.0}, {"temperature": 0}],
     dtype=[np.float32, np.float64],
+    missing=[0, 0.3],
+    init=["merging", "kmeans", "random"],
 )
-def test_gaussians_and_students(kind, covariance_type, posterior, dtype):
+def test_gaussians_and_students(kind, covariance_type, posterior, dtype, missing, init):
     cls, options = kind
-    mixture = cls(covariance_type=covariance_type, **options, **posterior)
-    assert_same(mixture, rows(10_000, 4, 3.0).astype(dtype))
+    mixture = cls(covariance_type=covariance_type, init_params=init, **options, **posterior)
+    X = rows(1500, 4, 3.0).astype(dtype)
+    if missing:
+        mixture.set_params(missing_values="marginal")
+        X[np.random.default_rng(1).random(X.shape) < missing] = np.nan
+    assert_same(mixture, X)
 
 
 @pairwise(
@@ -54,5 +65,5 @@ def test_gaussians_and_students(kind, covariance_type, posterior, dtype):
     temperature=[0, 1],
 )
 def test_directions(dtype, form, init, temperature):
-    X = form(rows(20_000, 8, 4.0).astype(dtype))
+    X = form(rows(2000, 8, 4.0).astype(dtype))
     assert_same(VonMisesFisherMixture(init_params=init, temperature=temperature), X)
