@@ -177,20 +177,6 @@ def test_pickles_copies_and_clones(new):
     assert unfitted.get_params() == new().get_params()
 
 
-def test_pandas(new):
-    pandas = pytest.importorskip("pandas")
-    names = [f"pixel {i}" for i in range(64)]
-    frame = pandas.DataFrame(X, columns=names, index=np.arange(200) + 5)
-    model = new().set_output(transform="pandas").fit(frame)
-    fitted = model.transform(frame)
-    assert list(fitted.columns) == list(model.get_feature_names_out())
-    assert_array_equal(fitted.index, frame.index)
-    assert_array_equal(fitted, new().fit(X).transform(X))
-    assert_array_equal(model.feature_names_in_, names)
-    with pytest.raises(ValueError, match="feature names"):
-        model.transform(frame.rename(columns={"pixel 0": "other"}))
-
-
 def test_other_arrays_of_the_same_numbers(new):
     far, locked, model = np.zeros((400, 128)), X.copy(), new().fit(X)
     far[::2, ::2], locked.flags.writeable = X, False
@@ -309,19 +295,6 @@ def test_one_row_cannot_be_held_out(new, n, held_out, fraction):
     with pytest.raises(ValueError, match=message):
         model.fit(X[:n])
     assert_sound(new(early_stopping=True).fit(X[:2]), X)
-
-
-@pytest.mark.parametrize("max_epochs", [1, 20])
-@pytest.mark.parametrize("batch_size", [64, 1000])
-def test_divergence_is_an_error(new, max_epochs, batch_size):
-    """Also where the very last step is the one too far."""
-    model = new(learning_rate=1e20, max_epochs=max_epochs, batch_size=batch_size)
-    with pytest.raises(ValueError, match=r"diverged.*smaller learning_rate \(now 1e\+20\)"):
-        model.fit(X)
-    with pytest.raises(ValueError, match="diverged"):
-        new(learning_rate=1e20, batch_size=batch_size).partial_fit(X)
-    with pytest.raises(ValueError, match="diverged"):
-        model.set_params(early_stopping=True).fit(X)
 
 
 @pytest.mark.parametrize("n_samples", [0, -1, 2.0, True, None])

@@ -24,6 +24,7 @@ FAILURES = {
     "parameters": ({"batch_size": -1}, OTHER),
     "nothing to train on": (EMPTY_HANDED, OTHER),
     "diverged": ({"learning_rate": 1e20}, OTHER),
+    "diverged with rows held out": ({"learning_rate": 1e20, "early_stopping": True}, OTHER),
     "diverged late": ({"learning_rate": 1e20, "max_epochs": 1, "batch_size": 500}, OTHER),
 }
 
@@ -73,7 +74,9 @@ def interrupting(model, after):
 def test_a_failed_fit(new, frame, options, rows):
     model = new().fit(frame)
     parameters = model.get_params()
-    with pytest.raises((ValueError, TypeError)):
+    diverged = r"diverged.*smaller learning_rate \(now 1e\+20\)"
+    message = diverged if "learning_rate" in options else None
+    with pytest.raises((ValueError, TypeError), match=message):
         model.set_params(**options).fit(rows)
     assert_as_before(model.set_params(**parameters), new().fit(frame), frame)
 

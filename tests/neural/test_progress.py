@@ -7,6 +7,7 @@ pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits
 
+from ..watcher import Watcher, needs_callbacks
 from .checks import assert_same
 
 X = load_digits().data[:100] / 16
@@ -28,46 +29,14 @@ def test_lines(new, capsys):
     assert epoch == 2
 
 
-class Watcher:
-    """Writes down what it is told, and asks to stop after some epochs."""
-
-    def __init__(self, stop_after=99, fail_after=99):
-        self.stop_after, self.fail_after = stop_after, fail_after
-        self.told, self.models, self.data = [], [], []
-
-    def setup(self, estimator, context):
-        self.told.append(("setup", context.task_name, context.max_subtasks))
-
-    def teardown(self, estimator, context):
-        self.told.append(("teardown", context.task_name, None))
-
-    def on_fit_task_begin(self, estimator, context, *, X=None):
-        self.told.append(("begin", context.task_name, context.task_id))
-        self.data.append(X)
-
-    def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
-        self.data.append(X)
-        self.told.append(("end", context.task_name, context.task_id))
-        self.models.append(fitted_estimator)
-        if context.task_name == "epoch":
-            if context.task_id + 1 == self.fail_after:
-                raise RuntimeError("no more")
-            return context.task_id + 1 == self.stop_after
-
-
-@pytest.fixture
-def callback():
-    return pytest.importorskip("sklearn.callback", reason="callbacks came with 1.9")
-
-
 def epochs(number):
     for index in range(number):
         yield from [("begin", "epoch", index), ("end", "epoch", index)]
 
 
-def test_callbacks_see_epochs_and_the_network_after_each(new, callback):
+@needs_callbacks
+def test_callbacks_see_epochs_and_the_network_after_each(new):
     watcher = Watcher()
-    assert isinstance(watcher, callback.FitCallback)
     model = new().set_callbacks(watcher).fit(X)
     assert watcher.told == [
         ("setup", "fit", 3),
@@ -88,16 +57,18 @@ def test_callbacks_see_epochs_and_the_network_after_each(new, callback):
     assert_same(model, new().fit(X))
 
 
-def test_a_callback_may_stop_training(new, callback):
-    model = new().set_callbacks(Watcher(stop_after=2)).fit(X)
+@needs_callbacks
+def test_a_callback_may_stop_training(new):
+    model = new().set_callbacks(Watcher(stop_at=1)).fit(X)
     assert_same(model, new(max_epochs=2).fit(X))
     options = dict(learning_rate=0.1, early_stopping=True, max_epochs=20, n_epochs_no_change=20)
-    model = new(**options).set_callbacks(Watcher(stop_after=12)).fit(X)
+    model = new(**options).set_callbacks(Watcher(stop_at=11)).fit(X)
     assert model.n_epochs_ == 12
     assert_same(model, new(**(options | {"max_epochs": 12})).fit(X))
 
 
-def test_a_callback_may_change_the_learning_rate(new, callback):
+@needs_callbacks
+def test_a_callback_may_change_the_learning_rate(new):
     class Schedule(Watcher):
         def on_fit_task_end(self, estimator, context):
             estimator.set_params(learning_rate=1e-12)
@@ -108,10 +79,11 @@ def test_a_callback_may_change_the_learning_rate(new, callback):
     assert np.abs(model.transform(X) - once.transform(X)).max() < 1e-6
 
 
-def test_tasks_end_where_a_fit_fails(new, callback):
-    watcher = Watcher(fail_after=2)
+@needs_callbacks
+def test_tasks_end_where_a_fit_fails(new):
+    watcher = Watcher(fail_at=1)
     model = new().fit(X)
-    with pytest.raises(RuntimeError, match="no more"):
+    with pytest.raises(RuntimeError, match="enough"):
         model.set_callbacks(watcher).fit(X)
     assert watcher.told[2:] == [*epochs(2), ("end", "fit", 0), ("teardown", "fit", None)]
     assert watcher.models[-1] is None
@@ -119,5 +91,4 @@ def test_tasks_end_where_a_fit_fails(new, callback):
     watcher = Watcher()
     with pytest.raises(ValueError, match="diverged"):
         new(learning_rate=1e20).set_callbacks(watcher).fit(X)
-    begun = [task[1:] for task in watcher.told if task[0] == "begin"]
-    assert sorted(begun) == sorted(task[1:] for task in watcher.told if task[0] == "end")
+    watcher.assert_all_ended()
