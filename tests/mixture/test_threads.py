@@ -46,11 +46,10 @@ def assert_same(mixture, X):
     posterior=[{}, {"entmax_alpha": 2.0}, {"temperature": 0}],
     dtype=[np.float32, np.float64],
     missing=[0, 0.3],
-    init=["merging", "kmeans", "random"],
 )
-def test_gaussians_and_students(kind, covariance_type, posterior, dtype, missing, init):
+def test_gaussians_and_students(kind, covariance_type, posterior, dtype, missing):
     cls, options = kind
-    mixture = cls(covariance_type=covariance_type, init_params=init, **options, **posterior)
+    mixture = cls(covariance_type=covariance_type, **options, **posterior)
     X = rows(1500, 4, 3.0).astype(dtype)
     if missing:
         mixture.set_params(missing_values="marginal")
