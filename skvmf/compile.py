@@ -82,11 +82,9 @@ def counts() -> tuple[int, int, str | None]:
     ]
     stats = [kernel.stats for kernel in kernels if not kernel.__name__.startswith("_")]
     folders = [kept.cache_path for kept in stats if kept.cache_path]
-    return (
-        sum(sum(kept.cache_misses.values()) for kept in stats),
-        sum(sum(kept.cache_hits.values()) for kept in stats),
-        folders[0] if folders else None,
-    )
+    misses = sum(sum(kept.cache_misses.values()) for kept in stats)
+    hits = sum(sum(kept.cache_hits.values()) for kept in stats)
+    return misses, hits, folders[0] if folders else None
 
 
 if __name__ == "__main__":

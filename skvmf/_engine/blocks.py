@@ -194,8 +194,5 @@ def warn_if_too_large(n_bytes: float, what: str, advice: str) -> None:
     except (AttributeError, OSError, ValueError):  # of a system that does not say
         return
     if n_bytes > memory > 0:
-        warn(
-            f"{what} about {n_bytes / 1e9:.3g} GB, and this machine has {memory / 1e9:.3g}. "
-            f"{advice}",
-            UserWarning,
-        )
+        sizes = f"{n_bytes / 1e9:.3g} GB, and this machine has {memory / 1e9:.3g}"
+        warn(f"{what} about {sizes}. {advice}", UserWarning)

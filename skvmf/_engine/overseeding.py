@@ -70,7 +70,7 @@ class Overseeding:
 
     def run(self, rng: np.random.Generator, watch: OnIteration = ignore) -> SampleStart:
         """Return `n_components` components; ``watch(n_rounds, bounds, params)`` may stop early."""
-        by_parts = self._by_parts(rng) if self._many else None
+        by_parts = self._by_parts(rng) if self.many else None
         params, bound = self._after_merging(self._at_once(rng) if by_parts is None else by_parts)
         bounds = [bound]
         stop = watch(0, bounds, params)
@@ -84,10 +84,10 @@ class Overseeding:
                     params = improved[0]
                 bounds.append(max(improved[1], bounds[-1]))
                 stop = watch(len(bounds) - 1, bounds, params)
-                least = SMALL_GAIN * (bounds[1] - bounds[0]) if self._many else MIN_ROUND_GAIN
+                least = SMALL_GAIN * (bounds[1] - bounds[0]) if self.many else MIN_ROUND_GAIN
                 if gain < max(least, MIN_ROUND_GAIN) and len(bounds) > 2:
                     break
-        if stop or self._many:
+        if stop or self.many:
             return SampleStart(self.model, params, bounds[-1])
         return SampleStart(self.model, *self._converge(params, bounds[-1]))
 
@@ -97,7 +97,7 @@ class Overseeding:
         return Mixture.plain(self.family, self.background)
 
     @cached_property
-    def _many(self) -> bool:
+    def many(self) -> bool:
         """Whether components are so many that steps with all of them are spared."""
         enough = self._n_drawable >= MIN_ROWS_BY_PARTS * self.n_components
         return self.n_components >= MANY and len(self.background) == 0 and enough
@@ -122,14 +122,14 @@ class Overseeding:
             few = self._on(self._some_rows(size, rng), self._n_first_seeds)
         seeds = few._first_seeds(rng)
         params = few._fit_seeds(few.rows, seeds, np.ones(len(seeds)))
-        return few._merge(params, few._assign(params).labels)
+        return few._merge(params, few.assign(params).labels)
 
     def _by_parts(self, rng: np.random.Generator) -> Params | None:
         """Merge more components of parts than are wanted; None if parts cut most clusters."""
         n_parts, weights = round(np.sqrt(self.n_components) / 2), self.rows.sampling_weights()
         few = self._on(self._some_rows(max(PART_ROWS * n_parts, MIN_ROWS), rng), n_parts)
         coarse = replace(few, n_components=n_parts).run(rng).params
-        parts = np.where(weights > 0, self._assign(coarse).labels, -1)
+        parts = np.where(weights > 0, self.assign(coarse).labels, -1)
         if not self._keep_neighbours(parts, rng):
             return None
         starts, counts = [], []
@@ -146,7 +146,7 @@ class Overseeding:
             return None
         params = self._params(np.concatenate(counts), components, 0.0)
         params, _ = em_steps(self.model, self.rows, params, STEPS_OF_PARTS)
-        return self._merge(params, self._assign(params).labels)
+        return self._merge(params, self.assign(params).labels)
 
     def _keep_neighbours(self, parts: Array, rng: np.random.Generator) -> bool:
         """Return whether most rows are in the part of the row that is nearest of many."""
@@ -155,7 +155,7 @@ class Overseeding:
         equal = self._params(
             np.ones(len(points)), self.family.at_points(self.rows.take(points)), 0.0
         )
-        nearest = points[self._on(compared, len(points))._assign(equal).labels]
+        nearest = points[self._on(compared, len(points)).assign(equal).labels]
         return bool(np.mean(parts[nearest] == parts[compared]) > WHOLE)
 
     def _first_seeds(self, rng: np.random.Generator) -> Components:
@@ -166,10 +166,10 @@ class Overseeding:
         weights = self.rows.sampling_weights().astype(np.float64)
         points = self.rows.take(_draw(weights, self._n_first_seeds, rng))
         equal = self._params(np.ones(len(points)), self.family.at_points(points), 0.0)
-        stats = self._partition(equal, self._assign(equal).labels)
+        stats = self._partition(equal, self.assign(equal).labels)
         cost = self.family.merge_cost(stats, equal.components, np.flatnonzero(stats.counts > 0))
         clusters = self._fit(cost)
-        return clusters if self._many else self.family.at_points(points, clusters)
+        return clusters if self.many else self.family.at_points(points, clusters)
 
     def _some_rows(self, size: int, rng: np.random.Generator) -> Array:
         """Draw the numbers of at most `size` rows that have a weight."""
@@ -185,7 +185,7 @@ class Overseeding:
         self, params: Params, rng: np.random.Generator
     ) -> tuple[Params, float] | None:
         """Add and merge seeds; None where no row is explained badly, or no seed helps."""
-        assigned, K = self._assign(params), self.n_components
+        assigned, K = self.assign(params), self.n_components
         n_seeds = SEEDS_PER_ROUND * K * (1 + len(self.background))
         probabilities = self._seed_probabilities(assigned, n_seeds)
         if not probabilities.any():
@@ -194,7 +194,7 @@ class Overseeding:
         seeds = self.family.at_points(self._seed_points(drawn, assigned, params), params.components)
         n_seeds = len(drawn)
         alone = replace(self._on(candidates, n_seeds), background=NO_BACKGROUND)
-        by_seeds = alone._assign(alone._params(np.ones(n_seeds), seeds, 0.0)).log_densities
+        by_seeds = alone.assign(alone._params(np.ones(n_seeds), seeds, 0.0)).log_densities
         better = by_seeds + np.log(n_seeds / K) > assigned.log_densities[candidates]
         won = candidates[better | (assigned.labels[candidates] < 0)]
         if len(won) == 0:
@@ -202,7 +202,7 @@ class Overseeding:
         local = self._on(won, K + n_seeds)
         counts = np.full(n_seeds, self.rows.total_weight / K)
         more = self._fit_seeds(local.rows, seeds, counts, params)
-        assigned.labels[won] = local._assign(more).labels
+        assigned.labels[won] = local.assign(more).labels
         return self._after_merging(self._merge(more, assigned.labels))
 
     def _seed_probabilities(self, assigned: _Assigned, n_seeds: int) -> Array:
@@ -252,7 +252,7 @@ class Overseeding:
         """
         n_old = 0 if old is None else self.n_components
         background_weight = FIRST_WEIGHT if old is None else old.background_weight
-        for step in range(STEPS_OF_MANY_SEEDS if self._many else STEPS_BEFORE_MERGING):
+        for step in range(STEPS_OF_MANY_SEEDS if self.many else STEPS_BEFORE_MERGING):
             params, model = self._append(old, seeds, counts, background_weight), self.model
             if step == 0:
                 params, model = _without_background(params), Mixture.plain(self.family)
@@ -286,7 +286,7 @@ class Overseeding:
         stats = self._partition(params, labels)
         if not stats.counts.any():  # the background has every row
             alone = replace(self, background=NO_BACKGROUND)
-            labels = alone._assign(_without_background(params)).labels
+            labels = alone.assign(_without_background(params)).labels
             stats = self._partition(params, labels)
         large = self._more_than_a_row(stats.counts, self.n_components)
         cost = self.family.merge_cost(stats, params.components, large)
@@ -321,7 +321,7 @@ class Overseeding:
 
     def _after_merging(self, params: Params) -> tuple[Params, float]:
         """Return parameters after some steps of EM, and the bound before the last."""
-        n_steps = STEPS_OF_MANY if self._many else STEPS_AFTER_MERGING
+        n_steps = STEPS_OF_MANY if self.many else STEPS_AFTER_MERGING
         return em_steps(self.model, self.rows, params, n_steps)
 
     def _converge(self, params: Params, bound: float) -> tuple[Params, float]:
@@ -347,7 +347,7 @@ class Overseeding:
         assign = partial(assign_labels, labels, params.n_components)
         return partition_statistics(self.family, self.rows, centres, assign)[0]
 
-    def _assign(self, params: Params) -> _Assigned:
+    def assign(self, params: Params) -> _Assigned:
         """Assign each row of the sample to its likeliest component."""
         n, K = self.rows.n_rows, params.n_components
         labels, log_densities, shortfalls = np.empty(n, dtype=np.int32), np.empty(n), np.empty(n)

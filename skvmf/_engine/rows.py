@@ -106,12 +106,8 @@ class Reservoir:
         self._size, self.keys, self.rows, self.weights = size, keys, rows, weights
 
     def __iadd__(self, other: "Reservoir") -> "Reservoir":
-        return Reservoir(
-            self._size,
-            np.concatenate([self.keys, other.keys]),
-            np.concatenate([self.rows, other.rows]),
-            np.concatenate([self.weights, other.weights]),
-        )
+        pairs = (self.keys, other.keys), (self.rows, other.rows), (self.weights, other.weights)
+        return Reservoir(self._size, *map(np.concatenate, pairs))
 
     def in_order(self) -> Array:
         """Return the numbers of the rows in the order in which they were drawn."""

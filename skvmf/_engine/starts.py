@@ -49,8 +49,8 @@ from .overseeding import MIN_ROUND_GAIN, SEEDS_PER_COMPONENT, Overseeding
 from .partitions import Assignment, SampleStart, assign_labels, assignment, em_steps
 from .products import squared_distances, tiles
 from .rows import RowSource
-from .split_and_merge import SplitAndMerge
-from .truncated import TruncatedSteps
+from .split_and_merge import LAST_STEPS, SplitAndMerge
+from .truncated import TruncatedSteps, near_groups
 
 # Rows far from all others, among which a start looks for no components: each would get a component,
 # or a mean and a variance, of its own. The steps of EM that follow weigh these rows down.
@@ -109,6 +109,7 @@ def has_copies(rows: RowSource, n_components: int) -> bool:
 
 SHAPED_PER_COMPONENT = 2  # simple components that get covariances, for each to be left
 SEEDS_PER_SHAPED = 2  # first seeds for each of those
+IN_GROUP = 64  # near ones at most, where many get covariances
 STEPS_BESIDE_BACKGROUND = 3  # of EM, of components that started without it
 JUDGED_STEPS = 3  # of EM of the family that judges two starts
 MIN_RELATIVE_WEIGHT = 1e-3  # times the largest that the components together have for a row
@@ -139,6 +140,8 @@ class MergingStart:
                 start = task._overseeding.run(rng, self.watch)
             elif len(background) > 0:
                 start = task._run_with_background(shaped, rng)
+            elif task._overseeding.many:
+                start = task._run_in_groups(shaped, rng)
             else:
                 start = task._run_shaped(shaped, rng)
             if trimmed_weight > 0:
@@ -199,6 +202,27 @@ class MergingStart:
         simple = overseeding.run(rng, after_seeding).params
         split_and_merge = SplitAndMerge(shaped, self.rows, self.n_components)
         return split_and_merge.run(split_and_merge.shaped(seeds, simple), rng, after_split)
+
+    def _run_in_groups(self, shaped: ShrunkGaussian, rng: np.random.Generator) -> SampleStart:
+        """Return many components, found among the rows of near simple ones, if those are enough."""
+        simple = self._overseeding.run(rng, self.watch).params
+        labels, weights = self._overseeding.assign(simple).labels, self.rows.sampling_weights()
+        tasks = []
+        for group in near_groups(self.proposal.seeds.centres(simple.components), IN_GROUP):
+            own = np.flatnonzero(np.isin(labels, group) & (weights > 0))
+            rows = self.rows.subset(own, weights[own], 4 * len(group))
+            tasks.append(replace(self, rows=rows, n_components=len(group), watch=ignore))
+        if None in [task._shaped_family(task.rows) for task in tasks]:
+            return self._run_shaped(shaped, rng)
+        found = [task._run_shaped(shaped, rng).params for task in tasks]
+        counts = np.array([task.rows.total_weight for task in tasks])
+        shapes: Any = [params.components.covariances for params in found]
+        shapes = np.average(shapes, 0, counts) if shaped.type.shared else np.concatenate(shapes)
+        means = np.concatenate([params.components.means for params in found])
+        weights = np.concatenate([n * p.weights for n, p in zip(counts, found, strict=True)])
+        params = Params.first(weights / weights.sum(), shaped.components(means, shapes))
+        model = Mixture.plain(shaped)
+        return SampleStart(model, *em_steps(model, self.rows, params, LAST_STEPS))
 
     def _run_with_background(self, shaped: ShrunkGaussian, rng: np.random.Generator) -> SampleStart:
         """Start among the rows that simple components do not leave to a background.
@@ -587,8 +611,7 @@ class MultiStart:
         )
         model: Any = mixture
         if TruncatedSteps.gain(mixture, self.rows, params.n_components):
-            note = self.progress.note
-            model = TruncatedSteps(mixture, self.rows, params.n_components, note)
+            model = TruncatedSteps(mixture, self.rows, params.n_components, self.progress.note)
         result = run_em(
             model,
             self.rows,

@@ -169,16 +169,24 @@ def _with_background(near: Array, params: Params) -> Array:
 
 def _cells(points: Array) -> tuple[list[Array], list[Array]]:
     """Return cells of near points (K, d), and for each the numbers of the points nearest to any."""
-    points = points - points.mean(axis=0)
-    points /= max(np.abs(points).max(), np.finfo(np.float64).tiny)  # far ones may overflow
-    cells = _halves(points, np.arange(len(points)))
+    cells, points = near_groups(points, CELL), _scaled(points)
     nearest = nearest_points(points, points, NEAREST)
     return cells, [np.unique(np.append(cell, nearest[cell])) for cell in cells]
 
 
-def _halves(points: Array, numbers: Array) -> list[Array]:
-    """Cut points in halves along the direction in which they differ most, down to cells."""
-    if len(numbers) <= CELL:
+def _scaled(points: Array) -> Array:
+    points = points - points.mean(axis=0)
+    return points / max(np.abs(points).max(), np.finfo(np.float64).tiny)  # far ones may overflow
+
+
+def near_groups(points: Array, size: int) -> list[Array]:
+    """Return groups of near points (K, d), of `size` at most, by their numbers."""
+    return _halves(_scaled(points), np.arange(len(points)), size)
+
+
+def _halves(points: Array, numbers: Array, size: int) -> list[Array]:
+    """Cut points in halves along the direction in which they differ most, down to a size."""
+    if len(numbers) <= size:
         return [numbers]
     own = points[numbers] - points[numbers].mean(axis=0)
     axis = own[np.einsum("nd,nd->n", own, own).argmax()]
@@ -187,7 +195,7 @@ def _halves(points: Array, numbers: Array) -> list[Array]:
         axis /= max(np.abs(axis).max(), np.finfo(np.float64).tiny)
     order = numbers[np.argsort(np.dot(own, axis), kind="stable")]
     left, right = np.array_split(order, 2)
-    return _halves(points, left) + _halves(points, right)
+    return _halves(points, left, size) + _halves(points, right, size)
 
 
 def _pieces(own: Array, n_components: int) -> list[Piece]:

@@ -260,13 +260,8 @@ def expansions(dim: int) -> Expansions:
     else:
         tail, constant = _over_one_minus(tail), 0.0
         inverse_tail = _trimmed(_over_one_minus(inverse_tail), largest_tau)
-    return Expansions(
-        _trimmed(gap, largest_t),
-        _trimmed(tail, largest_t),
-        float(constant),
-        _trimmed(excess, largest_tau),
-        inverse_tail,
-    )
+    gap, tail = _trimmed(gap, largest_t), _trimmed(tail, largest_t)
+    return Expansions(gap, tail, float(constant), _trimmed(excess, largest_tau), inverse_tail)
 
 
 class _Series(NamedTuple):

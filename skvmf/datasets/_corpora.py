@@ -266,11 +266,8 @@ def _docstrings(modules: tuple[str, ...]) -> Iterator[str]:
 
 
 def _public(namespace: Mapping[str, Any]) -> list[Any]:
-    return [
-        value
-        for name, value in sorted(namespace.items())
-        if not name.startswith("_") and (callable(value) or isinstance(value, classmethod))
-    ]
+    public = [value for name, value in sorted(namespace.items()) if not name.startswith("_")]
+    return [value for value in public if callable(value) or isinstance(value, classmethod)]
 
 
 def _prose(docstring: str) -> str:

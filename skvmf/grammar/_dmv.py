@@ -430,11 +430,8 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
     def _publish(self, tags: Array, result: EMResult[Rules, RuleCounts]) -> None:
         """Warn, and set all attributes in one step, so that an interrupt changes none."""
         if not result.converged and not result.stopped and self.max_iter > 0:
-            warn(
-                f"The fit did not reach tol={self.tol} within max_iter={self.max_iter} "
-                "iterations. Increase max_iter or tol.",
-                ConvergenceWarning,
-            )
+            limits = f"tol={self.tol} within max_iter={self.max_iter} iterations"
+            warn(f"The fit did not reach {limits}. Increase max_iter or tol.", ConvergenceWarning)
         attributes: dict[str, Any] = _attributes(tags, result.params.log_prob)
         attributes |= {"lower_bounds_": result.bounds, "lower_bound_": result.bounds[-1]}
         attributes |= {"n_iter_": result.n_iter, "converged_": result.converged}

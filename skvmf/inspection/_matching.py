@@ -232,9 +232,5 @@ def component_stability(
         overlaps.append(matched.overlaps)
         same.append((numbers == found) & ((numbers >= 0) | (labels < 0)))
         scores.append(adjusted_rand_score(labels, found))
-    return Bunch(
-        components=np.mean(overlaps, axis=0),
-        rows=np.mean(same, axis=0),
-        scores=np.array(scores),
-        interval=np.quantile(scores, [0.025, 0.975]),
-    )
+    means = {"components": np.mean(overlaps, axis=0), "rows": np.mean(same, axis=0)}
+    return Bunch(**means, scores=np.array(scores), interval=np.quantile(scores, [0.025, 0.975]))

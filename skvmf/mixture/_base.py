@@ -825,9 +825,6 @@ class BaseMixture(MixtureParameters, ABC):
             family = self._family_class(**fit["family"])
             params = Params.from_dict(family.components_class, fit)
             memory = None if fit["memory"] is None else Statistics(**fit["memory"])
-            mixture = Mixture(
-                family,
-                fixed_weights=fit["fixed_weights"],
-                background=Background(**fit["background"]),
-            )
+            fixed, background = fit["fixed_weights"], Background(**fit["background"])
+            mixture = Mixture(family, fixed_weights=fixed, background=background)
             self._publish(FittedMixture(mixture, params), memory)

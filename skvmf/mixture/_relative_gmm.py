@@ -232,11 +232,7 @@ def _in_order(start: Start, ordering: Ordering) -> Start:
     order = ordering.argsort(means, covariances)
     weights = None if weights is None else weights[order]
     alive = np.ones(len(means), dtype=bool) if weights is None else weights > 0
-    return replace(
-        start,
-        means=ordering.apart(means[order], alive),
-        weights=weights,
-        shapes=(
-            None if covariances is None else ordering.covariance_type.select(covariances, order)
-        ),
-    )
+    means = ordering.apart(means[order], alive)
+    if covariances is not None:
+        covariances = ordering.covariance_type.select(covariances, order)
+    return replace(start, means=means, weights=weights, shapes=covariances)
