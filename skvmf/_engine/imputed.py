@@ -35,18 +35,20 @@ def imputed(rows: RowSource, centre: Array | float = 0.0) -> RowSource:
     kind = "full" if d <= MAX_FULL_DIM else "diag"
     model = Mixture.plain(Gaussian(d, kind, LEAST_SHARE * scale, scale=scale))
     low, high = rows.extent(slice(None))
-    middle = np.mean(np.where(low > high, centre, [low, high]), axis=0, keepdims=True)
-    params = Params.first(np.ones(1), model.family.from_centres(middle))
+    extent = np.where(low > high, centre, [low, high])
+    middle = model.family.from_centres(np.mean(extent, axis=0, keepdims=True))
+    params = Params.first(np.ones(1), middle)
     sample = rows.subset(*rows.draw(N_SAMPLED, 0), width=1)
     params, _ = em_steps(model, sample, params, N_STEPS)
-    return ImputedRows(rows, FittedMixture(model, params))
+    limit = float(np.abs(extent).max())  # of rows with a weight
+    return ImputedRows(rows, partial(FittedMixture(model, params).imputed, limit))
 
 
 class ImputedRows(RowSource):
-    """Rows of a source, their missing values filled under a mixture, up to the largest value."""
+    """Rows of a source, their missing values filled."""
 
-    def __init__(self, rows: RowSource, fitted: FittedMixture) -> None:
-        self._rows, self._fill = rows, partial(fitted.imputed, rows.largest)
+    def __init__(self, rows: RowSource, fill: Fill) -> None:
+        self._rows, self._fill = rows, fill
         self.n_rows, self.n_features, self.dtype = rows.n_rows, rows.n_features, rows.dtype
         self.weight_unit = rows.weight_unit
 

@@ -390,3 +390,17 @@ def test_a_start_whose_background_has_every_row(kind, method):
     getattr(mixture, method)(X)
     assert mixture.weights_.sum() + mixture.background_weight_ == pytest.approx(1)
     assert np.isfinite(mixture.score(X))
+
+
+@pytest.mark.parametrize("kind", [SparseGaussianMixture, StudentTMixture])
+def test_rows_without_a_weight_do_not_change_the_start(kind):
+    """Values are filled up to the largest one: of those that count."""
+    rng = np.random.default_rng(0)
+    x = np.append(rng.normal(size=60), 5.0)
+    X = np.column_stack([x, 3 * x + 0.1 * rng.normal(size=61)])
+    X[-1, 1] = np.nan
+    mixture = kind(1, missing_values="marginal", init_params=np.zeros(61, dtype=int), max_iter=2)
+    bounds = mixture.fit(X).lower_bounds_
+    mixture.set_params(init_params=np.zeros(62, dtype=int))
+    mixture.fit(np.vstack([X, [50.0, 50.0]]), sample_weight=np.append(np.ones(61), 0.0))
+    assert_allclose(mixture.lower_bounds_, bounds, rtol=1e-12)
