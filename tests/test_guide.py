@@ -17,7 +17,7 @@ README = [  # item, table, row and column of each of its figures
     *(
         ("guide.prior", "The default start", f"{rows}, tf-idf", way)
         for rows in ("docstrings", "news20")
-        for way in ("a tenth a feature", "KMeans")
+        for way in ("a tenth a feature", "KMeans", "FAISS")
     ),
     ("guide.passes", "200,000", "the same, the first batch of 10,000", "NMI held out"),
     *(
