@@ -84,7 +84,7 @@ def figure_text(record):
 
 def seconds(fit):
     """Return a cell: seconds with one thread, with all, and those that pass with all."""
-    if not fit or not fit["all_threads"]:
+    if not fit or not fit.get("all_threads"):  # a fit that was stopped with one thread has none
         return "stopped"
     figures = (fit["seconds"], *map(median, zip(*fit["all_threads"], strict=True)))
     return " / ".join(f"{figure:.2f}" for figure in figures)
