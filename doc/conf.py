@@ -12,11 +12,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from matplotlib.figure import Figure
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sphinx.ext.autodoc.mock import _MockObject
 from sphinx.util.nodes import get_node_source
 from threadpoolctl import threadpool_limits
 
 import skvmf
+from skvmf import ComponentPath, VonMisesFisherMixture
+from skvmf.datasets import load_docstrings
+from skvmf.plotting import cluster_report
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]  # colours, and reproduction
@@ -215,6 +219,19 @@ def _stand_in_for_pictures(app):
                 figure.savefig(HERE / path)
 
 
+def _write_cluster_report(app, exception):
+    """Write a report of the docstrings, which the page on hierarchies shows, into the site."""
+    if exception is None and app.builder.format == "html":
+        corpus = load_docstrings()
+        vectorizer = TfidfVectorizer(
+            stop_words="english", token_pattern="[a-z]{2,}", min_df=5, max_df=0.3, sublinear_tf=True
+        )
+        X = vectorizer.fit_transform(corpus.data)
+        mixture = VonMisesFisherMixture(concentration_type="tied", random_state=0)
+        path = ComponentPath(mixture, max_components=20, criterion="bic").fit(X)
+        cluster_report(path, X, corpus.data, file=Path(app.outdir, "_static", "clusters.html"))
+
+
 def _ship_mathjax(app, exception):
     """Copy MathJax, one file that draws with paths and asks for no fonts, into the site."""
     if exception is None and app.builder.format == "html":
@@ -232,6 +249,7 @@ def setup(app):
     app.connect("builder-inited", _write_reproduction)
     app.connect("builder-inited", _stand_in_for_pictures)
     app.connect("build-finished", _ship_mathjax)
+    app.connect("build-finished", _write_cluster_report)
     app.connect("missing-reference", _name_without_link)
     app.connect("autodoc-process-docstring", _keep_shapes_plain, priority=400)
     app.connect("autodoc-process-docstring", _group_parameters, priority=600)

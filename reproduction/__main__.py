@@ -85,7 +85,7 @@ def run(item, options):
     record.minutes, record.commit, record.machine = float(f"{minutes:.2g}"), commit(), processor()
     print(f"{shown(record)}\n{claims.shown(item.name, record)}\n{minutes:.1f} minutes", flush=True)
     if options.keep:
-        keep(item.name, record)
+        keep(item.name, claims.summarized(item.name, record))
     if options.pictures and item.draw:
         draw(item, record, options.pictures / f"{item.name}.png")  # needs matplotlib
     return True

@@ -20,11 +20,13 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t as student
 
-from .results import GUIDE, NotMeasured, kept, mean
+from .results import GUIDE, NotMeasured, kept, mean, summary
 
 VERDICTS = ("holds", "holds in part", "does not hold", "cannot be judged")
 PARTS = dict(zip(VERDICTS, ("hold", "hold in part", "do not hold", "are undecided"), strict=True))
 FAR = 0.2  # of the paper's figure
+MANY = 10  # repeats
+OPERATIONS = " (LESS|PLUS|PER) "
 FOLDER = Path(__file__).parent / "papers"
 
 
@@ -181,7 +183,7 @@ def bound(text):
 
 def interval(figure, record):
     """Return a figure and half of its interval: of pairs where all have as many repeats."""
-    first, *others = re.split(" (LESS|PLUS|PER) ", figure)
+    first, *others = re.split(OPERATIONS, figure)
     found = cell(first, record)
     others = [cell(own, record) if place % 2 else own for place, own in enumerate(others)]
     for operation, other in zip(others[::2], others[1::2], strict=True):
@@ -194,11 +196,9 @@ def interval(figure, record):
 
 def cell(text, record):
     """Return a number or an array of repeats; of a paper's repeats the mean, spread and number."""
-    title, row, column, *second = text.split("; ")
-    operation, _, names = column.partition(" of ")
-    if operation not in ("mean", "best", "least"):
-        operation, names = "", column
-    found = [record.cell(title, row, name, *second) for name in names.split(" & ")]
+    title, row, columns, *second = text.split("; ")
+    operation, names = operation_of(columns)
+    found = [record.cell(title, row, name, *second) for name in names]
     if isinstance(found[0], dict):
         return found[0]
     found = [own.replace(",", "") if isinstance(own, str) else own for own in found]
@@ -208,15 +208,33 @@ def cell(text, record):
     return found[0].min() if operation == "least" else np.mean(found, axis=0)
 
 
+def operation_of(columns):
+    """Return the operation on columns, if there is one, and their names."""
+    operation, names = re.fullmatch("(?:(mean|best|least) of )?(.*)", columns).groups()
+    return operation, names.split(" & ")
+
+
 def welch(first, second):
     """Return the difference of the means of different repeats, and half of its interval."""
-    own = [
-        cell if isinstance(cell, dict) else {"mean": mean(cell), "sd": np.std(cell), "n": len(cell)}
-        for cell in (first, second)
-    ]
+    own = [summary(first), summary(second)]
     errors = [cell["sd"] ** 2 / (cell["n"] - 1) for cell in own]
     freedom = sum(errors) ** 2 / sum(e**2 / (c["n"] - 1) for e, c in zip(errors, own, strict=True))
     return own[0]["mean"] - own[1]["mean"], student.ppf(0.975, freedom) * sum(errors) ** 0.5
+
+
+def summarized(name, record):
+    """Return a record without the many repeats that no claim compares: with summaries of them."""
+    figures = {part.split(" | ")[1] for claim in claims_of(name) for part in claim.parts}
+    cells = [text.split("; ") for own in figures for text in re.split(OPERATIONS, own)[::2]]
+    wanted = {(*own[:2], name) for own in cells for name in operation_of(own[2])[1]}
+    for table in record.tables:
+        titles = {title for title, *_ in wanted if table.title.startswith(title)}
+        for row in table.rows:
+            for place, column in enumerate(table.columns):
+                compared = any((title, row[0], column) in wanted for title in titles)
+                if isinstance(row[place], list) and len(row[place]) > MANY and not compared:
+                    row[place] = summary(row[place])
+    return record
 
 
 def margin(spread, number):
@@ -228,7 +246,7 @@ def margin(spread, number):
 
 def far_from(figure, record):
     """Yield the cells of a figure that are far from the paper's, where it has them."""
-    for text in re.split(" LESS | PLUS | PER ", figure):
+    for text in re.split(OPERATIONS, figure)[::2]:
         title, row, column, *_ = text.split("; ")
         table = record.table(title)
         for place, own in table.papers().items():

@@ -10,7 +10,7 @@ from skvmf import VonMisesFisherMixture
 
 from . import texts
 from .items import item
-from .results import Record, Table, mean
+from .results import Record, Table, mean, summary
 
 SHAPES = {
     "classic3": (3891, 4674),
@@ -87,9 +87,10 @@ def draw_numbers(figure, record):
         figure.subplots(1, 4, sharey=True), PAPER.items(), strict=True
     ):
         for place, (variant, style) in enumerate(styles.items()):
-            own = [record.cell(f"{name}: NMI", f"{K}, {variant}", "ours") for K in by_number]
-            bars = {"fmt": style, "capsize": 2, "label": variant}
-            axis.errorbar(list(by_number), [mean(c) for c in own], [np.std(c) for c in own], **bars)
+            cells = [record.cell(f"{name}: NMI", f"{K}, {variant}", "ours") for K in by_number]
+            bars = [summary(own)["sd"] for own in cells]
+            line = {"fmt": style, "capsize": 2, "label": variant}
+            axis.errorbar(list(by_number), list(map(mean, cells)), bars, **line)
             theirs = [cells[place][0] for cells in by_number.values()]
             axis.plot(list(by_number), theirs, style[:2] + "x")
         axis.set(title=name, xlabel="number of clusters", ylim=(0, 1))

@@ -176,15 +176,16 @@ def table_3_of_counts(
         described = "by Adam at 1e-3 in batches of 64"
     networks = {}
 
-    def found(alpha, seeds):
+    def found(alpha, number):
         kind = "softmax" if alpha == 1 else "1.5-entmax"
         options = {"beta": 1e-2, "target": "counts", "max_epochs": epochs, **settings[kind]}
-        for seed in range(seeds):
+        for seed in range(number):
             own = options | {"entmax_alpha": alpha, "random_state": seed}
-            train_one = partial(of_counts, words, train, test, validation, own)
+            data = words, train, test, validation
+            train_one = partial(of_counts, *data, own, seed == seeds - 1)
             if (alpha, seed) not in networks:
                 networks[alpha, seed] = once(setting, keyed("P2.tab3-counts", own), train_one)
-        return [networks[alpha, seed].found for seed in range(seeds)]
+        return [networks[alpha, seed].found for seed in range(number)]
 
     figures = {alpha: found(alpha, min(tried, seeds)) for alpha in alphas}
     chosen = min(alphas, key=lambda alpha: np.mean([own[1] for own in figures[alpha]]))
@@ -219,8 +220,8 @@ def table_3_of_counts(
     )
 
 
-def of_counts(words, train, test, validation, settings):
-    """Return errors on test and validation documents, zeros, coherence of topics, and topics."""
+def of_counts(words, train, test, validation, settings, listed):
+    """Return errors on test and validation documents, zeros, coherence and topics to be listed."""
     model = fitted(train, settings)
     l1, zeros = errors(model, test[validation:])
     alike = similarities(words)
@@ -229,7 +230,7 @@ def of_counts(words, train, test, validation, settings):
         for k, topics in ((k, top_words(model, k)) for k in WORDS)
     ]
     topics = [" ".join(words[own] for own in topic) for topic in top_words(model, max(WORDS))]
-    return [l1, errors(model, test[:validation])[0], zeros, *scores, topics]
+    return [l1, errors(model, test[:validation])[0], zeros, *scores, topics if listed else []]
 
 
 def similarities(words):

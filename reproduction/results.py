@@ -163,14 +163,21 @@ def mean(cell):
     return float(cell["mean"] if isinstance(cell, dict) else np.mean(cell))
 
 
+def summary(cell):
+    """Return the mean, the standard deviation and the number of repeats."""
+    if isinstance(cell, dict):
+        return cell
+    return {"mean": mean(cell), "sd": float(np.std(cell)), "n": len(cell)}
+
+
 def cell_text(cell, digits):
     """Return a cell as text; of repeats the mean and the standard deviation."""
     if cell is None or isinstance(cell, str):
         return cell or ""
     if isinstance(cell, list | dict):
-        spread = cell["sd"] if isinstance(cell, dict) else np.std(cell)
-        many = isinstance(cell, dict) or len(cell) > 1
-        return cell_text(mean(cell), digits) + f" ± {cell_text(spread, digits)}" * many
+        own = summary(cell)
+        spread = f" ± {cell_text(own['sd'], digits)}" * (own["n"] > 1)
+        return cell_text(own["mean"], digits) + spread
     return f"{cell:.1e}" if digits == "e" else f"{cell:.{digits}f}"
 
 

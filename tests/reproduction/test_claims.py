@@ -60,6 +60,16 @@ def test_columns_are_joined(column, value):
     assert found(f"Accuracy; first; {column}").value == value
 
 
+def test_records_have_the_repeats_that_claims_compare_and_of_others_a_summary():
+    columns, many = ["order", "least change of the bound", "another"], list(range(11))
+    table = Table("Relative ECM of four components", columns)
+    table.add("no clearance", many, many)
+    (row,) = claims.summarized("P3.general", Record("", "", [table])).tables[0].rows
+    assert row[1:] == [many, {"mean": 5.0, "sd": np.sqrt(10), "n": 11}]
+    for name in filter(kept, ITEMS):
+        assert claims.summarized(name, kept(name)) == kept(name)
+
+
 def test_text_and_ratios_are_read():
     assert found("Accuracy; first; more PER Accuracy; second; more").value == 0.007
 
