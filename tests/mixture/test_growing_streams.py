@@ -1,6 +1,7 @@
 """With `grow`, partial_fit adds a component for a new topic, and none to a stationary stream."""
 
 import pickle
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -14,8 +15,8 @@ from .kinds import GROWING
 
 RNG = np.random.default_rng(0)
 CENTRES = 6 * np.eye(6)[[3, 0, 4, 1]]
-OLD, EVERY = RNG.integers(3, size=1500), RNG.choice(4, size=900, p=[0.28, 0.28, 0.28, 0.16])
-BATCH = 300
+OLD, EVERY = RNG.integers(3, size=1200), RNG.choice(4, size=900, p=[0.28, 0.28, 0.28, 0.16])
+BATCH, LAST = 300, np.arange(6) == 5
 
 
 def rows(labels):
@@ -31,9 +32,20 @@ def stream(mixture, X, form=np.asarray):
     return mixture
 
 
-def started(case, X=BEFORE, form=np.asarray, **params):
+def started(case, form=np.asarray, **params):
     cls, own = GROWING[case]
-    return stream(cls(3, random_state=0, **own | params), X, form)
+    return stream(cls(3, random_state=0, **own | params), BEFORE, form)
+
+
+@pytest.fixture(scope="module")
+def begun():
+    return started("directions", grow=6)
+
+
+@pytest.fixture
+def mixture(begun):
+    """Return a mixture of directions that may grow, after rows of three topics."""
+    return deepcopy(begun)
 
 
 @pytest.mark.parametrize("case", GROWING)
@@ -52,10 +64,10 @@ def test_a_new_topic_gets_one_component_and_a_stationary_stream_none(case):
     assert 0 < mixture.weights_[3] < mixture.weights_[:3].min()
 
 
-def test_rows_in_csr_and_after_a_pickle_give_the_same():
-    dense = stream(started("directions", grow=6), AFTER)
-    begun = started("directions", form=sparse.csr_array, grow=6)
-    again = stream(pickle.loads(pickle.dumps(begun)), AFTER, form=sparse.csr_array)
+def test_rows_in_csr_and_after_a_pickle_give_the_same(mixture):
+    dense = stream(mixture, AFTER)
+    csr = started("directions", form=sparse.csr_array, grow=6)
+    again = stream(pickle.loads(pickle.dumps(csr)), AFTER, form=sparse.csr_array)
     np.testing.assert_allclose(again.means_, dense.means_, atol=1e-8)
 
 
@@ -67,24 +79,22 @@ def test_dask_arrays_give_the_same_bits():
     assert_array_equal(lazy.means_, dense.means_)
 
 
-def test_there_are_at_most_so_many():
+def test_there_are_at_most_so_many(mixture):
     labels = RNG.permutation(np.repeat(np.arange(4), 150))
-    mixture = VonMisesFisherMixture(1, random_state=0, grow=3)
-    mixture = stream(mixture, np.vstack([rows(np.zeros(300, int)), rows(labels), rows(labels)]))
-    assert mixture.n_components == 3
-    assert stream(started("directions", grow=2), AFTER).n_components == 3
+    one = VonMisesFisherMixture(1, random_state=0, grow=3)
+    stream(one, np.vstack([rows(np.zeros(300, int)), rows(labels), rows(labels)]))
+    assert one.n_components == 3
+    assert stream(mixture.set_params(grow=2), AFTER).n_components == 3
 
 
-def test_it_goes_on_from_a_fit_and_from_parameters():
-    mixture = VonMisesFisherMixture(3, random_state=0, grow=4).fit(BEFORE)
-    stream(mixture, AFTER)
+def test_it_goes_on_from_a_fit_and_from_parameters(mixture):
+    stream(mixture.fit(BEFORE), AFTER)
     assert set(mixture.predict(AFTER[EVERY == 3])) == {3}
     given = VonMisesFisherMixture.from_parameters(mixture.weights_, mixture.means_, grow=9)
     assert stream(given, AFTER).n_components == 4
 
 
-def test_small_batches_and_rows_without_direction_add_none():
-    mixture = started("directions", grow=6)
+def test_small_batches_and_rows_without_direction_add_none(mixture):
     mixture.partial_fit(AFTER[EVERY == 3][:3])
     mixture.partial_fit(np.zeros((10, 6)))
     assert mixture.n_components == 3
@@ -98,8 +108,7 @@ def test_small_batches_and_rows_without_direction_add_none():
         ({"grow": 0}, "grow"),
     ],
 )
-def test_what_cannot_grow_is_refused_and_stays(params, message):
-    mixture = started("directions", grow=6)
+def test_what_cannot_grow_is_refused_and_stays(mixture, params, message):
     before = mixture.weights_
     with pytest.raises(ValueError, match=message):
         mixture.set_params(**params).partial_fit(AFTER)
@@ -107,24 +116,18 @@ def test_what_cannot_grow_is_refused_and_stays(params, message):
     assert mixture.weights_ is before
 
 
-def test_a_new_topic_with_missing_values():
+@pytest.mark.parametrize("missing", [np.random.default_rng(0).random((BATCH, 6)) < 0.1, LAST])
+def test_a_new_topic_with_missing_values(missing):
+    """At random, or of a feature, which later batches may lack; far from zero, where none is."""
+
     def holed(X):
-        return np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+        return np.where(missing, np.nan, X)
 
     mixture = SparseGaussianMixture(3, missing_values="marginal", grow=6, random_state=0)
-    assert stream(mixture, BEFORE, holed).n_components == 3
-    assert stream(mixture, AFTER, holed).n_components == 4
-    assert (mixture.predict(AFTER[EVERY == 3]) == 3).mean() > 0.95
-
-
-def test_batches_may_lack_a_feature():
-    def without_last(X):
-        return np.column_stack([X[:, :5] + 1000, np.full(len(X), np.nan)])
-
-    mixture = SparseGaussianMixture(3, missing_values="marginal", grow=6, random_state=0)
-    stream(mixture, BEFORE + 1000)
-    assert stream(mixture, BEFORE, without_last).n_components == 3
-    assert stream(mixture, AFTER, without_last).n_components == 4
+    stream(mixture, BEFORE[:BATCH] + 1000)
+    assert stream(mixture, BEFORE + 1000, holed).n_components == 3
+    assert stream(mixture, AFTER + 1000, holed).n_components == 4
+    assert (mixture.predict(AFTER[EVERY == 3] + 1000) == 3).mean() > 0.95
 
 
 @pytest.mark.parametrize("kind", [SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture])

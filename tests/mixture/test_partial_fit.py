@@ -11,7 +11,8 @@ from scipy import sparse
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf.datasets import make_vonmises_fisher_blobs
 
-from .kinds import FLAT, MIXTURES, PLANE, TYPES, matrices
+from ..pairwise import pairwise
+from .kinds import FLAT, MIXTURES, TYPES, matrices
 
 PLAIN = {VonMisesFisherMixture: {"concentration_prior": 0.0}}  # no prior on components
 rng = np.random.default_rng(0)
@@ -46,8 +47,9 @@ def test_without_forgetting_one_component_is_that_of_all_rows(cls):
     assert_close(online, cls(**options).fit(X), rtol=1e-9)
 
 
-@pytest.mark.parametrize("start", [{}, {"init_params": "kmeans", "n_init": 4}])
-@pytest.mark.parametrize("cls", MIXTURES)
+@pytest.mark.parametrize(
+    ("cls", "start"), zip(MIXTURES, [{}, {"init_params": "kmeans", "n_init": 4}] * 2, strict=True)
+)
 def test_the_first_step_is_one_of_em(cls, start):
     options = {"random_state": 0} | FLAT | start | PLAIN.get(cls, {})
     begun = cls(3, max_iter=0, **options).fit(X)
@@ -106,10 +108,10 @@ def test_a_fit_of_the_same_rows_stays(cls):
 
 
 @pytest.mark.parametrize("covariance_type", TYPES)
-@pytest.mark.parametrize("cls", PLANE)
+@pytest.mark.parametrize("cls", [SparseGaussianMixture, StudentTMixture])
 def test_an_offset_does_not_matter(cls, covariance_type):
-    here = stream(cls(3, covariance_type=covariance_type, random_state=0))
-    there = stream(cls(3, covariance_type=covariance_type, random_state=0), X + 1e6)
+    here = stream(cls(3, covariance_type=covariance_type, random_state=0), X[:300])
+    there = stream(cls(3, covariance_type=covariance_type, random_state=0), X[:300] + 1e6)
     assert_allclose(there.means_ - 1e6, here.means_, rtol=1e-4, atol=1e-4)
     assert_allclose(matrices(there), matrices(here), rtol=1e-4, atol=1e-4)
     assert_allclose(there.weights_, here.weights_, rtol=1e-4)
@@ -156,7 +158,7 @@ def test_sparse_rows_are_dense_ones():
     assert_close(dense, csr, rtol=1e-9)
 
 
-@pytest.mark.parametrize("cls", MIXTURES)
+@pytest.mark.parametrize("cls", [VonMisesFisherMixture, SparseGaussianMixture])
 def test_batches_may_be_dask_arrays(cls):
     array = pytest.importorskip("dask.array", reason="needs dask: pip install 'skvmf[dask]'")
     lazy = stream(cls(3, random_state=0), array.from_array(X, chunks=(70, 3)), size=300)
@@ -180,7 +182,7 @@ def test_pickles_go_on_with_the_same_bits(cls):
 @pytest.mark.parametrize("cls", MIXTURES)
 def test_the_first_batch_has_a_row_for_each_component(cls):
     mixture = cls(3, random_state=0)
-    with pytest.raises(ValueError, match="n_samples >= n_components"):
+    with pytest.raises(ValueError, match=r"n_samples >= n_.*first batch, .* about 100 rows per"):
         mixture.partial_fit(X[:2])
     assert "_fitted" not in vars(mixture)
     mixture.partial_fit(X[:50]).partial_fit(X[50:51])
@@ -217,21 +219,9 @@ def test_a_refused_batch_leaves_the_mixture_as_it_was(cls):
         assert pickle.dumps(mixture) == before
 
 
-def test_a_failure_in_the_middle_of_a_step_leaves_the_mixture_as_it_was(monkeypatch):
-    mixture = SparseGaussianMixture(3, random_state=0).fit(X)
-    before = pickle.dumps(mixture)
-
-    def fail(*arguments):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("skvmf._engine.contracts.Constraint.sort", fail)
-    with pytest.raises(KeyboardInterrupt):
-        mixture.partial_fit(X)
-    assert pickle.dumps(mixture) == before
-
-
-@pytest.mark.parametrize("changed", [{"n_components": 4}, {"background": True}])
-@pytest.mark.parametrize("cls", MIXTURES)
+@pytest.mark.parametrize(
+    ("cls", "changed"), zip(MIXTURES, [{"n_components": 4}, {"background": True}] * 2, strict=True)
+)
 def test_changes_that_a_stream_cannot_follow_are_refused(cls, changed):
     mixture = cls(3, random_state=0).partial_fit(X).set_params(**changed)
     with pytest.raises(ValueError, match=f"partial_fit continues with {next(iter(changed))}"):
@@ -307,24 +297,12 @@ def test_a_background_learns_too(cls):
         assert_array_equal(mixture.background_bounds_, stream(mixture, rows).background_bounds_)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"learning_decay": -1}, {"temperature": -1}, {"weight_floor": -0.5}, {"init_params": "none"}],
-    ids=str,
+@pairwise(
+    cls=MIXTURES,
+    sizes=[(1e-300, 1e-299), (1e299, 1e300), (1e-25, 1e-15), (1e-21, 1e30)],
+    decay=[1.0, 0.7],
+    after_fit=[False, True],
 )
-def test_parameters_are_checked_at_every_call(changes):
-    mixture = SparseGaussianMixture(3, random_state=0).partial_fit(X)
-    before = mixture.means_
-    [name] = changes
-    with pytest.raises(ValueError, match=f"The '{name}' parameter"):
-        mixture.set_params(**changes).partial_fit(X)
-    assert mixture.means_ is before
-
-
-@pytest.mark.parametrize("after_fit", [False, True])
-@pytest.mark.parametrize("decay", [1.0, 0.7])
-@pytest.mark.parametrize("sizes", [(1e-300, 1e-299), (1e299, 1e300), (1e-25, 1e-15), (1e-21, 1e30)])
-@pytest.mark.parametrize("cls", MIXTURES)
 def test_weights_of_batches_keep_their_ratio(cls, sizes, decay, after_fit):
     """Weights far beyond 1e20 and their like in the middle of floats give the same mixture."""
     options = {"learning_decay": decay, "random_state": 0, "max_iter": 2, "tol": 10} | FLAT
