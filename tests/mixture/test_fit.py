@@ -1,7 +1,10 @@
-"""What a fit promises, whatever the mixture: it is whole, checked, and what it is told."""
+"""What a fit promises, whatever the mixture: it is whole, checked, and what it is told.
 
-import copy
+Where options are read by code that all mixtures share, each mixture has one of them.
+"""
+
 import pickle
+from functools import partial
 
 import dask.array as da
 import numpy as np
@@ -53,8 +56,7 @@ def test_a_warm_start_refuses_what_a_cold_one_refuses(changes, message):
         mixture.set_params(**changes).fit(X)
 
 
-@pytest.mark.parametrize("estimator", PLANE)
-@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize(("estimator", "warm"), zip(PLANE, [False, True, True], strict=True))
 def test_rows_whose_squares_overflow_are_refused_in_every_fit(estimator, warm):
     mixture = estimator(2, warm_start=warm, random_state=0).fit(X)
     with pytest.raises(ValueError, match=r"squares overflow.*StandardScaler"):
@@ -68,23 +70,19 @@ def broken_loop(*arguments, **keywords):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("estimator", MIXTURES)
-@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize(("estimator", "warm"), zip(MIXTURES, [True, False] * 2, strict=True))
 def test_a_failed_fit_leaves_the_earlier_one(estimator, warm, monkeypatch):
     mixture = estimator(2, warm_start=warm, random_state=0).fit(X)
-    before = copy.deepcopy(vars(mixture))
+    before = pickle.dumps(mixture)
     with pytest.raises(ValueError, match="n_samples >= n_components"):
         mixture.fit(X[:1] if warm else X[:1, :2])
     for place in ("model.FittedMixture.most_responsible", "em.run_em", "starts.run_em"):
         monkeypatch.setattr(f"skvmf._engine.{place}", broken_loop)
-        with pytest.raises(KeyboardInterrupt):
-            mixture.fit(X[:150])
+        for fit in (mixture.fit, mixture.partial_fit):
+            with pytest.raises(KeyboardInterrupt):
+                fit(X[:150])
+            assert pickle.dumps(mixture) == before
     monkeypatch.undo()
-    assert vars(mixture).keys() == before.keys()
-    for name, value in before.items():
-        if name not in ("_fitted", "_memory"):
-            assert_array_equal(getattr(mixture, name), value, err_msg=name)
-    assert_array_equal(mixture._memory.counts, before["_memory"].counts)
     assert_array_equal(mixture.predict(X), mixture.labels_)
     with pytest.raises(ValueError, match="expecting 3 features"):
         mixture.predict(X[:, :2])
@@ -104,8 +102,7 @@ def test_a_first_fit_that_fails_leaves_nothing(estimator):
 
 
 @pytest.mark.bits
-@pytest.mark.parametrize("background", [False, True])
-@pytest.mark.parametrize("estimator", MIXTURES)
+@pytest.mark.parametrize(("estimator", "background"), zip(MIXTURES, [False, True] * 2, strict=True))
 def test_a_pickle_holds_arrays_and_public_names_and_the_same_bits(estimator, background):
     mixture = estimator(2, background=background, random_state=0).fit(X)
     state = mixture.__getstate__()
@@ -136,33 +133,38 @@ def flat(value):
 @pytest.mark.parametrize("estimator", MIXTURES)
 def test_parameters_set_after_a_fit_are_checked(estimator):
     mixture = estimator(2, random_state=0).fit(X).set_params(temperature=-3)
-    for method in ("predict", "predict_proba", "responsibilities", "score_samples", "score"):
+    means, asking = mixture.means_, ["predict", "predict_proba", "responsibilities", "score"]
+    for method in (*asking, "score_samples", "partial_fit"):
         with pytest.raises(InvalidParameterError, match="temperature"):
             getattr(mixture, method)(X)
+    assert mixture.means_ is means
 
 
 # Starts.
 
 
-def givens():
-    return {
-        "k-means": {},
-        "random": {"init_params": "random"},
-        "rows": {"init_params": "random_from_data"},
-        "labels": {"init_params": np.arange(200) % 3},
-        "means": {"means_init": [[4, 0, 0], [0, 6, 0], [2, 3, 0]]},
-    }
+GIVEN = {
+    "k-means": {},
+    "random": {"init_params": "random"},
+    "rows": {"init_params": "random_from_data"},
+    "labels": {"init_params": np.arange(200) % 3},
+    "means": {"means_init": [[4, 0, 0], [0, 6, 0], [2, 3, 0]]},
+}
+DIAGONAL = {"covariance_type": "diag"}
 
 
-@pairwise(estimator=MIXTURES, given=sorted(givens()), matrices=[False, True])
-def test_a_component_of_first_weight_zero_is_pruned(estimator, given, matrices):
-    options = givens()[given] | FLAT
-    if matrices:
-        if estimator is VonMisesFisherMixture:
-            pytest.skip("directions have no matrices")
-        of_t = estimator is StudentTMixture
-        name = "scale_matrices_init" if of_t else "precisions_init"
-        options |= {"covariance_type": "diag", name: np.ones((3, 3))}
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize(
+    ("estimator", "options"),
+    [
+        (VonMisesFisherMixture, {}),
+        (SparseGaussianMixture, {}),
+        (RelativeGMM, DIAGONAL | {"precisions_init": np.ones((3, 3))}),
+        (StudentTMixture, DIAGONAL | {"scale_matrices_init": np.ones((3, 3))}),
+    ],
+)
+def test_a_component_of_first_weight_zero_is_pruned(estimator, options, given):
+    options = options | GIVEN[given] | FLAT
     mixture = estimator(3, weights_init=[0.5, 0, 0.5], random_state=0, max_iter=5, **options)
     mixture.fit(X)
     assert mixture.n_active_components_ == 2
@@ -170,8 +172,12 @@ def test_a_component_of_first_weight_zero_is_pruned(estimator, given, matrices):
     assert not (mixture.labels_ == np.argmin(mixture.weights_)).any()
 
 
-@pytest.mark.parametrize("estimator", MIXTURES)
-@pytest.mark.parametrize("given", [{"means_init": [[4, 0, 0], [0, 6, 0]]}, {"init_params": LABELS}])
+@pytest.mark.parametrize(
+    ("estimator", "given"),
+    zip(
+        MIXTURES, [{"means_init": [[4, 0, 0], [0, 6, 0]]}, {"init_params": LABELS}] * 2, strict=True
+    ),
+)
 def test_equal_starts_are_made_once(estimator, given):
     with pytest.warns(RuntimeWarning, match="n_init=5 has no effect") as caught:
         several = estimator(2, n_init=5, random_state=0, **given).fit(X)
@@ -180,7 +186,10 @@ def test_equal_starts_are_made_once(estimator, given):
     assert_array_equal(several.means_, once.means_)
 
 
-@pairwise(estimator=MIXTURES, init=["kmeans", "k-means++", "random_from_data", "random"])
+@pytest.mark.parametrize(
+    ("estimator", "init"),
+    zip(MIXTURES, ["kmeans", "k-means++", "random_from_data", "random"], strict=True),
+)
 def test_the_final_bounds_of_starts_decide(estimator, init):
     options = {"init_params": init, "random_state": 0, **FLAT}
     rows = np.random.default_rng(0).normal(size=(200, 3))
@@ -188,7 +197,7 @@ def test_the_final_bounds_of_starts_decide(estimator, init):
     assert (np.diff(bounds) >= 0).all()
 
 
-@pytest.mark.parametrize("estimator", MIXTURES)
+@pytest.mark.parametrize("estimator", [VonMisesFisherMixture, SparseGaussianMixture])
 def test_the_bounds_of_starts_by_merging_on_the_sample_decide(estimator):
     """As the docstring says: final bounds are not compared."""
     rows = np.random.default_rng(0).normal(size=(200, 3))
@@ -217,14 +226,13 @@ def test_rows_without_weight_have_no_say_in_a_start(estimator, init, dtype):
     assert np.isfinite(mixture.lower_bound_)
 
 
-@pytest.mark.parametrize(
-    ("estimator", "solver"), [(SparseGaussianMixture, {}), (RelativeGMM, {"solver": "em"})]
-)
 @pytest.mark.parametrize("covariance_type", TYPES)
-def test_means_given_far_away_find_their_rows(estimator, solver, covariance_type):
+def test_means_given_far_away_find_their_rows(covariance_type):
     """Covariances about means 1e8 away would be all rounding."""
     means = np.array([[1e8, 0, 0], [0, 1e8, 0]])
-    options = dict(covariance_type=covariance_type, random_state=0, tol=1e-8, **FLAT, **solver)
+    relative = partial(RelativeGMM, solver="em")
+    estimator = relative if covariance_type in ("tied", "diag") else SparseGaussianMixture
+    options = dict(covariance_type=covariance_type, random_state=0, tol=1e-8, **FLAT)
     far = estimator(2, means_init=means, max_iter=300, **options).fit(X)
     near = estimator(2, means_init=[[4, 0, 0], [0, 6, 0]], max_iter=300, **options).fit(X)
     assert np.isfinite(far.lower_bounds_).all()
@@ -269,7 +277,7 @@ def test_weights_all_on_the_floor_are_no_reason_to_leave(estimator):
 def test_weight_equals_repetition(kind, covariance_type, posterior, form):
     estimator, options = kind
     lowest = -1 if "background" in options else 0
-    options = options | posterior | FLAT | {"max_iter": 20, "tol": 0}
+    options = options | posterior | FLAT | {"max_iter": 6, "tol": 0}
     whole, cast = X, np.asarray
     if estimator is VonMisesFisherMixture:
         cast = sparse.csr_array if form == "csr" else np.asarray
@@ -308,9 +316,7 @@ def test_bad_weights_are_refused(estimator, weights, message):
         estimator(2).fit(X, sample_weight=weights)
 
 
-@pairwise(
-    dtype=[np.float32, np.float64], size=[1e-320, 1e-310, 1e-60, 1e38, 1e300], estimator=MIXTURES
-)
+@pairwise(dtype=[np.float32, np.float64], size=[1e-320, 1e-60, 1e300], estimator=MIXTURES)
 def test_without_priors_the_size_of_weights_does_not_matter(estimator, size, dtype):
     options = dict(FLAT, init_params=LABELS, max_iter=10, tol=0)
     if estimator is VonMisesFisherMixture:
@@ -378,7 +384,7 @@ def test_given_parameters_bring_every_attribute_that_needs_no_rows(estimator):
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e300])
-@pytest.mark.parametrize("estimator", MIXTURES)
+@pytest.mark.parametrize("estimator", [VonMisesFisherMixture, StudentTMixture])
 def test_first_responsibilities_may_have_any_scale(estimator, size):
     resp = rng.dirichlet([1, 1], size=200)
     options = dict(max_iter=0, **FLAT)
@@ -397,7 +403,7 @@ def test_all_starts_have_the_anchor_of_the_first():
     rows = np.random.default_rng(5).normal(size=(200, 4))
     options = dict(init_params="random_from_data", concentration_prior=5.0)
     won_later = []
-    for seed in range(5):
+    for seed in range(3):
         several, first = (
             VonMisesFisherMixture(6, n_init=n, random_state=seed, **options).fit(rows)
             for n in (6, 1)
@@ -450,8 +456,10 @@ def test_criteria_count_the_parameters_of_active_components(estimator, options, 
     assert_allclose(pruned.bic(X), free * np.log(200) - 2 * log_likelihood, rtol=1e-12)
 
 
-@pytest.mark.parametrize("options", [{}, {"background": True}, {"entmax_alpha": 2.0}])
-@pytest.mark.parametrize("estimator", MIXTURES)
+@pytest.mark.parametrize(
+    ("estimator", "options"),
+    zip(MIXTURES, [{}, {"background": True}, {"entmax_alpha": 2.0}, {}], strict=True),
+)
 def test_criteria_of_weighted_rows_are_those_of_repeated_rows(estimator, options):
     counts = np.random.default_rng(1).integers(0, 4, len(X))
     repeated = np.repeat(X, counts, axis=0)
@@ -477,32 +485,26 @@ def test_a_flat_prior_by_component_is_a_flat_prior(estimator):
         assert each.lower_bounds_ == flat.lower_bounds_
 
 
-def narrowed(estimator, **options):
-    """Return a subclass whose constructor takes fewer parameters."""
-
-    class Narrowed(estimator):
-        def __init__(self, n_components=2, random_state=0):
-            super().__init__(n_components, random_state=random_state, **options)
-
-    return Narrowed
-
-
 @pytest.mark.parametrize("estimator", MIXTURES)
 def test_a_subclass_with_fewer_parameters(estimator):
     """What needs other parameters works: given parameters, Dask arrays and paths."""
     options = {"degrees_of_freedom": 5.0} if estimator is StudentTMixture else {}
-    narrow = narrowed(estimator, **options)
-    mixture = narrow().fit(X)
-    lazy = narrow().fit(da.from_array(X, chunks=(90, 3)))
+
+    class Narrow(estimator):
+        def __init__(self, n_components=2, random_state=0):
+            super().__init__(n_components, random_state=random_state, **options)
+
+    mixture = Narrow().fit(X)
+    lazy = Narrow().fit(da.from_array(X, chunks=(90, 3)))
     assert_array_equal(lazy.labels_.compute(), mixture.labels_)
     names = ["weights_", "means_", "covariances_"]
     if estimator is StudentTMixture:
         names[2:] = ["scale_matrices_", "degrees_of_freedom_"]
     names = names[:2] if estimator is VonMisesFisherMixture else names
-    built = narrow.from_parameters(*(getattr(mixture, name) for name in names))
+    built = Narrow.from_parameters(*(getattr(mixture, name) for name in names))
     assert_allclose(built.score_samples(X), mixture.score_samples(X), rtol=1e-9)
     assert_array_equal(built.predict(da.from_array(X)).compute(), mixture.labels_)
-    path = ComponentPath(narrow(), max_components=3).fit(X)
+    path = ComponentPath(Narrow(), max_components=3).fit(X)
     assert path.best_estimator_.get_params()["n_components"] == path.best_n_components_
 
 
@@ -543,8 +545,9 @@ def test_a_negative_prior_removes_components(estimator):
 # What it warns of.
 
 
-@pytest.mark.parametrize("estimator", MIXTURES)
-@pytest.mark.parametrize("entmax_alpha", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize(
+    ("estimator", "entmax_alpha"), zip(MIXTURES, [1.0, 1.5, 2.0, 1.0], strict=True)
+)
 def test_a_fit_warns_where_the_temperature_makes_shares_alike(estimator, entmax_alpha):
     options = {"entmax_alpha": entmax_alpha, "random_state": 0}
     with pytest.warns(UserWarning, match="temperature=10000.0 is far too large"):
@@ -556,13 +559,11 @@ def test_a_fit_warns_where_the_temperature_makes_shares_alike(estimator, entmax_
 # Numbers of any kind: parameters, and rows as they are stored.
 
 
-@pairwise(
-    kind=[np.int8, np.uint8, np.int16, np.uint64],
-    start=[(3, "merging"), (100, "kmeans")],
-    estimator=MIXTURES,
+@pytest.mark.parametrize(
+    ("estimator", "kind"), zip(MIXTURES, [np.int8, np.uint8, np.int16, np.uint64], strict=True)
 )
-def test_integers_of_any_type_are_parameters(estimator, start, kind):
-    n_components, init = start
+@pytest.mark.parametrize(("n_components", "init"), [(3, "merging"), (100, "kmeans")])
+def test_integers_of_any_type_are_parameters(estimator, n_components, init, kind):
     names = ["n_components", "n_init", "init_size", "max_iter", "random_state", "verbose_interval"]
     values = [n_components, 2, 120, 127, 0, 3]
     rows = np.random.default_rng(0).normal(size=(300, 4))
@@ -577,28 +578,13 @@ def test_integers_of_any_type_are_parameters(estimator, start, kind):
     assert pickle.loads(pickle.dumps(fitted)).bic(rows) == expected.bic(rows)
 
 
-SWAPPED = {">f4": np.float32, ">f2": np.float32, ">u2": np.float32, ">i4": np.float64}
-
-
-@pytest.mark.parametrize("stored", SWAPPED)
-@pytest.mark.parametrize("estimator", MIXTURES)
-def test_byte_order_does_not_matter(estimator, stored):
-    rows = np.abs(10 * X).astype(stored)
-    swapped = estimator(2, random_state=0).fit(rows)
-    native = estimator(2, random_state=0).fit(rows.astype(SWAPPED[stored]))
-    assert swapped.probabilities_.dtype == SWAPPED[stored]
-    assert swapped.lower_bound_ == native.lower_bound_
-    assert_array_equal(swapped.predict_proba(rows), native.predict_proba(rows))
-
-
-@pytest.mark.parametrize("estimator", MIXTURES)
-def test_a_polars_frame_of_float32_is_read_as_it_is(estimator):
+def test_a_polars_frame_of_float32_is_read_as_it_is():
     pl = pytest.importorskip("polars", reason="needs polars")
     frame = pl.DataFrame(X.astype(np.float32), schema=["a", "b", "c"])
-    mixture = estimator(2, random_state=0).fit(frame)
+    mixture = VonMisesFisherMixture(2, random_state=0).fit(frame)
     assert mixture.probabilities_.dtype == np.float32
-    expected = estimator(2, random_state=0).fit(X.astype(np.float32))
+    expected = VonMisesFisherMixture(2, random_state=0).fit(X.astype(np.float32))
     assert mixture.lower_bound_ == expected.lower_bound_
     assert list(mixture.feature_names_in_) == ["a", "b", "c"]
     with pytest.raises(ValueError, match="NaN"):  # a missing integer is none
-        estimator(2).fit(pl.DataFrame({"a": [1, None, 3], "b": [1, 2, 3]}))
+        VonMisesFisherMixture(2).fit(pl.DataFrame({"a": [1, None, 3], "b": [1, 2, 3]}))
