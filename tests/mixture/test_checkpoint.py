@@ -22,10 +22,9 @@ rng = np.random.default_rng(0)
 CENTRES = np.array([[0.0, 3.0, 0.0], [3.0, 0.0, 0.0], [2.0, 2.0, 3.0]])
 X = CENTRES[rng.integers(3, size=300)] + rng.normal(size=(300, 3))
 WEIGHTS = rng.uniform(0.5, 2.0, size=300)
+CSR = sparse.csr_array(np.where(np.abs(X) > 0.5, X, 0).astype(np.float32))
 COPIES = np.repeat(np.random.default_rng(12).normal(size=(7, 2)), 4, axis=0)
 KMEANS = {"init_params": "kmeans", "n_init": 3}
-
-FILES = r"fit\.npz(\.\d+-\d+\.tmp)?"  # a checkpoint, and what is not yet one
 
 
 @pytest.fixture
@@ -39,21 +38,14 @@ def interrupted(mixture, after, rows=X, weights=None):
     return killed_after(after, lambda: mixture.fit(rows, sample_weight=weights))
 
 
-def csr(dtype):
-    return sparse.csr_array(np.where(np.abs(X) > 0.5, X, 0).astype(dtype))
-
-
 CASES = {
     "directions": (VonMisesFisherMixture, {}),
     "directions, tied": (VonMisesFisherMixture, {"concentration_type": "tied", **KMEANS}),
-    "directions, k-means": (VonMisesFisherMixture, KMEANS),
     "directions, background": (VonMisesFisherMixture, {"background": True}),
-    "directions, hard": (VonMisesFisherMixture, {"temperature": 0.0, **KMEANS}),
-    "directions, emptied": (VonMisesFisherMixture, {"weight_concentration_prior": -20.0}),
+    "directions, hard": (VonMisesFisherMixture, {"temperature": 0.0}),
     "Gaussians": (SparseGaussianMixture, {"init_params": "random", "n_init": 2}),
-    "Gaussians, tied": (SparseGaussianMixture, {"covariance_type": "tied", **KMEANS}),
-    "Gaussians, diag": (SparseGaussianMixture, {"covariance_type": "diag", "background": True}),
-    "Gaussians, spherical": (
+    "Gaussians, tied": (SparseGaussianMixture, {"covariance_type": "tied"}),
+    "Gaussians, emptied": (
         SparseGaussianMixture,
         {"covariance_type": "spherical", "weight_concentration_prior": -20.0, **KMEANS},
     ),
@@ -61,14 +53,11 @@ CASES = {
         VonMisesFisherMixture,
         {"fixed": ("weights", "concentrations"), "concentrations_init": 5.0},
     ),
-    "entmax": (SparseGaussianMixture, {"entmax_alpha": 2.0, **KMEANS}),
-    "in order": (RelativeGMM, {"solver": "em"}),
-    "by widths": (RelativeGMM, {"order": "both"}),
+    "entmax": (SparseGaussianMixture, {"covariance_type": "diag", "entmax_alpha": 2.0}),
+    "in order": (RelativeGMM, {"order": "both"}),
     "heavy tails": (StudentTMixture, KMEANS),
     "known tails": (StudentTMixture, {"degrees_of_freedom": [3.0, 4.0, 5.0, 6.0]}),
-    "float32": (VonMisesFisherMixture, {"tol": 0}, X.astype(np.float32)),
-    "csr": (VonMisesFisherMixture, {"tol": 0}, csr(np.float64)),
-    "float32 csr": (VonMisesFisherMixture, {"tol": 0}, csr(np.float32)),
+    "float32 csr": (VonMisesFisherMixture, {"tol": 0}, CSR),
     "a bound that falls": (StudentTMixture, {"n_components": 5, "tol": 0}, COPIES),
 }
 
@@ -77,10 +66,10 @@ CASES = {
 def test_an_interrupted_fit_ends_with_the_bits_of_one_that_was_not(case, at_once, tmp_path):
     cls, options, *others = CASES[case]
     rows, weights = (others[0], None) if others else (X, WEIGHTS)
-    options = {"n_components": 4, "random_state": 0, "max_iter": 12, "tol": 1e-7} | options
+    options = {"n_components": 4, "random_state": 0, "max_iter": 6, "tol": 1e-7} | options
     whole = cls(**options).fit(rows, sample_weight=weights)
     assert case != "a bound that falls" or whole.n_iter_ < 5  # later steps are worse
-    for after in (1, 12):
+    for after in (1, 6):
         options["checkpoint"] = tmp_path / f"{after}.npz"
         if not interrupted(cls(**options), after, rows, weights):
             break
@@ -202,20 +191,17 @@ def test_other_data_and_other_versions_are_refused(path):
     assert mixture.fit(X).means_.shape == (3, 3)
 
 
-def test_what_is_no_checkpoint_is_refused_and_kept(path):
+def test_what_is_refused_is_kept_and_leaves_the_fit_before(path):
+    mixture = VonMisesFisherMixture(2, random_state=0).fit(X)
+    before = mixture.means_
+    assert interrupted(VonMisesFisherMixture(3, random_state=0, tol=0, checkpoint=path), 3)
+    with pytest.raises(ValueError, match="another fit"):
+        mixture.set_params(checkpoint=path).fit(X)
     np.savez(path, X=X)
     written = path.read_bytes()
     with pytest.raises(ValueError, match="is not a checkpoint, or is truncated"):
-        VonMisesFisherMixture(2, checkpoint=path).fit(X)
+        mixture.fit(X)
     assert path.read_bytes() == written
-
-
-def test_a_refused_checkpoint_leaves_the_fit_before(path):
-    assert interrupted(VonMisesFisherMixture(3, random_state=0, tol=0, checkpoint=path), 3)
-    mixture = VonMisesFisherMixture(2, random_state=0).fit(X)
-    before = mixture.means_
-    with pytest.raises(ValueError, match="another fit"):
-        mixture.set_params(checkpoint=path).fit(X)
     assert mixture.means_ is before
 
 
@@ -364,6 +350,7 @@ def test_killed_processes_go_on(path, tmp_path, root):
             assert any(line.startswith(f"{title}:") for line in process.stdout)
             assert any(line.startswith("  Iteration 5:") for line in process.stdout)
             process.send_signal(signal.SIGKILL)
-        assert all(re.fullmatch(FILES, name) for name in os.listdir(tmp_path))
+        names = os.listdir(tmp_path)  # a checkpoint, and what is not yet one
+        assert all(re.fullmatch(r"fit\.npz(\.\d+-\d+\.tmp)?", name) for name in names)
     with start(path) as process:
         assert process.stdout.readlines()[-1] == whole

@@ -66,7 +66,7 @@ def test_a_fit_in_few_columns_goes_on_in_all(tmp_path):
 
 @pytest.mark.parametrize("given", [False, True])
 def test_memory_is_that_of_the_parameters(given):
-    n_features, K = 2**18, 20
+    n_features, K = 2**16, 20
     X, _ = texts(n_features)
     array = 8 * K * n_features
     VonMisesFisherMixture(K, random_state=0).fit(texts()[:50])  # compile

@@ -24,33 +24,29 @@ def rows(n, d, noise):
 
 
 def assert_same(mixture, X):
-    """The bits of a fit, and of a stream, are the same on one thread and on three."""
-    mixture.set_params(n_components=5, random_state=0, max_iter=4, tol=0)
-    fits, streams = [], []
+    """On one thread and on three, the bits of a fit, and of a stream after it, are the same."""
+    mixture.set_params(n_components=5, random_state=0, max_iter=2, tol=0)
+    fits, n_rows = [], X.shape[0]
     for n_threads in (1, 3):
-        with threadpool_limits(n_threads), few_rows_in_blocks(256):
+        with threadpool_limits(n_threads), few_rows_in_blocks(n_rows // 6):
             fits.append(clone(mixture).fit(X))
-            streams.append(clone(mixture).partial_fit(X))
     assert_same_bits(*fits)
-    assert_same_bits(*streams)
+    for n_threads, fitted in zip((1, 3), fits, strict=True):
+        with threadpool_limits(n_threads), few_rows_in_blocks(n_rows // 6):
+            fitted.partial_fit(X)
+    assert_same_bits(*fits)
 
 
 @pairwise(
-    kind=[
-        (SparseGaussianMixture, {}),
-        (StudentTMixture, {}),
-        (RelativeGMM, {"solver": "ecm"}),
-        (RelativeGMM, {"solver": "em"}),
-    ],
+    kind=[SparseGaussianMixture, StudentTMixture, RelativeGMM],
     covariance_type=TYPES,
     posterior=[{}, {"entmax_alpha": 2.0}, {"temperature": 0}],
     dtype=[np.float32, np.float64],
     missing=[0, 0.3],
 )
 def test_gaussians_and_students(kind, covariance_type, posterior, dtype, missing):
-    cls, options = kind
-    mixture = cls(covariance_type=covariance_type, **options, **posterior)
-    X = rows(1500, 4, 3.0).astype(dtype)
+    mixture = kind(covariance_type=covariance_type, **posterior)
+    X = rows(600, 4, 3.0).astype(dtype)
     if missing:
         mixture.set_params(missing_values="marginal")
         X[np.random.default_rng(1).random(X.shape) < missing] = np.nan
@@ -64,5 +60,5 @@ def test_gaussians_and_students(kind, covariance_type, posterior, dtype, missing
     temperature=[0, 1],
 )
 def test_directions(dtype, form, init, temperature):
-    X = form(rows(2000, 8, 4.0).astype(dtype))
+    X = form(rows(800, 8, 4.0).astype(dtype))
     assert_same(VonMisesFisherMixture(init_params=init, temperature=temperature), X)
