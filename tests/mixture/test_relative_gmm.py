@@ -63,8 +63,7 @@ def test_exact_relative_steps_are_em(covariance_type):
 
 
 @pytest.mark.parametrize("covariance_type", TYPES)
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_maxima_are_scikit_learns(covariance_type, solver):
+def test_maxima_are_scikit_learns(covariance_type):
     X, _ = blobs()
     means = X[[1, 2, 3]]
     weights = [0.2, 0.3, 0.5]
@@ -74,7 +73,6 @@ def test_maxima_are_scikit_learns(covariance_type, solver):
     rival.set_params(max_iter=2000).fit(X)
     mixture = RelativeGMM(
         3,
-        solver=solver,
         covariance_type=covariance_type,
         means_init=rival.means_ + 0.01,
         weights_init=rival.weights_,
@@ -181,7 +179,7 @@ def test_tied_starting_means_are_fitted(solver, clearance):
     assert_finite(mixture, X)
     assert ordered(path_of(mixture, X), 0, clearance)
     if clearance > 0:  # they leave the bound
-        assert mixture.set_params(max_iter=2000).fit(X).differences_[:, 0].max() > 1
+        assert mixture.set_params(max_iter=500).fit(X).differences_[:, 0].max() > 1
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -48,7 +48,7 @@ def assert_in_order(mixture, clearance=0.0):
     solver=SOLVERS,
     shape=[("means", kind) for kind in TYPES]
     + [(order, kind) for order in ORDERS for kind in FREE],
-    K=[2, 3, 4],
+    K=[2, 4],
     d=[1, 2, 3],
     clearance=[0.0, 0.05, 0.5],
     prior=[1.0, 2.0],
@@ -72,7 +72,7 @@ def test_bound_never_falls_and_order_holds_in_every_iteration(
             init_params=np.random.default_rng(seed).integers(K, size=80),
             tol=0,
         )
-        for n_iter in (0, 1, 2, 5, 40):
+        for n_iter in (0, 1, 2, 15):
             mixture.set_params(max_iter=n_iter).fit(X, sample_weight=weights)
             assert_in_order(mixture, clearance)
         if not mixture._fitted.params.reseeded.any():  # from where it had no rows
@@ -85,7 +85,7 @@ def test_bound_never_falls_and_order_holds_in_every_iteration(
 @pytest.mark.parametrize("covariance_type", FREE)
 def test_widths_ascend_whatever_the_start(solver, covariance_type):
     X, y = wide()
-    for seed in range(3):
+    for seed in range(2):
         mixture = RelativeGMM(
             3, order="scales", solver=solver, covariance_type=covariance_type, random_state=seed
         ).fit(X)
@@ -141,9 +141,7 @@ def test_warm_start_goes_on_and_takes_a_new_clearance():
         assert_in_order(parts, 1.5)
 
 
-@pytest.mark.parametrize("seed", [0, 2])
-@pytest.mark.parametrize("clearance", [0.0, 0.3])
-@pytest.mark.parametrize("order", ["means", *ORDERS])
+@pairwise(order=["means", *ORDERS], clearance=[0.0, 0.3], seed=[0, 2])
 def test_a_warm_start_leaves_what_has_converged(order, clearance, seed):
     """Pruned components need no room, and priors by number stay with their components."""
     rng = np.random.default_rng(seed)
@@ -168,22 +166,16 @@ def test_a_warm_start_leaves_what_has_converged(order, clearance, seed):
     assert_array_equal(mixture.covariances_, before.covariances_)
 
 
-def test_components_without_weight_need_no_room_at_the_start():
+def test_components_without_weight_need_no_room():
     X = np.arange(12.0)[:, None] / 10
     mixture = RelativeGMM(
         3, clearance=1.0, means_init=[[0.1], [0.4], [1.1]], weights_init=[0.5, 0, 0.5], max_iter=0
     ).fit(X)
     assert_array_equal(mixture.means_.ravel(), [0.1, 0.4, 1.1])
+    mixture.set_params(clearance=0.8, warm_start=True).fit(X[1:])
+    assert_array_equal(mixture.means_.ravel(), [0.1, 0.4, 1.1])
     with pytest.raises(ValueError, match="3 components need 2 along"):
         RelativeGMM(3, clearance=1.0).fit(X)
-
-
-def test_pruned_components_need_no_room_in_other_rows():
-    mixture = RelativeGMM.from_parameters(
-        [0.5, 0, 0.5], [[0.1], [0.4], [1.1]], [[[1.0]]] * 3, clearance=0.8, warm_start=True
-    )
-    mixture.set_params(max_iter=0).fit(np.arange(12.0)[:, None] / 10)
-    assert_array_equal(mixture.means_.ravel(), [0.1, 0.4, 1.1])
 
 
 def test_a_stream_stays_in_order():
@@ -215,7 +207,7 @@ def test_order_holds_where_components_leave(order, solver, prior, posterior):
         tol=0,
         **posterior,
     )
-    for max_iter in [0, 5, 40]:
+    for max_iter in [0, 5, 20]:
         mixture.set_params(max_iter=max_iter).fit(X, sample_weight=weights)
         assert_finite(mixture, X)
         assert_in_order(mixture, 0.1)

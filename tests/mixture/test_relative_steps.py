@@ -53,7 +53,10 @@ def quadratic(X, resp, precisions):
 
 
 def ecm_by_hand(H, c, relative, clearance, feature):
-    """One conditional maximum after the other, as the linear systems say."""
+    """One conditional maximum after the other, as the linear systems say.
+
+    For two unit Gaussians this is Algorithm 1 of the paper, with its sign and N_2 for its N_1.
+    """
     K, d = relative.shape
     flat = relative.ravel().copy()
     for k in range(K):
@@ -90,14 +93,12 @@ def best_by_enumeration(H, c, K, d, clearance, feature):
 
 
 @pytest.mark.bits
-@pytest.mark.parametrize("solver", ["ecm", "em"])
-@pytest.mark.parametrize("clearance", [0.0, 0.05, 0.5, 1.0])
-@pytest.mark.parametrize("kind", TYPES)
+@pairwise(kind=TYPES, clearance=[0.0, 0.05, 1.0], solver=["ecm", "em"])
 def test_a_step_of_means_is_the_constrained_maximum_joint_or_one_after_the_other(
     kind, clearance, solver
 ):
     n_held = 0
-    for seed, (K, d) in product(range(3), [(1, 1), (2, 1), (3, 2), (4, 3)]):
+    for seed, (K, d) in product(range(2), [(1, 1), (2, 1), (3, 2), (4, 3)]):
         options = dict(solver=solver, clearance=clearance, fixed=("covariances",))
         X, resp, (means, covariances), (moved, _) = one_step(seed, kind, K, d, **options)
         H, c = quadratic(X, resp, np.linalg.inv(covariances))
@@ -109,22 +110,6 @@ def test_a_step_of_means_is_the_constrained_maximum_joint_or_one_after_the_other
         assert_allclose(moved, expected, rtol=1e-9, atol=1e-10)
         n_held += (np.diff(moved[:, seed % d]) < clearance + 1e-9).sum()
     assert n_held > 0 or clearance < 0.5  # the order binds
-
-
-@pytest.mark.parametrize("clearance", [0.0, 0.3])
-def test_ecm_of_two_unit_gaussians_has_the_corrected_formula(clearance):
-    """Algorithm 1 of the paper, with its sign and with N_2 where it prints N_1."""
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        X, mu_1, gap = rng.normal(size=(50, 1)), rng.normal(), clearance + rng.uniform(0, 1)
-        options = dict(clearance=clearance, fixed=("weights", "covariances"), tol=0)
-        mixture = RelativeGMM(2, means_init=[[mu_1], [mu_1 + gap]], max_iter=0, **options).fit(X)
-        resp = mixture.predict_proba(X)
-        (T_1, T_2), (N_1, N_2) = (resp.T @ X).ravel(), resp.sum(axis=0)
-        mu_1 = (T_1 + T_2 - N_2 * gap) / (N_1 + N_2)
-        gap = max(clearance, (T_2 - mu_1 * N_2) / N_2)
-        moved = mixture.set_params(max_iter=1).fit(X).means_
-        assert_allclose(moved.ravel(), [mu_1, mu_1 + gap], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -193,7 +178,7 @@ def test_a_joint_step_of_scales_is_the_constrained_maximum(kind, d, clearance):
 @pytest.mark.parametrize("clearance", [0.0, 0.2])
 def test_ecm_of_scales_maximizes_over_the_first_and_then_each_gap(clearance):
     """With a search over one number at a time, mean squared deviations counted row by row."""
-    for seed in range(10):
+    for seed in range(4):
         X, resp, (_, covariances), (means, moved) = one_step(
             seed, "full", 3, 2, order="scales", clearance=clearance, spread=1
         )
