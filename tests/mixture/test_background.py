@@ -83,9 +83,7 @@ def test_the_density_is_that_of_components_and_background(mixture):
     assert_allclose(extra, 2)  # a weight more
 
 
-@pytest.mark.parametrize("mixture", MIXTURES)
-@pytest.mark.parametrize("posterior", POSTERIORS)
-@pytest.mark.parametrize("background", [False, True])
+@pairwise(mixture=MIXTURES, posterior=POSTERIORS, background=[False, True])
 def test_shares_and_labels_agree(mixture, posterior, background):
     X, labels = data()
     alpha, temperature = posterior
@@ -126,7 +124,7 @@ def test_the_prior_on_the_background_is_flat():
     assert set(emptied.labels_) == {-1}
 
 
-@pairwise(mixture=MIXTURES, share=[0.05, 0.2, 0.5], dtype=[np.float32, np.float64])
+@pairwise(mixture=MIXTURES, share=[0.05, 0.5], dtype=[np.float32, np.float64])
 def test_the_share_of_uniform_rows_is_found(mixture, share, dtype):
     n = 2000
     rng = np.random.default_rng(1)
@@ -143,18 +141,22 @@ def test_the_share_of_uniform_rows_is_found(mixture, share, dtype):
 
 
 @pytest.mark.parametrize("mixture", MIXTURES)
-@pytest.mark.parametrize("init_params", ["kmeans", "k-means++", "random_from_data", "merging"])
-def test_every_start_goes_with_a_background(mixture, init_params):
-    X, labels = data(600, 100)
-    fit = new(mixture, init_params=init_params, n_init=5, tol=1e-6, max_iter=300).fit(X)
+def test_every_start_goes_with_a_background(mixture):
+    X, labels = data(300, 50)
     oracle = new(mixture, init_params=labels, tol=1e-6, max_iter=300).fit(X)
-    assert_allclose(fit.lower_bound_, oracle.lower_bound_, atol=1e-3)
+    for init_params in ("kmeans", "k-means++", "random_from_data", "merging"):
+        fit = new(mixture, init_params=init_params, n_init=5, tol=1e-6, max_iter=300).fit(X)
+        assert_allclose(fit.lower_bound_, oracle.lower_bound_, atol=1e-3)
 
 
 @pytest.mark.parametrize(
-    "form", [np.asarray, sparse.csr_array, lambda X: da.from_array(X, chunks=(100, 3))]
+    ("form", "options"),
+    [
+        (np.asarray, {}),
+        (sparse.csr_array, {"temperature": 0}),
+        (lambda X: da.from_array(X, chunks=(100, 3)), {"entmax_alpha": 2.0}),
+    ],
 )
-@pytest.mark.parametrize("options", [{}, {"temperature": 0}, {"entmax_alpha": 2.0}])
 def test_rows_without_a_direction_belong_to_the_background(form, options):
     X, _ = data()
     blank = np.arange(len(X)) % 50 == 0

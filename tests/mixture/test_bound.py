@@ -45,9 +45,20 @@ FAMILIES = {
         StudentTMixture,
         {"covariance_type": "spherical", "reg_covar": 0, "degrees_of_freedom": "tied"},
     ),
-    "vMF": (VonMisesFisherMixture, {"concentration_prior": 1.0}),
-    "tied vMF": (VonMisesFisherMixture, {"concentration_type": "tied", "concentration_prior": 1.0}),
-    "vMF on CSR": (VonMisesFisherMixture, {"concentration_prior": 0}),
+    **{
+        f"{kind} vMF, {prior}, {negentropy}": (
+            VonMisesFisherMixture,
+            {"concentration_type": kind, "concentration_prior": prior, "negentropy": negentropy},
+        )
+        for kind, prior, negentropy in [
+            ("free", 1.0, "exact"),
+            ("tied", 2.0, "ode"),
+            ("free", 10.0, "rational"),
+            ("tied", 0.0, "banerjee"),
+            ("free", 10.0, "newton"),
+        ]
+    },
+    "free vMF on CSR": (VonMisesFisherMixture, {"concentration_prior": 0}),
     **{
         f"{kind} in order, by {solver}": (
             RelativeGMM,
@@ -86,7 +97,7 @@ def test_bound_never_falls(family, posterior, prior, background, missing):
         init_params=labels,
         background=background,
         flat_start=False,
-        max_iter=25,
+        max_iter=12,
         tol=0,
         **options,
     )

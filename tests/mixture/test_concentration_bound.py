@@ -6,6 +6,8 @@ from scipy.sparse import csr_array
 
 from skvmf import VonMisesFisherMixture
 
+from ..pairwise import pairwise
+
 
 @pytest.mark.parametrize("dim", [2, 3, 40, 1000, 20_000])
 def test_equal_rows_have_the_largest_concentration(dim):
@@ -20,24 +22,26 @@ def test_equal_rows_have_the_largest_concentration(dim):
     np.testing.assert_allclose(given.score_samples(X), mixture.score_samples(X), rtol=1e-9)
 
 
-@pytest.mark.parametrize("negentropy", ["exact", "ode", "rational", "banerjee", "newton"])
-@pytest.mark.parametrize("concentration_type", ["free", "tied"])
-@pytest.mark.parametrize("dim", [2, 3, 40])
-def test_given_and_fixed_concentrations_are_kept(negentropy, concentration_type, dim):
+@pairwise(
+    negentropy=["exact", "ode", "rational", "banerjee", "newton"],
+    largest=[0.0, 1e-9, 3.1, 700.0, 1e12],
+    concentration_type=["free", "tied"],
+    dim=[2, 3, 40],
+)
+def test_given_and_fixed_concentrations_are_kept(negentropy, largest, concentration_type, dim):
     X = np.random.default_rng(0).normal(size=(60, dim))
-    for largest in (0.0, 1e-9, 3.1, 700.0, 1e12):
-        kappa = np.full(2, largest) if concentration_type == "tied" else [largest, 0.3]
-        options = {"concentration_type": concentration_type, "negentropy": negentropy}
-        given = VonMisesFisherMixture.from_parameters(
-            [0.4, 0.6], mean_directions=X[:2], concentrations=kappa, **options
-        )
-        np.testing.assert_array_equal(given.concentrations_, kappa)
-        given.set_params(warm_start=True, fixed=("concentrations",), max_iter=3, tol=0)
-        fresh = VonMisesFisherMixture(
-            2, fixed=("concentrations",), concentrations_init=kappa, max_iter=3, tol=0, **options
-        )
-        for mixture in (given.fit(X), given.partial_fit(X), fresh.fit(X), fresh.partial_fit(X)):
-            np.testing.assert_array_equal(mixture.concentrations_, kappa)
+    kappa = np.full(2, largest) if concentration_type == "tied" else [largest, 0.3]
+    options = {"concentration_type": concentration_type, "negentropy": negentropy}
+    given = VonMisesFisherMixture.from_parameters(
+        [0.4, 0.6], mean_directions=X[:2], concentrations=kappa, **options
+    )
+    np.testing.assert_array_equal(given.concentrations_, kappa)
+    given.set_params(warm_start=True, fixed=("concentrations",), max_iter=3, tol=0)
+    fresh = VonMisesFisherMixture(
+        2, fixed=("concentrations",), concentrations_init=kappa, max_iter=3, tol=0, **options
+    )
+    for mixture in (given.fit(X), given.partial_fit(X), fresh.fit(X), fresh.partial_fit(X)):
+        np.testing.assert_array_equal(mixture.concentrations_, kappa)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -127,7 +127,7 @@ def test_log_densities_far_from_zero_keep_their_digits():
 
 
 @pytest.mark.bits
-@pairwise(dim=[1, 2, 100, 128, 129, 2000], far=[0, 10, 100, 1e4, 1e6], offset=[0.0, 1e4])
+@pairwise(dim=[1, 2, 128, 129, 2000], far=[0, 10, 100, 1e4, 1e6], offset=[0.0, 1e4])
 def test_float32_rows_are_scored_and_shared_out_as_in_float64(dim, far, offset):
     rng = np.random.default_rng(dim)
     variances = np.full((3, dim), 0.1) * rng.uniform(1, 1 + 1 / max(far, 1) ** 2, size=(3, dim))
@@ -136,9 +136,9 @@ def test_float32_rows_are_scored_and_shared_out_as_in_float64(dim, far, offset):
     mixture = SparseGaussianMixture.from_parameters(
         [0.2, 0.3, 0.5], means, variances, covariance_type="diag"
     )
-    X = rng.normal(size=(2000, dim))
+    X = rng.normal(size=(400, dim))
     X = (offset + far * X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
-    X[::2] = means[0] + np.sqrt(variances[0]) * rng.normal(size=(1000, dim))
+    X[::2] = means[0] + np.sqrt(variances[0]) * rng.normal(size=(200, dim))
     wide = X.astype(np.float64)
     assert_allclose(mixture.predict_proba(X), mixture.predict_proba(wide), rtol=0, atol=1e-4)
     expected = mixture.score_samples(wide)

@@ -8,6 +8,7 @@ from scipy.stats import multivariate_normal, multivariate_t
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf.datasets import make_vonmises_fisher_blobs
 
+from ..pairwise import pairwise
 from .em import em_on_the_sphere
 from .kinds import TYPES, as_given, in_type, matrices
 
@@ -50,10 +51,12 @@ def test_directions_are_those_of_em_without_the_fixed_steps(fixed):
     assert np.diff(mixture.lower_bounds_).min() >= -1e-13
 
 
-@pytest.mark.parametrize("negentropy", ["exact", "banerjee"])
-@pytest.mark.parametrize("concentration_type", ["free", "tied"])
-@pytest.mark.parametrize("prior", [0.0, 2.0])
-@pytest.mark.parametrize("kappa", [3.0, 1e7])
+@pairwise(
+    negentropy=["exact", "banerjee"],
+    concentration_type=["free", "tied"],
+    prior=[0.0, 2.0],
+    kappa=[3.0, 1e7],
+)
 def test_rows_that_point_away_from_a_fixed_mean_have_no_concentration(
     negentropy, concentration_type, prior, kappa
 ):
@@ -111,9 +114,11 @@ def test_fixed_gaussians_are_at_a_maximum_beside_what_is_fixed(estimator, covari
         assert_allclose(matrices(mixture), in_type(covariance_type, expected, counts), atol=1e-3)
 
 
-@pytest.mark.parametrize("degrees_of_freedom", [3.0, "estimated", "tied"])
-@pytest.mark.parametrize("covariance_type", ["full", "tied"])
-@pytest.mark.parametrize("fixed", [("scale_matrices",), ("means",), ("means", "scale_matrices")])
+@pairwise(
+    degrees_of_freedom=[3.0, "estimated", "tied"],
+    covariance_type=["full", "tied"],
+    fixed=[("scale_matrices",), ("means",), ("means", "scale_matrices")],
+)
 def test_fixed_student_t_components_never_lower_the_likelihood(
     degrees_of_freedom, covariance_type, fixed
 ):

@@ -20,23 +20,14 @@ def blobs(n=300, d=3, centers=3, seed=0, std=1.0):
     return make_blobs(n, d, centers=centers, cluster_std=std, random_state=seed)
 
 
-def scikit_precisions(X, labels, covariance_type):
-    """First parameters for both libraries: those of a partition."""
-    start = SparseGaussianMixture(
-        labels.max() + 1, covariance_type=covariance_type, init_params=labels, max_iter=0, **FLAT
-    ).fit(X)
-    return {
-        "weights_init": start.weights_,
-        "means_init": start.means_,
-        "precisions_init": start.precisions_,
-    }
-
-
 @pytest.mark.parametrize("covariance_type", TYPES)
 def test_agrees_with_scikit_learn(covariance_type):
     X, _ = blobs(std=4.0)
-    first = scikit_precisions(X, np.arange(300) % 3, covariance_type)
     options = dict(covariance_type=covariance_type, max_iter=15, tol=0)
+    start = SparseGaussianMixture(3, init_params=np.arange(300) % 3, **FLAT)
+    start.set_params(covariance_type=covariance_type, max_iter=0).fit(X)
+    first = {f"{name}_init": getattr(start, f"{name}_") for name in ("weights", "means")}
+    first["precisions_init"] = start.precisions_
     prior = {"weight_concentration_prior": np.ones(3), "weight_floor": 0}
     ours = SparseGaussianMixture(3, **prior, **first, **options).fit(X)
     theirs = GaussianMixture(3, **first, **options).fit(X)
@@ -46,7 +37,7 @@ def test_agrees_with_scikit_learn(covariance_type):
     assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-9)
     assert_allclose(ours.aic(X), theirs.aic(X), rtol=1e-10)
     assert_allclose(ours.bic(X), theirs.bic(X), rtol=1e-10)
-    for n_steps in range(2, 16):  # theirs is a step stale
+    for n_steps in range(2, 16, 4):  # theirs is a step stale
         less = GaussianMixture(3, **first, **(options | {"max_iter": n_steps})).fit(X)
         assert_allclose(ours.lower_bounds_[n_steps - 1], less.lower_bound_, rtol=1e-9)
     assert_allclose(ours.score(X), ours.lower_bound_, rtol=1e-13)
@@ -98,15 +89,6 @@ def test_float32_far_from_the_origin_keeps_the_regularizer():
     assert_allclose(np.sort(mixture.means_[:, 0]), [0, 9999])
 
 
-def test_a_warm_start_keeps_the_covariance_type():
-    X, _ = blobs()
-    mixture = SparseGaussianMixture(3, warm_start=True, random_state=0).fit(X)
-    mixture.set_params(covariance_type="diag")
-    with pytest.raises(ValueError, match="scratch with a clone of the mixture"):
-        mixture.fit(X)
-    assert mixture.sample(5)[0].shape == (5, 3)  # of the fit as it was
-
-
 def test_a_prior_that_outweighs_the_data_warns():
     X, _ = blobs(60, 2)
     with pytest.warns(UserWarning, match=r"outweighs the data.*above -\d"):
@@ -129,11 +111,8 @@ def test_a_flat_start_keeps_what_the_prior_would_crush():
     assert crushed.effective_n_components_ < 1.1
 
 
-def test_singular_covariances():
+def test_a_component_of_equal_rows_is_singular_and_leaves():
     X, _ = blobs(100, 2)
-    constant = np.hstack([X, np.ones((100, 1))])
-    with pytest.raises(ValueError, match=r"singular.*reg_covar"):
-        SparseGaussianMixture(2, reg_covar=0).fit(constant)
     outlier = np.vstack([X, np.tile([[500.0, 500.0]], (3, 1))])
     labels = np.r_[np.arange(100) % 2, 2, 2, 2]
     mixture = SparseGaussianMixture(3, reg_covar=0, init_params=labels, tol=0, **FLAT)
@@ -177,20 +156,12 @@ def test_rows_that_are_one_point_keep_their_component(seed):
     assert 142 <= np.sum(labels == labels[0]) <= 142 + 4
 
 
-@pairwise(covariance_type=TYPES, n_components=[20, 30, 40], seed=range(2))
+@pairwise(covariance_type=TYPES, n_components=[20, 40], seed=range(2))
 def test_copies_of_as_many_rows_as_components_get_one_each(covariance_type, n_components, seed):
-    X = np.repeat(np.random.default_rng(seed).normal(size=(n_components, 16)), 40, axis=0)
+    X = np.repeat(np.random.default_rng(seed).normal(size=(n_components, 16)), 10, axis=0)
     mixture = SparseGaussianMixture(
         n_components, covariance_type=covariance_type, random_state=seed
     ).fit(X)
     assert len(set(mixture.labels_)) == n_components
     expected = -np.log(n_components) - 8 * np.log(2 * np.pi * 1e-6)
     assert_allclose(mixture.score(X), expected, rtol=1e-9)
-
-
-def test_a_row_too_far_from_the_others_is_refused_without_warnings():
-    """Warnings are errors here; the message names what helps."""
-    rng = np.random.default_rng(342)
-    X = rng.normal(size=(40, 5)) * np.where(np.arange(40) == 0, 1e9, 1)[:, None] - 1e6
-    with pytest.raises(ValueError, match="a few rows lie far from all others"):
-        SparseGaussianMixture(2, random_state=0).fit(X)

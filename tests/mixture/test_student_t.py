@@ -12,6 +12,7 @@ from sklearn.datasets import make_blobs
 
 from skvmf import SparseGaussianMixture, StudentTMixture
 
+from ..pairwise import pairwise
 from .checks import assert_bound_never_falls
 from .kinds import TYPES, as_given, in_type, matrices
 
@@ -79,8 +80,9 @@ def test_em_is_that_of_the_paper(covariance_type):
     assert_allclose(fitted.score(X), expected, rtol=1e-11)
 
 
-@pytest.mark.parametrize("covariance_type", TYPES)
-@pytest.mark.parametrize("posterior", POSTERIORS)
+@pytest.mark.parametrize(
+    ("covariance_type", "posterior"), zip(TYPES, [*POSTERIORS, {}], strict=True)
+)
 def test_the_limit_of_many_degrees_of_freedom_is_a_gaussian_mixture(covariance_type, posterior):
     X, y = make_blobs(200, 3, centers=3, cluster_std=3, random_state=0)
     options = dict(covariance_type=covariance_type, init_params=y, max_iter=15, tol=0, **posterior)
@@ -96,8 +98,13 @@ def test_the_limit_of_many_degrees_of_freedom_is_a_gaussian_mixture(covariance_t
 # What it finds.
 
 
-@pytest.mark.parametrize(("tails", "truth"), [("estimated", (3.0, 8.0)), ("tied", (4.0, 4.0))])
-@pytest.mark.parametrize("covariance_type", TYPES)
+@pytest.mark.parametrize(
+    ("covariance_type", "tails", "truth"),
+    [
+        *[(kind, "estimated", (3.0, 8.0)) for kind in ("full", "spherical")],
+        *[(kind, "tied", (4.0, 4.0)) for kind in ("tied", "diag")],
+    ],
+)
 def test_parameters_are_recovered_from_draws(covariance_type, tails, truth):
     X, _ = mixture_of_two(covariance_type, truth).sample(20_000)
     fitted = StudentTMixture(
@@ -156,6 +163,7 @@ def test_a_warm_start_takes_today_s_degrees_of_freedom():
     assert_array_equal(mixture.degrees_of_freedom_, 4.0)
     with pytest.raises(ValueError, match="scratch with a clone of the mixture"):
         mixture.set_params(covariance_type="diag").fit(X)
+    assert mixture.sample(5)[0].shape == (5, 3)  # of the fit as it was
 
 
 @pytest.mark.bits
@@ -171,9 +179,7 @@ def test_a_warm_start_does_not_round_tied_degrees_of_freedom(seed):
 TAILS = ["estimated", "tied", 4.0]
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
-@pytest.mark.parametrize("tails", TAILS)
+@pairwise(seed=range(6), covariance_type=TYPES, tails=TAILS)
 def test_few_distinct_rows_do_not_lower_the_bound(covariance_type, tails, seed):
     """Where `reg_covar` holds a component's scale, its degrees of freedom belong to that scale."""
     rng = np.random.default_rng(seed)

@@ -8,12 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from scipy.special import logsumexp
 from scipy.stats import vonmises_fisher
-from sklearn import config_context
-from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
-from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
@@ -34,14 +30,6 @@ def directions(n, d, n_clusters=3, noise=0.25, seed=0, dtype=np.float64):
     y = rng.integers(n_clusters, size=n)
     X = centres[y] + noise * rng.normal(size=(n, d)) / np.sqrt(d)
     return (X * rng.uniform(0.5, 2, size=(n, 1))).astype(dtype), y
-
-
-def counts(n, d, seed=0, dtype=np.float64):
-    """Sparse positive rows, as tf-idf gives them."""
-    rng = np.random.default_rng(seed)
-    dense = rng.poisson(0.3, size=(n, d)) * rng.uniform(0.5, 1.5, size=(n, d))
-    dense[np.arange(n), rng.integers(d, size=n)] += 1
-    return sparse.csr_array(dense.astype(dtype))
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -71,29 +59,6 @@ def test_agrees_with_em_by_hand(tied, form):
     assert_allclose(mixture.mean_directions_, directions_, rtol=1e-9, atol=1e-12)
     assert_allclose(mixture.concentrations_, kappa, rtol=1e-9)
     assert_allclose(mixture.score(X, sample_weight=weights), mixture.lower_bound_, rtol=1e-13)
-
-
-@pytest.mark.bits
-@pairwise(
-    negentropy=["exact", "ode", "rational", "banerjee", "newton"],
-    tied=["free", "tied"],
-    prior=[0.0, 1.0, 10.0, 1e10],
-    temperature=[0, 0.5, 1],
-)
-def test_bound_never_falls(negentropy, tied, prior, temperature):
-    X, y = directions(200, 5, noise=1.0)
-    partly_right = np.where(np.arange(200) % 2, y, np.arange(200) % 3)
-    mixture = VonMisesFisherMixture(
-        3,
-        concentration_type=tied,
-        concentration_prior=prior,
-        negentropy=negentropy,
-        temperature=temperature,
-        init_params=partly_right,
-        max_iter=15,
-        tol=0,
-    ).fit(X, sample_weight=np.random.default_rng(0).uniform(size=200))
-    assert_bound_never_falls(mixture)
 
 
 @pairwise(
@@ -129,15 +94,8 @@ def test_recovers_the_parameters_that_it_samples():
     assert np.mean(fitted.predict(X) == order[y]) > 0.99
 
 
-def test_divergence_is_minus_log_density_up_to_a_constant():
-    X, _ = directions(50, 4)
-    mixture = VonMisesFisherMixture(3, random_state=0).fit(X)
-    log_p = np.log(mixture.weights_) - mixture.divergence(X) - vmf.log_sphere_area(4)
-    assert_allclose(logsumexp(log_p, axis=1), mixture.score_samples(X), rtol=1e-12)
-
-
 @pytest.mark.bits
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(10))
 def test_warm_start_goes_on_wherever_it_begins(seed):
     X, _ = directions(300, 6, noise=1.5)
     labels = np.random.default_rng(seed).integers(3, size=300)
@@ -148,23 +106,12 @@ def test_warm_start_goes_on_wherever_it_begins(seed):
     assert_array_equal(parts.means_, whole.means_)
 
 
-def test_initial_parameters_are_used():
-    X, _ = directions(100, 4)
-    directions_init = 1e5 * np.eye(4)[:2]
-    mixture = VonMisesFisherMixture(
-        2, means_init=directions_init, weights_init=[0.25, 0.75], max_iter=0
-    ).fit(X)
-    assert_allclose(mixture.mean_directions_, np.eye(4)[:2])
-    assert_allclose(mixture.weights_, [0.25, 0.75])
-    assert mixture.n_iter_ == 0
-
-
 # Degenerate and bad input
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_csr_representation_does_not_matter(form):
-    X = counts(80, 30)
+    X = sparse.csr_array(np.maximum(directions(80, 30)[0], 0))
     options = dict(init_params=np.arange(80) % 3, max_iter=10, tol=0)
     expected = VonMisesFisherMixture(3, **options).fit(X)
     other = form(X)
@@ -211,17 +158,9 @@ def test_a_zero_row_may_weigh_more_than_all_others(form, warm_start, weight):
         assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        (np.zeros((10, 4)), "rows with positive weight are zero"),
-        (sparse.csr_array((10, 4)), "rows with positive weight are zero"),
-        (np.ones((10, 1)), "n_features = 1"),
-    ],
-)
-def test_rows_without_directions_are_refused(X, message):
-    with pytest.raises(ValueError, match=message):
-        VonMisesFisherMixture(2).fit(X)
+def test_one_feature_has_no_directions():
+    with pytest.raises(ValueError, match="n_features = 1"):
+        VonMisesFisherMixture(2).fit(np.ones((10, 1)))
 
 
 @pytest.mark.parametrize("kappa", [1e6, 1e9])
@@ -322,24 +261,6 @@ def test_overlapping_fits_do_not_disturb_each_other():
             assert_array_equal(fitted.means_, expected)
 
 
-# scikit-learn
-
-
-def test_weights_are_routed_to_fits_and_scores():
-    X, _ = directions(200, 5)
-    weights = np.random.default_rng(0).uniform(size=200)
-    with config_context(enable_metadata_routing=True):
-        mixture = (
-            VonMisesFisherMixture(3, random_state=0)
-            .set_fit_request(sample_weight=True)
-            .set_score_request(sample_weight=True)
-        )
-        search = GridSearchCV(mixture, {"concentration_type": ["free", "tied"]}, cv=3)
-        search.fit(X, sample_weight=weights)
-    best = clone(mixture).set_params(**search.best_params_).fit(X, sample_weight=weights)
-    assert_array_equal(search.best_estimator_.means_, best.means_)
-
-
 @pytest.mark.parametrize("d", [3, 300])
 def test_concentrations_are_pooled_the_more_the_more_features_there_are(d):
     """They are a component's own in few dimensions, and nearly tied in many."""
@@ -430,6 +351,7 @@ def test_the_prior_counts_pseudo_rows_for_every_component(n0, tied):
     )
     mixture.set_params(max_iter=1).fit(first)
     mixture.set_params(max_iter=5).fit(X)
+    assert_bound_never_falls(mixture)
     sums = np.linalg.norm(np.eye(2)[labels].T @ X, axis=1)
     if tied:
         lengths = np.full(2, (sums.sum() + 2 * n0 * length) / (70 + 2 * n0))
