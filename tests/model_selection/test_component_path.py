@@ -38,12 +38,10 @@ def gaussians(kind):
 FAMILIES = {
     "directions": (VonMisesFisherMixture(random_state=0), sphere_blobs),
     "tied": (VonMisesFisherMixture(concentration_type="tied", random_state=0), sphere_blobs),
-    "free": (VonMisesFisherMixture(concentration_prior=1, random_state=0), sphere_blobs),
     "sparse steps": (
         VonMisesFisherMixture(entmax_alpha=1.5, temperature=2.0, random_state=0),
         sphere_blobs,
     ),
-    "hard steps": (VonMisesFisherMixture(temperature=0, random_state=0), sphere_blobs),
     "full": (gaussians("full"), plane_blobs),
     "one covariance": (gaussians("tied"), plane_blobs),
     "diag": (gaussians("diag"), plane_blobs),
@@ -53,6 +51,11 @@ FAMILIES = {
 }
 X, Y = sphere_blobs()
 SMALL = ComponentPath(VonMisesFisherMixture(random_state=0), max_components=6)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return clone(SMALL).fit(X)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -79,9 +82,7 @@ def test_a_background_stays_beside_all_numbers_of_components():
 
 
 @pytest.mark.filterwarnings("ignore:weight_concentration_prior=-200.0 outweighs the data")
-@pytest.mark.parametrize(
-    "mixture", [VonMisesFisherMixture, SparseGaussianMixture, StudentTMixture, RelativeGMM]
-)
+@pytest.mark.parametrize("mixture", [VonMisesFisherMixture, StudentTMixture])
 def test_a_background_that_has_every_row_leaves_no_path(mixture):
     X = np.random.default_rng(0).normal(size=(100, 4))
     estimator = mixture(background=True, weight_concentration_prior=-200.0, random_state=0)
@@ -120,7 +121,7 @@ def test_a_path_ends_where_the_background_has_every_row():
     assert set(path.cut(1)) == {0}
 
 
-@pytest.mark.parametrize("criterion", ["slope", "bic", "icl", "held_out"])
+@pytest.mark.parametrize("criterion", ["slope", "held_out"])
 @pytest.mark.parametrize("K", [1, 2, 7])
 def test_every_criterion_finds_the_number(criterion, K):
     X, y = make_vonmises_fisher_blobs(900, 8, centers=K, concentration=90.0, random_state=K)
@@ -133,6 +134,8 @@ def test_every_criterion_finds_the_number(criterion, K):
     # held-out rows hardly speak against one component more
     assert 0 <= path.best_n_components_ - K <= (criterion == "held_out")
     assert adjusted_rand_score(y, path.labels_) > 0.95
+    for other in ("bic", "icl"):
+        assert path.results_["n_components"][path.results_[other].argmin()] == K
 
 
 def test_results_are_those_of_the_mixtures_and_near_those_of_direct_fits():
@@ -195,7 +198,7 @@ def test_the_tree_is_of_the_components():
             path.cut(bad)
 
 
-@pytest.mark.parametrize("name", ["directions", "full", "in order", "heavy tails"])
+@pytest.mark.parametrize("name", ["directions", "full"])
 def test_best_nodes_are_the_components(name):
     estimator, blobs = FAMILIES[name]
     X, _ = blobs()
@@ -267,7 +270,7 @@ def test_weights_are_repetitions(kind):
     assert_allclose(weighted.linkage_, repeated.linkage_, rtol=1e-4, atol=1e-6)
 
 
-def test_held_out_rows_are_not_seen_by_the_path():
+def test_held_out_rows_are_not_seen_by_the_path(small):
     path = clone(SMALL).set_params(validation_fraction=0.25, random_state=3).fit(X)
     rng_rows = clone(path).fit(X)
     assert_array_equal(path.results_["held_out"], rng_rows.results_["held_out"])
@@ -275,7 +278,7 @@ def test_held_out_rows_are_not_seen_by_the_path():
     p, bic, L = (path.results_[name] for name in ("n_parameters", "bic", "log_likelihood"))
     assert_allclose(bic + 2 * L, p * np.log(n_seen))
     assert path.labels_.shape == path.leaf_labels_.shape == (500,)
-    assert "held_out" not in clone(SMALL).fit(X).results_
+    assert "held_out" not in small.results_
 
 
 @pytest.mark.parametrize("n_weighted", [5, 40])
@@ -320,17 +323,12 @@ def test_it_prints_every_tenth_mixture_and_the_last(capsys):
     assert not capsys.readouterr().out
 
 
-def test_a_fitted_path_shows_what_it_chose():
+def test_it_says_what_its_best_estimator_says(small):
+    assert "best_n_components_" not in repr(SMALL)
     path = clone(SMALL)
-    assert "best_n_components_" not in repr(path)
-    path.fit(plane_blobs()[0])
-    assert repr(path).endswith(f" with best_n_components_={path.best_n_components_}")
-
-
-def test_it_says_what_its_best_estimator_says():
-    path = clone(SMALL)
-    assert_array_equal(path.fit_predict(X), path.labels_)
+    assert_array_equal(path.fit_predict(X), small.labels_)
     best = path.best_estimator_
+    assert repr(path).endswith(f" with best_n_components_={best.n_components}")
     assert_array_equal(path.predict_proba(X), best.predict_proba(X))
     assert_array_equal(path.score_samples(X), best.score_samples(X))
     weights = np.arange(500.0)
@@ -381,13 +379,12 @@ def test_fixed_parameters_are_refused_unless_nothing_is_merged():
     assert_array_equal(path.best_estimator_.weights_, np.full(4, 0.25))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_tails_are_carried_along_a_path(seed):
+def test_tails_are_carried_along_a_path():
     """Normal clusters keep their large degrees of freedom, so that BIC finds as many as there are.
 
     Each step is as good as a fit of its own but for what three steps of EM lack.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(c, 1, (300, 2)) for c in ([0, 0], [8, 0], [0, 8])])
     path = ComponentPath(StudentTMixture(random_state=0), max_components=8, criterion="bic").fit(X)
     assert path.best_n_components_ == 3
