@@ -87,6 +87,8 @@ TREES = [[2, 0], [0], [2, 0, 2, 3], [2, 0, 2], [0, 1]]
 def test_rules_of_given_trees_are_the_modes_of_their_posteriors(concentration):
     options = {"weight_concentration_prior": concentration, "weight_floor": 0.01}
     model = DependencyModelWithValence(**options).fit(SENTENCES, TREES)
+    assert model.converged_
+    assert model.n_iter_ == 0
     height = 0.0
     counts = total_counts(SENTENCES, TREES, np.ones(5))
     for found, count in zip(probabilities(model), counts, strict=True):
