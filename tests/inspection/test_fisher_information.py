@@ -13,6 +13,8 @@ from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.distributions.vonmises_fisher import negentropy_hessian
 from skvmf.inspection import fisher_information
 
+from ..pairwise import pairwise
+
 MIXTURES = [
     ([0.5, 0.5], [0.0, 1.0]),
     ([0.3, 0.7], [0.0, 2.5]),
@@ -21,40 +23,37 @@ MIXTURES = [
 ]
 
 
-def scores_on_the_line(x, weights, means, variances):
-    """Scores of a mixture on the line, as in the textbook."""
-    densities = stats.norm.pdf(x, means, np.sqrt(variances))
-    density = weights @ densities
-    by_weights = (densities[:-1] - densities[-1]) / density
-    by_means = weights * densities / density * (x - means) / variances
-    return np.concatenate([by_weights, by_means]), density
+def assert_integrals(mixture, weights, means, variances, edges, box=None):
+    """Some entries are integrals over intervals between edges, with scores as in the textbook."""
+    result, (low, high) = fisher_information(mixture), box or (0.0, np.inf)
+    uniform, rest = 1 / (high - low), 1 - weights.sum()  # of the background, the same outside
 
+    def entry(x, i, j):
+        densities = stats.norm.pdf(x, means, np.sqrt(variances))
+        density = weights @ densities + rest * uniform
+        *others, last = densities if box is None else [*densities, uniform]
+        by_weights = np.subtract(others, last)
+        by_means = weights * densities * (x - means) / variances
+        s = np.append(by_weights, by_means) / density
+        return s[i] * s[j] * (weights @ densities + rest * uniform * (low <= x <= high))
 
-def assert_entries(information, entry, edges, pairs):
-    """Some entries are the integrals of a function of x, i and j, over intervals between edges."""
-    for pair in pairs:
+    assert result.method == "quadrature"
+    assert_allclose(result.eigenvalues, np.linalg.eigvalsh(result.information))
+    last = len(result.information) - 1
+    for pair in [(0, 0), (0, 1), (1, 1), (last, 1), (last, last)]:
         expected = sum(
             integrate.quad(entry, a, b, args=pair, epsabs=1e-12, epsrel=1e-11, limit=200)[0]
             for a, b in itertools.pairwise(edges)
         )
-        assert_allclose(information[pair], expected, rtol=1e-9, atol=1e-11)
+        assert_allclose(result.information[pair], expected, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("mixture", MIXTURES, ids=str)
 def test_quadrature_agrees_with_adaptive_integration(mixture):
-    weights, means = np.array(mixture[0]), np.array(mixture[1])
-    variances = np.array(mixture[2]) if len(mixture) > 2 else np.ones(len(weights))
-
-    def entry(x, i, j):
-        s, density = scores_on_the_line(x, weights, means, variances)
-        return s[i] * s[j] * density
-
-    result = fisher_information(mixture)
-    assert result.method == "quadrature"
-    assert_allclose(result.eigenvalues, np.linalg.eigvalsh(result.information))
+    weights, means, *rest = map(np.array, mixture)
+    [variances] = rest or [np.ones(len(weights))]
     edges = np.linspace(means.min() - 20, means.max() + 20, 12)
-    last = len(result.information) - 1
-    assert_entries(result.information, entry, edges, [(0, 0), (0, 1), (1, 1), (last, 1)])
+    assert_integrals(mixture, weights, means, variances, edges)
 
 
 @pytest.mark.parametrize("mixture", MIXTURES, ids=str)
@@ -120,8 +119,10 @@ def test_information_is_the_mean_product_of_slopes(kind, background):
     assert_allclose(result.information, expected, atol=1e-6 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
-@pytest.mark.parametrize("make", [RelativeGMM, SparseGaussianMixture, GaussianMixture])
+@pairwise(
+    covariance_type=["full", "tied", "diag", "spherical"],
+    make=[SparseGaussianMixture, GaussianMixture],
+)
 def test_fitted_mixtures_are_read(make, covariance_type):
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=80), rng.normal(5, 2, size=120)])[:, None]
@@ -196,32 +197,13 @@ def test_other_estimators_are_refused():
 
 @pytest.mark.parametrize("bounds", [(-4.0, 9.0), (0.5, 2.0), (-300.0, 5.0)])
 def test_the_background_counts_on_the_line(bounds):
-    weights, means, scales = np.array([0.5, 0.3]), np.array([0.0, 2.5]), np.sqrt([1.0, 0.5])
+    weights, means, variances = np.array([0.5, 0.3]), np.array([0.0, 2.5]), np.array([1.0, 0.5])
+    background = {"background_weight": 0.2, "background_bounds": np.array(bounds)[:, None]}
     mixture = SparseGaussianMixture.from_parameters(
-        weights,
-        means[:, None],
-        scales**2,
-        covariance_type="spherical",
-        background_weight=0.2,
-        background_bounds=np.array(bounds)[:, None],
+        weights, means[:, None], variances, covariance_type="spherical", **background
     )
-    result = fisher_information(mixture)
-    assert result.method == "quadrature"
-    assert result.information.shape == (4, 4)
-    low, high = bounds
-
-    def entry(x, i, j):
-        densities = stats.norm.pdf(x, means, scales)
-        uniform = 1 / (high - low)
-        density = weights @ densities + 0.2 * uniform  # the same outside the box
-        by_weights = (densities - uniform) / density
-        by_means = weights * densities / density * (x - means) / scales**2
-        s = np.append(by_weights, by_means)
-        return s[i] * s[j] * (weights @ densities + 0.2 * uniform * (low <= x <= high))
-
-    edges = np.unique(np.clip([*np.linspace(-15, 15, 31), low, high], min(low, -15), max(high, 15)))
-    pairs = [(0, 0), (0, 1), (1, 2), (2, 2), (3, 2), (3, 3)]
-    assert_entries(result.information, entry, edges, pairs)
+    edges = np.unique([*np.linspace(-15, 15, 16), *bounds])
+    assert_integrals(mixture, weights, means, variances, edges, bounds)
 
 
 def test_a_background_that_has_every_row_has_no_information_on_components():

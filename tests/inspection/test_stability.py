@@ -18,19 +18,19 @@ PLANE = np.vstack([MERGED, np.repeat(CENTRES, 100, axis=0) + RNG.normal(size=(30
 CLEAR = np.arange(700) >= 400
 
 
-def in_plane(**params):
-    kind = {"covariance_type": "spherical", "weight_concentration_prior": 1.0, "random_state": 0}
-    return SparseGaussianMixture(5, **kind, **params).fit(PLANE)
+SPHERE = np.column_stack([PLANE, np.full(700, 20.0)])
+KIND = {"covariance_type": "spherical", "weight_concentration_prior": 1.0, "random_state": 0}
 
 
-def on_sphere():
-    X = np.column_stack([PLANE, np.full(700, 20.0)])
-    return VonMisesFisherMixture(5, random_state=0).fit(X), X
+@pytest.fixture(scope="module")
+def mixture():
+    return SparseGaussianMixture(5, **KIND).fit(PLANE)
 
 
-@pytest.mark.parametrize("fitted", [lambda: (in_plane(), PLANE), on_sphere])
-def test_three_clear_clusters_and_two_merged_ones(fitted):
-    mixture, X = fitted()
+@pytest.mark.parametrize("X", [PLANE, SPHERE], ids=["plane", "sphere"])
+def test_three_clear_clusters_and_two_merged_ones(mixture, X):
+    if X is SPHERE:
+        mixture = VonMisesFisherMixture(5, random_state=0).fit(X)
     assert len(np.unique(mixture.labels_[CLEAR])) == 3
     stability = component_stability(mixture, X, n_resamples=10, random_state=0)
     clear = np.isin(np.arange(5), mixture.labels_[CLEAR])
@@ -42,12 +42,11 @@ def test_three_clear_clusters_and_two_merged_ones(fitted):
     assert stability.scores.min() <= low <= high <= stability.scores.max() < 1
 
 
-def test_numbers_are_those_of_the_mixture():
+def test_numbers_are_those_of_the_mixture(mixture):
     """The shares of rows, averaged over components, are those of a fit with the same weights."""
-    mixture = in_plane()
     stability = component_stability(mixture, PLANE, n_resamples=1, random_state=3)
     rng = np.random.RandomState(3)
-    again = in_plane().set_params(random_state=rng.randint(2**31 - 1))
+    again = SparseGaussianMixture(5, **KIND).set_params(random_state=rng.randint(2**31 - 1))
     times = np.bincount(rng.randint(700, size=700), minlength=700)
     labels = again.fit(PLANE, sample_weight=times).predict(PLANE)
     assert stability.scores[0] == adjusted_rand_score(mixture.labels_, labels)
@@ -56,21 +55,20 @@ def test_numbers_are_those_of_the_mixture():
     assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
 
 
-def test_a_component_that_every_fit_loses_has_0():
+def test_a_component_that_every_fit_loses_has_0(mixture):
     """Fits with a strong prior keep fewer components than the mixture has."""
-    given = in_plane()
-    mixture = SparseGaussianMixture.from_parameters(
-        given.weights_,
-        given.means_,
-        given.covariances_,
+    pruned = SparseGaussianMixture.from_parameters(
+        mixture.weights_,
+        mixture.means_,
+        mixture.covariances_,
         covariance_type="spherical",
         weight_concentration_prior=-300,
         max_iter=200,
     )
-    stability = component_stability(mixture, PLANE, n_resamples=3, random_state=0)
+    stability = component_stability(pruned, PLANE, n_resamples=3, random_state=0)
     assert stability.components.min() == 0
     assert all(np.isfinite(each).all() for each in stability.values())
-    assert (stability.rows[mixture.predict(PLANE) == stability.components.argmin()] == 0).all()
+    assert (stability.rows[pruned.predict(PLANE) == stability.components.argmin()] == 0).all()
 
 
 def test_rows_of_the_background_and_rows_without_weight():
@@ -86,8 +84,7 @@ def test_rows_of_the_background_and_rows_without_weight():
     assert weighted.components.shape == (4,)
 
 
-def test_it_is_the_same_again_and_leaves_the_mixture_as_it_is():
-    mixture = in_plane()
+def test_it_is_the_same_again_and_leaves_the_mixture_as_it_is(mixture):
     before = mixture.means_.copy()
     first, second = (
         component_stability(mixture, PLANE, n_resamples=2, random_state=1) for _ in range(2)
@@ -97,8 +94,7 @@ def test_it_is_the_same_again_and_leaves_the_mixture_as_it_is():
     assert_array_equal(mixture.means_, before)
 
 
-def test_summary_and_pictures_show_it():
-    mixture = in_plane()
+def test_summary_and_pictures_show_it(mixture):
     stability = component_stability(mixture, PLANE, n_resamples=2, random_state=0)
     summary = component_summary(mixture, PLANE, stability=stability)
     assert_array_equal(summary.stability, stability.components[summary.labels])
@@ -110,8 +106,7 @@ def test_summary_and_pictures_show_it():
     assert_array_equal(display.scatter_.get_alpha(), stability.rows)
 
 
-def test_bad_input():
-    mixture = in_plane()
+def test_bad_input(mixture):
     for n_resamples in (0, 2.5):
         with pytest.raises(ValueError, match="n_resamples should be a whole number"):
             component_stability(mixture, PLANE, n_resamples=n_resamples)
