@@ -10,7 +10,7 @@ from scipy import sparse
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.distributions import vonmises_fisher as vmf
 from skvmf.model_selection import ComponentPath
-from skvmf.plotting import DirectionsDisplay
+from skvmf.plotting import DirectionsDisplay, MixtureDisplay
 
 to_rgba = pytest.importorskip("matplotlib.colors").to_rgba
 
@@ -70,8 +70,9 @@ def test_discs_on_a_map_have_the_weights_and_hold_their_rows():
     assert_allclose(display.scatter_.get_facecolors()[:, :3], colours[:, :3])
 
 
-@pytest.mark.parametrize("K", [1, 2, 5, 200])
-@pytest.mark.parametrize("equal", [False, True])
+@pytest.mark.parametrize(
+    ("K", "equal"), [(1, False), (2, True), (5, False), (5, True), (200, False), (200, True)]
+)
 def test_discs_do_not_cover_each_other(K, equal):
     rng = np.random.default_rng(0)
     directions = np.tile(np.eye(1, 20), (K, 1)) if equal else rng.normal(size=(K, 20))
@@ -101,8 +102,10 @@ def boxes_of(display):
     return [text.get_window_extent() for text in display.texts_]
 
 
-@pytest.mark.parametrize("name", ["", "window, filter, frequency", "bessel\nwindow"])
-@pytest.mark.parametrize("n_components", [1, 5, 40])
+@pytest.mark.parametrize(
+    ("n_components", "name"),
+    [(1, ""), (5, "bessel\nwindow"), (40, "window, filter, frequency"), (40, "bessel\nwindow")],
+)
 def test_a_new_figure_has_room_for_all_names(n_components, name):
     display = named_map(n_components, name)
     found = [text.get_text().split() for text in display.texts_]  # lines are broken between words
@@ -172,17 +175,25 @@ def test_a_background_that_has_every_row_is_drawn(d, K):
         assert DirectionsDisplay.from_estimator(mixture, rows).components_ == []
 
 
-@pytest.mark.parametrize("d", [2, 3, 5])
-def test_rows_of_a_dask_array_and_names_of_classes(d):
+@pytest.mark.parametrize(
+    ("drawn", "kind", "d"),
+    [
+        *[(DirectionsDisplay, VonMisesFisherMixture, d) for d in (2, 3, 5)],
+        (MixtureDisplay, SparseGaussianMixture, 3),
+    ],
+)
+def test_rows_of_a_dask_array_and_names_of_classes(drawn, kind, d):
     da = pytest.importorskip("dask.array")
     X = np.random.default_rng(0).normal(size=(60, d))
-    mixture = VonMisesFisherMixture(2, random_state=0).fit(X)
+    mixture = kind(2, random_state=0).fit(X)
     numbers = np.arange(60) % 2
-    expected = DirectionsDisplay.from_estimator(mixture, X, labels=numbers)
-    lazy = da.from_array(X, chunks=(20, d))
-    assert_array_equal(DirectionsDisplay.from_estimator(mixture, lazy).labels, mixture.labels_)
+    expected = drawn.from_estimator(mixture, X, labels=numbers)
+    lazy = drawn.from_estimator(mixture, da.from_array(X, chunks=(20, d)))
+    assert_array_equal(lazy.labels, mixture.labels_)
+    assert_array_equal(lazy.X, expected.X)
+    assert len(np.unique(expected.scatter_.get_facecolors(), axis=0)) == 2
     for labels in (np.array(["a", "b"])[numbers], np.array(["a", "b"], object)[numbers]):
-        display = DirectionsDisplay.from_estimator(mixture, X, labels=labels)
+        display = drawn.from_estimator(mixture, X, labels=labels)
         assert_array_equal(display.scatter_.get_facecolors(), expected.scatter_.get_facecolors())
 
 

@@ -10,6 +10,8 @@ from sklearn.mixture import GaussianMixture
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf.plotting import ComponentPathDisplay, DirectionsDisplay, MixtureDisplay
 
+from ..pairwise import pairwise
+
 to_rgba = pytest.importorskip("matplotlib.colors").to_rgba
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -21,9 +23,8 @@ def blobs(d=3):
     return X
 
 
-@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
-@pytest.mark.parametrize(
-    "make", [RelativeGMM, SparseGaussianMixture, StudentTMixture, GaussianMixture]
+@pairwise(
+    covariance_type=["full", "tied", "diag", "spherical"], make=[StudentTMixture, GaussianMixture]
 )
 def test_ellipses_have_the_covariances(make, covariance_type):
     X, features = blobs(), [2, 0]
@@ -114,18 +115,6 @@ def test_rows_of_the_background_are_grey():
     colours = MixtureDisplay.from_estimator(mixture, X).scatter_.get_facecolors()[:, :3]
     assert_allclose(colours[outliers], np.tile(to_rgba("0.7")[:3], (3, 1)))
     assert_allclose(colours[~outliers], np.tile(to_rgba("C0")[:3], (50, 1)))
-
-
-def test_rows_of_a_dask_array_and_names_of_classes():
-    da = pytest.importorskip("dask.array")
-    X = np.random.default_rng(0).normal(size=(60, 3))
-    mixture = SparseGaussianMixture(2, random_state=0).fit(X)
-    display = MixtureDisplay.from_estimator(mixture, da.from_array(X, chunks=(20, 3)))
-    assert_array_equal(display.labels, mixture.predict(X))
-    assert_array_equal(display.X, X[:, :2])
-    labels = np.array(["a", "b"])[np.arange(60) % 2]
-    colours = MixtureDisplay.from_estimator(mixture, X, labels=labels).scatter_.get_facecolors()
-    assert len(np.unique(colours, axis=0)) == 2
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
