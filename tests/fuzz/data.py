@@ -33,7 +33,7 @@ LAYOUTS = {
     "C": np.ascontiguousarray,
     "F": np.asfortranarray,
     "strided": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
-    "read-only": lambda X: _read_only(X.copy()),
+    "read-only": lambda X: np.broadcast_to(X, X.shape),
 }
 
 SPARSE_LAYOUTS = {
@@ -206,11 +206,6 @@ def cast(X, dtype):
         return X > 0
     limits = np.finfo(dtype) if np.dtype(dtype).kind == "f" else np.iinfo(dtype)
     return np.clip(X, limits.min, limits.max).astype(dtype)
-
-
-def _read_only(X):
-    X.flags.writeable = False
-    return X
 
 
 def _all_stored(X):
