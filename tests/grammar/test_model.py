@@ -71,7 +71,7 @@ def test_the_bound_never_falls(inference, concentration, floor, temperature):
         weight_concentration_prior=concentration,
         weight_floor=floor,
         temperature=temperature,
-        max_iter=60,
+        max_iter=30,
         tol=0.0,
     ).fit(sentences)
     assert_bound_never_falls(model)

@@ -474,15 +474,14 @@ def test_criteria_of_weighted_rows_are_those_of_repeated_rows(estimator, options
     assert_allclose(mixture.aic(X), 2 * mixture.n_parameters_ - 2 * len(X) * mixture.score(X))
 
 
-@pytest.mark.parametrize("estimator", MIXTURES)
-def test_a_flat_prior_by_component_is_a_flat_prior(estimator):
+@pytest.mark.parametrize(("estimator", "background"), zip(MIXTURES, [False, True] * 2, strict=True))
+def test_a_flat_prior_by_component_is_a_flat_prior(estimator, background):
     """Also beside a background, which has no number in it."""
-    for background in (False, True):
-        options = {"background": background, "random_state": 0}
-        flat = estimator(2, weight_concentration_prior=1.0, **options).fit(X)
-        each = estimator(2, weight_concentration_prior=np.ones(2), **options).fit(X)
-        assert_array_equal(each.weights_, flat.weights_)
-        assert each.lower_bounds_ == flat.lower_bounds_
+    options = {"background": background, "random_state": 0}
+    flat = estimator(2, weight_concentration_prior=1.0, **options).fit(X)
+    each = estimator(2, weight_concentration_prior=np.ones(2), **options).fit(X)
+    assert_array_equal(each.weights_, flat.weights_)
+    assert each.lower_bounds_ == flat.lower_bounds_
 
 
 @pytest.mark.parametrize("estimator", MIXTURES)

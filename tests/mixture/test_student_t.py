@@ -179,7 +179,7 @@ def test_a_warm_start_does_not_round_tied_degrees_of_freedom(seed):
 TAILS = ["estimated", "tied", 4.0]
 
 
-@pairwise(seed=range(6), covariance_type=TYPES, tails=TAILS)
+@pairwise(seed=range(4), covariance_type=TYPES, tails=TAILS)
 def test_few_distinct_rows_do_not_lower_the_bound(covariance_type, tails, seed):
     """Where `reg_covar` holds a component's scale, its degrees of freedom belong to that scale."""
     rng = np.random.default_rng(seed)
@@ -197,7 +197,7 @@ def test_few_distinct_rows_do_not_lower_the_bound(covariance_type, tails, seed):
     assert mixture.lower_bound_ >= max(mixture.lower_bounds_) - 1e-5
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e3, 1e6, 1e9])
+@pytest.mark.parametrize("scale", [1.0, 1e9])
 @pytest.mark.parametrize("covariance_type", TYPES)
 def test_scale_matrices_at_the_limit_of_floats_stay_regular(covariance_type, scale):
     """Two rows are a line, along which a heavy tail grows beyond 1e16 times `reg_covar`."""

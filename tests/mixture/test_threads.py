@@ -46,7 +46,7 @@ def assert_same(mixture, X):
 )
 def test_gaussians_and_students(kind, covariance_type, posterior, dtype, missing):
     mixture = kind(covariance_type=covariance_type, **posterior)
-    X = rows(600, 4, 3.0).astype(dtype)
+    X = rows(360, 4, 3.0).astype(dtype)
     if missing:
         mixture.set_params(missing_values="marginal")
         X[np.random.default_rng(1).random(X.shape) < missing] = np.nan

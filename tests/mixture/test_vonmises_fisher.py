@@ -143,9 +143,9 @@ def test_a_zero_row_counts_nothing(form):
         VonMisesFisherMixture(3).fit(form(with_zeros), sample_weight=np.arange(80) >= 60)
 
 
-@pytest.mark.parametrize("weight", [1e30, 1e100, 1e300])
-@pytest.mark.parametrize("warm_start", [False, True])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pairwise(
+    weight=[1e30, 1e100, 1e300], warm_start=[False, True], form=[np.asarray, sparse.csr_array]
+)
 def test_a_zero_row_may_weigh_more_than_all_others(form, warm_start, weight):
     X, _ = directions(60, 4)
     X = form(np.vstack([X, np.zeros((1, 4))]).astype(np.float32))
