@@ -25,7 +25,7 @@ def rows(n, d, noise):
 
 def assert_same(mixture, X):
     """On one thread and on three, the bits of a fit, and of a stream after it, are the same."""
-    mixture.set_params(n_components=5, random_state=0, max_iter=2, tol=0)
+    mixture.set_params(n_components=3, random_state=0, max_iter=2, tol=0)
     fits, n_rows = [], X.shape[0]
     for n_threads in (1, 3):
         with threadpool_limits(n_threads), few_rows_in_blocks(n_rows // 6):
