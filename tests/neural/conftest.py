@@ -26,6 +26,10 @@ KINDS = {
 }
 
 
+# For what the classes have in common, and what their options of sparsity have no part in.
+of_each_class = pytest.mark.parametrize("new", ["sparse vae", "documents"], indirect=True)
+
+
 @pytest.fixture(params=KINDS)
 def new(request):
     """Make an autoencoder of each kind, small, with options."""

@@ -22,9 +22,9 @@ def entmax(z, alpha):
     return [power / sum(powers) for power in powers]
 
 
-def entmax_jacobian(z, alpha):
+def entmax_jacobian(shares, alpha):
     """Return the derivatives of each share in each score; rows add up to zero."""
-    slopes = [p ** (2 - mpmath.mpf(float(alpha))) if p else mpmath.mpf(0) for p in entmax(z, alpha)]
+    slopes = [p ** (2 - mpmath.mpf(float(alpha))) if p else mpmath.mpf(0) for p in shares]
     jacobian = [[-a * b / sum(slopes) for b in slopes] for a in slopes]
     for i, row in enumerate(jacobian):
         row[i] = -sum(row[:i] + row[i + 1 :])

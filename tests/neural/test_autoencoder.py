@@ -15,13 +15,14 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
 from .checks import assert_same
+from .conftest import of_each_class
 
-X = load_digits().data[:200] / 16  # exact in float32, and neither negative nor above one
+X = load_digits().data[:100] / 16  # exact in float32, and neither negative nor above one
 
 
 def test_free_energy_falls(new):
-    model = new(max_epochs=15, learning_rate=0.01).fit(X)
-    assert model.n_epochs_ == len(model.losses_) == 15
+    model = new(max_epochs=12, learning_rate=0.02).fit(X)
+    assert model.n_epochs_ == len(model.losses_) == 12
     assert model.validation_losses_ == []
     assert all(isinstance(loss, float) for loss in model.losses_)
     assert model.losses_[-1] < 0.9 * model.losses_[0]
@@ -59,6 +60,7 @@ def test_same_seed_same_result_and_torch_is_left_alone(new):
     assert new(random_state=None).fit(X).n_epochs_ == 3
 
 
+@of_each_class
 def test_a_callers_modes_are_no_matter(new):
     expected = new(early_stopping=True).fit(X)
     coordinates, further = expected.transform(X), expected.partial_fit(X)
@@ -71,7 +73,7 @@ def test_a_callers_modes_are_no_matter(new):
 
 
 def test_fits_in_threads_are_those_one_after_another(new):
-    models = [new(random_state=seed) for seed in range(4)]
+    models = [new(random_state=seed) for seed in range(3)]
     expected = [clone(model).fit(X) for model in models]
     before = torch.get_rng_state()
     with ThreadPoolExecutor(2) as threads:
@@ -117,15 +119,15 @@ def test_a_step_follows_the_gradient_of_the_mean_free_energy(new):
 
 
 def test_partial_fit_is_an_epoch_of_fit(new):
-    model = new(max_epochs=4)
-    for epoch in range(1, 5):
+    model = new(max_epochs=3)
+    for epoch in range(1, 4):
         assert model.partial_fit(X) is model
         assert model.n_epochs_ == epoch
-    fitted = new(max_epochs=4).fit(X)
+    fitted = new(max_epochs=3).fit(X)
     assert_same(model, fitted)
     assert model.losses_ == fitted.losses_
     assert model.score(X) == fitted.score(X)
-    assert_same(new(max_epochs=3).fit(X).partial_fit(X), fitted)
+    assert_same(new(max_epochs=2).fit(X).partial_fit(X), fitted)
 
 
 def test_early_stopping_keeps_the_best_network_and_stops(new):
@@ -140,7 +142,7 @@ def test_early_stopping_keeps_the_best_network_and_stops(new):
 
 def test_held_out_rows_are_not_trained_on(new):
     marked = X.copy()
-    marked[:, 0] = np.arange(200) / 200  # says which row it is
+    marked[:, 0] = np.arange(100) / 100  # says which row it is
     model, seen = new(max_epochs=1, early_stopping=True, validation_fraction=0.3), []
     batch = type(model)._batch
 
@@ -150,8 +152,8 @@ def test_held_out_rows_are_not_trained_on(new):
 
     model._batch = spy.__get__(model)
     model.fit(marked)
-    trained, held_out = np.concatenate(seen[:3]), seen[3]  # 140 rows in three batches
-    assert len(held_out) == 60
+    trained, held_out = np.concatenate(seen[:2]), seen[2]  # 70 rows in two batches
+    assert len(held_out) == 30
     assert_array_equal(np.sort([*trained, *held_out]), marked[:, 0])
 
 
@@ -177,8 +179,9 @@ def test_pickles_copies_and_clones(new):
     assert unfitted.get_params() == new().get_params()
 
 
+@of_each_class
 def test_other_arrays_of_the_same_numbers(new):
-    far, locked, model = np.zeros((400, 128)), X.copy(), new().fit(X)
+    far, locked, model = np.zeros((200, 128)), X.copy(), new().fit(X)
     far[::2, ::2], locked.flags.writeable = X, False
     equal = [X.astype(np.float32), X.tolist(), np.asfortranarray(X), far[::2, ::2], locked]
     for same in [*equal, X[::-1].copy()[::-1], X.astype(">f8")]:
@@ -193,12 +196,14 @@ def test_other_arrays_of_the_same_numbers(new):
         assert_array_equal(model.inverse_transform(same), model.inverse_transform(coordinates))
 
 
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.int64, np.uint8, np.float16])
-def test_other_dtypes(new, dtype):
-    binary = (X > 0.5).astype(dtype)
-    model = new().fit(binary)
-    assert_same(model, new().fit(binary.astype(np.float64)))
-    assert model.transform(binary).dtype == np.float32
+@of_each_class
+def test_other_dtypes(new):
+    binary = X > 0.5
+    expected = new().fit(binary.astype(np.float64))
+    for dtype in (bool, np.int8, np.int64, np.uint8, np.float16):
+        model = new().fit(binary.astype(dtype))
+        assert_same(model, expected)
+        assert model.transform(binary.astype(dtype)).dtype == np.float32
 
 
 def assert_sound(model, rows):
@@ -220,15 +225,15 @@ STRANGE = {
     "eye": np.eye(30),
     "tiny": np.full((9, 4), 1e-30),
     "subnormal": np.full((9, 4), 5e-324),
+    "constant columns": X[:30, :30],
 }
 
 
 @pytest.mark.parametrize("rows", STRANGE.values(), ids=STRANGE)
 def test_strange_rows(new, rows):
     """Fewer rows than a batch, constant features, nothing at all."""
-    assert_sound(new(max_epochs=20).fit(rows), rows)
+    assert_sound(new(max_epochs=5, learning_rate=0.01).fit(rows), rows)
     assert_sound(new().partial_fit(rows), rows)
-    assert_sound(new().fit(X[:, : rows.shape[1]]), rows)
 
 
 def test_the_least_of_everything(new):
@@ -241,7 +246,8 @@ def test_the_least_of_everything(new):
     assert model.transform(X[:3, :1]).shape == (3, 1)
 
 
-@pytest.mark.parametrize("sizes", [(), [], (5,), [7, 5, 3], np.array([6, 4])])
+@of_each_class
+@pytest.mark.parametrize("sizes", [(), (5,), [7, 5, 3], np.array([6, 4])])
 def test_hidden_layers(new, sizes):
     model = new(hidden_layer_sizes=sizes).fit(X)
     units = [layer.out_features for layer in model.network_.encoder[::2]]
@@ -249,6 +255,7 @@ def test_hidden_layers(new, sizes):
     assert_sound(model, X)
 
 
+@of_each_class
 @pytest.mark.parametrize("sizes", [(0,), (-3,), (2.5,), ("a",), [[3]], (5, None)])
 def test_bad_hidden_layers_are_refused(new, sizes):
     model = new(hidden_layer_sizes=sizes)
@@ -268,6 +275,7 @@ BAD_PARAMETERS = [
 ]
 
 
+@of_each_class
 @pytest.mark.parametrize(("name", "value"), BAD_PARAMETERS)
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_bad_parameters_are_refused(new, name, value, method):
@@ -297,6 +305,7 @@ def test_one_row_cannot_be_held_out(new, n, held_out, fraction):
     assert_sound(new(early_stopping=True).fit(X[:2]), X)
 
 
+@of_each_class
 @pytest.mark.parametrize("n_samples", [0, -1, 2.0, True, None])
 def test_bad_numbers_of_samples_are_refused(new, n_samples):
     with pytest.raises(ValueError, match="n_samples must be a positive integer"):

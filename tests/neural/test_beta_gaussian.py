@@ -14,6 +14,7 @@ from torch.autograd import gradcheck
 
 from skvmf.neural import BetaGaussian
 
+from ..pairwise import pairwise
 from . import exact
 
 SPARSE = [4 / 3, 1.5, 2.0, 3.0]
@@ -115,8 +116,7 @@ def test_density_moments_and_negentropy(pair):
     assert torch.equal(joint.mode, joint.loc)
 
 
-@pytest.mark.parametrize("loc", [0.0, 0.7])
-@pytest.mark.parametrize("scale", [1.0, 0.3, [2.5, 0.6, 1.1]])
+@pytest.mark.parametrize(("loc", "scale"), [(0.0, 1.0), (0.7, 0.3), (0.7, [2.5, 0.6, 1.1])])
 def test_divergence(pair, loc, scale):
     joint, truth = pair
     n = len(truth.loc)
@@ -130,10 +130,10 @@ def test_divergence(pair, loc, scale):
 NEAR_ONE = [1 + excess for excess in (2.3e-16, 1e-12, 1e-8, 1e-6, 1e-4, 0.01, 0.1, 0.11, 0.12)]
 
 
-@pytest.mark.parametrize("alpha", [1.0, *NEAR_ONE, *SPARSE, 6.0, 50.0])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("n", [1, 3, 64])
-def test_values_and_derivatives_with_many_digits(alpha, dtype, n):
+@pairwise(
+    alpha=[1.0, *NEAR_ONE, *SPARSE, 6.0, 50.0], n=[1, 3, 64], dtype=[torch.float32, torch.float64]
+)
+def test_values_and_derivatives_with_many_digits(alpha, n, dtype):
     draws = torch.Generator().manual_seed(n)
     loc, direction = torch.randn(2, n, generator=draws, dtype=dtype)
     scale = torch.randn(n, generator=draws, dtype=dtype).exp()
@@ -153,16 +153,21 @@ def test_values_and_derivatives_with_many_digits(alpha, dtype, n):
         divergence = bell.divergence([0.5] * n, [2.0] * n)
         return [bell.log_prob(z), bell.negentropy(), divergence, bell.shrinkage * scale[0] ** 2]
 
+    def moved(k, step):
+        parts = [list(part) for part in exactly]
+        parts[k][0] += step
+        return np.array(expected(*parts))
+
     step = mpmath.mpf(10) ** -25
-    for which, value in enumerate(result(*arguments)):
-        truth = float(expected(*exactly)[which])
+    slopes = [(moved(k, step) - moved(k, -step)) / (2 * step) for k in range(3)]
+    for which, (value, truth) in enumerate(
+        zip(result(*arguments), map(float, expected(*exactly)), strict=True)
+    ):
         rounding = 4 * torch.finfo(dtype).eps * (n + abs(truth))
         assert abs(value.item() - truth) <= rounding
-        for k, grad in enumerate(torch.autograd.grad(value, arguments, materialize_grads=True)):
-            ahead, behind = ([list(part) for part in exactly] for _ in range(2))
-            ahead[k][0], behind[k][0] = exactly[k][0] + step, exactly[k][0] - step
-            slope = (expected(*ahead)[which] - expected(*behind)[which]) / (2 * step)
-            assert abs(grad[0].item() - float(slope)) <= rounding
+        grads = torch.autograd.grad(value, arguments, materialize_grads=True)
+        for grad, slope in zip(grads, slopes, strict=True):
+            assert abs(grad[0].item() - float(slope[which])) <= rounding
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)

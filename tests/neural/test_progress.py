@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from ..watcher import Watcher, needs_callbacks
 from .checks import assert_same
 
-X = load_digits().data[:100] / 16
+X = load_digits().data[:80] / 16
 
 
 def printed(capsys):
@@ -61,10 +61,10 @@ def test_callbacks_see_epochs_and_the_network_after_each(new):
 def test_a_callback_may_stop_training(new):
     model = new().set_callbacks(Watcher(stop_at=1)).fit(X)
     assert_same(model, new(max_epochs=2).fit(X))
-    options = dict(learning_rate=0.1, early_stopping=True, max_epochs=20, n_epochs_no_change=20)
-    model = new(**options).set_callbacks(Watcher(stop_at=11)).fit(X)
-    assert model.n_epochs_ == 12
-    assert_same(model, new(**(options | {"max_epochs": 12})).fit(X))
+    options = dict(learning_rate=0.1, early_stopping=True, max_epochs=9, n_epochs_no_change=9)
+    model = new(**options).set_callbacks(Watcher(stop_at=5)).fit(X)
+    assert model.n_epochs_ == 6
+    assert_same(model, new(**(options | {"max_epochs": 6})).fit(X))
 
 
 @needs_callbacks
