@@ -24,21 +24,26 @@ def rows(n, dtype=np.float64):
     return X
 
 
-@pytest.mark.parametrize("kind", [SparseGaussianMixture, StudentTMixture, RelativeGMM])
-@pytest.mark.parametrize(("lengths", "dtype"), [("aligned", np.float64), ("ragged", np.float32)])
+@pytest.mark.parametrize(
+    ("kind", "lengths", "dtype"),
+    [
+        (SparseGaussianMixture, "aligned", np.float64),
+        (StudentTMixture, "ragged", np.float32),
+        (RelativeGMM, "ragged", np.float64),
+    ],
+)
 def test_a_fit_has_the_bits_of_one_in_memory(kind, lengths, dtype):
-    X = rows(20_000, dtype)
+    X = rows(17_000, dtype)  # more than a block
     lazy = chunked(X, lengths_of(lengths, len(X)))
-    options = {"missing_values": "marginal", "max_iter": 3, "tol": 0, "random_state": 0}
+    options = {"missing_values": "marginal", "max_iter": 2, "tol": 0, "random_state": 0}
     options |= {"init_size": 2000, "background": lengths == "ragged"}
     assert bits(kind(3, **options).fit(lazy)) == bits(kind(3, **options).fit(X))
     batches = kind(3, **options).partial_fit(lazy).partial_fit(lazy)
     assert bits(batches) == bits(kind(3, **options).partial_fit(X).partial_fit(X))
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_predictions_are_lazy(dtype):
-    X = rows(9000, dtype)
+def test_predictions_are_lazy():
+    X = rows(9000, np.float32)
     mixture = StudentTMixture(3, missing_values="marginal", random_state=0, max_iter=3, tol=1)
     mixture.fit(X)
     for method in ("predict", "predict_proba", "score_samples", "impute"):

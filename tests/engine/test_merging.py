@@ -164,9 +164,9 @@ def test_each_merge_is_the_cheapest(make, seed, most, monkeypatch):
 
 
 def many_parts(kind):
-    """300 parts of rows of 30 clusters."""
+    """200 parts of rows of 20 clusters."""
     rng = np.random.default_rng(0)
-    means = np.repeat(units(rng.normal(size=(30, D))), 10, axis=0)
+    means = np.repeat(units(rng.normal(size=(20, D))), 10, axis=0)
     rows = [mean + 0.05 * rng.normal(size=(8, D)) for mean in means]
     if kind == "directions":
         return DirectionMergeCost(*sums_and_counts(map(units, rows)), -1.0, concentration=400.0)
@@ -180,13 +180,13 @@ def many_parts(kind):
 
 @pytest.mark.parametrize("kind", ["directions", "spheres", "tied", "full", "diag", "spherical"])
 def test_merging_among_neighbours_hardly_loses_more(kind, monkeypatch):
-    expected = sum(loss for *_, loss in merge_greedily(many_parts(kind), 30)[1])
+    expected = sum(loss for *_, loss in merge_greedily(many_parts(kind), 20)[1])
     monkeypatch.setattr(merge_costs, "MAX_PAIRED", 20)
     monkeypatch.setattr(merge_costs, "NEAREST", 4)
-    left, merges = merge_greedily(many_parts(kind), 30)
-    assert len(left) == 30
+    left, merges = merge_greedily(many_parts(kind), 20)
+    assert len(left) == 20
     assert sum(loss for *_, loss in merges) < 1.02 * expected
-    assert len(merge_greedily(many_parts(kind), 1)[1]) == 299  # neighbours run out
+    assert len(merge_greedily(many_parts(kind), 1)[1]) == 199  # neighbours run out
 
 
 @pytest.mark.parametrize(("share", "dim"), [(0.5, 1), (0.2, 1), (0.5, 30), (0.1, 30)])

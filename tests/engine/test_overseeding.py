@@ -27,8 +27,9 @@ def clusters(n=4000, seed=0, concentration=5.0, spread=0.35):
     return means[labels] + spread * rng.normal(size=(n, D)) / 2, labels
 
 
-@pytest.mark.parametrize("kind", [None, "full", "diag", "tied"])
-@pytest.mark.parametrize("groups", [1, 5])
+@pytest.mark.parametrize(
+    ("kind", "groups"), [(None, 1), (None, 5), ("full", 5), ("diag", 1), ("tied", 5)]
+)
 def test_parts_of_the_rows_have_all_clusters(kind, groups, monkeypatch):
     """Clusters that lie in groups, which parts leave whole, and clusters that do not."""
     mixture = (
@@ -37,7 +38,7 @@ def test_parts_of_the_rows_have_all_clusters(kind, groups, monkeypatch):
     K, rng = 40, np.random.default_rng(0)
     centres = rng.normal(size=(groups, 1, D)) * (groups > 1)
     means = (centres + 0.7 * rng.normal(size=(groups, K // groups, D))).reshape(K, D)
-    labels = np.repeat(np.arange(K), 150)
+    labels = np.repeat(np.arange(K), 90)
     X = means[labels] + 0.1 * rng.normal(size=(len(labels), D))
     weights = np.resize([1.0, 1.0, 0.0], len(X))
     monkeypatch.setattr(overseeding, "MANY", K)

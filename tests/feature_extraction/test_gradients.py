@@ -98,7 +98,7 @@ def test_gradients_are_those_of_the_score(mixture, likelihood, kind):
 
 # Monte-Carlo: under the mixture itself, blocks have the covariance that whitening promises.
 
-DRAWS = 300_000
+N_BAGS = 30_000
 
 
 def apart(family):
@@ -122,7 +122,7 @@ def apart(family):
 
 def draws(mixture, size):
     """Bags of `size` vectors from the mixture."""
-    X = np.random.default_rng(1).permutation(mixture.sample(DRAWS)[0])
+    X = np.random.default_rng(1).permutation(mixture.sample(N_BAGS * size)[0])
     return X.reshape(-1, size, X.shape[1])
 
 

@@ -29,6 +29,7 @@ from skvmf._kernels.rows import (
 )
 
 from .. import oracles
+from ..pairwise import pairwise
 
 DTYPES = [np.float32, np.float64]
 FORMS = [np.asarray, sparse.csr_array]
@@ -53,12 +54,13 @@ def test_labelled_rows(d, dtype):
     assert_allclose(out, expected, rtol=1e-13, atol=1e-14)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [1, 4, 7, 60])
-@pytest.mark.parametrize(
-    ("d", "K"), [(1, 1), (9, 2), (CACHED_FEATURES + 3, 5), (5, CACHED_COMPONENTS + 1), (8, 100)]
+@pairwise(
+    shape=[(1, 1), (9, 2), (CACHED_FEATURES + 3, 5), (5, CACHED_COMPONENTS + 1), (8, 100)],
+    n=[1, 4, 7, 60],
+    dtype=DTYPES,
 )
-def test_dense_shares(n, d, K, dtype):
+def test_dense_shares(shape, n, dtype):
+    d, K = shape
     rng = np.random.default_rng(0)
     X, resp = rng.standard_normal((n, d)), rng.uniform(size=(n, K)).astype(dtype)
     out = rng.standard_normal((K + K % 2, d))
@@ -81,11 +83,8 @@ def test_packed_rows(K, density, dtype):
     assert_array_equal(packed[:-1], resp[rows, where])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("K", [1, 6, 20, 63, 64, 65, 200])
-@pytest.mark.parametrize("density", [0.0, 0.2, 1.0])
-@pytest.mark.parametrize("d", [9, 300])
-def test_sparse_shares(d, K, density, dtype):
+@pairwise(K=[1, 6, 20, 63, 64, 65, 200], density=[0.0, 0.2, 1.0], d=[9, 300], dtype=DTYPES)
+def test_sparse_shares(K, density, d, dtype):
     """Summed by row, and by component with the same bits."""
     rng, resp = np.random.default_rng(2), some_shares(K, density, dtype)
     X, before = rng.standard_normal((30, d)).astype(dtype), rng.standard_normal((K, d))

@@ -1,4 +1,4 @@
-"""Somebody with 200,000 embeddings in a file: clusters, a stream, outliers, new rows, a report."""
+"""Somebody with many embeddings in a file: clusters, a stream, outliers, new rows, a report."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from skvmf import VonMisesFisherMixture
 from skvmf.datasets import make_vonmises_fisher_blobs
 from skvmf.plotting import cluster_report
 
-N, D, K = 200_000, 256, 50
+N, D, K = 60_000, 256, 50
 rows, y, centers = make_vonmises_fisher_blobs(
     N + 1000, D, centers=K, concentration=60.0, random_state=0, return_centers=True
 )
