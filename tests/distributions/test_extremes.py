@@ -78,17 +78,6 @@ def test_functions_of_the_mean_resultant_length(method, dim, q, flip):
     assert across < np.inf
 
 
-@given(dim=st.integers(2, 200), kappa=sizes, seed=st.integers(0, 99))
-@example(dim=2, kappa=1e16, seed=0)
-def test_samples(dim, kappa, seed):
-    kappa = min(kappa, 1e150)
-    mu = np.random.default_rng(seed).standard_normal(dim)
-    mu /= np.linalg.norm(mu)
-    x = vmf.rvs(mu, kappa, size=5, random_state=seed)
-    assert np.linalg.norm(x, axis=1) == pytest.approx(1, rel=1e-13)
-    assert np.isfinite(vmf.logpdf(x, mu, kappa)).all()
-
-
 @given(weights=st.lists(sizes, min_size=4, max_size=4), power=st.floats(-7, 0))
 def test_fits(weights, power):
     turn = 10.0**power * np.array([-1.0, 0.0, 0.5, 1.0])

@@ -77,13 +77,6 @@ class TestIdentities:
         assert r + q == pytest.approx(1, rel=1e-15)
         assert vmf.concentration(r, dim, complement=q) == pytest.approx(kappa, rel=2e-14)
 
-    @given(dim=dims, x=st.floats(0, 13))
-    def test_inverse_round_trip(self, dim, x):
-        q = 10.0**-x
-        kappa = vmf.concentration(1 - q, dim, complement=q)
-        again = vmf.mean_resultant_length(kappa, dim, complement=True)
-        assert again == pytest.approx(q, rel=2e-14)
-
     @given(dim=dims, kappa=kappas)
     def test_legendre(self, dim, kappa):
         """Psi + Phi = kappa r, written so that it does not cancel when kappa is large."""
@@ -97,16 +90,14 @@ class TestIdentities:
 
     @given(dim=dims, kappa=kappas)
     def test_bounds(self, dim, kappa):
-        """Amos (1974) for A; Phi is between 0 and kappa A, being convex, and below kappa."""
+        """Amos (1974)."""
         a = 0.5 * (dim - 1)
         r = vmf.mean_resultant_length(kappa, dim)
         assert r >= kappa / (a + np.sqrt(kappa**2 + (a + 1) ** 2)) * (1 - 1e-15)
         assert r <= kappa / (a + np.sqrt(kappa**2 + a * (a + 1))) * (1 + 1e-15)
         assert r <= kappa / (a - 0.5 + np.sqrt(kappa**2 + (a + 1.5) ** 2)) * (1 + 1e-15)
-        phi = vmf.log_partition(kappa, dim)
-        assert 0 <= phi <= kappa * r
-        assert phi > 0 or kappa < 1e-150  # kappa^2/(2 d) is no longer above zero
-        assert 0 < vmf.log_partition_deficit(kappa, dim) <= kappa * (1 + 1e-15)
+        # kappa^2/(2 d) is no longer above zero
+        assert vmf.log_partition(kappa, dim) > 0 or kappa < 1e-150
 
     @given(dim=dims, x=st.floats(0.001, 13), sign=st.booleans())
     def test_trace_of_the_covariance(self, dim, x, sign):
@@ -117,16 +108,6 @@ class TestIdentities:
         assert along == pytest.approx(1 / curvature, rel=1e-13)
         assert across == pytest.approx(r / vmf.concentration(r, dim, complement=q), rel=1e-13)
         assert along + (dim - 1) * across == pytest.approx(q * (1 + r), rel=1e-13)
-        assert 0 < along < across * (1 + 1e-13)
-
-    @pytest.mark.parametrize("dim", [2, 3, 64, 65, 1000])
-    def test_orders_are_derivatives(self, dim):
-        r, h = np.linspace(0.05, 0.95, 19), 1e-4
-        weights = {-2: 1 / 12, -1: -2 / 3, 1: 2 / 3, 2: -1 / 12}
-        for order in (0, 1):
-            slope = sum(c * vmf.negentropy(r + j * h, dim, order=order) for j, c in weights.items())
-            expected = vmf.negentropy(r, dim, order=order + 1)
-            assert slope / h == pytest.approx(expected, rel=1e-8)
 
     def test_areas_of_spheres(self):
         expected = np.log([2 * np.pi, 4 * np.pi, 2 * np.pi**2])
@@ -322,7 +303,9 @@ class TestSamples:
         x = vmf.rvs(np.eye(dim)[0], kappa, size=10_000 // dim, random_state=0)
         assert np.linalg.norm(x, axis=1) == pytest.approx(1, rel=1e-15)
         assert stats.kstest(np.sqrt(kappa) * x[:, 1:].ravel(), "norm").pvalue > 1e-3
-        turned = vmf.rvs(unit(np.random.default_rng(0), dim), kappa, size=20, random_state=0)
+        mu = unit(np.random.default_rng(0), dim)
+        turned = vmf.rvs(mu, kappa, size=20, random_state=0)
+        assert np.isfinite(vmf.logpdf(turned, mu, kappa)).all()
         assert np.linalg.norm(turned, axis=1) == pytest.approx(1, rel=1e-14)
 
     def test_random_state(self):

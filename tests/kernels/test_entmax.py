@@ -34,16 +34,6 @@ def test_values_against_the_reference_table():
         np.testing.assert_allclose(result["values"], table["conjugate"][i], rtol=4e-15, atol=1e-15)
 
 
-def test_rows_without_an_entmax_are_reported():
-    nan, inf = np.nan, np.inf
-    z = [[1.0, 0.0], [nan, 0.0], [0.0, -nan], [inf, 0.0], [-inf, -inf], [0.0, -inf], [nan, nan]]
-    for alpha in ALPHAS:
-        p, T = share_out(z, alpha)
-        np.testing.assert_array_equal(T >= 0, [1, 0, 0, 0, 0, 1, 0])
-        np.testing.assert_array_equal(p[1:5], 0)
-        np.testing.assert_array_equal(p[5], [1, 0])
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize(("n", "K"), [(1, 1), (5, 3), (16, 20), (37, 70)])

@@ -80,10 +80,13 @@ def test_rows_without_a_large_score_are_counted(n):
 def test_spherical_scores_are_squared_distances(task, dtype):
     X, origin, means, factors, out = task
     X = X.astype(dtype)
-    work = columns(BLOCK_FEATURES), columns(len(means))
-    spherical_scores(X, origin, fours(means), factors, *work, out)
+    rest = origin, fours(means), factors, columns(BLOCK_FEATURES), columns(len(means))
+    spherical_scores(X, *rest, out)
     gaps = X.astype(float)[:, None] - origin - means
     assert_allclose(out, factors * (gaps**2).sum(axis=2), rtol=1e-13)
+    last = out[-1:].copy()
+    spherical_scores(X[-1:].copy(), *rest, last)
+    assert_array_equal(last, out[-1:])  # rows beside a row do not touch it
 
 
 def test_tied_scores_are_squared_distances_of_white_rows(task):
@@ -104,17 +107,3 @@ def test_full_scores_are_squared_lengths_of_white_differences(task):
     full_scores(X, origin, fours(factor_roots, 2), fours(means), factors, *work, out)
     white = np.einsum("kij,nkj->nki", factor_roots, X[:, None] - origin - means)
     assert_allclose(out, factors * (white**2).sum(axis=2), rtol=1e-12)
-
-
-def test_rows_beside_a_row_do_not_touch_it():
-    """Whatever stands in the columns that are left over."""
-    X, out = (
-        np.random.default_rng(0).normal(size=(BLOCK_ROWS + 3, 2)),
-        np.empty((BLOCK_ROWS + 3, 1)),
-    )
-    work = columns(BLOCK_FEATURES), columns(1)
-    arguments = np.zeros(2), np.zeros((1, 4)), np.array([-0.5]), *work
-    spherical_scores(X, *arguments, out)
-    last = np.empty((3, 1))
-    spherical_scores(X[BLOCK_ROWS:].copy(), *arguments, last)
-    assert_array_equal(last, out[BLOCK_ROWS:])

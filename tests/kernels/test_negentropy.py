@@ -32,8 +32,8 @@ class TestClosedForms:
         expected = (d - 1) ** 2 * r * M / below
         assert negentropy(r, d, order=1, method="refined") == pytest.approx(expected, rel=1e-13)
 
-    @pytest.mark.parametrize("dim", [2, 3, 6, 7, 20, 1000])
-    @pytest.mark.parametrize("method", ["banerjee", "rational", "refined"])
+    @pytest.mark.parametrize("dim", [2, 3, 6, 7, 20, 64, 65, 1000])
+    @pytest.mark.parametrize("method", ["exact", "banerjee", "rational", "refined"])
     def test_orders_are_derivatives(self, dim, method):
         r, h = np.linspace(0.05, 0.95, 19), 1e-4
         weights = {-2: 1 / 12, -1: -2 / 3, 1: 2 / 3, 2: -1 / 12}
