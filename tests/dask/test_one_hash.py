@@ -13,7 +13,7 @@ from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesF
 from ..hooks import before_folds
 from .data import bits, blobs, chunked, counts, lengths_of
 
-N = 50_000  # four blocks
+N = 70_000
 CASES = {
     "vmf": (VonMisesFisherMixture, {}, blobs, np.float64),
     "vmf float32 sparse": (VonMisesFisherMixture, {"entmax_alpha": 1.5}, blobs, np.float32),
