@@ -50,6 +50,18 @@ def test_parts_of_the_rows_have_all_clusters(kind, groups, monkeypatch):
 
 
 @pytest.mark.slow
+def test_a_thousand_clusters_are_found():
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(1000, 32))
+    labels = rng.integers(1000, size=30_000)
+    X = (means[labels] + 0.3 * rng.normal(size=(30_000, 32))).astype(np.float32)
+    mixture = VonMisesFisherMixture(1000, concentration_type="tied", random_state=0).fit(X)
+    oracle = VonMisesFisherMixture(1000, concentration_type="tied", init_params=labels).fit(X)
+    assert adjusted_rand_score(labels, mixture.labels_) > 0.99
+    assert mixture.lower_bound_ > oracle.lower_bound_ - 0.02
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("mixture", [VonMisesFisherMixture, SparseGaussianMixture, RelativeGMM])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_default_fit_reaches_the_oracle(mixture, dtype):

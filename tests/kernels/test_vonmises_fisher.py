@@ -8,6 +8,7 @@ from scipy import sparse
 
 from skvmf._kernels.vonmises_fisher import (
     MAX_FROM_CHORD,
+    MIN_EXPANDED,
     MIN_EXPANDED_INVERSE,
     cosine_complements,
     csr_cosine_complements,
@@ -49,6 +50,13 @@ def seam(values):
 
 class TestSeams:
     """Where two regions meet the formulas agree; the functions themselves move by 1e-15."""
+
+    @pytest.mark.parametrize("dim", [2, 3, 7, 20, 50, 64])
+    def test_forward(self, dim):
+        kappa = beside(MIN_EXPANDED)
+        for function in (log_partition, log_partition_deficit, mean_resultant_length):
+            assert seam(function(kappa, dim)) < 1e-14
+        assert seam(mean_resultant_length(kappa, dim, complement=True)) < 1e-14
 
     @pytest.mark.parametrize("order", [0, 1, 2])
     @pytest.mark.parametrize("dim", [2, 3, 7, 20, 50, 64])
