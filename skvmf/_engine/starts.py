@@ -49,7 +49,7 @@ from .overseeding import MIN_ROUND_GAIN, SEEDS_PER_COMPONENT, Overseeding
 from .partitions import Assignment, SampleStart, assign_labels, assignment, em_steps
 from .products import squared_distances, tiles
 from .rows import RowSource
-from .split_and_merge import LAST_STEPS, SplitAndMerge
+from .split_and_merge import SplitAndMerge
 from .truncated import TruncatedSteps, near_groups
 
 # Rows far from all others, among which a start looks for no components: each would get a component,
@@ -204,7 +204,7 @@ class MergingStart:
         return split_and_merge.run(split_and_merge.shaped(seeds, simple), rng, after_split)
 
     def _run_in_groups(self, shaped: ShrunkGaussian, rng: np.random.Generator) -> SampleStart:
-        """Return many components, found among the rows of near simple ones, if those are enough."""
+        """Return many components: from groups of near ones, then split and merged among all."""
         simple = self._overseeding.run(rng, self.watch).params
         labels, weights = self._overseeding.assign(simple).labels, self.rows.sampling_weights()
         tasks = []
@@ -221,8 +221,8 @@ class MergingStart:
         means = np.concatenate([params.components.means for params in found])
         weights = np.concatenate([n * p.weights for n, p in zip(counts, found, strict=True)])
         params = Params.first(weights / weights.sum(), shaped.components(means, shapes))
-        model = Mixture.plain(shaped)
-        return SampleStart(model, *em_steps(model, self.rows, params, LAST_STEPS))
+        split_and_merge = SplitAndMerge(shaped, self.rows, self.n_components)
+        return split_and_merge.run(params, rng, lambda n, *now: self.watch(1 + n, *now) or n == 1)
 
     def _run_with_background(self, shaped: ShrunkGaussian, rng: np.random.Generator) -> SampleStart:
         """Start among the rows that simple components do not leave to a background.

@@ -49,6 +49,21 @@ def test_parts_of_the_rows_have_all_clusters(kind, groups, monkeypatch):
     assert fitted.lower_bound_ > oracle.lower_bound_ - 0.01
 
 
+def test_groups_of_components_give_and_take_some(monkeypatch):
+    """Where simple components are one too many in a group, and one too few in another."""
+    K, rng = 60, np.random.default_rng(8)
+    means = rng.uniform(-6, 6, size=(K, D))
+    labels = rng.choice(K, size=90 * K, p=rng.dirichlet(np.full(K, 2.0)))
+    X = rng.normal(size=(len(labels), D)) * np.exp(rng.uniform(-0.7, 0.7, (K, D)))[labels]
+    X += means[labels]
+    monkeypatch.setattr(overseeding, "MANY", K)
+    monkeypatch.setattr(overseeding, "COMPARED_ROWS", 100)
+    monkeypatch.setattr(start, "IN_GROUP", 12)
+    mixture = partial(SparseGaussianMixture, K, covariance_type="diag", max_iter=5)
+    oracle = mixture(init_params=labels).fit(X)
+    assert mixture(random_state=0).fit(X).lower_bound_ > oracle.lower_bound_ - 0.01
+
+
 @pytest.mark.slow
 def test_a_thousand_clusters_are_found():
     rng = np.random.default_rng(0)
