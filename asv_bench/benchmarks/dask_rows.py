@@ -31,7 +31,7 @@ class DaskArrayStep:
         import dask.array as da
         from distributed import Client, LocalCluster, wait
 
-        self.cluster = LocalCluster(1, threads_per_worker=1, dashboard_address=":0")
+        self.cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0")
         self.client = Client(self.cluster)
         self.X = da.from_array(rows(), chunks=(16_384, -1)).persist()
         wait(self.X)

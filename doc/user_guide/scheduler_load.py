@@ -53,7 +53,7 @@ def main():
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
     options = dict(threads_per_worker=1, dashboard_address=":0")
-    with LocalCluster(arguments.workers, **options) as cluster, Client(cluster):
+    with LocalCluster(n_workers=arguments.workers, **options) as cluster, Client(cluster):
         for n_chunks in arguments.n_chunks:
             for lazy in (False, True):
                 kind = "a task a chunk" if lazy else "chunks held, a task a thread"

@@ -37,7 +37,7 @@ def start(n_workers):
     from distributed import LocalCluster
 
     options = {"dashboard_address": ":0", "silence_logs": 50, "memory_limit": 0}
-    return LocalCluster(n_workers, threads_per_worker=1, **options)
+    return LocalCluster(n_workers=n_workers, threads_per_worker=1, **options)
 
 
 @pytest.fixture(scope="session")
@@ -53,4 +53,5 @@ def client():
     from distributed import Client
 
     with start(3) as cluster, Client(cluster) as client:
+        client.wait_for_workers(3)  # on a busy machine they come late
         yield client

@@ -106,7 +106,6 @@ def test_workers_that_hold_every_other_block(name, case, client):
     import dask.array as da
     from distributed import get_task_stream
 
-    client.wait_for_workers(2)  # on a busy machine they come late
     mine, names = case(name, True), list(client.scheduler_info()["workers"])[:2]
     parts = [chunked(mine.X[a : a + 4096], [len(mine.X[a : a + 4096])]) for a in range(0, N, 4096)]
     held = [client.persist(part, workers=[names[i % 2]]) for i, part in enumerate(parts)]

@@ -115,5 +115,5 @@ def scheduled(few, many):
     load = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(load)
     options = {"threads_per_worker": 1, "dashboard_address": ":0"}
-    with LocalCluster(2, **options) as own, Client(own):
+    with LocalCluster(n_workers=2, **options) as own, Client(own):
         return min(load.times(few, False)), min(load.times(many, True))
