@@ -10,6 +10,7 @@ of CSR by columns.
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from uuid import uuid4
@@ -188,6 +189,13 @@ def _sum(function: Function, method: str, most: float, blocks: _Blocks, sources:
     return map_reduce(of_block, range(len(blocks.numbers)), blocks.numbers)
 
 
+class _Named(partial[Any]):
+    """A function that Dask takes as new: it cannot hash closures, and hashes parameters slowly."""
+
+    def __dask_tokenize__(self) -> str:
+        return uuid4().hex
+
+
 def _add(sums: list[BlockSum[Any]]) -> BlockSum[Any]:
     """Return the sum of sums, which stay as they are: a task may be run again."""
     total: BlockSum[Any] = BlockSum()
@@ -302,13 +310,9 @@ class DaskRows(RowSource):
         self._graph |= self._kept
         tasks = {(f"skvmf-extremes-{token}", i): (_extremes, s) for i, s in enumerate(self._states)}
         extremes = np.max(self._compute(self._kept | tasks, list(tasks)), axis=0)
-        self._largest, missing, least, most, self._most = (extremes * [1, 1, -1, 1, 1]).tolist()
+        self.largest, missing, least, most, self._most = (extremes * [1, 1, -1, 1, 1]).tolist()
         self.incomplete, self.weight_range = bool(missing), (least, most)
         self.weight_unit = weight_unit(self._most)
-
-    @property
-    def largest(self) -> float:
-        return self._largest
 
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
         return self._sum(function, "map_reduce", self._graph, self._sources)
@@ -321,10 +325,10 @@ class DaskRows(RowSource):
         runs = np.count_nonzero(np.diff(self._owners)) < len(sources)
         few = MAX_DIRECT_SUMS if runs else 1  # sums of scattered blocks are large
         tasks: Graph = dict(graph)
-        parameters: Any = function
+        parameters: Any = _Named(function)
         if len(sources) > MAX_DIRECT_SUMS:  # as a task's result they travel once
+            tasks[f"skvmf-parameters-{token}"] = parameters
             parameters = f"skvmf-parameters-{token}"
-            tasks[parameters] = function
         keys: list[Any] = [(f"skvmf-sum-{token}", i) for i in range(len(sources))]
         for key, state, own in zip(keys, self._states, sources, strict=True):
             tasks[key] = _sum, parameters, method, most, state, own

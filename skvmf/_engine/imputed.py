@@ -50,11 +50,7 @@ class ImputedRows(RowSource):
     def __init__(self, rows: RowSource, fill: Fill) -> None:
         self._rows, self._fill = rows, fill
         self.n_rows, self.n_features, self.dtype = rows.n_rows, rows.n_features, rows.dtype
-        self.weight_unit = rows.weight_unit
-
-    @property
-    def largest(self) -> float:
-        return self._rows.largest
+        self.weight_unit, self.largest = rows.weight_unit, rows.largest
 
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
         return self._rows.map_reduce(partial(_of_filled, self._fill, function))

@@ -145,7 +145,7 @@ class MergePath:
 
     def _assignment_to_groups(self, group: Array) -> Assignment:
         """Return a function that assigns the rows of a block to groups of current components."""
-        to_components = assignment(self.fitted.mixture, self.fitted.params)
+        K, to_components = len(self.nodes), assignment(self.fitted.mixture, self.fitted.params)
         by_group = np.argsort(group, kind="stable")
         places = np.arange(len(group))  # of members within their groups
         places -= np.searchsorted(group[by_group], group[by_group])
@@ -157,7 +157,7 @@ class MergePath:
             of_groups = resp[:, members[0]]
             for others in members[1:]:
                 of_groups[:, group[others]] += resp[:, others]
-            counts_of_groups = np.bincount(group, weights=counts, minlength=len(self.nodes))
+            counts_of_groups = np.bincount(group, weights=counts, minlength=K)
             return DenseResponsibilities(of_groups), counts_of_groups
 
         return assign

@@ -188,9 +188,18 @@ def test_features_of_another_number():
         mixture().predict(da.zeros((10, 5)))
 
 
-@pytest.mark.parametrize("weighted", [None, np.asarray, da.from_array])
-@pytest.mark.parametrize("criterion", ["bic", "held_out"])
-def test_a_path_of_lazy_rows_is_that_of_rows_in_memory(criterion, weighted):
+@pytest.mark.parametrize(
+    ("criterion", "weighted", "on_cluster"),
+    [
+        ("held_out", None, False),
+        ("bic", np.asarray, False),
+        ("held_out", da.from_array, False),
+        pytest.param("bic", da.from_array, True, marks=pytest.mark.slow),
+    ],
+)
+def test_a_path_of_lazy_rows_is_that_of_rows_in_memory(criterion, weighted, on_cluster, request):
+    if on_cluster:
+        request.getfixturevalue("client")
     X, weights = blobs(500), None if weighted is None else np.random.default_rng(0).random(500)
 
     def fit(rows, weights):

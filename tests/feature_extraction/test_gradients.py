@@ -95,7 +95,7 @@ def test_gradients_are_those_of_the_score(mixture, likelihood, kind):
 
 # Monte-Carlo: under the mixture itself, blocks have the covariance that whitening promises.
 
-N_BAGS = 30_000
+DRAWS = 300_000
 
 
 def apart(family):
@@ -119,7 +119,7 @@ def apart(family):
 
 def draws(mixture, size):
     """Bags of `size` vectors from the mixture."""
-    X = np.random.default_rng(1).permutation(mixture.sample(N_BAGS * size)[0])
+    X = np.random.default_rng(1).permutation(mixture.sample(DRAWS)[0])
     return X.reshape(-1, size, X.shape[1])
 
 
@@ -142,6 +142,16 @@ def test_vmf_information_is_that_of_draws(kind, size):
     else:  # not centred: the mean grows with the root of the size of a bag, its variance does not
         bias = (block.mean(axis=0) ** 2).mean(axis=1) / size
         assert_allclose((block**2).mean(axis=(0, 2)), 1 + (size - 1) * bias, rtol=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [1, 10])
+@pytest.mark.parametrize("kind", ["means", "variances"])
+def test_gaussian_information_is_that_of_draws(kind, size):
+    mixture = apart("gaussian")
+    block = fisher_vectors(mixture, draws(mixture, size), kind)
+    assert_allclose((block**2).mean(axis=(0, 2)), 1, atol=0.02)
+    assert_allclose(block.mean(axis=0), 0, atol=0.02)
 
 
 @pytest.mark.parametrize("family", ["vmf", "gaussian"])
