@@ -188,14 +188,9 @@ def test_features_of_another_number():
         mixture().predict(da.zeros((10, 5)))
 
 
+@pytest.mark.parametrize("on_cluster", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    ("criterion", "weighted", "on_cluster"),
-    [
-        ("held_out", None, False),
-        ("bic", np.asarray, False),
-        ("held_out", da.from_array, False),
-        pytest.param("bic", da.from_array, True, marks=pytest.mark.slow),
-    ],
+    ("criterion", "weighted"), [("bic", None), ("bic", np.asarray), ("held_out", da.from_array)]
 )
 def test_a_path_of_lazy_rows_is_that_of_rows_in_memory(criterion, weighted, on_cluster, request):
     if on_cluster:
