@@ -29,7 +29,7 @@ def mixture_of(X, seed):
     return SparseGaussianMixture(best, **options).fit(X)
 
 
-@item("guide.missing", "missing values", small={"sets": 1, "every": 8})
+@item("guide.missing", "missing values", small={"sets": 1, "every": 20})
 def missing(setting, sets=5, every=1):
     """Impute values that are left out at random, and predict one feature from others."""
     table = Table("Root mean squared error of imputed values", ["rows", *NAMES])
