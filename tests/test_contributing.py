@@ -110,6 +110,13 @@ def test_merging_axes_costs_what_the_log_likelihood_loses(built, tied):
     np.testing.assert_allclose(cost.log_likelihoods()[0], log_likelihood(y % 2 == 0), rtol=1e-9)
 
 
+def test_a_path_finds_the_number_of_axial_clusters(built):
+    X, y = axial_rows(built, np.eye(4)[:3], 100, kappa=30.0)
+    path = ComponentPath(built.WatsonMixture(random_state=0), max_components=6).fit(X)
+    assert path.best_estimator_.n_components == 3
+    assert adjusted_rand_score(y, path.best_estimator_.labels_) > 0.95
+
+
 def fisher_vectors(mixture, bags, kind, **options):
     transformer = FisherVectorTransformer(
         FrozenEstimator(mixture), gradients=(kind,), norm=None, **options

@@ -26,7 +26,8 @@ HELD_OUT = "rows are held out by drawing, and others are drawn from repeated tha
 
 
 ESTIMATORS = [
-    VonMisesFisherMixture(n_components=2, background=True),
+    VonMisesFisherMixture(n_components=2),
+    VonMisesFisherMixture(background=True),
     SparseGaussianMixture(n_components=2),
     StudentTMixture(),
     RelativeGMM(order="both"),
@@ -37,10 +38,14 @@ ESTIMATORS = [
 OTHER_OPTIONS = [
     VonMisesFisherMixture(),
     SparseGaussianMixture(),
+    StudentTMixture(n_components=2),
     # The default prior takes a row off each component, and these checks have a few rows alone.
     SparseGaussianMixture(n_components=2, background=True, weight_concentration_prior=1.0),
     StudentTMixture(background=True),
     RelativeGMM(background=True),
+    RelativeGMM(n_components=1),
+    RelativeGMM(),
+    RelativeGMM(order="scales"),
     FisherVectorTransformer(
         SparseGaussianMixture(2, covariance_type="diag"),
         gradients=("means", "variances", "weights"),

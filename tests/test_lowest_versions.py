@@ -36,6 +36,11 @@ def test_every_floor_is_tested():
     assert tested == declared
 
 
+def test_a_job_of_ci_installs_them():
+    jobs = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert "pip install -c .ci/lowest.txt" in jobs
+
+
 def test_the_recipe_has_the_same_bounds():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     recipe = (ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8")

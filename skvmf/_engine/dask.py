@@ -189,7 +189,7 @@ def _sum(function: Function, method: str, most: float, blocks: _Blocks, sources:
     return map_reduce(of_block, range(len(blocks.numbers)), blocks.numbers)
 
 
-class _Named(partial[Any]):
+class _NewFunction(partial[Any]):
     """A function that Dask takes as new: it cannot hash closures, and hashes parameters slowly."""
 
     def __dask_tokenize__(self) -> str:
@@ -325,7 +325,7 @@ class DaskRows(RowSource):
         runs = np.count_nonzero(np.diff(self._owners)) < len(sources)
         few = MAX_DIRECT_SUMS if runs else 1  # sums of scattered blocks are large
         tasks: Graph = dict(graph)
-        parameters: Any = _Named(function)
+        parameters: Any = _NewFunction(function)
         if len(sources) > MAX_DIRECT_SUMS:  # as a task's result they travel once
             tasks[f"skvmf-parameters-{token}"] = parameters
             parameters = f"skvmf-parameters-{token}"

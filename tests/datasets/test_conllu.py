@@ -48,25 +48,29 @@ def path(tmp_path):
     return path
 
 
+def as_lists(heads):
+    return [sentence.tolist() for sentence in heads]
+
+
 def test_dropped_punctuation_hands_its_dependents_upwards(path):
     treebank = load_conllu(path)
     assert treebank.words == [["Dogs", "bark"], ["do", "n't"]]
     assert treebank.tags == [["NNS", "VBP"], ["VB", "RB"]]
-    assert [own.tolist() for own in treebank.heads] == [[2, 0], [2, 0]]  # Dogs <- , <- “ <- bark
+    assert as_lists(treebank.heads) == [[2, 0], [2, 0]]  # Dogs <- , <- “ <- bark
     assert all(heads.dtype == np.int64 for heads in treebank.heads)
 
 
 def test_kept_punctuation_keeps_its_heads(path):
     treebank = load_conllu(path, tags="upos", punctuation="keep")
     assert treebank.tags[0] == ["PUNCT", "NOUN", "PUNCT", "VERB"]
-    assert [own.tolist() for own in treebank.heads] == [[4, 3, 1, 0], [2, 0], [0]]
+    assert as_lists(treebank.heads) == [[4, 3, 1, 0], [2, 0], [0]]
 
 
 def test_a_dropped_root_leaves_the_first_of_its_dependents_as_root(tmp_path):
     rows = [line(1, "a", 2, "NN"), line(2, ":", 0, ":"), line(3, "b", 2, "NN")]
     path = tmp_path / "bank.conllu"
     path.write_text("\n".join([*rows, line(4, "c", 3, "NN")]), encoding="utf-8")
-    assert [own.tolist() for own in load_conllu(path).heads] == [[0, 1, 2]]
+    assert as_lists(load_conllu(path).heads) == [[0, 1, 2]]
 
 
 def test_length_is_counted_without_dropped_punctuation(path):
@@ -155,6 +159,13 @@ def test_the_contents_say_whether_a_file_is_compressed(tmp_path):
         np.testing.assert_equal(answer, answers[0])
 
 
+def test_what_is_no_file_is_an_error_of_the_system(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        load_conllu(tmp_path / "nowhere")
+    with pytest.raises((IsADirectoryError, PermissionError)):  # PermissionError on Windows
+        load_conllu(tmp_path)
+
+
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_text_that_is_not_utf8_is_named_by_its_line(number, tmp_path):
     lines = CONLLU.split(b"\n")
@@ -180,9 +191,12 @@ def test_a_byte_order_mark_is_no_text(tmp_path):
         ("3x", "2", "Failed parsing field 'id': '3x' is not a valid ID"),
         ("_", "2", "token None follows 2"),
         ("3" * 5000, "2", "Exceeds the limit"),
+        ("4", "2", "token 4 follows 2"),
         ("3", "_", "HEAD of token 3 is None, no token of it"),
         ("3", "2x", "Failed parsing field 'head': '2x' is not"),
+        ("3", "4", "HEAD of token 3 is 4, no token of it"),
         ("3", "-1", "HEAD of token 3 is -1, no token of it"),
+        ("3", "2" * 4000, "HEAD of token 3 is 2+[.]+2+, no token of it"),
         ("3", "2" * 5000, "Exceeds the limit"),
     ],
 )

@@ -108,6 +108,17 @@ def test_park_ozeki_coordinates_have_their_jacobian(coordinates):
     assert_allclose(there.jacobian, np.transpose(quotient), atol=1e-9)
 
 
+def test_park_ozeki_metrics_are_those_of_the_paper():
+    v, first, second = 0.3, -1.0, 2.5
+    u, gap = first - second, second - first
+    J = park_ozeki_coordinates([first, second], weight=v).jacobian
+    expected = [[1, 0, u], [0, 2, 2 * v - 1], [u, 2 * v - 1, u**2 + v**2 + (1 - v) ** 2]]
+    assert_allclose(J @ J.T, expected)
+    J = park_ozeki_coordinates([first, second], weight=v, coordinates="relative").jacobian
+    expected = [[1, 0, -gap], [0, 1, 1 - v], [-gap, 1 - v, gap**2 + 1 + (1 - v) ** 2]]
+    assert_allclose(J @ J.T, expected)  # the paper's is for another last row
+
+
 @pytest.mark.parametrize("coordinates", ["absolute", "relative"])
 def test_ascent_follows_the_log_likelihood(coordinates):
     """A short step over the rate is the difference quotient in the coordinates."""
