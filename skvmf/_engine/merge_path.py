@@ -3,17 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from .._typing import Array
-from .blocks import Block
-from .contracts import DenseResponsibilities, Params, Responsibilities, Statistics, as_dense
+from .contracts import AnyFamily, Params, Statistics
 from .em import run_em
 from .merging import merge_greedily
 from .model import FittedMixture, Mixture
 from .parallel import limited_blas
-from .partitions import Assignment, assignment, partition_statistics
 from .rows import RowSource
 
 _STEPS = 3  # of EM after a merge
@@ -37,70 +36,64 @@ class MergePath:
     _lower_bound: float
     _rows: RowSource
     _tol: float
-    _lost: bool = False  # whether no component has a row any more
 
     def __post_init__(self) -> None:
         self._n_leaves = self.fitted.n_components
         self.nodes = np.arange(self._n_leaves)
         self.merges: list[tuple[int, int, float]] = []
+        expect = partial(self.fitted.mixture.expect, self.fitted.params)
+        self._stats: Any = self._rows.map_reduce(expect)
 
     @property
-    def n_active(self) -> int:
-        """Number of components with positive weight, 0 if none has a row."""
-        return 0 if self._lost else int(np.count_nonzero(self.fitted.weights))
+    def alive(self) -> Array:
+        """Components with positive weight that have rows, by their numbers."""
+        has_rows = self._stats.counts[: len(self.nodes)] > 0
+        return np.flatnonzero(has_rows & (self.fitted.weights > 0))
 
     def measures(self) -> dict[str, float]:
         """Return the number of components, the bounds and the criteria of the current mixture."""
-        log_likelihood, n_samples = self.fitted.log_likelihood(self._rows)
-        n_parameters = self.fitted.n_parameters
-        bic = -2 * log_likelihood + n_parameters * float(np.log(max(n_samples, 1)))
+        fitted = self.fitted
+        log_likelihood, n_samples, entropy = fitted.evaluate(self._rows, fitted.mixture.posterior)
+        bic = fitted.bic(log_likelihood, n_samples)
         return {
             "n_components": len(self.nodes),
-            "n_parameters": n_parameters,
+            "n_parameters": fitted.n_parameters,
             "lower_bound": self._lower_bound,
             "log_likelihood": log_likelihood,
             "bic": bic,
-            "icl": bic + 2 * self.fitted.entropy(self._rows, self.fitted.mixture.posterior),
+            "icl": bic + 2 * entropy,
         }
 
     def to(self, n_components: int) -> None:
         """Go down to `n_components`: merge the pairs that lose least, and fit a few steps.
 
-        Components without weight are merged first, so that no mixture of the path has any. If
-        the fit prunes more, the path continues to a mixture without them. If all are
-        pruned or none has a row, the path ends there.
+        Components without weight or rows are merged first, so that no mixture of the path has any.
+        If the fit prunes more, the path continues to a mixture without them. If it has pruned all,
+        the path ends there.
         """
         with limited_blas():
-            while len(self.nodes) > n_components or self.n_active < len(self.nodes):
-                if self.n_active == 0:
+            while len(self.nodes) > n_components or len(self.alive) < len(self.nodes):
+                if len(self.alive) == 0:
                     return
-                n_components = min(n_components, self.n_active)
-                stats = self._statistics()
-                if not stats.counts[: len(self.nodes)].any():
-                    self._lost = True
-                    return
-                spec, params = self._start(self._groups(stats, n_components), stats.counts)
+                n_components = min(n_components, len(self.alive))
+                spec, params = self._start(self._groups(n_components))
                 params = replace(params, weights=spec.weight_prior.clip(params.weights))
                 result = run_em(spec, self._rows, params, max_iter=_STEPS, tol=self._tol)
                 self._sort_nodes(spec, result.params)
                 self._lower_bound = result.bounds[-1]
-                self.fitted, _ = spec.fitted(result.params)
+                self.fitted, self._stats = spec.fitted(result.params, result.stats)
 
     def end(self) -> None:
         """Merge what is left without another fit, so that the tree has one root."""
-        self._groups(self._statistics(), 1)
-
-    def _statistics(self) -> Statistics:
-        return self._rows.map_reduce(partial(self.fitted.mixture.expect, self.fitted.params))
+        self._groups(1)
 
     # Which components are merged.
 
-    def _groups(self, stats: Statistics, n_groups: int) -> Array:
+    def _groups(self, n_groups: int) -> Array:
         """Merge nodes; return the new node that each component (K,) is part of."""
-        K = len(self.nodes)
+        K, fitted, alive = len(self.nodes), self.fitted, self.alive
         self.nodes = self.nodes.copy()
-        group, fitted = np.arange(K), self.fitted
-        alive = np.flatnonzero((stats.counts[:K] > 0) & (fitted.weights > 0))
+        group = np.arange(K)
         centres = fitted.family.centres(fitted.params.components)
         others = alive if len(alive) else np.array([0])  # else none has a row
         for k in np.setdiff1d(np.arange(K), others)[: K - n_groups]:  # pruned before
@@ -108,7 +101,7 @@ class MergePath:
             self._merge(group, nearest, k, 0.0)
         n_left = n_groups - (len(np.unique(group)) - len(alive))
         if n_left < len(alive):  # those with rows: the pairs that lose least beyond chance
-            cost = fitted.family.merge_cost(stats, fitted.params.components, alive)
+            cost = fitted.family.merge_cost(self._stats, fitted.params.components, alive)
             for i, j, loss in merge_greedily(cost, n_left)[1]:
                 self._merge(group, alive[i], alive[j], max(loss, 0.0))
         first, group = np.unique(group, return_inverse=True)
@@ -124,14 +117,14 @@ class MergePath:
 
     # The fit of fewer components.
 
-    def _start(self, group: Array, counts: Array) -> tuple[Mixture, Params]:
-        """Return a mixture and its first parameters: those of the groups' responsibilities."""
+    def _start(self, group: Array) -> tuple[Mixture, Params]:
+        """Return a mixture and its first parameters: by the groups' sums of statistics."""
         K, fitted = len(self.nodes), self.fitted
-        spec, assign = self._of_size(K), self._assignment_to_groups(group)
-        by_group = np.lexsort((-counts[: len(group)], group))
+        spec, stats = self._of_size(K), self._stats.first_components(len(group))
+        by_group = np.lexsort((-stats.counts, group))
         largest = by_group[np.searchsorted(group[by_group], np.arange(K))]
-        centres = fitted.family.centres(fitted.params.components)[largest]
-        stats, about = partition_statistics(spec.family, self._rows, centres, assign)
+        about = spec.family.from_centres(fitted.family.centres(fitted.params.components)[largest])
+        stats = summed(spec.family, stats, group, spec.family.origins(about))
         family = spec.family.with_prior_from(stats)
         merged = np.bincount(group, minlength=K) > 1
         first = family.initial(stats, about)
@@ -143,26 +136,20 @@ class MergePath:
         params = spec.constraint.apply(family, params)
         return replace(spec, family=family), params
 
-    def _assignment_to_groups(self, group: Array) -> Assignment:
-        """Return a function that assigns the rows of a block to groups of current components."""
-        K, to_components = len(self.nodes), assignment(self.fitted.mixture, self.fitted.params)
-        by_group = np.argsort(group, kind="stable")
-        places = np.arange(len(group))  # of members within their groups
-        places -= np.searchsorted(group[by_group], group[by_group])
-        members = [by_group[places == place] for place in range(places.max() + 1)]
-
-        def assign(block: Block) -> tuple[Responsibilities, Array]:
-            responsibilities, counts = to_components(block)
-            resp = as_dense(responsibilities, len(group))
-            of_groups = resp[:, members[0]]
-            for others in members[1:]:
-                of_groups[:, group[others]] += resp[:, others]
-            counts_of_groups = np.bincount(group, weights=counts, minlength=K)
-            return DenseResponsibilities(of_groups), counts_of_groups
-
-        return assign
-
     def _sort_nodes(self, spec: Mixture, params: Params) -> None:
         order = spec.constraint.order(params.components)
         if order is not None:
             self.nodes = self.nodes[order]
+
+
+def summed(family: AnyFamily, stats: Statistics, group: Array, origins: Array | None) -> Statistics:
+    """Return the statistics of groups of components, about points (K, d); `group` is of each."""
+    stats = family.recenter(stats, None if origins is None else origins[group])
+    order = np.argsort(group, kind="stable")
+    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+
+    def of_groups(sums: Array, axis: int | None) -> Array:
+        return sums if axis is None else np.add.reduceat(sums.take(order, axis), starts, axis)
+
+    moments = tuple(map(of_groups, stats.moments, family.component_axes))
+    return replace(stats, counts=of_groups(stats.counts, 0), moments=moments, origins=origins)

@@ -6,7 +6,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.random import RandomState
-from scipy.special import entr
 
 from .._kernels.entmax import entmax_rows
 from .._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows, work_space
@@ -347,12 +346,6 @@ class Mixture:
             return np.array([np.argmin(values)])
         return np.argsort(values, kind="stable")[:n_worst]
 
-    def evaluate(self, params: Params, block: Block) -> Array:
-        """Return the sum of the rows' values and of their weights."""
-        values = self.posterior.values(self.scores(params, block), params.weights)
-        total = _weighted_sum(block.weights, np.maximum(values, LEAST))
-        return np.array([total, block.weights.sum()])
-
     def lower_bound(self, stats: Statistics, params: Params) -> float:
         """Return the penalised value of the parameters per unit of sample weight; it is finite."""
         log_prior = self.weight_prior.log_density(params.weights)
@@ -472,6 +465,11 @@ def _weighted_sum(weights: Array, values: Array) -> float:
         return float(weights @ values)
     counted = weights > 0
     return float(weights[counted] @ values[counted])
+
+
+def _sums(block: Block, values: Array) -> Array:
+    """Return the weighted sum of values, and that of weights."""
+    return np.array([_weighted_sum(block.weights, np.maximum(values, LEAST)), block.weights.sum()])
 
 
 @dataclass(frozen=True)
@@ -609,20 +607,35 @@ class FittedMixture:
 
     def log_likelihood(self, rows: RowSource) -> tuple[float, float]:
         """Return the weighted sum of log-densities, and of the weights of rows that count."""
-        model = Mixture.plain(self.family, self.background)
-        with np.errstate(over="ignore"):
-            total, weight = rows.map_reduce(partial(model.evaluate, self.params))
-        return float(total), float(weight)
+        total, weight = rows.map_reduce(self._log_likelihood).tolist()
+        return total, weight
 
-    def entropy(self, rows: RowSource, posterior: FenchelYoungPosterior) -> float:
-        """Return the weighted sum of the entropies of rows' responsibilities."""
-        return rows.map_reduce(partial(self._entropy, posterior))
+    def _log_likelihood(self, block: Block) -> Array:
+        scores = self.scores(block)
+        values = SOFTMAX.values(scores, self.params.weights)
+        block.buffers.release("products", scores.products)
+        return _sums(block, values)
 
-    def _entropy(self, posterior: FenchelYoungPosterior, block: Block) -> float:
+    def bic(self, log_likelihood: float, n_samples: float) -> float:
+        """Return the Bayesian information criterion."""
+        return -2 * log_likelihood + self.n_parameters * float(np.log(max(n_samples, 1)))
+
+    def evaluate(self, rows: RowSource, posterior: FenchelYoungPosterior) -> Array:
+        """Return what `log_likelihood` does, and the weighted sum of responsibility entropies."""
+        return rows.map_reduce(partial(self._evaluate, posterior))
+
+    def _evaluate(self, posterior: FenchelYoungPosterior, block: Block) -> Array:
         weights, ones = self.params.weights, np.ones(len(block.weights))
-        responsibilities, *_ = posterior.assign(self.scores(block), weights, ones)
-        resp = as_dense(responsibilities, len(weights)).astype(np.float64, copy=False)
-        return float(block.weights @ entr(resp).sum(axis=1))
+        scores = self.scores(block)
+        responsibilities, _, values = posterior.assign(scores, weights, ones)
+        resp = as_dense(responsibilities, len(weights))
+        logs = block.buffers.acquire("logs", resp.shape, resp.dtype)
+        np.log(np.maximum(resp, np.finfo(resp.dtype).tiny, out=logs), out=logs)
+        entropy = -(block.weights @ np.einsum("nk,nk->n", resp, logs))
+        block.buffers.release("logs", logs)
+        block.buffers.release("products", scores.products)
+        both = _sums(block, values) if posterior == SOFTMAX else self._log_likelihood(block)
+        return np.append(both, entropy)
 
     def sample(self, n_samples: int, rng: RandomState) -> tuple[Array, Array]:
         """Draw rows by component, those of the background last, and return their labels, too."""

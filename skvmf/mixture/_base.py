@@ -567,8 +567,7 @@ class BaseMixture(MixtureParameters, ABC):
             `n_parameters_` times log n_samples less twice the log-likelihood.
         """
         rows = self._new_rows(X, sample_weight)
-        total, n_samples = self._fitted.log_likelihood(rows)
-        return -2 * total + float(np.log(max(n_samples, 1))) * self.n_parameters_
+        return self._fitted.bic(*self._fitted.log_likelihood(rows))
 
     def icl(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the integrated completed likelihood on X; the lower the better.
@@ -581,8 +580,9 @@ class BaseMixture(MixtureParameters, ABC):
         icl : float
             The BIC plus twice the entropy of the responsibilities.
         """
-        bic, rows = self.bic(X, sample_weight), self._new_rows(X, sample_weight)
-        return bic + 2 * self._fitted.entropy(rows, self._posterior())
+        rows = self._new_rows(X, sample_weight)
+        total, n_samples, entropy = self._fitted.evaluate(rows, self._posterior()).tolist()
+        return float(self._fitted.bic(total, n_samples) + 2 * entropy)
 
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
         """Draw rows from the mixture.
