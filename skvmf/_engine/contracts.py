@@ -330,8 +330,8 @@ class Family(ABC, Generic[C]):
     components_class: ClassVar[type]
     """The dataclass of components; its length is their number K."""
 
-    component_axes: Any
-    """The axis of components in each of the moments; None if there is none."""
+    component_axes: Any = (0,) * 8
+    """The axis of components in each of the moments, at most eight; None if there is none."""
 
     unit_rows: ClassVar[bool] = False
     """Whether rows are scaled to unit length as they are read."""
