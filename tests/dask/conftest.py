@@ -33,23 +33,25 @@ def pytest_collection_modifyitems(items):
 
 
 def start(n_workers):
-    """Start workers of one thread each, which say nothing."""
+    """Start workers of one thread each, which say nothing, and are not profiled as they wait."""
+    import dask
     from distributed import LocalCluster
 
     options = {"dashboard_address": ":0", "silence_logs": 50, "memory_limit": 0}
-    return LocalCluster(n_workers=n_workers, threads_per_worker=1, **options)
+    with dask.config.set({"distributed.worker.profile.enabled": False}):
+        return LocalCluster(n_workers=n_workers, threads_per_worker=1, **options)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def mortal():
     """Return a cluster of two workers, which tests may kill: others take their place."""
     with start(2) as cluster:
         yield cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def client():
-    """Return a client of three workers, which live as long as the tests."""
+    """Return a client of three workers, which live as long as these tests."""
     from distributed import Client
 
     with start(3) as cluster, Client(cluster) as client:
