@@ -8,6 +8,9 @@ from time import sleep
 import pytest
 from hypothesis import settings
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # threads that wait for another process's take long
+    os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"} | os.environ
+
 from . import hooks
 
 # The nightly run tries more examples, and papers' experiments with as many samples as they need for
