@@ -1,5 +1,6 @@
 """What merging costs is what the log-likelihood of the rows loses."""
 
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -7,8 +8,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
+from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf._engine import merging as merge_costs
 from skvmf._engine.covariance import COVARIANCE_TYPES
+from skvmf._engine.merge_path import summed
 from skvmf._engine.merging import (
     DirectionMergeCost,
     EllipticalMergeCost,
@@ -18,6 +21,7 @@ from skvmf._engine.merging import (
     merge_greedily,
 )
 from skvmf._engine.model import Background
+from skvmf._engine.partitions import assign_responsibilities, partition_statistics
 from skvmf.distributions import vonmises_fisher as vmf
 
 KINDS = ["full", "diag", "spherical"]
@@ -236,3 +240,19 @@ def test_uniform_rows_are_given_up_and_clusters_are_kept():
     others = OtherRows(background=Background((-np.log(100.0),)))
     assert_array_equal(merge_greedily(parts, 3, others)[0], [0, 1, 2])
     assert others.count + parts.counts[:3].sum() == 600
+
+
+@pytest.mark.parametrize("kind", ["vmf", *COVARIANCE_TYPES])
+def test_sums_of_groups_of_components_are_those_of_their_responsibilities(kind):
+    X = np.vstack(gaussian_parts()) + 100
+    gaussian = partial(SparseGaussianMixture, covariance_type=kind)
+    mixture = (VonMisesFisherMixture if kind == "vmf" else gaussian)(5, random_state=0).fit(X)
+    path, group = mixture.__merge_path__(X, None), np.array([0, 1, 0, 2, 1])
+    family, resp = path.fitted.family, mixture.predict_proba(X) @ np.eye(3)[group]
+    centres = family.centres(path.fitted.params.components)[[0, 1, 3]]
+    assign = partial(assign_responsibilities, resp)
+    expected, about = partition_statistics(family, path._rows, centres, assign)
+    found = summed(family, path._stats, group, family.origins(about))
+    assert_allclose(found.counts, expected.counts, rtol=1e-12)
+    for moments, right in zip(found.moments, expected.moments, strict=True):
+        assert_allclose(moments, right, rtol=1e-10, atol=1e-9 * np.abs(right).max())
