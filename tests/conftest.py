@@ -8,7 +8,7 @@ from time import sleep
 import pytest
 from hypothesis import settings
 
-if "PYTEST_XDIST_WORKER" in os.environ:  # threads that wait for another process's take long
+if "PYTEST_XDIST_WORKER" in os.environ:  # threads beside other workers' wait for processors
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"} | os.environ
 
 from . import hooks

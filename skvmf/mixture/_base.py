@@ -581,8 +581,8 @@ class BaseMixture(MixtureParameters, ABC):
             The BIC plus twice the entropy of the responsibilities.
         """
         rows = self._new_rows(X, sample_weight)
-        total, n_samples, entropy = self._fitted.evaluate(rows, self._posterior()).tolist()
-        return float(self._fitted.bic(total, n_samples) + 2 * entropy)
+        total, n_samples, entropy = self._fitted.evaluate(rows, self._posterior())
+        return self._fitted.bic(total, n_samples) + 2 * entropy
 
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
         """Draw rows from the mixture.
