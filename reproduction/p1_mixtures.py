@@ -113,7 +113,7 @@ def draw_mixtures(figure, record):
 @item(
     "P1.fig1",
     "five components for two Gaussians (Figures 1 to 5)",
-    small={"runs": 3, "tests": 500},
+    small={"runs": 2, "tests": 500},
     draw=draw_mixtures,
 )
 def figures_1_to_5(setting, runs=300, tests=10_000):

@@ -32,11 +32,22 @@ QUICK = {  # folders and files here
 }
 
 
+def is_quick(path):
+    """Say whether a file is, or is in, what QUICK names."""
+    name = path.relative_to(ROOT / "tests").as_posix()
+    return bool({name, name.partition("/")[0]} & QUICK)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Import no file without quick tests if those alone are wanted."""
+    alone = config.option.markexpr == "quick" and collection_path.suffix == ".py"
+    return True if alone and not is_quick(collection_path) else None
+
+
 def pytest_collection_modifyitems(items):
     """Mark what is quick."""
     for item in items:
-        path = item.nodeid.partition("::")[0].removeprefix("tests/")
-        if {path, path.partition("/")[0]} & QUICK and not item.get_closest_marker("slow"):
+        if is_quick(item.path) and not item.get_closest_marker("slow"):
             item.add_marker("quick")
 
 

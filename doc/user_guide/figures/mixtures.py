@@ -90,7 +90,7 @@ def concentrations(setting, starts=5, divisor=1):
     )
 
 
-@item("guide.which", "which negative parameter", small={"sets": 2})
+@item("guide.which", "which negative parameter", small={"sets": 1})
 def which_parameter(setting, sets=20):
     """Fit ten components to data sets of three clusters, under four priors and tolerances."""
     tolerances = (1e-3, 1e-5, 1e-7)
