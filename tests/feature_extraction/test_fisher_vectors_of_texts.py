@@ -18,7 +18,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.skipif(not FULL_SIZE, reason="trains word2vec for a minute: at night")
+@pytest.mark.skipif(not FULL_SIZE, reason="trains word2vec for a minute: FULL_SIZE does")
 def test_fisher_vectors_classify_better_than_averages_and_than_gaussian_ones(data_folder):
     pytest.importorskip("gensim")
     texts, y = representations.sentences(data_folder / "subj.jsonl.gz")
