@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,46 +20,26 @@ from .parallel import limited_blas
 from .rows import RowSource
 
 P = TypeVar("P")  # parameters
-S = TypeVar("S")  # statistics
-B = TypeVar("B")  # a block of the data
-B_contra = TypeVar("B_contra", contravariant=True)
-B_co = TypeVar("B_co", covariant=True)
 
 _ROUNDING, _ROUNDING_32 = 1e-6, 1e-5  # of a bound: where it falls by less, it has not
 
 
-class Model(Protocol[P, S, B_contra]):
-    """What the loop needs of a model: additive statistics, their bound, their maximizer.
-
-    `comparable` says whether a small change of the bound is the end: not where a component has been
-    pruned, or moved to one of the rows that `maximize` gets.
-    """
-
-    def expect(self, params: P, block: B_contra) -> S: ...
-    def lower_bound(self, stats: S, params: P) -> float: ...
-    def maximize(self, stats: S, params: P, rows: Any) -> P: ...
-    def comparable(self, before: P, after: P) -> bool: ...
-
-
-class Foldable(Protocol[B_co]):
-    """What the loop needs of data: to sum a function over its blocks, in a precision."""
-
-    @property
-    def dtype(self) -> Any: ...
-    def map_reduce(self, function: Callable[[B_co], S]) -> S: ...
-
-
 def run_em(
-    model: Model[P, S, B],
-    rows: Foldable[B],
+    model: Any,
+    rows: Any,
     params: P | EMState[P],
     *,
     max_iter: int,
     tol: float,
     on_iteration: OnIteration = ignore,
     keep: Callable[[EMState[P]], None] | None = None,
-) -> EMResult[P, S]:
+) -> EMResult[P, Any]:
     """Increase the model's lower bound on rows, from parameters or the state of an earlier run.
+
+    A model sums up blocks by ``expect(params, block)``, which gives what ``map_reduce`` of the rows
+    adds; ``lower_bound(stats, params)`` and ``maximize(stats, params, rows)`` take the sums.
+    ``comparable(before, after)`` says whether a small change of the bound is the end: not where a
+    component has been pruned, or moved to one of the rows.
 
     Stops after `max_iter` steps, when a step changes the bound by at most `tol`, or when
     ``on_iteration(n_iter, bounds, params)`` returns True. Before each of its calls ``keep``

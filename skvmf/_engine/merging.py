@@ -18,10 +18,12 @@ from ..distributions import vonmises_fisher as vmf
 from .contracts import MergeCost
 from .covariance import CovarianceType, per_component
 from .model import NO_BACKGROUND, Background
-from .products import tiles
+from .parallel import map_reduce
+from .products import TILE_ROWS, tiles
 
 MAX_PAIRED = 2048  # parts up to which all pairs are compared; more are compared with their
 NEAREST = 32  # nearest ones only
+_MOST_DISTANCES = 2**24  # of points, kept by a thread
 
 
 @dataclass
@@ -348,11 +350,15 @@ def nearest_points(points: Array, others: Array, n: int, *, but_itself: bool = F
     points, others = ((each - centre).astype(np.float32) for each in (points, others))
     squares = np.einsum("md,md->m", others, others)
     nearest = np.empty((len(points), n), dtype=np.int32)
-    for tile in tiles(len(points)):
-        distances = squares - 2 * (points[tile] @ others.T)
+
+    def write(tile: slice) -> int:
+        distances = squares - 2 * np.dot(points[tile], others.T)
         if but_itself:
             distances[np.arange(len(distances)), np.arange(len(points))[tile]] = np.inf
         nearest[tile] = np.argpartition(distances, n - 1, axis=1)[:, :n]
+        return 0
+
+    map_reduce(write, tiles(len(points), max(1, min(TILE_ROWS, _MOST_DISTANCES // len(others)))))
     return nearest
 
 

@@ -26,6 +26,7 @@ from .merging import OtherRows, merge_greedily
 from .model import FIRST_WEIGHT, NO_BACKGROUND, Background, FenchelYoungPosterior, Mixture
 from .partitions import SampleStart, assign_labels, em_steps, partition_statistics
 from .rows import RowSource
+from .truncated import TruncatedSteps
 
 SEEDS_PER_COMPONENT = 4  # at the beginning
 MAX_SEEDS = 4096  # at the beginning, if there are more than two for each component
@@ -40,7 +41,8 @@ PART_ROWS = 100  # for each part, to find the parts
 PART_SURPLUS, MIN_ROWS_IN_PART = 1.5, 3  # times the share of components; rows for each of those
 COMPARED_ROWS = 1000  # with rows near them,
 WHOLE = 1 / 3  # of which more are in the same part, if parts leave most clusters whole
-STEPS_OF_PARTS = 2  # of EM with the components of all parts
+STEPS_OF_PARTS = 2  # of EM with the components of all parts,
+ROUNDS_OF_PARTS = 3  # or of truncated ones
 STEPS_OF_MANY_SEEDS, STEPS_OF_MANY = 2, 1  # of EM before and after merging
 SMALL_GAIN = 0.05  # of that of the first round; after less there is no further one
 TOWARDS_CENTRE = 2 / 3  # of the way to its component's centre every second seed is moved
@@ -71,7 +73,7 @@ class Overseeding:
     def run(self, rng: np.random.Generator, watch: OnIteration = ignore) -> SampleStart:
         """Return `n_components` components; ``watch(n_rounds, bounds, params)`` may stop early."""
         by_parts = self._by_parts(rng) if self.many else None
-        params, bound = self._after_merging(self._at_once(rng) if by_parts is None else by_parts)
+        params, bound = by_parts or self._after_merging(self._at_once(rng))
         bounds = [bound]
         stop = watch(0, bounds, params)
         several = self.n_components + len(self.background) > 1
@@ -122,9 +124,9 @@ class Overseeding:
             few = self._on(self._some_rows(size, rng), self._n_first_seeds)
         seeds = few._first_seeds(rng)
         params = few._fit_seeds(few.rows, seeds, np.ones(len(seeds)))
-        return few._merge(params, few.assign(params).labels)
+        return few._merge(params, few.assign(params).labels)[0]
 
-    def _by_parts(self, rng: np.random.Generator) -> Params | None:
+    def _by_parts(self, rng: np.random.Generator) -> tuple[Params, float] | None:
         """Merge more components of parts than are wanted; None if parts cut most clusters."""
         n_parts, weights = round(np.sqrt(self.n_components) / 2), self.rows.sampling_weights()
         few = self._on(self._some_rows(max(PART_ROWS * n_parts, MIN_ROWS), rng), n_parts)
@@ -132,7 +134,7 @@ class Overseeding:
         parts = np.where(weights > 0, self.assign(coarse).labels, -1)
         if not self._keep_neighbours(parts, rng):
             return None
-        starts, counts = [], []
+        starts, counts, labels, n = [], [], np.zeros(len(parts), dtype=np.int32), 0
         for part in range(n_parts):
             rows = np.flatnonzero(parts == part)
             count = float(weights[rows].sum())
@@ -141,12 +143,32 @@ class Overseeding:
                 within = replace(self._on(rows, SEEDS_PER_COMPONENT * K), n_components=K)
                 starts.append(within.run(rng, lambda *_: True).params)  # before any round
                 counts.append(count * starts[-1].weights)
-        components = reduce(self.family.append, [start.components for start in starts])
-        if len(components) < self.n_components:  # few rows have most of the weight
+                labels[rows] = n + within.assign(starts[-1]).labels
+                n += K
+        if n < self.n_components:  # few rows have most of the weight
             return None
-        params = self._params(np.concatenate(counts), components, 0.0)
-        params, _ = em_steps(self.model, self.rows, params, STEPS_OF_PARTS)
-        return self._merge(params, self.assign(params).labels)
+        components = reduce(self.family.append, [start.components for start in starts])
+        return self._merge_parts(self._params(np.concatenate(counts), components, 0.0), labels)
+
+    def _merge_parts(self, params: Params, labels: Array) -> tuple[Params, float]:
+        """Merge components of all parts between steps of EM, given labels of the rows."""
+        if not TruncatedSteps.gain(self.model, self.rows, self.n_components):
+            params, _ = em_steps(self.model, self.rows, params, STEPS_OF_PARTS)
+            return self._after_merging(self._merge(params, self.assign(params).labels)[0])
+        for _ in range(ROUNDS_OF_PARTS):
+            params, _, labels = self._near_steps(params, labels)
+        params, labels = self._merge(params, labels)
+        if len(lost := np.flatnonzero((labels < 0) & (self.rows.sampling_weights() > 0))):
+            labels[lost] = self._on(lost, params.n_components).assign(params).labels
+        return self._near_steps(params, labels)[:2]
+
+    def _near_steps(self, params: Params, labels: Array) -> tuple[Params, float, Array]:
+        """Return parameters after truncated steps, the bound before the last, and labels."""
+        model = replace(self.model, fixed_weights=False)
+        steps = TruncatedSteps(model, self.rows, params.n_components)
+        steps.labels[:] = labels
+        params, bounds, *_ = steps.round(params, max_changed=1.0)
+        return params, bounds[-1], steps.labels
 
     def _keep_neighbours(self, parts: Array, rng: np.random.Generator) -> bool:
         """Return whether most rows are in the part of the row that is nearest of many."""
@@ -203,7 +225,7 @@ class Overseeding:
         counts = np.full(n_seeds, self.rows.total_weight / K)
         more = self._fit_seeds(local.rows, seeds, counts, params)
         assigned.labels[won] = local.assign(more).labels
-        return self._after_merging(self._merge(more, assigned.labels))
+        return self._after_merging(self._merge(more, assigned.labels)[0])
 
     def _seed_probabilities(self, assigned: _Assigned, n_seeds: int) -> Array:
         """Return how likely rows are to be seeds, up to a factor: s^2, for s above the median.
@@ -281,8 +303,8 @@ class Overseeding:
         components = self.family.append(old.components, seeds)
         return self._params(np.append(old_counts, counts), components, background_weight)
 
-    def _merge(self, params: Params, labels: Array) -> Params:
-        """Merge components, of rows with such labels, until `n_components` are left."""
+    def _merge(self, params: Params, labels: Array) -> tuple[Params, Array]:
+        """Merge components, of rows with such labels, to `n_components`; return labels of these."""
         stats = self._partition(params, labels)
         if not stats.counts.any():  # the background has every row
             alone = replace(self, background=NO_BACKGROUND)
@@ -291,11 +313,14 @@ class Overseeding:
         large = self._more_than_a_row(stats.counts, self.n_components)
         cost = self.family.merge_cost(stats, params.components, large)
         others = OtherRows(max(float(stats.total - cost.counts.sum()), 0.0), self.background)
-        left, _ = merge_greedily(cost, min(self.n_components, len(cost.counts)), others)
+        left, merges = merge_greedily(cost, min(self.n_components, len(cost.counts)), others)
         background_weight = max(others.count / stats.total, params.background_weight)
-        return self._params(
-            *self._fill(cost.counts[left], self._fit(cost, left)), background_weight
-        )
+        places = np.full(params.n_components + 1, -1, dtype=np.int32)
+        places[large[left]] = np.arange(len(left))
+        for i, j, _ in reversed(merges):
+            places[large[j]] = places[large[i]]
+        found = self._fill(cost.counts[left], self._fit(cost, left))
+        return self._params(*found, background_weight), places[labels]
 
     def _fill(self, counts: Array, components: Components) -> tuple[Array, Components]:
         """Add components without rows where rows are too few or too much alike for all."""

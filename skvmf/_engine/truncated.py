@@ -1,14 +1,13 @@
 """Truncated steps of EM: between exact ones, rows meet only the components near their own.
 
-Components that are near each other form a cell. Until the next exact step, a row may only belong to
-the candidates of its cell, those nearest to any of the cell: a step costs as many products as there
-are candidates, whatever the number of components. As candidates stay, truncated steps do not lower
+Components that are near each other form a cell. In a round of steps a row may only belong to the
+candidates of its cell, those nearest to any of the cell: a step costs as many products as there are
+candidates, whatever the number of components. As candidates stay, the steps of a round do not lower
 their bound, which is one of the exact bound from below (Forster and Lücke, "Can clustering scale
-sublinearly with its clusters?", AISTATS 2018). Before each step an audit compares some rows with
-all components. A step that might lose more than it gains is not taken.
+sublinearly with its clusters?", AISTATS 2018). Before each round an audit compares some rows with
+all components. A round that might lose more than it gains is not taken.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
@@ -25,7 +24,7 @@ from .parallel import map_reduce
 from .rows import DenseRows, RowSource
 
 MANY, MIN_ROWS = 8192, 10  # components, and rows for each, from which truncated steps gain
-MAX_STEPS = 7  # between two exact ones
+MAX_ROUNDS, MAX_STEPS = 6, 7  # between two exact steps, and of steps in a round
 CELL, NEAREST = 64, 16  # components in a cell at most; candidates of each
 AUDITED = 2048  # rows
 MAX_CHANGED = 0.01  # of the labels
@@ -40,10 +39,10 @@ class TruncatedSteps:
     """A mixture as `run_em` takes it; each of its steps is an exact one and truncated ones."""
 
     def __init__(
-        self, mixture: Mixture, rows: RowSource, n_components: int, note: Callable[[str], None]
+        self, mixture: Mixture, rows: RowSource, n_components: int, note: Any = str
     ) -> None:
         self._mixture, self._rows, self._note = mixture, rows, note
-        self._labels = np.zeros(rows.n_rows, dtype=np.int32)  # of the last exact step
+        self.labels = np.zeros(rows.n_rows, dtype=np.int32)  # after the last step
         self._weights = rows.sampling_weights()
         self._audited, weights = rows.draw(AUDITED, 0)
         self._sample = self._some(self._audited, n_components)
@@ -61,7 +60,7 @@ class TruncatedSteps:
         return kind.chosen is not Family.chosen and None not in mixture.family.component_axes
 
     def expect(self, params: Params, block: Block) -> Statistics:
-        return self._mixture.expect(params, block, self._labels)
+        return self._mixture.expect(params, block, self.labels)
 
     def lower_bound(self, stats: Statistics, params: Params) -> float:
         return self._mixture.lower_bound(stats, params)
@@ -71,46 +70,47 @@ class TruncatedSteps:
 
     def maximize(self, stats: Statistics, params: Params, rows: RowSource) -> Params:
         """Return better parameters: those after an exact step, or after truncated steps, too."""
-        first = self._mixture.maximize(stats, params, rows)
-        if not self.comparable(params, first):  # rows may belong to where one was moved
-            return first
-        cells, candidates = _cells(self._mixture.family.centres(first.components))
-        cell_of = np.empty(first.n_components, dtype=np.int64)
-        for i, cell in enumerate(cells):
-            cell_of[cell] = i
-        own = cell_of[self._labels]
-        pieces, best = _pieces(own, first.n_components), first
-        bounds: list[float] = []
-        losses: list[float] = []
-        while len(bounds) < MAX_STEPS:
-            lost, changed = self._audit(best, own[self._audited], candidates)
-            losses.append(lost)
-            if changed > MAX_CHANGED:
+        best = self._mixture.maximize(stats, params, rows)
+        if not self.comparable(params, best):  # rows may belong to where one was moved
+            return best
+        n_steps, gain = 0, 0.0
+        for _ in range(MAX_ROUNDS):
+            after, bounds, lost, changed = self.round(best, MAX_CHANGED)
+            n_steps += len(bounds)
+            if not bounds or bounds[-1] - bounds[0] <= lost:
                 break
-            part = self._near(best, pieces, candidates)
-            bounds.append(self._mixture.lower_bound(part, best))
-            after = self._mixture.maximize(part, best, rows)
-            if not self.comparable(best, after):
-                break
-            best, gains = after, np.diff(bounds)
-            if len(gains) and gains[-1] <= max(lost, MIN_GAIN * gains[0]):
-                break
-        gain = bounds[-1] - bounds[0] if bounds else 0.0
+            best, gain = after, gain + bounds[-1] - bounds[0]
         self._note(
-            f"{len(bounds)} truncated steps: gain {gain:.2g}; of {len(self._audited)} "
+            f"{n_steps} truncated steps: gain {gain:.2g}; of {len(self._audited)} "
             f"rows they lose {lost:.2g} and {changed:.2%} of the labels"
         )
-        return best if gain > losses[0] else first
+        return best
 
-    def _near(self, params: Params, pieces: list[Piece], candidates: list[Array]) -> Statistics:
+    def round(self, params: Params, max_changed: float) -> tuple[Params, list[float], float, float]:
+        """Return parameters after a round, the bound before each step, and the audit."""
+        bounds: list[float] = []
+        cells = _Cells(self._mixture.family.centres(params.components), self.labels)
+        lost, changed = self._audit(params, cells)
+        while len(bounds) < MAX_STEPS and changed <= max_changed:
+            stats = self._near(params, cells)
+            bounds.append(self._mixture.lower_bound(stats, params))
+            after = self._mixture.maximize(stats, params, self._rows)
+            if not self.comparable(params, after):
+                break
+            params, gains = after, np.diff(bounds)
+            if len(gains) and gains[-1] <= MIN_GAIN * gains[0]:
+                break
+        return params, bounds, lost, changed
+
+    def _near(self, params: Params, cells: "_Cells") -> Statistics:
         """Return the statistics of all rows, each shared out among the candidates of its cell."""
         family, K = self._mixture.family, params.n_components
         origins = family.origins(params.components)
         sums: list[Array] = []
         total = Statistics(0.0, 0.0, np.zeros(len(params.weights)), (), origins)
-        for start in range(0, len(pieces), AT_ONCE):
-            some = pieces[start : start + AT_ONCE]
-            expect = partial(self._expect_piece, params, candidates, origins)
+        for start in range(0, len(cells.pieces), AT_ONCE):
+            some = cells.pieces[start : start + AT_ONCE]
+            expect = partial(self._expect_piece, params, cells.candidates, origins)
             for near, part in map_reduce(expect, some).total():
                 total.value += part.value
                 total.total += part.total
@@ -125,11 +125,12 @@ class TruncatedSteps:
     def _expect_piece(
         self, params: Params, candidates: list[Array], origins: Array | None, piece: Piece
     ) -> list[tuple[Array, Statistics]]:
-        """Return the candidates of a piece, and their statistics."""
+        """Return the candidates of a piece, and their statistics; note the labels of its rows."""
         family, near = self._mixture.family, candidates[piece[0]]
         few = params.reordered(near, family.chosen(params.components, near))
-        rows = self._some(piece[1], len(near))
-        stats = rows.map_reduce(partial(self._mixture.expect, few))
+        rows, labels = self._some(piece[1], len(near)), np.empty(len(piece[1]), dtype=np.int32)
+        stats = rows.map_reduce(partial(self._mixture.expect, few, labels=labels))
+        self.labels[piece[1]] = near[labels]
         stats = replace(stats, unit=rows.weight_unit).in_unit(1.0)
         about = None if origins is None else origins[near]
         moved = family.recenter(stats.first_components(len(near)), about)
@@ -138,9 +139,10 @@ class TruncatedSteps:
     def _some(self, numbers: Array, width: int) -> RowSource:
         return self._rows.subset(numbers, self._weights[numbers], width)
 
-    def _audit(self, params: Params, own: Array, candidates: list[Array]) -> tuple[float, float]:
+    def _audit(self, params: Params, cells: "_Cells") -> tuple[float, float]:
         """Return the nats lost per row of the sample, and the share of labels that differ."""
-        posterior, weights, n = self._mixture.posterior, params.weights, len(own)
+        own, n = cells.of_rows[self._audited], len(self._audited)
+        posterior, weights = self._mixture.posterior, params.weights
         lost, changed = np.zeros(n), np.zeros(n)
 
         def compare(block: Block, span: slice) -> None:
@@ -148,7 +150,7 @@ class TruncatedSteps:
             labels, values = posterior.label(scores, weights, ones)[0], np.empty(len(ones))
             for cell in np.unique(own[span]).tolist():
                 rows = np.flatnonzero(own[span] == cell)
-                index = _with_background(candidates[cell], params)
+                index = _with_background(cells.candidates[cell], params)
                 products = scores.products[np.ix_(rows, index)]
                 slopes = None if scores.slopes is None else scores.slopes[rows]
                 few = Scores(products, scores.bias[index], slopes)
@@ -167,11 +169,22 @@ def _with_background(near: Array, params: Params) -> Array:
     return np.append(near, np.arange(params.n_components, len(params.weights)))
 
 
-def _cells(points: Array) -> tuple[list[Array], list[Array]]:
-    """Return cells of near points (K, d), and for each the numbers of the points nearest to any."""
-    cells, points = near_groups(points, CELL), _scaled(points)
-    nearest = nearest_points(points, points, NEAREST)
-    return cells, [np.unique(np.append(cell, nearest[cell])) for cell in cells]
+class _Cells:
+    """Cells of near components, at points (K, d), and of the rows, by labels of those.
+
+    Candidates of a cell are its components, and those that are nearest to any of them. Pieces are
+    numbers of some rows of a cell each.
+    """
+
+    def __init__(self, points: Array, labels: Array) -> None:
+        cells, points = near_groups(points, CELL), _scaled(points)
+        nearest = nearest_points(points, points, NEAREST)
+        self.candidates = [np.union1d(cell, nearest[cell]) for cell in cells]
+        of_components = np.empty(len(points), dtype=np.int64)
+        for i, cell in enumerate(cells):
+            of_components[cell] = i
+        self.of_rows = of_components[labels]
+        self.pieces = _pieces(self.of_rows, len(points))
 
 
 def _scaled(points: Array) -> Array:
