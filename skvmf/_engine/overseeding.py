@@ -73,7 +73,7 @@ class Overseeding:
     def run(self, rng: np.random.Generator, watch: OnIteration = ignore) -> SampleStart:
         """Return `n_components` components; ``watch(n_rounds, bounds, params)`` may stop early."""
         by_parts = self._by_parts(rng) if self.many else None
-        params, bound = by_parts or self._after_merging(self._at_once(rng))
+        params, bound = self._after_merging(self._at_once(rng) if by_parts is None else by_parts)
         bounds = [bound]
         stop = watch(0, bounds, params)
         several = self.n_components + len(self.background) > 1
@@ -124,9 +124,9 @@ class Overseeding:
             few = self._on(self._some_rows(size, rng), self._n_first_seeds)
         seeds = few._first_seeds(rng)
         params = few._fit_seeds(few.rows, seeds, np.ones(len(seeds)))
-        return few._merge(params, few.assign(params).labels)[0]
+        return few._merge(params, few.assign(params).labels)
 
-    def _by_parts(self, rng: np.random.Generator) -> tuple[Params, float] | None:
+    def _by_parts(self, rng: np.random.Generator) -> Params | None:
         """Merge more components of parts than are wanted; None if parts cut most clusters."""
         n_parts, weights = round(np.sqrt(self.n_components) / 2), self.rows.sampling_weights()
         few = self._on(self._some_rows(max(PART_ROWS * n_parts, MIN_ROWS), rng), n_parts)
@@ -148,27 +148,20 @@ class Overseeding:
         if n < self.n_components:  # few rows have most of the weight
             return None
         components = reduce(self.family.append, [start.components for start in starts])
-        return self._merge_parts(self._params(np.concatenate(counts), components, 0.0), labels)
+        params = self._params(np.concatenate(counts), components, 0.0)
+        params = self._steps_of_parts(params, labels)
+        return self._merge(params, self.assign(params).labels)
 
-    def _merge_parts(self, params: Params, labels: Array) -> tuple[Params, float]:
-        """Merge components of all parts between steps of EM, given labels of the rows."""
+    def _steps_of_parts(self, params: Params, labels: Array) -> Params:
+        """Return components of all parts after steps of EM, given labels of the rows."""
         if not TruncatedSteps.gain(self.model, self.rows, self.n_components):
-            params, _ = em_steps(self.model, self.rows, params, STEPS_OF_PARTS)
-            return self._after_merging(self._merge(params, self.assign(params).labels)[0])
-        for _ in range(ROUNDS_OF_PARTS):
-            params, _, labels = self._near_steps(params, labels)
-        params, labels = self._merge(params, labels)
-        if len(lost := np.flatnonzero((labels < 0) & (self.rows.sampling_weights() > 0))):
-            labels[lost] = self._on(lost, params.n_components).assign(params).labels
-        return self._near_steps(params, labels)[:2]
-
-    def _near_steps(self, params: Params, labels: Array) -> tuple[Params, float, Array]:
-        """Return parameters after truncated steps, the bound before the last, and labels."""
+            return em_steps(self.model, self.rows, params, STEPS_OF_PARTS)[0]
         model = replace(self.model, fixed_weights=False)
         steps = TruncatedSteps(model, self.rows, params.n_components)
         steps.labels[:] = labels
-        params, bounds, *_ = steps.round(params, max_changed=1.0)
-        return params, bounds[-1], steps.labels
+        for _ in range(ROUNDS_OF_PARTS):
+            params, *_ = steps.round(params, max_changed=1.0)
+        return params
 
     def _keep_neighbours(self, parts: Array, rng: np.random.Generator) -> bool:
         """Return whether most rows are in the part of the row that is nearest of many."""
@@ -225,7 +218,7 @@ class Overseeding:
         counts = np.full(n_seeds, self.rows.total_weight / K)
         more = self._fit_seeds(local.rows, seeds, counts, params)
         assigned.labels[won] = local.assign(more).labels
-        return self._after_merging(self._merge(more, assigned.labels)[0])
+        return self._after_merging(self._merge(more, assigned.labels))
 
     def _seed_probabilities(self, assigned: _Assigned, n_seeds: int) -> Array:
         """Return how likely rows are to be seeds, up to a factor: s^2, for s above the median.
@@ -303,8 +296,8 @@ class Overseeding:
         components = self.family.append(old.components, seeds)
         return self._params(np.append(old_counts, counts), components, background_weight)
 
-    def _merge(self, params: Params, labels: Array) -> tuple[Params, Array]:
-        """Merge components, of rows with such labels, to `n_components`; return labels of these."""
+    def _merge(self, params: Params, labels: Array) -> Params:
+        """Merge components, of rows with such labels, until `n_components` are left."""
         stats = self._partition(params, labels)
         if not stats.counts.any():  # the background has every row
             alone = replace(self, background=NO_BACKGROUND)
@@ -313,14 +306,11 @@ class Overseeding:
         large = self._more_than_a_row(stats.counts, self.n_components)
         cost = self.family.merge_cost(stats, params.components, large)
         others = OtherRows(max(float(stats.total - cost.counts.sum()), 0.0), self.background)
-        left, merges = merge_greedily(cost, min(self.n_components, len(cost.counts)), others)
+        left, _ = merge_greedily(cost, min(self.n_components, len(cost.counts)), others)
         background_weight = max(others.count / stats.total, params.background_weight)
-        places = np.full(params.n_components + 1, -1, dtype=np.int32)
-        places[large[left]] = np.arange(len(left))
-        for i, j, _ in reversed(merges):
-            places[large[j]] = places[large[i]]
-        found = self._fill(cost.counts[left], self._fit(cost, left))
-        return self._params(*found, background_weight), places[labels]
+        return self._params(
+            *self._fill(cost.counts[left], self._fit(cost, left)), background_weight
+        )
 
     def _fill(self, counts: Array, components: Components) -> tuple[Array, Components]:
         """Add components without rows where rows are too few or too much alike for all."""
