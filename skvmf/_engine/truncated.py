@@ -28,7 +28,6 @@ MAX_ROUNDS, MAX_STEPS = 6, 7  # between two exact steps, and of steps in a round
 CELL, NEAREST = 64, 16  # components in a cell at most; candidates of each
 AUDITED = 2048  # rows
 MAX_CHANGED = 0.01  # of the labels
-MIN_GAIN = 1 / 4  # of that of the first step
 PIECE, SPAN = 4096, 64  # rows of a cell taken at once; rows per component read before others
 AT_ONCE = 64  # pieces whose sums are kept
 
@@ -97,9 +96,7 @@ class TruncatedSteps:
             after = self._mixture.maximize(stats, params, self._rows)
             if not self.comparable(params, after):
                 break
-            params, gains = after, np.diff(bounds)
-            if len(gains) and gains[-1] <= MIN_GAIN * gains[0]:
-                break
+            params = after
         return params, bounds, lost, changed
 
     def _near(self, params: Params, cells: "_Cells") -> Statistics:
