@@ -28,6 +28,7 @@ MAX_ROUNDS, MAX_STEPS = 6, 7  # between two exact steps, and of steps in a round
 CELL, NEAREST = 64, 16  # components in a cell at most; candidates of each
 AUDITED = 2048  # rows
 MAX_CHANGED = 0.01  # of the labels
+MIN_GAIN = 1 / 4  # of that of the best round; after less there is no further one
 PIECE, SPAN = 4096, 64  # rows of a cell taken at once; rows per component read before others
 AT_ONCE = 64  # pieces whose sums are kept
 
@@ -72,15 +73,15 @@ class TruncatedSteps:
         best = self._mixture.maximize(stats, params, rows)
         if not self.comparable(params, best):  # rows may belong to where one was moved
             return best
-        n_steps, gain = 0, 0.0
-        for _ in range(MAX_ROUNDS):
+        n_steps, gains = 0, [0.0]
+        while len(gains) <= MAX_ROUNDS and gains[-1] >= MIN_GAIN * max(gains):
             after, bounds, lost, changed = self.round(best, MAX_CHANGED)
             n_steps += len(bounds)
             if not bounds or bounds[-1] - bounds[0] <= lost:
                 break
-            best, gain = after, gain + bounds[-1] - bounds[0]
+            best, gains = after, [*gains, bounds[-1] - bounds[0]]
         self._note(
-            f"{n_steps} truncated steps: gain {gain:.2g}; of {len(self._audited)} "
+            f"{n_steps} truncated steps: gain {sum(gains):.2g}; of {len(self._audited)} "
             f"rows they lose {lost:.2g} and {changed:.2%} of the labels"
         )
         return best
