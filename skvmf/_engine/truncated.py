@@ -40,7 +40,7 @@ class TruncatedSteps:
 
     def __init__(
         self, mixture: Mixture, rows: RowSource, n_components: int, note: Any = str
-    ) -> None:
+    ) -> None:  # nothing is noted by default
         self._mixture, self._rows, self._note = mixture, rows, note
         self.labels = np.zeros(rows.n_rows, dtype=np.int32)  # after the last step
         self._weights = rows.sampling_weights()
