@@ -9,7 +9,9 @@ from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesF
 from skvmf.datasets import load_docstrings, make_vonmises_fisher_blobs
 from skvmf.model_selection import ComponentPath
 
-rows, labels = make_vonmises_fisher_blobs(600, 10, return_centres=True)  # mistake
+X, y, centers = make_vonmises_fisher_blobs(600, 10)  # mistake
+pair = make_vonmises_fisher_blobs(600, 10, return_centers=True)
+rows, labels = pair  # mistake
 print(load_docstrings(return_X_y=True).data)  # mistake
 mixture = VonMisesFisherMixture(3, random_state=0).fit(rows)
 VonMisesFisherMixture(n_component=3)  # mistake

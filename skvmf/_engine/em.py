@@ -36,10 +36,9 @@ def run_em(
 ) -> EMResult[P, Any]:
     """Increase the model's lower bound on rows, from parameters or the state of an earlier run.
 
-    A model sums up blocks by ``expect(params, block)``, which gives what ``map_reduce`` of the rows
-    adds; ``lower_bound(stats, params)`` and ``maximize(stats, params, rows)`` take the sums.
-    ``comparable(before, after)`` says whether a small change of the bound is the end: not where a
-    component has been pruned, or moved to one of the rows.
+    The model's ``expect(params, block)`` gives what is summed up, ``lower_bound(stats, params)``
+    and ``maximize(stats, params, rows)`` take the sums. ``comparable(before, after)`` says whether
+    a small change of the bound is the end: not if a component has been pruned, or moved to a row.
 
     Stops after `max_iter` steps, when a step changes the bound by at most `tol`, or when
     ``on_iteration(n_iter, bounds, params)`` returns True. Before each of its calls ``keep``

@@ -18,7 +18,7 @@ from ..distributions import vonmises_fisher as vmf
 from .contracts import MergeCost
 from .covariance import CovarianceType, per_component
 from .model import NO_BACKGROUND, Background
-from .parallel import map_reduce
+from .parallel import for_each
 from .products import TILE_ROWS, tiles
 
 MAX_PAIRED = 2048  # parts up to which all pairs are compared; more are compared with their
@@ -351,14 +351,13 @@ def nearest_points(points: Array, others: Array, n: int, *, but_itself: bool = F
     squares = np.einsum("md,md->m", others, others)
     nearest = np.empty((len(points), n), dtype=np.int32)
 
-    def write(tile: slice) -> int:
+    def write(tile: slice) -> None:
         distances = squares - 2 * np.dot(points[tile], others.T)
         if but_itself:
             distances[np.arange(len(distances)), np.arange(len(points))[tile]] = np.inf
         nearest[tile] = np.argpartition(distances, n - 1, axis=1)[:, :n]
-        return 0
 
-    map_reduce(write, tiles(len(points), max(1, min(TILE_ROWS, _MOST_DISTANCES // len(others)))))
+    for_each(write, tiles(len(points), max(1, min(TILE_ROWS, _MOST_DISTANCES // len(others)))))
     return nearest
 
 

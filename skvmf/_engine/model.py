@@ -620,12 +620,9 @@ class FittedMixture:
         """Return the Bayesian information criterion."""
         return -2 * log_likelihood + self.n_parameters * float(np.log(max(n_samples, 1)))
 
-    def evaluate(
-        self, rows: RowSource, posterior: FenchelYoungPosterior
-    ) -> tuple[float, float, float]:
+    def evaluate(self, rows: RowSource, posterior: FenchelYoungPosterior) -> list[float]:
         """Return what `log_likelihood` does, and the weighted sum of responsibility entropies."""
-        total, weight, entropy = rows.map_reduce(partial(self._evaluate, posterior)).tolist()
-        return total, weight, entropy
+        return rows.map_reduce(partial(self._evaluate, posterior)).tolist()
 
     def _evaluate(self, posterior: FenchelYoungPosterior, block: Block) -> Array:
         weights, ones = self.params.weights, np.ones(len(block.weights))

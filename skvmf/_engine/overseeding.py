@@ -41,8 +41,7 @@ PART_ROWS = 100  # for each part, to find the parts
 PART_SURPLUS, MIN_ROWS_IN_PART = 1.5, 3  # times the share of components; rows for each of those
 COMPARED_ROWS = 1000  # with rows near them,
 WHOLE = 1 / 3  # of which more are in the same part, if parts leave most clusters whole
-STEPS_OF_PARTS = 2  # of EM with the components of all parts,
-ROUNDS_OF_PARTS = 3  # or of truncated ones
+STEPS_OF_PARTS, ROUNDS_OF_PARTS = 2, 3  # of EM with components of all parts; of truncated ones
 STEPS_OF_MANY_SEEDS, STEPS_OF_MANY = 2, 1  # of EM before and after merging
 SMALL_GAIN = 0.05  # of that of the first round; after less there is no further one
 TOWARDS_CENTRE = 2 / 3  # of the way to its component's centre every second seed is moved
@@ -115,8 +114,6 @@ class Overseeding:
         most = max(min(self.seeds_per_component * K, max(2 * K, MAX_SEEDS)), least)
         return min(most, self._n_drawable)
 
-    # First components, and rounds.
-
     def _at_once(self, rng: np.random.Generator) -> Params:
         """Merge seeds among as many rows as suffice for it."""
         few, size = self, max(FIRST_ROWS_PER_COMPONENT * self.n_components, MIN_ROWS)
@@ -134,6 +131,7 @@ class Overseeding:
         parts = np.where(weights > 0, self.assign(coarse).labels, -1)
         if not self._keep_neighbours(parts, rng):
             return None
+        truncated = TruncatedSteps.gain(self.model, self.rows, self.n_components)
         starts, counts, labels, n = [], [], np.zeros(len(parts), dtype=np.int32), 0
         for part in range(n_parts):
             rows = np.flatnonzero(parts == part)
@@ -143,24 +141,26 @@ class Overseeding:
                 within = replace(self._on(rows, SEEDS_PER_COMPONENT * K), n_components=K)
                 starts.append(within.run(rng, lambda *_: True).params)  # before any round
                 counts.append(count * starts[-1].weights)
-                labels[rows] = n + within.assign(starts[-1]).labels
+                if truncated:
+                    labels[rows] = n + within.assign(starts[-1]).labels
                 n += K
         if n < self.n_components:  # few rows have most of the weight
             return None
         components = reduce(self.family.append, [start.components for start in starts])
         params = self._params(np.concatenate(counts), components, 0.0)
-        params = self._steps_of_parts(params, labels)
+        if truncated:
+            params = self._truncated_steps(params, labels)
+        else:
+            params, _ = em_steps(self.model, self.rows, params, STEPS_OF_PARTS)
         return self._merge(params, self.assign(params).labels)
 
-    def _steps_of_parts(self, params: Params, labels: Array) -> Params:
-        """Return components of all parts after steps of EM, given labels of the rows."""
-        if not TruncatedSteps.gain(self.model, self.rows, self.n_components):
-            return em_steps(self.model, self.rows, params, STEPS_OF_PARTS)[0]
+    def _truncated_steps(self, params: Params, labels: Array) -> Params:
+        """Return components of all parts after rounds of truncated steps, from labels of rows."""
         model = replace(self.model, fixed_weights=False)
-        steps = TruncatedSteps(model, self.rows, params.n_components)
+        steps = TruncatedSteps(model, self.rows, params.n_components, note=str)  # to nobody
         steps.labels[:] = labels
         for _ in range(ROUNDS_OF_PARTS):
-            params, *_ = steps.round(params, max_changed=1.0)
+            params, _ = steps.round(params, steps.cells(params))
         return params
 
     def _keep_neighbours(self, parts: Array, rng: np.random.Generator) -> bool:
@@ -255,8 +255,6 @@ class Overseeding:
         points[moved] += TOWARDS_CENTRE * (centres - points[moved])
         return points
 
-    # Fitting and merging.
-
     def _fit_seeds(
         self, rows: RowSource, seeds: Components, counts: Array, old: Params | None = None
     ) -> Params:
@@ -347,8 +345,6 @@ class Overseeding:
                 break
             bound = after
         return params, max(bound, after)
-
-    # Parameters and partitions.
 
     def _params(self, counts: Array, components: Components, background_weight: float) -> Params:
         """Return parameters with weights in proportion to counts, and the background's weight."""

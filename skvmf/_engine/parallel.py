@@ -229,6 +229,11 @@ def map_reduce(
     return total
 
 
+def for_each(function: Callable[[Item], object], items: Sequence[Item]) -> None:
+    """Call a function with each item, by all threads."""
+    map_reduce(lambda item: function(item) is None, items)  # parts must be numbers, or add up
+
+
 @contextmanager
 def _helpers(
     threads: _Threads, work: Callable[[], None], n_helpers: int, todo: deque[Any]

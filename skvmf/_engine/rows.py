@@ -23,7 +23,7 @@ from .._kernels import rows as row_kernels
 from .._kernels.rows import widen
 from .._typing import Array, DType, Matrix
 from .blocks import Block, BufferPool, Columns, DenseBlock, Missing, SparseBlock, block_rows
-from .parallel import map_reduce
+from .parallel import for_each, map_reduce
 
 _WIDE = [np.dtype(code) for code in "dqQlLiI"]
 _NARROW = [np.dtype(code) for code in "fehHbB"]
@@ -365,13 +365,8 @@ class Rows(RowSource):
 
     def measured(self) -> Measures:
         """Return the results of the first pass; blocks that have not been read are read now."""
-
-        def measure(i: int) -> int:
-            self._measures_of(i)
-            return 0
-
         if self._unmeasured:
-            map_reduce(measure, sorted(self._unmeasured))
+            for_each(self._measures_of, sorted(self._unmeasured))
         return self._measures
 
     def _measures_of(self, i: int) -> Measures:
@@ -402,11 +397,7 @@ class Rows(RowSource):
         ).total()
 
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
-        def write(i: int) -> int:
-            function(self.block(i), self._spans[i])
-            return 0
-
-        map_reduce(write, range(len(self._spans)))
+        for_each(lambda i: function(self.block(i), self._spans[i]), range(len(self._spans)))
 
     def subset(self, indices: Array, weights: Array, width: int, single: bool = False) -> "Rows":
         """Return some rows with other weights, without a copy if all keep their precision."""

@@ -8,6 +8,7 @@ sublinearly with its clusters?", AISTATS 2018). Before each round an audit compa
 all components. A round that might lose more than it gains is not taken.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
@@ -39,9 +40,10 @@ class TruncatedSteps:
     """A mixture as `run_em` takes it; each of its steps is an exact one and truncated ones."""
 
     def __init__(
-        self, mixture: Mixture, rows: RowSource, n_components: int, note: Any = str
-    ) -> None:  # nothing is noted by default
+        self, mixture: Mixture, rows: RowSource, n_components: int, note: Callable[[str], object]
+    ) -> None:
         self._mixture, self._rows, self._note = mixture, rows, note
+        self.lower_bound, self.comparable = mixture.lower_bound, mixture.comparable
         self.labels = np.zeros(rows.n_rows, dtype=np.int32)  # after the last step
         self._weights = rows.sampling_weights()
         self._audited, weights = rows.draw(AUDITED, 0)
@@ -62,12 +64,6 @@ class TruncatedSteps:
     def expect(self, params: Params, block: Block) -> Statistics:
         return self._mixture.expect(params, block, self.labels)
 
-    def lower_bound(self, stats: Statistics, params: Params) -> float:
-        return self._mixture.lower_bound(stats, params)
-
-    def comparable(self, before: Params, after: Params) -> bool:
-        return self._mixture.comparable(before, after)
-
     def maximize(self, stats: Statistics, params: Params, rows: RowSource) -> Params:
         """Return better parameters: those after an exact step, or after truncated steps, too."""
         best = self._mixture.maximize(stats, params, rows)
@@ -75,9 +71,13 @@ class TruncatedSteps:
             return best
         n_steps, gains = 0, [0.0]
         while len(gains) <= MAX_ROUNDS and gains[-1] >= MIN_GAIN * max(gains):
-            after, bounds, lost, changed = self.round(best, MAX_CHANGED)
+            cells = self.cells(best)
+            lost, changed = self._audit(best, cells)
+            if changed > MAX_CHANGED:
+                break
+            after, bounds = self.round(best, cells)
             n_steps += len(bounds)
-            if not bounds or bounds[-1] - bounds[0] <= lost:
+            if bounds[-1] - bounds[0] <= lost:
                 break
             best, gains = after, [*gains, bounds[-1] - bounds[0]]
         self._note(
@@ -86,19 +86,20 @@ class TruncatedSteps:
         )
         return best
 
-    def round(self, params: Params, max_changed: float) -> tuple[Params, list[float], float, float]:
-        """Return parameters after a round, the bound before each step, and the audit."""
+    def cells(self, params: Params) -> "_Cells":
+        return _Cells(self._mixture.family.centres(params.components), self.labels)
+
+    def round(self, params: Params, cells: "_Cells") -> tuple[Params, list[float]]:
+        """Return parameters after a round, and the bound before each step."""
         bounds: list[float] = []
-        cells = _Cells(self._mixture.family.centres(params.components), self.labels)
-        lost, changed = self._audit(params, cells)
-        while len(bounds) < MAX_STEPS and changed <= max_changed:
+        while len(bounds) < MAX_STEPS:
             stats = self._near(params, cells)
-            bounds.append(self._mixture.lower_bound(stats, params))
+            bounds.append(self.lower_bound(stats, params))
             after = self._mixture.maximize(stats, params, self._rows)
             if not self.comparable(params, after):
                 break
             params = after
-        return params, bounds, lost, changed
+        return params, bounds
 
     def _near(self, params: Params, cells: "_Cells") -> Statistics:
         """Return the statistics of all rows, each shared out among the candidates of its cell."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, overload
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
@@ -10,6 +12,32 @@ from sklearn.utils import shuffle as shuffle_together
 from .._typing import Array, RandomState, is_integer
 from ..distributions import vonmises_fisher
 from ..distributions._arguments import checked_array
+
+
+@overload
+def make_vonmises_fisher_blobs(
+    n_samples: int | ArrayLike = ...,
+    n_features: int = ...,
+    *,
+    centers: int | ArrayLike | None = ...,
+    concentration: float | ArrayLike = ...,
+    shuffle: bool = ...,
+    random_state: RandomState = ...,
+    return_centers: Literal[False] = ...,
+) -> tuple[Array, Array]: ...
+
+
+@overload
+def make_vonmises_fisher_blobs(
+    n_samples: int | ArrayLike = ...,
+    n_features: int = ...,
+    *,
+    centers: int | ArrayLike | None = ...,
+    concentration: float | ArrayLike = ...,
+    shuffle: bool = ...,
+    random_state: RandomState = ...,
+    return_centers: Literal[True],
+) -> tuple[Array, Array, Array]: ...
 
 
 def make_vonmises_fisher_blobs(
@@ -21,7 +49,7 @@ def make_vonmises_fisher_blobs(
     shuffle: bool = True,
     random_state: RandomState = None,
     return_centers: bool = False,
-) -> tuple[Array, ...]:
+) -> tuple[Array, Array] | tuple[Array, Array, Array]:
     """Draw clusters of directions, each from a von Mises-Fisher distribution.
 
     Like :func:`sklearn.datasets.make_blobs`, but on the unit sphere, with concentrations instead of

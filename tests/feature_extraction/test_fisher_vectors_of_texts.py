@@ -18,11 +18,11 @@ pytestmark = [
 ]
 
 
-@pytest.mark.skipif(not FULL_SIZE, reason="trains word2vec for a minute: FULL_SIZE does")
 def test_fisher_vectors_classify_better_than_averages_and_than_gaussian_ones(data_folder):
     pytest.importorskip("gensim")
     texts, y = representations.sentences(data_folder / "subj.jsonl.gz")
-    training = {"seed": 1, "epochs": 30, "window": 10, "min_count": 1}
+    epochs, accurate, ahead = (30, 90.3, 1.0) if FULL_SIZE else (10, 89.5, 0.2)
+    training = {"seed": 1, "epochs": epochs, "window": 10, "min_count": 1}
     words, vectors = representations.word_vectors(texts, **training)
     counts = representations.counter(words).transform(texts)
 
@@ -30,9 +30,9 @@ def test_fisher_vectors_classify_better_than_averages_and_than_gaussian_ones(dat
         return folds(transformer.fit_transform(counts), y).mean()
 
     ours = accuracy(representations.fisher(vectors, 1))
-    assert ours >= 90.3
+    assert ours >= accurate
     assert ours >= folds(representations.averaged(counts, vectors), y).mean() + 0.2
-    assert ours >= accuracy(representations.fisher_gaussian(vectors, 1)) + 1.0
+    assert ours >= accuracy(representations.fisher_gaussian(vectors, 1)) + ahead
     # what is not centred helps
     assert ours >= accuracy(representations.fisher(vectors, 1, geometry="tangent")) + 1.0
 
