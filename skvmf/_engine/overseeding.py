@@ -21,7 +21,7 @@ import numpy as np
 
 from .._typing import Array
 from .blocks import Block
-from .contracts import Components, MergeCost, OnIteration, Params, SeedFamily, Statistics, ignore
+from .contracts import Components, OnIteration, Params, SeedFamily, Statistics, ignore
 from .merging import OtherRows, merge_greedily
 from .model import FIRST_WEIGHT, NO_BACKGROUND, Background, FenchelYoungPosterior, Mixture
 from .partitions import SampleStart, assign_labels, em_steps, partition_statistics
@@ -72,7 +72,9 @@ class Overseeding:
     def run(self, rng: np.random.Generator, watch: OnIteration = ignore) -> SampleStart:
         """Return `n_components` components; ``watch(n_rounds, bounds, params)`` may stop early."""
         by_parts = self._by_parts(rng) if self.many else None
-        params, bound = self._after_merging(self._at_once(rng) if by_parts is None else by_parts)
+        n_steps = STEPS_OF_MANY if self.many else STEPS_AFTER_MERGING
+        params = self._at_once(rng) if by_parts is None else by_parts
+        params, bound = em_steps(self.model, self.rows, params, n_steps)
         bounds = [bound]
         stop = watch(0, bounds, params)
         several = self.n_components + len(self.background) > 1
@@ -80,10 +82,11 @@ class Overseeding:
             while not stop and len(bounds) <= MAX_ROUNDS:
                 if (improved := self._further_round(params, rng)) is None:
                     break
-                gain = improved[1] - bounds[-1]
+                improved, bound = em_steps(self.model, self.rows, improved, n_steps)
+                gain = bound - bounds[-1]
                 if gain > 0:
-                    params = improved[0]
-                bounds.append(max(improved[1], bounds[-1]))
+                    params = improved
+                bounds.append(max(bound, bounds[-1]))
                 stop = watch(len(bounds) - 1, bounds, params)
                 least = SMALL_GAIN * (bounds[1] - bounds[0]) if self.many else MIN_ROUND_GAIN
                 if gain < max(least, MIN_ROUND_GAIN) and len(bounds) > 2:
@@ -183,7 +186,7 @@ class Overseeding:
         equal = self._params(np.ones(len(points)), self.family.at_points(points), 0.0)
         stats = self._partition(equal, self.assign(equal).labels)
         cost = self.family.merge_cost(stats, equal.components, np.flatnonzero(stats.counts > 0))
-        clusters = self._fit(cost)
+        clusters = self.family.fit_parts(cost, np.arange(len(cost.counts)))
         return clusters if self.many else self.family.at_points(points, clusters)
 
     def _some_rows(self, size: int, rng: np.random.Generator) -> Array:
@@ -196,9 +199,7 @@ class Overseeding:
         weights = self.rows.sampling_weights()[indices]
         return replace(self, rows=self.rows.subset(indices, weights, width))
 
-    def _further_round(
-        self, params: Params, rng: np.random.Generator
-    ) -> tuple[Params, float] | None:
+    def _further_round(self, params: Params, rng: np.random.Generator) -> Params | None:
         """Add and merge seeds; None where no row is explained badly, or no seed helps."""
         assigned, K = self.assign(params), self.n_components
         n_seeds = SEEDS_PER_ROUND * K * (1 + len(self.background))
@@ -218,7 +219,7 @@ class Overseeding:
         counts = np.full(n_seeds, self.rows.total_weight / K)
         more = self._fit_seeds(local.rows, seeds, counts, params)
         assigned.labels[won] = local.assign(more).labels
-        return self._after_merging(self._merge(more, assigned.labels))
+        return self._merge(more, assigned.labels)
 
     def _seed_probabilities(self, assigned: _Assigned, n_seeds: int) -> Array:
         """Return how likely rows are to be seeds, up to a factor: s^2, for s above the median.
@@ -281,7 +282,7 @@ class Overseeding:
             if len(large) == 0:  # the background has every row
                 break
             cost = self.family.merge_cost(stats, params.components, large)
-            seeds, counts = self._fit(cost), cost.counts
+            seeds, counts = self.family.fit_parts(cost, np.arange(len(large))), cost.counts
         return self._append(old, seeds, counts, background_weight)
 
     def _append(
@@ -306,9 +307,8 @@ class Overseeding:
         others = OtherRows(max(float(stats.total - cost.counts.sum()), 0.0), self.background)
         left, _ = merge_greedily(cost, min(self.n_components, len(cost.counts)), others)
         background_weight = max(others.count / stats.total, params.background_weight)
-        return self._params(
-            *self._fill(cost.counts[left], self._fit(cost, left)), background_weight
-        )
+        counts, components = self._fill(cost.counts[left], self.family.fit_parts(cost, left))
+        return self._params(counts, components, background_weight)
 
     def _fill(self, counts: Array, components: Components) -> tuple[Array, Components]:
         """Add components without rows where rows are too few or too much alike for all."""
@@ -319,10 +319,6 @@ class Overseeding:
         more = self.family.at_points(self.rows.take(np.full(missing, row)), components)
         return np.append(counts, np.zeros(missing)), self.family.append(components, more)
 
-    def _fit(self, cost: MergeCost, parts: Array | None = None) -> Components:
-        """Return the components of all parts, or of some."""
-        return self.family.fit_parts(cost, np.arange(len(cost.counts)) if parts is None else parts)
-
     def _more_than_a_row(self, counts: Array, least: int) -> Array:
         """Return the components with more than a row, or the largest if those are too few."""
         one_row = 1.0001 * self.rows.total_weight / self._n_drawable
@@ -331,11 +327,6 @@ class Overseeding:
             large = np.sort(np.argsort(-counts, kind="stable")[:least])
             large = large[counts[large] > 0]
         return large
-
-    def _after_merging(self, params: Params) -> tuple[Params, float]:
-        """Return parameters after some steps of EM, and the bound before the last."""
-        n_steps = STEPS_OF_MANY if self.many else STEPS_AFTER_MERGING
-        return em_steps(self.model, self.rows, params, n_steps)
 
     def _converge(self, params: Params, bound: float) -> tuple[Params, float]:
         """Return parameters after steps of EM that still gain: on all rows they cost more."""
