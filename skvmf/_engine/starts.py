@@ -471,12 +471,15 @@ class Start:
         """Return the components that merging, or else k-means, finds on a sample."""
         K, family = self.n_components, mixture.family
         if self.merges:
-            merging = self._merging(mixture, rows, rng, watch)
+            n_products = min(rows.n_rows, self.init_size) * rows.n_features * 4 * K
+            single, seed = n_products >= _SINGLE_PRECISION_PRODUCTS, partitions.draw_seed(rng)
+            sample = self._sample(rows, seed, 4 * K, single)
+            merging = MergingStart(family.proposal(), sample, K, watch, mixture.background)
             seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
             starts = [merging.run(np.random.default_rng(seed)) for seed in seeds]
-            if len(mixture.background) == 0 and has_copies(merging.rows, K):
-                starts += [self._kmeans(family, merging.rows, rng) for _ in seeds]
-                starts = [_judged(family, start, merging.rows) for start in starts]
+            if len(mixture.background) == 0 and has_copies(sample, K):
+                starts += [self._kmeans(family, sample, rng) for _ in seeds]
+                starts = [_judged(family, start, sample) for start in starts]
             return max(starts, key=lambda start: start.bound)
         many = rows.n_rows > max(self.init_size, self.n_components)
         seed = partitions.draw_seed(rng) if many else 0  # no other: all are drawn
@@ -499,16 +502,6 @@ class Start:
         """Draw some rows by weight; a row brings `width` numbers along in a step."""
         size = max(self.init_size, self.n_components)
         return rows.subset(*rows.draw(size, seed), width=width, single=single)
-
-    def _merging(
-        self, mixture: Mixture, rows: RowSource, rng: np.random.RandomState, watch: OnIteration
-    ) -> MergingStart:
-        """Return starts by merging on a sample."""
-        proposal, K = mixture.family.proposal(), self.n_components
-        n_products = min(rows.n_rows, self.init_size) * rows.n_features * 4 * K
-        single = n_products >= _SINGLE_PRECISION_PRODUCTS
-        sample = self._sample(rows, partitions.draw_seed(rng), 4 * K, single)
-        return MergingStart(proposal, sample, K, watch, mixture.background)
 
 
 @dataclass(frozen=True)
