@@ -181,7 +181,8 @@ class BaseMixture(MixtureParameters, ABC):
             tasks = callback_tasks(self, data, 3 * int(self.n_init))
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
                 checkpoint = self._checkpoint(rows, warm, known)
-                starts = self._multi_start(rows, progress, checkpoint, self.max_iter)
+                stops = int(self.max_iter), self.tol, self.flat_start
+                starts = MultiStart(rows, progress, checkpoint, *stops, self._published)
                 if start is None:
                     continued = self._fitted
                     if continued.n_components < self.n_components:
@@ -256,7 +257,8 @@ class BaseMixture(MixtureParameters, ABC):
                 spec = replace(self._assembled(family, fitted.background), known=known)
             else:
                 spec = self._spec(rows, known)
-                starts = self._multi_start(rows, Progress(None), Checkpoint(), 0)
+                stops = 0, self.tol, self.flat_start
+                starts = MultiStart(rows, Progress(None), Checkpoint(), *stops, self._published)
                 rng, flat = check_random_state(self.random_state), replace(spec, weight_prior=FLAT)
                 best, result = starts.best(flat, self._start(rows), rng)
                 fitted, _ = best.fitted(result.params)
@@ -396,12 +398,6 @@ class BaseMixture(MixtureParameters, ABC):
         )
 
     # Where a fit begins.
-
-    def _multi_start(
-        self, rows: RowSource, progress: Progress, checkpoint: Checkpoint, max_iter: int
-    ) -> MultiStart:
-        stops = int(max_iter), self.tol, self.flat_start
-        return MultiStart(rows, progress, checkpoint, *stops, self._published)
 
     def _checkpoint(self, rows: RowSource, warm: bool, known: Array | None) -> Checkpoint:
         begins_with = self._fitted if warm else None
