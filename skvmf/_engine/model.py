@@ -544,7 +544,7 @@ class FittedMixture:
         invisible = ~block.has_direction | np.isneginf(values)
         if invisible.any():
             resp = DenseResponsibilities(as_dense(resp, self.n_components))
-            resp.resp[invisible] = self._without_density
+            resp.resp[invisible] = 0.0 if len(self.background) else self.weights
         return resp
 
     def labels(self, rows: RowSource, posterior: FenchelYoungPosterior) -> Array:
@@ -571,16 +571,11 @@ class FittedMixture:
             responsibilities, *_ = posterior.assign(scores, self.params.weights, ones)
             resp = as_dense(responsibilities, len(self.params.weights))
             labels[span], largest[span] = own, resp[np.arange(len(own)), own]
-            largest[span][invisible] = self._without_density.max()
+            largest[span][invisible] = self.weights.max()
             largest[span][own == -1] = 0
 
         rows.for_each(write)
         return labels, largest
-
-    @property
-    def _without_density(self) -> Array:
-        """The responsibilities of the components for a row without a direction or a density."""
-        return np.zeros(self.n_components) if len(self.background) else self.weights
 
     def _label(
         self, scores: Scores, has_direction: Array, posterior: FenchelYoungPosterior
