@@ -84,12 +84,13 @@ class CovarianceType(ABC):
 
     def components(self, means: Array, covariances: Array) -> products.GaussianComponents:
         """Derive all arrays from means (K, d) and covariances."""
-        cholesky = self.cholesky(covariances)
-        log_det = np.broadcast_to(self.log_det(cholesky, means.shape[1]), len(means))
-        centre = means.mean(axis=0)
+        K, d = means.shape
+        cholesky, centre = self.cholesky(covariances), means.mean(axis=0)
+        diagonals = self.variances(cholesky)
+        log_det = np.broadcast_to(d // diagonals.shape[-1] * np.log(diagonals).sum(axis=-1), K)
         with np.errstate(over="ignore", invalid="ignore"):  # inf and nan are not near
             spread = self.spread(cholesky, means - centre)
-        origins = np.tile(centre, (len(means), 1)) if spread < products.MAX_COMMON_SPREAD else means
+        origins = np.tile(centre, (K, 1)) if spread < products.MAX_COMMON_SPREAD else means
         return products.GaussianComponents(means, covariances, cholesky, log_det, origins, spread)
 
     def identity(self, K: int, d: int) -> Array:
@@ -115,11 +116,6 @@ class CovarianceType(ABC):
     def sizes(self, covariances: Array) -> Array:
         """Return the mean variance of each component, (K,), or of all, (1,)."""
         return np.atleast_1d(self.variances(covariances).mean(axis=-1))
-
-    def log_det(self, cholesky: Array, d: int) -> Array:
-        """Return the log-determinants (K,) or (1,) of the Cholesky factors."""
-        diagonals = self.variances(cholesky)
-        return np.atleast_1d(d // diagonals.shape[-1] * np.log(diagonals).sum(axis=-1))
 
     def select(self, covariances: Array, index: Any) -> Array:
         """Return the covariances of some components, in the order of an index."""

@@ -480,14 +480,17 @@ class ShrunkGaussian(Gaussian):
             others = kind.select(components.covariances, b)
             covariances = kind.merged(1 - fractions, covariances, others, gaps)
         merged = self.components(means, covariances)
-        return [self._single(merged, k) for k in range(len(pairs))]
-
-    def _single(self, components: GaussianComponents, k: int) -> GaussianComponents:
-        kind, part = self.type, slice(k, k + 1)
-        covariance = kind.select(components.covariances, part)
-        cholesky = kind.select(components.cholesky, part)
-        mean = components.means[part]
-        return GaussianComponents(mean, covariance, cholesky, components.log_det[part], mean, 0.0)
+        return [
+            GaussianComponents(
+                means[part],
+                kind.select(merged.covariances, part),
+                kind.select(merged.cholesky, part),
+                merged.log_det[part],
+                origins=means[part],
+                spread=0.0,
+            )
+            for part in (slice(k, k + 1) for k in range(len(pairs)))
+        ]
 
     def merge_statistics(
         self, stats: Statistics, components: GaussianComponents, pairs: Array
