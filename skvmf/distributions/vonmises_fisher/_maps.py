@@ -169,7 +169,7 @@ def log_partition(kappa: ArrayLike, dim: ArrayLike) -> Values:
     >>> print(round(log_partition(1.0, 3), 6))  # log(sinh(1))
     0.161439
     """
-    return _log_partition(kappa, dim, deficit=False)
+    return by_dimension(partial(_log_partition, deficit=False), dim, checked_kappa(kappa))
 
 
 def log_partition_deficit(kappa: ArrayLike, dim: ArrayLike) -> Values:
@@ -195,7 +195,7 @@ def log_partition_deficit(kappa: ArrayLike, dim: ArrayLike) -> Values:
     >>> print(round(log_partition_deficit(1e12, 3), 6))  # log(2 kappa)
     28.324168
     """
-    return _log_partition(kappa, dim, deficit=True)
+    return by_dimension(partial(_log_partition, deficit=True), dim, checked_kappa(kappa))
 
 
 def mean_resultant_length(kappa: ArrayLike, dim: ArrayLike, *, complement: bool = False) -> Values:
@@ -229,12 +229,9 @@ def mean_resultant_length(kappa: ArrayLike, dim: ArrayLike, *, complement: bool 
     return by_dimension(evaluate, dim, checked_kappa(kappa))
 
 
-def _log_partition(kappa: ArrayLike, dim: ArrayLike, deficit: bool) -> Values:
-    def evaluate(d: int, out: Array, kappa: Array) -> None:
-        table = expansions(d)
-        exact.log_partition(kappa, d, table.tail, table.constant, deficit, out)
-
-    return by_dimension(evaluate, dim, checked_kappa(kappa))
+def _log_partition(d: int, out: Array, kappa: Array, *, deficit: bool) -> None:
+    table = expansions(d)
+    exact.log_partition(kappa, d, table.tail, table.constant, deficit, out)
 
 
 def log_affinities(directions: Array, concentrations: Array, i: int, others: Array) -> Array:
