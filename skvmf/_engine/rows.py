@@ -331,7 +331,8 @@ class Rows(RowSource):
     rows of unit length; zero rows have scale zero and weight zero. `start` is the number of the
     first row in the data that these are a part of. `measures` are those of an earlier pass; without
     them rows are read, and nan and infinity refused: all blocks at once if `ahead`, else each as it
-    is first read, while the processor has it at hand. If `missing`, nan is a missing value.
+    is first read, while the processor has it at hand: then `largest` is not known. If `missing`,
+    nan is a missing value.
     """
 
     def __init__(
@@ -361,7 +362,9 @@ class Rows(RowSource):
             measures = Measures(scales, np.zeros(len(self._spans)), set())
         self._measures = measures
         if ahead:
-            self.measured()
+            measures = self.measured()
+            self.largest = float(measures.largest.max(initial=0))
+            self.incomplete = len(measures.missing) > 0
 
     def measured(self) -> Measures:
         """Return the results of the first pass; blocks that have not been read are read now."""
@@ -375,14 +378,6 @@ class Rows(RowSource):
             self._measure(i, self._measures)
             self._unmeasured.discard(i)
         return self._measures
-
-    @property
-    def largest(self) -> float:  # type: ignore[override]
-        return float(self.measured().largest.max())
-
-    @property
-    def incomplete(self) -> bool:  # type: ignore[override]
-        return len(self.measured().missing) > 0
 
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
         blocks = range(len(self._spans))
@@ -413,12 +408,11 @@ class Rows(RowSource):
     def take(self, indices: Array) -> Array:
         return as_seen(self._X[indices], unit=self.measured().scales is not None)
 
-    def count_in_units(self) -> None:
+    def count_in_units(self, weights: Array) -> None:
         """Give weights the unit of the largest: that of a zero row, once it is seen, is none."""
-        if self._weights is not None:
-            largest = (self._weights if self._unmeasured else self.sampling_weights()).max()
-            self._weights = in_units(self._weights, float(largest))
-            self.weight_unit = weight_unit(float(largest))
+        largest = (weights if self._unmeasured else self.sampling_weights()).max()
+        self._weights = in_units(weights, float(largest))
+        self.weight_unit = weight_unit(float(largest))
 
     def sampling_weights(self) -> Array:
         scales = self.measured().scales
@@ -446,12 +440,6 @@ class Rows(RowSource):
         if self._weights is not None:
             weights *= self._weights[span]
         return weights, scales[span]
-
-    def _note(self, i: int, measures: Measures, scales: Array) -> None:
-        """Note the scales of a block, those of extreme rows being -1."""
-        if (scales < 0).any():
-            measures.unsafe.add(i)
-            scales[scales < 0] = 1.0
 
 
 class DenseRows(Rows):
@@ -482,7 +470,9 @@ class DenseRows(Rows):
         if measures.scales is not None:
             scales = measures.scales[span]
             row_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
-            self._note(i, measures, scales)
+            if (scales < 0).any():  # those of extreme rows are -1
+                measures.unsafe.add(i)
+                scales[scales < 0] = 1.0
         else:
             largest = _largest(X)
             if self._missing and np.isnan(largest):
@@ -565,7 +555,9 @@ class SparseRows(Rows):
         if measures.scales is not None:
             scales = measures.scales[span]
             row_kernels.csr_row_scales(indptr, data, *_SAFE_NORMS[self.dtype.char], scales)
-            self._note(i, measures, scales)
+            if (scales < 0).any():  # as of dense rows
+                measures.unsafe.add(i)
+                scales[scales < 0] = 1.0
         else:
             measures.largest[i] = largest
 
@@ -613,7 +605,8 @@ def make_rows(
     size = block_rows(*X.shape, is_sparse=is_sparse, width=width)
     X, kind = (canonical(X), SparseRows) if is_sparse else (X, DenseRows)
     rows = kind(X, weights, unit=unit, size=size, ahead=ahead, missing=missing)
-    rows.count_in_units()
+    if weights is not None:
+        rows.count_in_units(weights)
     if columns and isinstance(rows, SparseRows):
         rows.keep_columns()
     return rows
