@@ -75,8 +75,8 @@ class WatsonMixture(BaseMixture):
             raise ValueError(f"n_features = {rows.n_features}: axes need at least two features.")
         return self._family(rows.n_features)
 
-    def _first_means(self, rows):
-        axes = super()._first_means(rows)
+    def _first_means(self, n_features):
+        axes = super()._first_means(n_features)
         if axes is None:
             return None
         lengths = np.linalg.norm(axes, axis=1, keepdims=True)

@@ -29,6 +29,7 @@ from .._engine.starts import MultiStart, Start
 from .._sklearn import (
     all_or_nothing,
     callback_tasks,
+    check_sample_weight,
     fit_context,
     outputs_frames,
     validate_data,
@@ -49,12 +50,13 @@ from ._validation import (
     checked_known_labels,
     checked_means,
     checked_partition,
-    checked_row_weights,
     checked_weights,
     checked_weights_and_background,
     chunkwise,
+    in_memory,
     is_lazy,
     read_only,
+    refuse_unobserved,
     validated_rows,
     warn_if_encoded,
     warn_if_few_distinct,
@@ -172,7 +174,7 @@ class BaseMixture(MixtureParameters, ABC):
             X = self._validated(X, reset=not warm)
             if warm:
                 check_warm_start(self._fitted, self)
-            rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
+            rows = self._make_rows(X, sample_weight, moments=True)
             check_enough_rows(rows, self.n_components)
             known = checked_known_labels(known_labels, rows, self, start=not warm)
             warn_if_encoded(X)
@@ -245,7 +247,7 @@ class BaseMixture(MixtureParameters, ABC):
         with all_or_nothing(self), limited_blas():
             memory, continues = getattr(self, "_memory", None), hasattr(self, "_fitted")
             X = self._validated(X, reset=not continues)
-            rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
+            rows = self._make_rows(X, sample_weight, moments=True)
             if memory is None:
                 check_enough_rows(rows, self.n_components, first_batch=not continues)
                 warn_if_encoded(X)
@@ -358,14 +360,14 @@ class BaseMixture(MixtureParameters, ABC):
         return self._family(rows.n_features)
 
     def _background_on(self, rows: RowSource, family: Any) -> Background:
-        """Return the background of a mixture of rows, which is empty without one."""
-        return NO_BACKGROUND
+        """Return the background of rows, where the parameters ask for one."""
+        raise NotImplementedError
 
-    def _first_means(self, rows: RowSource) -> Array | None:
+    def _first_means(self, n_features: int) -> Array | None:
         """Return the first means that the user gives, checked; None if there are none."""
         if self.means_init is None:
             return None
-        return checked_means(self.means_init, "means_init", (self.n_components, rows.n_features))
+        return checked_means(self.means_init, "means_init", (self.n_components, n_features))
 
     def _first_shapes(self, n_features: int) -> Array | None:
         """Return the first covariances or concentrations that the user gives, checked, or None."""
@@ -384,8 +386,11 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _spec(self, rows: RowSource, known: Array | None) -> Mixture:
         """Return the mixture that the parameters describe, for a fit on rows."""
+        if rows.incomplete:
+            refuse_unobserved(rows, getattr(self, "feature_names_in_", None))
         family = self._family_on(rows, rows.total_weight)
-        return replace(self._assembled(family, self._background_on(rows, family)), known=known)
+        background = self._background_on(rows, family) if self.background else NO_BACKGROUND
+        return replace(self._assembled(family, background), known=known)
 
     def _assembled(self, family: AnyFamily, background: Background) -> Mixture:
         return Mixture(
@@ -412,7 +417,7 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _start(self, rows: RowSource) -> Start:
         """Return how fits start; refuse what cannot be used before any work."""
-        means, shapes = self._first_means(rows), self._first_shapes(rows.n_features)
+        means, shapes = self._first_means(rows.n_features), self._first_shapes(rows.n_features)
         partition: Any = self.init_params
         K, weights = int(self.n_components), self.weights_init  # a uint8 would wrap around
         if not isinstance(partition, str):
@@ -620,7 +625,7 @@ class BaseMixture(MixtureParameters, ABC):
     def __merge_path__(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MergePath:
         """Return the path from this fit down to fewer components, for the rows of the fit."""
         X = self._validated(X, reset=False)
-        rows = self._make_rows(X, checked_row_weights(sample_weight, X), moments=True)
+        rows = self._make_rows(X, sample_weight, moments=True)
 
         def of_size(n_components: int) -> Mixture:
             mixture = clone(self).set_params(n_components=n_components)
@@ -665,6 +670,7 @@ class BaseMixture(MixtureParameters, ABC):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._family_class.sparse_rows
+        tags.input_tags.allow_nan = self.missing_values == "marginal"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -674,24 +680,30 @@ class BaseMixture(MixtureParameters, ABC):
         if is_lazy(X):
             from ._dask import checked_rows
 
-            X, row = checked_rows(X, sparse_rows=accepts_sparse)
+            rows, row = checked_rows(X, sparse_rows=accepts_sparse)
             validate_data(self, row, reset=reset)
-            return X
-        if sparse.issparse(X) and not accepts_sparse:
+        elif sparse.issparse(X) and not accepts_sparse:
             refuse_sparse_rows("X.toarray()")
-        return validated_rows(
-            self,
-            X,
-            accept_sparse="csr" if accepts_sparse else False,
-            dtype=[np.float64, np.float32] if sparse.issparse(X) else READABLE,
-            ensure_all_finite=False,  # the engine looks, in a pass that it makes anyway
-            reset=reset,
-        )
+        else:
+            rows = validated_rows(
+                self,
+                X,
+                accept_sparse="csr" if accepts_sparse else False,
+                dtype=[np.float64, np.float32] if sparse.issparse(X) else READABLE,
+                ensure_all_finite=False,  # the engine looks, in a pass that it makes anyway
+                reset=reset,
+            )
+        if self.missing_values == "marginal" and rows.dtype.kind != "f":
+            raise ValueError(
+                f"missing_values='marginal' needs rows of floats: X is of {rows.dtype}, which has "
+                "no NaN. Give X.astype(float), with NaN where a value is missing."
+            )
+        return rows
 
     def _make_rows(
-        self, X: MatrixLike, weights: Array | None, *, moments: bool = False
+        self, X: MatrixLike, sample_weight: ArrayLike | None, *, moments: bool = False
     ) -> RowSource:
-        """Wrap validated rows for the engine."""
+        """Wrap validated rows for the engine, with weights that are checked here."""
         columns = moments and self._posterior().temperature > 0
         width = int(self.n_components)  # without moments each block is read once
         options = {"unit": self._family_class.unit_rows, "columns": columns}
@@ -699,14 +711,17 @@ class BaseMixture(MixtureParameters, ABC):
         if is_lazy(X):
             from ._dask import make_lazy_rows
 
-            return make_lazy_rows(X, weights, width=width, **options)
+            return make_lazy_rows(X, sample_weight, width=width, **options)
+        weights = None
+        if sample_weight is not None:
+            weights = check_sample_weight(in_memory(sample_weight), X)
         return make_rows(X, weights, width=width, ahead=moments, **options)
 
     def _new_rows(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> RowSource:
         check_is_fitted(self)
         self._validate_params()
         X = self._validated(X, reset=False)
-        return self._make_rows(X, checked_row_weights(sample_weight, X))
+        return self._make_rows(X, sample_weight)
 
     def _predict_lazily(
         self, method: str, X: MatrixLike, dtype: Any, wide: bool | str, is_sparse: bool

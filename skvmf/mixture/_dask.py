@@ -97,7 +97,7 @@ def _refuse_unknown(X: da.Array, name: str) -> None:
         )
 
 
-def checked_weights(sample_weight: ArrayLike | None, X: da.Array) -> da.Array:
+def _checked_weights(sample_weight: ArrayLike, X: da.Array) -> da.Array:
     """Return sample weights as a Dask array of float64 in the chunks of X."""
     if not hasattr(sample_weight, "__dask_graph__"):
         weights = check_sample_weight(sample_weight, X)
@@ -109,8 +109,9 @@ def checked_weights(sample_weight: ArrayLike | None, X: da.Array) -> da.Array:
     return weights.astype(np.float64).rechunk((X.chunks[0],))
 
 
-def make_lazy_rows(X: da.Array, weights: da.Array | None, **options: Any) -> DaskRows:
+def make_lazy_rows(X: da.Array, sample_weight: ArrayLike | None, **options: Any) -> DaskRows:
     """Wrap validated rows, and refuse weights that are none."""
+    weights = None if sample_weight is None else _checked_weights(sample_weight, X)
     rows = DaskRows(X, weights, **options)
     least, largest = rows.weight_range
     if not np.isfinite([least, largest]).all():

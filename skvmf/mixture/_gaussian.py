@@ -10,20 +10,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import Tags
 
 from .._engine.contracts import as_dense
 from .._engine.covariance import COVARIANCE_TYPES, CovarianceType
 from .._engine.gaussian import Gaussian
 from .._engine.missing import conditional
-from .._engine.model import (
-    NO_BACKGROUND,
-    SOFTMAX,
-    Background,
-    FittedMixture,
-    Mixture,
-    MixtureResult,
-)
+from .._engine.model import SOFTMAX, Background, FittedMixture, MixtureResult
 from .._engine.rows import RowSource, make_rows
 from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, MatrixLike, Numbers, ParameterConstraints
@@ -35,7 +27,6 @@ from ._validation import (
     checked_means,
     chunkwise,
     refuse_overflow,
-    refuse_unobserved,
     with_background,
 )
 
@@ -255,24 +246,6 @@ class BaseEllipticalMixture(BaseMixture):
     def _part_shapes(self, shapes: Array, latent: Array | None, n_given: int) -> dict[str, Any]:
         """Return arguments of `from_parameters`: matrices (K, ...), and what belongs to them."""
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing_values == "marginal"
-        return tags
-
-    def _validated(self, X: MatrixLike, *, reset: bool) -> Any:
-        rows = super()._validated(X, reset=reset)
-        if self.missing_values == "marginal" and rows.dtype.kind != "f":
-            raise ValueError(
-                f"missing_values='marginal' needs rows of floats: X is of {rows.dtype}, which has "
-                "no NaN. Give X.astype(float), with NaN where a value is missing."
-            )
-        return rows
-
-    def _spec(self, rows: RowSource, known: Array | None) -> Mixture:
-        refuse_unobserved(rows, getattr(self, "feature_names_in_", None))
-        return super()._spec(rows, known)
-
     @abstractmethod
     def _family(self, n_features: int, scale: float = 1.0) -> Any:
         """Return the family that the parameters name; `scale` is the rows' mean variance."""
@@ -282,12 +255,10 @@ class BaseEllipticalMixture(BaseMixture):
         return self._family(rows.n_features, rows.mean_variance() or 1.0)
 
     def _background_on(self, rows: RowSource, family: Any) -> Background:
-        if not self.background:
-            return NO_BACKGROUND
         return Background.around(rows, float(self.reg_covar), family.scale)
 
-    def _first_means(self, rows: RowSource) -> Array | None:
-        means = super()._first_means(rows)
+    def _first_means(self, n_features: int) -> Array | None:
+        means = super()._first_means(n_features)
         if means is not None:
             refuse_overflow(np.abs(means).max(), "means_init holds")
         return means

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._engine.model import NO_BACKGROUND, Background, FittedMixture
 from .._engine.partitions import Assignment, assign_labels, assign_responsibilities, count_distinct
 from .._engine.rows import MAX_MAGNITUDE, RowSource
-from .._sklearn import Method, check_sample_weight, validate_data
+from .._sklearn import Method, validate_data
 from .._typing import Array, MatrixLike, warn
 from ..distributions._arguments import checked_array
 
@@ -286,8 +286,6 @@ def check_enough_rows(rows: RowSource, n_components: int, *, first_batch: bool =
 
 def refuse_unobserved(rows: RowSource, names: Array | None) -> None:
     """Refuse features that no row with a weight has."""
-    if not rows.incomplete:
-        return
     low, high = rows.extent(slice(None))
     lacking = np.flatnonzero(low > high)
     if len(lacking):
@@ -547,17 +545,6 @@ def is_lazy(X: object) -> "TypeGuard[da.Array]":
 def in_memory(X: object) -> Any:
     """Return rows, labels or weights in memory, also those of a Dask array."""
     return X.compute() if is_lazy(X) else X
-
-
-def checked_row_weights(
-    sample_weight: ArrayLike | None, X: MatrixLike
-) -> "Array | da.Array | None":
-    """Return the weights of validated rows, as rows of their kind take them; None stays None."""
-    if sample_weight is not None and is_lazy(X):
-        from ._dask import checked_weights
-
-        return checked_weights(sample_weight, X)
-    return check_sample_weight(in_memory(sample_weight), X)
 
 
 def chunkwise(

@@ -234,7 +234,7 @@ class VonMisesFisherMixture(BaseMixture):
         pooled = min(float(components.lengths.mean()), 1 - 1e-6)
         anchored = replace(family, prior_length=pooled)  # for a warm start
         first = mixture._given_params(weights, components, background_weight)
-        background = mixture._background_on(None, family)
+        background = Background.on_sphere(family.dim) if mixture.background else NO_BACKGROUND
         fitted = FittedMixture(mixture._assembled(anchored, background), first)
         return mixture._publish_given(fitted, given_centres)
 
@@ -274,8 +274,8 @@ class VonMisesFisherMixture(BaseMixture):
             fixed_concentrations="concentrations" in self.fixed,
         )
 
-    def _background_on(self, rows: RowSource | None, family: VonMisesFisher) -> Background:
-        return Background.on_sphere(family.dim) if self.background else NO_BACKGROUND
+    def _background_on(self, rows: RowSource, family: VonMisesFisher) -> Background:
+        return Background.on_sphere(family.dim)
 
     def _family_on(self, rows: RowSource, weight_seen: float) -> VonMisesFisher:
         d = rows.n_features
@@ -308,8 +308,8 @@ class VonMisesFisherMixture(BaseMixture):
             n_each += _POOLING * max(d - _FREE_FEATURES, 0) * weight_seen / self.n_components
         return replace(family, prior_strength=n_each)
 
-    def _first_means(self, rows: RowSource) -> Array | None:
-        means = super()._first_means(rows)
+    def _first_means(self, n_features: int) -> Array | None:
+        means = super()._first_means(n_features)
         return None if means is None else checked_directions(means, "means_init")
 
     def _first_shapes(self, n_features: int) -> Array | None:
