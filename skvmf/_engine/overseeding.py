@@ -15,7 +15,7 @@ components.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 
 import numpy as np
 
@@ -59,7 +59,7 @@ class _Assigned:
     shortfalls: Array
 
 
-@dataclass(frozen=True)
+@dataclass
 class Overseeding:
     """Seeds, merging and further rounds of both, on a sample."""
 
@@ -68,6 +68,17 @@ class Overseeding:
     n_components: int  # to be left
     background: Background = NO_BACKGROUND
     seeds_per_component: int = SEEDS_PER_COMPONENT
+
+    def __post_init__(self) -> None:
+        K, n_uniform = self.n_components, len(self.background)
+        self.model = Mixture.plain(self.family, self.background)
+        self.weights = self.rows.sampling_weights()
+        self.n_drawable = int(np.count_nonzero(self.weights))
+        enough = self.n_drawable >= MIN_ROWS_BY_PARTS * K
+        self.many = K >= MANY and n_uniform == 0 and enough  # steps with all of them are spared
+        least = SEEDS_PER_COMPONENT * (1 + n_uniform)
+        most = max(min(self.seeds_per_component * K, max(2 * K, MAX_SEEDS)), least)
+        self.n_first_seeds = min(most, self.n_drawable)
 
     def run(self, rng: np.random.Generator, watch: OnIteration = ignore) -> SampleStart:
         """Return `n_components` components; ``watch(n_rounds, bounds, params)`` may stop early."""
@@ -78,7 +89,7 @@ class Overseeding:
         bounds = [bound]
         stop = watch(0, bounds, params)
         several = self.n_components + len(self.background) > 1
-        if several and by_parts is None and self._n_drawable > 2 * self.n_components:
+        if several and by_parts is None and self.n_drawable > 2 * self.n_components:
             while not stop and len(bounds) <= MAX_ROUNDS:
                 if (improved := self._further_round(params, rng)) is None:
                     break
@@ -95,40 +106,18 @@ class Overseeding:
             return SampleStart(self.model, params, bounds[-1])
         return SampleStart(self.model, *self._converge(params, bounds[-1]))
 
-    @cached_property
-    def model(self) -> Mixture:
-        """The mixture of the components on the sample."""
-        return Mixture.plain(self.family, self.background)
-
-    @cached_property
-    def many(self) -> bool:
-        """Whether components are so many that steps with all of them are spared."""
-        enough = self._n_drawable >= MIN_ROWS_BY_PARTS * self.n_components
-        return self.n_components >= MANY and len(self.background) == 0 and enough
-
-    @property
-    def _n_drawable(self) -> int:
-        return int(np.count_nonzero(self.rows.sampling_weights()))
-
-    @property
-    def _n_first_seeds(self) -> int:
-        K = self.n_components
-        least = SEEDS_PER_COMPONENT * (1 + len(self.background))
-        most = max(min(self.seeds_per_component * K, max(2 * K, MAX_SEEDS)), least)
-        return min(most, self._n_drawable)
-
     def _at_once(self, rng: np.random.Generator) -> Params:
         """Merge seeds among as many rows as suffice for it."""
         few, size = self, max(FIRST_ROWS_PER_COMPONENT * self.n_components, MIN_ROWS)
-        if self._n_drawable > size and len(self.background) == 0:  # beside one, clusters are small
-            few = self._on(self._some_rows(size, rng), self._n_first_seeds)
+        if self.n_drawable > size and len(self.background) == 0:  # beside one, clusters are small
+            few = self._on(self._some_rows(size, rng), self.n_first_seeds)
         seeds = few._first_seeds(rng)
         params = few._fit_seeds(few.rows, seeds, np.ones(len(seeds)))
         return few._merge(params, few.assign(params).labels)
 
     def _by_parts(self, rng: np.random.Generator) -> Params | None:
         """Merge more components of parts than are wanted; None if parts cut most clusters."""
-        n_parts, weights = round(np.sqrt(self.n_components) / 2), self.rows.sampling_weights()
+        n_parts, weights = round(np.sqrt(self.n_components) / 2), self.weights
         few = self._on(self._some_rows(max(PART_ROWS * n_parts, MIN_ROWS), rng), n_parts)
         coarse = replace(few, n_components=n_parts).run(rng).params
         parts = np.where(weights > 0, self.assign(coarse).labels, -1)
@@ -168,7 +157,7 @@ class Overseeding:
 
     def _keep_neighbours(self, parts: Array, rng: np.random.Generator) -> bool:
         """Return whether most rows are in the part of the row that is nearest of many."""
-        drawn = rng.permutation(self._some_rows(self._n_first_seeds + COMPARED_ROWS, rng))
+        drawn = rng.permutation(self._some_rows(self.n_first_seeds + COMPARED_ROWS, rng))
         points, compared = drawn[COMPARED_ROWS:], np.sort(drawn[:COMPARED_ROWS])
         equal = self._params(
             np.ones(len(points)), self.family.at_points(self.rows.take(points)), 0.0
@@ -181,8 +170,8 @@ class Overseeding:
 
         Many seeds are the clusters of the rows nearest to each, which spares a step of EM.
         """
-        weights = self.rows.sampling_weights().astype(np.float64)
-        points = self.rows.take(_draw(weights, self._n_first_seeds, rng))
+        weights = self.weights.astype(np.float64)
+        points = self.rows.take(_draw(weights, self.n_first_seeds, rng))
         equal = self._params(np.ones(len(points)), self.family.at_points(points), 0.0)
         stats = self._partition(equal, self.assign(equal).labels)
         cost = self.family.merge_cost(stats, equal.components, np.flatnonzero(stats.counts > 0))
@@ -191,13 +180,12 @@ class Overseeding:
 
     def _some_rows(self, size: int, rng: np.random.Generator) -> Array:
         """Draw the numbers of at most `size` rows that have a weight."""
-        drawable = np.flatnonzero(self.rows.sampling_weights())
+        drawable = np.flatnonzero(self.weights)
         return np.sort(rng.choice(drawable, min(size, len(drawable)), replace=False))
 
     def _on(self, indices: Array, width: int) -> "Overseeding":
         """Return the same on some of the rows, for `width` components."""
-        weights = self.rows.sampling_weights()[indices]
-        return replace(self, rows=self.rows.subset(indices, weights, width))
+        return replace(self, rows=self.rows.subset(indices, self.weights[indices], width))
 
     def _further_round(self, params: Params, rng: np.random.Generator) -> Params | None:
         """Add and merge seeds; None where no row is explained badly, or no seed helps."""
@@ -229,7 +217,7 @@ class Overseeding:
         unless they have fewer than `BACKGROUND_ROWS_PER_SEED` for a seed: among seeds alone
         none would have a row to itself.
         """
-        weights = self.rows.sampling_weights().astype(np.float64)
+        weights = self.weights.astype(np.float64)
         inside, shortfalls = assigned.labels >= 0, assigned.shortfalls
         if inside.all():
             return weights * _squares(shortfalls - np.median(shortfalls))
@@ -315,13 +303,13 @@ class Overseeding:
         missing = self.n_components - len(counts)
         if missing == 0:
             return counts, components
-        row = np.argmax(self.rows.sampling_weights() > 0)
+        row = np.argmax(self.weights > 0)
         more = self.family.at_points(self.rows.take(np.full(missing, row)), components)
         return np.append(counts, np.zeros(missing)), self.family.append(components, more)
 
     def _more_than_a_row(self, counts: Array, least: int) -> Array:
         """Return the components with more than a row, or the largest if those are too few."""
-        one_row = 1.0001 * self.rows.total_weight / self._n_drawable
+        one_row = 1.0001 * self.rows.total_weight / self.n_drawable
         large = np.flatnonzero(counts > one_row)
         if len(large) < least:
             large = np.sort(np.argsort(-counts, kind="stable")[:least])

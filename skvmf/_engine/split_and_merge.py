@@ -9,7 +9,7 @@ split and merged again, as long as that helps, in the spirit of Ueda et al. (Neu
 """
 
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -58,7 +58,7 @@ class _Expectation:
         return self
 
 
-@dataclass(frozen=True)
+@dataclass
 class SplitAndMerge:
     """Merge components on a sample, then split and merge them again."""
 
@@ -66,10 +66,8 @@ class SplitAndMerge:
     rows: RowSource  # the sample
     n_components: int  # to be left
 
-    @cached_property
-    def model(self) -> Mixture:
-        """The mixture of the components on the sample."""
-        return Mixture.plain(self.family)
+    def __post_init__(self) -> None:
+        self.model = Mixture.plain(self.family)
 
     def run(self, start: Params, rng: Generator, watch: OnIteration = ignore) -> SampleStart:
         """Return `n_components` components.

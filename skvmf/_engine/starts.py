@@ -133,15 +133,16 @@ class MergingStart:
             another, judge = alternative(self.rows)
             backgrounds.append(another)
         near, trimmed_weight = self._trimmed(backgrounds)
-        starts = []
+        shaped, starts = near._shaped_family(near.rows), []
         for background in backgrounds:
             task = replace(near, background=background)
-            if (shaped := task._shaped_family(task.rows)) is None:
-                start = task._overseeding.run(rng, self.watch)
+            overseeding = Overseeding(near.proposal.seeds, near.rows, self.n_components, background)
+            if shaped is None:
+                start = overseeding.run(rng, self.watch)
             elif len(background) > 0:
-                start = task._run_with_background(shaped, rng)
-            elif task._overseeding.many:
-                start = task._run_in_groups(shaped, rng)
+                start = task._run_with_background(shaped, overseeding, rng)
+            elif overseeding.many:
+                start = task._run_in_groups(shaped, overseeding, rng)
             else:
                 start = task._run_shaped(shaped, rng)
             if trimmed_weight > 0:
@@ -176,10 +177,6 @@ class MergingStart:
         model = replace(start.model, background=background)
         return SampleStart(model, Params.first(weights, params.components), start.bound)
 
-    @property
-    def _overseeding(self) -> Overseeding:
-        return Overseeding(self.proposal.seeds, self.rows, self.n_components, self.background)
-
     def _shaped_family(self, rows: RowSource) -> ShrunkGaussian | None:
         """Return the family of components with covariances, None if rows do not suffice."""
         shaped, n_shaped = self.proposal.shaped, SHAPED_PER_COMPONENT * self.n_components
@@ -203,10 +200,12 @@ class MergingStart:
         split_and_merge = SplitAndMerge(shaped, self.rows, self.n_components)
         return split_and_merge.run(split_and_merge.shaped(seeds, simple), rng, after_split)
 
-    def _run_in_groups(self, shaped: ShrunkGaussian, rng: np.random.Generator) -> SampleStart:
+    def _run_in_groups(
+        self, shaped: ShrunkGaussian, overseeding: Overseeding, rng: np.random.Generator
+    ) -> SampleStart:
         """Return many components: from groups of near ones, then split and merged among all."""
-        simple = self._overseeding.run(rng, self.watch).params
-        labels, weights = self._overseeding.assign(simple).labels, self.rows.sampling_weights()
+        simple = overseeding.run(rng, self.watch).params
+        labels, weights = overseeding.assign(simple).labels, overseeding.weights
         tasks = []
         for group in near_groups(self.proposal.seeds.centres(simple.components), IN_GROUP):
             own = np.flatnonzero(np.isin(labels, group) & (weights > 0))
@@ -224,7 +223,9 @@ class MergingStart:
         split_and_merge = SplitAndMerge(shaped, self.rows, self.n_components)
         return split_and_merge.run(params, rng, lambda n, *now: self.watch(1 + n, *now) or n == 1)
 
-    def _run_with_background(self, shaped: ShrunkGaussian, rng: np.random.Generator) -> SampleStart:
+    def _run_with_background(
+        self, shaped: ShrunkGaussian, overseeding: Overseeding, rng: np.random.Generator
+    ) -> SampleStart:
         """Start among the rows that simple components do not leave to a background.
 
         Components with covariances start from the simple ones and from scratch, and the better
@@ -236,7 +237,7 @@ class MergingStart:
             stops.append(self.watch(n_rounds, bounds, params))
             return stops[-1]
 
-        simple = self._overseeding.run(rng, after_round)
+        simple = overseeding.run(rng, after_round)
         rows, weights = _rows_of_components(simple, self.rows), simple.params.weights
         background_weight = weights[-1]
         if any(stops) or background_weight == 1 or self._shaped_family(rows) is None:
