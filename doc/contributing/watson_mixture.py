@@ -75,14 +75,11 @@ class WatsonMixture(BaseMixture):
             raise ValueError(f"n_features = {rows.n_features}: axes need at least two features.")
         return self._family(rows.n_features)
 
-    def _first_means(self, n_features):
-        axes = super()._first_means(n_features)
-        if axes is None:
-            return None
-        lengths = np.linalg.norm(axes, axis=1, keepdims=True)
+    def _first_means(self, means):
+        lengths = np.linalg.norm(means, axis=1, keepdims=True)
         if not lengths.all():
             raise ValueError("means_init contains a zero row, which has no axis.")
-        return axes / lengths
+        return means / lengths
 
     def _attributes(self, fitted, result=None):
         components = fitted.params.components

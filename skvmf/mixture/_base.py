@@ -363,11 +363,9 @@ class BaseMixture(MixtureParameters, ABC):
         """Return the background of rows, where the parameters ask for one."""
         raise NotImplementedError
 
-    def _first_means(self, n_features: int) -> Array | None:
-        """Return the first means that the user gives, checked; None if there are none."""
-        if self.means_init is None:
-            return None
-        return checked_means(self.means_init, "means_init", (self.n_components, n_features))
+    def _first_means(self, means: Array) -> Array:
+        """Return finite first means (K, d) as components take them, or refuse them."""
+        return means
 
     def _first_shapes(self, n_features: int) -> Array | None:
         """Return the first covariances or concentrations that the user gives, checked, or None."""
@@ -417,9 +415,13 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _start(self, rows: RowSource) -> Start:
         """Return how fits start; refuse what cannot be used before any work."""
-        means, shapes = self._first_means(rows.n_features), self._first_shapes(rows.n_features)
-        partition: Any = self.init_params
         K, weights = int(self.n_components), self.weights_init  # a uint8 would wrap around
+        partition: Any = self.init_params
+        means: Array | None = None
+        if self.means_init is not None:
+            given = checked_means(self.means_init, "means_init", (K, rows.n_features))
+            means = self._first_means(given)
+        shapes = self._first_shapes(rows.n_features)
         if not isinstance(partition, str):
             partition = checked_partition(partition, rows, K, least=-int(self.background))
         if weights is not None:

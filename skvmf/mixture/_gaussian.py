@@ -257,10 +257,8 @@ class BaseEllipticalMixture(BaseMixture):
     def _background_on(self, rows: RowSource, family: Any) -> Background:
         return Background.around(rows, float(self.reg_covar), family.scale)
 
-    def _first_means(self, n_features: int) -> Array | None:
-        means = super()._first_means(n_features)
-        if means is not None:
-            refuse_overflow(np.abs(means).max(), "means_init holds")
+    def _first_means(self, means: Array) -> Array:
+        refuse_overflow(np.abs(means).max(), "means_init holds")
         return means
 
     def _checked_matrices(

@@ -308,9 +308,8 @@ class VonMisesFisherMixture(BaseMixture):
             n_each += _POOLING * max(d - _FREE_FEATURES, 0) * weight_seen / self.n_components
         return replace(family, prior_strength=n_each)
 
-    def _first_means(self, n_features: int) -> Array | None:
-        means = super()._first_means(n_features)
-        return None if means is None else checked_directions(means, "means_init")
+    def _first_means(self, means: Array) -> Array:
+        return checked_directions(means, "means_init")
 
     def _first_shapes(self, n_features: int) -> Array | None:
         given, K = self.concentrations_init, self.n_components
