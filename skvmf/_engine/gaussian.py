@@ -456,10 +456,6 @@ class ShrunkGaussian(Gaussian):
             result = self.components(result.means, covariances)
         return result, np.zeros(len(counts), dtype=bool)
 
-    def sizes(self, components: GaussianComponents) -> Array:
-        """Return the mean variance of each component, (K,)."""
-        return np.broadcast_to(self.type.sizes(components.covariances), len(components.means))
-
     def split(self, components: GaussianComponents, steps: Array) -> GaussianComponents:
         """Return components moved by -steps (K, d), followed by the same moved by steps."""
         twice = np.tile(np.arange(len(steps)), 2)

@@ -165,8 +165,9 @@ class SplitAndMerge:
 
     def _neighbours(self, params: Params) -> Array:
         """Return the pairs (n_pairs, 2) of components that are near each other for their sizes."""
-        means, sizes = self.family.centres(params.components), self.family.sizes(params.components)
+        means, covariances = params.components.means, params.components.covariances
         M = len(means)
+        sizes = np.broadcast_to(self.family.type.sizes(covariances), M)
         pairs = set()
         for i in range(M):
             distances = ((means - means[i]) ** 2).sum(axis=1) / (sizes + sizes[i])
