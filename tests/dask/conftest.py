@@ -5,6 +5,8 @@ import threading
 
 import pytest
 
+from ..processes import fork_workers
+
 SECONDS = 240
 
 
@@ -33,13 +35,12 @@ def pytest_collection_modifyitems(items):
 
 
 def start(n_workers):
-    """Start workers of one thread each, which say nothing, and are not profiled as they wait."""
-    import dask
+    """Start workers of one thread each, which say nothing."""
     from distributed import LocalCluster
 
+    fork_workers()
     options = {"dashboard_address": ":0", "silence_logs": 50, "memory_limit": 0}
-    with dask.config.set({"distributed.worker.profile.enabled": False}):
-        return LocalCluster(n_workers=n_workers, threads_per_worker=1, **options)
+    return LocalCluster(n_workers=n_workers, threads_per_worker=1, **options)
 
 
 @pytest.fixture(scope="package")

@@ -3,9 +3,7 @@
 import os
 import pickle
 import re
-import signal
-import subprocess
-import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -15,7 +13,8 @@ from scipy import sparse
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf.model_selection import ComponentPath
 
-from ..hooks import killed_after, version_is
+from ..hooks import killed_after, version_is, writing_at_once
+from ..processes import killed_at, needs_forks
 from .checks import assert_same_bits
 
 rng = np.random.default_rng(0)
@@ -319,38 +318,22 @@ def test_streams_write_none(path, tmp_path):
     assert not os.listdir(tmp_path)
 
 
-FIT = """
-import sys, warnings
-import numpy as np
-from skvmf import SparseGaussianMixture
-from tests.hooks import writing_at_once
-warnings.simplefilter("ignore")
-X = np.random.default_rng(0).normal(size=(500, 3))
-mixture = SparseGaussianMixture(
-    5, init_params="kmeans", n_init=2, random_state=0, tol=0, max_iter=12, verbose=1,
-    verbose_interval=1, weight_concentration_prior=-5.0, checkpoint=sys.argv[1] or None,
-)
-with writing_at_once():
-    mixture.fit(X)
-print(mixture.means_.tobytes().hex(), mixture.labels_.tolist(), mixture.lower_bounds_)
-"""
+def long_fit(path=None):
+    """Fit as a process that is killed, and those that come before and after it."""
+    rows = np.random.default_rng(0).normal(size=(500, 3))
+    options = {"init_params": "kmeans", "n_init": 2, "random_state": 0, "tol": 0, "max_iter": 12}
+    options |= {"verbose": 1, "verbose_interval": 1, "weight_concentration_prior": -5.0}
+    with writing_at_once(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return SparseGaussianMixture(5, checkpoint=path, **options).fit(rows)
 
 
+@needs_forks
 @pytest.mark.slow
-@pytest.mark.skipif(os.name != "posix", reason="kills a process by a signal")
-def test_killed_processes_go_on(path, tmp_path, root):
-    def start(where):
-        command = [sys.executable, "-u", "-c", FIT, str(where)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root)
-
-    with start("") as process:
-        whole = process.stdout.readlines()[-1]
-    for title in ("Flat start 0", "Start 1"):
-        with start(path) as process:
-            assert any(line.startswith(f"{title}:") for line in process.stdout)
-            assert any(line.startswith("  Iteration 5:") for line in process.stdout)
-            process.send_signal(signal.SIGKILL)
+def test_killed_processes_go_on(tmp_path):
+    path = tmp_path / "fit.npz"
+    for title in ("Flat start 0:", "Start 1:"):
+        killed_at((title, "  Iteration 5:"), long_fit, path)
         names = os.listdir(tmp_path)  # a checkpoint, and what is not yet one
         assert all(re.fullmatch(r"fit\.npz(\.\d+-\d+\.tmp)?", name) for name in names)
-    with start(path) as process:
-        assert process.stdout.readlines()[-1] == whole
+    assert_same_bits(long_fit(path), long_fit())

@@ -90,8 +90,8 @@ def concentrations(setting, starts=5, divisor=1):
     )
 
 
-@item("guide.which", "which negative parameter", small={"sets": 1})
-def which_parameter(setting, sets=20):
+@item("guide.which", "which negative parameter", small={"sets": 1, "limit": 10})
+def which_parameter(setting, sets=20, limit=2000):
     """Fit ten components to data sets of three clusters, under four priors and tolerances."""
     tolerances = (1e-3, 1e-5, 1e-7)
     columns = ["weight_concentration_prior", *(f"tol={tol:g}" for tol in tolerances)]
@@ -104,7 +104,7 @@ def which_parameter(setting, sets=20):
     for alpha in (1, 0, -5, -10, -20):
         cells, found = [], []
         for tol in tolerances:
-            options = {"weight_concentration_prior": alpha, "tol": tol, "max_iter": 2000}
+            options = {"weight_concentration_prior": alpha, "tol": tol, "max_iter": limit}
             fits = [
                 SparseGaussianMixture(10, random_state=0, **options).fit(np.vstack(X)) for X in data
             ]
