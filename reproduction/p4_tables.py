@@ -244,8 +244,8 @@ def average_precision(scores, relevant):
     return np.transpose(found)
 
 
-def retrieval(setting, name, epochs=40, seed=1):
-    """Return precision over queries of BM25, and of each model alone and with BM25."""
+def retrieval(setting, name, epochs=40, seed=1, models=None):
+    """Return precision over queries of BM25, and of each model, or some, alone and with BM25."""
     import bm25s
 
     dropped = rep.stop_words(setting.data)
@@ -263,12 +263,14 @@ def retrieval(setting, name, epochs=40, seed=1):
         found[f"BM25 + {title}"] = average_precision(both, relevant)
 
     counts, _ = rep.frequent([*texts, *queries], dropped)
-    for title, features in (
-        ("LSI", rep.lsi(counts)),
-        ("LDA", rep.lda(counts)),
-        ("ours: LSI of tf-idf", rep.lsi(rep.tf_idf(counts))),
+    for title, model in (
+        ("LSI", rep.lsi),
+        ("LDA", rep.lda),
+        ("ours: LSI of tf-idf", lambda counts: rep.lsi(rep.tf_idf(counts))),
     ):
-        add(title, features[len(texts) :], features[: len(texts)])
+        if models is None or title in models:
+            features = model(counts)
+            add(title, features[len(texts) :], features[: len(texts)])
     training = {"seed": seed, "epochs": epochs, "window": 10}
     words, vectors = rep.word_vectors(texts, dropped, setting.cache, name, min_count=2, **training)
     documents, asked = (rep.counter(words).transform(part) for part in (texts, queries))
@@ -278,6 +280,7 @@ def retrieval(setting, name, epochs=40, seed=1):
         ("FV-moVMF", rep.fisher(vectors, seed, normalization="paper")),
         ("ours: FV-moVMF, tangent", rep.fisher(vectors, seed, geometry="tangent")),
     ]:
-        transformer.fit(documents)
-        add(title, transformer.transform(asked), transformer.transform(documents))
+        if models is None or title in models:
+            transformer.fit(documents)
+            add(title, transformer.transform(asked), transformer.transform(documents))
     return found

@@ -1,20 +1,21 @@
 """Processes of tests: forked from one that has imported what they need, so each starts at once."""
 
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_all_start_methods, get_context
 
 import pytest
 
+CONTEXT = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
 needs_forks = pytest.mark.skipif(
-    "forkserver" not in get_all_start_methods(), reason="kills processes by a signal"
+    CONTEXT.get_start_method() == "spawn", reason="kills processes by a signal"
 )
 
 
-def forking(*imported):
-    """Return a context of processes, of which the first that is asked for imports these modules."""
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["pytest", "skvmf", *imported])
-    return context
+def preload(*modules):
+    """Say what the process imports that is forked, if there is none yet."""
+    if CONTEXT.get_start_method() == "forkserver":
+        CONTEXT.set_forkserver_preload(["pytest", "skvmf", *modules])
 
 
 def fork_workers():
@@ -22,20 +23,24 @@ def fork_workers():
     import dask
     from distributed.utils import get_mp_context
 
-    options = {"profile.enabled": False}
-    if "forkserver" in get_all_start_methods():
-        options["multiprocessing-method"] = "forkserver"
+    options = {"profile.enabled": False, "multiprocessing-method": CONTEXT.get_start_method()}
     dask.config.set({f"distributed.worker.{name}": value for name, value in options.items()})
-    get_mp_context()  # which asks for modules when it is called first
-    if len(options) > 1:
-        forking("distributed", "skvmf._engine.dask")
+    get_mp_context()  # says what is imported, when it is called first
+    preload("distributed", "skvmf._engine.dask")
+
+
+def called(function, *arguments):
+    """Return what a function returns, or raise what it raises, in another process."""
+    preload()
+    with ProcessPoolExecutor(1, mp_context=CONTEXT) as pool:
+        return pool.submit(function, *arguments).result(timeout=500)
 
 
 def killed_at(titles, function, *arguments):
     """Call a function in another process; kill it when it has printed lines that begin so."""
-    context = get_context("forkserver")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_printing, args=(sender, function, *arguments))
+    preload()
+    receiver, sender = CONTEXT.Pipe(duplex=False)
+    process = CONTEXT.Process(target=_printing, args=(sender, function, *arguments))
     process.start()
     sender.close()
     with receiver, open(receiver.fileno(), closefd=False) as printed:

@@ -3,19 +3,25 @@
 import os
 import queue
 import random
+import runpy
 import signal
 import subprocess
 import sys
 import threading
 import time
 import tracemalloc
-from contextlib import suppress
+import warnings
+from contextlib import redirect_stdout, suppress
+from io import StringIO
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
+from skvmf.compile import counts
+
+from .processes import called
 
 KERNEL = """
 import warnings
@@ -148,48 +154,44 @@ def test_compiled_code_is_kept_and_can_be_turned_off(tmp_path):
     kept, off = tmp_path / "kept", tmp_path / "off"
     assert run_python(KERNEL, NUMBA_CACHE_DIR=str(kept)) == "0.0\n"
     assert list(kept.rglob("*.nbi"))
-    assert run_python(KERNEL, NUMBA_CACHE_DIR=str(off), SKVMF_CACHE="0") == "0.0\n"
+    code = "from skvmf.compile import counts; print(counts())" + KERNEL
+    printed = run_python(code, NUMBA_CACHE_DIR=str(off), SKVMF_CACHE="0")
+    assert printed == "(0, 0, None)\n0.0\n"
     assert not off.exists() or not list(off.rglob("*.nbi"))
 
 
-FIRST_FITS = """
-import warnings
-warnings.simplefilter("ignore")
-import numpy as np
-from scipy.sparse import csr_array
-from skvmf import SparseGaussianMixture, VonMisesFisherMixture
-from skvmf.compile import counts
-ready = counts()
-X = np.random.default_rng(1).normal(size=(500, 9))
-for dtype in np.float32, np.float64:
-    rows = X.astype(dtype)
-    for data in rows, csr_array(rows):
-        VonMisesFisherMixture(4, random_state=0).fit(data).predict(data)
-    for kind in "diag", "full":
-        SparseGaussianMixture(4, covariance_type=kind, random_state=0).fit(rows).score(rows)
-print(*[now - before for now, before in zip(counts()[:2], ready)])
-"""
+def command_and_first_fits():
+    """Return what the command prints, and what fits then need of this process."""
+    with redirect_stdout(StringIO()) as printed:
+        runpy.run_module("skvmf.compile", run_name="__main__")
+    return printed.getvalue(), *first_fits()
+
+
+def first_fits():
+    """Return how many functions fits compile, and how many they find in the cache."""
+    ready = counts()
+    X = np.random.default_rng(1).normal(size=(500, 9))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for dtype in np.float32, np.float64:
+            rows = X.astype(dtype)
+            for data in rows, sparse.csr_array(rows):
+                VonMisesFisherMixture(4, random_state=0).fit(data).predict(data)
+            for kind in "diag", "full":
+                mixture = SparseGaussianMixture(4, covariance_type=kind, random_state=0)
+                mixture.fit(rows).score(rows)
+    return [now - before for now, before in zip(counts()[:2], ready, strict=False)]
 
 
 @pytest.mark.slow
 def test_after_the_command_that_compiles_fits_compile_nothing():
     """They need no function that is not there yet, and in the next process all are cached."""
-    command = "import runpy; runpy.run_module('skvmf.compile', run_name='__main__')"
-    *_, folder, more = run_python(command + FIRST_FITS).splitlines()
-    assert folder.startswith("The cache is in ")
-    assert more == "0 0"
+    printed, *more = called(command_and_first_fits)
+    assert printed.splitlines()[-1].startswith("The cache is in ")
+    assert more == [0, 0]
     for _ in range(2):  # what tests beside this one write may take the place of an index
-        n_compiled, n_cached = map(int, run_python(FIRST_FITS).split())
+        n_compiled, n_cached = called(first_fits)
         if n_compiled == 0:
             break
     assert n_compiled == 0
     assert n_cached > 20
-    assert run_python("from skvmf.compile import counts; print(counts())", SKVMF_CACHE="0") == (
-        "(0, 0, None)\n"
-    )
-
-
-@pytest.mark.slow
-def test_import_brings_in_no_optional_package():
-    heavy = "{'matplotlib', 'torch', 'dask', 'distributed', 'gensim', 'skimage', 'mpmath'}"
-    assert run_python(f"import sys, skvmf; print({heavy} & set(sys.modules))") == "set()\n"

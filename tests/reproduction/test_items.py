@@ -12,6 +12,7 @@ from reproduction import claims, items, p1_grammars, p2_images, results
 from reproduction.__main__ import main
 
 from ..conftest import FULL_SIZE, ROOT
+from ..processes import fork_workers
 
 pytestmark = pytest.mark.filterwarnings("ignore:Tensorflow not installed:ImportWarning")  # umap
 
@@ -23,6 +24,8 @@ def run(name, folder, small=True):
     """Return what an item gives, at reduced size or not, or skip."""
     for need in set(ITEMS[name].needs) - set(FILES[name]):
         pytest.importorskip(need)
+    if "distributed" in ITEMS[name].needs:
+        fork_workers()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ITEMS[name].run(items.Setting(folder, small=small))

@@ -10,7 +10,7 @@ from skvmf import VonMisesFisherMixture
 from skvmf.datasets import make_vonmises_fisher_blobs
 from skvmf.plotting import cluster_report
 
-N, D, K = 60_000, 256, 50
+N, D, K = 20_000, 128, 50
 rows, y, centers = make_vonmises_fisher_blobs(
     N + 1000, D, centers=K, concentration=60.0, random_state=0, return_centers=True
 )
@@ -26,9 +26,9 @@ labels = mixture.predict(new)
 assert nmi(y_new, labels) > best - 0.02
 
 # One pass over batches is nearly as good.
-stream = VonMisesFisherMixture(K, random_state=0).partial_fit(X[:10_000])
-for start in range(10_000, N, 4096):
-    stream.partial_fit(X[start : start + 4096])
+stream = VonMisesFisherMixture(K, random_state=0).partial_fit(X[:4000])
+for start in range(4000, N, 4000):
+    stream.partial_fit(X[start : start + 4000])
 assert nmi(y, stream.predict(X)) > best - 0.03
 
 # Rows of no cluster.

@@ -32,8 +32,8 @@ assert len(set(names)) == 13
 assert "spline" in names[topic]
 
 # A tree: coarse topics are made of fine ones.
-path = ComponentPath(VonMisesFisherMixture(random_state=0), max_components=80).fit(X)
-assert 13 / 3 < path.best_n_components_ < 80
+path = ComponentPath(VonMisesFisherMixture(random_state=0), max_components=40).fit(X)
+assert 13 / 3 < path.best_n_components_ < 40
 coarse, fine = path.cut(5), path.cut(20)
 assert all(len(set(coarse[fine == k])) == 1 for k in range(20))
 assert (path.cut(5, X) == coarse).all()
