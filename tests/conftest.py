@@ -39,9 +39,11 @@ def is_quick(path):
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Import no file without quick tests if those alone are wanted."""
-    alone = config.option.markexpr == "quick" and collection_path.suffix == ".py"
-    return True if alone and not is_quick(collection_path) else None
+    """Import no file without quick tests if those alone are wanted, nor where all others are."""
+    wanted = {"quick": True, "not quick": False}.get(config.option.markexpr)
+    if wanted is None or collection_path.suffix != ".py" or is_quick(collection_path) == wanted:
+        return None
+    return True if wanted or "mark.slow" not in collection_path.read_text("utf-8") else None
 
 
 def pytest_collection_modifyitems(items):

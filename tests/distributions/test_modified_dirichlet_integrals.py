@@ -57,9 +57,9 @@ def test_four_entries_are_an_integral_over_two_pairs(alpha, floor):
 
 @pytest.mark.slow
 def test_means_add_up_to_one_and_are_those_of_the_dirichlet_without_a_floor():
-    alpha, floor = np.array([-2.0, 0.5, 3.0, 1.0, -2.0]), 0.02
+    alpha, floor = np.array([-2.0, 0.5, 3.0, -2.0]), 0.02
     base = log_normalizer(alpha, floor)
-    raw = [np.exp(log_normalizer(alpha + e, floor) - base) for e in np.eye(5)]
+    raw = [np.exp(log_normalizer(alpha + e, floor) - base) for e in np.eye(4)]
     assert sum(raw) == pytest.approx(1, rel=1e-8)
     np.testing.assert_allclose(mean(alpha, floor), raw, rtol=1e-8)
     np.testing.assert_allclose(mean([1.0, 2.0, 3.0, 4.0], 0.0), [0.1, 0.2, 0.3, 0.4])

@@ -114,7 +114,6 @@ def copies(seed):
     return np.repeat(rng.normal(size=(7, 2)) * rng.choice([1, 1e-2, 1e-4], size=2), 4, axis=0)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("kind", [RelativeGMM, StudentTMixture])
 @pytest.mark.parametrize("seed", range(6))
 def test_no_fit_is_worse_than_one_of_fewer_steps(kind, seed):

@@ -69,7 +69,7 @@ def test_predictions_read_twice(method):
     ],
 )
 def test_a_file_is_never_copied_whole(tmp_path, dtype, kind):
-    n, d = 120_000, 64
+    n, d = 60_000, 64
     path = tmp_path / "rows"
     rng = np.random.default_rng(0)
     centres = 20 * rng.normal(size=(2, d))

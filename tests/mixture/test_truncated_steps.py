@@ -13,7 +13,6 @@ from skvmf import SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from .checks import assert_same_bits
 
 K, n, d = 128, 3000, 8
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 @pytest.fixture(autouse=True)
