@@ -330,10 +330,12 @@ def long_fit(path=None):
 
 @needs_forks
 @pytest.mark.slow
-def test_killed_processes_go_on(tmp_path):
+def test_killed_processes_go_on(tmp_path, capsys):
     path = tmp_path / "fit.npz"
     for title in ("Flat start 0:", "Start 1:"):
         killed_at((title, "  Iteration 5:"), long_fit, path)
         names = os.listdir(tmp_path)  # a checkpoint, and what is not yet one
         assert all(re.fullmatch(r"fit\.npz(\.\d+-\d+\.tmp)?", name) for name in names)
-    assert_same_bits(long_fit(path), long_fit())
+    ended = long_fit(path)
+    assert "  Iteration 4:" not in capsys.readouterr().out.split("\nStart 1:")[1]
+    assert_same_bits(ended, long_fit())
