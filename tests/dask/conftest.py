@@ -51,10 +51,17 @@ def mortal():
 
 
 @pytest.fixture(scope="package")
-def client():
-    """Return a client of three workers, which live as long as these tests."""
+def workers():
+    """Return a cluster of three workers, which live as long as these tests."""
+    with start(3) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(workers):
+    """Return a client, which ends with the test: others compute on Dask's threads."""
     from distributed import Client
 
-    with start(3) as cluster, Client(cluster) as client:
+    with Client(workers) as client:
         client.wait_for_workers(3)  # on a busy machine they come late
         yield client
