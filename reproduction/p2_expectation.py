@@ -143,9 +143,9 @@ def table_1(setting, sets=40, few=12, limit=200):
         twelve.add(", ".join([reading, *start]), *np.swapaxes(cells, 0, 1).reshape(-1, few))
     return Record(
         "250 points of each of four Gaussians and 100 uniform ones, full covariances, at most "
-        f"{limit} iterations, ended before where the bound changes by less than 1e-8; metrics of "
-        "points that have a class. Means at the start are uniform in [0, 0.1]. The second start "
-        f"was found among the twelve on {few} sets, where hard EM comes near the table, "
+        f"{limit} iterations, ended before where the bound changes by less than 1e-8; metrics "
+        "of the points that have a class. Means at the start are uniform in [0, 0.1]. The second "
+        f"start was found among the twelve on {few} sets, where hard EM comes near the table, "
         "and run on others.",
         f"data sets and starts, {sets} from 0, of the second start from {FRESH}",
         [*tables, twelve],
