@@ -22,7 +22,7 @@ import numpy as np
 from .._typing import Array
 from .blocks import Block
 from .contracts import Components, OnIteration, Params, SeedFamily, Statistics, ignore
-from .merging import OtherRows, merge_greedily
+from .merging import OtherRows, merge_greedily, nearest_points
 from .model import FIRST_WEIGHT, NO_BACKGROUND, Background, FenchelYoungPosterior, Mixture
 from .partitions import SampleStart, assign_labels, em_steps, partition_statistics
 from .rows import RowSource
@@ -82,14 +82,15 @@ class Overseeding:
 
     def run(self, rng: np.random.Generator, watch: OnIteration = ignore) -> SampleStart:
         """Return `n_components` components; ``watch(n_rounds, bounds, params)`` may stop early."""
-        by_parts = self._by_parts(rng) if self.many else None
+        if self.many and (start := self._by_parts(rng)) is not None:
+            watch(0, [start.bound], start.params)
+            return start
         n_steps = STEPS_OF_MANY if self.many else STEPS_AFTER_MERGING
-        params = self._at_once(rng) if by_parts is None else by_parts
-        params, bound = em_steps(self.model, self.rows, params, n_steps)
+        params, bound = em_steps(self.model, self.rows, self._at_once(rng), n_steps)
         bounds = [bound]
         stop = watch(0, bounds, params)
         several = self.n_components + len(self.background) > 1
-        if several and by_parts is None and self.n_drawable > 2 * self.n_components:
+        if several and self.n_drawable > 2 * self.n_components:
             while not stop and len(bounds) <= MAX_ROUNDS:
                 if (improved := self._further_round(params, rng)) is None:
                     break
@@ -115,7 +116,7 @@ class Overseeding:
         params = few._fit_seeds(few.rows, seeds, np.ones(len(seeds)))
         return few._merge(params, few.assign(params).labels)
 
-    def _by_parts(self, rng: np.random.Generator) -> Params | None:
+    def _by_parts(self, rng: np.random.Generator) -> SampleStart | None:
         """Merge more components of parts than are wanted; None if parts cut most clusters."""
         n_parts, weights = round(np.sqrt(self.n_components) / 2), self.weights
         few = self._on(self._some_rows(max(PART_ROWS * n_parts, MIN_ROWS), rng), n_parts)
@@ -140,20 +141,24 @@ class Overseeding:
             return None
         components = reduce(self.family.append, [start.components for start in starts])
         params = self._params(np.concatenate(counts), components, 0.0)
-        if truncated:
-            params = self._truncated_steps(params, labels)
-        else:
+        if not truncated:
             params, _ = em_steps(self.model, self.rows, params, STEPS_OF_PARTS)
-        return self._merge(params, self.assign(params).labels)
+            params = self._merge(params, self.assign(params).labels)
+            return SampleStart(self.model, *em_steps(self.model, self.rows, params, STEPS_OF_MANY))
+        parted = self._truncated_steps(params, labels).params
+        labels = self.assign(parted).labels
+        merged = self._merge(parted, labels)
+        before, after = (self.family.centres(own.components) for own in (parted, merged))
+        return self._truncated_steps(merged, nearest_points(before, after, 1)[labels, 0])
 
-    def _truncated_steps(self, params: Params, labels: Array) -> Params:
-        """Return components of all parts after rounds of truncated steps, from labels of rows."""
+    def _truncated_steps(self, params: Params, labels: Array) -> SampleStart:
+        """Return components after rounds of truncated steps, from labels of rows, and new ones."""
         model = replace(self.model, fixed_weights=False)
         steps = TruncatedSteps(model, self.rows, params.n_components, note=str)  # to nobody
         steps.labels[:] = labels
         for _ in range(ROUNDS_OF_PARTS):
-            params, _ = steps.round(params, steps.cells(params))
-        return params
+            params, bounds = steps.round(params, steps.cells(params))
+        return SampleStart(self.model, params, bounds[-1], steps.labels)
 
     def _keep_neighbours(self, parts: Array, rng: np.random.Generator) -> bool:
         """Return whether most rows are in the part of the row that is nearest of many."""

@@ -146,13 +146,18 @@ class SampleStart:
     model: Mixture
     params: Params
     bound: float
+    labels: Array | None = None  # of the sample, if they are known
 
     def partition(self, family: AnyFamily, rows: RowSource) -> tuple[Statistics, Components]:
         """Return `partition_statistics` of a family for these responsibilities for rows.
 
-        If the background has every row, each is its nearest component's.
+        If the sample is all rows, and has labels, these are as good. If the background has every
+        row, each is its nearest component's.
         """
         centres = self.model.family.centres(self.params.components)
+        if self.labels is not None and len(self.labels) == rows.n_rows:
+            by_labels = partial(assign_labels, self.labels, len(centres))
+            return partition_statistics(family, rows, centres, by_labels)
         found = partition_statistics(family, rows, centres, assignment(self.model, self.params))
         return found if found[0].counts.any() else nearest_partition(family, rows, centres)
 

@@ -24,7 +24,7 @@ from .model import LEAST, Mixture
 from .parallel import map_reduce
 from .rows import DenseRows, RowSource
 
-MANY, MIN_ROWS = 8192, 10  # components, and rows for each, from which truncated steps gain
+MANY, MIN_ROWS = 4096, 20  # components, and rows for each, from which truncated steps gain
 MAX_ROUNDS, MAX_STEPS = 6, 7  # between two exact steps, and of steps in a round
 CELL, NEAREST = 64, 16  # components in a cell at most; candidates of each
 AUDITED = 2048  # rows

@@ -153,7 +153,7 @@ class BaseMixture(MixtureParameters, ABC):
         """Fit the mixture by expectation maximization.
 
         The fit starts `n_init` times and keeps the parameters with the largest lower bound. From
-        8,192 components on, an iteration on dense rows is an exact step and up to 42 truncated
+        4,096 components on, an iteration on dense rows is an exact step and up to 42 truncated
         ones, which look at the components near each row's last label only. What is returned is
         that of an exact step.
 
