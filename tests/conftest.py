@@ -11,6 +11,8 @@ from hypothesis import settings
 if "PYTEST_XDIST_WORKER" in os.environ:  # threads beside other workers' wait for processors
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"} | os.environ
 
+import numpy as np
+
 from . import hooks
 
 # The nightly run tries more examples, and papers' experiments with as many samples as they need for
@@ -79,10 +81,9 @@ def at_once():
         yield
 
 
-@pytest.fixture(scope="session")
-def root():
-    """Return the root of the repository."""
-    return ROOT
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
 
 
 @pytest.fixture

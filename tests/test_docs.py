@@ -3,7 +3,6 @@
 import configparser
 import doctest
 import importlib
-import inspect
 import json
 import re
 import runpy
@@ -261,11 +260,3 @@ def test_the_picture_of_an_estimator_links_to_its_page(name):
     for each in estimators:
         link = each.__new__(each)._get_doc_link()
         assert link.endswith(f"/generated/{name}.{each.__name__}.html")
-
-
-@pytest.mark.parametrize("name", skvmf.mixture.__all__)
-def test_help_shows_the_parameters_of_a_mixture(name):
-    mixture = getattr(skvmf, name)
-    assert list(inspect.signature(mixture).parameters) == [
-        each for each in inspect.signature(mixture.__init__).parameters if each != "self"
-    ]

@@ -12,17 +12,19 @@ from pathlib import Path
 
 import pytest
 
+from .conftest import ROOT
+
 pytest.importorskip("mypy", reason="needs mypy: pip install -e '.[test]'")
 
 
 @pytest.mark.slow
-def test_a_client_passes_strict_checks_and_its_mistakes_are_found(root, tmp_path):
+def test_a_client_passes_strict_checks_and_its_mistakes_are_found(tmp_path):
     """By mypy, as where skvmf is installed: also README and quick start have no mistakes."""
-    client, mistakes = root / "tests" / "typed_client.py", root / "tests" / "typed_mistakes.py"
+    client, mistakes = ROOT / "tests" / "typed_client.py", ROOT / "tests" / "typed_mistakes.py"
     readme, quick_start = tmp_path / "readme.py", tmp_path / "quick_start.py"
-    text = (root / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
     readme.write_text("\n".join(re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S)))
-    page = (root / "doc" / "user_guide" / "quick_start.rst").read_text(encoding="utf-8")
+    page = (ROOT / "doc" / "user_guide" / "quick_start.rst").read_text(encoding="utf-8")
     quick_start.write_text(doctest.script_from_examples(page))
     options = ["--strict", "--follow-imports=silent", "--ignore-missing-imports"]
     config = tmp_path / "mypy.ini"  # what public types do not need takes most of the time
@@ -32,7 +34,7 @@ def test_a_client_passes_strict_checks_and_its_mistakes_are_found(root, tmp_path
     options += [f"--config-file={config}", "--cache-dir=/dev/null"]
     report = subprocess.run(
         [sys.executable, "-m", "mypy", *options, client, mistakes, readme, quick_start],
-        env=os.environ | {"MYPYPATH": str(root)},
+        env=os.environ | {"MYPYPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=300,
@@ -43,14 +45,14 @@ def test_a_client_passes_strict_checks_and_its_mistakes_are_found(root, tmp_path
 
 
 @pytest.mark.slow
-def test_pyright_finds_the_mistakes_too(root, tmp_path):
+def test_pyright_finds_the_mistakes_too(tmp_path):
     pytest.importorskip("basedpyright", reason="needs basedpyright")
     config = tmp_path / "pyrightconfig.json"
-    mistakes = shutil.copy(root / "tests" / "typed_mistakes.py", tmp_path)
+    mistakes = shutil.copy(ROOT / "tests" / "typed_mistakes.py", tmp_path)
     config.write_text('{"typeCheckingMode": "standard"}')
     report = subprocess.run(
         [sys.executable, "-m", "basedpyright", "--pythonpath", sys.executable, "-p", config],
-        env=os.environ | {"PYTHONPATH": str(root)},
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=300,

@@ -63,6 +63,34 @@ def test_modes_of_many_vectors_are_those_of_each(floor, by_sorting):
     np.testing.assert_allclose(tiny, [0.25, 0.75], rtol=1e-15)
 
 
+@pytest.mark.parametrize("by_sorting", [False, True])
+@pytest.mark.parametrize(
+    ("excess", "floor", "expected"),
+    [
+        ([-11.0, 1.0], 0.1, [0.1, 0.9]),  # the three cases in which the printed algorithm
+        ([-1.0, 1.0], 0.1, [0.1, 0.9]),  # gives 1.1, divides by zero,
+        ([1.0, 2.0, 3.0], 0.1, [1 / 6, 2 / 6, 3 / 6]),  # or does not sum to one
+        ([4.0], 0.3, [1.0]),
+        ([1.0, 1.0, 1e6], 0.25, [0.25, 0.25, 0.5]),
+        ([1.0, 2.0, 0.0], 0.0, [1 / 3, 2 / 3, 0.0]),
+        ([1e-17, 1.0, 1e-300], 0.0, [1e-17, 1.0, 1e-300]),
+        ([5e-324, 5e-324, -1e300], 0.1, [0.45, 0.45, 0.1]),
+        ([1.7e308] * 4, 0.1, [0.25] * 4),
+        ([1.7e308, -1.7e308, 3.0], 0.1, [0.8, 0.1, 0.1]),
+    ],
+)
+def test_known_modes(by_sorting, excess, floor, expected):
+    x = modes(np.array(excess), floor, by_sorting=by_sorting)
+    np.testing.assert_allclose(x, expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n", [2, 3, 10, 49])
+def test_the_largest_floor_leaves_one_point(n, method):
+    x = modified_dirichlet.mode(np.arange(n) + 1.5, np.nextafter(1 / n, 0), method)
+    np.testing.assert_allclose(x, 1 / n, rtol=1e-13)
+
+
 def test_conjugacy():
     alpha, counts = np.array([-2.0, 0.5, 1.0]), np.array([3.0, 0.0, 1.5])
     after = modified_dirichlet.posterior(alpha, counts)

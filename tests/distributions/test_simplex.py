@@ -19,11 +19,6 @@ OWN_TABLE = Path(__file__).parents[1] / "reference" / "entmax_table.npz"
 SHARED_TABLE = Path(__file__).parents[3] / "shared" / "reference" / "entmax_reference.npz"
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
 @pytest.mark.parametrize("path", [OWN_TABLE, SHARED_TABLE], ids=["own", "shared"])
 def test_against_the_reference_tables(path):
     if not path.exists():

@@ -5,7 +5,6 @@ import pytest
 
 from skvmf._kernels.entmax import entmax, entmax_rows
 from skvmf._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows, work_space
-from skvmf.distributions.modified_dirichlet import modes
 
 from .. import oracles
 
@@ -203,53 +202,3 @@ def test_one_specialisation_a_precision():
         run(entmax_rows, arguments, 1.5)
     for kernel in (softmax_rows, log_sum_rows, argmax_rows, entmax_rows, entmax):
         assert len(getattr(kernel, "signatures", DTYPES)) <= len(DTYPES)
-
-
-# The two algorithms for the mode of the modified Dirichlet.
-
-
-def problems(n_problems=300):
-    """Excesses of every sign and size, at least one above 0, and floors up to 1/n."""
-    rng = np.random.default_rng(0)
-    for _ in range(n_problems):
-        n = rng.integers(1, 30)
-        excess = rng.choice([-20.0, -2.0, -1.0, -0.5, 0.0, 0.5, 2.0, 40.0, 1e5], n)
-        excess += rng.choice([0.0, 1.0]) * rng.uniform(0, 1, n)
-        excess[rng.integers(n)] = rng.choice([1e-9, 1.0, 50.0])
-        yield excess, rng.choice([1e-12, 1e-5, 1e-2, 0.3, 0.9, 0.999999]) / n
-
-
-@pytest.mark.parametrize("by_sorting", [False, True])
-def test_mode_meets_the_kkt_conditions(by_sorting):
-    uniform = [(np.arange(n) + 0.5, np.nextafter(1 / n, 0)) for n in (2, 3, 10, 49)]
-    for excess, floor in [*problems(), *uniform]:
-        x = modes(excess, floor, by_sorting=by_sorting)
-        assert abs(x.sum() - 1) <= 1e-14
-        assert x.min() >= floor * (1 - 1e-14)
-        pull = excess / x
-        free = x > floor * (1 + 1e-12)
-        if free.any():
-            multiplier = pull[free].max()
-            np.testing.assert_allclose(pull[free], multiplier, rtol=1e-13)
-            assert pull[~free].max(initial=-np.inf) <= multiplier * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("by_sorting", [False, True])
-@pytest.mark.parametrize(
-    ("excess", "floor", "expected"),
-    [
-        ([-11.0, 1.0], 0.1, [0.1, 0.9]),  # the three cases in which the printed algorithm
-        ([-1.0, 1.0], 0.1, [0.1, 0.9]),  # gives 1.1, divides by zero,
-        ([1.0, 2.0, 3.0], 0.1, [1 / 6, 2 / 6, 3 / 6]),  # or does not sum to one
-        ([4.0], 0.3, [1.0]),
-        ([1.0, 1.0, 1e6], 0.25, [0.25, 0.25, 0.5]),
-        ([1.0, 2.0, 0.0], 0.0, [1 / 3, 2 / 3, 0.0]),
-        ([1e-17, 1.0, 1e-300], 0.0, [1e-17, 1.0, 1e-300]),
-        ([5e-324, 5e-324, -1e300], 0.1, [0.45, 0.45, 0.1]),
-        ([1.7e308] * 4, 0.1, [0.25] * 4),
-        ([1.7e308, -1.7e308, 3.0], 0.1, [0.8, 0.1, 0.1]),
-    ],
-)
-def test_known_modes(by_sorting, excess, floor, expected):
-    x = modes(np.array(excess), floor, by_sorting=by_sorting)
-    np.testing.assert_allclose(x, expected, rtol=1e-15)

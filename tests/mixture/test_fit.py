@@ -378,6 +378,8 @@ def test_given_parameters_bring_every_attribute_that_needs_no_rows(estimator):
     assert list(mixture.feature_names_in_) == ["u", "v"]
     assert mixture.n_iter_ == 0
     assert not mixture.converged_
+    rows = pandas.DataFrame(2 * X[:, 1:], columns=["u", "v"])
+    assert_allclose(mixture.score_samples(rows), fitted.score_samples(rows), rtol=1e-9)
 
 
 # Extremes.

@@ -25,11 +25,6 @@ INFINITE = [
 ]
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
 def leaf(values):
     return torch.tensor(values, dtype=torch.float64, requires_grad=True)
 

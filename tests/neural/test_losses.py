@@ -17,15 +17,6 @@ EPS = {torch.float32: 1.2e-7, torch.float64: 2.3e-16}
 INF = np.inf
 
 
-@pytest.fixture
-def rng():
-    return np.random.default_rng(0)
-
-
-def tensor(values):
-    return torch.tensor(values, dtype=torch.float64)
-
-
 def pairs(rng, *shape):
     """Scores, and proportions of the last dimension."""
     target = rng.dirichlet(np.full(shape[-1], 0.5), shape[:-1])
