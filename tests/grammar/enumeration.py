@@ -42,9 +42,9 @@ def empty_counts(n_tags):
     return (np.zeros(n_tags), np.zeros((n_tags, 2, 2, 2)), np.zeros((n_tags, 2, n_tags)))
 
 
-def tree_counts(sentence, heads):
+def tree_counts(sentence, heads, n_tags):
     """How often a tree uses each rule, told as the story of its generation."""
-    root, stop, choose = empty_counts(max(sentence) + 1)
+    root, stop, choose = empty_counts(n_tags)
     root[sentence[heads.index(0)]] += 1
     for h, head in enumerate(sentence, start=1):
         children = [a for a, parent in enumerate(heads, start=1) if parent == h]
@@ -59,17 +59,19 @@ def tree_counts(sentence, heads):
 
 def log_weight(counts, rules):
     """The log-weight of the rules counted; what is not used may have weight zero."""
-    total = 0.0
-    for count, rule in zip(counts, rules, strict=True):
-        used = count > 0
-        total += (count[used] * rule[tuple(slice(s) for s in count.shape)][used]).sum()
-    return total
+    parts = zip(counts, rules, strict=True)
+    return sum(count[count > 0] @ rule[count > 0] for count, rule in parts)
+
+
+def weighed(shares, counts):
+    """Sum the counts of trees, each with its share."""
+    return [np.tensordot(shares, rule, 1) for rule in zip(*counts, strict=True)]
 
 
 def enumerate_sentence(sentence, rules):
     """Every tree of a sentence with its counts and log-weight."""
     trees = projective_trees(len(sentence))
-    counts = [tree_counts(sentence, heads) for heads in trees]
+    counts = [tree_counts(sentence, heads, len(rules[0])) for heads in trees]
     return trees, counts, np.array([log_weight(count, rules) for count in counts])
 
 

@@ -8,7 +8,7 @@ from skvmf.distributions import modified_dirichlet
 from skvmf.grammar import DependencyModelWithValence
 
 from ..mixture.checks import assert_bound_never_falls
-from .enumeration import empty_counts, enumerate_sentence, probabilities, random_rules, tree_counts
+from .enumeration import enumerate_sentence, probabilities, random_rules, tree_counts, weighed
 
 TAGS = [0, 1, 2]
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -18,22 +18,13 @@ def draw_sentences(rng, lengths):
     return [rng.integers(3, size=n) for n in lengths]
 
 
-def total_counts(sentences, trees, shares):
-    """Count the rules of trees, each with its share."""
-    total = empty_counts(3)
-    for sentence, heads, share in zip(sentences, trees, shares, strict=True):
-        for whole, part in zip(total, tree_counts(list(sentence), heads), strict=True):
-            whole[tuple(slice(s) for s in part.shape)] += share * part
-    return total
-
-
 @pytest.mark.parametrize("temperature", [0.0, 0.2, 0.5, 1.0, 2.0])
 @pytest.mark.parametrize("n", [1, 3, 5])
 def test_a_step_is_that_of_the_tempered_posterior(temperature, n):
     """Value and counts under q ~ p^(1 / temperature), over all trees one by one."""
     rng = np.random.default_rng(n)
     [sentence], rules = draw_sentences(rng, [n]), random_rules(rng, 3)
-    trees, _, scores = enumerate_sentence(sentence.tolist(), rules)
+    _, counts, scores = enumerate_sentence(sentence.tolist(), rules)
     if temperature == 0:
         q = (scores == scores.max()).astype(float)
     else:
@@ -44,8 +35,7 @@ def test_a_step_is_that_of_the_tempered_posterior(temperature, n):
     options = {"temperature": temperature, "weight_floor": 0.0, "max_iter": 1, "tol": 0}
     model = DependencyModelWithValence(tags=TAGS, init=start, **options).fit([sentence])
     assert model.lower_bounds_[0] == pytest.approx(q @ scores + temperature * entropy, rel=1e-13)
-    counts = total_counts([sentence] * len(trees), trees, q)
-    for found, count, before in zip(probabilities(model), counts, start, strict=True):
+    for found, count, before in zip(probabilities(model), weighed(q, counts), start, strict=True):
         total = count.sum(axis=-1, keepdims=True)
         expected = np.where(total > 0, count / np.where(total > 0, total, 1), before)
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13)
@@ -81,6 +71,7 @@ def test_the_bound_never_falls(inference, concentration, floor, temperature):
 
 SENTENCES = [[0, 1], [1], [2, 0, 1, 0], [1, 1, 2], [0, 0]]
 TREES = [[2, 0], [0], [2, 0, 2, 3], [2, 0, 2], [0, 1]]
+COUNTS = weighed(np.ones(5), [tree_counts(*pair, 3) for pair in zip(SENTENCES, TREES, strict=True)])
 
 
 @pytest.mark.parametrize("concentration", [1.0, 2.5, 0.5, 0.0, -3.0])
@@ -90,8 +81,7 @@ def test_rules_of_given_trees_are_the_modes_of_their_posteriors(concentration):
     assert model.converged_
     assert model.n_iter_ == 0
     height = 0.0
-    counts = total_counts(SENTENCES, TREES, np.ones(5))
-    for found, count in zip(probabilities(model), counts, strict=True):
+    for found, count in zip(probabilities(model), COUNTS, strict=True):
         for x, c in zip(
             *(each.reshape(-1, count.shape[-1]) for each in (found, count)), strict=True
         ):
@@ -120,15 +110,14 @@ def test_mean_field_on_given_trees_is_the_exact_marginal_likelihood(concentratio
     """Whose large terms cancel for large and for small concentrations."""
     options = {"inference": "mean-field", "weight_concentration_prior": concentration}
     model = DependencyModelWithValence(**options).fit(SENTENCES, TREES)
-    counts = total_counts(SENTENCES, TREES, np.ones(5))
     with mp.workdps(50):
         a, exact = mp.mpf(concentration), mp.mpf(0)
-        for c in (c for count in counts for c in count.reshape(-1, count.shape[-1]).tolist()):
+        for c in (c for count in COUNTS for c in count.reshape(-1, count.shape[-1]).tolist()):
             exact += mp.loggamma(len(c) * a) - mp.loggamma(len(c) * a + sum(c))
             exact += sum(mp.loggamma(a + each) - mp.loggamma(a) for each in c)
         largest = abs(mp.loggamma(a)) if a < 30 else 0
     assert abs(model.lower_bound_ - exact / 5) <= 2e-14 * (1 + largest)
-    for found, count in zip(probabilities(model), counts, strict=True):
+    for found, count in zip(probabilities(model), COUNTS, strict=True):
         posterior = concentration + count
         means = posterior / posterior.sum(axis=-1, keepdims=True)
         np.testing.assert_allclose(found, means, rtol=1e-13)

@@ -12,6 +12,7 @@ from ..grammar.enumeration import (
     is_projective_tree,
     projective_trees,
     random_rules,
+    weighed,
 )
 
 N_TAGS = 4
@@ -40,14 +41,6 @@ def best_trees(tags, offsets, rules):
     return heads
 
 
-def padded(counts):
-    """Counts of a sentence whose largest tag may be missing, in the grammar's shapes."""
-    full = empty_counts(N_TAGS)
-    for whole, part in zip(full, counts, strict=True):
-        whole[tuple(slice(s) for s in part.shape)] += part
-    return full
-
-
 def log_n_trees(n):
     """log of the number of projective trees over n words (Klein 2005; OEIS A006013)."""
     return math.log(math.comb(3 * n - 2, n - 1) // n)
@@ -62,11 +55,7 @@ def test_sums_counts_and_best_tree_are_those_of_all_trees(n):
         tags, offsets = batch(rng, [n])
         trees, tree_rules, scores = enumerate_sentence(tags.tolist(), rules)
         weights = np.exp(scores)
-        expected = empty_counts(N_TAGS)
-        for weight, counts in zip(weights / weights.sum(), tree_rules, strict=True):
-            for total, count in zip(expected, padded(counts), strict=True):
-                total += weight * count
-
+        expected = weighed(weights / weights.sum(), tree_rules)
         (value,), counts = inside_outside(tags, offsets, rules)
         assert math.exp(value) == pytest.approx(weights.sum(), rel=2e-14)
         assert inside(tags, offsets, rules) == value
@@ -77,7 +66,7 @@ def test_sums_counts_and_best_tree_are_those_of_all_trees(n):
         assert best_trees(tags, offsets, rules).tolist() == list(trees[best])
         (value,), counts = inside_outside(tags, offsets, rules, best=True)
         assert value == pytest.approx(scores[best], rel=2e-14)
-        for ours, theirs in zip(counts, padded(tree_rules[best]), strict=True):
+        for ours, theirs in zip(counts, tree_rules[best], strict=True):
             np.testing.assert_array_equal(ours, theirs)
 
 
