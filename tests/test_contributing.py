@@ -10,13 +10,13 @@ from types import SimpleNamespace
 import mpmath as mp
 import numpy as np
 import pytest
-from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import adjusted_rand_score
 
-from skvmf import FisherVectorTransformer, VonMisesFisherMixture
+from skvmf import VonMisesFisherMixture
 from skvmf.model_selection import ComponentPath
 
 from .conftest import ROOT
+from .feature_extraction.mixtures import frozen
 from .mixture.checks import assert_bound_never_falls, assert_finite
 
 PAGES = ROOT / "doc" / "contributing"
@@ -117,13 +117,6 @@ def test_a_path_finds_the_number_of_axial_clusters(built):
     assert adjusted_rand_score(y, path.best_estimator_.labels_) > 0.95
 
 
-def fisher_vectors(mixture, bags, kind, **options):
-    transformer = FisherVectorTransformer(
-        FrozenEstimator(mixture), gradients=(kind,), norm=None, **options
-    )
-    return transformer.fit([np.ones((1, 3))]).transform(bags)
-
-
 @pytest.mark.parametrize("temperature", [1.0, 0.0])
 def test_watson_gradients_are_those_of_the_log_likelihood(built, temperature):
     axes = np.array([[1.0, 0.0, 0.0], [0.0, 0.8, 0.6]])
@@ -151,7 +144,8 @@ def test_watson_gradients_are_those_of_the_log_likelihood(built, temperature):
     for kind, size in [("axes", 6), ("concentrations", 2), ("weights", 2)]:
         steps = 1e-5 * np.eye(size)
         expected = [log_likelihood(s, kind) - log_likelihood(-s, kind) for s in steps]
-        result = fisher_vectors(mixture, [bag], kind, normalization=None)[0]
+        encoder = frozen(mixture, gradients=(kind,), norm=None, normalization=None).fit([bag])
+        result = encoder.transform([bag])[0]
         np.testing.assert_allclose(result, np.array(expected) / 2e-5, rtol=1e-6, atol=1e-6)
 
 

@@ -5,7 +5,6 @@ import json
 import re
 import runpy
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,8 @@ from scipy.sparse import csr_array
 
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 
-ROOT = Path(__file__).parents[1]
+from .conftest import ROOT
+
 RECORD = json.loads((ROOT / "doc" / "user_guide" / "speed.json").read_text(encoding="utf-8"))
 BENCHMARKS = ROOT / "asv_bench"
 

@@ -9,11 +9,10 @@ import numpy as np
 from scipy import sparse
 
 
-def blobs(n, d=4, dtype=np.float64):
-    """Return rows around five centres."""
+def blobs(n, d=4, dtype=np.float64, noise=1.0):
     rng = np.random.default_rng(0)
     centres = 4 * rng.normal(size=(5, d))
-    return (centres[rng.integers(5, size=n)] + rng.normal(size=(n, d))).astype(dtype)
+    return (centres[rng.integers(5, size=n)] + noise * rng.normal(size=(n, d))).astype(dtype)
 
 
 def counts(n, d=12, dtype=np.float64):

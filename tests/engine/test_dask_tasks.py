@@ -20,19 +20,13 @@ from skvmf._engine.rows import make_rows
 
 from ..dask.data import chunked
 from ..hooks import few_rows_in_blocks
+from .test_rows import told
 
 
 @pytest.fixture(autouse=True, scope="module")
 def in_this_thread():
     with dask.config.set(scheduler="synchronous"):
         yield
-
-
-def told(block):
-    """Return sums that depend on the rows, their scales, weights and numbers."""
-    values = block.X if hasattr(block, "X") else block.data[block.indptr[0] : block.indptr[-1]]
-    parts = values.sum(), block.scales.sum(), block.weights.sum(), np.sin(block.start)
-    return np.array(parts, dtype=float)
 
 
 def weighed(start, weights):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from sklearn.preprocessing import normalize
 
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf._engine import merging as merge_costs
@@ -66,10 +67,6 @@ def spherical(parts, n_pseudo, pooled, centre=0.0):
     return SphericalMergeCost(sums, counts, squares, centre, n_pseudo, pooled)
 
 
-def units(X):
-    return X / np.linalg.norm(X, axis=1, keepdims=True)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_gaussians_lose_log_likelihood(kind):
     parts = gaussian_parts()
@@ -113,7 +110,7 @@ def best_directional(X):
 
 
 def test_directions_lose_log_likelihood():
-    means = units(np.random.default_rng(1).normal(size=(3, 5)))
+    means = normalize(np.random.default_rng(1).normal(size=(3, 5)))
     centres = zip(means, [3.0, 30.0, 300.0], strict=True)
     parts = [vmf.rvs(mean, kappa, size=4000, random_state=2) for mean, kappa in centres]
     cost = DirectionMergeCost(*sums_and_counts(parts), 0.0)
@@ -170,10 +167,10 @@ def test_each_merge_is_the_cheapest(make, seed, most, monkeypatch):
 def many_parts(kind):
     """200 parts of rows of 20 clusters."""
     rng = np.random.default_rng(0)
-    means = np.repeat(units(rng.normal(size=(20, D))), 10, axis=0)
+    means = np.repeat(normalize(rng.normal(size=(20, D))), 10, axis=0)
     rows = [mean + 0.05 * rng.normal(size=(8, D)) for mean in means]
     if kind == "directions":
-        return DirectionMergeCost(*sums_and_counts(map(units, rows)), -1.0, concentration=400.0)
+        return DirectionMergeCost(*sums_and_counts(map(normalize, rows)), -1.0, concentration=400.0)
     if kind == "spheres":
         return spherical(rows, 2.5, 0.0025)
     if kind == "tied":
@@ -212,7 +209,7 @@ def test_what_giving_a_direction_to_the_background_loses(others):
     """Log-likelihoods of rows and of labels, with the part and without it."""
     rng = np.random.default_rng(0)
     rows = [rng.normal(size=(n, 5)) + 2 * rng.normal(size=5) for n in (30, 20)]
-    rows = [units(part) for part in rows]
+    rows = [normalize(part) for part in rows]
     sums, counts = sums_and_counts(rows)
     parts = DirectionMergeCost(sums, counts, -1.5, concentration=7.0)
     result = OtherRows(others, Background((-2.0,))).excess_losses(parts)

@@ -58,16 +58,12 @@ def test_gradients_that_underflow_or_overflow_have_a_direction(norm):
         (1e-240, [[3e90, -4e90], [0.0, 0.0]], [largest, -largest]),  # 3e330 and -4e330
         (1e280, [[3e-40, -4e-40]], [3e-320, -4e-320]),  # few digits are left of such numbers
     ]:
-        transformer = frozen(one_gaussian([0.0, 0.0], variance), norm=norm, normalization=None)
+        given = [1.0], [[0.0, 0.0]], np.full((1, 2), variance)
+        mixture = SparseGaussianMixture.from_parameters(*given, covariance_type="diag")
+        transformer = frozen(mixture, norm=norm, normalization=None)
         fitted = transformer.fit([np.array(bag)]).transform([np.array(bag)])
         tolerance = 1e-3 if norm is None and variance > 1 else 1e-12
         assert_allclose(fitted, [[0.6, -0.8] if norm else expected], rtol=tolerance)
-
-
-def one_gaussian(mean, variance):
-    return SparseGaussianMixture.from_parameters(
-        [1.0], [mean], np.full((1, 2), variance), covariance_type="diag"
-    )
 
 
 # Anything

@@ -8,10 +8,11 @@ from scipy import sparse
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 
+from ..dask.data import blobs
 from ..hooks import reads
 
-N, D = 40_000, 8
-
+N = 40_000
+ROWS = blobs(N, 8, np.float32)
 ESTIMATORS = {  # a flat start is a climb of its own, with its own iterations
     "vmf": (VonMisesFisherMixture, {}),
     "vmf with background": (VonMisesFisherMixture, {"background": True}),
@@ -25,12 +26,6 @@ ESTIMATORS = {  # a flat start is a climb of its own, with its own iterations
 }
 
 
-def blobs(dtype=np.float32):
-    rng = np.random.default_rng(0)
-    centres = 8 * rng.normal(size=(3, D))
-    return (centres[rng.integers(3, size=N)] + rng.normal(size=(N, D))).astype(dtype)
-
-
 @pytest.mark.parametrize(
     ("name", "max_iter"),
     [*[(name, 4) for name in ESTIMATORS], ("vmf", 0), ("gaussian with background", 0)],
@@ -38,12 +33,12 @@ def blobs(dtype=np.float32):
 def test_a_fit_reads_its_data_few_times_more_than_it_iterates(name, max_iter):
     kind, options = ESTIMATORS[name]
     with reads(N) as lengths:
-        mixture = kind(3, max_iter=max_iter, tol=0, random_state=0, **options).fit(blobs())
+        mixture = kind(3, max_iter=max_iter, tol=0, random_state=0, **options).fit(ROWS)
     assert 1 + mixture.n_iter_ < sum(lengths) / N <= mixture.n_iter_ + 6
 
 
 def test_sparse_rows_are_read_as_often():
-    X = sparse.csr_array(np.maximum(blobs(), 0))
+    X = sparse.csr_array(np.maximum(ROWS, 0))
     with reads(N) as lengths:
         VonMisesFisherMixture(3, max_iter=4, tol=0, random_state=0).fit(X)
     assert sum(lengths) / N <= 4 + 6
@@ -51,10 +46,9 @@ def test_sparse_rows_are_read_as_often():
 
 @pytest.mark.parametrize("method", ["predict", "score_samples", "predict_proba", "score"])
 def test_predictions_read_twice(method):
-    X = blobs()
-    mixture = VonMisesFisherMixture(3, random_state=0).fit(X[:1000])
+    mixture = VonMisesFisherMixture(3, random_state=0).fit(ROWS[:1000])
     with reads(N) as lengths:
-        getattr(mixture, method)(X)
+        getattr(mixture, method)(ROWS)
     assert sum(lengths) <= 2 * N
 
 

@@ -16,13 +16,9 @@ from .checks import assert_finite
 from .kinds import FLAT, TYPES, as_given
 
 
-def blobs(n=300, d=3, centers=3, seed=0, std=1.0):
-    return make_blobs(n, d, centers=centers, cluster_std=std, random_state=seed)
-
-
 @pytest.mark.parametrize("covariance_type", TYPES)
 def test_agrees_with_scikit_learn(covariance_type):
-    X, _ = blobs(std=4.0)
+    X, _ = make_blobs(300, 3, centers=3, cluster_std=4.0, random_state=0)
     options = dict(covariance_type=covariance_type, max_iter=15, tol=0)
     start = SparseGaussianMixture(3, init_params=np.arange(300) % 3, **FLAT)
     start.set_params(covariance_type=covariance_type, max_iter=0).fit(X)
@@ -90,7 +86,7 @@ def test_float32_far_from_the_origin_keeps_the_regularizer():
 
 
 def test_a_prior_that_outweighs_the_data_warns():
-    X, _ = blobs(60, 2)
+    X, _ = make_blobs(60, 2, centers=3, random_state=0)
     with pytest.warns(UserWarning, match=r"outweighs the data.*above -\d"):
         mixture = SparseGaussianMixture(
             3, weight_concentration_prior=-100, flat_start=False, random_state=0
@@ -102,7 +98,7 @@ def test_a_prior_that_outweighs_the_data_warns():
 
 
 def test_a_flat_start_keeps_what_the_prior_would_crush():
-    X, _ = blobs(200, 2, centers=[[0, 0], [4, 0]])
+    X, _ = make_blobs(200, 2, centers=[[0, 0], [4, 0]], random_state=0)
     options = dict(weight_concentration_prior=-42, random_state=0, init_params="random_from_data")
     gentle = SparseGaussianMixture(5, **options).fit(X)
     assert gentle.effective_n_components_ > 1.9
@@ -112,7 +108,7 @@ def test_a_flat_start_keeps_what_the_prior_would_crush():
 
 
 def test_a_component_of_equal_rows_is_singular_and_leaves():
-    X, _ = blobs(100, 2)
+    X, _ = make_blobs(100, 2, centers=3, random_state=0)
     outlier = np.vstack([X, np.tile([[500.0, 500.0]], (3, 1))])
     labels = np.r_[np.arange(100) % 2, 2, 2, 2]
     mixture = SparseGaussianMixture(3, reg_covar=0, init_params=labels, tol=0, **FLAT)

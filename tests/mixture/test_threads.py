@@ -8,19 +8,13 @@ from threadpoolctl import threadpool_limits
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 
+from ..dask.data import blobs
 from ..hooks import few_rows_in_blocks
 from ..pairwise import pairwise
 from .checks import assert_same_bits
 from .kinds import TYPES
 
 pytestmark = pytest.mark.bits
-
-
-def rows(n, d, noise):
-    """Return rows about five centres."""
-    rng = np.random.default_rng(0)
-    centres = 4 * rng.normal(size=(5, d))
-    return centres[rng.integers(5, size=n)] + noise * rng.normal(size=(n, d))
 
 
 def assert_same(mixture, X):
@@ -46,7 +40,7 @@ def assert_same(mixture, X):
 )
 def test_gaussians_and_students(kind, covariance_type, posterior, dtype, missing):
     mixture = kind(covariance_type=covariance_type, **posterior)
-    X = rows(360, 4, 3.0).astype(dtype)
+    X = blobs(360, 4, dtype, noise=3.0)
     if missing:
         mixture.set_params(missing_values="marginal")
         X[np.random.default_rng(1).random(X.shape) < missing] = np.nan
@@ -60,5 +54,5 @@ def test_gaussians_and_students(kind, covariance_type, posterior, dtype, missing
     temperature=[0, 1],
 )
 def test_directions(dtype, form, init, temperature):
-    X = form(rows(800, 8, 4.0).astype(dtype))
+    X = form(blobs(800, 8, dtype, noise=4.0))
     assert_same(VonMisesFisherMixture(init_params=init, temperature=temperature), X)

@@ -10,6 +10,7 @@ from sklearn.mixture import GaussianMixture
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 from skvmf.plotting import ComponentPathDisplay, DirectionsDisplay, MixtureDisplay
 
+from ..mixture.kinds import matrices
 from ..pairwise import pairwise
 
 to_rgba = pytest.importorskip("matplotlib.colors").to_rgba
@@ -29,17 +30,16 @@ def blobs(d=3):
 def test_ellipses_have_the_covariances(make, covariance_type):
     X, features = blobs(), [2, 0]
     mixture = make(2, covariance_type=covariance_type, random_state=0).fit(X)
-    matrices = mixture.scale_matrices_ if make is StudentTMixture else mixture.covariances_
     display = MixtureDisplay.from_estimator(mixture, X, features=features, n_std=1.5)
-    for k, ellipse in enumerate(display.ellipses_):
-        matrix = matrices if covariance_type == "tied" else matrices[k]
-        full = matrix if np.ndim(matrix) == 2 else np.diag(np.broadcast_to(matrix, 3))
+    for ellipse, mean, full in zip(
+        display.ellipses_, mixture.means_, matrices(mixture), strict=True
+    ):
         angle = np.radians(ellipse.angle)
         axes = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
         lengths = np.array([ellipse.width, ellipse.height]) / (2 * 1.5)
         result, expected = axes @ np.diag(lengths**2) @ axes.T, full[np.ix_(features, features)]
         assert_allclose(result, expected, rtol=1e-10, atol=1e-12)
-        assert_allclose(ellipse.center, mixture.means_[k, features])
+        assert_allclose(ellipse.center, mean[features])
     assert_array_equal(display.scatter_.get_offsets(), X[:, features])
     assert display.ax_.get_xlabel() == "feature 2"
     assert display.figure_ is display.ax_.figure
