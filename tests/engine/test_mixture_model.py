@@ -59,14 +59,6 @@ def test_a_component_is_empty_where_rounding_alone_is_left_of_it():
     assert_array_equal(after.reseeded, [False, False])
 
 
-def test_a_component_that_empties_again_leaves():
-    before = replace(params(3), reseeded=np.array([False, True, False]))
-    after = model().maximize(statistics([10, 0, 30]), before, ROWS)
-    assert_array_equal(after.weights, [0.25, 0, 0.75])
-    assert_array_equal(after.components.means[1], before.components.means[1])
-    assert not model().comparable(before, after)
-
-
 def test_a_broken_component_leaves_for_good():
     stats = statistics([10, 10, 20])
     stats.moments[1][1] = 0  # no variance is left

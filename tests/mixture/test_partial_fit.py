@@ -29,7 +29,6 @@ def stream(mixture, rows=X, size=100):
 
 
 def parameters(mixture):
-    """Return the fitted parameters, one after the other."""
     names = "weights_", "means_", "covariances_", "scale_matrices_", "concentrations_"
     return [getattr(mixture, name) for name in names if name in vars(mixture)]
 
