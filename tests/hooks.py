@@ -23,7 +23,6 @@ def lock_is_free():
 
 
 def cores(number):
-    """Let the machine have so many cores."""
     return mock.patch.object(parallel, "_n_cores", return_value=number)
 
 

@@ -16,7 +16,6 @@ def softmax(z, floor=-60):
 
 
 def log_sum_exp(z):
-    """log(sum(exp(z))) of one vector."""
     return z.max() + np.log(np.exp(z - z.max()).sum())
 
 

@@ -31,7 +31,6 @@ def plane(K=3, d=4, seed=0, kind=SparseGaussianMixture, **options):
 
 
 def frozen(mixture, **options):
-    """A transformer that takes a mixture as it is."""
     return FisherVectorTransformer(FrozenEstimator(mixture), **options)
 
 

@@ -118,7 +118,6 @@ def apart(family):
 
 
 def draws(mixture, size):
-    """Bags of `size` vectors from the mixture."""
     X = np.random.default_rng(1).permutation(mixture.sample(DRAWS)[0])
     return X.reshape(-1, size, X.shape[1])
 

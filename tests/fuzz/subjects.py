@@ -9,7 +9,6 @@ CLOSE = {"float64": 1e-9, "float32": 1e-4}  # by dtype of the rows
 
 
 def public(estimator):
-    """Return the fitted attributes."""
     names = [name for name in dir(estimator) if name.endswith("_") and not name.startswith("_")]
     return {name: getattr(estimator, name) for name in names}
 

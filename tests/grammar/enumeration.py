@@ -76,7 +76,6 @@ def enumerate_sentence(sentence, rules):
 
 
 def random_rules(rng, n_tags, concentration=1.0):
-    """Random log-probabilities."""
     return tuple(
         np.log(rng.dirichlet(np.full(shape[-1], concentration), size=shape[:-1]))
         for shape in ((n_tags,), (n_tags, 2, 2, 2), (n_tags, 2, n_tags))

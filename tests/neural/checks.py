@@ -4,7 +4,6 @@ from numpy.testing import assert_array_equal
 
 
 def weights(model):
-    """Return the arrays of a model's network."""
     return [value.numpy() for value in model.network_.state_dict().values()]
 
 

@@ -6,7 +6,6 @@ import pytest
 
 
 def pytest_collection_modifyitems(items):
-    """Mark the tests of this folder."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.torch)

@@ -14,7 +14,6 @@ def numbers(values):
 
 
 def entmax(z, alpha):
-    """Return alpha-entmax of one vector."""
     z = numbers(z)
     if alpha != 1:
         return make_tables.entmax(z, mpmath.mpf(float(alpha)))[0]

@@ -55,7 +55,6 @@ def messages(rng):
 
 
 def abstracts(rng):
-    """Yield abstracts of three collections."""
     for name in ("med", "cisi", "cran"):
         for i in range(40):
             title = "" if name == "med" else "title"
@@ -64,7 +63,6 @@ def abstracts(rng):
 
 
 def sentences(rng):
-    """Yield subjective and objective sentences."""
     for label in ("subjective", "objective"):
         for i in range(60):
             yield {"id": f"{label}-{i}", "label": label, "text": text(rng, label[0], 12)}
@@ -83,6 +81,5 @@ def trees(rng):
 
 
 def write_lines(path, objects):
-    """Write objects as JSON lines."""
     with gzip.open(path, "wt", encoding="utf-8") as file:
         file.writelines(json.dumps(own) + "\n" for own in objects)
