@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import tracemalloc
 from pathlib import Path
 from time import sleep
 
@@ -78,6 +79,15 @@ def at_once():
     """Write checkpoints at every iteration, however long that takes, and wait for no disk."""
     with hooks.writing_at_once():
         yield
+
+
+def peak_of(function, *arguments):
+    """Return what a function returns, and the most bytes that it had at once."""
+    tracemalloc.start()
+    try:
+        return function(*arguments), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.fixture

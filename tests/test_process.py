@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-import tracemalloc
 import warnings
 from contextlib import redirect_stdout, suppress
 from io import StringIO
@@ -21,6 +20,7 @@ from scipy import sparse
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
 from skvmf.compile import counts
 
+from .conftest import peak_of
 from .processes import called
 
 KERNEL = """
@@ -81,11 +81,7 @@ def run_python(code, **environment):
 
 def peak_mib(fit):
     fit()  # compiled, cached and imported by now
-    tracemalloc.start()
-    fit()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak / 2**20
+    return peak_of(fit)[1] / 2**20
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """FisherVectorTransformer through its public methods."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -20,6 +18,7 @@ from skvmf import (
     VonMisesFisherMixture,
 )
 
+from ..conftest import peak_of
 from ..pairwise import pairwise
 from .mixtures import KINDS, MIXTURES, TABLE, D, V, as_bags, counts, frozen, plane, sphere
 
@@ -267,10 +266,7 @@ def test_memory_is_the_output_and_little_more():
     transformer = frozen(mixture, embeddings=table).fit(C)
     for X in (C, bags):
         transformer.transform(X[:10])
-        tracemalloc.start()
-        Z = transformer.transform(X)
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
+        Z, peak = peak_of(transformer.transform, X)
         assert peak - Z.nbytes < 32 * 2**20  # V x K x d would be 114 MiB, the bags 76
 
 

@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -11,6 +10,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 from skvmf import VonMisesFisherMixture
+
+from ..conftest import peak_of
 
 WIDE = 2**12
 
@@ -71,10 +72,7 @@ def test_memory_is_that_of_the_parameters(given):
     array = 8 * K * n_features
     VonMisesFisherMixture(K, random_state=0).fit(texts()[:50])  # compile
     means = X[:K].toarray() if given else None
-    tracemalloc.start()
-    VonMisesFisherMixture(K, means_init=means, random_state=0).fit(X)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    _, peak = peak_of(VonMisesFisherMixture(K, means_init=means, random_state=0).fit, X)
     assert peak < (5.5 + given) * array
 
 

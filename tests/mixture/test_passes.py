@@ -1,13 +1,12 @@
 """Data that is read often, or does not fit into memory: how many passes, and how much is copied."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from scipy import sparse
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
 
+from ..conftest import peak_of
 from ..dask.data import blobs
 from ..hooks import reads
 
@@ -73,11 +72,6 @@ def test_a_file_is_never_copied_whole(tmp_path, dtype, kind):
     del rows
     X = np.memmap(path, dtype=dtype, mode="r", shape=(n, d))
     mixture = kind(2, init_size=1000, random_state=0).fit(X[:2000])
-    tracemalloc.start()  # with all kernels compiled
-    try:
-        mixture.fit(X)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    _, peak = peak_of(mixture.fit, X)  # with all kernels compiled
     assert peak < n * d * 4 / 1.5  # a copy as float32, or a boolean of every number twice
     assert (mixture.labels_ == mixture.labels_[0])[labels == labels[0]].all()
