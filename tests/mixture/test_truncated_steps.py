@@ -93,6 +93,6 @@ def test_they_gain_on_exact_steps_alone(grouped, capsys):
 
 
 def test_the_audit_keeps_steps_exact_where_directions_have_no_neighbours(capsys):
-    X = np.random.default_rng(0).normal(size=(10_000, 64)).astype(np.float32)
+    X = np.random.default_rng(0).normal(size=(11_000, 64)).astype(np.float32)
     fitted((X, X[:512].astype(np.float64)), concentration_type="tied", verbose=1)
     assert set(steps(capsys)) == {0}
