@@ -24,11 +24,13 @@ Fill = Callable[[DenseBlock], Array]  # returns rows without missing values
 
 
 def imputed(rows: RowSource, centre: Array | float = 0.0) -> RowSource:
-    """Return incomplete rows, filled by their conditional means under one normal.
+    """Return rows without missing values: filled by their conditional means under one normal.
 
     Beyond `MAX_FULL_DIM` features it has no covariances: these are then the means of features.
     `centre` (d,) is for features that no row has, as in a batch.
     """
+    if not rows.incomplete:
+        return rows
     d, scale = rows.n_features, rows.mean_variance() or 1.0
     kind = "full" if d <= MAX_FULL_DIM else "diag"
     model = Mixture.plain(Gaussian(d, kind, LEAST_SHARE * scale, scale=scale))

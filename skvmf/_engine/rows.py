@@ -441,6 +441,12 @@ class Rows(RowSource):
             weights *= self._weights[span]
         return weights, scales[span]
 
+    def _note(self, i: int, measures: Measures, scales: Array) -> None:
+        """Note the scales of a block, those of extreme rows being -1."""
+        if (scales < 0).any():
+            measures.unsafe.add(i)
+            scales[scales < 0] = 1.0
+
 
 class DenseRows(Rows):
     """Rows of a dense array of any memory order; blocks are made contiguous one at a time."""
@@ -470,9 +476,7 @@ class DenseRows(Rows):
         if measures.scales is not None:
             scales = measures.scales[span]
             row_kernels.row_scales(X, *_SAFE_NORMS[self.dtype.char], scales)
-            if (scales < 0).any():  # those of extreme rows are -1
-                measures.unsafe.add(i)
-                scales[scales < 0] = 1.0
+            self._note(i, measures, scales)
         else:
             largest = _largest(X)
             if self._missing and np.isnan(largest):
@@ -555,9 +559,7 @@ class SparseRows(Rows):
         if measures.scales is not None:
             scales = measures.scales[span]
             row_kernels.csr_row_scales(indptr, data, *_SAFE_NORMS[self.dtype.char], scales)
-            if (scales < 0).any():  # as of dense rows
-                measures.unsafe.add(i)
-                scales[scales < 0] = 1.0
+            self._note(i, measures, scales)
         else:
             measures.largest[i] = largest
 

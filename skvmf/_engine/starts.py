@@ -335,8 +335,7 @@ class Start:
         on_iteration: OnIteration = ignore,
     ) -> tuple[AnyFamily, Params]:
         """Return a family whose prior is centred on a first partition, and first parameters."""
-        K, centres, family = self.n_components, self.means, mixture.family
-        rows = imputed(rows) if rows.incomplete else rows
+        K, centres, family, rows = self.n_components, self.means, mixture.family, imputed(rows)
         if mixture.known is not None and not self.given:
             # By known labels, or the nearest centre: the mean of known rows, or of a component
             # without any one of the K clusters of the usual start that are not next to the others.
@@ -409,7 +408,7 @@ class Start:
         self, mixture: Mixture, fitted: FittedMixture, rows: RowSource, rng: np.random.RandomState
     ) -> FittedMixture:
         """Return a fit with more components: the old ones, and average ones where no old one is."""
-        rows, K = imputed(rows) if rows.incomplete else rows, self.n_components
+        rows, K = imputed(rows), self.n_components
         old = fitted.family.centres(fitted.params.components)
         centres, new = np.resize(old, (K, old.shape[1])), np.arange(K) >= len(old)
         free = new
@@ -442,8 +441,7 @@ class Start:
         """
         spec, params = mixture.continued(fitted)
         family, total, K = spec.family, rows.total_weight, self.n_components
-        if rows.incomplete:
-            rows = imputed(rows, params.conditional_weights @ family.centres(params.components))
+        rows = imputed(rows, params.conditional_weights @ family.centres(params.components))
         search = replace(self, n_components=min(K + MORE_CLUSTERS, rows.n_rows))
         stats, about = search._found(spec, rows, rng, ignore).partition(family, rows)
         clusters = family.initial(stats, about)

@@ -10,7 +10,7 @@ all components. A round that might lose more than it gains is not taken.
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import repeat
 from typing import Any
 
@@ -45,10 +45,13 @@ class TruncatedSteps:
         self._mixture, self._rows, self._note = mixture, rows, note
         self.lower_bound, self.comparable = mixture.lower_bound, mixture.comparable
         self.labels = np.zeros(rows.n_rows, dtype=np.int32)  # after the last step
-        self._weights = rows.sampling_weights()
-        self._audited, weights = rows.draw(AUDITED, 0)
-        self._sample = self._some(self._audited, n_components)
-        self._shares = weights / weights.sum()
+        self._weights, self._n_components = rows.sampling_weights(), n_components
+
+    @cached_property
+    def _audited(self) -> tuple[Array, Array, RowSource]:
+        """Numbers of the rows to audit, their shares of the weight, and the rows."""
+        numbers, weights = self._rows.draw(AUDITED, 0)
+        return numbers, weights / weights.sum(), self._some(numbers, self._n_components)
 
     @staticmethod
     def gain(mixture: Mixture, rows: RowSource, n_components: int) -> bool:
@@ -81,7 +84,7 @@ class TruncatedSteps:
                 break
             best, gains = after, [*gains, bounds[-1] - bounds[0]]
         self._note(
-            f"{n_steps} truncated steps: gain {sum(gains):.2g}; of {len(self._audited)} "
+            f"{n_steps} truncated steps: gain {sum(gains):.2g}; of {len(self._audited[0])} "
             f"rows they lose {lost:.2g} and {changed:.2%} of the labels"
         )
         return best
@@ -140,7 +143,8 @@ class TruncatedSteps:
 
     def _audit(self, params: Params, cells: "_Cells") -> tuple[float, float]:
         """Return the nats lost per row of the sample, and the share of labels that differ."""
-        own, n = cells.of_rows[self._audited], len(self._audited)
+        numbers, shares, sample = self._audited
+        own, n = cells.of_rows[numbers], len(numbers)
         posterior, weights = self._mixture.posterior, params.weights
         lost, changed = np.zeros(n), np.zeros(n)
 
@@ -159,8 +163,8 @@ class TruncatedSteps:
             best = np.maximum(posterior.values(scores, weights), LEAST)
             lost[span] = best - np.maximum(values, LEAST)
 
-        self._sample.for_each(compare)
-        return float(self._shares @ lost), float(self._shares @ changed)
+        sample.for_each(compare)
+        return float(shares @ lost), float(shares @ changed)
 
 
 def _with_background(near: Array, params: Params) -> Array:

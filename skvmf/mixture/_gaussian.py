@@ -286,6 +286,11 @@ class BaseEllipticalMixture(BaseMixture):
             raise ValueError(f"{name} should be {what}.")
         return matrices
 
+    def _identity_if_fixed(self, d: int, name: str) -> Array | None:
+        if name not in self.fixed:
+            return None
+        return self._covariance_type.identity(self.n_components, d)
+
     def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
         return super()._attributes(fitted, result) | {
             "means_": fitted.params.components.means,
@@ -397,11 +402,9 @@ class BaseGaussianMixture(BaseEllipticalMixture):
 
     def _first_shapes(self, n_features: int) -> Array | None:
         given, name = self.precisions_init, "precisions_init"
-        if given is not None:
-            return self._checked_matrices(given, n_features, name, inverted=True)
-        if "covariances" in self.fixed:
-            return self._covariance_type.identity(self.n_components, n_features)
-        return None
+        if given is None:
+            return self._identity_if_fixed(n_features, "covariances")
+        return self._checked_matrices(given, n_features, name, inverted=True)
 
     def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
         components = fitted.params.components

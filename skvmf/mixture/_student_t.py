@@ -229,11 +229,9 @@ default='estimated'
 
     def _first_shapes(self, n_features: int) -> Array | None:
         given = self.scale_matrices_init
-        if given is not None:
-            return self._checked_matrices(given, n_features, "scale_matrices_init")
-        if "scale_matrices" in self.fixed:
-            return self._covariance_type.identity(self.n_components, n_features)
-        return None
+        if given is None:
+            return self._identity_if_fixed(n_features, "scale_matrices")
+        return self._checked_matrices(given, n_features, "scale_matrices_init")
 
     def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
         components = fitted.params.components
