@@ -596,6 +596,7 @@ class EMResult(Generic[P, S]):
     converged: bool
     stopped: bool = False
     stats: S | None = None
+    of_rows: tuple[Array, Array] | None = None  # labels and their responsibilities, where known
 
 
 @dataclass(frozen=True)

@@ -146,6 +146,12 @@ class FenchelYoungPosterior:
         values += shift
         return labels, counts, values
 
+    def largest(self, best: Array, values: Array) -> Array:
+        """Return the largest responsibility of each row, from what `label` and `assign` return."""
+        if self.temperature == 0:
+            return np.ones(len(best))
+        return np.exp(np.minimum(best - values / self.temperature, 0))
+
     def value_of_weights(self, counts: Array, weights: Array) -> float:
         """Return the part of the summed values that depends on the weights, for alpha-entmax.
 
@@ -308,15 +314,30 @@ class Mixture:
             scores.products[rows, labels] = known
         return scores
 
-    def expect(self, params: Params, block: Block, labels: Array | None = None) -> Statistics:
-        """Share out the rows of a block and sum what the maximization needs; note their labels."""
-        scores = self.scores(params, block)
+    def expect(
+        self,
+        params: Params,
+        block: Block,
+        labels: Array | None = None,
+        of_rows: tuple[Array, Array] | None = None,
+    ) -> Statistics:
+        """Share out the rows of a block and sum what the maximization needs.
+
+        Note the component of each row in `labels`, and what `most_responsible` returns in `of_rows`
+        (not with alpha-entmax).
+        """
+        scores, fitted = self.scores(params, block), FittedMixture(self, params)
+        if of_rows is not None:
+            found, invisible, best = fitted.label(scores, block.has_direction, self.posterior)
         responsibilities, counts, values = self.posterior.assign(
             scores, params.weights, block.weights, block.scales
         )
         own = responsibilities.first_components(params.n_components)
         if labels is not None:
             labels[block.start : block.start + len(values)] = own.largest()
+        if of_rows is not None:
+            largest = self.posterior.largest(best, values)
+            fitted.write(of_rows, block.start, found, invisible, largest)
         moments = self.family.moments(block, own, params.components, scores.cache)
         block.buffers.release("products", scores.products)
         value = _weighted_sum(block.weights, np.maximum(values, LEAST, out=values))
@@ -554,7 +575,7 @@ class FittedMixture:
         component with the largest weight; -1 is the background.
         """
         return rows.per_row(
-            lambda block: self._label(self.scores(block), block.has_direction, posterior)[0],
+            lambda block: self.label(self.scores(block), block.has_direction, posterior)[0],
             np.int64,
         )
 
@@ -562,25 +583,39 @@ class FittedMixture:
         self, rows: RowSource, posterior: FenchelYoungPosterior
     ) -> tuple[Array, Array]:
         """Return the labels of rows, and the responsibilities of those components; 0 for -1."""
-        labels = np.empty(rows.n_rows, dtype=np.int64)
-        largest = np.empty(rows.n_rows, dtype=rows.dtype)
+        of_rows = np.empty(rows.n_rows, dtype=np.int64), np.empty(rows.n_rows, dtype=rows.dtype)
 
         def write(block: Block, span: slice) -> None:
             scores, ones = self.scores(block), np.ones(len(block.weights))
-            own, invisible = self._label(scores, block.has_direction, posterior)
+            labels, invisible, _ = self.label(scores, block.has_direction, posterior)
             responsibilities, *_ = posterior.assign(scores, self.params.weights, ones)
             resp = as_dense(responsibilities, len(self.params.weights))
-            labels[span], largest[span] = own, resp[np.arange(len(own)), own]
-            largest[span][invisible] = self.weights.max()
-            largest[span][own == -1] = 0
+            self.write(of_rows, span.start, labels, invisible, resp[np.arange(len(resp)), labels])
 
         rows.for_each(write)
-        return labels, largest
+        return of_rows
 
-    def _label(
+    def write(
+        self,
+        of_rows: tuple[Array, Array],
+        start: int,
+        labels: Array,
+        invisible: Array,
+        largest: Array,
+    ) -> None:
+        """Write labels and their responsibilities, of rows from `start` on."""
+        largest[invisible] = self.weights.max()
+        largest[labels == -1] = 0
+        for values, own in zip(of_rows, (labels, largest), strict=True):
+            values[start : start + len(own)] = own
+
+    def label(
         self, scores: Scores, has_direction: Array, posterior: FenchelYoungPosterior
-    ) -> tuple[Array, Array]:
-        """Return labels, and which rows have no direction or density; scores are not used up."""
+    ) -> tuple[Array, Array, Array]:
+        """Return labels, which rows have no direction or density, and what the labels score.
+
+        The scores are not used up.
+        """
         ones = np.ones(len(has_direction))
         labels, _, values = posterior.label(scores, self.params.weights, ones)
         invisible: Array = ~has_direction | np.isneginf(values)
@@ -588,7 +623,7 @@ class FittedMixture:
             labels[labels == self.n_components] = -1
         if invisible.any():
             labels[invisible] = -1 if len(self.background) else np.argmax(self.weights)
-        return labels, invisible
+        return labels, invisible, values
 
     def log_densities(self, rows: RowSource) -> Array:
         least = max(LEAST, float(np.finfo(rows.dtype).min))

@@ -616,7 +616,7 @@ class MultiStart:
             keep=self.checkpoint.keeper(mixture, run),
         )
         finish(result if past_flat else None)
-        return result
+        return replace(result, of_rows=getattr(model, "of_rows", None))
 
     def _widened(
         self, family: Any, params: Params, stats: Statistics | None = None

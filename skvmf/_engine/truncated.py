@@ -45,6 +45,8 @@ class TruncatedSteps:
         self._mixture, self._rows, self._note = mixture, rows, note
         self.lower_bound, self.comparable = mixture.lower_bound, mixture.comparable
         self.labels = np.zeros(rows.n_rows, dtype=np.int32)  # after the last step
+        # As a fit publishes them, after the last exact step.
+        self.of_rows = np.zeros(rows.n_rows, dtype=np.int64), np.zeros(rows.n_rows, rows.dtype)
         self._weights, self._n_components = rows.sampling_weights(), n_components
 
     @cached_property
@@ -65,7 +67,7 @@ class TruncatedSteps:
         return kind.chosen is not Family.chosen and None not in mixture.family.component_axes
 
     def expect(self, params: Params, block: Block) -> Statistics:
-        return self._mixture.expect(params, block, self.labels)
+        return self._mixture.expect(params, block, self.labels, self.of_rows)
 
     def maximize(self, stats: Statistics, params: Params, rows: RowSource) -> Params:
         """Return better parameters: those after an exact step, or after truncated steps, too."""

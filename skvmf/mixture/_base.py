@@ -197,7 +197,8 @@ class BaseMixture(MixtureParameters, ABC):
                 fitted, stats = spec.fitted(result.params, result.stats)
                 if stats is not None:
                     stats = replace(stats, unit=rows.weight_unit)
-                labels, probabilities = self._labelled(fitted, X, rows)
+                found = result.of_rows if fitted.params is result.params else None
+                labels, probabilities = found or self._labelled(fitted, X, rows)
                 of_rows = {"labels_": labels, "probabilities_": probabilities, "n_steps_": 0}
                 self._publish(fitted, stats, result, **of_rows)
         self._warn_if_degenerate(fitted)

@@ -72,10 +72,14 @@ def test_threads_and_memory_maps_do_not_change_bits(grouped, tmp_path, kind, par
 )
 def test_results_are_exact_and_bounds_rise(grouped, capsys, kind, parameters):
     weights = np.random.default_rng(1).exponential(size=n)
+    weights[:9] = 0
     mixture = fitted(grouped, kind=kind, weights=weights, verbose=1, **parameters)
     assert max(steps(capsys)) > 1
     assert (np.diff(mixture.lower_bounds_) >= -1e-6).all()
     np.testing.assert_array_equal(mixture.labels_, mixture.predict(grouped[0]))
+    own = np.take_along_axis(mixture.predict_proba(grouped[0]), mixture.labels_[:, None], axis=1)
+    largest = np.where(mixture.labels_ < 0, 0, own[:, 0])
+    np.testing.assert_allclose(mixture.probabilities_, largest, rtol=1e-5)
     again = deepcopy(mixture).set_params(warm_start=True, max_iter=0)
     assert again.fit(grouped[0], sample_weight=weights).lower_bound_ == mixture.lower_bound_
 
