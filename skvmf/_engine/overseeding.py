@@ -24,6 +24,7 @@ from .blocks import Block
 from .contracts import Components, OnIteration, Params, SeedFamily, Statistics, ignore
 from .merging import OtherRows, merge_greedily, nearest_points
 from .model import FIRST_WEIGHT, NO_BACKGROUND, Background, FenchelYoungPosterior, Mixture
+from .parallel import for_each
 from .partitions import SampleStart, assign_labels, em_steps, partition_statistics
 from .rows import RowSource
 from .truncated import TruncatedSteps
@@ -125,37 +126,51 @@ class Overseeding:
         parts = np.where(weights > 0, self.assign(coarse).labels, -1)
         if not self._keep_neighbours(parts, rng):
             return None
-        truncated = TruncatedSteps.gain(self.model, self.rows, self.n_components)
-        starts, counts, labels, n = [], [], np.zeros(len(parts), dtype=np.int32), 0
-        for part in range(n_parts):
-            rows = np.flatnonzero(parts == part)
-            count = float(weights[rows].sum())
-            share = round(PART_SURPLUS * self.n_components * count / float(weights.sum()))
-            if (K := min(share, len(rows) // MIN_ROWS_IN_PART)) > 0:
-                within = replace(self._on(rows, SEEDS_PER_COMPONENT * K), n_components=K)
-                starts.append(within.run(rng, lambda *_: True).params)  # before any round
-                counts.append(count * starts[-1].weights)
-                if truncated:
-                    labels[rows] = n + within.assign(starts[-1]).labels
-                n += K
-        if n < self.n_components:  # few rows have most of the weight
+        if (found := self._in_parts(parts, rng)) is None:
             return None
-        components = reduce(self.family.append, [start.components for start in starts])
-        params = self._params(np.concatenate(counts), components, 0.0)
-        if not truncated:
+        params, labels = found
+        truncated = TruncatedSteps.possible(self.model, self.rows, self.n_components)
+        if truncated:
+            params = self._truncated_steps(params, labels).params
+        else:
             params, _ = em_steps(self.model, self.rows, params, STEPS_OF_PARTS)
-            params = self._merge(params, self.assign(params).labels)
-            return SampleStart(self.model, *em_steps(self.model, self.rows, params, STEPS_OF_MANY))
-        parted = self._truncated_steps(params, labels).params
-        labels = self.assign(parted).labels
-        merged = self._merge(parted, labels)
-        before, after = (self.family.centres(own.components) for own in (parted, merged))
-        return self._truncated_steps(merged, nearest_points(before, after, 1)[labels, 0])
+        labels = self.assign(params).labels
+        merged = self._merge(params, labels)
+        if truncated:
+            before, after = (self.family.centres(own.components) for own in (params, merged))
+            return self._truncated_steps(merged, nearest_points(before, after, 1)[labels, 0])
+        return SampleStart(self.model, *em_steps(self.model, self.rows, merged, STEPS_OF_MANY))
+
+    def _in_parts(self, parts: Array, rng: np.random.Generator) -> tuple[Params, Array] | None:
+        """Return components of all parts, and labels; None if few rows have most of the weight."""
+        n_parts, weights = int(parts.max()) + 1, self.weights
+        rngs, starts, counts = rng.spawn(n_parts), {}, np.zeros(n_parts)
+        labels, sizes = np.zeros(len(parts), dtype=np.int32), np.zeros(n_parts, dtype=np.int32)
+
+        def find(part: int) -> None:
+            rows = np.flatnonzero(parts == part)
+            counts[part] = weights[rows].sum()
+            share = round(PART_SURPLUS * self.n_components * counts[part] / float(weights.sum()))
+            sizes[part] = min(share, len(rows) // MIN_ROWS_IN_PART)
+            if (K := int(sizes[part])) > 0:
+                within = replace(self._on(rows, SEEDS_PER_COMPONENT * K), n_components=K)
+                starts[part] = within.run(rngs[part], lambda *_: True).params  # before any round
+                labels[rows] = within.assign(starts[part]).labels
+
+        for_each(find, range(n_parts))
+        if sizes.sum() < self.n_components:
+            return None
+        first = np.minimum(np.cumsum(sizes) - sizes, sizes.sum() - 1)  # also of parts without any
+        labels += first[np.maximum(parts, 0)]
+        numbers = sorted(starts)
+        components = reduce(self.family.append, [starts[i].components for i in numbers])
+        weights = np.concatenate([counts[i] * starts[i].weights for i in numbers])
+        return self._params(weights, components, 0.0), labels
 
     def _truncated_steps(self, params: Params, labels: Array) -> SampleStart:
         """Return components after rounds of truncated steps, from labels of rows, and new ones."""
         model = replace(self.model, fixed_weights=False)
-        steps = TruncatedSteps(model, self.rows, params.n_components, note=str)  # to nobody
+        steps = TruncatedSteps(model, self.rows, params.n_components, MIN_STEP_GAIN)
         steps.labels[:] = labels
         for _ in range(ROUNDS_OF_PARTS):
             params, bounds = steps.round(params, steps.cells(params))

@@ -285,6 +285,8 @@ STEPS_WITH_NEWCOMER = 3  # of EM on a batch, with and without it
 SHAPE_PENALTY = 1.5  # nats for each parameter of its shape, as in AIC3
 
 
+TRUNCATED_FROM = 4000  # components, from which iterations have truncated steps, too
+
 # Products in a step on the sample from which single precision saves more than a second kind of
 # compiled code costs once.
 _SINGLE_PRECISION_PRODUCTS = 10**10
@@ -604,8 +606,9 @@ class MultiStart:
             at_once=reached is not None,
         )
         model: Any = mixture
-        if TruncatedSteps.gain(mixture, self.rows, params.n_components):
-            model = TruncatedSteps(mixture, self.rows, params.n_components, self.progress.note)
+        K, note = params.n_components, self.progress.note
+        if K >= TRUNCATED_FROM and TruncatedSteps.possible(mixture, self.rows, K):
+            model = TruncatedSteps(mixture, self.rows, K, self.tol, note)
         result = run_em(
             model,
             self.rows,

@@ -24,12 +24,13 @@ from .model import LEAST, Mixture
 from .parallel import map_reduce
 from .rows import DenseRows, RowSource
 
-MANY, MIN_ROWS = 4096, 20  # components, and rows for each, from which truncated steps gain
+MIN_ROWS = 20  # for each component
 MAX_ROUNDS, MAX_STEPS = 6, 7  # between two exact steps, and of steps in a round
 CELL, NEAREST = 64, 16  # components in a cell at most; candidates of each
 AUDITED = 2048  # rows
 MAX_CHANGED = 0.01  # of the labels
 MIN_GAIN = 1 / 4  # of that of the best round; after less there is no further one
+MIN_STEP_GAIN = 1 / 8  # of that of the first step of a round
 PIECE, SPAN = 4096, 64  # rows of a cell taken at once; rows per component read before others
 AT_ONCE = 64  # pieces whose sums are kept
 
@@ -40,9 +41,14 @@ class TruncatedSteps:
     """A mixture as `run_em` takes it; each of its steps is an exact one and truncated ones."""
 
     def __init__(
-        self, mixture: Mixture, rows: RowSource, n_components: int, note: Callable[[str], object]
+        self,
+        mixture: Mixture,
+        rows: RowSource,
+        n_components: int,
+        tol: float,
+        note: Callable[[str], object] = str,  # to nobody
     ) -> None:
-        self._mixture, self._rows, self._note = mixture, rows, note
+        self._mixture, self._rows, self._tol, self._note = mixture, rows, tol, note
         self.lower_bound, self.comparable = mixture.lower_bound, mixture.comparable
         self.labels = np.zeros(rows.n_rows, dtype=np.int32)  # after the last step
         # As a fit publishes them, after the last exact step.
@@ -56,10 +62,10 @@ class TruncatedSteps:
         return numbers, weights / weights.sum(), self._some(numbers, self._n_components)
 
     @staticmethod
-    def gain(mixture: Mixture, rows: RowSource, n_components: int) -> bool:
-        """Whether there are so many components that truncated steps gain, and all they need."""
-        many = n_components >= MANY and rows.n_rows >= MIN_ROWS * n_components
-        if not (many and isinstance(rows, DenseRows)) or rows.incomplete:
+    def possible(mixture: Mixture, rows: RowSource, n_components: int) -> bool:
+        """Whether there are rows enough for many components, and all that truncated steps need."""
+        enough = rows.n_rows >= MIN_ROWS * n_components
+        if not (enough and isinstance(rows, DenseRows)) or rows.incomplete:
             return False
         if mixture.known is not None or mixture.posterior.tsallis:
             return False
@@ -104,6 +110,10 @@ class TruncatedSteps:
             if not self.comparable(params, after):
                 break
             params = after
+            if len(bounds) > 1:
+                least = max(self._tol, MIN_STEP_GAIN * (bounds[1] - bounds[0]))
+                if bounds[-1] - bounds[-2] <= least:
+                    break
         return params, bounds
 
     def _near(self, params: Params, cells: "_Cells") -> Statistics:

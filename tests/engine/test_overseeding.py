@@ -46,7 +46,7 @@ def test_parts_of_the_rows_have_all_clusters(kind, groups, exact, monkeypatch):
     X = means[labels] + 0.1 * rng.normal(size=(len(labels), D))
     weights = np.resize([1.0, 1.0, 0.0], len(X))
     monkeypatch.setattr(overseeding, "MANY", K)
-    monkeypatch.setattr("skvmf._engine.truncated.MANY", 4096 if exact else K)
+    monkeypatch.setattr("skvmf._engine.truncated.MIN_ROWS", 10**6 if exact else 20)
     monkeypatch.setattr(start, "IN_GROUP", 12)
     fitted = mixture(K, random_state=0).fit(X, sample_weight=weights)
     oracle = mixture(K, init_params=labels).fit(X, sample_weight=weights)
