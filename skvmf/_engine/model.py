@@ -327,6 +327,7 @@ class Mixture:
         (not with alpha-entmax).
         """
         scores, fitted = self.scores(params, block), FittedMixture(self, params)
+        span = slice(block.start, block.start + len(block.weights))
         if of_rows is not None:
             found, invisible, best = fitted.label(scores, block.has_direction, self.posterior)
         responsibilities, counts, values = self.posterior.assign(
@@ -334,10 +335,10 @@ class Mixture:
         )
         own = responsibilities.first_components(params.n_components)
         if labels is not None:
-            labels[block.start : block.start + len(values)] = own.largest()
+            labels[span] = own.largest()
         if of_rows is not None:
             largest = self.posterior.largest(best, values)
-            fitted.write(of_rows, block.start, found, invisible, largest)
+            of_rows[0][span], of_rows[1][span] = found, fitted.shown(found, invisible, largest)
         moments = self.family.moments(block, own, params.components, scores.cache)
         block.buffers.release("products", scores.products)
         value = _weighted_sum(block.weights, np.maximum(values, LEAST, out=values))
@@ -583,31 +584,22 @@ class FittedMixture:
         self, rows: RowSource, posterior: FenchelYoungPosterior
     ) -> tuple[Array, Array]:
         """Return the labels of rows, and the responsibilities of those components; 0 for -1."""
-        of_rows = np.empty(rows.n_rows, dtype=np.int64), np.empty(rows.n_rows, dtype=rows.dtype)
+        labels = np.empty(rows.n_rows, dtype=np.int64)
+        largest = np.empty(rows.n_rows, dtype=rows.dtype)
 
         def write(block: Block, span: slice) -> None:
             scores, ones = self.scores(block), np.ones(len(block.weights))
-            labels, invisible, _ = self.label(scores, block.has_direction, posterior)
+            own, invisible, _ = self.label(scores, block.has_direction, posterior)
             responsibilities, *_ = posterior.assign(scores, self.params.weights, ones)
-            resp = as_dense(responsibilities, len(self.params.weights))
-            self.write(of_rows, span.start, labels, invisible, resp[np.arange(len(resp)), labels])
+            resp = as_dense(responsibilities, len(self.params.weights))[np.arange(len(own)), own]
+            labels[span], largest[span] = own, self.shown(own, invisible, resp)
 
         rows.for_each(write)
-        return of_rows
+        return labels, largest
 
-    def write(
-        self,
-        of_rows: tuple[Array, Array],
-        start: int,
-        labels: Array,
-        invisible: Array,
-        largest: Array,
-    ) -> None:
-        """Write labels and their responsibilities, of rows from `start` on."""
-        largest[invisible] = self.weights.max()
-        largest[labels == -1] = 0
-        for values, own in zip(of_rows, (labels, largest), strict=True):
-            values[start : start + len(own)] = own
+    def shown(self, labels: Array, invisible: Array, largest: Array) -> Array:
+        """Return the responsibilities of labels as they are published, also where none is seen."""
+        return np.where(labels == -1, 0, np.where(invisible, self.weights.max(), largest))
 
     def label(
         self, scores: Scores, has_direction: Array, posterior: FenchelYoungPosterior

@@ -34,7 +34,7 @@ MAX_SEEDS = 4096  # at the beginning, if there are more than two for each compon
 SEEDS_PER_ROUND = 2  # for each component, and as many from the rows of a background
 MAX_ROUNDS = 4  # of further seeds
 MIN_ROUND_GAIN = 1e-2  # of the bound; after less there is no further round
-STEPS_BEFORE_MERGING, STEPS_AFTER_MERGING = 3, 3  # of EM
+STEPS = (3, 3)  # of EM before and after merging
 MAX_LAST_STEPS, MIN_STEP_GAIN = 10, 1e-3  # of EM at the end, and of the bound by each of them
 FIRST_ROWS_PER_COMPONENT, MIN_ROWS = 25, 10_000  # the larger number is drawn at first
 MANY, MIN_ROWS_BY_PARTS = 1000, 10  # components, and rows for each, from which parts are taken
@@ -44,7 +44,7 @@ COMPARED_ROWS = 1000  # with rows near them,
 WHOLE = 1 / 3  # of which more are in the same part, if parts leave most clusters whole
 STEPS_OF_PARTS = 2  # of EM with the components of all parts,
 ROUNDS_OF_PARTS = 3  # or of truncated ones, and as many once these are merged
-STEPS_OF_MANY_SEEDS, STEPS_OF_MANY = 2, 1  # of EM before and after merging
+STEPS_OF_MANY, STEPS_IN_PARTS = (2, 1), (8, 10)  # in place of `STEPS`
 SMALL_GAIN = 0.05  # of that of the first round; after less there is no further one
 TOWARDS_CENTRE = 2 / 3  # of the way to its component's centre every second seed is moved
 BACKGROUND_ROWS_PER_SEED = 4  # at least
@@ -70,6 +70,7 @@ class Overseeding:
     n_components: int  # to be left
     background: Background = NO_BACKGROUND
     seeds_per_component: int = SEEDS_PER_COMPONENT
+    steps: tuple[int, int] = STEPS
 
     def __post_init__(self) -> None:
         K, n_uniform = self.n_components, len(self.background)
@@ -78,6 +79,8 @@ class Overseeding:
         self.n_drawable = int(np.count_nonzero(self.weights))
         enough = self.n_drawable >= MIN_ROWS_BY_PARTS * K
         self.many = K >= MANY and n_uniform == 0 and enough  # steps with all of them are spared
+        if self.many:
+            self.steps = STEPS_OF_MANY
         least = SEEDS_PER_COMPONENT * (1 + n_uniform)
         most = max(min(self.seeds_per_component * K, max(2 * K, MAX_SEEDS)), least)
         self.n_first_seeds = min(most, self.n_drawable)
@@ -87,7 +90,7 @@ class Overseeding:
         if self.many and (start := self._by_parts(rng)) is not None:
             watch(0, [start.bound], start.params)
             return start
-        n_steps = STEPS_OF_MANY if self.many else STEPS_AFTER_MERGING
+        _, n_steps = self.steps
         params, bound = em_steps(self.model, self.rows, self._at_once(rng), n_steps)
         bounds = [bound]
         stop = watch(0, bounds, params)
@@ -122,7 +125,7 @@ class Overseeding:
         """Merge more components of parts than are wanted; None if parts cut most clusters."""
         n_parts, weights = round(np.sqrt(self.n_components) / 2), self.weights
         few = self._on(self._some_rows(max(PART_ROWS * n_parts, MIN_ROWS), rng), n_parts)
-        coarse = replace(few, n_components=n_parts).run(rng).params
+        coarse = replace(few, n_components=n_parts, steps=STEPS_IN_PARTS).run(rng).params
         parts = np.where(weights > 0, self.assign(coarse).labels, -1)
         if not self._keep_neighbours(parts, rng):
             return None
@@ -139,7 +142,7 @@ class Overseeding:
         if truncated:
             before, after = (self.family.centres(own.components) for own in (params, merged))
             return self._truncated_steps(merged, nearest_points(before, after, 1)[labels, 0])
-        return SampleStart(self.model, *em_steps(self.model, self.rows, merged, STEPS_OF_MANY))
+        return SampleStart(self.model, *em_steps(self.model, self.rows, merged, self.steps[1]))
 
     def _in_parts(self, parts: Array, rng: np.random.Generator) -> tuple[Params, Array] | None:
         """Return components of all parts, and labels; None if few rows have most of the weight."""
@@ -153,7 +156,8 @@ class Overseeding:
             share = round(PART_SURPLUS * self.n_components * counts[part] / float(weights.sum()))
             sizes[part] = min(share, len(rows) // MIN_ROWS_IN_PART)
             if (K := int(sizes[part])) > 0:
-                within = replace(self._on(rows, SEEDS_PER_COMPONENT * K), n_components=K)
+                own = self._on(rows, SEEDS_PER_COMPONENT * K)
+                within = replace(own, n_components=K, steps=STEPS_IN_PARTS)
                 starts[part] = within.run(rngs[part], lambda *_: True).params  # before any round
                 labels[rows] = within.assign(starts[part]).labels
 
@@ -275,7 +279,7 @@ class Overseeding:
         """
         n_old = 0 if old is None else self.n_components
         background_weight = FIRST_WEIGHT if old is None else old.background_weight
-        for step in range(STEPS_OF_MANY_SEEDS if self.many else STEPS_BEFORE_MERGING):
+        for step in range(self.steps[0]):
             params, model = self._append(old, seeds, counts, background_weight), self.model
             if step == 0:
                 params, model = _without_background(params), Mixture.plain(self.family)

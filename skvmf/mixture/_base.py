@@ -23,6 +23,7 @@ from .._engine.em import Progress, chosen_statistics, flat_at_first, step, weigh
 from .._engine.fisher import VectorModel
 from .._engine.merge_path import MergePath
 from .._engine.model import FLAT, NO_BACKGROUND, Background, FittedMixture, Mixture, MixtureResult
+from .._engine.overseeding import MANY
 from .._engine.parallel import limited_blas
 from .._engine.rows import READABLE, RowSource, make_rows
 from .._engine.starts import MultiStart, Start
@@ -67,6 +68,7 @@ from ._validation import (
 
 _ROWS_PER_COMPONENT = 100  # in the sample that a start is made on
 _LEAST_SAMPLE = 10_000
+_ROWS_OF_MANY, _MANY_ROWS = 250, 10**6  # per component where there are many, up to so many rows
 _WHOLE_FIT_ATTRIBUTES = {"n_iter_", "converged_", "lower_bound_", "lower_bounds_"}
 
 
@@ -153,7 +155,7 @@ class BaseMixture(MixtureParameters, ABC):
         """Fit the mixture by expectation maximization.
 
         The fit starts `n_init` times and keeps the parameters with the largest lower bound. From
-        4,096 components on, an iteration on dense rows is an exact step and up to 42 truncated
+        4,000 components on, an iteration on dense rows is an exact step and up to 42 truncated
         ones, which look at the components near each row's last label only. What is returned is
         that of an exact step.
 
@@ -433,6 +435,8 @@ class BaseMixture(MixtureParameters, ABC):
             if name in self.fixed and first is None:
                 raise ValueError(f"fixed={self.fixed!r} keeps the first {name}: give {name}_init.")
         size = max(_ROWS_PER_COMPONENT * K, _LEAST_SAMPLE)
+        if K >= MANY:
+            size = max(size, min(_ROWS_OF_MANY * K, _MANY_ROWS))
         start = Start(
             K,
             partition,

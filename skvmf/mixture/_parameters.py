@@ -219,8 +219,8 @@ array-like, default='merging'
         responsibilities (n_samples, n_components).
     init_size : int, default=None
         Number of rows in the sample of 'merging', 'kmeans' and 'k-means++', drawn in proportion
-        to the sample weights. None is 100 per component and at least 10,000, or twice as many
-        with a background.
+        to the sample weights. None is 100 per component and at least 10,000, from 1,000
+        components on 250 up to a million rows, or twice as many with a background.
     weights_init : array-like of shape (n_components,), default=None
         Initial weights.
     means_init : array-like of shape (n_components, n_features), default=None
