@@ -604,10 +604,7 @@ class FittedMixture:
     def label(
         self, scores: Scores, has_direction: Array, posterior: FenchelYoungPosterior
     ) -> tuple[Array, Array, Array]:
-        """Return labels, which rows have no direction or density, and what the labels score.
-
-        The scores are not used up.
-        """
+        """Return labels, which rows no component sees, and scores of labels; nothing is used up."""
         ones = np.ones(len(has_direction))
         labels, _, values = posterior.label(scores, self.params.weights, ones)
         invisible: Array = ~has_direction | np.isneginf(values)

@@ -29,8 +29,7 @@ MAX_ROUNDS, MAX_STEPS = 6, 7  # between two exact steps, and of steps in a round
 CELL, NEAREST = 64, 16  # components in a cell at most; candidates of each
 AUDITED = 2048  # rows
 MAX_CHANGED = 0.01  # of the labels
-MIN_GAIN = 1 / 4  # of that of the best round; after less there is no further one
-MIN_STEP_GAIN = 1 / 8  # of that of the first step of a round
+MIN_GAIN = 1 / 4  # of that of the best round, or of the first step of one; less is the last
 PIECE, SPAN = 4096, 64  # rows of a cell taken at once; rows per component read before others
 AT_ONCE = 64  # pieces whose sums are kept
 
@@ -50,8 +49,7 @@ class TruncatedSteps:
     ) -> None:
         self._mixture, self._rows, self._tol, self._note = mixture, rows, tol, note
         self.lower_bound, self.comparable = mixture.lower_bound, mixture.comparable
-        self.labels = np.zeros(rows.n_rows, dtype=np.int32)  # after the last step
-        # As a fit publishes them, after the last exact step.
+        self.labels = np.zeros(rows.n_rows, dtype=np.int32)  # after the last step; exact ones:
         self.of_rows = np.zeros(rows.n_rows, dtype=np.int64), np.zeros(rows.n_rows, rows.dtype)
         self._weights, self._n_components = rows.sampling_weights(), n_components
 
@@ -110,10 +108,9 @@ class TruncatedSteps:
             if not self.comparable(params, after):
                 break
             params = after
-            if len(bounds) > 1:
-                least = max(self._tol, MIN_STEP_GAIN * (bounds[1] - bounds[0]))
-                if bounds[-1] - bounds[-2] <= least:
-                    break
+            gains = np.diff(bounds)
+            if len(gains) > 0 and gains[-1] <= max(self._tol, MIN_GAIN * gains[0]):
+                break
         return params, bounds
 
     def _near(self, params: Params, cells: "_Cells") -> Statistics:
