@@ -153,16 +153,15 @@ def trained(train, test, settings):
     return list(errors(fitted(train, settings), test))
 
 
-COUNTS = {
-    "needs": (*NVDM, "torch", "wordllama"),
-    "small": {"epochs": 2, "seeds": 1, "alphas": (1.5,), "validation": 2},
-    "draw": draw_coherence,
-}
-
-
-@item("P2.tab3-counts", "autoencoders of documents, of NVDM's counts (also Figure 2)", **COUNTS)
+@item(
+    "P2.tab3-counts",
+    "autoencoders of documents, of NVDM's counts (also Figure 2)",
+    needs=(*NVDM, "torch", "wordllama"),
+    small={"epochs": 2, "seeds": 1, "alphas": (1.5,), "validation": 2},
+    draw=draw_coherence,
+)
 def table_3_of_counts(
-    setting, epochs=25, seeds=5, tried=2, alphas=(1.1, 1.2, 1.5, 2.0), validation=1000
+    setting, epochs=500, seeds=5, tried=2, alphas=(1.1, 1.2, 1.5, 2.0), validation=1000
 ):
     """Train softmax and entmax decoders of counts, alpha being chosen on validation documents.
 
@@ -219,12 +218,6 @@ def table_3_of_counts(
         [table, topics, listed],
         earlier(networks.values()),
     )
-
-
-# With the alpha that 25 epochs choose: a network takes most of an hour.
-item("P2.tab3-counts-500", "the same with the settings of appendix A.2", **COUNTS)(
-    partial(table_3_of_counts, epochs=500, seeds=1, tried=1, alphas=(1.1,))
-)
 
 
 def of_counts(words, train, test, validation, settings, listed):

@@ -49,7 +49,8 @@ class TruncatedSteps:
     ) -> None:
         self._mixture, self._rows, self._tol, self._note = mixture, rows, tol, note
         self.lower_bound, self.comparable = mixture.lower_bound, mixture.comparable
-        self.labels = np.zeros(rows.n_rows, dtype=np.int32)  # after the last step; exact ones:
+        self.labels = np.zeros(rows.n_rows, dtype=np.int32)  # after the last step
+        # Labels and their responsibilities, after the last exact step.
         self.of_rows = np.zeros(rows.n_rows, dtype=np.int64), np.zeros(rows.n_rows, rows.dtype)
         self._weights, self._n_components = rows.sampling_weights(), n_components
 
