@@ -584,6 +584,7 @@ class Constraint:
 P = TypeVar("P")  # parameters
 S = TypeVar("S")  # statistics
 OnIteration = Callable[[int, list[float], Any], bool]  # step, bounds, parameters
+OfRows = tuple[Array, Array] | None  # labels and their responsibilities, where they are known
 
 
 @dataclass(frozen=True)
@@ -596,7 +597,7 @@ class EMResult(Generic[P, S]):
     converged: bool
     stopped: bool = False
     stats: S | None = None
-    of_rows: tuple[Array, Array] | None = None  # labels and their responsibilities, where known
+    of_rows: OfRows = None
 
 
 @dataclass(frozen=True)

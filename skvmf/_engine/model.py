@@ -19,6 +19,7 @@ from .contracts import (
     DenseResponsibilities,
     EMResult,
     HardResponsibilities,
+    OfRows,
     Params,
     Responsibilities,
     Scores,
@@ -315,11 +316,7 @@ class Mixture:
         return scores
 
     def expect(
-        self,
-        params: Params,
-        block: Block,
-        labels: Array | None = None,
-        of_rows: tuple[Array, Array] | None = None,
+        self, params: Params, block: Block, labels: Array | None = None, of_rows: OfRows = None
     ) -> Statistics:
         """Share out the rows of a block and sum what the maximization needs.
 

@@ -126,9 +126,8 @@ class Overseeding:
         few = self._on(self._some_rows(max(PART_ROWS * n_parts, MIN_ROWS), rng), n_parts)
         coarse = replace(few, n_components=n_parts, steps=STEPS_IN_PARTS).run(rng).params
         parts = np.where(weights > 0, self.assign(coarse).labels, -1)
-        if not self._keep_neighbours(parts, rng):
-            return None
-        if (found := self._in_parts(parts, rng)) is None:
+        found = self._in_parts(parts, rng) if self._keep_neighbours(parts, rng) else None
+        if found is None:
             return None
         params, labels = found
         truncated = TruncatedSteps.possible(self.model, self.rows, self.n_components)

@@ -131,7 +131,7 @@ def _set_limit(library: "LibController", limit: int) -> None:
         free(force=True)
 
 
-_threads = _Threads()
+_threads, _this_thread = _Threads(), threading.local()
 
 
 def _after_fork() -> None:
@@ -192,9 +192,16 @@ def map_reduce(
     todo = deque(enumerate(zip(numbers, blocks, strict=True)))
     begun: set[int] = set()
     errors: dict[int, Exception] = {}
-    changed = threading.Condition()
+    changed, nested = threading.Condition(), getattr(_this_thread, "works", False)
 
     def work(n_threads: int) -> None:
+        _this_thread.works = True
+        try:
+            take_turns(n_threads)
+        finally:
+            _this_thread.works = nested
+
+    def take_turns(n_threads: int) -> None:
         def may_begin() -> bool:
             return not todo or not begun or todo[0][0] - min(begun) <= n_threads
 
@@ -219,7 +226,8 @@ def map_reduce(
 
     with limited_blas() as threads:
         work_here = partial(work, threads.n_threads)
-        with _helpers(threads, work_here, len(todo) - 1, todo):
+        # Within another, all threads have work, and what is queued for them would be kept alive.
+        with _helpers(threads, work_here, 0 if nested else len(todo) - 1, todo):
             work_here()
     try:
         if errors:

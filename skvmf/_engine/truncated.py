@@ -34,18 +34,14 @@ PIECE, SPAN = 4096, 64  # rows of a cell taken at once; rows per component read 
 AT_ONCE = 64  # pieces whose sums are kept
 
 Piece = tuple[int, Array]  # a cell, and numbers of rows
+Note = Callable[[str], object]  # str tells nobody
 
 
 class TruncatedSteps:
     """A mixture as `run_em` takes it; each of its steps is an exact one and truncated ones."""
 
     def __init__(
-        self,
-        mixture: Mixture,
-        rows: RowSource,
-        n_components: int,
-        tol: float,
-        note: Callable[[str], object] = str,  # to nobody
+        self, mixture: Mixture, rows: RowSource, n_components: int, tol: float, note: Note = str
     ) -> None:
         self._mixture, self._rows, self._tol, self._note = mixture, rows, tol, note
         self.lower_bound, self.comparable = mixture.lower_bound, mixture.comparable

@@ -242,6 +242,23 @@ def test_errors_of_several_blocks_keep_no_block_alive(n_threads):
         gc.enable()
 
 
+@THREADS
+def test_sums_within_sums_keep_nothing_alive(n_threads):
+    """Nothing is queued for threads that have other work."""
+    seen, most = [], []
+
+    def work(_):
+        kept = threading.Event()
+        seen.append(weakref.ref(kept))
+        total(lambda block: kept is not None, range(3))
+        most.append(sum(own() is not None for own in list(seen)))
+        return 1
+
+    with threadpool_limits(n_threads, user_api="blas"):
+        total(work, range(40))
+    assert max(most) <= n_threads
+
+
 def test_the_calling_thread_works_too_and_lists_are_joined_in_order():
     def work(block):
         time.sleep(1e-3)
