@@ -192,16 +192,9 @@ def map_reduce(
     todo = deque(enumerate(zip(numbers, blocks, strict=True)))
     begun: set[int] = set()
     errors: dict[int, Exception] = {}
-    changed, nested = threading.Condition(), getattr(_this_thread, "works", False)
+    changed = threading.Condition()
 
     def work(n_threads: int) -> None:
-        _this_thread.works = True
-        try:
-            take_turns(n_threads)
-        finally:
-            _this_thread.works = nested
-
-    def take_turns(n_threads: int) -> None:
         def may_begin() -> bool:
             return not todo or not begun or todo[0][0] - min(begun) <= n_threads
 
@@ -226,8 +219,7 @@ def map_reduce(
 
     with limited_blas() as threads:
         work_here = partial(work, threads.n_threads)
-        # Within another, all threads have work, and what is queued for them would be kept alive.
-        with _helpers(threads, work_here, 0 if nested else len(todo) - 1, todo):
+        with _helpers(threads, work_here, len(todo) - 1, todo):
             work_here()
     try:
         if errors:
@@ -249,16 +241,20 @@ def _helpers(
     """Let other threads work, too, until nothing is left to do, or the caller leaves."""
 
     def help_out() -> None:
+        _this_thread.works = True
         with threads.lock:
             for library in _libraries() if threads.users else []:  # none: the caller has left
                 if library.num_threads != 1:  # of the libraries whose limit is each thread's own
                     _set_limit(library, 1)
         work()
 
+    # Within another sum all threads have work, and what is queued for them would stay alive.
+    nested = getattr(_this_thread, "works", False)
     helpers: list[Future[None]] = []
     pool, n_helpers = threads.pool, min(n_helpers, threads.n_threads - 1)
     try:
-        if pool is not None:
+        _this_thread.works = True
+        if pool is not None and not nested:
             try:
                 helpers.extend(pool.submit(help_out) for _ in range(n_helpers))
             except RuntimeError:  # no thread can start: none may come later to what was queued
@@ -266,6 +262,7 @@ def _helpers(
                 pool.shutdown(cancel_futures=True)
         yield
     finally:
+        _this_thread.works = nested
         todo.clear()
         for helper in helpers:
             if not helper.cancel():
