@@ -323,9 +323,10 @@ class Mixture:
         Note the component of each row in `labels`, and what `most_responsible` returns in `of_rows`
         (not with alpha-entmax).
         """
-        scores, fitted = self.scores(params, block), FittedMixture(self, params)
+        scores = self.scores(params, block)
         span = slice(block.start, block.start + len(block.weights))
         if of_rows is not None:
+            fitted = FittedMixture(self, params)
             found, invisible, best = fitted.label(scores, block.has_direction, self.posterior)
         responsibilities, counts, values = self.posterior.assign(
             scores, params.weights, block.weights, block.scales

@@ -80,6 +80,7 @@ class Overseeding:
         self.many = K >= MANY and n_uniform == 0 and enough  # steps with all of them are spared
         if self.many:
             self.steps = STEPS_OF_MANY
+        self.truncated = self.many and TruncatedSteps.possible(self.model, self.rows, K)
         least = SEEDS_PER_COMPONENT * (1 + n_uniform)
         most = max(min(self.seeds_per_component * K, max(2 * K, MAX_SEEDS)), least)
         self.n_first_seeds = min(most, self.n_drawable)
@@ -130,34 +131,34 @@ class Overseeding:
         if found is None:
             return None
         params, labels = found
-        truncated = TruncatedSteps.possible(self.model, self.rows, self.n_components)
-        if truncated:
+        if self.truncated:
             params = self._truncated_steps(params, labels).params
         else:
             params, _ = em_steps(self.model, self.rows, params, STEPS_OF_PARTS)
         labels = self.assign(params).labels
         merged = self._merge(params, labels)
-        if truncated:
+        if self.truncated:
             before, after = (self.family.centres(own.components) for own in (params, merged))
             return self._truncated_steps(merged, nearest_points(before, after, 1)[labels, 0])
         return SampleStart(self.model, *em_steps(self.model, self.rows, merged, self.steps[1]))
 
     def _in_parts(self, parts: Array, rng: np.random.Generator) -> tuple[Params, Array] | None:
-        """Return components of all parts, and labels; None if few rows have most of the weight."""
-        n_parts, weights = int(parts.max()) + 1, self.weights
+        """Return components of parts, and labels for truncated steps; None if rows are too few."""
+        n_parts, total = int(parts.max()) + 1, float(self.weights.sum())
         rngs, starts, counts = rng.spawn(n_parts), {}, np.zeros(n_parts)
         labels, sizes = np.zeros(len(parts), dtype=np.int32), np.zeros(n_parts, dtype=np.int32)
 
         def find(part: int) -> None:
             rows = np.flatnonzero(parts == part)
-            counts[part] = weights[rows].sum()
-            share = round(PART_SURPLUS * self.n_components * counts[part] / float(weights.sum()))
+            counts[part] = self.weights[rows].sum()
+            share = round(PART_SURPLUS * self.n_components * counts[part] / total)
             sizes[part] = min(share, len(rows) // MIN_ROWS_IN_PART)
             if (K := int(sizes[part])) > 0:
                 own = self._on(rows, SEEDS_PER_COMPONENT * K)
                 within = replace(own, n_components=K, steps=STEPS_IN_PARTS)
                 starts[part] = within.run(rngs[part], lambda *_: True).params  # before any round
-                labels[rows] = within.assign(starts[part]).labels
+                if self.truncated:  # else nobody asks for labels
+                    labels[rows] = within.assign(starts[part]).labels
 
         for_each(find, range(n_parts))
         if sizes.sum() < self.n_components:
@@ -166,8 +167,8 @@ class Overseeding:
         labels += first[np.maximum(parts, 0)]
         numbers = sorted(starts)
         components = reduce(self.family.append, [starts[i].components for i in numbers])
-        weights = np.concatenate([counts[i] * starts[i].weights for i in numbers])
-        return self._params(weights, components, 0.0), labels
+        of_components = np.concatenate([counts[i] * starts[i].weights for i in numbers])
+        return self._params(of_components, components, 0.0), labels
 
     def _truncated_steps(self, params: Params, labels: Array) -> SampleStart:
         """Return components after rounds of truncated steps, from labels of rows, and new ones."""
