@@ -21,7 +21,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m reproduction", description=__doc__)
     add = parser.add_argument
     add("names", nargs="*", metavar="ITEM", help='as in the list, as "P0" for a paper, or "all"')
-    add("--list", action="store_true", help="say what there is, with minutes on one core")
+    add("--list", action="store_true", help="say what there is, with minutes of the kept runs")
     add("--data", type=Path, metavar="FOLDER", help="files of data, see reproduction.prepare")
     add("--pictures", type=Path, metavar="FOLDER", help="where to save them (needs matplotlib)")
     add("--cache", type=Path, metavar="FOLDER", help="keeps word vectors for later runs")

@@ -155,6 +155,6 @@ def earlier(networks):
 
 
 def made_at(networks):
-    """Say at which commits networks were trained."""
-    commits = sorted({network.commit for network in networks})
-    return f"Networks were trained at {', '.join(commits)}."
+    """Say at which commits networks were trained, and by which processors."""
+    made = sorted({f"{network.commit} ({network.machine})" for network in networks})
+    return f"Networks were trained at {', '.join(made)}."

@@ -361,11 +361,6 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
 
     def from_natural(self, directions: Array, concentrations: Array) -> DirectionalComponents:
         """Derive the components from directions (K, d) of any length and kappa (K,)."""
-        if (concentrations > MAX_CONCENTRATION).any():
-            raise ValueError(
-                f"Concentrations should be at most {MAX_CONCENTRATION:g}, got "
-                f"{concentrations.max():g}."
-            )
         units = directions / np.abs(directions).max(axis=1, keepdims=True)
         units /= np.linalg.norm(units, axis=1, keepdims=True)
         lengths = vmf.mean_resultant_length(concentrations, self.dim)

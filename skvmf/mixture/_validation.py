@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._engine.model import NO_BACKGROUND, Background, FittedMixture
 from .._engine.partitions import Assignment, assign_labels, assign_responsibilities, count_distinct
 from .._engine.rows import MAX_MAGNITUDE, RowSource
+from .._engine.vonmises_fisher import MAX_CONCENTRATION
 from .._sklearn import Method, validate_data
 from .._typing import Array, MatrixLike, warn
 from ..distributions._arguments import checked_array
@@ -62,8 +63,8 @@ def checked_concentrations(concentrations: ArrayLike | None, n_components: int, 
     kappa = checked_array(concentrations, name).astype(np.float64)
     if kappa.shape != (n_components,):
         raise ValueError(f"{name} should have the shape ({n_components},), got {kappa.shape}.")
-    if not np.isfinite(kappa).all() or not (kappa >= 0).all():
-        raise ValueError(f"{name} should be finite and at least 0, got {kappa}.")
+    if not ((kappa >= 0) & (kappa <= MAX_CONCENTRATION)).all():
+        raise ValueError(f"{name} should be from 0 to {MAX_CONCENTRATION:g}, got {kappa}.")
     return kappa
 
 

@@ -58,7 +58,7 @@ BAD_PARAMETERS = {  # of whom, what is given, and what the message says
         (dict(negentropy="refined"), "negentropy"),
         (dict(temperature=-0.1), "temperature"),
         (dict(concentrations_init=[3.0]), r"shape \(2,\)"),
-        (dict(concentrations_init=-1.0), "at least 0"),
+        *[(dict(concentrations_init=bad), "from 0 to 1e") for bad in (-1.0, np.nan, 1e13)],
         (dict(concentrations_init=[1.0, 2.0], concentration_type="tied"), "one concentration"),
         (dict(fixed=("means",)), "give means_init"),
         (dict(fixed=("concentrations",)), "give concentrations_init"),
@@ -133,12 +133,6 @@ def test_bad_parameters_are_refused_before_any_work(estimator, options, message,
         getattr(estimator(**{"n_components": 2, "verbose": 1} | options), method)(X)
 
 
-@pytest.mark.parametrize("method", ["fit", "partial_fit"])
-def test_first_concentrations_have_a_limit(method):
-    with pytest.raises(ValueError, match="at most 1e"):
-        getattr(VonMisesFisherMixture(2, concentrations_init=1e13), method)(X)
-
-
 @pytest.mark.parametrize("scales", [(1e-9, 1e-9), (1.0, 1.0), (1e9, 1e9), (1e-70, 1e70)])
 @pytest.mark.parametrize("covariance_type", ["full", "tied"])
 @pytest.mark.parametrize("estimator", PLANE)
@@ -192,8 +186,8 @@ BAD_MIXTURES = {
         (DIRECTED | dict(concentrations=[1.0]), r"shape \(2,\)"),
         (DIRECTED | dict(concentrations="ab"), "concentrations should hold real numbers"),
         (DIRECTED | dict(concentrations=[1.0, np.nan]), "concentration"),
-        (DIRECTED | dict(concentrations=[1.0, -1.0]), "at least 0"),
-        (DIRECTED | dict(concentrations=[1.0, 1e13]), "at most 1e"),
+        (DIRECTED | dict(concentrations=[1.0, -1.0]), "from 0 to 1e"),
+        (DIRECTED | dict(concentrations=[1.0, 1e13]), "from 0 to 1e"),
         (dict(means=[[1.0, 0.0], [0.1, 0.0]]), "unit ball"),
         (dict(means=[[0.1], [0.1]]), "two features"),
         (dict(concentration_type="tied"), "one concentration"),
