@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t as student
 
-from .results import GUIDE, NotMeasured, kept, mean, summary
+from .results import GUIDE, NotMeasured, mean, summary
 
 VERDICTS = ("holds", "holds in part", "does not hold", "cannot be judged")
 PARTS = dict(zip(VERDICTS, ("hold", "hold in part", "do not hold", "are undecided"), strict=True))
@@ -315,9 +315,3 @@ def shown(name, record):
         lines += [f"{verdict.words.upper()}: {own.words}", f"    {verdict.because}"]
         lines += [f"    Differs: {own.differs}"] * bool(own.differs)
     return "\n".join(lines)
-
-
-def judged(claims):
-    """Yield claims with the verdicts of their records."""
-    for own in claims:
-        yield own, own.judge(kept(own.item))

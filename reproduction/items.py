@@ -24,27 +24,13 @@ class Missing(Exception):
 
 @dataclass(frozen=True)
 class Setting:
-    """How an item is run.
+    """How an item is run."""
 
-    Parameters
-    ----------
-    data : Path, default=None
-        The folder of the files of data.
-    cache : Path, default=None
-        A folder that keeps word vectors from run to run.
-    trained : Path, default=None
-        A file that keeps what has been found with trained networks.
-    small : bool, default=False
-        Whether to take the sizes of the tests: seconds, and figures that mean nothing.
-    options : dict, default={}
-        Arguments of the item, "epochs" or "seeds".
-    """
-
-    data: Path | None = None
-    cache: Path | None = None
-    trained: Path | None = None
-    small: bool = False
-    options: dict[str, Any] = field(default_factory=dict)
+    data: Path | None = None  # the folder of the files of data
+    cache: Path | None = None  # a folder that keeps word vectors from run to run
+    trained: Path | None = None  # a file that keeps what has been found with trained networks
+    small: bool = False  # whether to take the sizes of the tests: figures that mean nothing
+    options: dict[str, Any] = field(default_factory=dict)  # the item's "epochs" or "seeds"
 
     def file(self, name):
         """Return the path of a file of data."""

@@ -126,7 +126,7 @@ class Network:
 
     commit: str  # that it was trained at
     machine: str
-    seconds: float  # of CPU time
+    seconds: float  # of a core or a GPU
     found: list
     before: bool = False  # whether an earlier run has left it
 
@@ -150,7 +150,7 @@ def once(setting, key, function):
 
 
 def earlier(networks):
-    """Return the minutes of CPU time of earlier runs."""
+    """Return the minutes that earlier runs took."""
     return sum(network.seconds for network in networks if network.before) / 60
 
 

@@ -41,12 +41,13 @@ def overview():
     minutes = {own.name: own.minutes for own in items}
     neural = sum(own for name, own in minutes.items() if name.startswith(("P2.tab2", "P2.tab3")))
     lines = [
-        f"A full run takes about {sum(minutes.values()) / 60:.0f} hours of CPU time, of which "
-        f"autoencoders take {neural / 60:.0f}: the sum of what the recorded runs took.",
+        f"The recorded runs took {sum(minutes.values()) / 60:.0f} hours, of which autoencoders "
+        f"took {neural / 60:.0f}. Some of these were trained on a GPU: on one core, they would "
+        "take about 25 hours more.",
         "",
     ]
     for key, paper in claims.papers().items():
-        own = list(claims.judged(paper.claims))
+        own = [(claim, claim.judge(kept(claim.item))) for claim in paper.claims]
         title = f"{key}: {paper.name}"
         lines += [title, "-" * len(title), "", f"*{paper.title}.*", ""]
         lines += [f":It claims: {paper.says}", f":What holds: {paper.holds}"]
@@ -105,17 +106,12 @@ def judged(claim, verdict):
 
 def made(record):
     """Say how a record was made."""
+    minutes = record.minutes
+    took = f"{minutes:.0f} minutes" if minutes < 90 else f"{minutes / 60:.0f} hours"
+    took = took if minutes >= 2 else "a minute"
     return (
-        f"Seeds: {record.seeds}. It took {duration(record.minutes)} of CPU time; commit "
-        f"{record.commit}; machine: {record.machine}."
+        f"Seeds: {record.seeds}. It took {took}; commit {record.commit}; machine: {record.machine}."
     )
-
-
-def duration(minutes):
-    """Say how long a run takes."""
-    if minutes >= 90:
-        return f"{minutes / 60:.0f} hours"
-    return f"{minutes:.0f} minutes" if minutes >= 2 else "a minute"
 
 
 def escaped(text):

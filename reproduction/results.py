@@ -66,26 +66,12 @@ class Table:
 
 @dataclass
 class Record:
-    """What a run gave, and where it was made: claims read their figures here.
+    """What a run gave, and where it was made: claims read their figures here."""
 
-    Parameters
-    ----------
-    settings : str
-        What was run, in sentences.
-    seeds : str
-        The seeds or sets that were repeated.
-    tables : list of Table
-        The figures.
-    minutes : float, default=0
-        CPU time. An item gives that of earlier runs whose results it has read.
-    commit, machine : str, default=""
-        Where it was made.
-    """
-
-    settings: str
-    seeds: str
+    settings: str  # what was run, in sentences
+    seeds: str  # the seeds or sets that were repeated
     tables: list[Table]
-    minutes: float = 0.0
+    minutes: float = 0.0  # an item gives those of earlier runs whose results it has read
     commit: str = ""
     machine: str = ""
 
