@@ -40,6 +40,7 @@ FIRST_ROWS_PER_COMPONENT, MIN_ROWS = 25, 10_000  # the larger number is drawn at
 MANY, MIN_ROWS_BY_PARTS = 1000, 10  # components, and rows for each, from which parts are taken
 PART_ROWS = 100  # for each part, to find the parts
 PART_SURPLUS, MIN_ROWS_IN_PART = 1.5, 3  # times the share of components; rows for each of those
+LARGE_SURPLUS, ROWS_FOR_LARGE = 2.0, 100  # in its place, from as many rows for each component
 COMPARED_ROWS = 1000  # with rows near them,
 WHOLE = 1 / 3  # of which more are in the same part, if parts leave most clusters whole
 STEPS_OF_PARTS, ROUNDS_OF_PARTS = 2, 2  # of EM with the components of all parts; or truncated ones
@@ -146,12 +147,14 @@ class Overseeding:
         """Return components of parts, and labels for truncated steps; None if rows are too few."""
         n_parts, total = int(parts.max()) + 1, float(self.weights.sum())
         rngs, starts, counts = rng.spawn(n_parts), {}, np.zeros(n_parts)
+        enough = self.n_drawable >= ROWS_FOR_LARGE * self.n_components
+        surplus = LARGE_SURPLUS if enough else PART_SURPLUS
         labels, sizes = np.zeros(len(parts), dtype=np.int32), np.zeros(n_parts, dtype=np.int32)
 
         def find(part: int) -> None:
             rows = np.flatnonzero(parts == part)
             counts[part] = self.weights[rows].sum()
-            share = round(PART_SURPLUS * self.n_components * counts[part] / total)
+            share = round(surplus * self.n_components * counts[part] / total)
             sizes[part] = min(share, len(rows) // MIN_ROWS_IN_PART)
             if (K := int(sizes[part])) > 0:
                 own = self._on(rows, SEEDS_PER_COMPONENT * K)
