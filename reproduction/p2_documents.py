@@ -190,11 +190,11 @@ def table_3_of_counts(
     )
     title = "Coherence of topics: cosine of static embeddings of their first words, by their number"
     topics = Table(title, ["decoder", *map(str, WORDS)])
-    paper = {1: PAPER["softmax"], chosen: PAPER["1.5-entmax"]}
+    paper = {"softmax": PAPER["softmax"], "entmax, chosen": PAPER["1.5-entmax"]}
     rows = {"softmax" if alpha == 1 else f"{alpha:g}-entmax": alpha for alpha in figures}
     for name, alpha in (rows | {"entmax, chosen": chosen}).items():
         l1, validated, zeros, *scores = zip(*(own[:-1] for own in figures[alpha]), strict=True)
-        table.add(name, l1, paper.get(alpha), validated, zeros)
+        table.add(name, l1, paper.get(name), validated, zeros)
         topics.add(name, *scores)
     alike = similarities(words)[np.triu_indices(len(words), 1)].mean()
     topics.add("any two words", *[alike] * len(WORDS))
