@@ -93,9 +93,7 @@ def register(name, data, title, rate=5e-5, epochs=50):
 
 
 register("P2.tab2", "mnist", "autoencoders of MNIST (Table 2)")
-register(
-    "P2.tab2-faster", "mnist", "the same at a learning rate of 1e-3, 100 epochs", 1e-3, 100
-)
+register("P2.tab2-faster", "mnist", "the same at a learning rate of 1e-3, 100 epochs", 1e-3, 100)
 register("P2.tab2-fashion", "fashion", "autoencoders of a subset of FashionMNIST (Table 2)")
 
 
