@@ -172,9 +172,9 @@ def table_3_of_counts(
     networks = {}
 
     def found(alpha, number):
-        kind = APPENDIX["softmax" if alpha == 1 else "1.5-entmax"]
+        settings = options | APPENDIX["softmax" if alpha == 1 else "1.5-entmax"]
         for seed in range(number):
-            own = {**options, **kind, "entmax_alpha": alpha, "random_state": seed}
+            own = settings | {"entmax_alpha": alpha, "random_state": seed}
             data = words, train, test, validation
             train_one = partial(of_counts, *data, own, seed == seeds - 1)
             if (alpha, seed) not in networks:

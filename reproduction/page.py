@@ -106,9 +106,9 @@ def judged(claim, verdict):
 
 def made(record):
     """Say how a record was made."""
-    minutes = record.minutes
-    took = f"{minutes:.0f} minutes" if minutes < 90 else f"{minutes / 60:.0f} hours"
-    took = took if minutes >= 2 else "a minute"
+    minutes, took = record.minutes, "a minute"
+    if minutes >= 2:
+        took = f"{minutes:.0f} minutes" if minutes < 90 else f"{minutes / 60:.0f} hours"
     return (
         f"Seeds: {record.seeds}. It took {took}; commit {record.commit}; machine: {record.machine}."
     )
