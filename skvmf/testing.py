@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -174,7 +173,7 @@ def _check_step(family: AnyFamily, components: Any, X: Array, resp: Array) -> No
 def _check_bound(model: Mixture, params: Params, rows: RowSource) -> None:
     bound = -np.inf
     for step in range(12):
-        stats = rows.map_reduce(partial(model.expect, params))
+        stats = model.expectation(params, rows)
         after = model.lower_bound(stats, params)
         fall, what = bound - after, f"step {step} with {model.posterior} lowers the bound"
         _require(fall <= 1e-10 * max(1, abs(after)), f"{what} by {fall:.3g}")

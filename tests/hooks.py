@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from unittest import mock
 
-from skvmf._engine import checkpoint, parallel, rows, starts
+from skvmf._engine import blocks, checkpoint, parallel, rows, starts
 from skvmf.grammar import _model as grammar
 from skvmf.mixture import _parameters
 
@@ -31,8 +31,8 @@ def few_rows_in_blocks(size=8):
     """Let there be several blocks of rows, in memory and in Dask arrays."""
     from skvmf._engine import dask
 
-    blocks = partial(mock.patch.object, attribute="block_rows", autospec=True, return_value=size)
-    with blocks(rows), blocks(dask):
+    few = partial(mock.patch.object, attribute="block_rows", autospec=True, return_value=size)
+    with few(rows), few(dask), few(blocks):
         yield
 
 
@@ -61,16 +61,17 @@ def reads(n_rows):
 
 @contextmanager
 def before_folds(call):
-    """Before workers fold a Dask array, call with the name of the function they fold it with."""
+    """Before workers fold a Dask array, call with the name of what they fold it with."""
     from skvmf._engine.dask import DaskRows
 
-    fold = DaskRows.map_reduce
+    tasks = DaskRows._tasks
 
-    def map_reduce(self, function):
-        call(getattr(getattr(function, "func", None), "__name__", ""))
-        return fold(self, function)
+    def named(self, run, function, *others, **options):
+        whole = getattr(function, "func", function)
+        call(getattr(whole, "__name__", type(whole).__name__))
+        return tasks(self, run, function, *others, **options)
 
-    with mock.patch.object(DaskRows, "map_reduce", map_reduce):
+    with mock.patch.object(DaskRows, "_tasks", named):
         yield
 
 

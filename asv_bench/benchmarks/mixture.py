@@ -73,7 +73,7 @@ def em_step(mixture, X):
     model, params = mixture._fitted.mixture, mixture._fitted.params
 
     def step():
-        return model.maximize(rows.map_reduce(partial(model.expect, params)), params, rows)
+        return model.maximize(model.expectation(params, rows), params, rows)
 
     step()  # compile
     return step

@@ -13,6 +13,7 @@ from .._typing import Array, warn
 EVEN_BELOW = 16  # blocks
 MAX_KEPT = 16  # arrays per use
 MANY_COMPONENTS = 4096  # whose sums take longer to add than scores that leave the caches
+SPAN = 16  # rows for each component that a truncated step takes together
 
 
 class BufferPool:
@@ -185,6 +186,12 @@ def block_rows(n_rows: int, n_features: int, *, is_sparse: bool, width: int = 1)
     size = 1 << (most.bit_length() - 1)
     n_blocks = -(-n_rows // size)
     return size if n_blocks >= EVEN_BELOW else -(-n_rows // n_blocks)
+
+
+def span_rows(n_rows: int, n_features: int, n_components: int) -> int:
+    """Return the number of dense rows in whole blocks that a truncated step takes together."""
+    size = block_rows(n_rows, n_features, is_sparse=False, width=n_components)
+    return size * max(1, SPAN * n_components // size)
 
 
 def warn_if_too_large(n_bytes: float, what: str, advice: str) -> None:

@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import getitem
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from uuid import uuid4
@@ -22,17 +23,20 @@ from dask.core import flatten
 from scipy import sparse
 
 from .._typing import Array, DType, Function, Matrix
-from .blocks import BufferPool, block_rows
+from .blocks import BufferPool, block_rows, span_rows
 from .parallel import BlockSum, map_reduce
 from .rows import (
     DenseRows,
+    Labels,
     Measures,
     Rows,
     RowSource,
+    Span,
     SparseRows,
     as_seen,
     canonical,
     in_units,
+    joined,
     make_rows,
     read_as,
     weight_unit,
@@ -179,7 +183,7 @@ def _extremes(blocks: _Blocks) -> Array:
     )
 
 
-def _sum(function: Function, method: str, most: float, blocks: _Blocks, sources: Any) -> Any:
+def _sum(method: str, function: Function, most: float, blocks: _Blocks, sources: Any) -> Any:
     """Sum a function by a method of rows over blocks."""
     ready, buffers = blocks.ready(sources) if sources else [], BufferPool()
 
@@ -187,6 +191,30 @@ def _sum(function: Function, method: str, most: float, blocks: _Blocks, sources:
         return getattr(blocks.rows(i, ready, most, buffers), method)(function)
 
     return map_reduce(of_block, range(len(blocks.numbers)), blocks.numbers)
+
+
+def _note_labels(function: Function, most: float, blocks: _Blocks, sources: Any) -> Any:
+    """Return a sum over blocks, and the labels that the function notes."""
+    labels = Labels()
+    total = _sum("map_reduce", partial(function, labels=labels), most, blocks, sources)
+    return total, joined(labels)
+
+
+def _sum_spans(
+    size: int, function: Function, most: float, blocks: _Blocks, sources: Any, labels: Array
+) -> Any:
+    """Return a sum over spans of whole blocks, and the labels that the function leaves."""
+    ready, buffers, labels, first = blocks.ready(sources), BufferPool(), labels.copy(), 0
+    numbers, total = np.asarray(blocks.numbers) * blocks.size // size, BlockSum[Any]()
+    for number in np.unique(numbers).tolist():
+        weights = [w for w, i in zip(blocks.weights, numbers, strict=False) if i == number]
+        weights = [np.concatenate(weights)] if weights else []
+        own = replace(blocks, size=size, numbers=[number], weights=weights, measures=[])
+        rows, (start, stop) = own.rows(0, ready, most, buffers), own.span(0)
+        of_span = labels[first : first + stop - start]
+        total.add(number, function(Span(start, rows, 0, rows.sampling_weights(), of_span)))
+        first += stop - start
+    return total, labels
 
 
 class _NewFunction(partial[Any]):
@@ -233,11 +261,12 @@ class DaskRows(RowSource):
         missing: bool = False,
     ) -> None:
         self.n_rows, self.n_features = map(int, X.shape)
-        is_sparse = sparse.issparse(X._meta)
+        self.is_sparse = is_sparse = sparse.issparse(X._meta)
         wide = is_sparse and X.dtype.char not in "fd"
         self.dtype = np.dtype(np.float64) if wide else read_as(X.dtype)
         shape = self.n_rows, self.n_features
         self._size = block_rows(*shape, is_sparse=is_sparse, width=width)
+        self._per_span = 1 if is_sparse else span_rows(*shape, width) // self._size
         self._blocks = _Blocks(  # none yet
             shape, X.dtype, is_sparse, unit, self._size, columns, missing=missing
         )
@@ -267,10 +296,13 @@ class DaskRows(RowSource):
         first = np.searchsorted(self._ends, edges[:-1], "right").tolist()  # chunks of blocks
         last = np.searchsorted(self._ends, edges[1:] - 1, "right").tolist()
         at_home: dict[Any, list[int]] = {}
-        for number, chunk in enumerate(first):
+        for number in range(len(first)):  # with the first block of its span
+            chunk = first[number - number % self._per_span]
             at_home.setdefault(homes[chunk], []).append(number)
-        for home, numbers in sorted(at_home.items()):
-            for group in np.array_split(numbers, min(n_threads.get(home, 1), len(numbers))):
+        for home, own in sorted(at_home.items()):
+            numbers, together = np.asarray(own), np.asarray(own) // self._per_span
+            firsts = np.array_split(np.unique(together), n_threads.get(home, 1))
+            for group in (numbers[np.isin(together, part)] for part in firsts if len(part)):
                 n_rows: dict[int, int] = {}
                 for number in group.tolist():
                     for chunk in range(first[number], last[number] + 1):
@@ -305,40 +337,68 @@ class DaskRows(RowSource):
             tasks[self._states[i]] = _measure, blocks, sources, of_chunks
         kept = self._states + (list(parts) if held else [])
         self._graph |= parts
-        results = self._compute(self._graph | tasks, kept, keep=True)
-        self._kept = dict(zip(kept, results, strict=True))
+        self._kept = self._compute(self._graph | tasks, [], kept)[1]
         self._graph |= self._kept
         tasks = {(f"skvmf-extremes-{token}", i): (_extremes, s) for i, s in enumerate(self._states)}
-        extremes = np.max(self._compute(self._kept | tasks, list(tasks)), axis=0)
+        extremes = np.max(self._compute(self._kept | tasks, list(tasks))[0], axis=0)
         self.largest, missing, least, most, self._most = (extremes * [1, 1, -1, 1, 1]).tolist()
         self.incomplete, self.weight_range = bool(missing), (least, most)
         self.weight_unit = weight_unit(self._most)
 
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
-        return self._sum(function, "map_reduce", self._graph, self._sources)
+        return self._added(*self._tasks(partial(_sum, "map_reduce"), function))[0]
 
     def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
-        return self._sum(function, "map_reduce_weights", self._kept, [[]] * len(self._states))
+        return self._added(*self._tasks(partial(_sum, "map_reduce_weights"), function, read=False))[
+            0
+        ]
 
-    def _sum(self, function: Function, method: str, graph: Graph, sources: list[Any]) -> Any:
-        token, most = uuid4().hex, self._most
-        runs = np.count_nonzero(np.diff(self._owners)) < len(sources)
-        few = MAX_DIRECT_SUMS if runs else 1  # sums of scattered blocks are large
-        tasks: Graph = dict(graph)
+    def noting_labels(self, function: Callable[..., Part]) -> tuple[Part, Any]:
+        return self._added_and_kept(_note_labels, function)
+
+    def map_reduce_spans(
+        self, function: Callable[[Span], Part], labels: Any, size: int
+    ) -> tuple[Part, Any]:
+        return self._added_and_kept(partial(_sum_spans, size), function, labels)
+
+    def _tasks(
+        self, run: Function, function: Function, labels: Graph | None = None, read: bool = True
+    ) -> tuple[Graph, list[Any]]:
+        """Return a graph of tasks that sum a function over their blocks, and the tasks' keys."""
+        token, sources = uuid4().hex, self._sources if read else [[]] * len(self._states)
+        tasks: Graph = (self._graph if read else self._kept) | (labels or {})
         parameters: Any = _NewFunction(function)
         if len(sources) > MAX_DIRECT_SUMS:  # as a task's result they travel once
             tasks[f"skvmf-parameters-{token}"] = parameters
             parameters = f"skvmf-parameters-{token}"
         keys: list[Any] = [(f"skvmf-sum-{token}", i) for i in range(len(sources))]
-        for key, state, own in zip(keys, self._states, sources, strict=True):
-            tasks[key] = _sum, parameters, method, most, state, own
-        level = 0
+        given = [[label] for label in labels] if labels else [[]] * len(keys)
+        for key, state, *rest in zip(keys, self._states, sources, given, strict=True):
+            tasks[key] = run, parameters, self._most, state, rest[0], *rest[1]
+        return tasks, keys
+
+    def _added_and_kept(
+        self, run: Function, function: Function, labels: Graph | None = None
+    ) -> tuple[Any, Graph]:
+        """Sum a function by tasks that return labels, too, which workers keep."""
+        tasks, both = self._tasks(run, function, labels)
+        parts = [[(f"{name}-{part}", i) for name, i in both] for part in (0, 1)]
+        for part, keys in enumerate(parts):
+            tasks |= {key: (getitem, pair, part) for key, pair in zip(keys, both, strict=True)}
+        return self._added(tasks, *parts)
+
+    def _added(self, tasks: Graph, keys: list[Any], kept: Sequence[Any] = ()) -> tuple[Any, Graph]:
+        """Return the total of some tasks' sums, and others' results, which workers keep."""
+        runs = np.count_nonzero(np.diff(self._owners)) < len(keys)
+        few = MAX_DIRECT_SUMS if runs else 1  # sums of scattered blocks are large
+        (token, _), level = keys[0], 0
         while len(keys) > few:
             level += 1
             parts = [keys[i : i + SUMS_PER_TASK] for i in range(0, len(keys), SUMS_PER_TASK)]
             keys = [f"skvmf-add-{level}-{token}-{i}" for i in range(len(parts))]
             tasks |= {key: (_add, part) for key, part in zip(keys, parts, strict=True)}
-        return _add(self._compute(tasks, keys)).total()  # a copy: it may be read-only, or shared
+        sums, results = self._compute(tasks, keys, kept)
+        return _add(sums).total(), results  # a copy: sums may be read-only, or shared
 
     def for_each(self, function: Callable[[Any, slice], None]) -> None:
         """Raise a TypeError: workers cannot write to an array of the client's."""
@@ -365,17 +425,23 @@ class DaskRows(RowSource):
             )
             for i in np.unique(owners).tolist()
         }  # fmt: skip
-        rows = _stacked(self._compute(self._graph | tasks, list(tasks)))
+        rows = _stacked(self._compute(self._graph | tasks, list(tasks))[0])
         return rows[np.argsort(np.argsort(owners, kind="stable"))[places]]
 
-    def _compute(self, graph: Graph, keys: list[Any], keep: bool = False) -> list[Any]:
-        """Return the results of some tasks; or futures of those that workers keep."""
-        options = {"sync": False} if keep and self._client else {}
+    def _compute(
+        self, graph: Graph, keys: list[Any], kept: Sequence[Any] = ()
+    ) -> tuple[list[Any], Graph]:
+        """Return the results of some tasks, and those that workers keep: futures, by their keys."""
+        options = {"sync": False} if kept and self._client else {}
         # Dask finds the parameters of many components large.
         quiet = {"distributed.admin.large-graph-warning-threshold": "1GB"} if self._client else {}
         try:
             with dask.config.set(quiet):
-                return list(self._get(graph, keys, **options))
+                results = list(self._get(graph, [*keys, *kept], **options))
+                own, others = results[: len(keys)], results[len(keys) :]
+                if options:
+                    own = self._client.gather(own)
+                return own, dict(zip(kept, others, strict=True))
         except Exception as error:
             if type(error).__name__ != "KilledWorker":
                 raise

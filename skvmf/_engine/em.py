@@ -6,7 +6,6 @@ models", Journal of the Royal Statistical Society B 71, 2009.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -36,9 +35,9 @@ def run_em(
 ) -> EMResult[P, Any]:
     """Increase the model's lower bound on rows, from parameters or the state of an earlier run.
 
-    The model's ``expect(params, block)`` gives what is summed up, ``lower_bound(stats, params)``
-    and ``maximize(stats, params, rows)`` take the sums. ``comparable(before, after)`` says whether
-    a small change of the bound is the end: not if a component has been pruned, or moved to a row.
+    The model's ``expectation(params, rows)`` returns what ``lower_bound(stats, params)`` and
+    ``maximize(stats, params, rows)`` take. ``comparable(before, after)`` says whether a small
+    change of the bound is the end: not if a component has been pruned, or moved to a row.
 
     Stops after `max_iter` steps, when a step changes the bound by at most `tol`, or when
     ``on_iteration(n_iter, bounds, params)`` returns True. Before each of its calls ``keep``
@@ -50,7 +49,7 @@ def run_em(
     bounds = list(begun.bounds[:-1])  # the last is found again
     with limited_blas():
         for n_iter in range(len(bounds), max_iter + 1):
-            stats = rows.map_reduce(partial(model.expect, current))
+            stats = model.expectation(current, rows)
             bounds.append(model.lower_bound(stats, current))
             if not comparable or best is None or bounds[-1] >= bounds[best[0]]:
                 best = n_iter, current
@@ -63,7 +62,7 @@ def run_em(
                 rounding = _ROUNDING if rows.dtype == np.float64 else _ROUNDING_32
                 if fall > rounding * max(1, abs(bounds[-1])):
                     n_iter, current = best
-                    stats = rows.map_reduce(partial(model.expect, current))
+                    stats = model.expectation(current, rows)
                 return EMResult(current, bounds[: n_iter + 1], n_iter, converged, bool(stop), stats)
             before, current = current, model.maximize(stats, current, rows)
             comparable = model.comparable(before, current)
@@ -192,7 +191,7 @@ def step(
         return replace(spec, family=fitted.family).fitted(fitted.params, memory)
     components = spec.family.adapted(fitted.params.components)
     params = replace(fitted.params, components=components)
-    stats = replace(rows.map_reduce(partial(spec.expect, params)), unit=rows.weight_unit)
+    stats = replace(spec.expectation(params, rows), unit=rows.weight_unit)
     if memory is not None:
         about = spec.family.origins(components)
         moved = spec.family.recenter(memory.first_components(len(components)), about)

@@ -15,6 +15,7 @@ from scipy.special import ndtri, xlogy
 
 from .._typing import Array
 from ..distributions import vonmises_fisher as vmf
+from .blocks import BufferPool
 from .contracts import MergeCost
 from .covariance import CovarianceType, per_component
 from .model import NO_BACKGROUND, Background
@@ -23,7 +24,7 @@ from .products import TILE_ROWS, tiles
 
 MAX_PAIRED = 2048  # parts up to which all pairs are compared; more are compared with their
 NEAREST = 32  # nearest ones only
-_MOST_DISTANCES = 2**24  # of points, kept by a thread
+_MOST_DISTANCES, CHUNK = 2**24, 64  # of points, kept by a thread; of which one is the least
 
 
 @dataclass
@@ -346,19 +347,40 @@ def _neighbours(points: Array, parts: Array) -> list[Array]:
 
 def nearest_points(points: Array, others: Array, n: int, *, but_itself: bool = False) -> Array:
     """Return the numbers of the n nearest of other points for each point, in float32."""
-    centre = others.mean(axis=0)
-    points, others = ((each - centre).astype(np.float32) for each in (points, others))
-    squares = np.einsum("md,md->m", others, others)
-    nearest = np.empty((len(points), n), dtype=np.int32)
+    centre, (M, d) = others.mean(axis=0), others.shape
+    nearest, buffers = np.empty((len(points), n), dtype=np.int32), BufferPool()
+    # Squared distances, but for the points' own squares, are a product; what fills up is far away.
+    left = np.ones((len(points), d + 1), np.float32)
+    right = np.zeros((d + 1, -(-M // CHUNK) * CHUNK), np.float32)
+    left[:, :d], right[:d, :M], right[d] = points - centre, (others - centre).T, np.inf
+    right[d, :M] = np.einsum("dm,dm->m", right[:d, :M], right[:d, :M])
+    left[:, :d] *= -2
 
     def write(tile: slice) -> None:
-        distances = squares - 2 * np.dot(points[tile], others.T)
+        shape = len(left[tile]), right.shape[1]
+        distances = np.dot(left[tile], right, out=buffers.acquire("distances", shape, np.float32))
         if but_itself:
             distances[np.arange(len(distances)), np.arange(len(points))[tile]] = np.inf
-        nearest[tile] = np.argpartition(distances, n - 1, axis=1)[:, :n]
+        nearest[tile] = _least(distances, n)
+        buffers.release("distances", distances)
 
-    for_each(write, tiles(len(points), max(1, min(TILE_ROWS, _MOST_DISTANCES // len(others)))))
+    for_each(write, tiles(len(points), max(1, min(TILE_ROWS, _MOST_DISTANCES // M))))
     return nearest
+
+
+def _least(values: Array, n: int) -> Array:
+    """Return the numbers of the n least in each row: they are in the n columns of chunks with such.
+
+    A chunk is every m-th of `CHUNK` m values, so that few are compared with each other.
+    """
+    m = values.shape[1] // CHUNK
+    if m <= n:
+        return np.argpartition(values, n - 1, axis=1)[:, :n]
+    least = values.reshape(len(values), CHUNK, m).min(axis=1)
+    chunks = np.argpartition(least, n - 1, axis=1)[:, np.newaxis, :n]
+    numbers = (chunks + m * np.arange(CHUNK)[:, np.newaxis]).reshape(len(values), -1)
+    order = np.argpartition(np.take_along_axis(values, numbers, axis=1), n - 1, axis=1)[:, :n]
+    return np.take_along_axis(numbers, order, axis=1)
 
 
 def chance_gain(a: Array, b: Array, dim: int) -> Array:

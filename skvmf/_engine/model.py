@@ -29,7 +29,7 @@ from .contracts import (
     as_dense,
 )
 from .missing import ObservedRows
-from .rows import RowSource
+from .rows import Labels, RowSource
 
 
 @dataclass(frozen=True)
@@ -315,13 +315,17 @@ class Mixture:
             scores.products[rows, labels] = known
         return scores
 
-    def expect(
-        self, params: Params, block: Block, labels: Array | None = None, of_rows: OfRows = None
-    ) -> Statistics:
-        """Share out the rows of a block and sum what the maximization needs.
+    def expectation(self, params: Params, rows: RowSource) -> Statistics:
+        """Share out all rows and sum what the maximization needs."""
+        return rows.map_reduce(partial(self.expect, params))
 
-        Note the component of each row in `labels`, and what `most_responsible` returns in `of_rows`
-        (not with alpha-entmax).
+    def expect(
+        self, params: Params, block: Block, labels: Labels | None = None, of_rows: OfRows = None
+    ) -> Statistics:
+        """Do so for a block.
+
+        Note the component of each row in `labels`, under the number of the first, and what
+        `most_responsible` returns in `of_rows` (not with alpha-entmax).
         """
         scores = self.scores(params, block)
         span = slice(block.start, block.start + len(block.weights))
@@ -333,7 +337,7 @@ class Mixture:
         )
         own = responsibilities.first_components(params.n_components)
         if labels is not None:
-            labels[span] = own.largest()
+            labels[block.start] = own.largest().astype(np.int32)
         if of_rows is not None:
             largest = self.posterior.largest(best, values)
             of_rows[0][span], of_rows[1][span] = found, fitted.shown(found, invisible, largest)

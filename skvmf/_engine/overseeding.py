@@ -176,8 +176,9 @@ class Overseeding:
     def _truncated_steps(self, params: Params, labels: Array) -> SampleStart:
         """Return components after rounds of truncated steps, from labels of rows, and new ones."""
         model = replace(self.model, fixed_weights=False)
-        steps = TruncatedSteps(model, self.rows, params.n_components, MIN_STEP_GAIN)
-        steps.labels[:] = labels
+        steps = TruncatedSteps(
+            model, self.rows, params.n_components, MIN_STEP_GAIN, labels.astype(np.int32)
+        )
         for _ in range(ROUNDS_OF_PARTS):
             params, bounds = steps.round(params, steps.cells(params))
         return SampleStart(self.model, params, bounds[-1], steps.labels)
@@ -285,7 +286,7 @@ class Overseeding:
             params, model = self._append(old, seeds, counts, background_weight), self.model
             if step == 0:
                 params, model = _without_background(params), Mixture.plain(self.family)
-            stats = rows.map_reduce(partial(model.expect, params))
+            stats = model.expectation(params, rows)
             if step > 0:
                 background_weight = (
                     stats.counts[params.n_components :].sum() / self.rows.total_weight

@@ -117,7 +117,7 @@ def em_steps(model: Mixture, rows: RowSource, params: Params, n_steps: int) -> t
     """Return parameters after some steps of plain EM, and the bound before the last."""
     bound = -np.inf
     for _ in range(n_steps):
-        stats = rows.map_reduce(partial(model.expect, params))
+        stats = model.expectation(params, rows)
         bound = model.lower_bound(stats, params)
         components, of_components = params.components, stats.first_components(params.n_components)
         if of_components.counts.any():  # else no component has rows

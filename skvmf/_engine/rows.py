@@ -23,7 +23,7 @@ from .._kernels import rows as row_kernels
 from .._kernels.rows import widen
 from .._typing import Array, DType, Matrix
 from .blocks import Block, BufferPool, Columns, DenseBlock, Missing, SparseBlock, block_rows
-from .parallel import for_each, map_reduce
+from .parallel import BlockSum, for_each, map_reduce
 
 _WIDE = [np.dtype(code) for code in "dqQlLiI"]
 _NARROW = [np.dtype(code) for code in "fehHbB"]
@@ -148,6 +148,7 @@ def _first_number(start: int, weights: Array) -> list[int]:
 
 
 Part = TypeVar("Part")
+Labels = dict[int, Array]  # int32, of some rows each, by the number of the first
 _LEAST_VARIANCE = 1e-280  # of which a trillionth is a float with all digits
 
 
@@ -168,6 +169,8 @@ class RowSource(ABC):
     """What a weight of 1 stands for: weights of extreme size are counted in units."""
     incomplete: bool = False
     """Whether values are missing: they are nan."""
+    is_sparse: bool = False
+    """Whether rows are sparse."""
 
     @cached_property
     def total_weight(self) -> float:
@@ -177,6 +180,26 @@ class RowSource(ABC):
     @abstractmethod
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
         """Add ``function(block)`` over the blocks with ``+=``."""
+
+    def noting_labels(self, function: Callable[..., Part]) -> tuple[Part, Any]:
+        """Add ``function(block, labels=labels)``; return labels of all rows, too.
+
+        They stay where the rows are: only `map_reduce_spans` takes them.
+        """
+        labels = Labels()
+        total = self.map_reduce(partial(function, labels=labels))
+        return total, joined(labels)
+
+    def map_reduce_spans(
+        self, function: Callable[["Span"], Part], labels: Any, size: int
+    ) -> tuple[Part, Any]:
+        """Add ``function(span)`` over spans of `size` rows; return labels as it leaves them."""
+        total: BlockSum[Part] = BlockSum()
+        weights = self.sampling_weights()
+        for i, start in enumerate(range(0, self.n_rows, size)):
+            rows = slice(start, start + size)
+            total.add(i, function(Span(start, self, start, weights[rows], labels[rows])))
+        return total.total(), labels
 
     @abstractmethod
     def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
@@ -264,6 +287,26 @@ class RowSource(ABC):
     @abstractmethod
     def take(self, indices: Array) -> Array:
         """Return some rows as the family sees them, dense float64."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Many rows next to each other, with labels that a function overwrites."""
+
+    start: int  # the number of the first in the data,
+    rows: RowSource
+    first: int  # and in these
+    weights: Array
+    labels: Array
+
+    def subset(self, numbers: Array, width: int) -> RowSource:
+        """Return some of the rows, by numbers from zero."""
+        return self.rows.subset(self.first + numbers, self.weights[numbers], width)
+
+
+def joined(labels: Labels) -> Array:
+    """Return labels in the order of rows."""
+    return np.concatenate([labels[start] for start in sorted(labels)])
 
 
 @dataclass
@@ -515,6 +558,7 @@ class SparseRows(Rows):
     """Rows of a CSR matrix."""
 
     _X: sparse.csr_array
+    is_sparse = True
 
     def keep_columns(self) -> None:
         """Keep a copy by columns, from which sums over rows are faster."""

@@ -608,7 +608,7 @@ class MultiStart:
         model: Any = mixture
         K, note = params.n_components, self.progress.note
         if K >= TRUNCATED_FROM and TruncatedSteps.possible(mixture, self.rows, K):
-            model = TruncatedSteps(mixture, self.rows, K, self.tol, note)
+            model = TruncatedSteps(mixture, self.rows, K, self.tol, note=note)
         result = run_em(
             model,
             self.rows,

@@ -9,20 +9,20 @@ all components. A round that might lose more than it gains is not taken.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .._typing import Array
-from .blocks import Block
-from .contracts import Family, Params, Scores, Statistics
+from .blocks import Block, span_rows
+from .contracts import Family, OfRows, Params, Scores, Statistics
 from .merging import nearest_points
 from .model import LEAST, Mixture
 from .parallel import map_reduce
-from .rows import DenseRows, RowSource
+from .rows import Labels, Rows, RowSource, Span, joined
 
 MIN_ROWS = 20  # for each component
 MAX_ROUNDS, MAX_STEPS = 6, 7  # between two exact steps, and of steps in a round
@@ -30,45 +30,55 @@ CELL, NEAREST = 64, 16  # components in a cell at most; candidates of each
 AUDITED = 2048  # rows
 MAX_CHANGED = 0.01  # of the labels
 MIN_GAIN = 1 / 4  # of that of the best round, or of the first step of one; less is the last
-PIECE, SPAN = 4096, 64  # rows of a cell taken at once; rows per component read before others
-AT_ONCE = 64  # pieces whose sums are kept
+PIECE, AT_ONCE = 4096, 64  # rows of a cell taken at once; pieces whose sums are kept
 
 Piece = tuple[int, Array]  # a cell, and numbers of rows
 Note = Callable[[str], object]  # str tells nobody
+Part = TypeVar("Part")
 
 
 class TruncatedSteps:
     """A mixture as `run_em` takes it; each of its steps is an exact one and truncated ones."""
 
     def __init__(
-        self, mixture: Mixture, rows: RowSource, n_components: int, tol: float, note: Note = str
+        self,
+        mixture: Mixture,
+        rows: RowSource,
+        n_components: int,
+        tol: float,
+        labels: Any = None,
+        note: Note = str,
     ) -> None:
         self._mixture, self._rows, self._tol, self._note = mixture, rows, tol, note
         self.lower_bound, self.comparable = mixture.lower_bound, mixture.comparable
-        self.labels = np.zeros(rows.n_rows, dtype=np.int32)  # after the last step
-        # Labels and their responsibilities, after the last exact step.
-        self.of_rows = np.zeros(rows.n_rows, dtype=np.int64), np.zeros(rows.n_rows, rows.dtype)
-        self._weights, self._n_components = rows.sampling_weights(), n_components
+        self.labels = labels  # after the last step, where the rows are
+        self.of_rows: OfRows = None  # labels and their responsibilities, after the last exact step
+        if isinstance(rows, Rows):
+            self.of_rows = np.zeros(rows.n_rows, np.int64), np.zeros(rows.n_rows, rows.dtype)
+        self._size = span_rows(rows.n_rows, rows.n_features, n_components)
 
     @cached_property
-    def _audited(self) -> tuple[Array, Array, RowSource]:
-        """Numbers of the rows to audit, their shares of the weight, and the rows."""
+    def _audited(self) -> tuple[Array, Array]:
+        """Numbers of the rows to audit, and their shares of the weight."""
         numbers, weights = self._rows.draw(AUDITED, 0)
-        return numbers, weights / weights.sum(), self._some(numbers, self._n_components)
+        return numbers, weights / weights.sum()
 
     @staticmethod
     def possible(mixture: Mixture, rows: RowSource, n_components: int) -> bool:
         """Whether there are rows enough for many components, and all that truncated steps need."""
         enough = rows.n_rows >= MIN_ROWS * n_components
-        if not (enough and isinstance(rows, DenseRows)) or rows.incomplete:
+        if not enough or rows.is_sparse or rows.incomplete:
             return False
         if mixture.known is not None or mixture.posterior.tsallis:
             return False
         kind: Any = type(mixture.family)
         return kind.chosen is not Family.chosen and None not in mixture.family.component_axes
 
-    def expect(self, params: Params, block: Block) -> Statistics:
-        return self._mixture.expect(params, block, self.labels, self.of_rows)
+    def expectation(self, params: Params, rows: RowSource) -> Statistics:
+        """Return the statistics of an exact step."""
+        noted = partial(self._mixture.expect, params, of_rows=self.of_rows)
+        stats, self.labels = rows.noting_labels(noted)
+        return stats
 
     def maximize(self, stats: Statistics, params: Params, rows: RowSource) -> Params:
         """Return better parameters: those after an exact step, or after truncated steps, too."""
@@ -78,7 +88,8 @@ class TruncatedSteps:
         n_steps, gains = 0, [0.0]
         while len(gains) <= MAX_ROUNDS and gains[-1] >= MIN_GAIN * max(gains):
             cells = self.cells(best)
-            lost, changed = self._audit(best, cells)
+            audit = _Audit(self._mixture, best, cells, *self._audited)
+            lost, changed = self._over_spans(audit)
             if changed > MAX_CHANGED:
                 break
             after, bounds = self.round(best, cells)
@@ -93,13 +104,13 @@ class TruncatedSteps:
         return best
 
     def cells(self, params: Params) -> "_Cells":
-        return _Cells(self._mixture.family.centres(params.components), self.labels)
+        return _Cells(self._mixture.family.centres(params.components))
 
     def round(self, params: Params, cells: "_Cells") -> tuple[Params, list[float]]:
         """Return parameters after a round, and the bound before each step."""
         bounds: list[float] = []
         while len(bounds) < MAX_STEPS:
-            stats = self._near(params, cells)
+            stats = self._over_spans(_Near(self._mixture, params, cells))
             bounds.append(self.lower_bound(stats, params))
             after = self._mixture.maximize(stats, params, self._rows)
             if not self.comparable(params, after):
@@ -110,19 +121,30 @@ class TruncatedSteps:
                 break
         return params, bounds
 
-    def _near(self, params: Params, cells: "_Cells") -> Statistics:
-        """Return the statistics of all rows, each shared out among the candidates of its cell."""
-        family, K = self._mixture.family, params.n_components
-        origins = family.origins(params.components)
+    def _over_spans(self, function: Callable[[Span], Part]) -> Part:
+        total, self.labels = self._rows.map_reduce_spans(function, self.labels, self._size)
+        return total
+
+
+@dataclass(frozen=True)
+class _Near:
+    """Sums the statistics of a span, whose rows belong to the candidates of their cell alone."""
+
+    mixture: Mixture
+    params: Params
+    cells: "_Cells"
+
+    def __call__(self, span: Span) -> Statistics:
+        family, K = self.mixture.family, self.params.n_components
         sums: list[Array] = []
-        total = Statistics(0.0, 0.0, np.zeros(len(params.weights)), (), origins)
-        for start in range(0, len(cells.pieces), AT_ONCE):
-            some = cells.pieces[start : start + AT_ONCE]
-            expect = partial(self._expect_piece, params, cells.candidates, origins)
+        total = Statistics(0.0, 0.0, np.zeros(len(self.params.weights)), (), self._origins)
+        pieces = self.cells.pieces(span.labels)
+        for start in range(0, len(pieces), AT_ONCE):
+            expect, some = partial(self._expect, span), pieces[start : start + AT_ONCE]
             for near, part in map_reduce(expect, some).total():
                 total.value += part.value
                 total.total += part.total
-                total.counts[_with_background(near, params)] += part.counts
+                total.counts[_with_background(near, self.params)] += part.counts
                 own = list(map(np.moveaxis, part.moments, family.component_axes, repeat(0)))
                 sums = sums or [np.zeros((K, *moment.shape[1:])) for moment in own]
                 for whole, moment in zip(sums, own, strict=True):
@@ -130,47 +152,71 @@ class TruncatedSteps:
         moments = tuple(map(np.moveaxis, sums, repeat(0), family.component_axes))
         return replace(total, moments=moments)
 
-    def _expect_piece(
-        self, params: Params, candidates: list[Array], origins: Array | None, piece: Piece
-    ) -> list[tuple[Array, Statistics]]:
+    def _expect(self, span: Span, piece: Piece) -> list[tuple[Array, Statistics]]:
         """Return the candidates of a piece, and their statistics; note the labels of its rows."""
-        family, near = self._mixture.family, candidates[piece[0]]
-        few = params.reordered(near, family.chosen(params.components, near))
-        rows, labels = self._some(piece[1], len(near)), np.empty(len(piece[1]), dtype=np.int32)
-        stats = rows.map_reduce(partial(self._mixture.expect, few, labels=labels))
-        self.labels[piece[1]] = near[labels]
+        family, (cell, numbers) = self.mixture.family, piece
+        near = self.cells.candidates[cell]
+        rows, labels = span.subset(numbers, len(near)), Labels()
+        expect = partial(self.mixture.expect, self._chosen[cell], labels=labels)
+        stats = rows.map_reduce(expect)
+        span.labels[numbers] = near[joined(labels)]
         stats = replace(stats, unit=rows.weight_unit).in_unit(1.0)
-        about = None if origins is None else origins[near]
+        about = None if self._origins is None else self._origins[near]
         moved = family.recenter(stats.first_components(len(near)), about)
         return [(near, replace(stats, moments=moved.moments, buffers=None))]
 
-    def _some(self, numbers: Array, width: int) -> RowSource:
-        return self._rows.subset(numbers, self._weights[numbers], width)
+    @cached_property
+    def _origins(self) -> Array | None:
+        origins: Array | None = self.mixture.family.origins(self.params.components)
+        return origins
 
-    def _audit(self, params: Params, cells: "_Cells") -> tuple[float, float]:
-        """Return the nats lost per row of the sample, and the share of labels that differ."""
-        numbers, shares, sample = self._audited
-        own, n = cells.of_rows[numbers], len(numbers)
-        posterior, weights = self._mixture.posterior, params.weights
-        lost, changed = np.zeros(n), np.zeros(n)
+    @cached_property
+    def _chosen(self) -> list[Params]:
+        """The candidates of each cell."""
+        params, choose = self.params, self.mixture.family.chosen
+        return [
+            params.reordered(near, choose(params.components, near))
+            for near in self.cells.candidates
+        ]
 
-        def compare(block: Block, span: slice) -> None:
-            scores, ones = self._mixture.scores(params, block), np.ones(len(block.weights))
-            labels, values = posterior.label(scores, weights, ones)[0], np.empty(len(ones))
-            for cell in np.unique(own[span]).tolist():
-                rows = np.flatnonzero(own[span] == cell)
-                index = _with_background(cells.candidates[cell], params)
-                products = scores.products[np.ix_(rows, index)]
-                slopes = None if scores.slopes is None else scores.slopes[rows]
-                few = Scores(products, scores.bias[index], slopes)
-                found = posterior.label(few, weights[index], ones[rows])[0]
-                changed[span][rows] = index[found] != labels[rows]
-                values[rows] = posterior.values(few, weights[index])
-            best = np.maximum(posterior.values(scores, weights), LEAST)
-            lost[span] = best - np.maximum(values, LEAST)
 
-        sample.for_each(compare)
-        return float(shares @ lost), float(shares @ changed)
+@dataclass(frozen=True)
+class _Audit:
+    """Sums nats lost per row of a sample in a span, and the share of labels that differ."""
+
+    mixture: Mixture
+    params: Params
+    cells: "_Cells"
+    numbers: Array  # of the sample's rows, which rise
+    shares: Array
+
+    def __call__(self, span: Span) -> Array:
+        first, last = np.searchsorted(self.numbers, [span.start, span.start + len(span.labels)])
+        own = self.numbers[first:last] - span.start
+        if len(own) == 0:
+            return np.zeros(2)
+        compare = partial(self._compare, self.cells.of_components[span.labels[own]])
+        both = span.subset(own, self.params.n_components).per_row(compare, np.float64, 2)
+        return self.shares[first:last] @ both
+
+    def _compare(self, own: Array, block: Block) -> Array:
+        """Return how much each row loses, and whether its label differs, (n, 2)."""
+        posterior, weights = self.mixture.posterior, self.params.weights
+        own = own[block.start : block.start + len(block.weights)]
+        scores, ones = self.mixture.scores(self.params, block), np.ones(len(own))
+        labels, values = posterior.label(scores, weights, ones)[0], np.empty(len(own))
+        changed = np.empty(len(own), dtype=bool)
+        for cell in np.unique(own).tolist():
+            rows = np.flatnonzero(own == cell)
+            index = _with_background(self.cells.candidates[cell], self.params)
+            products = scores.products[np.ix_(rows, index)]
+            slopes = None if scores.slopes is None else scores.slopes[rows]
+            few = Scores(products, scores.bias[index], slopes)
+            found = posterior.label(few, weights[index], ones[rows])[0]
+            changed[rows] = index[found] != labels[rows]
+            values[rows] = posterior.values(few, weights[index])
+        best = np.maximum(posterior.values(scores, weights), LEAST)
+        return np.column_stack([best - np.maximum(values, LEAST), changed])
 
 
 def _with_background(near: Array, params: Params) -> Array:
@@ -179,21 +225,25 @@ def _with_background(near: Array, params: Params) -> Array:
 
 
 class _Cells:
-    """Cells of near components, at points (K, d), and of the rows, by labels of those.
+    """Cells of near components, at points (K, d); candidates of one are those and the nearest."""
 
-    Candidates of a cell are its components, and those that are nearest to any of them. Pieces are
-    numbers of some rows of a cell each.
-    """
-
-    def __init__(self, points: Array, labels: Array) -> None:
+    def __init__(self, points: Array) -> None:
         cells, points = near_groups(points, CELL), _scaled(points)
         nearest = nearest_points(points, points, NEAREST)
         self.candidates = [np.union1d(cell, nearest[cell]) for cell in cells]
-        of_components = np.empty(len(points), dtype=np.int64)
+        self.of_components = np.empty(len(points), dtype=np.int64)
         for i, cell in enumerate(cells):
-            of_components[cell] = i
-        self.of_rows = of_components[labels]
-        self.pieces = _pieces(self.of_rows, len(points))
+            self.of_components[cell] = i
+
+    def pieces(self, labels: Array) -> list[Piece]:
+        """Return the rows with such labels by cell, some of one cell each."""
+        own = self.of_components[labels]
+        order = np.argsort(own, kind="stable")
+        pieces: list[Piece] = []
+        for rows in np.split(order, np.flatnonzero(np.diff(own[order])) + 1):
+            parts = np.array_split(rows, -(-len(rows) // PIECE))
+            pieces.extend((int(own[part[0]]), part) for part in parts)
+        return pieces
 
 
 def _scaled(points: Array) -> Array:
@@ -218,16 +268,3 @@ def _halves(points: Array, numbers: Array, size: int) -> list[Array]:
     order = numbers[np.argsort(np.dot(own, axis), kind="stable")]
     left, right = np.array_split(order, 2)
     return _halves(points, left, size) + _halves(points, right, size)
-
-
-def _pieces(own: Array, n_components: int) -> list[Piece]:
-    """Return rows by cell, span after span: rows on a disk are read in spans that memory holds."""
-    n_spans = -(-len(own) // (SPAN * n_components))
-    spans = np.arange(len(own)) * n_spans // len(own)
-    keys = spans * (own.max() + 1) + own
-    order = np.argsort(keys, kind="stable")
-    pieces: list[Piece] = []
-    for rows in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):
-        parts = np.array_split(rows, -(-len(rows) // PIECE))
-        pieces.extend((int(own[part[0]]), part) for part in parts)
-    return pieces

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -74,7 +73,7 @@ def start_rules(
     else:
         given = check_rules(*init, n_tags=sentences.n_tags)
     if isinstance(model.estimate, MeanField):  # a posterior is made from counts
-        given = sentences.map_reduce(partial(model.expect, as_rules(given))).counts
+        given = model.expectation(as_rules(given), sentences).counts
     rules = model.estimate.start(given)
     impossible = np.flatnonzero(np.isinf(sentences.log_partitions(rules.log_weights)))
     if len(impossible):

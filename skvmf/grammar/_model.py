@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -230,8 +230,11 @@ class DependencyModel:
     estimate: Estimate
     temperature: float
 
-    def expect(self, rules: Rules, sentences: Sentences) -> RuleCounts:
-        """Return the expected counts of rules in the trees of a block of sentences."""
+    def expectation(self, rules: Rules, sentences: Sentences) -> RuleCounts:
+        """Return the expected counts of rules in the trees of all sentences."""
+        return sentences.map_reduce(partial(self._expect, rules))
+
+    def _expect(self, rules: Rules, sentences: Sentences) -> RuleCounts:
         hard = self.temperature < _MIN_TEMPERATURE
         temperature = 1.0 if hard else self.temperature
         weights = each(lambda log_weight: log_weight / temperature, rules.log_weights)

@@ -166,8 +166,8 @@ class BaseMixture(MixtureParameters, ABC):
             sparse rows. They are read block by block, also from a `numpy.memmap`. float16 and
             integers of up to 16 bits are read as float32, without rounding, and wider integers as
             float64. A Dask array is read chunk by chunk, and the fit is bit-identical to one in
-            memory if that has no truncated steps. `labels_` and `probabilities_` are then Dask
-            arrays, which agree to rounding; copies and pickles of the mixture leave them out.
+            memory. `labels_` and `probabilities_` are then Dask arrays, which agree to rounding;
+            copies and pickles of the mixture leave them out.
         """
         metadata = {"sample_weight": sample_weight, "known_labels": known_labels}
         data = {"X": X, "y": y, "metadata": metadata}
