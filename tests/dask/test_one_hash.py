@@ -92,7 +92,7 @@ def test_chunks(name, kind, weighted, case):
 
 
 @pytest.mark.parametrize(
-    ("name", "n_workers"), [("vmf", 2), ("vmf csr float32", 1), ("full", 3), ("truncated", 2)]
+    ("name", "n_workers"), [("vmf", 2), ("vmf csr float32", 1), ("full", 3), ("diag", 2)]
 )
 def test_workers_that_hold_the_rows(name, n_workers, case, client, monkeypatch):
     """And keep them: no chunk is asked for."""
