@@ -45,7 +45,8 @@ def complete_docstring(cls: type) -> None:
     for name, method in vars(cls).items():
         method = getattr(method, "__func__", method)
         if isinstance(method, FunctionType) and not name.startswith("_"):
-            add_shared_parameters(method, _OF_METHODS | getattr(cls, "_of_methods", {}))
+            shared = _OF_METHODS | getattr(cls, "_of_methods", {})
+            add_shared_parameters(method, shared, getattr(cls, "_of_self", _OF_FITS))
     if cls.__doc__ is None or "__init__" not in vars(cls):
         return
     own = _sections(cls.__doc__)
@@ -64,11 +65,13 @@ def complete_docstring(cls: type) -> None:
     cls.__doc__ = summary + _joined(own)
 
 
-def add_shared_parameters(method: FunctionType, shared: dict[str, str]) -> None:
-    """Describe what many take, and what fits return and raise, where a docstring does not."""
+def add_shared_parameters(
+    method: FunctionType, shared: dict[str, str], of_self: dict[str, str] = _OF_FITS
+) -> None:
+    """Describe what many take, and what a fit returns and raises, where a docstring does not."""
     sections = _sections(method.__doc__ or "")
     if signature(method).return_annotation in (Self, "Self"):
-        sections = {"": sections.pop("")} | _OF_FITS | sections
+        sections = {"": sections.pop("")} | of_self | sections
     given = _entries(sections.pop("Parameters", ""))
     known = {name.strip("*").partition(",")[0]: text for name, text in given.items()}
     known = {name: text for name, text in shared.items() if name not in known} | known

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from scipy.cluster.hierarchy import dendrogram
 from sklearn.utils.validation import check_is_fitted
 
 from .._typing import Array, Options
-from ._displays import component_colour, get_axes
+from ._displays import Display, component_colour, get_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ _LEAF, _LETTER, _WIDEST = 0.14, 0.06, 30.0  # inches of a leaf, of a letter, and
 
 
 @dataclass(eq=False, repr=False)
-class ComponentPathDisplay:
+class ComponentPathDisplay(Display):
     """A path as a curve of a criterion or as a dendrogram; create it with `from_estimator`.
 
     Parameters
@@ -82,7 +82,7 @@ class ComponentPathDisplay:
     @classmethod
     def from_estimator(
         cls, estimator: "ComponentPath", *, criterion: str | None = None, **kwargs: Any
-    ) -> "ComponentPathDisplay":
+    ) -> Self:
         """Draw a fitted path.
 
         Criteria are drawn in nats per row above the best number of components: a row's log-density,
@@ -95,13 +95,6 @@ class ComponentPathDisplay:
             A fitted :class:`~skvmf.model_selection.ComponentPath`.
         criterion : str, default=None
             The key in `results_` to draw; None is the criterion of the choice.
-        **kwargs : dict
-            Arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : ComponentPathDisplay
-            The display, drawn.
 
         Raises
         ------
@@ -132,7 +125,7 @@ class ComponentPathDisplay:
         ax: "Axes | None" = None,
         names: Sequence[str] | None = None,
         **kwargs: Any,
-    ) -> "ComponentPathDisplay":
+    ) -> Self:
         """Draw the criterion, or the tree.
 
         Parameters
@@ -146,11 +139,6 @@ class ComponentPathDisplay:
             Names of the chosen components in the dendrogram; None is their numbers.
         **kwargs : dict
             Arguments of ``Axes.plot`` for the criterion, of ``LineCollection`` for the tree.
-
-        Returns
-        -------
-        display : ComponentPathDisplay
-            The display itself.
 
         Raises
         ------

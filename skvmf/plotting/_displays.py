@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from .._docstrings import complete_docstring
 from .._kernels.rows import normalize_rows
 from .._sklearn import check_rows, num_samples
 from .._typing import Array, MatrixLike, Options
@@ -29,6 +30,24 @@ _ROUNDS = 500  # of pushing discs apart, at most
 _SMALLEST, _LARGEST = 7.0, 14.0  # letters of names on a map, in points
 _LINE = 16  # characters in a line of them
 _WIDEST = 30.0  # inches, up to which a figure grows for them
+
+
+class Display:
+    """What the descriptions of displays have in common."""
+
+    _of_self: ClassVar[dict[str, str]]
+    _of_methods: ClassVar[dict[str, str]] = {
+        "labels": """labels : array-like of shape (n_samples,), default=None
+    What colours the rows, as numbers or names; None is ``estimator.predict(X)``.""",
+        "ax": """ax : matplotlib Axes, default=None
+    Axes to draw on; None creates new ones.""",
+        "kwargs": """**kwargs : dict
+    Arguments of :meth:`plot`.""",
+    }
+
+    def __init_subclass__(cls) -> None:
+        cls._of_self = {"Returns": f"display : {cls.__name__}\n    The display, drawn."}
+        complete_docstring(cls)
 
 
 def get_axes(ax: Axes | None, projection: str | None = None) -> Axes:
@@ -140,7 +159,7 @@ def row_positions(resp: Array, places: Array, radii: Array) -> Array:
 
 
 @dataclass(eq=False, repr=False)
-class DirectionsDisplay:
+class DirectionsDisplay(Display):
     """Von Mises-Fisher components with rows: a circle, a sphere, or a map.
 
     For two features, each component's part of the density is drawn outside the circle. For three, a
@@ -209,7 +228,7 @@ class DirectionsDisplay:
         labels: ArrayLike | None = None,
         names: Sequence[str] | None = None,
         **kwargs: Any,
-    ) -> DirectionsDisplay:
+    ) -> Self:
         """Draw a fitted mixture, over rows if there are any.
 
         Parameters
@@ -218,17 +237,8 @@ class DirectionsDisplay:
             A fitted mixture, or a path, of which its best mixture is drawn.
         X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
             The rows; Dask arrays are read into memory.
-        labels : array-like of shape (n_samples,), default=None
-            What colours the rows, as numbers or names; None is ``estimator.predict(X)``.
         names : sequence of str, default=None
             Names of the components in order; None is their numbers.
-        **kwargs : dict
-            Arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : DirectionsDisplay
-            The display, drawn.
 
         Raises
         ------
@@ -264,7 +274,7 @@ class DirectionsDisplay:
         ax: Any = None,
         scatter_kwargs: dict[str, Any] | None = None,
         text_kwargs: dict[str, Any] | None = None,
-    ) -> DirectionsDisplay:
+    ) -> Self:
         """Draw the components, and the rows if there are any.
 
         Parameters
@@ -274,11 +284,6 @@ class DirectionsDisplay:
             figure that is large enough for all names.
         scatter_kwargs, text_kwargs : dict, default=None
             Arguments of ``Axes.scatter`` and of ``Axes.text``.
-
-        Returns
-        -------
-        display : DirectionsDisplay
-            The display itself.
         """
         d = self.mean_directions.shape[1]
         self._active = np.flatnonzero(self.weights > 0).tolist()
@@ -431,7 +436,7 @@ def _ring(direction: Array, cosine: float) -> Array:
 
 
 @dataclass(eq=False, repr=False)
-class MixtureDisplay:
+class MixtureDisplay(Display):
     """Gaussian or Student-t components as ellipses over rows; create it with `from_estimator`.
 
     Parameters
@@ -488,7 +493,7 @@ class MixtureDisplay:
         features: Sequence[int] = (0, 1),
         labels: ArrayLike | None = None,
         **kwargs: Any,
-    ) -> MixtureDisplay:
+    ) -> Self:
         """Draw a fitted mixture of Gaussian or Student-t components over rows.
 
         Parameters
@@ -501,15 +506,6 @@ class MixtureDisplay:
             memory.
         features : tuple of two int, default=(0, 1)
             The features to draw.
-        labels : array-like of shape (n_samples,), default=None
-            What colours the rows, as numbers or names; None is ``estimator.predict(X)``.
-        **kwargs : dict
-            Arguments of :meth:`plot`.
-
-        Returns
-        -------
-        display : MixtureDisplay
-            The display, drawn.
 
         Raises
         ------
@@ -547,22 +543,15 @@ class MixtureDisplay:
         n_std: float = 2.0,
         scatter_kwargs: dict[str, Any] | None = None,
         ellipse_kwargs: dict[str, Any] | None = None,
-    ) -> MixtureDisplay:
+    ) -> Self:
         """Draw the components, and the rows if there are any.
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw on; None creates new ones.
         n_std : float, default=2.0
             Half the axes of an ellipse, in standard deviations or roots of a scale matrix.
         scatter_kwargs, ellipse_kwargs : dict, default=None
             Arguments of ``Axes.scatter`` and of ``matplotlib.patches.Ellipse``.
-
-        Returns
-        -------
-        display : MixtureDisplay
-            The display itself.
         """
         ax = get_axes(ax)
         self.scatter_ = None
