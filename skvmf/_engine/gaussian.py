@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.random import RandomState
@@ -39,17 +39,12 @@ _ADVICE = (
 )
 
 
+Shape = TypeVar("Shape", bound=GaussianComponents)
+
+
 @dataclass(frozen=True)
-class Gaussian(Family[GaussianComponents]):
-    """Gaussian components with full, tied, diagonal or spherical covariances.
-
-    Rows are taken in float64: products of float32 features are wrong for clusters ten standard
-    deviations apart. Scores of float32 rows under diagonal covariances alone are taken in float32,
-    by differences, where that moves a mean by a millionth of a standard deviation, and a
-    responsibility by less than 1e-4: see `GaussianComponents.single_precision`.
-    """
-
-    components_class: ClassVar[type] = GaussianComponents
+class Elliptical(Family[Shape]):
+    """Components with a mean and a matrix of some covariance type: what families of them share."""
 
     dim: int
     covariance_type: str
@@ -72,22 +67,62 @@ class Gaussian(Family[GaussianComponents]):
             return n_means
         return n_means + self.type.n_parameters(n_components, self.dim)
 
+    def kmeans(self) -> "Gaussian":
+        return Gaussian(self.dim, "spherical", fixed_covariances=True, scale=self.scale)
+
+    @property
+    def component_axes(self) -> tuple[int | None, ...]:
+        return 0, None if self.type.shared else 0
+
+    def centres(self, components: Shape) -> Array:
+        return components.means
+
+    def distances(self, block: DenseBlock, centres: Array) -> Array:
+        """Return squared distances in units of the data's variance, (n, m)."""
+        return squared_distances(block.X, centres, np.full(len(centres), 1 / self.scale))
+
+    def origins(self, components: Shape) -> Array:
+        return components.origins
+
+    def continued_by(self, fresh: AnyFamily) -> AnyFamily:
+        """Return the new family, after a check of its type of covariance."""
+        assert isinstance(fresh, Elliptical)
+        if fresh.covariance_type != self.covariance_type:
+            raise ValueError(
+                f"The fitted mixture has covariance_type={self.covariance_type!r}, and "
+                f"covariance_type is {fresh.covariance_type!r} now: set it back, or start from "
+                "scratch with a clone of the mixture."
+            )
+        return fresh
+
+    def merge_cost(self, stats: Statistics, components: Shape, parts: Array) -> MergeCost:
+        counts, means = stats.counts[parts], components.means[parts]
+        if self.type.shared:
+            return EllipticalMergeCost(counts, means @ components.cholesky, None, self.type)
+        return EllipticalMergeCost(counts, means, components.covariances[parts], self.type)
+
+
+@dataclass(frozen=True)
+class Gaussian(Elliptical[GaussianComponents]):
+    """Gaussian components with full, tied, diagonal or spherical covariances.
+
+    Rows are taken in float64: products of float32 features are wrong for clusters ten standard
+    deviations apart. Scores of float32 rows under diagonal covariances alone are taken in float32,
+    by differences, where that moves a mean by a millionth of a standard deviation, and a
+    responsibility by less than 1e-4: see `GaussianComponents.single_precision`.
+    """
+
+    components_class: ClassVar[type] = GaussianComponents
+
     def sample(self, components: GaussianComponents, counts: Array, rng: RandomState) -> Array:
         return self.type.draw(components.means, components.covariances, counts, rng)
 
     def components(self, means: Array, covariances: Array) -> GaussianComponents:
         return self.type.components(means, covariances)
 
-    def kmeans(self) -> "Gaussian":
-        return Gaussian(self.dim, "spherical", fixed_covariances=True, scale=self.scale)
-
     def from_centres(self, centres: Array) -> GaussianComponents:
         """Return components at centres (K, d) with the data's scale."""
         return self.components(centres, self.scale * self.type.identity(*centres.shape))
-
-    @property
-    def component_axes(self) -> tuple[int | None, ...]:
-        return 0, None if self.type.shared else 0
 
     def chosen(self, components: GaussianComponents, numbers: Array) -> GaussianComponents:
         covariances = self.type.select(components.covariances, numbers)
@@ -95,13 +130,6 @@ class Gaussian(Family[GaussianComponents]):
 
     def reshaped(self, components: GaussianComponents, shapes: Array) -> GaussianComponents:
         return self.components(components.means, shapes)
-
-    def centres(self, components: GaussianComponents) -> Array:
-        return components.means
-
-    def distances(self, block: DenseBlock, centres: Array) -> Array:
-        """Return squared distances in units of the data's variance, (n, m)."""
-        return squared_distances(block.X, centres, np.full(len(centres), 1 / self.scale))
 
     def scores(self, block: DenseBlock, components: GaussianComponents) -> Scores:
         if block.missing is None:
@@ -125,9 +153,6 @@ class Gaussian(Family[GaussianComponents]):
         K, shares = len(components), shares or responsibilities
         own = as_dense(responsibilities, K), as_dense(shares, K)
         return ObservedRows(self.type, block, components).moments(*own)
-
-    def origins(self, components: GaussianComponents) -> Array:
-        return components.origins
 
     def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
         assert origins is not None
@@ -197,17 +222,6 @@ class Gaussian(Family[GaussianComponents]):
             return self.components(means, first.covariances)
         return self.components(means, self.type.select(old.covariances, numbers))
 
-    def continued_by(self, fresh: AnyFamily) -> AnyFamily:
-        """Return the new family, after a check of its type of covariance."""
-        assert isinstance(fresh, Gaussian)
-        if fresh.covariance_type != self.covariance_type:
-            raise ValueError(
-                f"The fitted mixture has covariance_type={self.covariance_type!r}, and "
-                f"covariance_type is {fresh.covariance_type!r} now: set it back, or start from "
-                "scratch with a clone of the mixture."
-            )
-        return fresh
-
     def initial(
         self, stats: Statistics, components: GaussianComponents, centres: Array | None = None
     ) -> GaussianComponents:
@@ -272,14 +286,6 @@ class Gaussian(Family[GaussianComponents]):
     def _rounding(self, stats: Statistics) -> Array:
         """Return what moments about points that are not the means lose of variances."""
         return _EPS * self.type.variances(self.type.scatter(stats.counts, _first(stats)))
-
-    def merge_cost(
-        self, stats: Statistics, components: GaussianComponents, parts: Array
-    ) -> MergeCost:
-        counts, means = stats.counts[parts], components.means[parts]
-        if self.type.shared:
-            return EllipticalMergeCost(counts, means @ components.cholesky, None, self.type)
-        return EllipticalMergeCost(counts, means, components.covariances[parts], self.type)
 
     def proposal(self) -> Proposal:
         """Start with spherical Gaussians, and give them covariances where rows suffice."""

@@ -20,16 +20,14 @@ from .blocks import DenseBlock
 from .contracts import (
     AnyFamily,
     DenseResponsibilities,
-    Family,
-    MergeCost,
     Proposal,
     Responsibilities,
     Scores,
     Statistics,
     as_dense,
 )
-from .covariance import CovarianceType, per_component
-from .gaussian import Gaussian
+from .covariance import per_component
+from .gaussian import Elliptical, Gaussian
 from .missing import ObservedRows
 from .model import Background
 from .products import GaussianComponents
@@ -57,7 +55,7 @@ class StudentTComponents(GaussianComponents):
 
 
 @dataclass(frozen=True)
-class StudentT(Family[StudentTComponents]):
+class StudentT(Elliptical[StudentTComponents]):
     """Student-t components, their degrees of freedom known or estimated.
 
     Moments are those of a Gaussian with responsibilities r times latent weights u,
@@ -67,15 +65,9 @@ class StudentT(Family[StudentTComponents]):
 
     components_class: ClassVar[type] = StudentTComponents
 
-    dim: int
-    covariance_type: str
-    reg_covar: float = 0.0  # added to the diagonals of scale matrices
-    scale: float = 1.0  # mean variance of the data's features
     degrees_of_freedom: float | Array = INITIAL_DOF  # (K,): of components that have none yet
     estimated: bool = True  # whether degrees of freedom are
     tied: bool = False  # whether estimates are one for all components
-    fixed_covariances: bool = False
-    fixed_means: bool = False
 
     @cached_property
     def gaussian(self) -> Gaussian:
@@ -83,17 +75,9 @@ class StudentT(Family[StudentTComponents]):
         fixed = self.fixed_covariances, self.fixed_means
         return Gaussian(self.dim, self.covariance_type, self.reg_covar, *fixed, self.scale)
 
-    @property
-    def type(self) -> CovarianceType:
-        return self.gaussian.type
-
-    @property
-    def min_rows(self) -> int:
-        return self.gaussian.min_rows
-
     def n_parameters(self, n_components: int) -> int:
         n_dof = 0 if not self.estimated else 1 if self.tied else n_components
-        return self.gaussian.n_parameters(n_components) + n_dof
+        return super().n_parameters(n_components) + n_dof
 
     def sample(self, components: StudentTComponents, counts: Array, rng: RandomState) -> Array:
         centred = np.zeros_like(components.means)
@@ -111,16 +95,13 @@ class StudentT(Family[StudentTComponents]):
         dof = self.degrees_of_freedom if degrees_of_freedom is None else degrees_of_freedom
         return self._with_dof(self.gaussian.components(means, covariances), dof)
 
-    def kmeans(self) -> Gaussian:
-        return self.gaussian.kmeans()
-
     def from_centres(self, centres: Array) -> StudentTComponents:
         """Return components at centres (K, d) that weight all rows alike, as Gaussian ones do."""
         return self._with_dof(self.gaussian.from_centres(centres), KNOWN_RANGE[1])
 
     @property
     def component_axes(self) -> tuple[int | None, ...]:
-        return *self.gaussian.component_axes, 0, 0, 0
+        return *super().component_axes, 0, 0, 0
 
     def chosen(self, components: StudentTComponents, numbers: Array) -> StudentTComponents:
         shapes = self.gaussian.chosen(components, numbers)
@@ -128,12 +109,6 @@ class StudentT(Family[StudentTComponents]):
 
     def reshaped(self, components: StudentTComponents, shapes: Array) -> StudentTComponents:
         return self.components(components.means, shapes, components.degrees_of_freedom)
-
-    def centres(self, components: StudentTComponents) -> Array:
-        return components.means
-
-    def distances(self, block: DenseBlock, centres: Array) -> Array:
-        return self.gaussian.distances(block, centres)
 
     def scores(self, block: DenseBlock, components: StudentTComponents) -> Scores:
         """Return the log-densities of the rows of a block, and keep their latent weights."""
@@ -170,9 +145,6 @@ class StudentT(Family[StudentTComponents]):
             for m in np.unique(n_missing[n_missing > 0]):
                 lacking[:, m - 1] = resp[n_missing == m].sum(axis=0)
         return *moments, sums, logs, lacking
-
-    def origins(self, components: StudentTComponents) -> Array:
-        return self.gaussian.origins(components)
 
     def recenter(self, stats: Statistics, origins: Array | None) -> Statistics:
         moved = self.gaussian.recenter(_of_weighted_rows(stats), origins)
@@ -220,17 +192,6 @@ class StudentT(Family[StudentTComponents]):
         if self.estimated:
             dof = np.where(merged, np.minimum(dof, MAX_MERGED_DOF), dof)
         return self._with_dof(self.gaussian.kept(first, old, numbers, merged), dof)
-
-    def continued_by(self, fresh: AnyFamily) -> "StudentT":
-        """Return the newly made family: there is no prior to take along."""
-        assert isinstance(fresh, StudentT)
-        self.gaussian.continued_by(fresh.gaussian)
-        return fresh
-
-    def merge_cost(
-        self, stats: Statistics, components: StudentTComponents, parts: Array
-    ) -> MergeCost:
-        return self.gaussian.merge_cost(stats, components, parts)
 
     def proposal(self) -> Proposal:
         """Start with Gaussians, with a background and without one.
