@@ -71,6 +71,7 @@ class BaseEllipticalMixture(BaseMixture):
     covariance_type: str
     reg_covar: float
 
+    _shapes: ClassVar[tuple[str, str]]  # names of matrices, if they are fixed and at first
     _part_class: ClassVar[type[BaseEllipticalMixture] | None] = None  # of `marginal`; None: its own
     _parameter_constraints: ClassVar[ParameterConstraints] = {
         **BaseMixture._parameter_constraints,
@@ -246,9 +247,11 @@ class BaseEllipticalMixture(BaseMixture):
     def _part_shapes(self, shapes: Array, latent: Array | None, n_given: int) -> dict[str, Any]:
         """Return arguments of `from_parameters`: matrices (K, ...), and what belongs to them."""
 
-    @abstractmethod
     def _family(self, n_features: int, scale: float = 1.0) -> Any:
         """Return the family that the parameters name; `scale` is the rows' mean variance."""
+        fixed = self._shapes[0] in self.fixed, "means" in self.fixed
+        family: Any = self._family_class
+        return family(n_features, self.covariance_type, float(self.reg_covar), *fixed, scale)
 
     def _family_on(self, rows: RowSource, weight_seen: float) -> Any:
         refuse_overflow(rows.largest, "The data holds")
@@ -286,10 +289,15 @@ class BaseEllipticalMixture(BaseMixture):
             raise ValueError(f"{name} should be {what}.")
         return matrices
 
-    def _identity_if_fixed(self, d: int, name: str) -> Array | None:
-        if name not in self.fixed:
+    def _first_shapes(self, n_features: int) -> Array | None:
+        shapes, name = self._shapes
+        given = getattr(self, name)
+        if given is not None:
+            inverted = name == "precisions_init"
+            return self._checked_matrices(given, n_features, name, inverted=inverted)
+        if shapes not in self.fixed:
             return None
-        return self._covariance_type.identity(self.n_components, d)
+        return self._covariance_type.identity(self.n_components, n_features)
 
     def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
         return super()._attributes(fitted, result) | {
@@ -345,6 +353,7 @@ class BaseGaussianMixture(BaseEllipticalMixture):
     precisions_cholesky_: Array
 
     _family_class = Gaussian
+    _shapes = "covariances", "precisions_init"
     _hints: ClassVar[Mapping[str, str]] = {
         **BaseEllipticalMixture._hints,
         "concentrations_": "covariances_ say how wide components are",
@@ -395,16 +404,6 @@ class BaseGaussianMixture(BaseEllipticalMixture):
 
     def _part_shapes(self, shapes: Array, latent: Array | None, n_given: int) -> dict[str, Any]:
         return {"covariances": shapes}
-
-    def _family(self, n_features: int, scale: float = 1.0) -> Gaussian:
-        fixed = "covariances" in self.fixed, "means" in self.fixed
-        return Gaussian(n_features, self.covariance_type, float(self.reg_covar), *fixed, scale)
-
-    def _first_shapes(self, n_features: int) -> Array | None:
-        given, name = self.precisions_init, "precisions_init"
-        if given is None:
-            return self._identity_if_fixed(n_features, "covariances")
-        return self._checked_matrices(given, n_features, name, inverted=True)
 
     def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
         components = fitted.params.components

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from os import PathLike
 from typing import Any, ClassVar, Literal, Self
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from .._engine.covariance import per_component
 from .._engine.model import FittedMixture, MixtureResult
-from .._engine.student_t import INITIAL_DOF, KNOWN_RANGE, StudentT
+from .._engine.student_t import KNOWN_RANGE, StudentT
 from .._sklearn import SomeOf, StrOptions
 from .._typing import Array, Attributes, Numbers, ParameterConstraints, RandomState
 from ..distributions._arguments import checked_array
@@ -101,6 +102,7 @@ default='estimated'
     degrees_of_freedom_: Array
 
     _family_class = StudentT
+    _shapes = "scale_matrices", "scale_matrices_init"
     _hints: ClassVar[Mapping[str, str]] = {
         **BaseEllipticalMixture._hints,
         "covariances_": "they are nu / (nu - 2) times scale_matrices_, for nu in "
@@ -202,18 +204,10 @@ default='estimated'
         return own | {"scale_matrices": shapes}
 
     def _family(self, n_features: int, scale: float = 1.0) -> StudentT:
-        dof = self.degrees_of_freedom
-        return StudentT(
-            n_features,
-            self.covariance_type,
-            float(self.reg_covar),
-            scale=scale,
-            degrees_of_freedom=INITIAL_DOF if isinstance(dof, str) else self._fixed_dof(),
-            estimated=isinstance(dof, str),
-            tied=isinstance(dof, str) and dof == "tied",
-            fixed_covariances="scale_matrices" in self.fixed,
-            fixed_means="means" in self.fixed,
-        )
+        family: StudentT = super()._family(n_features, scale)
+        if isinstance(self.degrees_of_freedom, str):
+            return replace(family, tied=self.degrees_of_freedom == "tied")
+        return replace(family, degrees_of_freedom=self._fixed_dof(), estimated=False)
 
     def _fixed_dof(self) -> Array:
         fixed = checked_array(self.degrees_of_freedom, "degrees_of_freedom").astype(np.float64)
@@ -226,12 +220,6 @@ default='estimated'
                 f"{self.degrees_of_freedom!r}."
             )
         return fixed
-
-    def _first_shapes(self, n_features: int) -> Array | None:
-        given = self.scale_matrices_init
-        if given is None:
-            return self._identity_if_fixed(n_features, "scale_matrices")
-        return self._checked_matrices(given, n_features, "scale_matrices_init")
 
     def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
         components = fitted.params.components
