@@ -14,6 +14,8 @@ _OF_METHODS = {  # what methods take that do not describe it
     Not used, present for API consistency by convention.""",
     "sample_weight": """sample_weight : array-like of shape (n_samples,), default=None
     Non-negative weights. A row of weight 2 counts like two equal rows.""",
+    "n_samples": """n_samples : int, default=1
+    Number of draws.""",
     "known_labels": """known_labels : array-like of shape (n_samples,), default=None
     The component of each row where it is known, otherwise -1; -2 is a row of the background. The
     fit keeps these rows there and starts with their means, so component k is class k. Rows of a

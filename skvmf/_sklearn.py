@@ -13,7 +13,12 @@ from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.metaestimators import available_if as _available_if
-from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
 from sklearn.utils.validation import _num_samples as num_samples
 
 from . import _citation
@@ -115,6 +120,11 @@ class BaseEstimator(_BaseEstimator):
     def _keep_parameters(self, arguments: dict[str, Any]) -> None:
         """Set the arguments of the constructor, its ``locals()``, as attributes."""
         vars(self).update({name: value for name, value in arguments.items() if name != "self"})
+
+    def _check_ready(self) -> None:
+        """Check that there was a fit, and the parameters set since then."""
+        check_is_fitted(self)
+        self._validate_params()
 
     def _doc_link_url_param_generator(self) -> dict[str, str]:
         name, package = type(self).__name__, type(self).__module__.partition("._")[0]

@@ -15,11 +15,10 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from .._engine.contracts import Gradients, VectorResponsibilities
 from .._engine.fisher import VectorModel
-from .._engine.parallel import limited_blas, map_reduce
+from .._engine.parallel import for_each, limited_blas
 from .._engine.rows import check_structure
 from .._kernels.fisher import WORDS_PER_STEP, pad_bags
 from .._sklearn import (
@@ -129,13 +128,7 @@ class Encoder:
         responsibilities = self.model.responsibilities(bags.table, bags.used)
         size = max(1, BLOCK_BYTES // (8 * self.n_features))
         spans = [slice(i, min(i + size, len(bags))) for i in range(0, len(bags), size)]
-
-        def write(span: slice) -> int:
-            self._write(bags, responsibilities, span, out[span])
-            return 0
-
-        if spans:
-            map_reduce(write, spans)
+        for_each(lambda span: self._write(bags, responsibilities, span, out[span]), spans)
 
     def _write(
         self, bags: Bags, responsibilities: VectorResponsibilities, span: slice, out: Array
@@ -420,8 +413,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         return tags
 
     def _encoder(self) -> Encoder:
-        check_is_fitted(self)
-        self._validate_params()
+        self._check_ready()
         model = self.mixture_.__vector_model__()
         check_kinds(self.gradients, model.names)
         tangent, kinds = self.geometry == "tangent", tuple(self.gradients)

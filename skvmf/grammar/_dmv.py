@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from .._engine.contracts import EMResult
 from .._engine.em import Progress, run_em
@@ -187,7 +186,7 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
 
     _of_methods: ClassVar[dict[str, str]] = {
         "X": """X : sequence of array-like of str or int
-    The tags of each sentence."""
+    The tags of each sentence, at least one."""
     }
     tags_: Array
     root_log_prob_: Array
@@ -291,8 +290,6 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
 
         Parameters
         ----------
-        X : sequence of array-like of str or int
-            The tags of each sentence, at least one.
         y : sequence of array-like of int, default=None
             The head of every tag, as positions in the sentence from 1, with exactly one 0, the
             root. With heads, the rules are estimated from the trees in one step. The trees need not
@@ -364,8 +361,6 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
 
         Parameters
         ----------
-        n_samples : int, default=1
-            Number of sentences.
         max_length : int, default=100
             Longer sentences are drawn again; some grammars never stop.
 
@@ -381,8 +376,7 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         ValueError
             If nearly all sentences are longer than `max_length`.
         """
-        check_is_fitted(self)
-        self._validate_params()
+        self._check_ready()
         check_count(n_samples, "n_samples")
         check_count(max_length, "max_length")
         rng = check_random_state(self.random_state)
@@ -448,8 +442,7 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
 
     def _new_sentences(self, X: TaggedSentences) -> tuple[Sentences, Arrays]:
         """Return sentences to parse, and rules that cover their tags."""
-        check_is_fitted(self)
-        self._validate_params()
+        self._check_ready()
         items, offsets = flatten(X)
         check_tags(items, offsets)
         log_rules, n_tags = self._log_rules, len(self.tags_)

@@ -36,7 +36,8 @@ from .._sklearn import (
     validate_data,
     with_callbacks,
 )
-from .._typing import Array, Attributes, MatrixLike, is_integer, warn
+from .._typing import Array, Attributes, MatrixLike, warn
+from ..distributions._arguments import check_count
 from ._parameters import (
     MixtureParameters,
     attribute_hint,
@@ -595,11 +596,6 @@ class BaseMixture(MixtureParameters, ABC):
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
         """Draw rows from the mixture.
 
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of rows.
-
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
@@ -608,11 +604,7 @@ class BaseMixture(MixtureParameters, ABC):
             The component of each row; -1 is the background.
         """
         check_is_fitted(self)
-        if not is_integer(n_samples) or n_samples < 1:
-            raise ValueError(
-                f"Invalid value for 'n_samples': {n_samples!r}. It should be a whole number of at "
-                "least 1."
-            )
+        check_count(n_samples, "n_samples")
         return self._fitted.sample(n_samples, check_random_state(self.random_state))
 
     # What other parts of the package need. As in scikit-learn's protocols, names with underscores
@@ -625,8 +617,7 @@ class BaseMixture(MixtureParameters, ABC):
 
     def __vector_model__(self) -> VectorModel:
         """Return the fit as the engine has it, and as bags of vectors need it."""
-        check_is_fitted(self)
-        self._validate_params()
+        self._check_ready()
         return VectorModel(self._fitted, self._posterior(), self._vector_rows)
 
     def __merge_path__(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MergePath:
@@ -725,8 +716,7 @@ class BaseMixture(MixtureParameters, ABC):
         return make_rows(X, weights, width=width, ahead=moments, **options)
 
     def _new_rows(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> RowSource:
-        check_is_fitted(self)
-        self._validate_params()
+        self._check_ready()
         X = self._validated(X, reset=False)
         return self._make_rows(X, sample_weight)
 
@@ -736,8 +726,7 @@ class BaseMixture(MixtureParameters, ABC):
         """Return what a method returns for a Dask array: one too, in the chunks of X."""
         from ._dask import mapped
 
-        check_is_fitted(self)
-        self._validate_params()
+        self._check_ready()
         X = self._validated(X, reset=False)
         width = {True: self._fitted.n_components, "features": self.n_features_in_}.get(wide)
         return mapped(self._lean(self._fitted), method, X, dtype, width, is_sparse)

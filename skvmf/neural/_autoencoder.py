@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from sklearn.utils import Tags, check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from .._sklearn import (
@@ -426,11 +425,6 @@ class Autoencoder(
         rows = self._rows(X, reset=False)
         free_energy = self._free_energy(self.network_, rows, self._score_seed)
         return -free_energy if np.isfinite(free_energy) else -np.inf
-
-    def _check_ready(self) -> None:
-        """Check that there is a network, and the parameters set since the fit."""
-        check_is_fitted(self)
-        self._validate_params()
 
     def _begin(self, n_features: int) -> Training:
         sizes = self.hidden_layer_sizes
