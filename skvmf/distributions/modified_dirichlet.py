@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
 from scipy.special import betaln, logit, logsumexp, xlogy
 
+from .._docstrings import add_shared_parameters
 from .._kernels import simplex as dirichlet
 from .._typing import Array, Values
 from ._arguments import RandomState, checked_array, checked_generator, checked_number, checked_size
@@ -258,10 +259,6 @@ def logpdf(x: ArrayLike, alpha: ArrayLike, floor: float) -> Values:
     ----------
     x : array_like of shape (..., n)
         Points of the simplex: they sum to 1.
-    alpha : array_like of shape (n,)
-        Parameters, of a size that `log_normalizer` takes.
-    floor : float
-        Minimum of an entry, in [0, 1/n]; positive if any alpha is not. 0 gives the Dirichlet.
 
     Returns
     -------
@@ -366,13 +363,6 @@ def posterior(alpha: ArrayLike, counts: ArrayLike) -> Array:
 def log_normalizer(alpha: ArrayLike, floor: float) -> float:
     """Return the logarithm of the normalizer, by integration.
 
-    Parameters
-    ----------
-    alpha : array_like of shape (n,)
-        Parameters, any real numbers up to 1e300 in absolute value (1e4 for n > 3 with a floor).
-    floor : float
-        Minimum of an entry, in [0, 1/n]; positive if any alpha is not. 0 gives the beta function.
-
     Returns
     -------
     float
@@ -404,13 +394,6 @@ def log_normalizer(alpha: ArrayLike, floor: float) -> float:
 
 def mean(alpha: ArrayLike, floor: float) -> Array:
     """Return the expectation of a point.
-
-    Parameters
-    ----------
-    alpha : array_like of shape (n,)
-        Parameters, any real numbers; for n > 3 below 1e4 in absolute value.
-    floor : float
-        Minimum of an entry, in [0, 1/n]; positive if any alpha is not.
 
     Returns
     -------
@@ -452,8 +435,6 @@ def rvs(
     ----------
     alpha : array_like of shape (n,)
         Parameters, any real numbers up to 1e4 in absolute value.
-    floor : float
-        Minimum of an entry, in [0, 1/n]; positive if any alpha is not.
     size : int, tuple of int or None, default=1
         Number of points, or their shape; None is one point without an axis for it.
     random_state : int, RandomState, Generator or None, default=None
@@ -508,3 +489,13 @@ def _checked(alpha: ArrayLike, floor: float) -> tuple[Array, float]:
             "raise the floor."
         )
     return parameters, least
+
+
+_OF_FUNCTIONS = {  # what functions take that do not describe it
+    "alpha": """alpha : array_like of shape (n,)
+    Parameters, any real numbers up to 1e300 in absolute value (1e4 for n > 3 with a floor).""",
+    "floor": """floor : float
+    Minimum of an entry, in [0, 1/n]; positive if any alpha is not. 0 gives the Dirichlet.""",
+}
+for _name in __all__:
+    add_shared_parameters(globals()[_name], _OF_FUNCTIONS)
