@@ -22,22 +22,13 @@ from ..grammar._sentences import in_cycles
 
 Heads = NDArray[np.int64]
 
-# Label and the modules behind it: one topic each, and large enough to be found.
-_TOPICS = {
-    "numpy.random": ("numpy.random",),
-    "scipy.fft": ("scipy.fft",),
-    "scipy.interpolate": ("scipy.interpolate",),
-    "scipy.linalg": ("scipy.linalg",),
-    "scipy.ndimage": ("scipy.ndimage",),
-    "scipy.optimize": ("scipy.optimize",),
-    "scipy.signal": ("scipy.signal",),
-    "scipy.sparse": ("scipy.sparse", "scipy.sparse.linalg", "scipy.sparse.csgraph"),
-    "scipy.spatial": ("scipy.spatial", "scipy.spatial.distance", "scipy.spatial.transform"),
-    "scipy.special": ("scipy.special",),
-    "scipy.stats": ("scipy.stats",),
-    "sklearn.linear_model": ("sklearn.linear_model",),
-    "sklearn.metrics": ("sklearn.metrics",),
-}
+# Labels, which are modules: one topic each, and large enough to be found; and their other modules.
+_TOPICS = [
+    *("numpy.random", "scipy.fft", "scipy.interpolate", "scipy.linalg", "scipy.ndimage"),
+    *("scipy.optimize", "scipy.signal", "scipy.sparse", "scipy.spatial", "scipy.special"),
+    *("scipy.stats", "sklearn.linear_model", "sklearn.metrics"),
+]
+_PARTS = {"scipy.sparse": ("linalg", "csgraph"), "scipy.spatial": ("distance", "transform")}
 _MIN_WORDS = 20  # "Fit the model." says nothing about a topic
 
 _HEADING = re.compile(r"^([A-Z][A-Za-z ]*)\n-{3,}\s*$", re.MULTILINE)
@@ -103,20 +94,22 @@ def load_docstrings(*, return_X_y: bool = False) -> Bunch | tuple[list[str], NDA
     data: list[str] = []
     target: list[int] = []
     seen: set[str] = set()
-    for label, modules in enumerate(_TOPICS.values()):
-        for docstring in _docstrings(modules):
+    for label, topic in enumerate(_TOPICS):
+        for docstring in _docstrings(
+            [topic, *(f"{topic}.{part}" for part in _PARTS.get(topic, ()))]
+        ):
             text = _prose(docstring)
             if text not in seen and len(text.split()) >= _MIN_WORDS:
                 seen.add(text)
                 data.append(text)
                 target.append(label)
+    numbers, names = np.array(target, np.int64), _TOPICS.copy()
+    if return_X_y:
+        return data, numbers
     description = (
         f"The prose of {len(data)} docstrings from {len(_TOPICS)} modules of NumPy, SciPy and "
         "scikit-learn as installed, labelled by module."
     )
-    if return_X_y:
-        return data, np.array(target, np.int64)
-    numbers, names = np.array(target, np.int64), list(_TOPICS)
     return Bunch(data=data, target=numbers, target_names=names, DESCR=description)
 
 
@@ -255,7 +248,7 @@ def _read_lines(path: Path) -> Iterator[str]:
             raise ValueError(f"{where} damaged or cut off: {error}") from error
 
 
-def _docstrings(modules: tuple[str, ...]) -> Iterator[str]:
+def _docstrings(modules: list[str]) -> Iterator[str]:
     """Yield the docstrings of the modules' public callables and of their classes' methods."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # touching a deprecated name is not using it
