@@ -329,17 +329,6 @@ class _EntmaxLoss(torch.nn.Module):
         return REDUCTIONS[self.reduction](self._loss(scores, target.to(scores.dtype), self.alpha))
 
 
-def _categorical(scores: Tensor, target: Tensor, alpha: float) -> Tensor:
-    return by_rows(lambda *part: _Categorical.apply(*part, alpha)[0], scores, target)
-
-
-def _binary(s: Tensor, y: Tensor, alpha: float) -> Tensor:
-    if alpha in (1, 2):
-        return _Binary.apply(s, y, alpha)
-    scores = torch.stack([s, torch.zeros_like(s)], dim=-1)
-    return _categorical(scores, torch.stack([y, 1 - y], dim=-1), alpha)
-
-
 class EntmaxLoss(_EntmaxLoss):
     """The Fenchel-Young loss of scores for counts or proportions.
 
@@ -377,7 +366,9 @@ class EntmaxLoss(_EntmaxLoss):
     tensor([0.0000, 1.1250])
     """
 
-    _loss = staticmethod(_categorical)
+    @staticmethod
+    def _loss(scores: Tensor, target: Tensor, alpha: float) -> Tensor:
+        return by_rows(lambda *part: _Categorical.apply(*part, alpha)[0], scores, target)
 
 
 class BinaryEntmaxLoss(_EntmaxLoss):
@@ -408,7 +399,12 @@ class BinaryEntmaxLoss(_EntmaxLoss):
     tensor([0.2500, 0.0000, 3.0000])
     """
 
-    _loss = staticmethod(_binary)
+    @staticmethod
+    def _loss(s: Tensor, y: Tensor, alpha: float) -> Tensor:
+        if alpha in (1, 2):
+            return _Binary.apply(s, y, alpha)
+        scores = torch.stack([s, torch.zeros_like(s)], dim=-1)
+        return EntmaxLoss._loss(scores, torch.stack([y, 1 - y], dim=-1), alpha)
 
 
 class _Categorical(torch.autograd.Function):
