@@ -13,6 +13,7 @@ from .._kernels import rows as row_kernels
 from .._kernels import vonmises_fisher as high_concentration
 from .._typing import Array
 from ..distributions import vonmises_fisher as vmf
+from ..distributions.vonmises_fisher._density import split
 from ..distributions.vonmises_fisher._maps import Method
 from .blocks import Block, DenseBlock, SparseBlock
 from .contracts import (
@@ -354,10 +355,8 @@ class VonMisesFisher(SeedFamily[DirectionalComponents]):
 
     def from_means(self, means: Array) -> DirectionalComponents:
         """Derive the components from mean parameters (K, d) inside the unit ball."""
-        lengths = np.linalg.norm(means, axis=1)
-        directions = means.T / np.where(lengths > 0, lengths, 1.0)
-        directions[0, lengths == 0] = 1.0
-        return self.components(np.ascontiguousarray(directions), lengths, 1 - lengths)
+        directions, lengths = split(means)
+        return self.components(np.ascontiguousarray(directions.T), lengths, 1 - lengths)
 
     def from_natural(self, directions: Array, concentrations: Array) -> DirectionalComponents:
         """Derive the components from directions (K, d) of any length and kappa (K,)."""

@@ -15,6 +15,7 @@ from .._engine.merging import MAX_PAIRED, NEAREST, nearest_points
 from .._engine.model import NO_BACKGROUND, FittedMixture, Mixture
 from .._typing import Array
 from ..distributions import vonmises_fisher as vmf
+from ..distributions.vonmises_fisher._density import axial
 from ..distributions.vonmises_fisher._maps import log_affinities as log_affinities_of_directions
 from ..mixture import SparseGaussianMixture, VonMisesFisherMixture
 from ..mixture._base import BaseMixture
@@ -125,9 +126,7 @@ def precisions(fitted: FittedMixture) -> Array:
         return np.asarray(family.type.precisions(components.cholesky))
     lengths, complements = components.lengths, components.complements
     along, across = vmf.variance_eigenvalues(lengths, family.dim, complement=complements)
-    squares = components.directions.T[:, :, np.newaxis] * components.directions.T[:, np.newaxis, :]
-    scale = np.reshape([1 / along - 1 / across, 1 / across], (2, -1, 1, 1))
-    return np.asarray(scale[0] * squares + scale[1] * np.eye(family.dim))
+    return axial(components.directions.T, 1 / along, 1 / across)
 
 
 def log_affinities(fitted: FittedMixture, parts: Array, others: Array) -> tuple[Array, Array]:
