@@ -46,15 +46,11 @@ class _Expectation:
     """Statistics of blocks, and their rows' larger responsibilities, log-densities and weights."""
 
     stats: Statistics
-    responsibilities: list[sparse.csr_array]
-    log_densities: list[Array]
-    weights: list[Array]
+    of_rows: list[tuple[sparse.csr_array, Array, Array]]
 
     def __iadd__(self, other: "_Expectation") -> "_Expectation":
         self.stats += other.stats
-        self.responsibilities += other.responsibilities
-        self.log_densities += other.log_densities
-        self.weights += other.weights
+        self.of_rows += other.of_rows
         return self
 
 
@@ -187,13 +183,13 @@ class SplitAndMerge:
         resp = as_dense(responsibilities, len(counts))
         resp = resp / np.where(weights > 0, weights, 1.0)[:, None]
         large = sparse.csr_array(np.where(resp > MIN_COUNTED_RESPONSIBILITY, resp, 0.0))
-        return _Expectation(stats, [large], [log_densities], [weights])
+        return _Expectation(stats, [(large, log_densities, weights)])
 
     def _costs(self, params: Params, pairs: Array, expectation: _Expectation) -> Array:
         """Return the loss by merging each pair alone: the density becomes p - p_a - p_b + p_ab."""
-        responsibilities = sparse.csc_array(sparse.vstack(expectation.responsibilities))
-        log_densities = np.concatenate(expectation.log_densities)
-        weights = np.concatenate(expectation.weights)
+        parts = zip(*expectation.of_rows, strict=True)
+        responsibilities = sparse.csc_array(sparse.vstack(next(parts)))
+        log_densities, weights = map(np.concatenate, parts)
 
         def cost(a: int, b: int, merged: GaussianComponents) -> float:
             rows, lost = _union(responsibilities, a, b)  # lost is (p_a + p_b) / p
