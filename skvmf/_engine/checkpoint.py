@@ -7,6 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import get_ident
 from time import perf_counter
@@ -29,7 +30,7 @@ _DAMAGED += (NotImplementedError, TypeError, ValueError)
 def save(path: Path, tree: Tree) -> None:
     """Write a tree under another name first: the file is whole, old or new, at any moment."""
     arrays: dict[str, Array] = {}
-    text = json.dumps(_without_arrays(tree, arrays))
+    text = json.dumps(tree, default=partial(_without_arrays, arrays))
     unfinished = _unfinished(path)
     try:
         with open(unfinished, "wb") as file:
@@ -53,7 +54,8 @@ def load(path: Path) -> Tree:
     try:
         with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-        tree: Tree = _with_arrays(json.loads(str(arrays.pop(_TREE))), arrays)
+        text = str(arrays.pop(_TREE))
+        tree: Tree = json.loads(text, object_hook=partial(_with_array, arrays))
     except _DAMAGED as error:
         raise ValueError(
             f"{str(path)!r} is not a checkpoint, or is truncated or damaged. The file was not "
@@ -67,27 +69,17 @@ def _unfinished(path: Path) -> Path:
     return path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.tmp")
 
 
-def _without_arrays(part: object, arrays: dict[str, Array]) -> object:
-    """Return a part of the tree as JSON has it, with its arrays moved to `arrays`."""
-    if isinstance(part, dict):
-        return {name: _without_arrays(value, arrays) for name, value in part.items()}
-    if isinstance(part, list | tuple):
-        return [_without_arrays(value, arrays) for value in part]
-    if isinstance(part, np.ndarray):
-        name = str(len(arrays))
-        arrays[name] = part
-        return {_ARRAY: name}
-    return part.item() if isinstance(part, np.generic) else part
+def _without_arrays(arrays: dict[str, Array], part: Any) -> object:
+    """Return what JSON does not know as JSON has it, arrays by their names in `arrays`."""
+    if not isinstance(part, np.ndarray):  # but a number of NumPy
+        return part.item()
+    name = str(len(arrays))
+    arrays[name] = part
+    return {_ARRAY: name}
 
 
-def _with_arrays(part: object, arrays: dict[str, Array]) -> Any:
-    if isinstance(part, list):
-        return [_with_arrays(value, arrays) for value in part]
-    if not isinstance(part, dict):
-        return part
-    if set(part) == {_ARRAY}:
-        return arrays[part[_ARRAY]]
-    return {name: _with_arrays(value, arrays) for name, value in part.items()}
+def _with_array(arrays: dict[str, Array], part: Tree) -> Any:
+    return arrays[part[_ARRAY]] if set(part) == {_ARRAY} else part
 
 
 _FIRST_WRITE = 1.0  # second after the fit has begun
@@ -193,7 +185,7 @@ class Checkpoint:
 def digest(tree: object) -> str:
     """Return a short text that tells a tree, or an array, from others."""
     arrays: dict[str, Array] = {}
-    text = json.dumps(_without_arrays(tree, arrays))
+    text = json.dumps(tree, default=partial(_without_arrays, arrays))
     whole = hashlib.sha256(text.encode())
     for array in arrays.values():
         kind = f"{array.dtype} {array.shape}"
