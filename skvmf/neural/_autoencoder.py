@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
@@ -137,36 +137,28 @@ _with_gradients = partial(torch.inference_mode, False)  # also within a caller's
 
 @dataclass
 class Training:
-    """A network in training, which an estimator publishes when it is done.
+    """A network in training, with the attributes that an estimator publishes when it is done.
 
-    `score_seed` seeds the draws of free energies that are compared; `adam` is None before the first
-    step. The losses are mean free energies per epoch.
+    `_score_seed` seeds the draws of free energies that are compared; `_adam` is None before the
+    first step. The losses are mean free energies per epoch.
     """
 
-    network: VariationalNetwork
-    random_state: np.random.RandomState
-    score_seed: int
-    adam: Any = None
-    losses: list[float] = field(default_factory=list)
-    validation_losses: list[float] = field(default_factory=list)
+    network_: VariationalNetwork
+    _random_state: np.random.RandomState
+    _score_seed: int
+    _adam: Any = None
+    losses_: list[float] = field(default_factory=list)
+    validation_losses_: list[float] = field(default_factory=list)
 
     @classmethod
     def resume(cls, attributes: Mapping[str, Any]) -> Training:
         """Return a copy of published attributes, to continue from."""
-        names = ("network_", "_random_state", "_score_seed", "_adam", "losses_")
+        names = [each.name for each in fields(cls)]
         with _with_gradients():
-            return cls(*deepcopy([attributes[name] for name in (*names, "validation_losses_")]))
+            return cls(*deepcopy([attributes[name] for name in names]))
 
     def attributes(self) -> dict[str, Any]:
-        return {
-            "network_": self.network,
-            "losses_": self.losses,
-            "validation_losses_": self.validation_losses,
-            "n_epochs_": len(self.losses),
-            "_adam": self.adam,
-            "_random_state": self.random_state,
-            "_score_seed": self.score_seed,
-        }
+        return vars(self) | {"n_epochs_": len(self.losses_)}
 
     def descend(
         self,
@@ -178,23 +170,23 @@ class Training:
         turns: Sequence[str] = ("",),
     ) -> float:
         """Take a step of Adam per batch, training each of `turns`; return the mean free energy."""
-        parameters = list(self.network.parameters())
-        moving = [] if self.adam is None else self.adam.param_groups[0]["params"]
+        parameters = list(self.network_.parameters())
+        moving = [] if self._adam is None else self._adam.param_groups[0]["params"]
         if list(map(id, moving)) != list(map(id, parameters)):  # or a user changed the layers
-            self.adam = torch.optim.Adam(parameters, fused=True)
-        self.adam.param_groups[0]["lr"] = learning_rate
+            self._adam = torch.optim.Adam(parameters, fused=True)
+        self._adam.param_groups[0]["lr"] = learning_rate
         total: Tensor | float = 0.0
         for turn in turns:
-            moved = self.network.get_submodule(turn)
-            with _with_gradients(), seeded(self.random_state), _alone(self.network, moved):
+            moved = self.network_.get_submodule(turn)
+            with _with_gradients(), seeded(self._random_state), _alone(self.network_, moved):
                 for inputs, target in batches(torch.randperm(n_rows).numpy()):
-                    energy = self.network.free_energies(inputs, target, loss, beta).sum()
-                    self.adam.zero_grad()
+                    energy = self.network_.free_energies(inputs, target, loss, beta).sum()
+                    self._adam.zero_grad()
                     (energy / len(target)).backward()
-                    self.adam.step()
+                    self._adam.step()
                     total += energy.detach().double()
-        self.losses.append(float(total) / (n_rows * len(turns)))
-        return self.losses[-1]
+        self.losses_.append(float(total) / (n_rows * len(turns)))
+        return self.losses_[-1]
 
 
 @contextmanager
@@ -322,7 +314,7 @@ class Autoencoder(
             training = self._begin(rows.shape[1])
             train, held_out = rows, None
             if self.early_stopping:
-                train, held_out = split(rows, self.validation_fraction, training.random_state)
+                train, held_out = split(rows, self.validation_fraction, training._random_state)
             tasks = callback_tasks(self, {"X": X, "y": y}, self.max_epochs)
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
                 self._train(training, train, held_out, progress)
@@ -442,18 +434,18 @@ class Autoencoder(
     ) -> None:
         """Train until it is time to stop, and keep the network that was best on validation rows."""
         best, best_state, waited, stop = np.inf, None, 0, False
-        while len(training.losses) < self.max_epochs and not stop:
+        while len(training.losses_) < self.max_epochs and not stop:
             stop = self._epoch(training, train, held_out, progress)
             if held_out is None:
                 continue
             waited += 1
-            if training.validation_losses[-1] < best:
-                best, waited = training.validation_losses[-1], 0
-                state = training.network.state_dict()
+            if training.validation_losses_[-1] < best:
+                best, waited = training.validation_losses_[-1], 0
+                state = training.network_.state_dict()
                 best_state = {name: value.clone() for name, value in state.items()}
             stop |= waited == self.n_epochs_no_change
         if best_state is not None:
-            training.network.load_state_dict(best_state)
+            training.network_.load_state_dict(best_state)
         self._check_last_step(training, train)
 
     def _epoch(
@@ -461,14 +453,14 @@ class Autoencoder(
     ) -> bool:
         """Train once on each row; return whether a callback stops the training."""
         progress.begin_epoch()
-        batches = partial(self._batches, X, device_of(training.network))
+        batches = partial(self._batches, X, device_of(training.network_))
         options = self._loss(), self.beta, self.learning_rate, self._turns()
         self._check_finite(training.descend(X.shape[0], batches, *options))
         if held_out is not None:
-            energy = self._free_energy(training.network, held_out, training.score_seed)
+            energy = self._free_energy(training.network_, held_out, training._score_seed)
             self._check_finite(energy)
-            training.validation_losses.append(energy)
-        losses = training.losses, training.validation_losses
+            training.validation_losses_.append(energy)
+        losses = training.losses_, training.validation_losses_
         return progress.end_epoch(*losses, lambda: deepcopy(training.attributes()))
 
     def _batches(self, X: Matrix, device: torch.device, order: Array | None = None) -> Batches:
@@ -490,7 +482,7 @@ class Autoencoder(
     def _check_last_step(self, training: Training, X: Matrix) -> None:
         """Raise if the step after the last free energy diverged."""
         some = X[: self.batch_size]
-        self._check_finite(self._free_energy(training.network, some, training.score_seed))
+        self._check_finite(self._free_energy(training.network_, some, training._score_seed))
 
     def _check_finite(self, free_energy: float) -> None:
         if not np.isfinite(free_energy):
