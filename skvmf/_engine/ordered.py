@@ -90,12 +90,6 @@ class MeanObjective:
     best: Array  # the weighted means m_k of the rows, (K, d)
     precisions: Array  # N_k P_k / N, (K, d, d), or their diagonals, (K, d)
 
-    def gradient(self, means: Array) -> Array:
-        """Return the gradient at means (K, d)."""
-        gaps = self.best - means
-        axes = "kd,kd->kd" if self.precisions.ndim == 2 else "kde,ke->kd"
-        return np.einsum(axes, self.precisions, gaps)
-
 
 @dataclass(frozen=True)
 class MeanUpdate(Update):
@@ -168,9 +162,11 @@ class RelativeECM(MeanUpdate):
         """Return means after one conditional maximum each over the reference and the gaps."""
         feature, clearance = self.feature, self.clearance
         moved = means.copy()
+        axes = "kd,kd->kd" if target.precisions.ndim == 2 else "kde,ke->kd"
         for k in range(len(moved)):  # a gap moves all means after it
             precision = target.precisions[k:].sum(axis=0)
-            shift = _solve(precision, target.gradient(moved)[k:].sum(axis=0))
+            gradients = np.einsum(axes, target.precisions, target.best - moved)
+            shift = _solve(precision, gradients[k:].sum(axis=0))
             if k > 0:
                 gap = moved[k, feature] + shift[feature] - moved[k - 1, feature]
                 if gap < clearance:
