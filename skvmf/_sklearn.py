@@ -157,6 +157,18 @@ class BaseEstimator(_BaseEstimator):
         super().__setstate__(state)
 
 
+class RowsEstimator(BaseEstimator):
+    """An estimator that is fitted to rows of features.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Feature names seen in `fit`, if X has them.
+    """
+
+
 @contextmanager
 def all_or_nothing(estimator: object) -> Iterator[None]:
     """Leave the estimator as it was if the body fails or is interrupted.

@@ -113,10 +113,6 @@ class BaseMixture(MixtureParameters, ABC):
         Free parameters of these components and of the weights.
     effective_n_components_ : float
         Exponential of the entropy of the weights.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Feature names seen in `fit`, if X has them.
     """
 
     weights_: Array

@@ -17,12 +17,12 @@ from .._engine.contracts import as_dict
 from .._engine.model import FenchelYoungPosterior, FittedMixture, ModifiedDirichlet
 from .._engine.rows import RowSource
 from .._sklearn import (
-    BaseEstimator,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     DensityMixin,
     Interval,
     Method,
+    RowsEstimator,
     SomeOf,
     StrOptions,
     TransformerMixin,
@@ -171,7 +171,7 @@ class MixtureParameters(
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     DensityMixin,
-    BaseEstimator,
+    RowsEstimator,
 ):
     """The parameters of every mixture. Estimators describe only what is different.
 

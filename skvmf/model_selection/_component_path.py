@@ -32,9 +32,9 @@ from .._engine.merge_path import MergePath
 from .._engine.model import FittedMixture
 from .._engine.parallel import limited_blas
 from .._sklearn import (
-    BaseEstimator,
     Interval,
     MetaEstimatorMixin,
+    RowsEstimator,
     StrOptions,
     all_or_nothing,
     available_if,
@@ -187,7 +187,7 @@ def _of_best(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[A
     return available_if(_refitted)(of_best)
 
 
-class ComponentPath(MetaEstimatorMixin, BaseEstimator):
+class ComponentPath(MetaEstimatorMixin, RowsEstimator):
     """Choose the number of components (clusters) of a mixture, and see their hierarchy.
 
     First, a mixture with `max_components` components is fitted. Then the two components whose merge
@@ -250,10 +250,6 @@ class ComponentPath(MetaEstimatorMixin, BaseEstimator):
         The weights of the first mixture.
     labels_ : ndarray of shape (n_samples,)
         Labels of the best mixture; only with `refit`.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Feature names seen in `fit`, if X has them.
 
     References
     ----------

@@ -20,11 +20,11 @@ from sklearn.utils import Tags, check_array, check_random_state
 from torch import Tensor
 
 from .._sklearn import (
-    BaseEstimator,
     CallbackSupportMixin,
     CallbackTasks,
     ClassNamePrefixFeaturesOutMixin,
     Interval,
+    RowsEstimator,
     TransformerMixin,
     all_or_nothing,
     callback_tasks,
@@ -226,7 +226,7 @@ def split(X: Matrix, fraction: float, random_state: np.random.RandomState) -> tu
 
 
 class Autoencoder(
-    ClassNamePrefixFeaturesOutMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator, ABC
+    ClassNamePrefixFeaturesOutMixin, CallbackSupportMixin, TransformerMixin, RowsEstimator, ABC
 ):
     """Base class of the autoencoders: minimizes a free energy by Adam, in float32.
 
@@ -267,10 +267,6 @@ class Autoencoder(
         Mean free energy of the validation rows per epoch; empty without early stopping.
     n_epochs_ : int
         Number of epochs.
-    n_features_in_ : int
-        Number of features seen in fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if X has string column names.
     """
 
     _parameter_constraints: ClassVar[ParameterConstraints] = {

@@ -16,8 +16,8 @@ from .._engine.parallel import limited_blas
 from .._engine.products import tiles
 from .._kernels.rows import normalize_rows
 from .._sklearn import (
-    BaseEstimator,
     Interval,
+    RowsEstimator,
     TransformerMixin,
     all_or_nothing,
     check_sample_weight,
@@ -29,7 +29,7 @@ from ..mixture._validation import is_lazy, validated_rows
 _BLOCK_BYTES = 2**25  # of a block of float64 rows
 
 
-class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, RowsEstimator):
     """Centre directions and make their principal axes more equal.
 
     Rows are scaled to unit length, their mean is subtracted, and each principal axis is divided by
@@ -56,10 +56,6 @@ class DirectionWhitener(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         The symmetric matrix that multiplies centred rows.
     weight_seen_ : float
         The total weight of the rows seen, without rows of zeros.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if they have names.
 
     Notes
     -----
