@@ -95,9 +95,7 @@ def load_docstrings(*, return_X_y: bool = False) -> Bunch | tuple[list[str], NDA
     target: list[int] = []
     seen: set[str] = set()
     for label, topic in enumerate(_TOPICS):
-        for docstring in _docstrings(
-            [topic, *(f"{topic}.{part}" for part in _PARTS.get(topic, ()))]
-        ):
+        for docstring in _docstrings(topic):
             text = _prose(docstring)
             if text not in seen and len(text.split()) >= _MIN_WORDS:
                 seen.add(text)
@@ -248,8 +246,9 @@ def _read_lines(path: Path) -> Iterator[str]:
             raise ValueError(f"{where} damaged or cut off: {error}") from error
 
 
-def _docstrings(modules: list[str]) -> Iterator[str]:
-    """Yield the docstrings of the modules' public callables and of their classes' methods."""
+def _docstrings(topic: str) -> Iterator[str]:
+    """Yield the docstrings of a topic's public callables and of their classes' methods."""
+    modules = [topic, *(f"{topic}.{part}" for part in _PARTS.get(topic, ()))]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # touching a deprecated name is not using it
         for module in map(importlib.import_module, modules):
