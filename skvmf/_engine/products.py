@@ -349,13 +349,12 @@ def spherical_moments(
     X: Array, responsibilities: Responsibilities, components: GaussianComponents
 ) -> tuple[Array, Array]:
     """Return first moments (K, d) and summed second moments (K,) about the origins."""
+    if not components.common_origin:
+        first, second = diagonal_moments(X, responsibilities, components)
+        return first, second.sum(axis=1)
     K, d = components.means.shape
-    if components.common_origin:
-        both = feature_sums(gap_norms, X, components.origins[0], responsibilities, (K, d + 1))
-        return both[:, :d], both[:, d]
-    first, second = np.zeros((K, d)), np.zeros((K, d))
-    difference_moments(X, components.origins, as_dense(responsibilities, K), first, second)
-    return first, second.sum(axis=1)
+    both = feature_sums(gap_norms, X, components.origins[0], responsibilities, (K, d + 1))
+    return both[:, :d], both[:, d]
 
 
 def _work_columns(use: str, n: int, dtype: npt.DTypeLike = np.float64) -> Array:
