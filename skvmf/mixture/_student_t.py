@@ -207,9 +207,6 @@ default='estimated'
         family: StudentT = super()._family(n_features, scale)
         if isinstance(self.degrees_of_freedom, str):
             return replace(family, tied=self.degrees_of_freedom == "tied")
-        return replace(family, degrees_of_freedom=self._fixed_dof(), estimated=False)
-
-    def _fixed_dof(self) -> Array:
         fixed = checked_array(self.degrees_of_freedom, "degrees_of_freedom").astype(np.float64)
         low, high = KNOWN_RANGE
         within = (fixed >= low) & (fixed <= high)
@@ -219,7 +216,7 @@ default='estimated'
                 f"{high:g} or one for each of the {self.n_components} components, got "
                 f"{self.degrees_of_freedom!r}."
             )
-        return fixed
+        return replace(family, degrees_of_freedom=fixed, estimated=False)
 
     def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
         components = fitted.params.components

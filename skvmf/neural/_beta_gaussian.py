@@ -235,7 +235,8 @@ class BetaGaussian(Distribution):
         squares = self._per_event(away.square())
         falls, c = -0.5 * squares / self._height, self.alpha - 1
         inside = (c * falls > -1) & (self._per_event(infinite) == 0)
-        logs = self._log_peak + _log1p_rate(torch.where(inside, falls, 0), c)
+        falls = torch.where(inside, falls, 0)
+        logs = self._log_peak + (torch.log1p(c * falls) / c if c else falls)
         return torch.where(inside, logs, -math.inf)
 
     def entropy(self) -> Tensor:
@@ -282,11 +283,6 @@ class BetaGaussian(Distribution):
         mean = self._per_event(((self.loc - loc) / scale).square())
         trace = v * self._per_event(ratio.square())
         return information + 0.5 * (mean + trace - n * v0)
-
-
-def _log1p_rate(x: Tensor, c: float) -> Tensor:
-    """Return log(1 + c x) / c, which is x for c = 0."""
-    return torch.log1p(c * x) / c if c else x
 
 
 def _expm1_rate(x: Tensor, c: float) -> Tensor:
