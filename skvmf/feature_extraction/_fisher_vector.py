@@ -431,8 +431,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         self.embeddings_: Array | None = None
         self.n_missing_embeddings_ = 0
         for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                delattr(self, name)
+            vars(self).pop(name, None)
         return bags.table()
 
     def _fit_on_counts(
@@ -479,8 +478,7 @@ class FisherVectorTransformer(TransformerMixin, BaseEstimator):
         validate_data(self, row, reset=False)
         lean = copy(self)
         lean.mixture = lean.embeddings = None  # only `fit` needs them
-        if hasattr(lean, "feature_names_in_"):  # and chunks of frames are arrays
-            del lean.feature_names_in_
+        vars(lean).pop("feature_names_in_", None)  # chunks of frames are arrays
         dtype = np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
         if rows.dtype.kind in "biu":
             dtype = table.dtype

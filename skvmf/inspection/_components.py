@@ -114,8 +114,7 @@ def is_directional(fitted: FittedMixture) -> bool:
 def means_of(fitted: FittedMixture) -> Array:
     components = fitted.params.components
     if not is_directional(fitted):
-        means: Array = components.means
-        return means
+        return np.asarray(components.means)
     return np.ascontiguousarray((components.directions * components.lengths).T)
 
 

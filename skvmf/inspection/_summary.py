@@ -371,9 +371,7 @@ def component_summary(
         angles = np.degrees(np.arccos(fitted.params.components.lengths))
     active = np.flatnonzero(weights)
     active = active[np.argsort(-weights[active], kind="stable")]
-    names = feature_names
-    if names is None:
-        names = getattr(mixture, "feature_names_in_", None)
+    names = getattr(mixture, "feature_names_in_", None) if feature_names is None else feature_names
     if names is not None and len(names) != fitted.family.dim:
         raise ValueError(f"feature_names should be {fitted.family.dim} names, got {len(names)}.")
     nearest, overlaps = np.full(len(active), -1), np.zeros(len(active))
