@@ -38,6 +38,7 @@ _CLUTTER = [
     re.compile(r"^\s*\.\. [\w-]+::.*$", re.MULTILINE),  # directives
     re.compile(r":[\w:]+:(?=`)"),  # roles
     re.compile(r"\b(?:np|numpy|scipy|sklearn)(?:\.\w+)+"),  # names that give the label away
+    re.compile(r"\{'[^{}]*'\}"),  # sets, which processes print in different orders
 ]
 
 _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)  # what gzip raises, none of it a ValueError
