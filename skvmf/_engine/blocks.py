@@ -13,7 +13,8 @@ from .._typing import Array, warn
 EVEN_BELOW = 16  # blocks
 MAX_KEPT = 16  # arrays per use
 MANY_COMPONENTS = 4096  # whose sums take longer to add than scores that leave the caches
-SPAN = 16  # rows for each component that a truncated step takes together
+TRUNCATED_FROM = 4000  # components, from which iterations have truncated steps, too,
+MIN_ROWS, SPAN = 20, 16  # if there are so many rows for each; that are taken together
 
 
 class BufferPool:
@@ -186,6 +187,11 @@ def block_rows(n_rows: int, n_features: int, *, is_sparse: bool, width: int = 1)
     size = 1 << (most.bit_length() - 1)
     n_blocks = -(-n_rows // size)
     return size if n_blocks >= EVEN_BELOW else -(-n_rows // n_blocks)
+
+
+def has_truncated_steps(n_rows: int, n_components: int) -> bool:
+    """Whether iterations have truncated steps, if the mixture and its rows can."""
+    return n_components >= TRUNCATED_FROM and n_rows >= MIN_ROWS * n_components
 
 
 def span_rows(n_rows: int, n_features: int, n_components: int) -> int:

@@ -23,7 +23,7 @@ from dask.core import flatten
 from scipy import sparse
 
 from .._typing import Array, DType, Function, Matrix
-from .blocks import BufferPool, block_rows, span_rows
+from .blocks import BufferPool, block_rows, has_truncated_steps, span_rows
 from .parallel import BlockSum, map_reduce
 from .rows import (
     DenseRows,
@@ -266,7 +266,9 @@ class DaskRows(RowSource):
         self.dtype = np.dtype(np.float64) if wide else read_as(X.dtype)
         shape = self.n_rows, self.n_features
         self._size = block_rows(*shape, is_sparse=is_sparse, width=width)
-        self._per_span = 1 if is_sparse else span_rows(*shape, width) // self._size
+        self._per_span = 1
+        if has_truncated_steps(self.n_rows, width) and not is_sparse:
+            self._per_span = span_rows(*shape, width) // self._size
         self._blocks = _Blocks(  # none yet
             shape, X.dtype, is_sparse, unit, self._size, columns, missing=missing
         )
@@ -357,9 +359,11 @@ class DaskRows(RowSource):
         return self._added_and_kept(_note_labels, function)
 
     def map_reduce_spans(
-        self, function: Callable[[Span], Part], labels: Any, size: int
+        self, function: Callable[[Span], Part], labels: Any, size: int, relabels: bool
     ) -> tuple[Part, Any]:
-        return self._added_and_kept(partial(_sum_spans, size), function, labels)
+        assert size == self._per_span * self._size
+        total, kept = self._added_and_kept(partial(_sum_spans, size), function, labels, relabels)
+        return total, kept or labels
 
     def _tasks(
         self, run: Function, function: Function, labels: Graph | None = None, read: bool = True
@@ -373,16 +377,16 @@ class DaskRows(RowSource):
             parameters = f"skvmf-parameters-{token}"
         keys: list[Any] = [(f"skvmf-sum-{token}", i) for i in range(len(sources))]
         given = [[label] for label in labels] if labels else [[]] * len(keys)
-        for key, state, *rest in zip(keys, self._states, sources, given, strict=True):
-            tasks[key] = run, parameters, self._most, state, rest[0], *rest[1]
+        for key, state, own, more in zip(keys, self._states, sources, given, strict=True):
+            tasks[key] = run, parameters, self._most, state, own, *more
         return tasks, keys
 
     def _added_and_kept(
-        self, run: Function, function: Function, labels: Graph | None = None
+        self, run: Function, function: Function, labels: Graph | None = None, keep: bool = True
     ) -> tuple[Any, Graph]:
-        """Sum a function by tasks that return labels, too, which workers keep."""
+        """Sum a function by tasks that return labels, too, which workers may keep."""
         tasks, both = self._tasks(run, function, labels)
-        parts = [[(f"{name}-{part}", i) for name, i in both] for part in (0, 1)]
+        parts = [[(f"{name}-{part}", i) for name, i in both] for part in range(1 + keep)]
         for part, keys in enumerate(parts):
             tasks |= {key: (getitem, pair, part) for key, pair in zip(keys, both, strict=True)}
         return self._added(tasks, *parts)

@@ -346,13 +346,19 @@ def _neighbours(points: Array, parts: Array) -> list[Array]:
 
 
 def nearest_points(points: Array, others: Array, n: int, *, but_itself: bool = False) -> Array:
-    """Return the numbers of the n nearest of other points for each point, in float32."""
+    """Return the numbers of the n nearest of other points for each point, in float32.
+
+    Points are scaled by a power of two: squares of far ones would overflow.
+    """
     centre, (M, d) = others.mean(axis=0), others.shape
+    points, others = points - centre, others - centre
+    size = np.frexp(max(np.abs(points).max(), np.abs(others).max()))[1]
+    points, others = np.ldexp(points, -size), np.ldexp(others, -size)
     nearest, buffers = np.empty((len(points), n), dtype=np.int32), BufferPool()
     # Squared distances, but for the points' own squares, are a product; what fills up is far away.
     left = np.ones((len(points), d + 1), np.float32)
     right = np.zeros((d + 1, -(-M // CHUNK) * CHUNK), np.float32)
-    left[:, :d], right[:d, :M], right[d] = points - centre, (others - centre).T, np.inf
+    left[:, :d], right[:d, :M], right[d] = points, others.T, np.inf
     right[d, :M] = np.einsum("dm,dm->m", right[:d, :M], right[:d, :M])
     left[:, :d] *= -2
 

@@ -191,9 +191,12 @@ class RowSource(ABC):
         return total, joined(labels)
 
     def map_reduce_spans(
-        self, function: Callable[["Span"], Part], labels: Any, size: int
+        self, function: Callable[["Span"], Part], labels: Any, size: int, relabels: bool
     ) -> tuple[Part, Any]:
-        """Add ``function(span)`` over spans of `size` rows; return labels as it leaves them."""
+        """Add ``function(span)`` over spans of `size` rows; return labels as it leaves them.
+
+        `relabels` is whether it overwrites labels.
+        """
         total: BlockSum[Part] = BlockSum()
         weights = self.sampling_weights()
         for i, start in enumerate(range(0, self.n_rows, size)):

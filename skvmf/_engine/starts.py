@@ -17,7 +17,7 @@ from scipy.spatial.distance import cdist
 
 from .._typing import Array, Attributes, warn
 from . import partitions
-from .blocks import Block, DenseBlock, warn_if_too_large
+from .blocks import Block, DenseBlock, has_truncated_steps, warn_if_too_large
 from .checkpoint import Checkpoint, Run
 from .contracts import (
     AnyFamily,
@@ -284,8 +284,6 @@ MIN_SIZE = 0.5  # of an average component: any stream of texts has smaller group
 STEPS_WITH_NEWCOMER = 3  # of EM on a batch, with and without it
 SHAPE_PENALTY = 1.5  # nats for each parameter of its shape, as in AIC3
 
-
-TRUNCATED_FROM = 4000  # components, from which iterations have truncated steps, too
 
 # Products in a step on the sample from which single precision saves more than a second kind of
 # compiled code costs once.
@@ -607,7 +605,9 @@ class MultiStart:
         )
         model: Any = mixture
         K, note = params.n_components, self.progress.note
-        if K >= TRUNCATED_FROM and TruncatedSteps.possible(mixture, self.rows, K):
+        if has_truncated_steps(self.rows.n_rows, K) and TruncatedSteps.possible(
+            mixture, self.rows, K
+        ):
             model = TruncatedSteps(mixture, self.rows, K, self.tol, note=note)
         result = run_em(
             model,

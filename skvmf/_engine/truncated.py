@@ -17,14 +17,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._typing import Array
-from .blocks import Block, span_rows
+from .blocks import MIN_ROWS, Block, span_rows
 from .contracts import Family, OfRows, Params, Scores, Statistics
 from .merging import nearest_points
 from .model import LEAST, Mixture
 from .parallel import map_reduce
 from .rows import Labels, Rows, RowSource, Span, joined
 
-MIN_ROWS = 20  # for each component
 MAX_ROUNDS, MAX_STEPS = 6, 7  # between two exact steps, and of steps in a round
 CELL, NEAREST = 64, 16  # components in a cell at most; candidates of each
 AUDITED = 2048  # rows
@@ -66,8 +65,7 @@ class TruncatedSteps:
     @staticmethod
     def possible(mixture: Mixture, rows: RowSource, n_components: int) -> bool:
         """Whether there are rows enough for many components, and all that truncated steps need."""
-        enough = rows.n_rows >= MIN_ROWS * n_components
-        if not enough or rows.is_sparse or rows.incomplete:
+        if rows.n_rows < MIN_ROWS * n_components or rows.is_sparse or rows.incomplete:
             return False
         if mixture.known is not None or mixture.posterior.tsallis:
             return False
@@ -89,7 +87,7 @@ class TruncatedSteps:
         while len(gains) <= MAX_ROUNDS and gains[-1] >= MIN_GAIN * max(gains):
             cells = self.cells(best)
             audit = _Audit(self._mixture, best, cells, *self._audited)
-            lost, changed = self._over_spans(audit)
+            lost, changed = self._over_spans(audit, relabels=False)
             if changed > MAX_CHANGED:
                 break
             after, bounds = self.round(best, cells)
@@ -121,8 +119,9 @@ class TruncatedSteps:
                 break
         return params, bounds
 
-    def _over_spans(self, function: Callable[[Span], Part]) -> Part:
-        total, self.labels = self._rows.map_reduce_spans(function, self.labels, self._size)
+    def _over_spans(self, function: Callable[[Span], Part], relabels: bool = True) -> Part:
+        arguments = function, self.labels, self._size, relabels
+        total, self.labels = self._rows.map_reduce_spans(*arguments)
         return total
 
 
@@ -228,8 +227,7 @@ class _Cells:
     """Cells of near components, at points (K, d); candidates of one are those and the nearest."""
 
     def __init__(self, points: Array) -> None:
-        cells, points = near_groups(points, CELL), _scaled(points)
-        nearest = nearest_points(points, points, NEAREST)
+        cells, nearest = near_groups(points, CELL), nearest_points(points, points, NEAREST)
         self.candidates = [np.union1d(cell, nearest[cell]) for cell in cells]
         self.of_components = np.empty(len(points), dtype=np.int64)
         for i, cell in enumerate(cells):
@@ -246,14 +244,11 @@ class _Cells:
         return pieces
 
 
-def _scaled(points: Array) -> Array:
-    points = points - points.mean(axis=0)
-    return points / max(np.abs(points).max(), np.finfo(np.float64).tiny)  # far ones may overflow
-
-
 def near_groups(points: Array, size: int) -> list[Array]:
     """Return groups of near points (K, d), of `size` at most, by their numbers."""
-    return _halves(_scaled(points), np.arange(len(points)), size)
+    points = points - points.mean(axis=0)
+    points /= max(np.abs(points).max(), np.finfo(np.float64).tiny)  # far ones may overflow
+    return _halves(points, np.arange(len(points)), size)
 
 
 def _halves(points: Array, numbers: Array, size: int) -> list[Array]:

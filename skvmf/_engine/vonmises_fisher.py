@@ -135,6 +135,8 @@ def dense_row_sums(block: DenseBlock, responsibilities: Responsibilities, K: int
     ):
         X = block.X.astype(responsibilities.resp.dtype, copy=False)
         sums = block.buffers.acquire("sums", (X.shape[1], K))
+        if not sums.flags.c_contiguous:  # or bits would depend on what was released before
+            sums = np.empty(sums.shape)
         product = block.buffers.acquire("block sums", sums.shape, X.dtype)
         sums[:] = np.dot(X.T, responsibilities.resp, out=product)
         block.buffers.release("block sums", product)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from scipy.spatial import KDTree
 from sklearn.preprocessing import normalize
 
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
@@ -253,3 +254,11 @@ def test_sums_of_groups_of_components_are_those_of_their_responsibilities(kind):
     assert_allclose(found.counts, expected.counts, rtol=1e-12)
     for moments, right in zip(found.moments, expected.moments, strict=True):
         assert_allclose(moments, right, rtol=1e-10, atol=1e-9 * np.abs(right).max())
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e30])
+def test_the_nearest_of_many_points_are_found(scale):
+    points = scale * np.random.default_rng(0).normal(size=(1500, 3))
+    found = points[merge_costs.nearest_points(points, points, 16, but_itself=True)] / scale
+    distances = np.sort(np.linalg.norm(points[:, np.newaxis] / scale - found, axis=2))
+    assert_allclose(distances, KDTree(points / scale).query(points / scale, 17)[0][:, 1:], 1e-3)

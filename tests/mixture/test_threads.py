@@ -7,6 +7,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
+from skvmf._engine import blocks, contracts, vonmises_fisher
 
 from ..dask.data import blobs
 from ..hooks import few_rows_in_blocks
@@ -56,3 +57,11 @@ def test_gaussians_and_students(kind, covariance_type, posterior, dtype, missing
 def test_directions(dtype, form, init, temperature):
     X = form(blobs(800, 8, dtype, noise=4.0))
     assert_same(VonMisesFisherMixture(init_params=init, temperature=temperature), X)
+
+
+def test_sums_are_laid_out_alike_whatever_was_used_before():
+    X, resp, buffers = np.ones((9, 2)), np.ones((9, 4)), blocks.BufferPool()
+    buffers.release("sums", buffers.acquire("sums", (4, 2)).T)
+    block = blocks.DenseBlock(X, np.ones(9), None, 0, buffers)
+    sums = vonmises_fisher.dense_row_sums(block, contracts.DenseResponsibilities(resp), 4)
+    assert sums.flags.c_contiguous  # or sums over it would be in another order

@@ -13,15 +13,6 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'skvmf[neural]'")
 
 from skvmf import neural
-from skvmf.neural import (
-    BetaGaussian,
-    BinaryEntmaxLoss,
-    EntmaxLoss,
-    FenchelYoungDocumentModel,
-    FenchelYoungVAE,
-    binary_entmax,
-    entmax,
-)
 
 TRAINING = (
     "early_stopping=False, validation_fraction=0.1, n_epochs_no_change=5, random_state=None, "
@@ -32,29 +23,29 @@ ATTRIBUTES = {
     "validation_losses_",
 }
 SIGNATURES = {
-    FenchelYoungVAE: (
+    neural.FenchelYoungVAE: (
         "(n_components=32, *, latent='gaussian', observation='bernoulli', entmax_alpha=2.0, "
         "beta=1.0, hidden_layer_sizes=(512, 256), batch_size=64, learning_rate=0.001, "
         "max_epochs=50, " + TRAINING
     ),
-    FenchelYoungDocumentModel: (
+    neural.FenchelYoungDocumentModel: (
         "(n_components=50, *, entmax_alpha=1.0, target='counts', beta=1.0, "
         "hidden_layer_sizes=(500,), batch_size=64, learning_rate=0.001, max_epochs=50, "
         "alternating_epochs=None, " + TRAINING
     ),
-    entmax: "(scores, alpha, dim=-1)",
-    binary_entmax: "(scores, alpha)",
-    EntmaxLoss: "(alpha=1.5, *, reduction='mean')",
-    BinaryEntmaxLoss: "(alpha=1.5, *, reduction='mean')",
-    BetaGaussian: "(loc, scale, alpha=2.0, *, event_dim=0, validate_args=None)",
-    BetaGaussian.fenchel_young_divergence: "(self, loc=0.0, scale=1.0)",
-    BetaGaussian.tsallis_negentropy: "(self)",
-    FenchelYoungDocumentModel.top_words: "(self, feature_names=None, n_words=10)",
+    neural.entmax: "(scores, alpha, dim=-1)",
+    neural.binary_entmax: "(scores, alpha)",
+    neural.EntmaxLoss: "(alpha=1.5, *, reduction='mean')",
+    neural.BinaryEntmaxLoss: "(alpha=1.5, *, reduction='mean')",
+    neural.BetaGaussian: "(loc, scale, alpha=2.0, *, event_dim=0, validate_args=None)",
+    neural.BetaGaussian.fenchel_young_divergence: "(self, loc=0.0, scale=1.0)",
+    neural.BetaGaussian.tsallis_negentropy: "(self)",
+    neural.FenchelYoungDocumentModel.top_words: "(self, feature_names=None, n_words=10)",
 }
 METHODS = {"fit": "(self, X, y=None)", "sample": "(self, n_samples=1)"}
 METHODS |= dict.fromkeys(["partial_fit", "score"], "(self, X, y=None)")
 METHODS |= dict.fromkeys(["posterior", "transform", "inverse_transform"], "(self, X)")
-ESTIMATORS = [FenchelYoungVAE, FenchelYoungDocumentModel]
+ESTIMATORS = [neural.FenchelYoungVAE, neural.FenchelYoungDocumentModel]
 
 
 class Broken:
