@@ -38,8 +38,8 @@ _CLUTTER = [
     re.compile(r"^\s*\.\. [\w-]+::.*$", re.MULTILINE),  # directives
     re.compile(r":[\w:]+:(?=`)"),  # roles
     re.compile(r"\b(?:np|numpy|scipy|sklearn)(?:\.\w+)+"),  # names that give the label away
-    re.compile(r"\{'[^{}]*'\}"),  # sets, which processes print in different orders
 ]
+_SET = re.compile(r"(?<=\{)'[^{}]*'(?=\})")  # which processes print in different orders
 
 _DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)  # what gzip raises, none of it a ValueError
 # Columns of a treebank up to the last that is read; conllu would split the features by their name.
@@ -269,4 +269,4 @@ def _prose(docstring: str) -> str:
     text = first + "".join(body for title, body in sections if title not in _NOT_PROSE)
     for clutter in _CLUTTER:
         text = clutter.sub("", text)
-    return text.strip()
+    return _SET.sub(lambda found: ", ".join(sorted(found[0].split(", "))), text).strip()

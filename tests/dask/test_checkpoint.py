@@ -46,7 +46,7 @@ def test_a_killed_client_goes_on(kind, iteration, client, tmp_path, capsys):
 
 
 def test_a_fit_goes_on_after_its_workers_died(mortal, at_once, monkeypatch, tmp_path):
-    """A chunk kills whoever reads it from the third iteration on; the next fit has a sound one."""
+    """A chunk kills its reader from the third iteration on; what waits there is suspected, too."""
     folds, flag = [], tmp_path / "deadly"
 
     def note(name):
@@ -65,7 +65,7 @@ def test_a_fit_goes_on_after_its_workers_died(mortal, at_once, monkeypatch, tmp_
     sound = chunked(blobs(50_000), LENGTHS)
     with distributed.Client(mortal), before_folds(note):
         X = sound.map_blocks(deadly, dtype=float, meta=np.empty((0, 0)))
-        with pytest.raises(RuntimeError, match=r"rows 20001 to 49999 of X died.*too little memory"):
+        with pytest.raises(RuntimeError, match=r"rows \d+ to \d+ of X died.*too little memory"):
             mixture(checkpoint=tmp_path / "fit.npz").fit(X)
     flag.unlink()
     n_folds = []

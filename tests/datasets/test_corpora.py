@@ -55,7 +55,7 @@ def test_prose_keeps_the_words_and_drops_the_rest(monkeypatch):
 
     .. versionadded:: 1.0
 
-    Like :func:`scipy.signal.lfilter`, but here {'a', 'b'}.
+    Like :func:`scipy.signal.lfilter`, but here {'b', 'a'}.
 
     Parameters
     ----------
@@ -75,6 +75,8 @@ def test_prose_keeps_the_words_and_drops_the_rest(monkeypatch):
     >>> filter(1, 2)
     """
     monkeypatch.setattr(metrics.accuracy_score, "__doc__", docstring)
-    expected = "Filter data along one dimension, as long as there are any. Like ``, but here ."
+    expected = (
+        "Filter data along one dimension, as long as there are any. Like ``, but here {'a', 'b'}."
+    )
     expected += " b : array_like The numerator. It is stable."
     assert expected.split() in [text.split() for text in load_docstrings().data]
