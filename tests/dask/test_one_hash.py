@@ -34,7 +34,7 @@ CASES = {
                   "max_iter": 1}, blobs, np.float64),
 }  # fmt: skip
 CHUNKS = [("ragged", True), ("aligned", False), ("ragged", False), ("single rows", True)]
-FAST = [(name, *CHUNKS[0]) for name in ("vmf csr", "background", "truncated")]
+FAST = [(name, *CHUNKS[0]) for name in ("vmf csr", "background", "relative")]
 OTHERS = [(name, *CHUNKS[i % 4]) for i, name in enumerate(CASES, 2)]
 SLOW = pytest.mark.slow
 pytestmark = pytest.mark.filterwarnings("ignore:.*did not reach tol")
