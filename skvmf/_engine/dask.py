@@ -204,13 +204,15 @@ def _sum_spans(
     size: int, function: Function, most: float, blocks: _Blocks, sources: Any, labels: Array
 ) -> Any:
     """Return a sum over spans of whole blocks, and the labels that the function leaves."""
-    ready, buffers, labels, first = blocks.ready(sources), BufferPool(), labels.copy(), 0
-    numbers, total = np.asarray(blocks.numbers) * blocks.size // size, BlockSum[Any]()
+    ready, labels, first, total = blocks.ready(sources), labels.copy(), 0, BlockSum[Any]()
+    numbers = np.asarray(blocks.numbers) * blocks.size // size
     for number in np.unique(numbers).tolist():
-        weights = [w for w, i in zip(blocks.weights, numbers, strict=False) if i == number]
-        weights = [np.concatenate(weights)] if weights else []
-        own = replace(blocks, size=size, numbers=[number], weights=weights, measures=[])
-        rows, (start, stop) = own.rows(0, ready, most, buffers), own.span(0)
+        here = np.flatnonzero(numbers == number).tolist()
+        weights = [_stacked([blocks.weights[i] for i in here])] if blocks.weights else []
+        scales = [blocks.measures[i].scales for i in here]
+        measures = Measures(None if scales[0] is None else _stacked(scales), np.zeros(1), set())
+        own = replace(blocks, size=size, numbers=[number], weights=weights, measures=[measures])
+        rows, (start, stop) = own.rows(0, ready, most, BufferPool()), own.span(0)
         of_span = labels[first : first + stop - start]
         total.add(number, function(Span(start, rows, 0, rows.sampling_weights(), of_span)))
         first += stop - start
@@ -348,12 +350,12 @@ class DaskRows(RowSource):
         self.weight_unit = weight_unit(self._most)
 
     def map_reduce(self, function: Callable[[Any], Part]) -> Part:
-        return self._added(*self._tasks(partial(_sum, "map_reduce"), function))[0]
+        tasks = self._tasks(partial(_sum, "map_reduce"), function)
+        return self._added(*tasks)[0]
 
     def map_reduce_weights(self, function: Callable[[int, Array], Part]) -> Part:
-        return self._added(*self._tasks(partial(_sum, "map_reduce_weights"), function, read=False))[
-            0
-        ]
+        tasks = self._tasks(partial(_sum, "map_reduce_weights"), function, read=False)
+        return self._added(*tasks)[0]
 
     def noting_labels(self, function: Callable[..., Part]) -> tuple[Part, Any]:
         return self._added_and_kept(_note_labels, function)

@@ -316,13 +316,13 @@ class Mixture:
         return scores
 
     def expectation(self, params: Params, rows: RowSource) -> Statistics:
-        """Share out all rows and sum what the maximization needs."""
+        """Return what `expect` does, for all rows."""
         return rows.map_reduce(partial(self.expect, params))
 
     def expect(
         self, params: Params, block: Block, labels: Labels | None = None, of_rows: OfRows = None
     ) -> Statistics:
-        """Do so for a block.
+        """Share out the rows of a block and sum what the maximization needs.
 
         Note the component of each row in `labels`, under the number of the first, and what
         `most_responsible` returns in `of_rows` (not with alpha-entmax).
