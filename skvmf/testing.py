@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.testing import assert_allclose
 
-from ._engine.blocks import DenseBlock
-from ._engine.contracts import (
+from ._engine.em.mixture import FenchelYoungPosterior, Mixture
+from ._engine.families.family import (
     AnyFamily,
     DenseResponsibilities,
     Family,
@@ -16,9 +16,9 @@ from ._engine.contracts import (
     Params,
     Statistics,
 )
-from ._engine.model import FenchelYoungPosterior, Mixture
-from ._engine.rows import RowSource, make_rows
-from ._engine.starts import Start
+from ._engine.rows.blocks import DenseBlock
+from ._engine.rows.sources import RowSource, make_rows
+from ._engine.search.starts import make_start
 from ._typing import Array, MatrixLike
 
 __all__ = ["check_family"]
@@ -44,7 +44,7 @@ def check_family(family: AnyFamily, X: MatrixLike | None = None) -> None:
     Parameters
     ----------
     family : Family
-        The family, as a :class:`~skvmf._engine.contracts.Family` of some `dim`.
+        The family, as a :class:`~skvmf._engine.families.family.Family` of some `dim`.
     X : array-like of shape (n_samples, dim), default=None
         Rows to check it on, at least 30. None samples them from the family.
 
@@ -55,7 +55,7 @@ def check_family(family: AnyFamily, X: MatrixLike | None = None) -> None:
 
     Examples
     --------
-    >>> from skvmf._engine.vonmises_fisher import VonMisesFisher
+    >>> from skvmf._engine.families.vonmises_fisher import VonMisesFisher
     >>> from skvmf.testing import check_family
     >>> check_family(VonMisesFisher(4))
     """
@@ -72,7 +72,7 @@ def check_family(family: AnyFamily, X: MatrixLike | None = None) -> None:
     rows = make_rows(X, None, unit=family.unit_rows)
     resp = rng.dirichlet(np.ones(3), size=len(X))
     _check_rows(family, family.from_centres(_points(family, X)), X, resp)
-    family, params = Start(3, "kmeans").first(Mixture(family), rows, rng)
+    family, params = make_start(3, "kmeans").first(Mixture(family), rows, rng)
     _check_step(family, params.components, X, resp)
     for alpha, temperature in [(1.0, 1.0), (1.5, 1.0), (1.0, 0.0)]:
         _check_bound(Mixture(family, FenchelYoungPosterior(alpha, temperature)), params, rows)
@@ -208,7 +208,7 @@ def _check_proposal(family: AnyFamily, X: Array) -> None:
     _require_equal(np.diag(_scores(seeds, components, points)), seeds.peaks(components), "peaks")
     longer = seeds.append(components, seeds.at_points(points[:1], components))
     _require(len(longer) == 4, "append should return components followed by others")
-    start = Start(3, "merging", init_size=len(X))
+    start = make_start(3, "merging", init_size=len(X))
     rows = make_rows(X, None, unit=family.unit_rows)
     params = start.first(Mixture(family), rows, np.random.RandomState(0))[1]
     _require(len(params.components) == 3, "a start by merging should find K components")

@@ -8,7 +8,10 @@ from contextlib import contextmanager
 from functools import partial
 from unittest import mock
 
-from skvmf._engine import blocks, checkpoint, parallel, rows, starts
+from skvmf._engine.em import checkpoint
+from skvmf._engine.rows import blocks, parallel
+from skvmf._engine.rows import sources as rows
+from skvmf._engine.search import merging_start as starts
 from skvmf.grammar import _model as grammar
 from skvmf.mixture import _parameters
 
@@ -29,7 +32,7 @@ def cores(number):
 @contextmanager
 def few_rows_in_blocks(size=8):
     """Let there be several blocks of rows, in memory and in Dask arrays."""
-    from skvmf._engine import dask
+    from skvmf._engine.rows import dask
 
     few = partial(mock.patch.object, attribute="block_rows", autospec=True, return_value=size)
     with few(rows), few(dask), few(blocks):
@@ -62,7 +65,7 @@ def reads(n_rows):
 @contextmanager
 def before_folds(call):
     """Before workers fold a Dask array, call with the name of what they fold it with."""
-    from skvmf._engine.dask import DaskRows
+    from skvmf._engine.rows.dask import DaskRows
 
     tasks = DaskRows._tasks
 

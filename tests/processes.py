@@ -26,7 +26,7 @@ def fork_workers():
     options = {"profile.enabled": False, "multiprocessing-method": CONTEXT.get_start_method()}
     dask.config.set({f"distributed.worker.{name}": value for name, value in options.items()})
     get_mp_context()  # says what is imported, when it is called first
-    preload("distributed", "skvmf._engine.dask")
+    preload("distributed", "skvmf._engine.rows.dask")
 
 
 def called(function, *arguments):

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from skvmf import VonMisesFisherMixture
-from skvmf._engine.rows import DenseRows
+from skvmf._engine.rows.sources import DenseRows
 
 from .mixture import em_step, ratio
 

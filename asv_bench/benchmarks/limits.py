@@ -18,7 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from skvmf import VonMisesFisherMixture
-from skvmf._engine.parallel import limited_blas
+from skvmf._engine.rows.parallel import limited_blas
 
 from .fisher_vector import FisherVectorTransformerCounts
 from .grammar import DependencyModelLength

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from watson_distribution import concentration, draw, log_kummer
 
-from skvmf._engine.contracts import (
+from skvmf._engine.families.family import (
     Gradients,
     MergeCost,
     ParameterBlock,

@@ -17,8 +17,8 @@ import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster, wait
 
-from skvmf._engine.blocks import block_rows
-from skvmf._engine.dask import DaskRows
+from skvmf._engine.rows.blocks import block_rows
+from skvmf._engine.rows.dask import DaskRows
 
 
 def one(start, weights):

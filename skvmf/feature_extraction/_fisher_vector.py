@@ -16,10 +16,10 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, check_random_state
 
-from .._engine.contracts import Gradients, VectorResponsibilities
-from .._engine.fisher import VectorModel
-from .._engine.parallel import for_each, limited_blas
-from .._engine.rows import check_structure
+from .._engine.em.vectors import VectorModel
+from .._engine.families.family import Gradients, VectorResponsibilities
+from .._engine.rows.parallel import for_each, limited_blas
+from .._engine.rows.sources import check_structure
 from .._kernels.fisher import WORDS_PER_STEP, pad_bags
 from .._sklearn import (
     BaseEstimator,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaln, logsumexp
 
-from .._engine.parallel import map_reduce
+from .._engine.rows.parallel import map_reduce
 from .._kernels import inside_outside as charts
 from .._typing import Array
 from ..distributions._arguments import checked_array

@@ -8,11 +8,12 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.blocks import DenseBlock
-from .._engine.contracts import Params
-from .._engine.gaussian import Gaussian
-from .._engine.merging import MAX_PAIRED, NEAREST, nearest_points
-from .._engine.model import NO_BACKGROUND, FittedMixture, Mixture
+from .._engine.em.mixture import FittedMixture, Mixture
+from .._engine.families.background import NO_BACKGROUND
+from .._engine.families.family import Params
+from .._engine.families.gaussian import Gaussian
+from .._engine.families.merging import MAX_PAIRED, NEAREST, nearest_points
+from .._engine.rows.blocks import DenseBlock
 from .._typing import Array
 from ..distributions import vonmises_fisher as vmf
 from ..distributions.vonmises_fisher._density import axial

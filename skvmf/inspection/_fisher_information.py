@@ -11,8 +11,8 @@ from scipy.linalg import block_diag
 from scipy.special import logsumexp
 from sklearn.utils import Bunch, check_random_state
 
-from .._engine.model import FittedMixture
-from .._engine.parallel import limited_blas
+from .._engine.em.mixture import FittedMixture
+from .._engine.rows.parallel import limited_blas
 from .._typing import Array
 from ._components import (
     AnyMixture,

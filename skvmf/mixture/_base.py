@@ -17,16 +17,27 @@ from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.checkpoint import Checkpoint
-from .._engine.contracts import AnyFamily, Components, Constraint, Params, Statistics, as_dict
-from .._engine.em import Progress, chosen_statistics, flat_at_first, step, weight_seen
-from .._engine.fisher import VectorModel
-from .._engine.merge_path import MergePath
-from .._engine.model import FLAT, NO_BACKGROUND, Background, FittedMixture, Mixture, MixtureResult
-from .._engine.overseeding import MANY
-from .._engine.parallel import limited_blas
-from .._engine.rows import READABLE, RowSource, make_rows
-from .._engine.starts import MultiStart, Start
+from .._engine.em.checkpoint import Checkpoint
+from .._engine.em.loop import Progress, flat_at_first, step, weight_seen
+from .._engine.em.merge_path import MergePath
+from .._engine.em.mixture import FLAT, FittedMixture, Mixture, MixtureResult
+from .._engine.em.vectors import VectorModel
+from .._engine.families.background import NO_BACKGROUND, Background
+from .._engine.families.family import (
+    AnyFamily,
+    Components,
+    Constraint,
+    Params,
+    Statistics,
+    as_dict,
+    chosen_statistics,
+)
+from .._engine.fit import MultiStart
+from .._engine.rows.parallel import limited_blas
+from .._engine.rows.sources import READABLE, RowSource, make_rows
+from .._engine.search.growth import grown, newcomer
+from .._engine.search.overseeding import MANY
+from .._engine.search.starts import Start, make_start
 from .._sklearn import (
     all_or_nothing,
     callback_tasks,
@@ -188,7 +199,7 @@ class BaseMixture(MixtureParameters, ABC):
                     continued = self._fitted
                     if continued.n_components < self.n_components:
                         larger = self._start(rows)
-                        continued = larger.grown(spec, continued, rows, self._generator())
+                        continued = grown(larger, spec, continued, rows, self._generator())
                     spec, params = spec.continued(continued)
                     result = starts.run(spec, params)
                 else:
@@ -341,13 +352,13 @@ class BaseMixture(MixtureParameters, ABC):
         larger.n_components, larger.init_params = K + 1, "merging"
         spec = larger._assembled(larger._family_on(rows, seen), fitted.background)
         rng = check_random_state(self.random_state)
-        grown = larger._start(rows).newcomer(spec, fitted, rows, rng)
-        if grown is None:
+        larger_fit = newcomer(larger._start(rows), spec, fitted, rows, rng)
+        if larger_fit is None:
             return fitted, memory
         self.n_components = K + 1
         if memory is not None:
             memory = chosen_statistics(fitted.family, memory, np.append(np.arange(K), -1))
-        return grown, memory
+        return larger_fit, memory
 
     # What a subclass defines.
 
@@ -434,12 +445,12 @@ class BaseMixture(MixtureParameters, ABC):
         size = max(_ROWS_PER_COMPONENT * K, _LEAST_SAMPLE)
         if K >= MANY:
             size = max(size, min(_ROWS_OF_MANY * K, _MANY_ROWS))
-        start = Start(
+        start = make_start(
             K,
             partition,
-            weights,
             means,
-            shapes,
+            weights=weights,
+            shapes=shapes,
             n_init=int(self.n_init),
             # twice as large a sample if much may be background
             init_size=int(self.init_size or size * (1 + self.background)),

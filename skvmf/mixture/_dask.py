@@ -12,8 +12,8 @@ from dask.delayed import Delayed
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from .._engine.dask import DaskRows
-from .._engine.rows import READABLE, read_as
+from .._engine.rows.dask import DaskRows
+from .._engine.rows.sources import READABLE, read_as
 from .._sklearn import check_sample_weight
 from .._typing import MatrixLike
 from ._parameters import refuse_sparse_rows

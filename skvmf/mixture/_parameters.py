@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Literal, NoReturn, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.checkpoint import WARM_START, Description, digest
-from .._engine.contracts import as_dict
-from .._engine.model import FenchelYoungPosterior, FittedMixture, ModifiedDirichlet
-from .._engine.rows import RowSource
+from .._engine.em.checkpoint import WARM_START, Description, digest
+from .._engine.em.mixture import FenchelYoungPosterior, FittedMixture, ModifiedDirichlet
+from .._engine.families.family import as_dict
+from .._engine.rows.sources import RowSource
 from .._sklearn import (
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.contracts import AnyFamily, Update
-from .._engine.gaussian import Gaussian
-from .._engine.model import Background, FittedMixture, Mixture, MixtureResult
-from .._engine.ordered import Ordering, RelativeECM, RelativeEM, ScaleOrder, ScaleUpdate
-from .._engine.rows import RowSource
-from .._engine.starts import Start
+from .._engine.em.mixture import FittedMixture, Mixture, MixtureResult
+from .._engine.families.background import Background
+from .._engine.families.family import AnyFamily, Update
+from .._engine.families.gaussian import Gaussian
+from .._engine.families.ordered import Ordering, RelativeECM, RelativeEM, ScaleOrder, ScaleUpdate
+from .._engine.rows.sources import RowSource
+from .._engine.search.starts import Start
 from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, Numbers, ParameterConstraints, RandomState
 from ._gaussian import BaseGaussianMixture

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.covariance import per_component
-from .._engine.model import FittedMixture, MixtureResult
-from .._engine.student_t import KNOWN_RANGE, StudentT
+from .._engine.em.mixture import FittedMixture, MixtureResult
+from .._engine.families.covariance import per_component
+from .._engine.families.student_t import KNOWN_RANGE, StudentT
 from .._sklearn import SomeOf, StrOptions
 from .._typing import Array, Attributes, Numbers, ParameterConstraints, RandomState
 from ..distributions._arguments import checked_array

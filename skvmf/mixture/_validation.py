@@ -13,10 +13,16 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.model import NO_BACKGROUND, Background, FittedMixture
-from .._engine.partitions import Assignment, assign_labels, assign_responsibilities, count_distinct
-from .._engine.rows import MAX_MAGNITUDE, RowSource
-from .._engine.vonmises_fisher import MAX_CONCENTRATION
+from .._engine.em.mixture import FittedMixture
+from .._engine.families.background import NO_BACKGROUND, Background
+from .._engine.families.vonmises_fisher import MAX_CONCENTRATION
+from .._engine.rows.sources import MAX_MAGNITUDE, RowSource
+from .._engine.search.partitions import (
+    Assignment,
+    assign_labels,
+    assign_responsibilities,
+    count_distinct,
+)
 from .._sklearn import Method, validate_data
 from .._typing import Array, MatrixLike, warn
 from ..distributions._arguments import checked_array

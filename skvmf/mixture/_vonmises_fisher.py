@@ -11,10 +11,11 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.blocks import Block
-from .._engine.model import NO_BACKGROUND, Background, FittedMixture, MixtureResult
-from .._engine.rows import RowSource
-from .._engine.vonmises_fisher import VonMisesFisher
+from .._engine.em.mixture import FittedMixture, MixtureResult
+from .._engine.families.background import NO_BACKGROUND, Background
+from .._engine.families.vonmises_fisher import VonMisesFisher
+from .._engine.rows.blocks import Block
+from .._engine.rows.sources import RowSource
 from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import (
     Array,

@@ -28,9 +28,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.merge_path import MergePath
-from .._engine.model import FittedMixture
-from .._engine.parallel import limited_blas
+from .._engine.em.merge_path import MergePath
+from .._engine.em.mixture import FittedMixture
+from .._engine.rows.parallel import limited_blas
 from .._sklearn import (
     Interval,
     MetaEstimatorMixin,

@@ -73,7 +73,7 @@ def case():
             made[name, weighted] = Case(name, weighted)
         return made[name, weighted]
 
-    with mock.patch("skvmf._engine.blocks.TRUNCATED_FROM", 128):
+    with mock.patch("skvmf._engine.rows.blocks.TRUNCATED_FROM", 128):
         yield case
 
 

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from skvmf._engine import checkpoint
-from skvmf._engine.checkpoint import load, save
+from skvmf._engine.em import checkpoint
+from skvmf._engine.em.checkpoint import load, save
 
 TREE = {
     "numbers": [1, 2.5, 1e-300, float("inf"), 0.1 + 0.2, np.float64(1 / 3), np.int64(7)],

@@ -15,8 +15,8 @@ pytest.importorskip("dask.array", reason="needs Dask: pip install 'skvmf[dask]'"
 
 import dask
 
-from skvmf._engine.dask import DaskRows
-from skvmf._engine.rows import make_rows
+from skvmf._engine.rows.dask import DaskRows
+from skvmf._engine.rows.sources import make_rows
 
 from ..dask.data import chunked
 from ..hooks import few_rows_in_blocks

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skvmf._engine.contracts import Scores, as_dense
-from skvmf._engine.covariance import COVARIANCE_TYPES
-from skvmf._engine.gaussian import Gaussian
-from skvmf._engine.student_t import StudentT
-from skvmf._engine.vonmises_fisher import VonMisesFisher
+from skvmf._engine.families.covariance import COVARIANCE_TYPES
+from skvmf._engine.families.family import Scores, as_dense
+from skvmf._engine.families.gaussian import Gaussian
+from skvmf._engine.families.student_t import StudentT
+from skvmf._engine.families.vonmises_fisher import VonMisesFisher
 from skvmf.testing import check_family
 
 FAMILIES = [

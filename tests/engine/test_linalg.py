@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skvmf._engine import products
-from skvmf._engine.products import MAX_UNCOPIED_PRODUCT, TILE_ROWS, tall_dot
+from skvmf._engine.families import products
+from skvmf._engine.families.products import MAX_UNCOPIED_PRODUCT, TILE_ROWS, tall_dot
 
 
 @pytest.mark.parametrize("copies", [False, True])

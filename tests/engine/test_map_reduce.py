@@ -17,8 +17,8 @@ from sklearn.base import clone
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from skvmf import VonMisesFisherMixture
-from skvmf._engine import parallel
-from skvmf._engine.parallel import BlockSum, limited_blas, map_reduce
+from skvmf._engine.rows import parallel
+from skvmf._engine.rows.parallel import BlockSum, limited_blas, map_reduce
 
 BLAS = ThreadpoolController().select(user_api="blas").lib_controllers
 

@@ -11,10 +11,11 @@ from scipy.spatial import KDTree
 from sklearn.preprocessing import normalize
 
 from skvmf import SparseGaussianMixture, VonMisesFisherMixture
-from skvmf._engine import merging as merge_costs
-from skvmf._engine.covariance import COVARIANCE_TYPES
-from skvmf._engine.merge_path import summed
-from skvmf._engine.merging import (
+from skvmf._engine.em.merge_path import summed
+from skvmf._engine.families import merging as merge_costs
+from skvmf._engine.families.background import Background
+from skvmf._engine.families.covariance import COVARIANCE_TYPES
+from skvmf._engine.families.merging import (
     DirectionMergeCost,
     EllipticalMergeCost,
     OtherRows,
@@ -22,8 +23,7 @@ from skvmf._engine.merging import (
     chance_gain,
     merge_greedily,
 )
-from skvmf._engine.model import Background
-from skvmf._engine.partitions import assign_responsibilities, partition_statistics
+from skvmf._engine.search.partitions import assign_responsibilities, partition_statistics
 from skvmf.distributions import vonmises_fisher as vmf
 
 KINDS = ["full", "diag", "spherical"]

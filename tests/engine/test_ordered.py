@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skvmf._engine.covariance import COVARIANCE_TYPES
-from skvmf._engine.ordered import ScaleObjective, ScaleOrder, insert, keep_order, project
+from skvmf._engine.families.covariance import COVARIANCE_TYPES
+from skvmf._engine.families.ordered import ScaleObjective, ScaleOrder, insert, keep_order, project
 
 
 @pytest.mark.bits

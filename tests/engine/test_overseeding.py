@@ -9,10 +9,10 @@ from scipy import sparse, stats
 from sklearn.metrics import adjusted_rand_score
 
 from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
-from skvmf._engine import overseeding
-from skvmf._engine import starts as start
-from skvmf._engine.rows import make_rows
-from skvmf._engine.starts import rows_in_groups
+from skvmf._engine.rows.sources import make_rows
+from skvmf._engine.search import merging_start as start
+from skvmf._engine.search import overseeding
+from skvmf._engine.search.merging_start import rows_in_groups
 
 from ..hooks import merging_starts
 
@@ -46,7 +46,7 @@ def test_parts_of_the_rows_have_all_clusters(kind, groups, exact, monkeypatch):
     X = means[labels] + 0.1 * rng.normal(size=(len(labels), D))
     weights = np.resize([1.0, 1.0, 0.0], len(X))
     monkeypatch.setattr(overseeding, "MANY", K)
-    monkeypatch.setattr("skvmf._engine.truncated.MIN_ROWS", 10**6 if exact else 20)
+    monkeypatch.setattr("skvmf._engine.em.truncated.MIN_ROWS", 10**6 if exact else 20)
     monkeypatch.setattr(start, "IN_GROUP", 12)
     fitted = mixture(K, random_state=0).fit(X, sample_weight=weights)
     oracle = mixture(K, init_params=labels).fit(X, sample_weight=weights)
@@ -143,7 +143,7 @@ def test_large_samples_of_directions_start_in_single_precision(kind, monkeypatch
     X[300:600] *= 1e80
     X[-1] = 0
     expected = VonMisesFisherMixture(K, random_state=0).fit(kind(X))
-    monkeypatch.setattr(start, "_SINGLE_PRECISION_PRODUCTS", 1)
+    monkeypatch.setattr("skvmf._engine.search.starts._SINGLE_PRECISION_PRODUCTS", 1)
     with merging_starts() as begun:
         fit = VonMisesFisherMixture(K, random_state=0).fit(kind(X))
     assert [rows.dtype for rows, _result in begun] == [np.float32]
@@ -156,7 +156,7 @@ def test_directions_at_the_edge_of_single_precision_are_told_apart(gap, monkeypa
     rng = np.random.default_rng(0)
     labels = rng.integers(2, size=400)
     X = 1 + gap * (np.eye(3)[labels] + 0.1 * rng.normal(size=(400, 3)))
-    monkeypatch.setattr(start, "_SINGLE_PRECISION_PRODUCTS", 1)
+    monkeypatch.setattr("skvmf._engine.search.starts._SINGLE_PRECISION_PRODUCTS", 1)
     fit = VonMisesFisherMixture(2, random_state=0).fit(X)
     assert adjusted_rand_score(labels, fit.labels_) == 1
 

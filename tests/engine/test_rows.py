@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from skvmf._engine.blocks import block_rows
-from skvmf._engine.parallel import BlockSum, map_reduce
-from skvmf._engine.rows import DenseRows, make_rows, read_as
+from skvmf._engine.rows.blocks import block_rows
+from skvmf._engine.rows.parallel import BlockSum, map_reduce
+from skvmf._engine.rows.sources import DenseRows, make_rows, read_as
 
 
 def seen(rows):

@@ -8,21 +8,21 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
 from skvmf import SparseGaussianMixture
-from skvmf._engine import split_and_merge
-from skvmf._engine.blocks import DenseBlock
-from skvmf._engine.contracts import Params
-from skvmf._engine.covariance import COVARIANCE_TYPES
-from skvmf._engine.gaussian import Gaussian, ShrunkGaussian
-from skvmf._engine.parallel import limited_blas
-from skvmf._engine.partitions import (
+from skvmf._engine.families.covariance import COVARIANCE_TYPES
+from skvmf._engine.families.family import Params
+from skvmf._engine.families.gaussian import Gaussian, ShrunkGaussian
+from skvmf._engine.rows.blocks import DenseBlock
+from skvmf._engine.rows.parallel import limited_blas
+from skvmf._engine.rows.sources import make_rows
+from skvmf._engine.search import split_and_merge
+from skvmf._engine.search.merging_start import MergingStart
+from skvmf._engine.search.partitions import (
     assign_responsibilities,
     assignment,
     em_steps,
     partition_statistics,
 )
-from skvmf._engine.rows import make_rows
-from skvmf._engine.split_and_merge import SplitAndMerge
-from skvmf._engine.starts import MergingStart
+from skvmf._engine.search.split_and_merge import SplitAndMerge
 
 TYPES = list(COVARIANCE_TYPES)
 

@@ -238,8 +238,8 @@ def test_writes_are_rare(tmp_path, monkeypatch):
         now += step
         return now
 
-    monkeypatch.setattr("skvmf._engine.checkpoint.save", save)
-    monkeypatch.setattr("skvmf._engine.checkpoint.perf_counter", perf_counter)
+    monkeypatch.setattr("skvmf._engine.em.checkpoint.save", save)
+    monkeypatch.setattr("skvmf._engine.em.checkpoint.perf_counter", perf_counter)
     options = {"random_state": 0, "tol": 0, "checkpoint": tmp_path / "fit.npz"}
     VonMisesFisherMixture(3, max_iter=2, **options).fit(X)
     assert not writes

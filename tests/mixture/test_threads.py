@@ -7,7 +7,9 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from skvmf import RelativeGMM, SparseGaussianMixture, StudentTMixture, VonMisesFisherMixture
-from skvmf._engine import blocks, contracts, vonmises_fisher
+from skvmf._engine.families import family as contracts
+from skvmf._engine.families import vonmises_fisher
+from skvmf._engine.rows import blocks
 
 from ..dask.data import blobs
 from ..hooks import few_rows_in_blocks

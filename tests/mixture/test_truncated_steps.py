@@ -17,7 +17,7 @@ K, n, d = 128, 3000, 8
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch):
-    monkeypatch.setattr("skvmf._engine.blocks.TRUNCATED_FROM", K)
+    monkeypatch.setattr("skvmf._engine.rows.blocks.TRUNCATED_FROM", K)
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Array
-from .contracts import AnyFamily, Params, Statistics
-from .em import run_em
-from .merging import merge_greedily
-from .model import FittedMixture, Mixture
-from .parallel import limited_blas
-from .rows import RowSource
+from ..._typing import Array
+from ..families.family import AnyFamily, Params, Statistics
+from ..families.merging import merge_greedily
+from ..rows.parallel import limited_blas
+from ..rows.sources import RowSource
+from .loop import run_em
+from .mixture import FittedMixture, Mixture
 
 _STEPS = 3  # of EM after a merge
 

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .._sklearn import CallbackTasks
-from .._typing import Array, Attributes
-from .contracts import AnyFamily, EMResult, EMState, OnIteration, Statistics, ignore
-from .model import FLAT, FittedMixture, Mixture
-from .parallel import limited_blas
-from .rows import RowSource
+from ..._sklearn import CallbackTasks
+from ..._typing import Attributes
+from ..families.family import EMResult, EMState, OnIteration, Statistics, ignore
+from ..rows.parallel import limited_blas
+from ..rows.sources import RowSource
+from .mixture import FLAT, FittedMixture, Mixture
 
 P = TypeVar("P")  # parameters
 
@@ -238,19 +238,3 @@ def blended(memory: Statistics, batch: Statistics, decay: float) -> Statistics:
     total = batch.scaled(gain * (seen / batch.total))
     total += memory.scaled((1 - gain) * (seen / memory.total))
     return replace(total, total=seen)
-
-
-def chosen_statistics(family: AnyFamily, stats: Statistics, numbers: Array) -> Statistics:
-    """Return the statistics of some components, by their numbers; -1 is one without rows."""
-    K, kept = stats.moments[0].shape[family.component_axes[0]], numbers >= 0
-
-    def choose(moment: Array, axis: int | None) -> Array:
-        if axis is None:
-            return moment
-        shape = [-1 if i == axis else 1 for i in range(moment.ndim)]
-        return np.take(moment, numbers, axis=axis) * kept.reshape(shape)
-
-    counts = np.append(choose(stats.counts[:K], 0), stats.counts[K:])
-    moments = tuple(map(choose, stats.moments, family.component_axes))
-    origins = None if stats.origins is None else stats.origins[numbers]
-    return replace(stats, counts=counts, moments=moments, origins=origins)

@@ -9,9 +9,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.random import RandomState
 
-from .._typing import Array
-from .blocks import Block, DenseBlock
-from .contracts import (
+from ..._typing import Array
+from ..em.loop import run_em
+from ..em.mixture import FenchelYoungPosterior, Mixture
+from ..families.family import (
     AnyFamily,
     C,
     Components,
@@ -24,9 +25,8 @@ from .contracts import (
     Statistics,
     ignore,
 )
-from .em import run_em
-from .model import FenchelYoungPosterior, Mixture
-from .rows import RowSource
+from ..rows.blocks import Block, DenseBlock
+from ..rows.sources import RowSource
 
 Assignment: TypeAlias = Callable[[Block], tuple[Responsibilities, Array]]
 
@@ -131,10 +131,8 @@ def assignment(model: Mixture, params: Params) -> Assignment:
     K = params.n_components
 
     def assign(block: Block) -> tuple[Responsibilities, Array]:
-        responsibilities, counts, _ = model.posterior.assign(
-            model.scores(params, block), params.weights, block.weights, block.scales
-        )
-        return responsibilities.first_components(K), counts[:K]
+        assigned = model.assign(params, block)
+        return assigned.of_components(K), assigned.counts[:K]
 
     return assign
 

@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.random import RandomState
 
-from .._kernels.rows import pack_rows
-from .._typing import Array, Attributes
-from .blocks import BufferPool
-from .rows import RowSource
+from ..._kernels.rows import pack_rows
+from ..._typing import Array, Attributes
+from ..rows.blocks import BufferPool
+from ..rows.sources import RowSource
 
 _BLOCK_SIZE = 2**16  # entries to compare with 0: to count booleans is ten times as fast as floats
 _SAMPLING_STEP = 32  # one row in so many tells whether responsibilities are dense
@@ -472,6 +472,22 @@ class Family(ABC, Generic[C]):
 
 
 AnyFamily: TypeAlias = Family[Any]  # for whoever hands components round
+
+
+def chosen_statistics(family: AnyFamily, stats: Statistics, numbers: Array) -> Statistics:
+    """Return the statistics of some components, by their numbers; -1 is one without rows."""
+    K, kept = stats.moments[0].shape[family.component_axes[0]], numbers >= 0
+
+    def choose(moment: Array, axis: int | None) -> Array:
+        if axis is None:
+            return moment
+        shape = [-1 if i == axis else 1 for i in range(moment.ndim)]
+        return np.take(moment, numbers, axis=axis) * kept.reshape(shape)
+
+    counts = np.append(choose(stats.counts[:K], 0), stats.counts[K:])
+    moments = tuple(map(choose, stats.moments, family.component_axes))
+    origins = None if stats.origins is None else stats.origins[numbers]
+    return replace(stats, counts=counts, moments=moments, origins=origins)
 
 
 class MergeCost(ABC):

@@ -16,15 +16,15 @@ import numpy as np
 from numpy.random import Generator
 from scipy import sparse
 
-from .._typing import Array
-from .blocks import DenseBlock
-from .contracts import AnyFamily, OnIteration, Params, Statistics, as_dense, ignore
-from .gaussian import ShrunkGaussian
-from .model import Mixture
-from .parallel import map_reduce
+from ..._typing import Array
+from ..em.mixture import Mixture
+from ..families.family import AnyFamily, OnIteration, Params, Statistics, as_dense, ignore
+from ..families.gaussian import ShrunkGaussian
+from ..families.products import GaussianComponents
+from ..rows.blocks import DenseBlock
+from ..rows.parallel import map_reduce
+from ..rows.sources import RowSource
 from .partitions import SampleStart, assignment, em_steps, partition_statistics
-from .products import GaussianComponents
-from .rows import RowSource
 
 FIRST_STEPS, STEPS_BETWEEN, LAST_STEPS = 2, 1, 3  # of EM before, between and after merging
 NEIGHBOURS = 4  # of each component that it may be merged with
@@ -174,9 +174,9 @@ class SplitAndMerge:
 
     def _expect(self, params: Params, block: DenseBlock) -> _Expectation:
         components = params.components
-        responsibilities, counts, log_densities = self.model.posterior.assign(
-            self.model.scores(params, block), params.weights, block.weights
-        )
+        assigned = self.model.assign(params, block)
+        responsibilities, counts = assigned.responsibilities, assigned.counts
+        log_densities = assigned.values
         weights, moments = block.weights, self.family.moments(block, responsibilities, components)
         origins = self.family.origins(components)
         stats = Statistics(0.0, weights.sum(), counts, moments, origins)

@@ -19,15 +19,16 @@ from functools import partial, reduce
 
 import numpy as np
 
-from .._typing import Array
-from .blocks import Block
-from .contracts import Components, OnIteration, Params, SeedFamily, Statistics, ignore
-from .merging import OtherRows, merge_greedily, nearest_points
-from .model import FIRST_WEIGHT, NO_BACKGROUND, Background, FenchelYoungPosterior, Mixture
-from .parallel import for_each
+from ..._typing import Array
+from ..em.mixture import FenchelYoungPosterior, Mixture
+from ..em.truncated import TruncatedSteps
+from ..families.background import FIRST_WEIGHT, NO_BACKGROUND, Background
+from ..families.family import Components, OnIteration, Params, SeedFamily, Statistics, ignore
+from ..families.merging import OtherRows, merge_greedily, nearest_points
+from ..rows.blocks import Block
+from ..rows.parallel import for_each
+from ..rows.sources import RowSource
 from .partitions import SampleStart, assign_labels, em_steps, partition_statistics
-from .rows import RowSource
-from .truncated import TruncatedSteps
 
 SEEDS_PER_COMPONENT = 4  # at the beginning
 MAX_SEEDS = 4096  # at the beginning, if there are more than two for each component
@@ -375,9 +376,7 @@ class Overseeding:
             offsets = np.log(params.weights) + peaks
 
         def write(block: Block, span: slice) -> None:
-            labels[span], _, log_densities[span] = posterior.label(
-                self.model.scores(params, block), params.weights, block.weights
-            )
+            labels[span], log_densities[span], _ = self.model.label(params, block, posterior)
             shortfalls[span] = offsets[labels[span]] - log_densities[span]
             labels[span][labels[span] == K] = -1
 

@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .._typing import Array
-from .blocks import MIN_ROWS, Block, span_rows
-from .contracts import Family, OfRows, Params, Scores, Statistics
-from .merging import nearest_points
-from .model import LEAST, Mixture
-from .parallel import map_reduce
-from .rows import Labels, Rows, RowSource, Span, joined
+from ..._typing import Array
+from ..families.family import Family, OfRows, Params, Scores, Statistics
+from ..families.merging import nearest_points
+from ..rows.blocks import MIN_ROWS, Block, span_rows
+from ..rows.parallel import map_reduce
+from ..rows.sources import Labels, Rows, RowSource, Span, joined
+from .mixture import LEAST, Mixture
 
 MAX_ROUNDS, MAX_STEPS = 6, 7  # between two exact steps, and of steps in a round
 CELL, NEAREST = 64, 16  # components in a cell at most; candidates of each

@@ -14,10 +14,13 @@ import numpy as np
 from numpy.random import RandomState
 from scipy.special import gammaln
 
-from .._kernels.student_t import solve_dof, tail_scores, weigh_responsibilities
-from .._typing import Array
-from .blocks import DenseBlock
-from .contracts import (
+from ..._kernels.student_t import solve_dof, tail_scores, weigh_responsibilities
+from ..._typing import Array
+from ..rows.blocks import DenseBlock
+from ..rows.sources import RowSource
+from .background import Background
+from .covariance import per_component
+from .family import (
     AnyFamily,
     DenseResponsibilities,
     Proposal,
@@ -26,12 +29,9 @@ from .contracts import (
     Statistics,
     as_dense,
 )
-from .covariance import per_component
 from .gaussian import Elliptical, Gaussian
 from .missing import ObservedRows
-from .model import Background
 from .products import GaussianComponents
-from .rows import RowSource
 
 KNOWN_RANGE = (1e-3, 1e100)  # of given degrees of freedom; at the upper end a Gaussian
 ESTIMATED_RANGE = (0.1, 1e6)  # of estimated degrees of freedom

@@ -7,17 +7,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
-from .._typing import Array
-from .blocks import DenseBlock
-from .contracts import (
+from ..._typing import Array
+from ..families.family import (
     DenseResponsibilities,
     Gradients,
     GradientsType,
     VectorResponsibilities,
     as_dense,
 )
-from .model import FenchelYoungPosterior, FittedMixture
-from .rows import RowSource
+from ..rows.blocks import DenseBlock
+from ..rows.sources import RowSource
+from .mixture import FenchelYoungPosterior, FittedMixture
 
 TABLE_BYTES = 2**23  # selected rows of a table are copied by so much at a time
 Index: TypeAlias = Array | slice
@@ -66,12 +66,12 @@ class VectorModel:
 
         def write(block: DenseBlock, span: slice) -> None:
             mine = span if numbers is None else numbers[span]
-            responsibilities, _, values = self.posterior.assign(
-                fitted.scores(block), fitted.params.weights, block.weights
+            assigned = fitted.mixture.assign(
+                fitted.params, block, self.posterior, row_weights=block.weights
             )
-            responsibilities = responsibilities.first_components(K)
+            responsibilities = assigned.of_components(K)
             resp = as_dense(responsibilities, K)
-            resp[np.isneginf(values)] = fitted.weights  # no component has a density
+            resp[np.isneginf(assigned.values)] = fitted.weights  # no component has a density
             if isinstance(responsibilities, DenseResponsibilities) and responsibilities.denser_than(
                 PACK
             ):

@@ -7,13 +7,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.random import RandomState
 
-from .._kernels.entmax import entmax_rows
-from .._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows, work_space
-from .._typing import Array
-from ..distributions import vonmises_fisher as vmf
-from ..distributions.modified_dirichlet import checked_sizes, modes
-from .blocks import Block, DenseBlock, warn_if_too_large
-from .contracts import (
+from ..._kernels.entmax import entmax_rows
+from ..._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows, work_space
+from ..._typing import Array
+from ...distributions.modified_dirichlet import checked_sizes, modes
+from ..families.background import NO_BACKGROUND, Background
+from ..families.family import (
     AnyFamily,
     Constraint,
     DenseResponsibilities,
@@ -28,8 +27,9 @@ from .contracts import (
     Update,
     as_dense,
 )
-from .missing import ObservedRows
-from .rows import Labels, RowSource
+from ..families.missing import ObservedRows
+from ..rows.blocks import Block, DenseBlock, warn_if_too_large
+from ..rows.sources import Labels, RowSource
 
 
 @dataclass(frozen=True)
@@ -192,87 +192,6 @@ class FenchelYoungPosterior:
         return float(alive @ self._prior_scores(alive)) * (self.alpha - 1) / self.alpha
 
 
-FIRST_WEIGHT = 0.1  # of the rows, before any has been seen
-
-
-@dataclass(frozen=True)
-class Background:
-    """The uniform outlier component of a mixture, or nothing.
-
-    Weights, counts and scores have an entry per uniform distribution after those of the
-    components, so no caller has to ask whether there is one.
-
-    `log_densities` holds the log-density, also at rows outside the box: they are no less outlying
-    than those inside. It is empty if there is no background. `bounds` (2, d) are the least and the
-    largest corner of the box; None is the sphere.
-    """
-
-    log_densities: tuple[float, ...] = ()
-    bounds: Array | None = None
-
-    @classmethod
-    def on_sphere(cls, dim: int) -> "Background":
-        """Return the uniform distribution on the unit sphere."""
-        return cls((-float(vmf.log_sphere_area(dim)),))
-
-    @classmethod
-    def in_box(cls, bounds: Array) -> "Background":
-        """Return the uniform distribution between two corners (2, d)."""
-        return cls((-float(np.log(bounds[1] - bounds[0]).sum()),), bounds)
-
-    @classmethod
-    def around(cls, rows: RowSource, reg_covar: float, scale: float) -> "Background":
-        """Return the uniform distribution in the box around rows of a mean variance `scale`."""
-        low, high = rows.extent(slice(None))
-        largest = np.maximum(np.abs(low), np.abs(high))
-        # So wide that constant features leave the box a volume: as if of the least variance.
-        least_variance = max(reg_covar, 1e-12 * scale)
-        narrowest = np.maximum(np.sqrt(12 * least_variance), 16 * np.spacing(largest))
-        missing = np.maximum(narrowest - (high - low), 0)
-        return cls.in_box(np.array([low - missing / 2, high + missing / 2]))
-
-    def __len__(self) -> int:
-        return len(self.log_densities)
-
-    def add_scores(self, scores: Scores, block: Any) -> Scores:
-        """Return the scores of components followed by those of the background."""
-        if len(self) == 0:
-            return scores
-        values = np.zeros((len(scores.products), len(self)), dtype=scores.products.dtype)
-        if self.bounds is not None and block.missing is not None:  # these are integrated out
-            widths = np.log(self.bounds[1] - self.bounds[0])
-            values += np.dot(np.isnan(block.X), widths)[:, None]
-        bias = np.append(scores.bias, self.log_densities)
-        return replace(scores, products=np.hstack([scores.products, values]), bias=bias)
-
-    def add_weight(self, weights: Array, weight: float) -> Array:
-        """Return weights (K,), scaled, followed by that of the background: they sum to one."""
-        return np.append((1 - len(self) * weight) * weights, np.full(len(self), weight))
-
-    def weights_after(self, params: Params) -> Array:
-        """Return the weights for a fit that continues one with or without a background."""
-        if len(params.weights) == params.n_components + len(self):
-            return params.weights
-        weights = params.conditional_weights
-        if not weights.any():
-            weights = np.full(params.n_components, 1 / params.n_components)
-        return self.add_weight(weights, FIRST_WEIGHT)
-
-    def draw(self, counts: Array, dim: int, rng: RandomState) -> Array:
-        """Draw ``counts.sum()`` rows; `counts` is as long as the background."""
-        parts = [np.empty((0, dim))]
-        for size in counts:
-            if self.bounds is None:
-                parts.append(vmf.rvs(np.eye(1, dim)[0], 0.0, size=size, random_state=rng))
-            else:
-                low, high = self.bounds
-                parts.append(rng.uniform(low, high, size=(size, dim)))
-        return np.concatenate(parts)
-
-
-NO_BACKGROUND = Background()
-
-
 MixtureResult: TypeAlias = EMResult[Params, Statistics]
 
 SOFTMAX = FenchelYoungPosterior()  # whose values are the log-densities of a mixture
@@ -282,6 +201,20 @@ _FEW = 1e-9  # of the rows of a block: a component with less may be empty
 _MOST_ENTRIES = 2**20  # of the least likely rows that are kept
 _RESTS = 1 + 1e-9  # times the floor, up to which a weight is on it
 LEAST = -1e270  # log-density below which rows are all as unlikely; sums of it are finite
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """The E-step of a block."""
+
+    responsibilities: Responsibilities  # of the components and the background
+    counts: Array  # their sums, with a background (K + 1,)
+    values: Array  # of each row
+    scores: Scores  # used up, but for the cache
+
+    def of_components(self, n_components: int) -> Responsibilities:
+        """Return the responsibilities without those of the background."""
+        return self.responsibilities.first_components(n_components)
 
 
 @dataclass(frozen=True)
@@ -307,13 +240,49 @@ class Mixture:
 
     def scores(self, params: Params, block: Block) -> Scores:
         """Return log-densities of a block, the background's last; -inf beside a known component."""
-        scores = self.background.add_scores(self.family.scores(block, params.components), block)
+        with np.errstate(over="ignore"):  # of rows far away: the log-density is -inf
+            scores: Scores = self.family.scores(block, params.components)
+        scores = self.background.add_scores(scores, block)
         if self.known is not None:
             rows, labels = _known_rows(self.known, params, block)
             known = scores.products[rows, labels]
             scores.products[rows] = -np.inf
             scores.products[rows, labels] = known
         return scores
+
+    def assign(
+        self,
+        params: Params,
+        block: Block,
+        posterior: FenchelYoungPosterior | None = None,
+        *,
+        row_weights: Array | None = None,
+        scores: Scores | None = None,
+    ) -> Assigned:
+        """Return the E-step of a block: the one place where rows meet components softly.
+
+        Responsibilities carry the weights and scales of the block's rows, unless other weights are
+        given. Scores that are given are used up.
+        """
+        scores = self.scores(params, block) if scores is None else scores
+        posterior = self.posterior if posterior is None else posterior
+        factors = (block.weights, block.scales) if row_weights is None else (row_weights, None)
+        return Assigned(*posterior.assign(scores, params.weights, *factors), scores)
+
+    def label(
+        self, params: Params, block: Block, posterior: FenchelYoungPosterior
+    ) -> tuple[Array, Array, Scores]:
+        """Return the likeliest component of each row, its score, and the scores, not used up."""
+        scores = self.scores(params, block)
+        labels, _, best = posterior.label(scores, params.weights, block.weights)
+        return labels, best, scores
+
+    def log_density(self, params: Params, block: Block) -> Array:
+        """Return the log-density of the mixture at each row."""
+        scores = self.scores(params, block)
+        values = SOFTMAX.values(scores, params.weights)
+        block.buffers.release("products", scores.products)
+        return values
 
     def expectation(self, params: Params, rows: RowSource) -> Statistics:
         """Return what `expect` does, for all rows."""
@@ -332,10 +301,12 @@ class Mixture:
         if of_rows is not None:
             fitted = FittedMixture(self, params)
             found, invisible, best = fitted.label(scores, block.has_direction, self.posterior)
-        responsibilities, counts, values = self.posterior.assign(
-            scores, params.weights, block.weights, block.scales
+        assigned = self.assign(params, block, scores=scores)
+        own, counts, values = (
+            assigned.of_components(params.n_components),
+            assigned.counts,
+            assigned.values,
         )
-        own = responsibilities.first_components(params.n_components)
         if labels is not None:
             labels[block.start] = own.largest().astype(np.int32)
         if of_rows is not None:
@@ -562,10 +533,9 @@ class FittedMixture:
         return [parts[start] for start in sorted(parts)]
 
     def _assigned(self, block: Block, posterior: FenchelYoungPosterior) -> Responsibilities:
-        scores, ones = self.scores(block), np.ones(len(block.weights))
-        resp, _, values = posterior.assign(scores, self.params.weights, ones)
-        resp = resp.first_components(self.n_components)
-        invisible = ~block.has_direction | np.isneginf(values)
+        assigned = self.assign(block, posterior)
+        resp = assigned.of_components(self.n_components)
+        invisible = ~block.has_direction | np.isneginf(assigned.values)
         if invisible.any():
             resp = DenseResponsibilities(as_dense(resp, self.n_components))
             resp.resp[invisible] = 0.0 if len(self.background) else self.weights
@@ -590,10 +560,11 @@ class FittedMixture:
         largest = np.empty(rows.n_rows, dtype=rows.dtype)
 
         def write(block: Block, span: slice) -> None:
-            scores, ones = self.scores(block), np.ones(len(block.weights))
+            scores = self.scores(block)
             own, invisible, _ = self.label(scores, block.has_direction, posterior)
-            responsibilities, *_ = posterior.assign(scores, self.params.weights, ones)
-            resp = as_dense(responsibilities, len(self.params.weights))[np.arange(len(own)), own]
+            assigned = self.assign(block, posterior, scores)
+            resp = as_dense(assigned.responsibilities, len(self.params.weights))
+            resp = resp[np.arange(len(own)), own]
             labels[span], largest[span] = own, self.shown(own, invisible, resp)
 
         rows.for_each(write)
@@ -621,7 +592,7 @@ class FittedMixture:
         of_zero_row = self.family.zero_row_log_density
 
         def log_density(block: Block) -> Array:
-            values = SOFTMAX.values(self.scores(block), self.params.weights)
+            values = self.mixture.log_density(self.params, block)
             return np.maximum(np.where(block.has_direction, values, of_zero_row), least)
 
         return rows.per_row(log_density, rows.dtype)
@@ -632,10 +603,7 @@ class FittedMixture:
         return total, weight
 
     def _log_likelihood(self, block: Block) -> Array:
-        scores = self.scores(block)
-        values = SOFTMAX.values(scores, self.params.weights)
-        block.buffers.release("products", scores.products)
-        return _sums(block, values)
+        return _sums(block, self.mixture.log_density(self.params, block))
 
     def bic(self, log_likelihood: float, n_samples: float) -> float:
         """Return the Bayesian information criterion."""
@@ -646,16 +614,16 @@ class FittedMixture:
         return rows.map_reduce(partial(self._evaluate, posterior)).tolist()
 
     def _evaluate(self, posterior: FenchelYoungPosterior, block: Block) -> Array:
-        weights, ones = self.params.weights, np.ones(len(block.weights))
-        scores = self.scores(block)
-        responsibilities, _, values = posterior.assign(scores, weights, ones)
-        resp = as_dense(responsibilities, len(weights))
+        assigned = self.assign(block, posterior)
+        resp = as_dense(assigned.responsibilities, len(self.params.weights))
         logs = block.buffers.acquire("logs", resp.shape, resp.dtype)
         np.log(np.maximum(resp, np.finfo(resp.dtype).tiny, out=logs), out=logs)
         entropy = -(block.weights @ np.einsum("nk,nk->n", resp, logs))
         block.buffers.release("logs", logs)
-        block.buffers.release("products", scores.products)
-        both = _sums(block, values) if posterior == SOFTMAX else self._log_likelihood(block)
+        block.buffers.release("products", assigned.scores.products)
+        both = (
+            _sums(block, assigned.values) if posterior == SOFTMAX else self._log_likelihood(block)
+        )
         return np.append(both, entropy)
 
     def sample(self, n_samples: int, rng: RandomState) -> tuple[Array, Array]:
@@ -683,6 +651,11 @@ class FittedMixture:
 
     def scores(self, block: Block) -> Scores:
         """Return the log-densities of a block, the background's last."""
-        with np.errstate(over="ignore"):  # of rows far away: the log-density is -inf
-            scores: Scores = self.family.scores(block, self.params.components)
-        return self.background.add_scores(scores, block)
+        return self.mixture.scores(self.params, block)
+
+    def assign(
+        self, block: Block, posterior: FenchelYoungPosterior, scores: Scores | None = None
+    ) -> Assigned:
+        """Return the E-step of a block, without the weights of its rows."""
+        ones = np.ones(len(block.weights))
+        return self.mixture.assign(self.params, block, posterior, row_weights=ones, scores=scores)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Array
-from .blocks import DenseBlock
-from .contracts import Params
-from .gaussian import Gaussian
-from .model import FittedMixture, Mixture
+from ..._typing import Array
+from ..em.mixture import FittedMixture, Mixture
+from ..families.family import Params
+from ..families.gaussian import Gaussian
+from ..rows.blocks import DenseBlock
+from ..rows.sources import Part, RowSource, make_rows
 from .partitions import em_steps
-from .rows import Part, RowSource, make_rows
 
 MAX_FULL_DIM = 100  # features up to which values are filled by what they have to do with others
 N_SAMPLED = 10_000  # rows that the normal distribution is fitted to

@@ -13,13 +13,13 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import ndtri, xlogy
 
-from .._typing import Array
-from ..distributions import vonmises_fisher as vmf
-from .blocks import BufferPool
-from .contracts import MergeCost
+from ..._typing import Array
+from ...distributions import vonmises_fisher as vmf
+from ..rows.blocks import BufferPool
+from ..rows.parallel import for_each
+from .background import NO_BACKGROUND, Background
 from .covariance import CovarianceType, per_component
-from .model import NO_BACKGROUND, Background
-from .parallel import for_each
+from .family import MergeCost
 from .products import TILE_ROWS, tiles
 
 MAX_PAIRED = 2048  # parts up to which all pairs are compared; more are compared with their

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .._kernels import rows as row_kernels
-from .._kernels.rows import widen
-from .._typing import Array, DType, Matrix
+from ..._kernels import rows as row_kernels
+from ..._kernels.rows import widen
+from ..._typing import Array, DType, Matrix
 from .blocks import Block, BufferPool, Columns, DenseBlock, Missing, SparseBlock, block_rows
 from .parallel import BlockSum, for_each, map_reduce
 

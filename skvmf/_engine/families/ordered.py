@@ -22,10 +22,9 @@ import numpy as np
 from scipy.optimize import brentq
 from sklearn.isotonic import isotonic_regression
 
-from .._typing import Array
-from .contracts import Constraint, Params, Statistics, Update
+from ..._typing import Array
 from .covariance import CovarianceType, per_component
-from .em import chosen_statistics
+from .family import Constraint, Params, Statistics, Update, chosen_statistics
 from .gaussian import Gaussian
 from .products import GaussianComponents
 

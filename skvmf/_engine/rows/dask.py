@@ -22,10 +22,10 @@ from dask.base import get_scheduler
 from dask.core import flatten
 from scipy import sparse
 
-from .._typing import Array, DType, Function, Matrix
+from ..._typing import Array, DType, Function, Matrix
 from .blocks import BufferPool, block_rows, has_truncated_steps, span_rows
 from .parallel import BlockSum, map_reduce
-from .rows import (
+from .sources import (
     DenseRows,
     Labels,
     Measures,

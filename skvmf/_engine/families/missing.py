@@ -8,11 +8,11 @@ covariances, so that all other parts of EM see moments of whole rows.
 
 import numpy as np
 
-from .._kernels import missing as kernels
-from .._typing import Array
-from .blocks import DenseBlock
-from .contracts import DenseResponsibilities
+from ..._kernels import missing as kernels
+from ..._typing import Array
+from ..rows.blocks import DenseBlock
 from .covariance import COVARIANCE_TYPES, CovarianceType
+from .family import DenseResponsibilities
 from .products import GaussianComponents, full_moments, full_scores
 
 FULL = COVARIANCE_TYPES["full"]

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from .._kernels import gaussian as score_kernels
-from .._kernels._jit import CACHE_LINE, thread_cache
-from .._kernels.gaussian import (
+from ..._kernels import gaussian as score_kernels
+from ..._kernels._jit import CACHE_LINE, thread_cache
+from ..._kernels.gaussian import (
     BLOCK_FEATURES,
     BLOCK_ROWS,
     difference_moments,
@@ -24,9 +24,9 @@ from .._kernels.gaussian import (
     gap_products,
     gap_squares,
 )
-from .._kernels.rows import add_dense_responsibilities, add_labelled_rows
-from .._typing import Array, DType
-from .contracts import DenseResponsibilities, Responsibilities, as_dense
+from ..._kernels.rows import add_dense_responsibilities, add_labelled_rows
+from ..._typing import Array, DType
+from .family import DenseResponsibilities, Responsibilities, as_dense
 
 MAX_UNCOPIED_PRODUCT = 10**6  # multiplications for which OpenBLAS does not copy the factors first
 MIN_TILED_SIZE = 2**15  # entries of a matrix; copies cost less than products outside the cache

@@ -8,15 +8,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import RandomState
 
-from .._kernels import fisher as kernels
-from .._kernels import rows as row_kernels
-from .._kernels import vonmises_fisher as high_concentration
-from .._typing import Array
-from ..distributions import vonmises_fisher as vmf
-from ..distributions.vonmises_fisher._density import split
-from ..distributions.vonmises_fisher._maps import Method
-from .blocks import Block, DenseBlock, SparseBlock
-from .contracts import (
+from ..._kernels import fisher as kernels
+from ..._kernels import rows as row_kernels
+from ..._kernels import vonmises_fisher as high_concentration
+from ..._typing import Array
+from ...distributions import vonmises_fisher as vmf
+from ...distributions.vonmises_fisher._density import split
+from ...distributions.vonmises_fisher._maps import Method
+from ..rows.blocks import Block, DenseBlock, SparseBlock
+from .family import (
     AnyFamily,
     Bags,
     DenseResponsibilities,

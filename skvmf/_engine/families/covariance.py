@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.linalg import lapack
 
-from .._typing import Array
+from ..._typing import Array
 from . import products
 
 TINY = float(np.finfo(np.float64).tiny)  # variance below which floats lose their digits

@@ -7,10 +7,11 @@ from typing import ClassVar, TypeVar
 import numpy as np
 from numpy.random import RandomState
 
-from .._kernels import fisher as kernels
-from .._typing import Array
-from .blocks import DenseBlock
-from .contracts import (
+from ..._kernels import fisher as kernels
+from ..._typing import Array
+from ..rows.blocks import DenseBlock
+from .covariance import COVARIANCE_TYPES, CovarianceType, per_component
+from .family import (
     AnyFamily,
     Bags,
     Family,
@@ -27,7 +28,6 @@ from .contracts import (
     as_dense,
     repeat_columns,
 )
-from .covariance import COVARIANCE_TYPES, CovarianceType, per_component
 from .merging import EllipticalMergeCost, SphericalMergeCost
 from .missing import ObservedRows
 from .products import GaussianComponents, squared_distances

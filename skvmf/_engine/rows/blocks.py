@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .._typing import Array, warn
+from ..._typing import Array, warn
 
 EVEN_BELOW = 16  # blocks
 MAX_KEPT = 16  # arrays per use

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .._typing import Array, warn
-from .contracts import EMState, Params, as_dict
-from .model import Mixture
+from ..._typing import Array, warn
+from ..families.family import EMState, Params, as_dict
+from .mixture import Mixture
 
 Tree: TypeAlias = dict[str, Any]  # of dicts, lists, numbers, texts and arrays
 

@@ -1,0 +1,92 @@
+"""The background: a uniform distribution, on the sphere or in a box, beside the components."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+
+from ..._typing import Array
+from ...distributions import vonmises_fisher as vmf
+from ..rows.sources import RowSource
+from .family import Params, Scores
+
+FIRST_WEIGHT = 0.1  # of the rows, before any has been seen
+
+
+@dataclass(frozen=True)
+class Background:
+    """The uniform outlier component of a mixture, or nothing.
+
+    Weights, counts and scores have an entry per uniform distribution after those of the
+    components, so no caller has to ask whether there is one.
+
+    `log_densities` holds the log-density, also at rows outside the box: they are no less outlying
+    than those inside. It is empty if there is no background. `bounds` (2, d) are the least and the
+    largest corner of the box; None is the sphere.
+    """
+
+    log_densities: tuple[float, ...] = ()
+    bounds: Array | None = None
+
+    @classmethod
+    def on_sphere(cls, dim: int) -> "Background":
+        """Return the uniform distribution on the unit sphere."""
+        return cls((-float(vmf.log_sphere_area(dim)),))
+
+    @classmethod
+    def in_box(cls, bounds: Array) -> "Background":
+        """Return the uniform distribution between two corners (2, d)."""
+        return cls((-float(np.log(bounds[1] - bounds[0]).sum()),), bounds)
+
+    @classmethod
+    def around(cls, rows: RowSource, reg_covar: float, scale: float) -> "Background":
+        """Return the uniform distribution in the box around rows of a mean variance `scale`."""
+        low, high = rows.extent(slice(None))
+        largest = np.maximum(np.abs(low), np.abs(high))
+        # So wide that constant features leave the box a volume: as if of the least variance.
+        least_variance = max(reg_covar, 1e-12 * scale)
+        narrowest = np.maximum(np.sqrt(12 * least_variance), 16 * np.spacing(largest))
+        missing = np.maximum(narrowest - (high - low), 0)
+        return cls.in_box(np.array([low - missing / 2, high + missing / 2]))
+
+    def __len__(self) -> int:
+        return len(self.log_densities)
+
+    def add_scores(self, scores: Scores, block: Any) -> Scores:
+        """Return the scores of components followed by those of the background."""
+        if len(self) == 0:
+            return scores
+        values = np.zeros((len(scores.products), len(self)), dtype=scores.products.dtype)
+        if self.bounds is not None and block.missing is not None:  # these are integrated out
+            widths = np.log(self.bounds[1] - self.bounds[0])
+            values += np.dot(np.isnan(block.X), widths)[:, None]
+        bias = np.append(scores.bias, self.log_densities)
+        return replace(scores, products=np.hstack([scores.products, values]), bias=bias)
+
+    def add_weight(self, weights: Array, weight: float) -> Array:
+        """Return weights (K,), scaled, followed by that of the background: they sum to one."""
+        return np.append((1 - len(self) * weight) * weights, np.full(len(self), weight))
+
+    def weights_after(self, params: Params) -> Array:
+        """Return the weights for a fit that continues one with or without a background."""
+        if len(params.weights) == params.n_components + len(self):
+            return params.weights
+        weights = params.conditional_weights
+        if not weights.any():
+            weights = np.full(params.n_components, 1 / params.n_components)
+        return self.add_weight(weights, FIRST_WEIGHT)
+
+    def draw(self, counts: Array, dim: int, rng: RandomState) -> Array:
+        """Draw ``counts.sum()`` rows; `counts` is as long as the background."""
+        parts = [np.empty((0, dim))]
+        for size in counts:
+            if self.bounds is None:
+                parts.append(vmf.rvs(np.eye(1, dim)[0], 0.0, size=size, random_state=rng))
+            else:
+                low, high = self.bounds
+                parts.append(rng.uniform(low, high, size=(size, dim)))
+        return np.concatenate(parts)
+
+
+NO_BACKGROUND = Background()

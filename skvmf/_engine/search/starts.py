@@ -1,0 +1,309 @@
+"""Where a fit begins: one class for each way to find a first partition of the rows."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import RandomState
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
+
+from ..._typing import Array
+from ..em.mixture import Mixture
+from ..families.background import FIRST_WEIGHT
+from ..families.family import AnyFamily, Components, OnIteration, Params, Statistics, ignore
+from ..rows.sources import RowSource
+from . import partitions
+from .imputed import imputed
+from .merging_start import MergingStart, has_copies, judged
+from .overseeding import SEEDS_PER_COMPONENT
+from .partitions import Assignment, SampleStart, assign_labels
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Moments of a partition of the rows, and components that they are about."""
+
+    stats: Statistics
+    about: Components
+    centres: Array | None = None  # where components are put, if that does not follow
+
+
+# Products in a step on the sample from which single precision saves more than a second kind of
+# compiled code costs once.
+_SINGLE_PRECISION_PRODUCTS = 10**10
+
+
+@dataclass(frozen=True)
+class Start(ABC):
+    """Where a fit begins. Subclasses find a partition of the rows; what follows is the same."""
+
+    n_components: int
+    weights: Array | None = None  # (K,), where given; 0 prunes a component from the beginning
+    shapes: Array | None = None  # first covariances or concentrations, where given
+    n_init: int = 1  # how many starts compete
+    init_size: int = 1  # how many rows a sample has
+
+    @abstractmethod
+    def partition(
+        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
+    ) -> Partition:
+        """Return a first partition of the rows, without missing values."""
+
+    means: Any = None  # first centres (K, d), where given; no field but of `GivenMeans`
+    given = False  # whether the user says where to begin, so that all starts are the same
+
+    @property
+    def n_starts(self) -> int:
+        """How many starts continue on all rows."""
+        return 1 if self.given else self.n_init
+
+    def describe(self, n_rows: int) -> tuple[str, str, int | None]:
+        """Return the title and a detail of a search, and its most steps: None if they are long."""
+        detail = f"{self.sample_size(n_rows)} of {n_rows} rows, {self.n_components} components"
+        return "k-means", detail, partitions.KMEANS_MAX_ITER
+
+    def first(
+        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration = ignore
+    ) -> tuple[AnyFamily, Params]:
+        """Return a family whose prior is centred on a first partition, and first parameters."""
+        rows = imputed(rows)
+        start = self if mixture.known is None or self.given else _ByClass.of(self)
+        partition = start.partition(mixture, rows, rng, watch)
+        stats = partition.stats
+        family = mixture.family.with_prior_from(stats)
+        weights = self.weights if self.weights is not None else start.first_weights(stats)
+        rest = 1 - stats.counts.sum() / stats.total  # what a partition leaves to the background
+        weights = mixture.background.add_weight(weights, min(max(rest, FIRST_WEIGHT), 0.9))
+        params = Params.first(weights, family.initial(stats, partition.about, partition.centres))
+        order = mixture.constraint.order(params.components)
+        if mixture.known is not None and order is not None and (np.diff(order) < 0).any():
+            raise ValueError(
+                "known_labels contradict the order of the components: by the means and scales that "
+                f"the fit starts with, it is {order.tolist()}. Number the classes in that order."
+            )
+        return family, params if self.weights is None else params.pruned()
+
+    def first_weights(self, stats: Statistics) -> Array:
+        """Return the weights of a first partition."""
+        return stats.counts / stats.counts.sum()
+
+    def in_columns(self, columns: Array) -> Self:
+        """Return the same for some columns of the rows."""
+        return self
+
+    # What all may look for: clusters of a sample.
+
+    def search(
+        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
+    ) -> SampleStart:
+        """Return the components that k-means finds on a sample."""
+        many = rows.n_rows > max(self.init_size, self.n_components)
+        seed = partitions.draw_seed(rng) if many else 0  # no other: all are drawn
+        return self.kmeans(mixture.family, self.sample(rows, seed, self.n_components), rng, watch)
+
+    def kmeans(
+        self,
+        family: AnyFamily,
+        sample: RowSource,
+        rng: RandomState,
+        watch: OnIteration = ignore,
+        n_steps: int = partitions.KMEANS_MAX_ITER,
+    ) -> SampleStart:
+        centres = partitions.kmeans_plusplus(family, sample, self.n_components, rng)
+        return partitions.kmeans_start(
+            family, sample, centres, max_iter=n_steps, on_iteration=watch
+        )
+
+    def sample_size(self, n_rows: int) -> int:
+        return min(n_rows, max(self.init_size, self.n_components))
+
+    def sample(self, rows: RowSource, seed: int, width: int, single: bool = False) -> RowSource:
+        """Draw some rows by weight; a row brings `width` numbers along in a step."""
+        size = max(self.init_size, self.n_components)
+        return rows.subset(*rows.draw(size, seed), width=width, single=single)
+
+    # What is known of classes, for starts with known labels and for more components.
+
+    def class_means(self, mixture: Mixture, rows: RowSource) -> tuple[Array, Array, Array]:
+        """Return known labels of components, the means (K, d) of their rows, and who has none."""
+        K, kmeans = self.n_components, mixture.family.kmeans()
+        known = np.asarray(mixture.known)
+        known = np.where(known < K, known, np.int32(-1))  # others are of the background
+        stats, about = partitions.partition_statistics(
+            kmeans, rows, _anywhere(rows, K), partial(assign_labels, known, K)
+        )
+        return known, kmeans.centres(kmeans.maximize(stats, about)[0]), stats.counts == 0
+
+    def completed(
+        self,
+        mixture: Mixture,
+        rows: RowSource,
+        centres: Array,
+        free: Array,
+        rng: RandomState,
+        watch: OnIteration = ignore,
+    ) -> Array:
+        """Return centres, those that are free at clusters which are not next to the others."""
+        if free.any():
+            found = self.search(mixture, rows, rng, watch)
+            clusters = found.model.family.centres(found.params.components)
+            _, taken = linear_sum_assignment(cdist(centres[~free], clusters))
+            centres = centres.copy()
+            centres[free] = np.delete(clusters, taken, axis=0)
+        return centres
+
+
+class Random(Start):
+    """Rows get components at random."""
+
+    def partition(
+        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
+    ) -> Partition:
+        anywhere, K = _anywhere(rows, self.n_components), self.n_components
+        assign = partial(partitions.assign_randomly, partitions.draw_seed(rng), K)
+        return Partition(*partitions.partition_statistics(mixture.family, rows, anywhere, assign))
+
+
+class RandomRows(Start):
+    """Distinct rows as means, with equal weights and the spread of all rows."""
+
+    def partition(
+        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
+    ) -> Partition:
+        centres = partitions.random_rows(rows, self.n_components, rng)
+        return Partition(*partitions.nearest_partition(mixture.family, rows, centres), centres)
+
+    def first_weights(self, stats: Statistics) -> Array:
+        return np.full(self.n_components, 1 / self.n_components)
+
+
+@dataclass(frozen=True)
+class GivenMeans(Start):
+    """Means of the user's; rows belong to the nearest."""
+
+    means: Any = None
+    given = True
+
+    def partition(
+        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
+    ) -> Partition:
+        anywhere = _anywhere(rows, self.n_components)
+        nearest = partitions.nearest_partition(mixture.family, rows, self.means, about=anywhere)
+        return Partition(*nearest, self.means)
+
+    def in_columns(self, columns: Array) -> Self:
+        return replace(self, means=self.means[:, columns])
+
+
+@dataclass(frozen=True)
+class GivenPartition(Start):
+    """Labels or responsibilities of the user's."""
+
+    assign: Assignment | None = None
+    given = True
+
+    def partition(
+        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
+    ) -> Partition:
+        assert self.assign is not None
+        anywhere = _anywhere(rows, self.n_components)
+        given = partitions.partition_statistics(mixture.family, rows, anywhere, self.assign)
+        return Partition(*given)
+
+
+class KMeans(Start):
+    """Clusters of a sample, by k-means."""
+
+    def partition(
+        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
+    ) -> Partition:
+        found = self.search(mixture, rows, rng, watch)
+        return Partition(*found.partition(mixture.family, rows))
+
+
+class KMeansPlusPlus(KMeans):
+    """The seeds of k-means alone."""
+
+    def kmeans(
+        self,
+        family: AnyFamily,
+        sample: RowSource,
+        rng: RandomState,
+        watch: OnIteration = ignore,
+        n_steps: int = 0,
+    ) -> SampleStart:
+        return super().kmeans(family, sample, rng, watch, 0)
+
+
+class Merging(KMeans):
+    """Clusters of a sample, by merging; starts compete there, and the best one continues."""
+
+    n_starts = 1
+
+    def describe(self, n_rows: int) -> tuple[str, str, int | None]:
+        K, sample = self.n_components, self.sample_size(n_rows)
+        first = min(sample, SEEDS_PER_COMPONENT * K)
+        return "Merging", f"{sample} of {n_rows} rows, {first} components merged into {K}", None
+
+    def search(
+        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
+    ) -> SampleStart:
+        K, family = self.n_components, mixture.family
+        n_products = min(rows.n_rows, self.init_size) * rows.n_features * 4 * K
+        seed = partitions.draw_seed(rng)
+        sample = self.sample(rows, seed, 4 * K, n_products >= _SINGLE_PRECISION_PRODUCTS)
+        merging = MergingStart(family.proposal(), sample, K, watch, mixture.background)
+        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
+        starts = [merging.run(np.random.default_rng(seed)) for seed in seeds]
+        if len(mixture.background) == 0 and has_copies(sample, K):
+            starts += [self.kmeans(family, sample, rng) for _ in seeds]
+            starts = [judged(family, start, sample) for start in starts]
+        return max(starts, key=lambda start: start.bound)
+
+
+@dataclass(frozen=True)
+class _ByClass(Start):
+    """By known labels, or the nearest centre: the mean of known rows, or of a cluster."""
+
+    other: Start | None = None
+
+    @classmethod
+    def of(cls, start: Start) -> "_ByClass":
+        return cls(start.n_components, other=start)
+
+    def partition(
+        self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
+    ) -> Partition:
+        assert self.other is not None
+        known, middles, free = self.class_means(mixture, rows)
+        middles = self.other.completed(mixture, rows, middles, free, rng, watch)
+        nearest = partitions.nearest_partition(mixture.family, rows, middles, known=known)
+        return Partition(*nearest)
+
+
+def _anywhere(rows: RowSource, n_components: int) -> Array:
+    """Return a row for each component, for moments to be about."""
+    return np.tile(rows.first_row, (n_components, 1))
+
+
+STARTS: dict[str, type[Start]] = {
+    "merging": Merging,
+    "kmeans": KMeans,
+    "k-means++": KMeansPlusPlus,
+    "random": Random,
+    "random_from_data": RandomRows,
+}
+
+
+def make_start(
+    n_components: int, partition: str | Assignment, means: Array | None = None, **options: Any
+) -> Start:
+    """Return the start that parameters name."""
+    if means is not None:
+        return GivenMeans(n_components, means=means, **options)
+    if not isinstance(partition, str):
+        return GivenPartition(n_components, assign=partition, **options)
+    return STARTS[partition](n_components, **options)
