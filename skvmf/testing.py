@@ -7,15 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.testing import assert_allclose
 
-from ._engine.em.mixture import FenchelYoungPosterior, Mixture
-from ._engine.families.family import (
-    AnyFamily,
-    DenseResponsibilities,
-    Family,
-    HardResponsibilities,
-    Params,
-    Statistics,
-)
+from ._engine.em.mixture import Mixture
+from ._engine.em.posterior import FenchelYoungPosterior
+from ._engine.families.family import AnyFamily, Family
+from ._engine.families.params import Params
+from ._engine.families.responsibilities import DenseResponsibilities, HardResponsibilities
+from ._engine.families.statistics import Statistics
 from ._engine.rows.blocks import DenseBlock
 from ._engine.rows.sources import RowSource, make_rows
 from ._engine.search.starts import make_start

@@ -8,10 +8,13 @@ import numpy as np
 
 from .._typing import Array, Attributes, warn
 from .em.checkpoint import Checkpoint, Run
-from .em.loop import Progress, run_em
-from .em.mixture import FLAT, FittedMixture, Mixture, MixtureResult, ModifiedDirichlet
+from .em.loop import run_em
+from .em.mixture import FittedMixture, Mixture, MixtureResult
+from .em.progress import Progress
 from .em.truncated import TruncatedSteps
-from .families.family import Params, Statistics
+from .em.weight_prior import FLAT, ModifiedDirichlet
+from .families.params import Params
+from .families.statistics import Statistics
 from .rows.blocks import has_truncated_steps, warn_if_too_large
 from .rows.sources import RowSource
 from .search.starts import Start

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 
-from .._engine.em.loop import Progress, run_em
-from .._engine.families.family import EMResult
+from .._engine.em.loop import EMResult, run_em
+from .._engine.em.progress import Progress
 from .._engine.rows.parallel import limited_blas
 from .._sklearn import (
     BaseEstimator,

@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._engine.em.mixture import FittedMixture, Mixture
 from .._engine.families.background import NO_BACKGROUND
-from .._engine.families.family import Params
 from .._engine.families.gaussian import Gaussian
 from .._engine.families.merging import MAX_PAIRED, NEAREST, nearest_points
+from .._engine.families.params import Params
 from .._engine.rows.blocks import DenseBlock
 from .._typing import Array
 from ..distributions import vonmises_fisher as vmf

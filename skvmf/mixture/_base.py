@@ -18,20 +18,16 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.em.checkpoint import Checkpoint
-from .._engine.em.loop import Progress, flat_at_first, step, weight_seen
 from .._engine.em.merge_path import MergePath
-from .._engine.em.mixture import FLAT, FittedMixture, Mixture, MixtureResult
+from .._engine.em.mixture import FittedMixture, Mixture, MixtureResult
+from .._engine.em.online import flat_at_first, step, weight_seen
+from .._engine.em.progress import Progress
 from .._engine.em.vectors import VectorModel
+from .._engine.em.weight_prior import FLAT
 from .._engine.families.background import NO_BACKGROUND, Background
-from .._engine.families.family import (
-    AnyFamily,
-    Components,
-    Constraint,
-    Params,
-    Statistics,
-    as_dict,
-    chosen_statistics,
-)
+from .._engine.families.family import AnyFamily, Constraint, chosen_statistics
+from .._engine.families.params import Components, Params, as_dict
+from .._engine.families.statistics import Statistics
 from .._engine.fit import MultiStart
 from .._engine.rows.parallel import limited_blas
 from .._engine.rows.sources import READABLE, RowSource, make_rows

@@ -11,12 +11,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.em.mixture import SOFTMAX, FittedMixture, MixtureResult
+from .._engine.em.mixture import FittedMixture, MixtureResult
+from .._engine.em.posterior import SOFTMAX
 from .._engine.families.background import Background
 from .._engine.families.covariance import COVARIANCE_TYPES, CovarianceType
-from .._engine.families.family import as_dense
 from .._engine.families.gaussian import Gaussian
 from .._engine.families.missing import conditional
+from .._engine.families.responsibilities import as_dense
 from .._engine.rows.sources import RowSource, make_rows
 from .._sklearn import Interval, SomeOf, StrOptions
 from .._typing import Array, Attributes, MatrixLike, Numbers, ParameterConstraints

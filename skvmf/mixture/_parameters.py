@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._engine.em.checkpoint import WARM_START, Description, digest
-from .._engine.em.mixture import FenchelYoungPosterior, FittedMixture, ModifiedDirichlet
-from .._engine.families.family import as_dict
+from .._engine.em.mixture import FittedMixture
+from .._engine.em.posterior import FenchelYoungPosterior
+from .._engine.em.weight_prior import ModifiedDirichlet
+from .._engine.families.params import as_dict
 from .._engine.rows.sources import RowSource
 from .._sklearn import (
     CallbackSupportMixin,

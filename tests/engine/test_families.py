@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from skvmf._engine.families.covariance import COVARIANCE_TYPES
-from skvmf._engine.families.family import Scores, as_dense
+from skvmf._engine.families.family import Scores
 from skvmf._engine.families.gaussian import Gaussian
+from skvmf._engine.families.responsibilities import as_dense
 from skvmf._engine.families.student_t import StudentT
 from skvmf._engine.families.vonmises_fisher import VonMisesFisher
 from skvmf.testing import check_family

@@ -8,9 +8,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skvmf._engine.em.loop import run_em
-from skvmf._engine.em.mixture import FenchelYoungPosterior, Mixture, ModifiedDirichlet
-from skvmf._engine.families.family import Params, Statistics
+from skvmf._engine.em.mixture import Mixture
+from skvmf._engine.em.posterior import FenchelYoungPosterior
+from skvmf._engine.em.weight_prior import ModifiedDirichlet
 from skvmf._engine.families.gaussian import Gaussian
+from skvmf._engine.families.params import Params
+from skvmf._engine.families.statistics import Statistics
 from skvmf._engine.rows.sources import make_rows
 
 ROWS = make_rows(np.array([7.0, 1, 8, 2, 9, 7])[:, None] * np.ones(2), None, unit=False)

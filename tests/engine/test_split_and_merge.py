@@ -9,8 +9,8 @@ from scipy.special import logsumexp
 
 from skvmf import SparseGaussianMixture
 from skvmf._engine.families.covariance import COVARIANCE_TYPES
-from skvmf._engine.families.family import Params
 from skvmf._engine.families.gaussian import Gaussian, ShrunkGaussian
+from skvmf._engine.families.params import Params
 from skvmf._engine.rows.blocks import DenseBlock
 from skvmf._engine.rows.parallel import limited_blas
 from skvmf._engine.rows.sources import make_rows

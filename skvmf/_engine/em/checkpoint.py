@@ -16,7 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..._typing import Array, warn
-from ..families.family import EMState, Params, as_dict
+from ..families.params import Params, as_dict
+from .loop import EMState
 from .mixture import Mixture
 
 Tree: TypeAlias = dict[str, Any]  # of dicts, lists, numbers, texts and arrays

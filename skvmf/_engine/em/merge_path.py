@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..._typing import Array
-from ..families.family import AnyFamily, Params, Statistics
+from ..families.family import AnyFamily
 from ..families.merging import merge_greedily
+from ..families.params import Params
+from ..families.statistics import Statistics
 from ..rows.parallel import limited_blas
 from ..rows.sources import RowSource
 from .loop import run_em

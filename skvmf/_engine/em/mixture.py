@@ -7,195 +7,26 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.random import RandomState
 
-from ..._kernels.entmax import entmax_rows
-from ..._kernels.simplex import argmax_rows, log_sum_rows, softmax_rows, work_space
 from ..._typing import Array
-from ...distributions.modified_dirichlet import checked_sizes, modes
 from ..families.background import NO_BACKGROUND, Background
-from ..families.family import (
-    AnyFamily,
-    Constraint,
+from ..families.family import AnyFamily, Constraint, Scores, Update
+from ..families.missing import ObservedRows
+from ..families.params import Params
+from ..families.responsibilities import (
     DenseResponsibilities,
-    EMResult,
-    HardResponsibilities,
-    OfRows,
-    Params,
     Responsibilities,
-    Scores,
     SparseResponsibilities,
-    Statistics,
-    Update,
     as_dense,
 )
-from ..families.missing import ObservedRows
+from ..families.statistics import Statistics
 from ..rows.blocks import Block, DenseBlock, warn_if_too_large
 from ..rows.sources import Labels, RowSource
-
-
-@dataclass(frozen=True)
-class ModifiedDirichlet:
-    """The modified Dirichlet on the weights; flat if alpha is 1 and the floor is zero.
-
-    A weight of zero marks a pruned component: it has left the mixture, and counts in the density as
-    if it rested on the floor, so that pruning does not change what is compared. See Tu, "Modified
-    Dirichlet distribution", EMNLP 2016, section 2.
-    """
-
-    alpha: float | Array = 1.0  # any real, up to 1e300 in size: beyond, log-densities overflow
-    floor: float = 0.0  # least weight in the mixture; positive where an alpha is below 1
-
-    def __post_init__(self) -> None:
-        checked_sizes(np.asarray(self.alpha), "weight_concentration_prior")
-
-    @property
-    def flat(self) -> bool:
-        """Whether weights are simply proportions."""
-        return self.floor == 0 and bool(np.all(self.alpha == 1))
-
-    def log_density(self, weights: Array) -> float:
-        """Return the unnormalised log-density of the weights."""
-        if np.all(self.alpha == 1):
-            return 0.0
-        alive = (weights > 0) | (self.floor > 0)
-        held = np.where(alive, np.maximum(weights, self.floor), 1.0)
-        return float(np.sum((self.alpha - 1) * np.log(held)))
-
-    def clip(self, weights: Array) -> Array:
-        """Return the weights raised to the floor, except pruned ones; as they are if none is below.
-
-        Dividing them by their sum again would round them, and a fit that continues would begin
-        elsewhere.
-        """
-        if np.all((weights >= self.floor) | (weights == 0)):
-            return weights
-        return ModifiedDirichlet(1.0, self.floor).mode(weights)
-
-    def mode(self, counts: Array) -> Array:
-        """Return weights that maximize counts @ log(weights) + log-density: 0 for a count of 0."""
-        if self.flat:
-            return counts / counts.sum()
-        alive = counts > 0
-        alpha = np.broadcast_to(self.alpha, counts.shape)[alive]
-        weights = np.zeros(len(counts))
-        weights[alive] = modes(alpha - 1 + counts[alive], self.floor)
-        return weights
-
-
-@dataclass(frozen=True)
-class FenchelYoungPosterior:
-    """Softmax, sparse and hard expectation steps as one object.
-
-    With ``alpha = 1``, q is proportional to (pi_k p_k)^(1 / temperature). With ``alpha > 1`` it is
-    alpha-entmax(eta + log p / temperature), eta = (pi^(alpha - 1) - 1) / (alpha - 1) (Sklaviadis et
-    al., "Fenchel-Young variational learning", eq. 15-17). ``temperature = 0`` is classification EM.
-    """
-
-    alpha: float = 1.0
-    temperature: float = 1.0
-
-    @property
-    def tsallis(self) -> bool:
-        """Whether responsibilities are alpha-entmax of scores, and the weights enter as powers."""
-        return self.alpha > 1 and self.temperature > 0
-
-    def assign(
-        self, scores: Scores, weights: Array, row_weights: Array, row_scales: Array | None = None
-    ) -> tuple[Responsibilities, Array, Array]:
-        """Return responsibilities, the weighted counts (K,) and each row's value; uses up scores.
-
-        A value is the most that <q, log p> less the price of responsibilities q can be.
-        Responsibilities are multiplied by the row's weight and, if it has one, its scale.
-        """
-        if self.temperature == 0:
-            labels, counts, values = self.label(scores, weights, row_weights)
-            factors = row_weights if row_scales is None else row_weights * row_scales
-            return HardResponsibilities(labels, factors), counts, values
-        counts, values = np.zeros(len(weights)), np.empty(len(scores.products))
-        slopes, offsets, shift = self._arguments(scores, weights)
-        row_scales = np.ones(len(row_weights)) if row_scales is None else row_scales
-        arguments = scores.products, slopes, offsets, row_weights, row_scales, counts, values
-        if self.tsallis:
-            entmax_rows(*arguments, float(self.alpha))
-            shift -= self._conjugate(weights)
-        else:
-            softmax_rows(*arguments, work_space(scores.products))
-        values += shift
-        values *= self.temperature
-        return DenseResponsibilities(scores.products), counts, values
-
-    def values(self, scores: Scores, weights: Array) -> Array:
-        """Return each row's value alone, (n,), as `assign` does; `scores` may be used up."""
-        if self.tsallis or self.temperature == 0:
-            return self.assign(scores, weights, np.ones(len(scores.products)))[2]
-        products, values = scores.products, np.empty(len(scores.products))
-        slopes, offsets, shift = self._arguments(scores, weights)
-        log_sum_rows(products, slopes, offsets, values, work_space(products))
-        values += shift
-        values *= self.temperature
-        return values
-
-    def label(
-        self, scores: Scores, weights: Array, row_weights: Array
-    ) -> tuple[Array, Array, Array]:
-        """Return the most responsible component, the weighted counts, and its score."""
-        n = len(scores.products)
-        labels = np.empty(n, dtype=np.int32)
-        counts, values = np.zeros(len(weights)), np.empty(n)
-        slopes, offsets, shift = self._arguments(scores, weights)
-        arguments = scores.products, slopes, offsets, row_weights, counts, values, labels
-        argmax_rows(*arguments, work_space(scores.products))
-        values += shift
-        return labels, counts, values
-
-    def largest(self, best: Array, values: Array) -> Array:
-        """Return the largest responsibility of each row, from what `label` and `assign` return."""
-        if self.temperature == 0:
-            return np.ones(len(best))
-        return np.exp(np.minimum(best - values / self.temperature, 0))
-
-    def value_of_weights(self, counts: Array, weights: Array) -> float:
-        """Return the part of the summed values that depends on the weights, for alpha-entmax.
-
-        That is T (<counts, eta> - N Omega*(eta)), of eq. 16. For softmax and hard responsibilities
-        it is sum of counts * log weights, which a prior's mode maximizes together with the prior.
-        """
-        alive = weights > 0
-        fit = counts[alive] @ self._prior_scores(weights)[alive]
-        return float(self.temperature * (fit - counts.sum() * self._conjugate(weights)))
-
-    def _arguments(self, scores: Scores, weights: Array) -> tuple[Array, Array, float]:
-        """Return slopes and offsets as row kernels take them, and by how much they then miss."""
-        temperature, dtype = self.temperature or 1.0, scores.products.dtype
-        offsets = self._prior_scores(weights) + scores.bias / temperature
-        shift = float(offsets.max())  # float32 offsets keep their differences
-        if scores.slopes is None:
-            slopes = np.full(len(scores.products), 1 / temperature, dtype)
-        else:
-            slopes = (scores.slopes / temperature).astype(dtype)
-        return slopes, (offsets - shift).astype(dtype), shift
-
-    def _prior_scores(self, weights: Array) -> Array:
-        """Return eta: the weights as scores; -inf for a pruned component."""
-        with np.errstate(divide="ignore"):
-            log_weights: Array = np.log(weights)
-        if not self.tsallis:
-            return log_weights if self.temperature == 0 else log_weights / self.temperature
-        powers = np.expm1((self.alpha - 1) * log_weights) / (self.alpha - 1)
-        return np.where(weights > 0, powers, -np.inf)
-
-    def _conjugate(self, weights: Array) -> float:
-        """Return Omega*(eta) = <weights, eta> - Omega(weights), as weights are entmax of eta.
-
-        Omega(weights) is <weights, eta> / alpha where weights sum to one.
-        """
-        alive = weights[weights > 0]
-        return float(alive @ self._prior_scores(alive)) * (self.alpha - 1) / self.alpha
-
+from .loop import EMResult, OfRows
+from .posterior import SOFTMAX, FenchelYoungPosterior
+from .weight_prior import FLAT, ModifiedDirichlet
 
 MixtureResult: TypeAlias = EMResult[Params, Statistics]
 
-SOFTMAX = FenchelYoungPosterior()  # whose values are the log-densities of a mixture
-FLAT = ModifiedDirichlet()
 _LARGEST = float(np.finfo(np.float64).max)
 _FEW = 1e-9  # of the rows of a block: a component with less may be empty
 _MOST_ENTRIES = 2**20  # of the least likely rows that are kept

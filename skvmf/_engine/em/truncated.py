@@ -17,11 +17,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..._typing import Array
-from ..families.family import Family, OfRows, Params, Scores, Statistics
+from ..families.family import Family, Scores
 from ..families.merging import nearest_points
+from ..families.params import Params
+from ..families.statistics import Statistics
 from ..rows.blocks import MIN_ROWS, Block, span_rows
 from ..rows.parallel import map_reduce
 from ..rows.sources import Labels, Rows, RowSource, Span, joined
+from .loop import OfRows
 from .mixture import LEAST, Mixture
 
 MAX_ROUNDS, MAX_STEPS = 6, 7  # between two exact steps, and of steps in a round

@@ -8,16 +8,12 @@ import numpy as np
 from scipy import sparse
 
 from ..._typing import Array
-from ..families.family import (
-    DenseResponsibilities,
-    Gradients,
-    GradientsType,
-    VectorResponsibilities,
-    as_dense,
-)
+from ..families.gradients import Gradients, GradientsType, VectorResponsibilities
+from ..families.responsibilities import DenseResponsibilities, as_dense
 from ..rows.blocks import DenseBlock
 from ..rows.sources import RowSource
-from .mixture import FenchelYoungPosterior, FittedMixture
+from .mixture import FittedMixture
+from .posterior import FenchelYoungPosterior
 
 TABLE_BYTES = 2**23  # selected rows of a table are copied by so much at a time
 Index: TypeAlias = Array | slice

@@ -1,1 +1,1 @@
-"""families."""
+"""What a component is: densities, sufficient statistics, and their maximum."""

@@ -9,7 +9,8 @@ from numpy.random import RandomState
 from ..._typing import Array
 from ...distributions import vonmises_fisher as vmf
 from ..rows.sources import RowSource
-from .family import Params, Scores
+from .family import Scores
+from .params import Params
 
 FIRST_WEIGHT = 0.1  # of the rows, before any has been seen
 

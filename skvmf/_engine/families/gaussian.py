@@ -11,26 +11,20 @@ from ..._kernels import fisher as kernels
 from ..._typing import Array
 from ..rows.blocks import DenseBlock
 from .covariance import COVARIANCE_TYPES, CovarianceType, per_component
-from .family import (
-    AnyFamily,
+from .family import AnyFamily, Family, MergeCost, Proposal, Scores, SeedFamily
+from .gradients import (
     Bags,
-    Family,
     Gradients,
     GradientsType,
-    MergeCost,
     ParameterBlock,
-    Proposal,
-    Responsibilities,
-    Scores,
-    SeedFamily,
-    Statistics,
     VectorResponsibilities,
-    as_dense,
     repeat_columns,
 )
 from .merging import EllipticalMergeCost, SphericalMergeCost
 from .missing import ObservedRows
 from .products import GaussianComponents, squared_distances
+from .responsibilities import Responsibilities, as_dense
+from .statistics import Statistics
 
 _EPS = float(np.finfo(np.float64).eps)
 _ADVICE = (

@@ -12,8 +12,8 @@ from ..._kernels import missing as kernels
 from ..._typing import Array
 from ..rows.blocks import DenseBlock
 from .covariance import COVARIANCE_TYPES, CovarianceType
-from .family import DenseResponsibilities
 from .products import GaussianComponents, full_moments, full_scores
+from .responsibilities import DenseResponsibilities
 
 FULL = COVARIANCE_TYPES["full"]
 _LOG_2PI = float(np.log(2 * np.pi))

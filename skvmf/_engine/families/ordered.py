@@ -24,9 +24,11 @@ from sklearn.isotonic import isotonic_regression
 
 from ..._typing import Array
 from .covariance import CovarianceType, per_component
-from .family import Constraint, Params, Statistics, Update, chosen_statistics
+from .family import Constraint, Update, chosen_statistics
 from .gaussian import Gaussian
+from .params import Params
 from .products import GaussianComponents
+from .statistics import Statistics
 
 
 def project(values: Array, weights: Array, clearance: float) -> Array:

@@ -26,7 +26,7 @@ from ..._kernels.gaussian import (
 )
 from ..._kernels.rows import add_dense_responsibilities, add_labelled_rows
 from ..._typing import Array, DType
-from .family import DenseResponsibilities, Responsibilities, as_dense
+from .responsibilities import DenseResponsibilities, Responsibilities, as_dense
 
 MAX_UNCOPIED_PRODUCT = 10**6  # multiplications for which OpenBLAS does not copy the factors first
 MIN_TILED_SIZE = 2**15  # entries of a matrix; copies cost less than products outside the cache

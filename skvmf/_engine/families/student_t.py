@@ -20,18 +20,12 @@ from ..rows.blocks import DenseBlock
 from ..rows.sources import RowSource
 from .background import Background
 from .covariance import per_component
-from .family import (
-    AnyFamily,
-    DenseResponsibilities,
-    Proposal,
-    Responsibilities,
-    Scores,
-    Statistics,
-    as_dense,
-)
+from .family import AnyFamily, Proposal, Scores
 from .gaussian import Elliptical, Gaussian
 from .missing import ObservedRows
 from .products import GaussianComponents
+from .responsibilities import DenseResponsibilities, Responsibilities, as_dense
+from .statistics import Statistics
 
 KNOWN_RANGE = (1e-3, 1e100)  # of given degrees of freedom; at the upper end a Gaussian
 ESTIMATED_RANGE = (0.1, 1e6)  # of estimated degrees of freedom

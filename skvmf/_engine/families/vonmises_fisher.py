@@ -16,24 +16,19 @@ from ...distributions import vonmises_fisher as vmf
 from ...distributions.vonmises_fisher._density import split
 from ...distributions.vonmises_fisher._maps import Method
 from ..rows.blocks import Block, DenseBlock, SparseBlock
-from .family import (
-    AnyFamily,
+from .family import AnyFamily, Proposal, Scores, SeedFamily
+from .gradients import (
     Bags,
-    DenseResponsibilities,
     Gradients,
     GradientsType,
-    HardResponsibilities,
     ParameterBlock,
-    Proposal,
-    Responsibilities,
-    Scores,
-    SeedFamily,
-    Statistics,
     VectorResponsibilities,
     repeat_columns,
 )
 from .merging import DirectionMergeCost
 from .products import tall_dot
+from .responsibilities import DenseResponsibilities, HardResponsibilities, Responsibilities
+from .statistics import Statistics
 
 # Of positive responsibilities; below, visiting those alone is cheaper than a product.
 MIN_DENSITY_DENSE, MIN_DENSITY_SPARSE = 1 / 8, 1 / 32

@@ -1,1 +1,1 @@
-"""search."""
+"""Where a fit begins: one class a way, and the algorithms that they call."""

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..._typing import Array
+from ..em.loop import ignore
 from ..em.mixture import LEAST, FittedMixture, Mixture
-from ..families.family import Params, ignore
 from ..families.merging import chance_gain
+from ..families.params import Params
 from ..rows.blocks import Block
 from ..rows.sources import RowSource
 from .imputed import imputed

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..._typing import Array
 from ..em.mixture import FittedMixture, Mixture
-from ..families.family import Params
 from ..families.gaussian import Gaussian
+from ..families.params import Params
 from ..rows.blocks import DenseBlock
 from ..rows.sources import Part, RowSource, make_rows
 from .partitions import em_steps

@@ -9,12 +9,15 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
 from ..._typing import Array
+from ..em.loop import OnIteration, ignore
 from ..em.mixture import Mixture
 from ..em.truncated import near_groups
 from ..families.background import NO_BACKGROUND, Background
-from ..families.family import AnyFamily, OnIteration, Params, Proposal, as_dense, ignore
+from ..families.family import AnyFamily, Proposal
 from ..families.gaussian import ShrunkGaussian
+from ..families.params import Params
 from ..families.products import squared_distances, tiles
+from ..families.responsibilities import as_dense
 from ..rows.blocks import Block, DenseBlock
 from ..rows.sources import RowSource
 from . import partitions

@@ -20,11 +20,15 @@ from functools import partial, reduce
 import numpy as np
 
 from ..._typing import Array
-from ..em.mixture import FenchelYoungPosterior, Mixture
+from ..em.loop import OnIteration, ignore
+from ..em.mixture import Mixture
+from ..em.posterior import FenchelYoungPosterior
 from ..em.truncated import TruncatedSteps
 from ..families.background import FIRST_WEIGHT, NO_BACKGROUND, Background
-from ..families.family import Components, OnIteration, Params, SeedFamily, Statistics, ignore
+from ..families.family import SeedFamily
 from ..families.merging import OtherRows, merge_greedily, nearest_points
+from ..families.params import Components, Params
+from ..families.statistics import Statistics
 from ..rows.blocks import Block
 from ..rows.parallel import for_each
 from ..rows.sources import RowSource

@@ -10,21 +10,17 @@ import numpy as np
 from numpy.random import RandomState
 
 from ..._typing import Array
-from ..em.loop import run_em
-from ..em.mixture import FenchelYoungPosterior, Mixture
-from ..families.family import (
-    AnyFamily,
-    C,
-    Components,
+from ..em.loop import OnIteration, ignore, run_em
+from ..em.mixture import Mixture
+from ..em.posterior import FenchelYoungPosterior
+from ..families.family import AnyFamily, Family
+from ..families.params import C, Components, Params
+from ..families.responsibilities import (
     DenseResponsibilities,
-    Family,
     HardResponsibilities,
-    OnIteration,
-    Params,
     Responsibilities,
-    Statistics,
-    ignore,
 )
+from ..families.statistics import Statistics
 from ..rows.blocks import Block, DenseBlock
 from ..rows.sources import RowSource
 

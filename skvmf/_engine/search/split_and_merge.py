@@ -17,10 +17,14 @@ from numpy.random import Generator
 from scipy import sparse
 
 from ..._typing import Array
+from ..em.loop import OnIteration, ignore
 from ..em.mixture import Mixture
-from ..families.family import AnyFamily, OnIteration, Params, Statistics, as_dense, ignore
+from ..families.family import AnyFamily
 from ..families.gaussian import ShrunkGaussian
+from ..families.params import Params
 from ..families.products import GaussianComponents
+from ..families.responsibilities import as_dense
+from ..families.statistics import Statistics
 from ..rows.blocks import DenseBlock
 from ..rows.parallel import map_reduce
 from ..rows.sources import RowSource

@@ -11,9 +11,12 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from ..._typing import Array
+from ..em.loop import OnIteration, ignore
 from ..em.mixture import Mixture
 from ..families.background import FIRST_WEIGHT
-from ..families.family import AnyFamily, Components, OnIteration, Params, Statistics, ignore
+from ..families.family import AnyFamily
+from ..families.params import Components, Params
+from ..families.statistics import Statistics
 from ..rows.sources import RowSource
 from . import partitions
 from .imputed import imputed

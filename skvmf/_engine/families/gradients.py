@@ -1,0 +1,77 @@
+"""Gradients of the log-likelihood of bags of vectors in the parameters, for Fisher vectors."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from ..._typing import Array
+
+Bags: TypeAlias = tuple[Array, Array, Array]  # as `pad_bags` prepares them
+_MAX_FLOAT = float(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True)
+class VectorResponsibilities:
+    """Responsibilities (V, K) for the vectors of a table, or compressed rows if most are zero.
+
+    A vector left out has none. `table` (V, d) and `scales` (V,) are vectors as the mixture sees
+    them.
+    """
+
+    resp: Array | tuple[Array, Array, Array]
+    table: Array
+    scales: Array
+
+    @property
+    def packed(self) -> bool:
+        """Whether responsibilities are compressed rows."""
+        return isinstance(self.resp, tuple)
+
+
+@dataclass(frozen=True)
+class ParameterBlock:
+    """Slope and variance of a statistic, each (K,) or (K, d)."""
+
+    slope: Array
+    variance: Array
+
+    def factor(self, normalization: str | None) -> Array:
+        """Return the factor of the statistic: finite; 0 for a component without weight."""
+        if normalization is None:
+            return self.slope
+        if normalization == "fisher":
+            return _inverse(np.sqrt(self.variance))
+        return _inverse(self.slope * self.variance)
+
+
+class Gradients(ABC):
+    """Gradients in weights (K,) and components, along the sphere if `tangent`, of bags."""
+
+    names: ClassVar[dict[str, str]]  # the kinds of parameters, each with the name of one of them
+    blocks: dict[str, ParameterBlock]  # slopes and variances of the statistics of each kind
+
+    @abstractmethod
+    def __init__(self, weights: Array, components: Any, *, tangent: bool) -> None: ...
+
+    @abstractmethod
+    def statistics(
+        self, bags: Bags, responsibilities: VectorResponsibilities, kinds: Sequence[str]
+    ) -> tuple[dict[str, Array], Array]:
+        """Return the statistics of each kind, (n, K, d) or (n, K), and the bags' sizes (n,)."""
+
+
+GradientsType: TypeAlias = type[Gradients]
+
+
+def repeat_columns(first: Array, second: Array, d: int) -> tuple[Array, Array]:
+    """Repeat (K,) values for each of d dimensions."""
+    return np.tile(first[:, None], d), np.tile(second[:, None], d)
+
+
+def _inverse(values: Array) -> Array:
+    with np.errstate(over="ignore"):
+        inverses = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
+    return np.minimum(inverses, _MAX_FLOAT)

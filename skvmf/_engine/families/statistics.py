@@ -1,0 +1,65 @@
+"""Sums over rows that an M-step needs."""
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from ..._typing import Array, Attributes
+from ..rows.blocks import BufferPool
+
+
+@dataclass
+class Statistics:
+    """Sums over blocks of rows that an M-step needs.
+
+    `value` is the weighted sum of the rows' posterior values, `total` the sum of weights,
+    `counts` (K,) and the tuple `moments` are the family's, about the points `origins` (K, d)
+    or about zero. `worst_values` and `worst_rows` (m,) are values and numbers of the least likely
+    rows, first on ties: one, or as many as may be empty. First moments once added go to `buffers`.
+    Sums that are added have weights in the same `unit` (`RowSource.weight_unit`).
+    """
+
+    value: float
+    total: float
+    counts: Array
+    moments: tuple[Array, ...]
+    origins: Array | None
+    worst_values: Array = field(default_factory=partial(np.empty, 0))
+    worst_rows: Array = field(default_factory=partial(np.empty, 0, np.int64))
+    buffers: BufferPool | None = None
+    unit: float = 1.0
+
+    def __iadd__(self, other: "Statistics") -> "Statistics":
+        self.value += other.value
+        self.total += other.total
+        self.counts += other.counts
+        for mine, theirs in zip(self.moments, other.moments, strict=True):
+            mine += theirs
+        values = np.append(self.worst_values, other.worst_values)
+        worst = np.argsort(values, kind="stable")
+        worst = worst[: max(len(self.worst_values), len(other.worst_values))]
+        self.worst_values = values[worst]
+        self.worst_rows = np.concatenate([self.worst_rows, other.worst_rows])[worst]
+        if other.buffers is not None:
+            other.buffers.release("sums", other.moments[0])
+        return self
+
+    def __getstate__(self) -> Attributes:
+        return vars(self) | {"buffers": None}  # is of use only where the blocks are
+
+    def in_unit(self, unit: float) -> "Statistics":
+        """Return the statistics with weights in another unit."""
+        return self if unit == self.unit else replace(self.scaled(self.unit / unit), unit=unit)
+
+    def scaled(self, factor: float) -> "Statistics":
+        """Return the statistics of the same rows with their weights multiplied."""
+        moments = tuple(factor * moment for moment in self.moments)
+        scaled = replace(self, counts=factor * self.counts, moments=moments, buffers=None)
+        return replace(scaled, value=factor * self.value, total=factor * self.total)
+
+    def first_components(self, n_components: int) -> "Statistics":
+        """Leave out the counts beyond those of the family's components: the background's."""
+        if n_components == len(self.counts):
+            return self
+        return replace(self, counts=self.counts[:n_components])
