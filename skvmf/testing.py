@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.testing import assert_allclose
 
-from ._engine.em.mixture import Mixture
+from ._engine.em.mixture import Mixture, Point
 from ._engine.em.posterior import FenchelYoungPosterior
 from ._engine.families.family import AnyFamily, Family
-from ._engine.families.params import Params
 from ._engine.families.responsibilities import DenseResponsibilities, HardResponsibilities
 from ._engine.families.statistics import Statistics
 from ._engine.rows.blocks import DenseBlock
@@ -69,12 +68,13 @@ def check_family(family: AnyFamily, X: MatrixLike | None = None) -> None:
     rows = make_rows(X, None, unit=family.unit_rows)
     resp = rng.dirichlet(np.ones(3), size=len(X))
     _check_rows(family, family.from_centres(_points(family, X)), X, resp)
-    family, params = make_start(3, "kmeans").first(Mixture(family), rows, rng)
-    _check_step(family, params.components, X, resp)
+    point = make_start(3, "kmeans").first(Mixture(family), rows, rng)
+    family = point.family
+    _check_step(family, point.components, X, resp)
     for alpha, temperature in [(1.0, 1.0), (1.5, 1.0), (1.0, 0.0)]:
-        _check_bound(Mixture(family, FenchelYoungPosterior(alpha, temperature)), params, rows)
+        _check_bound(point.with_posterior(FenchelYoungPosterior(alpha, temperature)), rows)
     if type(family).merge_cost is not Family.merge_cost:
-        _check_merges(family, params.components, X)
+        _check_merges(family, point.components, X)
     if type(family).proposal is not Family.proposal:
         _check_proposal(family, X)
 
@@ -167,15 +167,18 @@ def _check_step(family: AnyFamily, components: Any, X: Array, resp: Array) -> No
     _require(0 < fewer < more, "n_parameters should grow with the number of components")
 
 
-def _check_bound(model: Mixture, params: Params, rows: RowSource) -> None:
+def _check_bound(point: Point, rows: RowSource) -> None:
     bound = -np.inf
     for step in range(12):
-        stats = model.expectation(params, rows)
-        after = model.lower_bound(stats, params)
-        fall, what = bound - after, f"step {step} with {model.posterior} lowers the bound"
-        _require(fall <= 1e-10 * max(1, abs(after)), f"{what} by {fall:.3g}")
-        before, params = params, model.maximize(stats, params, rows)
-        bound = after if model.comparable(before, params) else -np.inf
+        stats = point.expect(rows)
+        after = point.bound(stats)
+        fall = bound - after
+        _require(
+            fall <= 1e-10 * max(1, abs(after)),
+            f"step {step} with {point.mixture.posterior} lowers the bound by {fall:.3g}",
+        )
+        before, point = point, point.maximize(stats, rows)
+        bound = after if before.comparable(point) else -np.inf
 
 
 def _check_merges(family: AnyFamily, components: Any, X: Array) -> None:
@@ -207,5 +210,5 @@ def _check_proposal(family: AnyFamily, X: Array) -> None:
     _require(len(longer) == 4, "append should return components followed by others")
     start = make_start(3, "merging", init_size=len(X))
     rows = make_rows(X, None, unit=family.unit_rows)
-    params = start.first(Mixture(family), rows, np.random.RandomState(0))[1]
-    _require(len(params.components) == 3, "a start by merging should find K components")
+    point = start.first(Mixture(family), rows, np.random.RandomState(0))
+    _require(point.n_components == 3, "a start by merging should find K components")

@@ -2,16 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from .._typing import Array, Attributes, warn
 from .em.checkpoint import Checkpoint, Run
-from .em.loop import run_em
-from .em.mixture import FittedMixture, Mixture, MixtureResult
+from .em.loop import EMState, run_em
+from .em.mixture import Mixture, MixtureResult, Point
 from .em.progress import Progress
-from .em.truncated import TruncatedSteps
+from .em.truncated import TruncatedSteps, truncated_steps_suit
 from .em.weight_prior import FLAT, ModifiedDirichlet
 from .families.params import Params
 from .families.statistics import Statistics
@@ -30,45 +29,51 @@ class MultiStart:
     max_iter: int  # of a run
     tol: float  # change of the lower bound at which a run stops
     flat_start: bool  # whether a run under a flat prior comes before one that takes weight away
-    attributes: Callable[[FittedMixture], Attributes]  # those of an estimator, for callbacks
+    attributes: Callable[[Point], Attributes]  # those of an estimator, for callbacks
     columns: tuple[Array, int] | None = None  # numbers of the rows' columns among all, so many
 
-    def best(
-        self, mixture: Mixture, start: Start, rng: np.random.RandomState
-    ) -> tuple[Mixture, MixtureResult]:
-        """Return the mixture with the largest bound, the first of equals, in used columns."""
-        if (compact := self.rows.compact(start.means)) is not None:
+    def best(self, mixture: Mixture, start: Start, rng: np.random.RandomState) -> MixtureResult:
+        """Return what the start with the largest bound reaches, the first of equals."""
+        compact = self.rows.compact(start.means)
+        if compact is not None:
             rows, columns = compact
-            start = start.in_columns(columns)
             narrow = replace(self, rows=rows, columns=(columns, self.rows.n_features))
-            mixture, result = narrow.best(mixture, start, rng)
-            params, stats = narrow._widened(mixture.family, result.params, result.stats)
-            return mixture, replace(result, params=params, stats=stats)
-        # Numbers for each component and column: about twenty in use while it runs, four of them for
-        # seeds and statistics each; afterwards five.
-        K, d = start.n_components, mixture.family.dim
+            result = narrow.best(mixture, start.in_columns(columns), rng)
+            point, stats = narrow._in_all_columns(result.point, result.stats)
+            return replace(result, point=point, stats=stats)
+        self._warn_if_large(mixture, start)
+        self.checkpoint.begin(rng)
+        best: MixtureResult | None = None
+        for i in range(start.n_starts):
+            after_flat_start = self.checkpoint.reached(mixture, (i, True))
+            state = self.checkpoint.reached(mixture, (i, False)) or after_flat_start
+            # A single start that continues is not made again; of several all are, as each draws
+            # from the generator.
+            if state is None or start.n_starts > 1:
+                point = self._begin(mixture, start, i, rng, best)
+            if state is not None:
+                point = state.point
+            if after_flat_start is None:
+                point = self._after_flat_start(point, i)
+            result = self.run(point, (i, True))
+            if best is None or result.bounds[-1] > best.bounds[-1]:
+                best = result
+        assert best is not None
+        return best
+
+    def _warn_if_large(self, mixture: Mixture, start: Start) -> None:
+        """Warn before components take more memory than there is.
+
+        For each component and column about twenty numbers are in use while a fit runs, four of
+        them for seeds and statistics each; afterwards five.
+        """
+        K = start.n_components
         warn_if_too_large(
-            8 * K * max(20 * self.rows.n_features, 5 * d),
-            f"{K} components in {d} columns take",
+            8 * K * max(20 * self.rows.n_features, 5 * mixture.family.dim),
+            f"{K} components in {mixture.family.dim} columns take",
             "Hash words to fewer columns, or reduce them with TruncatedSVD, or use fewer "
             "components.",
         )
-        self.checkpoint.begin(rng)
-        best: tuple[Mixture, MixtureResult] | None = None
-        for i in range(start.n_starts):
-            reached = [self.checkpoint.reached(mixture, (i, past)) for past in (False, True)]
-            state = reached[0] or reached[1]
-            if state is None or start.n_starts > 1:
-                begun, params = self._begin(mixture, start, i, rng, best)
-            if state is not None:
-                begun, params = state[0], state[1].params
-            if reached[1] is None:
-                params = self._after_flat_start(begun, params, i)
-            result = self.run(begun, params, (i, True))
-            if best is None or result.bounds[-1] > best[1].bounds[-1]:
-                best = begun, result
-        assert best is not None
-        return best
 
     def _begin(
         self,
@@ -76,85 +81,94 @@ class MultiStart:
         start: Start,
         i: int,
         rng: np.random.RandomState,
-        best: tuple[Mixture, MixtureResult] | None,
-    ) -> tuple[Mixture, Params]:
-        """Return the mixture and the parameters that a start begins with."""
+        best: MixtureResult | None,
+    ) -> Point:
+        """Return where a start begins."""
         title, detail, max_iter = start.describe(self.rows.n_rows)
         watch, finish = self.progress.task(
             f"{title} {i}", max_iter=max_iter, detail=detail, at_once=max_iter is None
         )
-        family, params = start.first(mixture, self.rows, rng, watch)
+        point = start.first(mixture, self.rows, rng, watch)
         finish()
+        family = point.family
         if best is not None:  # one prior for all starts, so that bounds can be compared
-            family = best[0].family.continued_by(family)
-        params = mixture.constraint.apply(family, params, start.weights, start.shapes)
-        return replace(mixture, family=family), params
+            family = best.point.family.continued_by(family)
+        params = mixture.constraint.apply(family, point.params, start.weights, start.shapes)
+        return Point(replace(mixture, family=family), params)
 
-    def _after_flat_start(self, mixture: Mixture, params: Params, i: int) -> Params:
+    def _after_flat_start(self, point: Point, i: int) -> Point:
         """Run EM under a flat prior first if the prior would take weight away."""
-        if np.all(mixture.weight_prior.alpha >= 1) or self.max_iter == 0:
-            return params
+        prior = point.mixture.weight_prior
+        if np.all(prior.alpha >= 1) or self.max_iter == 0:
+            return point
         if self.flat_start:
-            flat = replace(mixture, weight_prior=FLAT)
-            params = self.run(flat, params, (i, False)).params
-        _warn_if_prior_outweighs(mixture.weight_prior, params, self.rows.total_weight)
-        return params
+            flat = Point(replace(point.mixture, weight_prior=FLAT), point.params)
+            point = point.at(self.run(flat, (i, False)).point.params)
+        _warn_if_prior_outweighs(prior, point.params, self.rows.total_weight)
+        return point
 
-    def run(self, mixture: Mixture, params: Params, run: Run = (0, True)) -> MixtureResult:
-        """Return what EM reaches from parameters; `run` is a start, and if past the flat start."""
-        params = replace(params, weights=mixture.weight_prior.clip(params.weights))
-        reached, (i, past_flat) = self.checkpoint.reached(mixture, run), run
-
-        def attributes(params: Params) -> Attributes:
-            params, _ = self._widened(mixture.family, params)
-            return self.attributes(mixture.fitted(params)[0])
-
+    def run(self, point: Point, run: Run = (0, True)) -> MixtureResult:
+        """Return what EM reaches from a point; `run` is a start, and if past the flat start."""
+        i, past_flat_start = run
+        mixture = point.mixture
+        weights = mixture.weight_prior.clip(point.params.weights)
+        point = point.at(replace(point.params, weights=weights))
         watch, finish = self.progress.task(
-            f"{'Start' if past_flat else 'Flat start'} {i}",
-            attributes,
+            f"{'Start' if past_flat_start else 'Flat start'} {i}",
+            lambda point: self.attributes(self._in_all_columns(point)[0].sorted()[0]),
             self.max_iter,
-            detail=f"{self.rows.n_rows} rows, {params.n_components} components",
+            detail=f"{self.rows.n_rows} rows, {point.n_components} components",
             tol=self.tol,
-            at_once=reached is not None,
+            at_once=self.checkpoint.reached(mixture, run) is not None,
         )
-        model: Any = mixture
-        K, note = params.n_components, self.progress.note
-        if has_truncated_steps(self.rows.n_rows, K) and TruncatedSteps.possible(
-            mixture, self.rows, K
-        ):
-            model = TruncatedSteps(mixture, self.rows, K, self.tol, note=note)
+        state = self.checkpoint.reached(mixture, run) or EMState(point)
+        steps = self._truncated_steps(mixture, point.n_components)
+        if steps is not None:
+            state = steps.state(state)
         result = run_em(
-            model,
+            state,
             self.rows,
-            params if reached is None else reached[1],
             max_iter=self.max_iter,
             tol=self.tol,
             on_iteration=watch,
-            keep=self.checkpoint.keeper(mixture, run),
+            save=self.checkpoint.writer(run),
         )
-        finish(result if past_flat else None)
-        return replace(result, of_rows=getattr(model, "of_rows", None))
+        finish(result if past_flat_start else None)
+        if steps is None:
+            return result
+        return replace(result, point=Point(mixture, result.point.params), of_rows=steps.of_rows)
 
-    def _widened(
-        self, family: Any, params: Params, stats: Statistics | None = None
-    ) -> tuple[Params, Statistics | None]:
-        """Return parameters and statistics of all columns."""
+    def _truncated_steps(self, mixture: Mixture, n_components: int) -> TruncatedSteps | None:
+        """Return truncated steps for a mixture of many components; None for others."""
+        if not has_truncated_steps(self.rows.n_rows, n_components):
+            return None
+        if not truncated_steps_suit(mixture, self.rows, n_components):
+            return None
+        return TruncatedSteps(self.rows, n_components, self.tol, note=self.progress.note)
+
+    def _in_all_columns(
+        self, point: Point, stats: Statistics | None = None
+    ) -> tuple[Point, Statistics | None]:
+        """Return a point and its statistics with the columns that these rows lack."""
         if self.columns is None:
-            return params, stats
-        components, stats = family.widened(params.components, stats, *self.columns)
-        return replace(params, components=components), stats
+            return point, stats
+        components, stats = point.family.widened(point.components, stats, *self.columns)
+        return point.at(replace(point.params, components=components)), stats
 
 
 def _warn_if_prior_outweighs(prior: ModifiedDirichlet, params: Params, total_weight: float) -> None:
     """Warn of a prior that leaves one component, or the background alone, at once."""
-    K, n_weights = params.n_components, len(params.weights)
+    K = params.n_components
+    n_weights = len(params.weights)
     counts = params.component_weights * total_weight
     alpha = np.broadcast_to(prior.alpha, params.weights.shape)[:K]
     if n_weights == 1 or np.any(counts + alpha > 1):
         return
-    left, more = ("one component", "more than one")
+    left = "one component"
+    more = "more than one"
     if n_weights > K:
-        left, more = ("the background alone", "any component")
+        left = "the background alone"
+        more = "any component"
     given = alpha[0] if (alpha == alpha[0]).all() else alpha
     warn(
         f"weight_concentration_prior={given} outweighs the data and leaves {left}: the largest "

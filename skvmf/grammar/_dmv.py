@@ -51,7 +51,8 @@ _MIN_DIRICHLET = 1e-290  # divided by the lowest temperature the weights stay fi
 
 
 def start_rules(
-    model: DependencyModel,
+    estimate: Estimate,
+    temperature: float,
     sentences: Sentences,
     init: str | Sequence[Any],
     distance_power: float,
@@ -60,7 +61,7 @@ def start_rules(
     """Return the rules to start from; given ones must make every sentence possible."""
     if isinstance(init, str) and init == "harmonic":
         counts = sentences.harmonic_counts(distance_power)
-        return model.estimate.start(each(lambda count: count + _SMOOTHING, counts))
+        return estimate.start(each(lambda count: count + _SMOOTHING, counts))
     if isinstance(init, str):
         rng = check_random_state(random_state)
         given = each(
@@ -71,9 +72,9 @@ def start_rules(
         raise ValueError("init should be 'harmonic', 'random' or (root, stop, choose).")
     else:
         given = check_rules(*init, n_tags=sentences.n_tags)
-    if isinstance(model.estimate, MeanField):  # a posterior is made from counts
-        given = model.expectation(as_rules(given), sentences).counts
-    rules = model.estimate.start(given)
+    if isinstance(estimate, MeanField):  # a posterior is made from counts
+        given = DependencyModel(estimate, temperature, as_rules(given)).expect(sentences).counts
+    rules = estimate.start(given)
     impossible = np.flatnonzero(np.isinf(sentences.log_partitions(rules.log_weights)))
     if len(impossible):
         raise ValueError(
@@ -300,18 +301,19 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         tags = tag_array(sorted(set(items))) if self.tags is None else check_tag_set(self.tags)
         sentences = Sentences(number_tags(items, tags), offsets, len(tags))
         heads = None if y is None else check_trees(y, offsets)
-        model = DependencyModel(self._estimate(len(tags)), self.temperature)
+        estimate = self._estimate(len(tags))
         with limited_blas():
             tasks = callback_tasks(self, {"X": X, "y": y}, 1)
             with Progress(tasks, self.verbose, self.verbose_interval) as progress:
                 if heads is None:
-                    result = self._fit_em(model, sentences, tags, progress)
+                    result = self._fit_em(estimate, sentences, tags, progress)
                 else:
                     counts = sentences.tree_counts(heads)
-                    rules = model.estimate.maximize(counts, None)
+                    rules = estimate.maximize(counts, None)
+                    model = DependencyModel(estimate, self.temperature, rules)
                     seen = RuleCounts(log_weight(counts, rules), len(sentences), counts)
-                    bound = model.lower_bound(seen, rules)  # of tags and trees together
-                    result = EMResult(rules, [bound], n_iter=0, converged=True)
+                    bound = model.bound(seen)  # of tags and trees together
+                    result = EMResult(model, [bound], n_iter=0, converged=True)
                 self._publish(tags, result)
         return self
 
@@ -408,24 +410,30 @@ class DependencyModelWithValence(CallbackSupportMixin, DensityMixin, BaseEstimat
         return MaximumPosterior(concentration, floor)
 
     def _fit_em(
-        self, model: DependencyModel, sentences: Sentences, tags: Array, progress: Progress
-    ) -> EMResult[Rules, RuleCounts]:
-        rules = start_rules(model, sentences, self.init, self.distance_power, self.random_state)
+        self, estimate: Estimate, sentences: Sentences, tags: Array, progress: Progress
+    ) -> EMResult[DependencyModel, RuleCounts]:
+        rules = start_rules(
+            estimate, self.temperature, sentences, self.init, self.distance_power, self.random_state
+        )
         on_iteration, finish = progress.task(
-            "EM", lambda rules: _attributes(tags, rules.log_prob), self.max_iter, tol=self.tol
+            "EM", lambda model: _attributes(tags, model.rules.log_prob), self.max_iter, tol=self.tol
         )
         result = run_em(
-            model, sentences, rules, max_iter=self.max_iter, tol=self.tol, on_iteration=on_iteration
+            DependencyModel(estimate, self.temperature, rules),
+            sentences,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            on_iteration=on_iteration,
         )
         finish(result)
         return result
 
-    def _publish(self, tags: Array, result: EMResult[Rules, RuleCounts]) -> None:
+    def _publish(self, tags: Array, result: EMResult[DependencyModel, RuleCounts]) -> None:
         """Warn, and set all attributes in one step, so that an interrupt changes none."""
         if not result.converged and not result.stopped and self.max_iter > 0:
             limits = f"tol={self.tol} within max_iter={self.max_iter} iterations"
             warn(f"The fit did not reach {limits}. Increase max_iter or tol.", ConvergenceWarning)
-        attributes: dict[str, Any] = _attributes(tags, result.params.log_prob)
+        attributes: dict[str, Any] = _attributes(tags, result.point.rules.log_prob)
         attributes |= {"lower_bounds_": result.bounds, "lower_bound_": result.bounds[-1]}
         attributes |= {"n_iter_": result.n_iter, "converged_": result.converged}
         self.__dict__.update(attributes)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from functools import cached_property
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -221,7 +221,7 @@ def _stirling_rest(z: float | Array) -> Array:
 
 @dataclass(frozen=True)
 class DependencyModel:
-    """The grammar as the EM loop sees it.
+    """The grammar at some rules, as the EM loop sees it.
 
     The posterior of trees is proportional to weight^(1 / temperature). The bound is the sum over
     sentences of E_q log weight + temperature * H(q), plus the log-prior, per sentence.
@@ -229,28 +229,31 @@ class DependencyModel:
 
     estimate: Estimate
     temperature: float
+    rules: Rules
 
-    def expectation(self, rules: Rules, sentences: Sentences) -> RuleCounts:
+    def expect(self, sentences: Sentences) -> RuleCounts:
         """Return the expected counts of rules in the trees of all sentences."""
-        return sentences.map_reduce(partial(self._expect, rules))
+        return sentences.map_reduce(self._expect_block)
 
-    def _expect(self, rules: Rules, sentences: Sentences) -> RuleCounts:
+    def _expect_block(self, sentences: Sentences) -> RuleCounts:
         hard = self.temperature < _MIN_TEMPERATURE
         temperature = 1.0 if hard else self.temperature
-        weights = each(lambda log_weight: log_weight / temperature, rules.log_weights)
+        weights = each(lambda log_weight: log_weight / temperature, self.rules.log_weights)
         counts, values = empty_counts(sentences.n_tags), np.empty(len(sentences))
         charts.inside_outside(sentences.tags, sentences.offsets, weights, hard, counts, values)
         return RuleCounts(temperature * float(values.sum()), len(sentences), counts)
 
-    def lower_bound(self, stats: RuleCounts, rules: Rules) -> float:
-        return (stats.value + rules.log_prior) / stats.total
+    def bound(self, stats: RuleCounts) -> float:
+        """Return the bound per sentence."""
+        return (stats.value + self.rules.log_prior) / stats.total
 
-    def comparable(self, before: Rules, after: Rules) -> bool:
+    def comparable(self, after: Self) -> bool:
         """Whether a small change of the bound ends the fit: always, as rules only move."""
         return True
 
-    def maximize(self, stats: RuleCounts, rules: Rules, sentences: object) -> Rules:
-        return self.estimate.maximize(stats.counts, rules)
+    def maximize(self, stats: RuleCounts, sentences: object) -> Self:
+        """Return the grammar at better rules."""
+        return replace(self, rules=self.estimate.maximize(stats.counts, self.rules))
 
 
 _TRIES = 100  # per sentence asked for, before a grammar is said not to end

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.em.mixture import FittedMixture, Mixture
+from .._engine.em.mixture import Mixture, Point
 from .._engine.families.background import NO_BACKGROUND
 from .._engine.families.gaussian import Gaussian
 from .._engine.families.merging import MAX_PAIRED, NEAREST, nearest_points
@@ -31,7 +31,7 @@ AnyMixture: TypeAlias = "VonMisesFisherMixture | BaseEllipticalMixture | Gaussia
 Parameters: TypeAlias = tuple[ArrayLike, ...] | list[ArrayLike]
 
 
-def read_mixture(mixture: "AnyMixture | Parameters") -> FittedMixture:
+def read_mixture(mixture: "AnyMixture | Parameters") -> Point:
     """Return the engine's mixture of a fitted one, or of a tuple of parameters.
 
     The tuple holds weights (K,), means (K,) or (K, d) and maybe covariances (K, d, d) or variances
@@ -59,12 +59,12 @@ def read_mixture(mixture: "AnyMixture | Parameters") -> FittedMixture:
     if isinstance(mixture, BaseMixture):
         fitted = mixture.__vector_model__().fitted
         weights, background = fitted.params.weights, fitted.background
-    return FittedMixture(Mixture.plain(family, background), Params.first(weights, components))
+    return Point(Mixture.plain(family, background), Params.first(weights, components))
 
 
 def _from_parameters(
     weights: ArrayLike, means: ArrayLike, covariances: ArrayLike | None = None
-) -> FittedMixture:
+) -> Point:
     given = np.asarray(means)
     means = given[:, np.newaxis] if given.ndim == 1 else given
     d = means.shape[-1]
@@ -76,7 +76,7 @@ def _from_parameters(
     return mixture.__vector_model__().fitted
 
 
-def select(fitted: FittedMixture, index: Array) -> FittedMixture:
+def select(fitted: Point, index: Array) -> Point:
     """Return some of the components, and the background, with weights that sum to one."""
     family, params, old = fitted.family, fitted.params, fitted.params.components
     if is_directional(fitted):
@@ -87,7 +87,7 @@ def select(fitted: FittedMixture, index: Array) -> FittedMixture:
     return replace(fitted, params=Params.first(weights / (weights.sum() or 1.0), components))
 
 
-def join(first: FittedMixture, second: FittedMixture) -> FittedMixture:
+def join(first: Point, second: Point) -> Point:
     """Return the components of two mixtures, which must be of one kind and of the same features."""
     kinds = [(is_directional(each), each.family.dim) for each in (first, second)]
     if kinds[0] != kinds[1]:
@@ -104,22 +104,22 @@ def join(first: FittedMixture, second: FittedMixture) -> FittedMixture:
         means, covariances = ([getattr(p, n) for p in parts] for n in ("means", "covariances"))
         components = family.components(np.vstack(means), np.concatenate(covariances))
     weights = np.full(len(components), 1 / len(components))
-    return FittedMixture(Mixture.plain(family), Params.first(weights, components))
+    return Point(Mixture.plain(family), Params.first(weights, components))
 
 
-def is_directional(fitted: FittedMixture) -> bool:
+def is_directional(fitted: Point) -> bool:
     """Return whether components are von Mises-Fisher distributions, otherwise Gaussian ones."""
     return not isinstance(fitted.family, Gaussian)
 
 
-def means_of(fitted: FittedMixture) -> Array:
+def means_of(fitted: Point) -> Array:
     components = fitted.params.components
     if not is_directional(fitted):
         return np.asarray(components.means)
     return np.ascontiguousarray((components.directions * components.lengths).T)
 
 
-def precisions(fitted: FittedMixture) -> Array:
+def precisions(fitted: Point) -> Array:
     """Return P_k (K, d, d), with d log p_k / d mean = P_k (x - mean): inverse covariances."""
     family, components = fitted.family, fitted.params.components
     if not is_directional(fitted):
@@ -129,7 +129,7 @@ def precisions(fitted: FittedMixture) -> Array:
     return axial(components.directions.T, 1 / along, 1 / across)
 
 
-def log_affinities(fitted: FittedMixture, parts: Array, others: Array) -> tuple[Array, Array]:
+def log_affinities(fitted: Point, parts: Array, others: Array) -> tuple[Array, Array]:
     """Return logarithms (m, n) of the Bhattacharyya coefficients of components with others.
 
     Before them are the numbers of those others (m, n): all, if they are few, else the nearest.
@@ -143,7 +143,7 @@ def log_affinities(fitted: FittedMixture, parts: Array, others: Array) -> tuple[
     return near, np.reshape(values, near.shape)
 
 
-def _log_affinities(fitted: FittedMixture, i: int, others: Array) -> Array:
+def _log_affinities(fitted: Point, i: int, others: Array) -> Array:
     components = fitted.params.components
     if is_directional(fitted):
         directions, kappa = components.directions.T, components.concentrations
@@ -159,16 +159,16 @@ def _log_affinities(fitted: FittedMixture, i: int, others: Array) -> Array:
     return np.minimum(affinities, 0)  # but for rounding they are
 
 
-def log_densities(fitted: FittedMixture, X: Array) -> Array:
+def log_densities(fitted: Point, X: Array) -> Array:
     ones = np.ones(len(X))
     return fitted.scores(DenseBlock(X, ones, ones, 0)).log_density()
 
 
-def log_joint(fitted: FittedMixture, X: Array) -> Array:
+def log_joint(fitted: Point, X: Array) -> Array:
     return log_densities(fitted, X) + np.log(fitted.params.weights)
 
 
-def scores(fitted: FittedMixture, X: Array) -> Array:
+def scores(fitted: Point, X: Array) -> Array:
     """Return d log p / d theta at rows X, for means and all weights but the last one."""
     joint = log_joint(fitted, X)
     resp = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))

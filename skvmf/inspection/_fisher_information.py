@@ -11,7 +11,8 @@ from scipy.linalg import block_diag
 from scipy.special import logsumexp
 from sklearn.utils import Bunch, check_random_state
 
-from .._engine.em.mixture import FittedMixture
+from .._engine.em.mixture import Point
+from .._engine.em.predictions import sample
 from .._engine.rows.parallel import limited_blas
 from .._typing import Array
 from ._components import (
@@ -116,7 +117,7 @@ def fisher_information(
     method = "quadrature"
     if nodes is None:
         method = "monte carlo"
-        nodes, _ = fitted.sample(n_samples, check_random_state(random_state))
+        nodes, _ = sample(fitted, n_samples, check_random_state(random_state))
         masses = np.full(n_samples, 1 / n_samples)
     n_weights = len(fitted.params.weights) - 1
     information = np.zeros((n_weights + K * d, n_weights + K * d))
@@ -143,7 +144,7 @@ def _ordering_feature(mixture: object, given: int | None, n_features: int) -> in
     return int(feature)
 
 
-def _quadrature(fitted: FittedMixture) -> tuple[Any, Any]:
+def _quadrature(fitted: Point) -> tuple[Any, Any]:
     """Return nodes (n, 1) of the trapezoidal rule and their masses, None if there is none.
 
     The step resolves the narrowest component and the posterior between the two furthest apart,

@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.em.mixture import FittedMixture
+from .._engine.em.mixture import Point
 from .._engine.rows.sources import canonical
 from .._kernels.rows import csr_normalize, normalize_rows
 from .._sklearn import check_rows, num_samples
@@ -28,7 +28,7 @@ from ._components import is_directional, log_affinities, log_densities, read_mix
 
 
 def component_rows(
-    mixture: Any, fitted: FittedMixture, active: Array, X: Any, n_rows: int, labels: Any
+    mixture: Any, fitted: Point, active: Array, X: Any, n_rows: int, labels: Any
 ) -> tuple[Array, dict[str, Any]]:
     """Return the labels of rows, and what a summary tells about the rows of components `active`."""
     X = in_memory(X)
@@ -59,7 +59,7 @@ def component_rows(
     }
 
 
-def _closeness(fitted: FittedMixture, k: int, X: Matrix) -> Array:
+def _closeness(fitted: Point, k: int, X: Matrix) -> Array:
     """Return cosines of rows with direction k, nan for zeros, or log-densities, (n,)."""
     if not is_directional(fitted):
         return log_densities(fitted, X.astype(np.float64))[:, k]
@@ -429,7 +429,7 @@ def _of_labels(mixture: Any, X: Any, labels: Any) -> tuple[BaseMixture, Array]:
 
 
 def _features(
-    fitted: FittedMixture, active: Array, names: Sequence[str], n_features: int
+    fitted: Point, active: Array, names: Sequence[str], n_features: int
 ) -> list[list[str]]:
     """Return names of the features that distinguish each of some components."""
     components, weights = fitted.params.components, fitted.params.conditional_weights

@@ -17,9 +17,10 @@ from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._engine.em import predictions
 from .._engine.em.checkpoint import Checkpoint
 from .._engine.em.merge_path import MergePath
-from .._engine.em.mixture import FittedMixture, Mixture, MixtureResult
+from .._engine.em.mixture import Mixture, MixtureResult, Point
 from .._engine.em.online import flat_at_first, step, weight_seen
 from .._engine.em.progress import Progress
 from .._engine.em.vectors import VectorModel
@@ -32,7 +33,7 @@ from .._engine.fit import MultiStart
 from .._engine.rows.parallel import limited_blas
 from .._engine.rows.sources import READABLE, RowSource, make_rows
 from .._engine.search.growth import grown, newcomer
-from .._engine.search.overseeding import MANY
+from .._engine.search.overseeding import MIN_COMPONENTS_OF_MANY
 from .._engine.search.starts import Start, make_start
 from .._sklearn import (
     all_or_nothing,
@@ -140,7 +141,7 @@ class BaseMixture(MixtureParameters, ABC):
         n_features_in_: int
         feature_names_in_: Array
 
-    _fitted: FittedMixture
+    _fitted: Point
     _memory: Statistics | None
     _family_class: ClassVar[type[AnyFamily]]
 
@@ -196,14 +197,13 @@ class BaseMixture(MixtureParameters, ABC):
                     if continued.n_components < self.n_components:
                         larger = self._start(rows)
                         continued = grown(larger, spec, continued, rows, self._generator())
-                    spec, params = spec.continued(continued)
-                    result = starts.run(spec, params)
+                    result = starts.run(continued.continued_as(spec))
                 else:
-                    spec, result = starts.best(spec, start, self._generator())
-                fitted, stats = spec.fitted(result.params, result.stats)
+                    result = starts.best(spec, start, self._generator())
+                fitted, stats = result.point.sorted(result.stats)
                 if stats is not None:
                     stats = replace(stats, unit=rows.weight_unit)
-                found = result.of_rows if fitted.params is result.params else None
+                found = result.of_rows if fitted.params is result.point.params else None
                 labels, probabilities = found or self._labelled(fitted, X, rows)
                 of_rows = {"labels_": labels, "probabilities_": probabilities, "n_steps_": 0}
                 self._publish(fitted, stats, result, **of_rows)
@@ -269,8 +269,8 @@ class BaseMixture(MixtureParameters, ABC):
                 stops = 0, self.tol, self.flat_start
                 starts = MultiStart(rows, Progress(None), Checkpoint(), *stops, self._published)
                 rng, flat = check_random_state(self.random_state), replace(spec, weight_prior=FLAT)
-                best, result = starts.best(flat, self._start(rows), rng)
-                fitted, _ = best.fitted(result.params)
+                result = starts.best(flat, self._start(rows), rng)
+                fitted, _ = result.point.sorted()
             if self.flat_start:
                 spec = flat_at_first(spec, self.n_components, seen)
             fitted, memory = step(spec, rows, fitted, memory, decay=float(self.learning_decay))
@@ -318,7 +318,7 @@ class BaseMixture(MixtureParameters, ABC):
         weights = checked_weights_and_background(weights, self.n_components, beside)
         return Params.first(weights, components).pruned()
 
-    def _publish_given(self, fitted: FittedMixture, given: ArrayLike) -> Self:
+    def _publish_given(self, fitted: Point, given: ArrayLike) -> Self:
         """Publish parameters that were given: nothing was fitted, so there are no labels."""
         validate_data(self, given, reset=True, skip_check_array=True)  # for its names
         constraint, prior = self._constraint(), np.asarray(self.weight_concentration_prior)
@@ -332,7 +332,7 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _grown(
         self, rows: RowSource, memory: Statistics | None, seen: float
-    ) -> tuple[FittedMixture, Statistics | None]:
+    ) -> tuple[Point, Statistics | None]:
         """Return the fit that a batch continues, and its memory; the batch may add a component."""
         fitted, K = self._fitted, self._fitted.n_components
         check_stream_continues("n_components", K, self.n_components)
@@ -382,7 +382,7 @@ class BaseMixture(MixtureParameters, ABC):
         """Return what components must fulfil; refuses parameters that do not go together."""
         return Constraint()
 
-    def _warn_if_degenerate(self, fitted: FittedMixture) -> None:
+    def _warn_if_degenerate(self, fitted: Point) -> None:
         """Warn if responsibilities are nearly uniform, so that components have become equal."""
         if self.temperature > 1 and not self.background:
             warn_if_uniform(self.temperature, self.probabilities_, fitted.weights)
@@ -439,7 +439,7 @@ class BaseMixture(MixtureParameters, ABC):
             if name in self.fixed and first is None:
                 raise ValueError(f"fixed={self.fixed!r} keeps the first {name}: give {name}_init.")
         size = max(_ROWS_PER_COMPONENT * K, _LEAST_SAMPLE)
-        if K >= MANY:
+        if K >= MIN_COMPONENTS_OF_MANY:
             size = max(size, min(_ROWS_OF_MANY * K, _MANY_ROWS))
         start = make_start(
             K,
@@ -473,7 +473,7 @@ class BaseMixture(MixtureParameters, ABC):
             background, otherwise the component with the largest weight.
         """
         rows = self._new_rows(X)
-        return self._fitted.labels(rows, self._posterior())
+        return predictions.labels(self._as_published(), rows)
 
     @chunkwise(wide=True, is_sparse=True)
     def responsibilities(self, X: MatrixLike) -> sparse.csr_array:
@@ -486,7 +486,7 @@ class BaseMixture(MixtureParameters, ABC):
             or hard.
         """
         rows = self._new_rows(X)
-        parts = self._fitted.responsibilities(rows, self._posterior())
+        parts = predictions.responsibilities(self._as_published(), rows)
         sizes = np.concatenate([np.diff(part.ends, prepend=0) for part in parts])
         columns = np.concatenate([part.columns for part in parts])
         values = np.concatenate([part.values for part in parts], dtype=rows.dtype)
@@ -506,7 +506,7 @@ class BaseMixture(MixtureParameters, ABC):
             without density under any component, get `weights_`, or 0 with a background.
         """
         rows = self._new_rows(X)
-        return self._fitted.probabilities(rows, self._posterior())
+        return predictions.probabilities(self._as_published(), rows)
 
     def transform(self, X: MatrixLike) -> Any:
         """Return the responsibilities of the components for each row, as new features.
@@ -541,7 +541,7 @@ class BaseMixture(MixtureParameters, ABC):
             `entmax_alpha` and `temperature`.
         """
         rows = self._new_rows(X)
-        return self._fitted.log_densities(rows)
+        return predictions.log_densities(self._fitted, rows)
 
     @with_hints
     def score(
@@ -555,7 +555,7 @@ class BaseMixture(MixtureParameters, ABC):
             Mean log-density.
         """
         rows = self._new_rows(X, sample_weight)
-        total, weight = self._fitted.log_likelihood(rows)
+        total, weight = predictions.log_likelihood(self._fitted, rows)
         return total / weight if weight > 0 else self._fitted.family.zero_row_log_density
 
     def aic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
@@ -567,7 +567,7 @@ class BaseMixture(MixtureParameters, ABC):
             Twice `n_parameters_` less twice the log-likelihood.
         """
         rows = self._new_rows(X, sample_weight)
-        total, _ = self._fitted.log_likelihood(rows)
+        total, _ = predictions.log_likelihood(self._fitted, rows)
         return -2 * total + 2 * self.n_parameters_
 
     def bic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
@@ -579,7 +579,7 @@ class BaseMixture(MixtureParameters, ABC):
             `n_parameters_` times log n_samples less twice the log-likelihood.
         """
         rows = self._new_rows(X, sample_weight)
-        return self._fitted.bic(*self._fitted.log_likelihood(rows))
+        return predictions.bic(self._fitted, *predictions.log_likelihood(self._fitted, rows))
 
     def icl(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the integrated completed likelihood on X; the lower the better.
@@ -593,8 +593,8 @@ class BaseMixture(MixtureParameters, ABC):
             The BIC plus twice the entropy of the responsibilities.
         """
         rows = self._new_rows(X, sample_weight)
-        total, n_samples, entropy = self._fitted.evaluate(rows, self._posterior())
-        return self._fitted.bic(total, n_samples) + 2 * entropy
+        total, n_samples, entropy = predictions.evaluate(self._as_published(), rows)
+        return predictions.bic(self._fitted, total, n_samples) + 2 * entropy
 
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
         """Draw rows from the mixture.
@@ -608,7 +608,7 @@ class BaseMixture(MixtureParameters, ABC):
         """
         check_is_fitted(self)
         check_count(n_samples, "n_samples")
-        return self._fitted.sample(n_samples, check_random_state(self.random_state))
+        return predictions.sample(self._fitted, n_samples, check_random_state(self.random_state))
 
     # What other parts of the package need. As in scikit-learn's protocols, names with underscores
     # on both sides are neither public nor private to a mixture.
@@ -621,7 +621,7 @@ class BaseMixture(MixtureParameters, ABC):
     def __vector_model__(self) -> VectorModel:
         """Return the fit as the engine has it, and as bags of vectors need it."""
         self._check_ready()
-        return VectorModel(self._fitted, self._posterior(), self._vector_rows)
+        return VectorModel(self._as_published(), self._vector_rows)
 
     def __merge_path__(self, X: MatrixLike, sample_weight: ArrayLike | None) -> MergePath:
         """Return the path from this fit down to fewer components, for the rows of the fit."""
@@ -635,7 +635,7 @@ class BaseMixture(MixtureParameters, ABC):
 
         return MergePath(of_size, self._fitted, self.lower_bound_, rows, self.tol)
 
-    def __with_fit__(self, fitted: FittedMixture, memory: Statistics | None = None) -> Self:
+    def __with_fit__(self, fitted: Point, memory: Statistics | None = None) -> Self:
         """Return a mixture with the parameters and features of this one and another fit."""
         mixture: Self = clone(self).set_params(n_components=fitted.n_components)
         mixture._publish(fitted, memory)
@@ -659,6 +659,10 @@ class BaseMixture(MixtureParameters, ABC):
         if prior.ndim > 0:  # each stays with its component; one that is gone gets any
             result.weight_concentration_prior = prior[chosen]
         return result
+
+    def _as_published(self) -> Point:
+        """Return the fit with responsibilities as the parameters ask for them now."""
+        return self._fitted.with_posterior(self._posterior())
 
     def _vector_rows(self, vectors: Array) -> RowSource:
         """Wrap vectors, as what predictions take; those of another size are refused."""
@@ -734,21 +738,20 @@ class BaseMixture(MixtureParameters, ABC):
         width = {True: self._fitted.n_components, "features": self.n_features_in_}.get(wide)
         return mapped(self._lean(self._fitted), method, X, dtype, width, is_sparse)
 
-    def _labelled(
-        self, fitted: FittedMixture, X: MatrixLike, rows: RowSource
-    ) -> tuple[Array, Array]:
+    def _labelled(self, fitted: Point, X: MatrixLike, rows: RowSource) -> tuple[Array, Array]:
         """Return the labels of validated rows, and the responsibilities of those components."""
         if not is_lazy(X):
-            return fitted.most_responsible(rows, self._posterior())
+            fitted = fitted.with_posterior(self._posterior())
+            return predictions.labels_and_probabilities(fitted, rows)
         from ._dask import mapped
 
         lean = self._lean(fitted)
         return mapped(lean, "predict", X, np.int64), mapped(lean, "_largest_responsibilities", X)
 
     def _largest_responsibilities(self, X: MatrixLike) -> Array:
-        return self._fitted.most_responsible(self._new_rows(X), self._posterior())[1]
+        return predictions.labels_and_probabilities(self._as_published(), self._new_rows(X))[1]
 
-    def _lean(self, fitted: FittedMixture) -> Self:
+    def _lean(self, fitted: Point) -> Self:
         """Return an estimator with a fit and without what only fits need, to send to workers."""
         params = self._all_params()
         defaults = {name: None for name in params if name.endswith("_init") and name != "n_init"}
@@ -759,7 +762,7 @@ class BaseMixture(MixtureParameters, ABC):
 
     # Fitted attributes.
 
-    def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
+    def _attributes(self, fitted: Point, result: MixtureResult | None = None) -> Attributes:
         """Return the fitted attributes that follow from the parameters, or from a whole fit."""
         weights = fitted.weights
         if weights.any():
@@ -782,7 +785,7 @@ class BaseMixture(MixtureParameters, ABC):
 
     def _publish(
         self,
-        fitted: FittedMixture,
+        fitted: Point,
         memory: Statistics | None = None,
         result: MixtureResult | None = None,
         **others: object,
@@ -791,10 +794,7 @@ class BaseMixture(MixtureParameters, ABC):
         self.__dict__ = vars(self) | self._published(fitted, memory, result) | others
 
     def _published(
-        self,
-        fitted: FittedMixture,
-        memory: Statistics | None = None,
-        result: MixtureResult | None = None,
+        self, fitted: Point, memory: Statistics | None = None, result: MixtureResult | None = None
     ) -> Attributes:
         attributes, weight = self._attributes(fitted, result), 0.0
         published = {name: read_only(value) for name, value in attributes.items()}
@@ -837,4 +837,4 @@ class BaseMixture(MixtureParameters, ABC):
             memory = None if fit["memory"] is None else Statistics(**fit["memory"])
             fixed, background = fit["fixed_weights"], Background(**fit["background"])
             mixture = Mixture(family, fixed_weights=fixed, background=background)
-            self._publish(FittedMixture(mixture, params), memory)
+            self._publish(Point(mixture, params), memory)

@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.em.mixture import FittedMixture, MixtureResult
+from .._engine.em.mixture import MixtureResult, Point
 from .._engine.em.posterior import SOFTMAX
+from .._engine.em.predictions import conditional_means
 from .._engine.families.background import Background
 from .._engine.families.covariance import COVARIANCE_TYPES, CovarianceType
 from .._engine.families.gaussian import Gaussian
@@ -102,7 +103,7 @@ class BaseEllipticalMixture(BaseMixture):
         matrices = mixture._checked_matrices(matrices, means.shape[1], name)
         components = family.components(means, matrices)
         first = mixture._given_params(weights, components, background_weight)
-        fitted = FittedMixture(mixture._assembled(family, background), first)
+        fitted = Point(mixture._assembled(family, background), first)
         return mixture._publish_given(fitted, given)
 
     @property
@@ -137,7 +138,8 @@ class BaseEllipticalMixture(BaseMixture):
         array([[1. , 0.8]])
         """
         rows = self._new_rows(X)
-        fill = partial(self._fitted.imputed, float(np.finfo(rows.dtype).max))
+        largest = float(np.finfo(rows.dtype).max)
+        fill = partial(conditional_means, self._fitted, largest)
         return rows.per_row(fill, rows.dtype, rows.n_features)
 
     def marginal(self, features: Numbers | Sequence[str]) -> Any:
@@ -301,7 +303,7 @@ class BaseEllipticalMixture(BaseMixture):
             return None
         return self._covariance_type.identity(self.n_components, n_features)
 
-    def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
+    def _attributes(self, fitted: Point, result: MixtureResult | None = None) -> Attributes:
         return super()._attributes(fitted, result) | {
             "means_": fitted.params.components.means,
             "background_bounds_": fitted.background.bounds,
@@ -407,7 +409,7 @@ class BaseGaussianMixture(BaseEllipticalMixture):
     def _part_shapes(self, shapes: Array, latent: Array | None, n_given: int) -> dict[str, Any]:
         return {"covariances": shapes}
 
-    def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
+    def _attributes(self, fitted: Point, result: MixtureResult | None = None) -> Attributes:
         components = fitted.params.components
         return super()._attributes(fitted, result) | {
             "covariances_": components.covariances,

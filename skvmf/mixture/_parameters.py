@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._engine.em.checkpoint import WARM_START, Description, digest
-from .._engine.em.mixture import FittedMixture
+from .._engine.em.mixture import Point
 from .._engine.em.posterior import FenchelYoungPosterior
 from .._engine.em.weight_prior import ModifiedDirichlet
 from .._engine.families.params import as_dict
@@ -386,7 +386,7 @@ _WITHOUT_EFFECT = {"checkpoint", "verbose", "verbose_interval", "warm_start"} | 
 
 
 def fit_description(
-    estimator: str, params: dict[str, object], rows: RowSource, warm_start: FittedMixture | None
+    estimator: str, params: dict[str, object], rows: RowSource, warm_start: Point | None
 ) -> Description:
     """Return what two runs of one fit have in common, by name."""
     description = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.em.mixture import FittedMixture, Mixture, MixtureResult
+from .._engine.em.mixture import Mixture, MixtureResult, Point
 from .._engine.families.background import Background
 from .._engine.families.family import AnyFamily, Update
 from .._engine.families.gaussian import Gaussian
@@ -215,7 +215,7 @@ class RelativeGMM(BaseGaussianMixture):
             return means
         return ScaleUpdate(means if self.order == "both" else Update(), ScaleOrder(*room), joint)
 
-    def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
+    def _attributes(self, fitted: Point, result: MixtureResult | None = None) -> Attributes:
         components, ordering = fitted.params.components, fitted.mixture.constraint
         attributes = super()._attributes(fitted, result)
         attributes["differences_"] = np.diff(components.means, axis=0)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.em.mixture import FittedMixture, MixtureResult
+from .._engine.em.mixture import MixtureResult, Point
 from .._engine.families.covariance import per_component
 from .._engine.families.student_t import KNOWN_RANGE, StudentT
 from .._sklearn import SomeOf, StrOptions
@@ -218,7 +218,7 @@ default='estimated'
             )
         return replace(family, degrees_of_freedom=fixed, estimated=False)
 
-    def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
+    def _attributes(self, fitted: Point, result: MixtureResult | None = None) -> Attributes:
         components = fitted.params.components
         return super()._attributes(fitted, result) | {
             "scale_matrices_": components.covariances,

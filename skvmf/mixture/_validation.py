@@ -13,16 +13,12 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.em.mixture import FittedMixture
+from .._engine.em.mixture import Point
 from .._engine.families.background import NO_BACKGROUND, Background
 from .._engine.families.vonmises_fisher import MAX_CONCENTRATION
 from .._engine.rows.sources import MAX_MAGNITUDE, RowSource
-from .._engine.search.partitions import (
-    Assignment,
-    assign_labels,
-    assign_responsibilities,
-    count_distinct,
-)
+from .._engine.search.kmeans import count_distinct
+from .._engine.search.partitions import Assignment, assign_labels, assign_responsibilities
 from .._sklearn import Method, validate_data
 from .._typing import Array, MatrixLike, warn
 from ..distributions._arguments import checked_array
@@ -420,7 +416,7 @@ def _warn_if_dominated(counts: Any) -> None:
         )
 
 
-def check_warm_start(fitted: FittedMixture, mixture: Any) -> None:
+def check_warm_start(fitted: Point, mixture: Any) -> None:
     """Refuse to continue with fewer components, or with more if parameters are fixed."""
     before, now = fitted.n_components, mixture.n_components
     fixed = before < now and {"weights", "means"} & set(mixture.fixed)

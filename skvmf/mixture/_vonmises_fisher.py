@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._engine.em.mixture import FittedMixture, MixtureResult
+from .._engine.em.mixture import MixtureResult, Point
 from .._engine.families.background import NO_BACKGROUND, Background
 from .._engine.families.vonmises_fisher import VonMisesFisher
 from .._engine.rows.blocks import Block
@@ -236,7 +236,7 @@ class VonMisesFisherMixture(BaseMixture):
         anchored = replace(family, prior_length=pooled)  # for a warm start
         first = mixture._given_params(weights, components, background_weight)
         background = Background.on_sphere(family.dim) if mixture.background else NO_BACKGROUND
-        fitted = FittedMixture(mixture._assembled(anchored, background), first)
+        fitted = Point(mixture._assembled(anchored, background), first)
         return mixture._publish_given(fitted, given_centres)
 
     @chunkwise(wide=True)
@@ -321,7 +321,7 @@ class VonMisesFisherMixture(BaseMixture):
         refuse_unequal(kappa, self.concentration_type == "tied")
         return kappa
 
-    def _warn_if_degenerate(self, fitted: FittedMixture) -> None:
+    def _warn_if_degenerate(self, fitted: Point) -> None:
         """Warn also if free concentrations let one broad component take most rows."""
         super()._warn_if_degenerate(fitted)
         family = fitted.family
@@ -329,7 +329,7 @@ class VonMisesFisherMixture(BaseMixture):
             return
         warn_if_broad(fitted.weights, fitted.params.components.concentrations)
 
-    def _attributes(self, fitted: FittedMixture, result: MixtureResult | None = None) -> Attributes:
+    def _attributes(self, fitted: Point, result: MixtureResult | None = None) -> Attributes:
         components = fitted.params.components
         directions = np.ascontiguousarray(components.directions.T)
         return super()._attributes(fitted, result) | {

@@ -29,7 +29,7 @@ from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.em.merge_path import MergePath
-from .._engine.em.mixture import FittedMixture
+from .._engine.em.mixture import Point
 from .._engine.rows.parallel import limited_blas
 from .._sklearn import (
     Interval,
@@ -147,7 +147,7 @@ def first_mixture(estimator: object, min_components: int, max_components: int) -
 class Step(NamedTuple):
     """A mixture on the path, the nodes of its components, and its measures by name."""
 
-    fitted: FittedMixture
+    fitted: Point
     nodes: Array
     measures: dict[str, float]
 

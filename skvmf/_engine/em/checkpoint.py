@@ -18,14 +18,26 @@ import numpy as np
 from ..._typing import Array, warn
 from ..families.params import Params, as_dict
 from .loop import EMState
-from .mixture import Mixture
+from .mixture import Mixture, Point
 
 Tree: TypeAlias = dict[str, Any]  # of dicts, lists, numbers, texts and arrays
 
-_TREE = "skvmf-checkpoint"  # the entry that holds all but the arrays
-_ARRAY = "is array"  # stands there in the place of one, as no field is called
-_DAMAGED: tuple[type[Exception], ...] = (zipfile.BadZipFile, zlib.error, EOFError, KeyError)
-_DAMAGED += (NotImplementedError, TypeError, ValueError)
+# The entry of the archive that holds all but the arrays.
+_TREE = "skvmf-checkpoint"
+
+# Stands there in the place of an array: no field has this name.
+_ARRAY = "is array"
+
+# What reading a damaged archive may raise.
+_DAMAGED: tuple[type[Exception], ...] = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+)
 
 
 def save(path: Path, tree: Tree) -> None:
@@ -83,9 +95,13 @@ def _with_array(arrays: dict[str, Array], part: Tree) -> Any:
     return arrays[part[_ARRAY]] if set(part) == {_ARRAY} else part
 
 
-_FIRST_WRITE = 1.0  # second after the fit has begun
-_TIMES_WRITING = 50  # times as long as a write takes pass before the next
-WARM_START = "the warm start"  # the name of what a warm start begins with
+# The first write comes a second after the fit has begun: short fits write nothing. Fifty times as
+# long as a write takes pass before the next one, so that writing costs two per cent.
+_FIRST_WRITE = 1.0
+_TIMES_WRITING = 50
+
+# The name of what a warm start begins with, in the description of a fit.
+WARM_START = "the warm start"
 
 Description = dict[str, str]
 Run = tuple[int, bool]  # the number of a start, and whether it is past the flat start
@@ -113,7 +129,8 @@ class Checkpoint:
         self._header = description()
         if self._path.exists():
             self._tree = load(self._path)
-            before, now = self._tree.get("header", {}), self._header
+            before = self._tree.get("header", {})
+            now = self._header
             same = before | {WARM_START: ""} == now | {WARM_START: ""}
             if same and WARM_START in now and before.get(WARM_START) != now[WARM_START]:
                 self._tree = None  # a warm start continues the file's fit, and takes the file
@@ -127,46 +144,50 @@ class Checkpoint:
         if self._path is not None:
             self._generator = rng.get_state(legacy=False)
 
-    def reached(self, mixture: Mixture, run: Run) -> tuple[Mixture, EMState[Params]] | None:
+    def reached(self, mixture: Mixture, run: Run) -> EMState[Point] | None:
         """Return where a run continues; None for its beginning."""
         tree = self._tree
         if tree is None or run != tuple(tree["run"]):
             return None
-        params = best = Params.from_dict(mixture.family.components_class, tree["params"])
+        mixture = replace(mixture, family=type(mixture.family)(**tree["family"]))
+        components_class = mixture.family.components_class
+        point = Point(mixture, Params.from_dict(components_class, tree["params"]))
+        best = point
         if tree["best"] is not None:
-            best = Params.from_dict(mixture.family.components_class, tree["best"])
-        state = EMState(params, tree["bounds"].tolist(), tree["comparable"], (tree["step"], best))
-        return replace(mixture, family=type(mixture.family)(**tree["family"])), state
+            best = point.at(Params.from_dict(components_class, tree["best"]))
+        bounds = tree["bounds"].tolist()
+        return EMState(point, bounds, tree["comparable"], (tree["step"], best))
 
-    def keeper(self, mixture: Mixture, run: Run) -> Callable[[EMState[Params]], None]:
+    def writer(self, run: Run) -> Callable[[EMState[Point]], None]:
         """Return a function that takes the state of a run, and writes it when it is time to."""
-        path, expected = self._path, self._tree
+        path = self._path
+        expected = self._tree
         is_past = expected is not None and run < tuple(expected["run"])  # the file's run is later
         if path is None or is_past:
             return lambda state: None
         self._tree = None
 
-        def keep(state: EMState[Params]) -> None:
+        def write(state: EMState[Point]) -> None:
             nonlocal expected
             if expected is not None:
                 _refuse_other_data(path, expected["bounds"][-1], state.bounds[-1])
                 expected = None
             if perf_counter() >= self._due:
-                self._write(path, mixture, run, state)
+                self._write(path, run, state)
 
-        return keep
+        return write
 
-    def _write(self, path: Path, mixture: Mixture, run: Run, state: EMState[Params]) -> None:
+    def _write(self, path: Path, run: Run, state: EMState[Point]) -> None:
         assert state.best is not None
-        step, best = state.best
+        best_step, best = state.best
         tree = {
             "header": self._header,
             "run": run,
             "generator": self._generator,
-            "family": as_dict(mixture.family),
-            "params": state.params.to_dict(),
-            "step": step,
-            "best": None if best is state.params else best.to_dict(),
+            "family": as_dict(state.point.family),
+            "params": state.point.params.to_dict(),
+            "step": best_step,
+            "best": None if best is state.point else best.params.to_dict(),
             "bounds": np.array(state.bounds),
             "comparable": bool(state.comparable),
         }

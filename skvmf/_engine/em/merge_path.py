@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,11 @@ from ..families.statistics import Statistics
 from ..rows.parallel import limited_blas
 from ..rows.sources import RowSource
 from .loop import run_em
-from .mixture import FittedMixture, Mixture
+from .mixture import Mixture, Point
+from .predictions import bic, evaluate
 
-_STEPS = 3  # of EM after a merge
+# Steps of EM after a merge: they mend what the merge has moved; the fit is within `tol` of its end.
+_STEPS = 3
 
 
 @dataclass
@@ -34,7 +35,7 @@ class MergePath:
     """
 
     _of_size: Callable[[int], Mixture]
-    fitted: FittedMixture
+    fitted: Point
     _lower_bound: float
     _rows: RowSource
     _tol: float
@@ -43,8 +44,7 @@ class MergePath:
         self._n_leaves = self.fitted.n_components
         self.nodes = np.arange(self._n_leaves)
         self.merges: list[tuple[int, int, float]] = []
-        expect = partial(self.fitted.mixture.expect, self.fitted.params)
-        self._stats: Any = self._rows.map_reduce(expect)
+        self._stats: Any = self.fitted.expect(self._rows)
 
     @property
     def alive(self) -> Array:
@@ -55,15 +55,15 @@ class MergePath:
     def measures(self) -> dict[str, float]:
         """Return the number of components, the bounds and the criteria of the current mixture."""
         fitted = self.fitted
-        log_likelihood, n_samples, entropy = fitted.evaluate(self._rows, fitted.mixture.posterior)
-        bic = fitted.bic(log_likelihood, n_samples)
+        log_likelihood, n_samples, entropy = evaluate(fitted, self._rows)
+        criterion = bic(fitted, log_likelihood, n_samples)
         return {
             "n_components": len(self.nodes),
             "n_parameters": fitted.n_parameters,
             "lower_bound": self._lower_bound,
             "log_likelihood": log_likelihood,
-            "bic": bic,
-            "icl": bic + 2 * entropy,
+            "bic": criterion,
+            "icl": criterion + 2 * entropy,
         }
 
     def to(self, n_components: int) -> None:
@@ -78,12 +78,11 @@ class MergePath:
                 if len(self.alive) == 0:
                     return
                 n_components = min(n_components, len(self.alive))
-                spec, params = self._start(self._groups(n_components))
-                params = replace(params, weights=spec.weight_prior.clip(params.weights))
-                result = run_em(spec, self._rows, params, max_iter=_STEPS, tol=self._tol)
-                self._sort_nodes(spec, result.params)
+                start = self._start(self._groups(n_components))
+                result = run_em(start, self._rows, max_iter=_STEPS, tol=self._tol)
+                self._sort_nodes(result.point)
                 self._lower_bound = result.bounds[-1]
-                self.fitted, self._stats = spec.fitted(result.params, result.stats)
+                self.fitted, self._stats = result.point.sorted(result.stats)
 
     def end(self) -> None:
         """Merge what is left without another fit, so that the tree has one root."""
@@ -93,17 +92,19 @@ class MergePath:
 
     def _groups(self, n_groups: int) -> Array:
         """Merge nodes; return the new node that each component (K,) is part of."""
-        K, fitted, alive = len(self.nodes), self.fitted, self.alive
+        K = len(self.nodes)
+        fitted = self.fitted
+        alive = self.alive
         self.nodes = self.nodes.copy()
         group = np.arange(K)
-        centres = fitted.family.centres(fitted.params.components)
+        centres = fitted.centres
         others = alive if len(alive) else np.array([0])  # else none has a row
         for k in np.setdiff1d(np.arange(K), others)[: K - n_groups]:  # pruned before
             nearest = others[np.linalg.norm(centres[others] - centres[k], axis=1).argmin()]
             self._merge(group, nearest, k, 0.0)
         n_left = n_groups - (len(np.unique(group)) - len(alive))
         if n_left < len(alive):  # those with rows: the pairs that lose least beyond chance
-            cost = fitted.family.merge_cost(self._stats, fitted.params.components, alive)
+            cost = fitted.family.merge_cost(self._stats, fitted.components, alive)
             for i, j, loss in merge_greedily(cost, n_left)[1]:
                 self._merge(group, alive[i], alive[j], max(loss, 0.0))
         first, group = np.unique(group, return_inverse=True)
@@ -119,27 +120,31 @@ class MergePath:
 
     # The fit of fewer components.
 
-    def _start(self, group: Array) -> tuple[Mixture, Params]:
-        """Return a mixture and its first parameters: by the groups' sums of statistics."""
-        K, fitted = len(self.nodes), self.fitted
-        spec, stats = self._of_size(K), self._stats.first_components(len(group))
+    def _start(self, group: Array) -> Point:
+        """Return where the fit begins: by the groups' sums of statistics."""
+        K = len(self.nodes)
+        fitted = self.fitted
+        mixture = self._of_size(K)
+        stats = self._stats.first_components(len(group))
         by_group = np.lexsort((-stats.counts, group))
         largest = by_group[np.searchsorted(group[by_group], np.arange(K))]
-        about = spec.family.from_centres(fitted.family.centres(fitted.params.components)[largest])
-        stats = summed(spec.family, stats, group, spec.family.origins(about))
-        family = spec.family.with_prior_from(stats)
+        about = mixture.family.from_centres(fitted.centres[largest])
+        stats = summed(mixture.family, stats, group, mixture.family.origins(about))
+        family = mixture.family.with_prior_from(stats)
         merged = np.bincount(group, minlength=K) > 1
         first = family.initial(stats, about)
-        first = family.kept(first, fitted.params.components, largest, merged)
-        rest = fitted.params.weights[fitted.n_components :]  # of a background: it stays
-        weights = np.append((1 - rest.sum()) * stats.counts / stats.counts.sum(), rest)
-        params = Params.first(weights, first).pruned()
-        self._sort_nodes(spec, params)
-        params = spec.constraint.apply(family, params)
-        return replace(spec, family=family), params
+        first = family.kept(first, fitted.components, largest, merged)
+        of_background = fitted.params.weights[fitted.n_components :]  # it stays
+        weights = (1 - of_background.sum()) * stats.counts / stats.counts.sum()
+        params = Params.first(np.append(weights, of_background), first).pruned()
+        point = Point(replace(mixture, family=family), params)
+        self._sort_nodes(point)
+        params = mixture.constraint.apply(family, params)
+        weights = mixture.weight_prior.clip(params.weights)
+        return point.at(replace(params, weights=weights))
 
-    def _sort_nodes(self, spec: Mixture, params: Params) -> None:
-        order = spec.constraint.order(params.components)
+    def _sort_nodes(self, point: Point) -> None:
+        order = point.mixture.constraint.order(point.components)
         if order is not None:
             self.nodes = self.nodes[order]
 

@@ -9,11 +9,13 @@ from ..._sklearn import CallbackTasks
 from ..._typing import Attributes
 from .loop import EMResult, OnIteration
 
-AttributesOf = Callable[[Any], Attributes]  # of parameters
+AttributesOf = Callable[[Any], Attributes]  # of a point
 Finish = Callable[..., None]  # what to call at the end of a stage, with a result if there is one
 
 
-_STAGE, _ITERATION = 1, 2  # how deep tasks lie in that of the fit
+# How deep tasks lie in that of the fit.
+_STAGE = 1
+_ITERATION = 2
 
 
 @dataclass
@@ -50,14 +52,15 @@ class Progress:
         The stage begins with its first iteration, so that one that does not run is not reported, or
         `at_once`, for a stage whose first iteration takes long. The title is printed with its
         number, which callbacks do not get, and with a `detail`: how large the problem is.
-        `attributes` returns the fitted attributes of an iteration's parameters, for callbacks that
+        `attributes` returns the fitted attributes of an iteration's point, for callbacks that
         ask for a fitted estimator.
         """
-        began, has_begun = perf_counter(), at_once
+        began = perf_counter()
+        has_begun = at_once
         if at_once:
             self._begin_stage(title, max_iter, detail)
 
-        def on_iteration(n_iter: int, bounds: list[float], params: Any) -> bool:
+        def on_iteration(n_iter: int, bounds: list[float], point: Any) -> bool:
             nonlocal has_begun
             if not has_begun:
                 self._begin_stage(title, max_iter, detail)
@@ -67,13 +70,16 @@ class Progress:
             if self._tasks is None:
                 return False
             self._tasks.begin("iteration", 0)
-            of_params = None if attributes is None else lambda: attributes(params)
-            return self._tasks.end(_ITERATION, of_params)
+            if attributes is None:
+                return self._tasks.end(_ITERATION, None)
+            return self._tasks.end(_ITERATION, lambda: attributes(point))
 
         def finish(result: EMResult[Any, Any] | None = None) -> None:
             if self._verbose and result is not None:
                 outcome = "converged" if result.converged else "did not converge"
-                numbers = _numbers(result.bounds, began) + ("" if tol is None else f", tol {tol:g}")
+                numbers = _numbers(result.bounds, began)
+                if tol is not None:
+                    numbers += f", tol {tol:g}"
                 print(f"{title} {outcome} after {result.n_iter} iterations: {numbers}")
             self._end(_STAGE)
 

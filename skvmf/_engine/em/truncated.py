@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import repeat
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -24,160 +24,226 @@ from ..families.statistics import Statistics
 from ..rows.blocks import MIN_ROWS, Block, span_rows
 from ..rows.parallel import map_reduce
 from ..rows.sources import Labels, Rows, RowSource, Span, joined
-from .loop import OfRows
-from .mixture import LEAST, Mixture
+from .loop import EMState, LabelsOfRows
+from .mixture import LEAST, Mixture, Point
+from .predictions import of_published_labels
 
-MAX_ROUNDS, MAX_STEPS = 6, 7  # between two exact steps, and of steps in a round
-CELL, NEAREST = 64, 16  # components in a cell at most; candidates of each
-AUDITED = 2048  # rows
-MAX_CHANGED = 0.01  # of the labels
-MIN_GAIN = 1 / 4  # of that of the best round, or of the first step of one; less is the last
-PIECE, AT_ONCE = 4096, 64  # rows of a cell taken at once; pieces whose sums are kept
+# Between two exact steps there are at most so many rounds of at most so many steps: as many
+# products as one exact step with some thousands of components. A round that gains less than a
+# quarter of the best one is the last, and so is a step that gains less than a quarter of the first
+# of its round: what is left is found as well by the next exact step.
+MAX_ROUNDS = 6
+MAX_STEPS = 7
+MIN_RELATIVE_GAIN = 1 / 4
+
+# A cell has at most so many components; the candidates of its rows are these, and so many nearest
+# ones of each: a product with some hundred components runs at full speed.
+CELL_SIZE = 64
+N_NEAREST = 16
+
+# So many rows are compared with all components before a round: the mean of their losses is known to
+# a fortieth of its spread. A round is not taken where more than one in a hundred of their labels
+# would change: candidates then are not those that rows need, as among means without neighbours.
+N_AUDITED = 2048
+MAX_CHANGED = 0.01
+
+# Rows of a cell are taken so many at once, so that their scores stay in the second cache, and the
+# sums of so many of these pieces are kept until they are added.
+PIECE_ROWS = 4096
+MAX_KEPT_PIECES = 64
 
 Piece = tuple[int, Array]  # a cell, and numbers of rows
 Note = Callable[[str], object]  # str tells nobody
 Part = TypeVar("Part")
 
 
+def truncated_steps_suit(mixture: Mixture, rows: RowSource, n_components: int) -> bool:
+    """Return whether there are rows enough, and all that truncated steps need."""
+    if rows.n_rows < MIN_ROWS * n_components or rows.is_sparse or rows.incomplete:
+        return False
+    if mixture.known is not None or mixture.posterior.tsallis:
+        return False
+    kind: Any = type(mixture.family)
+    return kind.chosen is not Family.chosen and None not in mixture.family.component_axes
+
+
 class TruncatedSteps:
-    """A mixture as `run_em` takes it; each of its steps is an exact one and truncated ones."""
+    """What the truncated steps of a run have in common: the rows and their last labels."""
 
     def __init__(
-        self,
-        mixture: Mixture,
-        rows: RowSource,
-        n_components: int,
-        tol: float,
-        labels: Any = None,
-        note: Note = str,
+        self, rows: RowSource, n_components: int, tol: float, labels: Any = None, note: Note = str
     ) -> None:
-        self._mixture, self._rows, self._tol, self._note = mixture, rows, tol, note
-        self.lower_bound, self.comparable = mixture.lower_bound, mixture.comparable
+        self.rows = rows
+        self.tol = tol
+        self.note = note
         self.labels = labels  # after the last step, where the rows are
-        self.of_rows: OfRows = None  # labels and their responsibilities, after the last exact step
+        self.of_rows: LabelsOfRows = None  # as published, after the last exact step
         if isinstance(rows, Rows):
             self.of_rows = np.zeros(rows.n_rows, np.int64), np.zeros(rows.n_rows, rows.dtype)
-        self._size = span_rows(rows.n_rows, rows.n_features, n_components)
+        self._span_size = span_rows(rows.n_rows, rows.n_features, n_components)
 
     @cached_property
-    def _audited(self) -> tuple[Array, Array]:
+    def audited(self) -> tuple[Array, Array]:
         """Numbers of the rows to audit, and their shares of the weight."""
-        numbers, weights = self._rows.draw(AUDITED, 0)
+        numbers, weights = self.rows.draw(N_AUDITED, 0)
         return numbers, weights / weights.sum()
 
-    @staticmethod
-    def possible(mixture: Mixture, rows: RowSource, n_components: int) -> bool:
-        """Whether there are rows enough for many components, and all that truncated steps need."""
-        if rows.n_rows < MIN_ROWS * n_components or rows.is_sparse or rows.incomplete:
-            return False
-        if mixture.known is not None or mixture.posterior.tsallis:
-            return False
-        kind: Any = type(mixture.family)
-        return kind.chosen is not Family.chosen and None not in mixture.family.component_axes
-
-    def expectation(self, params: Params, rows: RowSource) -> Statistics:
-        """Return the statistics of an exact step."""
-        noted = partial(self._mixture.expect, params, of_rows=self.of_rows)
-        stats, self.labels = rows.noting_labels(noted)
-        return stats
-
-    def maximize(self, stats: Statistics, params: Params, rows: RowSource) -> Params:
-        """Return better parameters: those after an exact step, or after truncated steps, too."""
-        best = self._mixture.maximize(stats, params, rows)
-        if not self.comparable(params, best):  # rows may belong to where one was moved
-            return best
-        n_steps, gains = 0, [0.0]
-        while len(gains) <= MAX_ROUNDS and gains[-1] >= MIN_GAIN * max(gains):
-            cells = self.cells(best)
-            audit = _Audit(self._mixture, best, cells, *self._audited)
-            lost, changed = self._over_spans(audit, relabels=False)
-            if changed > MAX_CHANGED:
-                break
-            after, bounds = self.round(best, cells)
-            n_steps += len(bounds)
-            if bounds[-1] - bounds[0] <= lost:
-                break
-            best, gains = after, [*gains, bounds[-1] - bounds[0]]
-        self._note(
-            f"{n_steps} truncated steps: gain {sum(gains):.2g}; of {len(self._audited[0])} "
-            f"rows they lose {lost:.2g} and {changed:.2%} of the labels"
+    def over_spans(self, function: Callable[[Span], Part], relabels: bool = True) -> Part:
+        """Add what a function of a span returns; it may overwrite the labels of the span."""
+        total, self.labels = self.rows.map_reduce_spans(
+            function, self.labels, self._span_size, relabels
         )
-        return best
+        return total
 
-    def cells(self, params: Params) -> "_Cells":
-        return _Cells(self._mixture.family.centres(params.components))
+    def state(self, state: EMState[Point]) -> EMState[Point]:
+        """Return the state of a run whose steps are truncated ones, too."""
+        point = TruncatedPoint(state.point.mixture, state.point.params, self)
+        best = state.best
+        if best is not None:
+            best = best[0], point.at(best[1].params)
+        return replace(state, point=point, best=best)
 
-    def round(self, params: Params, cells: "_Cells") -> tuple[Params, list[float]]:
-        """Return parameters after a round, and the bound before each step."""
+    def round(self, point: Point, cells: "_Cells") -> tuple[Point, list[float]]:
+        """Return the point after a round, and the bound before each step."""
         bounds: list[float] = []
         while len(bounds) < MAX_STEPS:
-            stats = self._over_spans(_Near(self._mixture, params, cells))
-            bounds.append(self.lower_bound(stats, params))
-            after = self._mixture.maximize(stats, params, self._rows)
-            if not self.comparable(params, after):
+            stats = self.over_spans(_Near(point, cells))
+            bounds.append(point.bound(stats))
+            after = point.maximize(stats, self.rows)
+            if not point.comparable(after):
                 break
-            params = after
+            point = after
             gains = np.diff(bounds)
-            if len(gains) > 0 and gains[-1] <= max(self._tol, MIN_GAIN * gains[0]):
+            if len(gains) > 0 and gains[-1] <= max(self.tol, MIN_RELATIVE_GAIN * gains[0]):
                 break
-        return params, bounds
+        return point, bounds
 
-    def _over_spans(self, function: Callable[[Span], Part], relabels: bool = True) -> Part:
-        arguments = function, self.labels, self._size, relabels
-        total, self.labels = self._rows.map_reduce_spans(*arguments)
-        return total
+
+@dataclass(frozen=True)
+class TruncatedPoint(Point):
+    """A point whose steps are an exact one and truncated ones."""
+
+    steps: TruncatedSteps
+
+    def expect(self, rows: RowSource) -> Statistics:
+        """Return the statistics of an exact step, and note the labels of rows."""
+        expect = partial(_expect_and_label, Point(self.mixture, self.params), self.steps.of_rows)
+        stats, self.steps.labels = rows.noting_labels(expect)
+        return stats
+
+    def maximize(self, stats: Statistics, rows: RowSource) -> Self:
+        """Return a better point: that after an exact step, or after truncated steps, too."""
+        point = Point(self.mixture, self.params)
+        best = point.maximize(stats, rows)
+        if not point.comparable(best):  # rows may belong to where one was moved
+            return self.at(best.params)
+        steps = self.steps
+        n_steps = 0
+        gains = [0.0]
+        while len(gains) <= MAX_ROUNDS and gains[-1] >= MIN_RELATIVE_GAIN * max(gains):
+            cells = _Cells(best.centres)
+            lost, changed = steps.over_spans(_Audit(best, cells, *steps.audited), relabels=False)
+            if changed > MAX_CHANGED:
+                break
+            after, bounds = steps.round(best, cells)
+            n_steps += len(bounds)
+            gain = bounds[-1] - bounds[0]
+            if gain <= lost:
+                break
+            best = after
+            gains.append(gain)
+        steps.note(
+            f"{n_steps} truncated steps: gain {sum(gains):.2g}; of {len(steps.audited[0])} "
+            f"rows they lose {lost:.2g} and {changed:.2%} of the labels"
+        )
+        return self.at(best.params)
+
+
+def rounds_of_truncated_steps(
+    point: Point, rows: RowSource, labels: Array, n_rounds: int, tol: float
+) -> tuple[Point, float, Array]:
+    """Return a point after rounds of truncated steps, the bound before the last, and labels.
+
+    They begin with labels (n,) of the rows.
+    """
+    steps = TruncatedSteps(rows, point.n_components, tol, labels.astype(np.int32))
+    for _ in range(n_rounds):
+        point, bounds = steps.round(point, _Cells(point.centres))
+    return point, bounds[-1], steps.labels
+
+
+def _expect_and_label(
+    point: Point, of_rows: LabelsOfRows, block: Block, labels: Labels
+) -> Statistics:
+    """Return the sums of a block; note the components of its rows by the number of its first.
+
+    Where there is a place for them, note labels as published, and their responsibilities, too.
+    """
+    scores = point.scores(block)
+    labelled = None if of_rows is None else point.label(block, scores)
+    assigned = point.assign(block, scores=scores)
+    labels[block.start] = assigned.of_components(point.n_components).largest().astype(np.int32)
+    if of_rows is not None and labelled is not None:
+        span = slice(block.start, block.start + len(block.weights))
+        largest = point.mixture.posterior.largest(labelled.scores, assigned.values)
+        of_rows[0][span] = labelled.labels
+        of_rows[1][span] = of_published_labels(point, labelled, largest)
+    return point.sums(block, assigned)
 
 
 @dataclass(frozen=True)
 class _Near:
     """Sums the statistics of a span, whose rows belong to the candidates of their cell alone."""
 
-    mixture: Mixture
-    params: Params
+    point: Point
     cells: "_Cells"
 
     def __call__(self, span: Span) -> Statistics:
-        family, K = self.mixture.family, self.params.n_components
+        family, params = self.point.family, self.point.params
         sums: list[Array] = []
-        total = Statistics(0.0, 0.0, np.zeros(len(self.params.weights)), (), self._origins)
+        total = Statistics(0.0, 0.0, np.zeros(len(params.weights)), (), self._origins)
         pieces = self.cells.pieces(span.labels)
-        for start in range(0, len(pieces), AT_ONCE):
-            expect, some = partial(self._expect, span), pieces[start : start + AT_ONCE]
-            for near, part in map_reduce(expect, some).total():
+        for start in range(0, len(pieces), MAX_KEPT_PIECES):
+            some = pieces[start : start + MAX_KEPT_PIECES]
+            for near, part in map_reduce(partial(self._expect, span), some).total():
                 total.value += part.value
                 total.total += part.total
-                total.counts[_with_background(near, self.params)] += part.counts
-                own = list(map(np.moveaxis, part.moments, family.component_axes, repeat(0)))
-                sums = sums or [np.zeros((K, *moment.shape[1:])) for moment in own]
-                for whole, moment in zip(sums, own, strict=True):
+                total.counts[_with_background(near, params)] += part.counts
+                moments = list(map(np.moveaxis, part.moments, family.component_axes, repeat(0)))
+                if not sums:
+                    sums = [np.zeros((params.n_components, *each.shape[1:])) for each in moments]
+                for whole, moment in zip(sums, moments, strict=True):
                     whole[near] += moment
-        moments = tuple(map(np.moveaxis, sums, repeat(0), family.component_axes))
-        return replace(total, moments=moments)
+        moments_of_all = tuple(map(np.moveaxis, sums, repeat(0), family.component_axes))
+        return replace(total, moments=moments_of_all)
 
     def _expect(self, span: Span, piece: Piece) -> list[tuple[Array, Statistics]]:
         """Return the candidates of a piece, and their statistics; note the labels of its rows."""
-        family, (cell, numbers) = self.mixture.family, piece
+        cell, numbers = piece
         near = self.cells.candidates[cell]
-        rows, labels = span.subset(numbers, len(near)), Labels()
-        expect = partial(self.mixture.expect, self._chosen[cell], labels=labels)
-        stats = rows.map_reduce(expect)
+        rows = span.subset(numbers, len(near))
+        labels = Labels()
+        stats = rows.map_reduce(
+            partial(_expect_and_label, self._candidates[cell], None, labels=labels)
+        )
         span.labels[numbers] = near[joined(labels)]
         stats = replace(stats, unit=rows.weight_unit).in_unit(1.0)
-        about = None if self._origins is None else self._origins[near]
-        moved = family.recenter(stats.first_components(len(near)), about)
-        return [(near, replace(stats, moments=moved.moments, buffers=None))]
+        origins = None if self._origins is None else self._origins[near]
+        shifted = self.point.family.recenter(stats.first_components(len(near)), origins)
+        return [(near, replace(stats, moments=shifted.moments, buffers=None))]
 
     @cached_property
     def _origins(self) -> Array | None:
-        origins: Array | None = self.mixture.family.origins(self.params.components)
+        origins: Array | None = self.point.family.origins(self.point.components)
         return origins
 
     @cached_property
-    def _chosen(self) -> list[Params]:
-        """The candidates of each cell."""
-        params, choose = self.params, self.mixture.family.chosen
+    def _candidates(self) -> list[Point]:
+        """The point with the candidates of each cell alone."""
+        params = self.point.params
+        choose = self.point.family.chosen
         return [
-            params.reordered(near, choose(params.components, near))
+            self.point.at(params.reordered(near, choose(params.components, near)))
             for near in self.cells.candidates
         ]
 
@@ -186,43 +252,48 @@ class _Near:
 class _Audit:
     """Sums nats lost per row of a sample in a span, and the share of labels that differ."""
 
-    mixture: Mixture
-    params: Params
+    point: Point
     cells: "_Cells"
     numbers: Array  # of the sample's rows, which rise
     shares: Array
 
     def __call__(self, span: Span) -> Array:
         first, last = np.searchsorted(self.numbers, [span.start, span.start + len(span.labels)])
-        own = self.numbers[first:last] - span.start
-        if len(own) == 0:
+        in_span = self.numbers[first:last] - span.start
+        if len(in_span) == 0:
             return np.zeros(2)
-        compare = partial(self._compare, self.cells.of_components[span.labels[own]])
-        both = span.subset(own, self.params.n_components).per_row(compare, np.float64, 2)
-        return self.shares[first:last] @ both
+        compare = partial(self._compare, self.cells.of_components[span.labels[in_span]])
+        lost_and_changed = span.subset(in_span, self.point.n_components).per_row(
+            compare, np.float64, 2
+        )
+        return self.shares[first:last] @ lost_and_changed
 
-    def _compare(self, own: Array, block: Block) -> Array:
+    def _compare(self, cells_of_rows: Array, block: Block) -> Array:
         """Return how much each row loses, and whether its label differs, (n, 2)."""
-        posterior, weights = self.mixture.posterior, self.params.weights
-        own = own[block.start : block.start + len(block.weights)]
-        scores, ones = self.mixture.scores(self.params, block), np.ones(len(own))
-        labels, values = posterior.label(scores, weights, ones)[0], np.empty(len(own))
-        changed = np.empty(len(own), dtype=bool)
-        for cell in np.unique(own).tolist():
-            rows = np.flatnonzero(own == cell)
-            index = _with_background(self.cells.candidates[cell], self.params)
+        posterior = self.point.mixture.posterior
+        weights = self.point.params.weights
+        n = len(block.weights)
+        ones = np.ones(n)
+        cells_of_rows = cells_of_rows[block.start : block.start + n]
+        scores = self.point.scores(block)
+        labels, *_ = posterior.label(scores, weights, ones)
+        values = np.empty(n)
+        changed = np.empty(n, dtype=bool)
+        for cell in np.unique(cells_of_rows).tolist():
+            rows = np.flatnonzero(cells_of_rows == cell)
+            index = _with_background(self.cells.candidates[cell], self.point.params)
             products = scores.products[np.ix_(rows, index)]
             slopes = None if scores.slopes is None else scores.slopes[rows]
-            few = Scores(products, scores.bias[index], slopes)
-            found = posterior.label(few, weights[index], ones[rows])[0]
-            changed[rows] = index[found] != labels[rows]
-            values[rows] = posterior.values(few, weights[index])
-        best = np.maximum(posterior.values(scores, weights), LEAST)
-        return np.column_stack([best - np.maximum(values, LEAST), changed])
+            of_candidates = Scores(products, scores.bias[index], slopes)
+            best, *_ = posterior.label(of_candidates, weights[index], ones[rows])
+            changed[rows] = index[best] != labels[rows]
+            values[rows] = posterior.values(of_candidates, weights[index])
+        of_all = np.maximum(posterior.values(scores, weights), LEAST)
+        return np.column_stack([of_all - np.maximum(values, LEAST), changed])
 
 
 def _with_background(near: Array, params: Params) -> Array:
-    """Return places of components, and of the background, among weights."""
+    """Return the indices of components, and of the background, among weights."""
     return np.append(near, np.arange(params.n_components, len(params.weights)))
 
 
@@ -230,7 +301,8 @@ class _Cells:
     """Cells of near components, at points (K, d); candidates of one are those and the nearest."""
 
     def __init__(self, points: Array) -> None:
-        cells, nearest = near_groups(points, CELL), nearest_points(points, points, NEAREST)
+        cells = near_groups(points, CELL_SIZE)
+        nearest = nearest_points(points, points, N_NEAREST)
         self.candidates = [np.union1d(cell, nearest[cell]) for cell in cells]
         self.of_components = np.empty(len(points), dtype=np.int64)
         for i, cell in enumerate(cells):
@@ -238,12 +310,12 @@ class _Cells:
 
     def pieces(self, labels: Array) -> list[Piece]:
         """Return the rows with such labels by cell, some of one cell each."""
-        own = self.of_components[labels]
-        order = np.argsort(own, kind="stable")
+        cells = self.of_components[labels]
+        order = np.argsort(cells, kind="stable")
         pieces: list[Piece] = []
-        for rows in np.split(order, np.flatnonzero(np.diff(own[order])) + 1):
-            parts = np.array_split(rows, -(-len(rows) // PIECE))
-            pieces.extend((int(own[part[0]]), part) for part in parts)
+        for rows in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
+            parts = np.array_split(rows, -(-len(rows) // PIECE_ROWS))
+            pieces.extend((int(cells[part[0]]), part) for part in parts)
         return pieces
 
 
@@ -258,11 +330,11 @@ def _halves(points: Array, numbers: Array, size: int) -> list[Array]:
     """Cut points in halves along the direction in which they differ most, down to a size."""
     if len(numbers) <= size:
         return [numbers]
-    own = points[numbers] - points[numbers].mean(axis=0)
-    axis = own[np.einsum("nd,nd->n", own, own).argmax()]
-    for _ in range(3):  # steps of the power method
-        axis = np.dot(np.dot(own, axis), own)
+    gaps = points[numbers] - points[numbers].mean(axis=0)
+    axis = gaps[np.einsum("nd,nd->n", gaps, gaps).argmax()]
+    for _ in range(3):  # steps of the power method: any direction near the longest axis will do
+        axis = np.dot(np.dot(gaps, axis), gaps)
         axis /= max(np.abs(axis).max(), np.finfo(np.float64).tiny)
-    order = numbers[np.argsort(np.dot(own, axis), kind="stable")]
+    order = numbers[np.argsort(np.dot(gaps, axis), kind="stable")]
     left, right = np.array_split(order, 2)
     return _halves(points, left, size) + _halves(points, right, size)

@@ -12,20 +12,22 @@ from ..families.gradients import Gradients, GradientsType, VectorResponsibilitie
 from ..families.responsibilities import DenseResponsibilities, as_dense
 from ..rows.blocks import DenseBlock
 from ..rows.sources import RowSource
-from .mixture import FittedMixture
-from .posterior import FenchelYoungPosterior
+from .mixture import Point
 
-TABLE_BYTES = 2**23  # selected rows of a table are copied by so much at a time
 Index: TypeAlias = Array | slice
-PACK = 1 / 4  # of responsibilities that are not zero, up to which visiting those alone is cheaper
+
+# Selected rows of a table are copied by so much at a time: few copies, of which a cache holds most.
+TABLE_BYTES = 2**23
+
+# The fraction of responsibilities that are not zero up to which visiting those alone is cheaper.
+MAX_PACKED = 1 / 4
 
 
 @dataclass(frozen=True)
 class VectorModel:
     """A fitted mixture, whose family has gradients, as bags of vectors see it."""
 
-    fitted: FittedMixture
-    posterior: FenchelYoungPosterior
+    fitted: Point  # with the posterior to publish
     as_rows: Callable[[Array], RowSource]  # of vectors (n, d); may raise a ValueError
 
     @property
@@ -36,55 +38,55 @@ class VectorModel:
 
     def gradients(self, *, tangent: bool) -> Gradients:
         """Return gradients given that rows belong to a component, along the sphere if `tangent`."""
-        fitted, params = self.fitted, self.fitted.params
-        return fitted.family.gradients(
-            params.conditional_weights, params.components, tangent=tangent
-        )
+        params = self.fitted.params
+        gradients: GradientsType = self.fitted.family.gradients
+        return gradients(params.conditional_weights, params.components, tangent=tangent)
 
     def responsibilities(self, table: Array, used: Array | None) -> VectorResponsibilities:
         """Return responsibilities for the rows of a table in `used`, booleans (None: all)."""
-        found = _Found(np.zeros((len(table), len(self.fitted.weights))), np.zeros(len(table)))
+        shape = len(table), self.fitted.n_components
+        of_table = _OfTable(np.zeros(shape), np.zeros(len(table)))
         for numbers, part in _parts(table, used):
-            self._assign_part(numbers, part, found)
-        if found.moved:
+            self._assign_part(numbers, part, of_table)
+        if of_table.moved:
             table = table.copy()
-            for mine, vectors in found.moved:
-                table[mine] = vectors
-        if not found.any_dense:
-            return VectorResponsibilities(found.packed(), table, found.scales)
-        for _, mine, resp in found.sparse:
-            found.dense[mine] = resp.toarray()
-        return VectorResponsibilities(found.dense, table, found.scales)
+            for index, vectors in of_table.moved:
+                table[index] = vectors
+        if not of_table.any_dense:
+            return VectorResponsibilities(of_table.packed(), table, of_table.scales)
+        for _, index, resp in of_table.sparse:
+            of_table.dense[index] = resp.toarray()
+        return VectorResponsibilities(of_table.dense, table, of_table.scales)
 
-    def _assign_part(self, numbers: Array | None, part: Array, found: "_Found") -> None:
+    def _assign_part(self, numbers: Array | None, part: Array, of_table: "_OfTable") -> None:
         """Compute responsibilities for rows with their numbers in the table; None is all."""
-        fitted, K = self.fitted, self.fitted.n_components
+        fitted = self.fitted
+        K = fitted.n_components
 
         def write(block: DenseBlock, span: slice) -> None:
-            mine = span if numbers is None else numbers[span]
-            assigned = fitted.mixture.assign(
-                fitted.params, block, self.posterior, row_weights=block.weights
-            )
+            index = span if numbers is None else numbers[span]
+            assigned = fitted.assign(block, row_weights=block.weights)
             responsibilities = assigned.of_components(K)
             resp = as_dense(responsibilities, K)
             resp[np.isneginf(assigned.values)] = fitted.weights  # no component has a density
-            if isinstance(responsibilities, DenseResponsibilities) and responsibilities.denser_than(
-                PACK
-            ):
-                found.dense[mine] = resp
-                found.any_dense = True
+            is_dense = isinstance(
+                responsibilities, DenseResponsibilities
+            ) and responsibilities.denser_than(MAX_PACKED)
+            if is_dense:
+                of_table.dense[index] = resp
+                of_table.any_dense = True
             else:
                 start = span.start if numbers is None else int(numbers[span.start])
-                found.sparse.append((start, mine, sparse.csr_array(resp)))
-            found.scales[mine] = 1.0 if block.scales is None else block.scales
+                of_table.sparse.append((start, index, sparse.csr_array(resp)))
+            of_table.scales[index] = 1.0 if block.scales is None else block.scales
             if not np.may_share_memory(block.X, part):
-                found.moved.append((mine, block.X))
+                of_table.moved.append((index, block.X))
 
         self.as_rows(part).for_each(write)
 
 
 @dataclass
-class _Found:
+class _OfTable:
     """Responsibilities for and scales of the rows of a table, block by block.
 
     `dense` costs nothing until it is written to; `sparse` blocks come with the number of their
@@ -100,9 +102,10 @@ class _Found:
     def packed(self) -> tuple[Array, Array, Array]:
         """Return sparse responsibilities as compressed rows over the whole table."""
         V, K = self.dense.shape
-        sizes, blocks = np.zeros(V, dtype=np.intp), [sparse.csr_array((0, K))]
-        for _, mine, resp in sorted(self.sparse, key=lambda block: block[0]):
-            sizes[mine] = np.diff(resp.indptr)
+        sizes = np.zeros(V, dtype=np.intp)
+        blocks = [sparse.csr_array((0, K))]
+        for _, index, resp in sorted(self.sparse, key=lambda block: block[0]):
+            sizes[index] = np.diff(resp.indptr)
             blocks.append(resp)
         resp = sparse.vstack(blocks, format="csr")
         starts = np.concatenate([[0], np.cumsum(sizes)])

@@ -6,14 +6,14 @@ import numpy as np
 
 from ..._typing import Array
 from ..em.loop import ignore
-from ..em.mixture import LEAST, FittedMixture, Mixture
+from ..em.mixture import LEAST, Mixture, Point
 from ..families.merging import chance_gain
 from ..families.params import Params
 from ..rows.blocks import Block
 from ..rows.sources import RowSource
 from .imputed import imputed
 from .overseeding import MIN_ROUND_GAIN
-from .partitions import em_steps
+from .sample import FreePoint, Sample
 from .starts import Start
 
 # A stream that grows: what a new component must gain.
@@ -26,15 +26,11 @@ SHAPE_PENALTY = 1.5  # nats for each parameter of its shape, as in AIC3
 
 
 def grown(
-    start: Start,
-    mixture: Mixture,
-    fitted: FittedMixture,
-    rows: RowSource,
-    rng: np.random.RandomState,
-) -> FittedMixture:
+    start: Start, mixture: Mixture, fitted: Point, rows: RowSource, rng: np.random.RandomState
+) -> Point:
     """Return a fit with more components: the old ones, and average ones where no old one is."""
     rows, K = imputed(rows), start.n_components
-    old = fitted.family.centres(fitted.params.components)
+    old = fitted.centres
     centres, new = np.resize(old, (K, old.shape[1])), np.arange(K) >= len(old)
     free = new
     if mixture.known is not None:
@@ -44,7 +40,7 @@ def grown(
     return _extended(start.n_components, mixture, fitted, centres[new])
 
 
-def _extended(K: int, mixture: Mixture, fitted: FittedMixture, centres: Array) -> FittedMixture:
+def _extended(K: int, mixture: Mixture, fitted: Point, centres: Array) -> Point:
     """Return a fit with more components, at centres (m, d)."""
     n_old, family = fitted.n_components, fitted.family
     numbers = np.where(np.arange(K) < n_old, np.arange(K), 0)
@@ -58,41 +54,38 @@ def _extended(K: int, mixture: Mixture, fitted: FittedMixture, centres: Array) -
 
 
 def newcomer(
-    start: Start,
-    mixture: Mixture,
-    fitted: FittedMixture,
-    rows: RowSource,
-    rng: np.random.RandomState,
-) -> FittedMixture | None:
+    start: Start, mixture: Mixture, fitted: Point, rows: RowSource, rng: np.random.RandomState
+) -> Point | None:
     """Return a fit with one more component for rows that no old one explains, or None.
 
     It begins at that cluster of the usual start whose rows gain most. It stays if it is not
     small among the components, and gains more than a round of that start and merging ask for:
     what cutting one cluster in two gains by chance, and a penalty for its shape.
     """
-    spec, params = mixture.continued(fitted)
-    family, total, K = spec.family, rows.total_weight, start.n_components
-    rows = imputed(rows, params.conditional_weights @ family.centres(params.components))
+    point = fitted.continued_as(mixture)
+    family, params, total, K = point.family, point.params, rows.total_weight, start.n_components
+    rows = imputed(rows, params.conditional_weights @ point.centres)
     more = replace(start, n_components=min(K + MORE_CLUSTERS, rows.n_rows))
-    stats, about = more.search(spec, rows, rng, ignore).partition(family, rows)
+    stats, about = more.search(point.mixture, rows, rng, ignore).partition(family, rows)
     clusters = family.initial(stats, about)
-    plain = Mixture.plain(family, spec.background)
+    plain = FreePoint(Mixture.plain(family, point.background), params)
     with np.errstate(divide="ignore"):
         log_weights = np.log(stats.counts / total)
 
     def gains(block: Block) -> Array:
-        before = plain.log_density(params, block)
+        before = plain.log_density(block)
         after = family.scores(block, clusters).log_density() + log_weights
         gained = np.maximum(after, LEAST) - np.maximum(before, LEAST)[:, np.newaxis]
         return block.weights @ np.maximum(gained, 0)
 
     best = family.centres(clusters)[[rows.map_reduce(gains).argmax()]]
-    grown = _extended(start.n_components, spec, replace(fitted, params=params), best)
-    before = em_steps(plain, rows, params, STEPS_WITH_NEWCOMER)[1]
-    after, bound = em_steps(plain, rows, grown.params, STEPS_WITH_NEWCOMER)
-    n_new = after.weights[K - 1] * total
+    grown = _extended(start.n_components, point.mixture, fitted.at(params), best)
+    sample = Sample(rows)
+    before = sample.em(plain, STEPS_WITH_NEWCOMER)[1]
+    after, bound = sample.em(plain.at(grown.params), STEPS_WITH_NEWCOMER)
+    n_new = after.params.weights[K - 1] * total
     n_shape = family.n_parameters(K) - family.n_parameters(K - 1) - family.dim
     needed = chance_gain(n_new, total - n_new, family.dim) + SHAPE_PENALTY * n_shape
     needed = max(needed, MIN_ROUND_GAIN * total)
-    large = after.weights[K - 1] * K >= MIN_SIZE
+    large = after.params.weights[K - 1] * K >= MIN_SIZE
     return grown if large and (bound - before) * total > needed else None

@@ -8,17 +8,22 @@ from typing import Any
 import numpy as np
 
 from ..._typing import Array
-from ..em.mixture import FittedMixture, Mixture
+from ..em.predictions import conditional_means
 from ..families.gaussian import Gaussian
-from ..families.params import Params
 from ..rows.blocks import DenseBlock
 from ..rows.sources import Part, RowSource, make_rows
-from .partitions import em_steps
+from .sample import FreePoint, Sample
 
-MAX_FULL_DIM = 100  # features up to which values are filled by what they have to do with others
-N_SAMPLED = 10_000  # rows that the normal distribution is fitted to
-N_STEPS = 20  # of EM
-LEAST_SHARE = 1e-6  # of the mean variance, that each feature has in addition
+# Features up to which values are filled by what they have to do with others: a matrix of
+# covariances for each pattern of missing values.
+MAX_FULL_DIM = 100
+
+# Rows that the normal distribution is fitted to, and steps of EM: starts need no digits.
+N_SAMPLED = 10_000
+N_STEPS = 20
+
+# The share of the mean variance that each feature has in addition, so that none is constant.
+MIN_VARIANCE_SHARE = 1e-6
 
 Fill = Callable[[DenseBlock], Array]  # returns rows without missing values
 
@@ -31,17 +36,18 @@ def imputed(rows: RowSource, centre: Array | float = 0.0) -> RowSource:
     """
     if not rows.incomplete:
         return rows
-    d, scale = rows.n_features, rows.mean_variance() or 1.0
+    d = rows.n_features
+    scale = rows.mean_variance() or 1.0
     kind = "full" if d <= MAX_FULL_DIM else "diag"
-    model = Mixture.plain(Gaussian(d, kind, LEAST_SHARE * scale, scale=scale))
+    family = Gaussian(d, kind, MIN_VARIANCE_SHARE * scale, scale=scale)
     low, high = rows.extent(slice(None))
     extent = np.where(low > high, centre, [low, high])
-    middle = model.family.from_centres(np.mean(extent, axis=0, keepdims=True))
-    params = Params.first(np.ones(1), middle)
-    sample = rows.subset(*rows.draw(N_SAMPLED, 0), width=1)
-    params, _ = em_steps(model, sample, params, N_STEPS)
+    middle = family.from_centres(np.mean(extent, axis=0, keepdims=True))
+    numbers, weights = rows.draw(N_SAMPLED, 0)
+    sample = Sample(rows.subset(numbers, weights, width=1))
+    normal, _ = sample.em(FreePoint.of(family, np.ones(1), middle), N_STEPS)
     limit = float(np.abs(extent).max())  # of rows with a weight
-    return ImputedRows(rows, partial(FittedMixture(model, params).imputed, limit))
+    return ImputedRows(rows, partial(conditional_means, normal, limit))
 
 
 class ImputedRows(RowSource):

@@ -18,29 +18,50 @@ from scipy import sparse
 
 from ..._typing import Array
 from ..em.loop import OnIteration, ignore
-from ..em.mixture import Mixture
-from ..families.family import AnyFamily
+from ..em.mixture import Point
 from ..families.gaussian import ShrunkGaussian
-from ..families.params import Params
 from ..families.products import GaussianComponents
 from ..families.responsibilities import as_dense
 from ..families.statistics import Statistics
 from ..rows.blocks import DenseBlock
 from ..rows.parallel import map_reduce
-from ..rows.sources import RowSource
-from .partitions import SampleStart, assignment, em_steps, partition_statistics
+from .partitions import assignment, partition_statistics
+from .sample import FoundStart, FreePoint, Sample
 
-FIRST_STEPS, STEPS_BETWEEN, LAST_STEPS = 2, 1, 3  # of EM before, between and after merging
-NEIGHBOURS = 4  # of each component that it may be merged with
-SURPLUS_FACTOR = 2  # one in so many of the surplus components is merged at a time,
-SMALL_SURPLUS = 1 / 16  # or all, if they are at most such a fraction of those to be left
-RECOMPUTED = 3  # of the costs known from a step ago, the least for each pair to be merged
-POWER_ITERATIONS = 3  # for the longest axes
+# Steps of EM before, between and after merging: before, components with covariances settle at the
+# rows of simple ones; between, one mends what a merge has moved; after, costs are not compared.
+FIRST_STEPS = 2
+STEPS_BETWEEN = 1
+LAST_STEPS = 3
+
+# Each component may be merged with so many of the nearest: of farther ones the cost is large.
+N_NEIGHBOURS = 4
+
+# Half of the surplus components are merged at a time, so that costs stay true; or all, if they are
+# at most a sixteenth of those to be left.
+SURPLUS_FACTOR = 2
+SMALL_SURPLUS = 1 / 16
+
+# Costs are known from a step ago; the three least for each pair to be merged are computed anew.
+N_RECOMPUTED = 3
+
+# Iterations of the power method for the longest axes: any direction near one cuts a cluster in two.
+POWER_ITERATIONS = 3
+
+# Splits at most; after one that gains less than a hundredth of a nat a row there is no other.
 MAX_SPLITS = 3
-MIN_SPLIT_GAIN = 1e-2  # of the bound; after less there is no further split
-MIN_COUNTED_RESPONSIBILITY = 5e-4  # for a row to count in what merging costs
-PAIRS_PER_BLOCK = 64  # for threads,
-MAX_BLOCK_ENTRIES = 2**20  # or as many as have so many entries of covariances
+MIN_SPLIT_GAIN = 1e-2
+
+# A row counts in what merging costs where its responsibility is larger: others change the cost by
+# less than the steps between change it.
+MIN_COUNTED_RESPONSIBILITY = 5e-4
+
+# Pairs that a thread takes at once, or as many as have so many entries of covariances (8 MiB).
+PAIRS_PER_BLOCK = 64
+MAX_BLOCK_ENTRIES = 2**20
+
+# E|z| of a standard normal: so many standard deviations half of the rows are off on average.
+MEAN_DEVIATION = 0.8
 
 Costs: TypeAlias = dict[tuple[int, ...], float]  # of merging, by the numbers of two components
 
@@ -58,138 +79,115 @@ class _Expectation:
         return self
 
 
-@dataclass
+@dataclass(frozen=True)
 class SplitAndMerge:
     """Merge components on a sample, then split and merge them again."""
 
     family: ShrunkGaussian
-    rows: RowSource  # the sample
+    sample: Sample
     n_components: int  # to be left
 
-    def __post_init__(self) -> None:
-        self.model = Mixture.plain(self.family)
-
-    def run(self, start: Params, rng: Generator, watch: OnIteration = ignore) -> SampleStart:
+    def run(self, start: FreePoint, rng: Generator, watch: OnIteration = ignore) -> FoundStart:
         """Return `n_components` components.
 
-        `start` has more. ``watch(n_splits, bounds, params)`` is called each time that so many
+        `start` has more. ``watch(n_splits, bounds, point)`` is called each time that so many
         are left, and may stop the run.
         """
-        params, bound = self._merge(start)
+        point, bound = self._merge(start)
         bounds = [bound]
-        stop = watch(0, bounds, params)
+        stop = watch(0, bounds, point)
         while not stop and len(bounds) <= MAX_SPLITS and self.n_components > 1:
-            improved, bound = self._merge(self._split(params, rng))
+            improved, bound = self._merge(self._split(point, rng))
             gain = bound - bounds[-1]
             if gain > 0:
-                params = improved
+                point = improved
             bounds.append(max(bound, bounds[-1]))
-            stop = watch(len(bounds) - 1, bounds, params) or gain < MIN_SPLIT_GAIN
-        return SampleStart(self.model, params, bounds[-1])
+            stop = watch(len(bounds) - 1, bounds, point) or gain < MIN_SPLIT_GAIN
+        return FoundStart(point, bounds[-1])
 
-    def shaped(self, family: AnyFamily, simple: Params) -> Params:
+    def point(self, weights: Array, components: GaussianComponents) -> FreePoint:
+        """Return a point of components with covariances."""
+        return FreePoint.of(self.family, weights, components)
+
+    def with_covariances(self, simple: Point) -> FreePoint:
         """Return components with the moments of the rows of simple ones, of another family."""
-        centres = family.centres(simple.components)
-        stats, about = partition_statistics(
-            self.family, self.rows, centres, assignment(Mixture.plain(family), simple)
+        stats, origins = partition_statistics(
+            self.family, self.sample.rows, simple.centres, assignment(simple)
         )
-        components, _ = self.family.maximize(stats, about)
-        return Params.first(stats.counts / stats.counts.sum(), components)
+        components, _ = self.family.maximize(stats, origins)
+        return self.point(stats.counts / stats.counts.sum(), components)
 
-    def _merge(self, params: Params) -> tuple[Params, float]:
+    def _merge(self, point: FreePoint) -> tuple[FreePoint, float]:
         """Merge until `n_components` are left; return these and their bound."""
-        params, _ = em_steps(self.model, self.rows, params, FIRST_STEPS)
+        point, _ = self.sample.em(point, FIRST_STEPS)
         known: Costs = {}
-        while len(params.weights) > self.n_components:
-            params, known = self._merge_some(params, known)
-            params, _ = em_steps(self.model, self.rows, params, STEPS_BETWEEN)
-        return em_steps(self.model, self.rows, params, LAST_STEPS)
+        while point.n_components > self.n_components:
+            point, known = self._merge_some(point, known)
+            point, _ = self.sample.em(point, STEPS_BETWEEN)
+        return self.sample.em(point, LAST_STEPS)
 
     # Splitting.
 
-    def _split(self, params: Params, rng: Generator) -> Params:
+    def _split(self, point: FreePoint, rng: Generator) -> FreePoint:
         """Split each component across its longest axis, in two of its own shape."""
-        components = self.family.split(params.components, self._half_axes(params, rng))
-        return Params.first(0.5 * np.tile(params.weights, 2), components)
+        components = self.family.split(point.components, self._half_axes(point, rng))
+        return self.point(0.5 * np.tile(point.weights, 2), components)
 
-    def _half_axes(self, params: Params, rng: Generator) -> Array:
+    def _half_axes(self, point: FreePoint, rng: Generator) -> Array:
         """Return E|z| sigma u (K, d), u the longest axis: how far half of the rows are off."""
-        counts = params.weights * self.rows.total_weight
-        axes = rng.standard_normal(self.family.centres(params.components).shape)
+        counts = point.weights * self.sample.total_weight
+        axes = rng.standard_normal(point.centres.shape)
         for _ in range(POWER_ITERATIONS):
             axes /= _lengths(axes)[:, None]
-            products = self.rows.map_reduce(partial(self._scatter_products, params, axes))
+            products = self.sample.rows.map_reduce(partial(_scatter_products, point, axes))
             variances = _lengths(products) / np.where(counts > 0, counts, 1.0)
             axes = np.where(variances[:, None] > 0, products, axes)
         axes /= _lengths(axes)[:, None]
-        return 0.8 * np.sqrt(variances)[:, None] * axes
-
-    def _scatter_products(self, params: Params, axes: Array, block: DenseBlock) -> Array:
-        """Return the scatter matrix of each component's rows times its axis, (K, d)."""
-        means = self.family.centres(params.components)
-        centre = means.mean(axis=0)
-        responsibilities, counts = assignment(self.model, params)(block)
-        gaps, offsets = block.X - centre, means - centre
-        along = gaps @ axes.T - np.einsum("kd,kd->k", offsets, axes)
-        along *= as_dense(responsibilities, len(counts))
-        return along.T @ gaps - along.sum(axis=0)[:, None] * offsets
+        return MEAN_DEVIATION * np.sqrt(variances)[:, None] * axes
 
     # Merging.
 
-    def _merge_some(self, params: Params, known: Costs) -> tuple[Params, Costs]:
+    def _merge_some(self, point: FreePoint, known: Costs) -> tuple[FreePoint, Costs]:
         """Merge the cheapest disjoint pairs, with a step of EM; `known` costs are a step old."""
-        M = len(params.weights)
+        M = point.n_components
         surplus = M - self.n_components
         small = surplus <= SMALL_SURPLUS * self.n_components
         n_wanted = surplus if small else -(-surplus // SURPLUS_FACTOR)
-        pairs = self._neighbours(params)
+        pairs = self._neighbours(point)
         costs = np.array([known.get((a, b), -np.inf) for a, b in pairs.tolist()])
-        n_computed = np.isneginf(costs).sum() + RECOMPUTED * n_wanted
+        n_computed = np.isneginf(costs).sum() + N_RECOMPUTED * n_wanted
         computed = np.argsort(costs, kind="stable")[:n_computed]
-        expectation = self.rows.map_reduce(partial(self._expect, params))
-        costs[computed] = self._costs(params, pairs[computed], expectation)
-        free = np.ones(M, dtype=bool)
+        expectation = self.sample.rows.map_reduce(partial(_expect, point))
+        costs[computed] = self._costs(point, pairs[computed], expectation)
+        unpaired = np.ones(M, dtype=bool)
         cheapest: list[Array] = []
         for pair in pairs[np.argsort(costs, kind="stable")]:
-            if len(cheapest) < n_wanted and free[pair].all():
-                free[pair] = False
+            if len(cheapest) < n_wanted and unpaired[pair].all():
+                unpaired[pair] = False
                 cheapest.append(pair)
         merged = np.array(cheapest)
-        left = np.cumsum(~np.isin(np.arange(M), merged[:, 1])) - 1  # new numbers
-        untouched = free[pairs].all(axis=1)
-        numbers = map(tuple, left[pairs[untouched]].tolist())
+        new_numbers = np.cumsum(~np.isin(np.arange(M), merged[:, 1])) - 1
+        untouched = unpaired[pairs].all(axis=1)
+        numbers = map(tuple, new_numbers[pairs[untouched]].tolist())
         known = dict(zip(numbers, costs[untouched], strict=True))
-        stats, about = self.family.merge_statistics(expectation.stats, params.components, merged)
-        components, _ = self.family.maximize(stats, about)
-        return Params.first(stats.counts / stats.counts.sum(), components), known
+        stats, origins = self.family.merge_statistics(expectation.stats, point.components, merged)
+        components, _ = self.family.maximize(stats, origins)
+        return self.point(stats.counts / stats.counts.sum(), components), known
 
-    def _neighbours(self, params: Params) -> Array:
+    def _neighbours(self, point: FreePoint) -> Array:
         """Return the pairs (n_pairs, 2) of components that are near each other for their sizes."""
-        means, covariances = params.components.means, params.components.covariances
+        means = point.components.means
         M = len(means)
-        sizes = np.broadcast_to(self.family.type.sizes(covariances), M)
+        sizes = np.broadcast_to(self.family.type.sizes(point.components.covariances), M)
         pairs = set()
         for i in range(M):
             distances = ((means - means[i]) ** 2).sum(axis=1) / (sizes + sizes[i])
             distances[i] = np.inf
-            near = np.argsort(distances, kind="stable")[: min(NEIGHBOURS, M - 1)]
+            near = np.argsort(distances, kind="stable")[: min(N_NEIGHBOURS, M - 1)]
             pairs |= {(min(i, j), max(i, j)) for j in near.tolist()}
         return np.array(sorted(pairs))
 
-    def _expect(self, params: Params, block: DenseBlock) -> _Expectation:
-        components = params.components
-        assigned = self.model.assign(params, block)
-        responsibilities, counts = assigned.responsibilities, assigned.counts
-        log_densities = assigned.values
-        weights, moments = block.weights, self.family.moments(block, responsibilities, components)
-        origins = self.family.origins(components)
-        stats = Statistics(0.0, weights.sum(), counts, moments, origins)
-        resp = as_dense(responsibilities, len(counts))
-        resp = resp / np.where(weights > 0, weights, 1.0)[:, None]
-        large = sparse.csr_array(np.where(resp > MIN_COUNTED_RESPONSIBILITY, resp, 0.0))
-        return _Expectation(stats, [(large, log_densities, weights)])
-
-    def _costs(self, params: Params, pairs: Array, expectation: _Expectation) -> Array:
+    def _costs(self, point: FreePoint, pairs: Array, expectation: _Expectation) -> Array:
         """Return the loss by merging each pair alone: the density becomes p - p_a - p_b + p_ab."""
         parts = zip(*expectation.of_rows, strict=True)
         responsibilities = sparse.csc_array(sparse.vstack(next(parts)))
@@ -197,22 +195,47 @@ class SplitAndMerge:
 
         def cost(a: int, b: int, merged: GaussianComponents) -> float:
             rows, lost = _union(responsibilities, a, b)  # lost is (p_a + p_b) / p
-            weight = float(params.weights[a] + params.weights[b])
+            weight = float(point.weights[a] + point.weights[b])
             if len(rows) == 0 or weight == 0:
                 return 0.0
-            block = DenseBlock(self.rows.take(rows), weights[rows], None, 0)
+            block = DenseBlock(self.sample.take(rows), weights[rows], None, 0)
             scores = self.family.scores(block, merged).log_density()[:, 0]
             gained = np.exp(np.minimum(np.log(weight) + scores - log_densities[rows], 50))
             ratios = np.maximum(np.maximum(1 - lost, 0) + gained, 1e-300)
             return -float(block.weights @ np.log(ratios))
 
         def costs(block: Array) -> list[float]:
-            merged = self.family.merge_pairs(params.components, params.weights, block)
+            merged = self.family.merge_pairs(point.components, point.weights, block)
             return [cost(a, b, each) for (a, b), each in zip(block.tolist(), merged, strict=True)]
 
         size = max(1, min(PAIRS_PER_BLOCK, MAX_BLOCK_ENTRIES // self.family.dim**2))
         starts = range(0, len(pairs), size)
         return np.array(map_reduce(costs, [pairs[i : i + size] for i in starts]).total())
+
+
+def _expect(point: FreePoint, block: DenseBlock) -> _Expectation:
+    """Return the sums of a block, and what merging costs need of its rows."""
+    assigned = point.assign(block)
+    counts, weights = assigned.counts, block.weights
+    moments = point.family.moments(block, assigned.responsibilities, point.components)
+    origins = point.family.origins(point.components)
+    stats = Statistics(0.0, weights.sum(), counts, moments, origins)
+    resp = as_dense(assigned.responsibilities, len(counts))
+    resp = resp / np.where(weights > 0, weights, 1.0)[:, None]
+    large = sparse.csr_array(np.where(resp > MIN_COUNTED_RESPONSIBILITY, resp, 0.0))
+    return _Expectation(stats, [(large, assigned.values, weights)])
+
+
+def _scatter_products(point: FreePoint, axes: Array, block: DenseBlock) -> Array:
+    """Return the scatter matrix of each component's rows times its axis, (K, d)."""
+    means = point.centres
+    centre = means.mean(axis=0)
+    assigned = point.assign(block)
+    gaps = block.X - centre
+    offsets = means - centre
+    along = gaps @ axes.T - np.einsum("kd,kd->k", offsets, axes)
+    along *= as_dense(assigned.responsibilities, point.n_components)
+    return along.T @ gaps - along.sum(axis=0)[:, None] * offsets
 
 
 def _union(columns: sparse.csc_array, a: int, b: int) -> tuple[Array, Array]:
@@ -221,10 +244,10 @@ def _union(columns: sparse.csc_array, a: int, b: int) -> tuple[Array, Array]:
         (columns.indices[span], columns.data[span])
         for span in (slice(columns.indptr[k], columns.indptr[k + 1]) for k in (a, b))
     )
-    places = np.searchsorted(rows, others)
-    both = np.append(rows, -1)[places] == others
+    indices = np.searchsorted(rows, others)
+    both = np.append(rows, -1)[indices] == others
     sums = np.append(sums, values[~both])
-    sums[places[both]] += values[both]
+    sums[indices[both]] += values[both]
     return np.append(rows, others[~both]), sums
 
 

@@ -12,17 +12,31 @@ from scipy.spatial.distance import cdist
 
 from ..._typing import Array
 from ..em.loop import OnIteration, ignore
-from ..em.mixture import Mixture
+from ..em.mixture import Mixture, Point
 from ..families.background import FIRST_WEIGHT
 from ..families.family import AnyFamily
 from ..families.params import Components, Params
 from ..families.statistics import Statistics
 from ..rows.sources import RowSource
-from . import partitions
 from .imputed import imputed
-from .merging_start import MergingStart, has_copies, judged
+from .kmeans import (
+    KMEANS_MAX_ITER,
+    draw_seed,
+    has_copies,
+    kmeans_plusplus,
+    kmeans_start,
+    random_rows,
+)
+from .merging_start import RESCORING_STEPS, MergingStart
 from .overseeding import SEEDS_PER_COMPONENT
-from .partitions import Assignment, SampleStart, assign_labels
+from .partitions import (
+    Assignment,
+    assign_labels,
+    assign_randomly,
+    nearest_partition,
+    partition_statistics,
+)
+from .sample import FoundStart, Sample
 
 
 @dataclass(frozen=True)
@@ -37,6 +51,9 @@ class Partition:
 # Products in a step on the sample from which single precision saves more than a second kind of
 # compiled code costs once.
 _SINGLE_PRECISION_PRODUCTS = 10**10
+
+# The most that rows which belong to no part leave to a background: components need some to begin.
+MAX_FIRST_WEIGHT = 0.9
 
 
 @dataclass(frozen=True)
@@ -66,20 +83,21 @@ class Start(ABC):
     def describe(self, n_rows: int) -> tuple[str, str, int | None]:
         """Return the title and a detail of a search, and its most steps: None if they are long."""
         detail = f"{self.sample_size(n_rows)} of {n_rows} rows, {self.n_components} components"
-        return "k-means", detail, partitions.KMEANS_MAX_ITER
+        return "k-means", detail, KMEANS_MAX_ITER
 
     def first(
         self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration = ignore
-    ) -> tuple[AnyFamily, Params]:
-        """Return a family whose prior is centred on a first partition, and first parameters."""
+    ) -> Point:
+        """Return where a fit begins, with a prior that is centred on a first partition."""
         rows = imputed(rows)
         start = self if mixture.known is None or self.given else _ByClass.of(self)
         partition = start.partition(mixture, rows, rng, watch)
         stats = partition.stats
         family = mixture.family.with_prior_from(stats)
         weights = self.weights if self.weights is not None else start.first_weights(stats)
-        rest = 1 - stats.counts.sum() / stats.total  # what a partition leaves to the background
-        weights = mixture.background.add_weight(weights, min(max(rest, FIRST_WEIGHT), 0.9))
+        not_in_parts = 1 - stats.counts.sum() / stats.total
+        of_background = min(max(not_in_parts, FIRST_WEIGHT), MAX_FIRST_WEIGHT)
+        weights = mixture.background.add_weight(weights, of_background)
         params = Params.first(weights, family.initial(stats, partition.about, partition.centres))
         order = mixture.constraint.order(params.components)
         if mixture.known is not None and order is not None and (np.diff(order) < 0).any():
@@ -87,7 +105,9 @@ class Start(ABC):
                 "known_labels contradict the order of the components: by the means and scales that "
                 f"the fit starts with, it is {order.tolist()}. Number the classes in that order."
             )
-        return family, params if self.weights is None else params.pruned()
+        if self.weights is not None:
+            params = params.pruned()
+        return Point(replace(mixture, family=family), params)
 
     def first_weights(self, stats: Statistics) -> Array:
         """Return the weights of a first partition."""
@@ -101,41 +121,42 @@ class Start(ABC):
 
     def search(
         self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
-    ) -> SampleStart:
+    ) -> FoundStart:
         """Return the components that k-means finds on a sample."""
-        many = rows.n_rows > max(self.init_size, self.n_components)
-        seed = partitions.draw_seed(rng) if many else 0  # no other: all are drawn
+        seed = 0  # where all rows are drawn, any will do
+        if rows.n_rows > max(self.init_size, self.n_components):
+            seed = draw_seed(rng)
         return self.kmeans(mixture.family, self.sample(rows, seed, self.n_components), rng, watch)
 
     def kmeans(
         self,
         family: AnyFamily,
-        sample: RowSource,
+        sample: Sample,
         rng: RandomState,
         watch: OnIteration = ignore,
-        n_steps: int = partitions.KMEANS_MAX_ITER,
-    ) -> SampleStart:
-        centres = partitions.kmeans_plusplus(family, sample, self.n_components, rng)
-        return partitions.kmeans_start(
-            family, sample, centres, max_iter=n_steps, on_iteration=watch
-        )
+        n_steps: int = KMEANS_MAX_ITER,
+    ) -> FoundStart:
+        """Return the components that k-means finds from its own seeds."""
+        centres = kmeans_plusplus(family, sample.rows, self.n_components, rng)
+        return kmeans_start(family, sample.rows, centres, max_iter=n_steps, on_iteration=watch)
 
     def sample_size(self, n_rows: int) -> int:
         return min(n_rows, max(self.init_size, self.n_components))
 
-    def sample(self, rows: RowSource, seed: int, width: int, single: bool = False) -> RowSource:
+    def sample(self, rows: RowSource, seed: int, width: int, single: bool = False) -> Sample:
         """Draw some rows by weight; a row brings `width` numbers along in a step."""
-        size = max(self.init_size, self.n_components)
-        return rows.subset(*rows.draw(size, seed), width=width, single=single)
+        numbers, weights = rows.draw(max(self.init_size, self.n_components), seed)
+        return Sample(rows.subset(numbers, weights, width=width, single=single))
 
     # What is known of classes, for starts with known labels and for more components.
 
     def class_means(self, mixture: Mixture, rows: RowSource) -> tuple[Array, Array, Array]:
         """Return known labels of components, the means (K, d) of their rows, and who has none."""
-        K, kmeans = self.n_components, mixture.family.kmeans()
+        K = self.n_components
+        kmeans = mixture.family.kmeans()
         known = np.asarray(mixture.known)
         known = np.where(known < K, known, np.int32(-1))  # others are of the background
-        stats, about = partitions.partition_statistics(
+        stats, about = partition_statistics(
             kmeans, rows, _anywhere(rows, K), partial(assign_labels, known, K)
         )
         return known, kmeans.centres(kmeans.maximize(stats, about)[0]), stats.counts == 0
@@ -152,7 +173,7 @@ class Start(ABC):
         """Return centres, those that are free at clusters which are not next to the others."""
         if free.any():
             found = self.search(mixture, rows, rng, watch)
-            clusters = found.model.family.centres(found.params.components)
+            clusters = found.point.centres
             _, taken = linear_sum_assignment(cdist(centres[~free], clusters))
             centres = centres.copy()
             centres[free] = np.delete(clusters, taken, axis=0)
@@ -165,9 +186,9 @@ class Random(Start):
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
     ) -> Partition:
-        anywhere, K = _anywhere(rows, self.n_components), self.n_components
-        assign = partial(partitions.assign_randomly, partitions.draw_seed(rng), K)
-        return Partition(*partitions.partition_statistics(mixture.family, rows, anywhere, assign))
+        anywhere = _anywhere(rows, self.n_components)
+        assign = partial(assign_randomly, draw_seed(rng), self.n_components)
+        return Partition(*partition_statistics(mixture.family, rows, anywhere, assign))
 
 
 class RandomRows(Start):
@@ -176,8 +197,8 @@ class RandomRows(Start):
     def partition(
         self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
     ) -> Partition:
-        centres = partitions.random_rows(rows, self.n_components, rng)
-        return Partition(*partitions.nearest_partition(mixture.family, rows, centres), centres)
+        centres = random_rows(rows, self.n_components, rng)
+        return Partition(*nearest_partition(mixture.family, rows, centres), centres)
 
     def first_weights(self, stats: Statistics) -> Array:
         return np.full(self.n_components, 1 / self.n_components)
@@ -194,7 +215,7 @@ class GivenMeans(Start):
         self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
     ) -> Partition:
         anywhere = _anywhere(rows, self.n_components)
-        nearest = partitions.nearest_partition(mixture.family, rows, self.means, about=anywhere)
+        nearest = nearest_partition(mixture.family, rows, self.means, about=anywhere)
         return Partition(*nearest, self.means)
 
     def in_columns(self, columns: Array) -> Self:
@@ -213,8 +234,7 @@ class GivenPartition(Start):
     ) -> Partition:
         assert self.assign is not None
         anywhere = _anywhere(rows, self.n_components)
-        given = partitions.partition_statistics(mixture.family, rows, anywhere, self.assign)
-        return Partition(*given)
+        return Partition(*partition_statistics(mixture.family, rows, anywhere, self.assign))
 
 
 class KMeans(Start):
@@ -233,11 +253,11 @@ class KMeansPlusPlus(KMeans):
     def kmeans(
         self,
         family: AnyFamily,
-        sample: RowSource,
+        sample: Sample,
         rng: RandomState,
         watch: OnIteration = ignore,
         n_steps: int = 0,
-    ) -> SampleStart:
+    ) -> FoundStart:
         return super().kmeans(family, sample, rng, watch, 0)
 
 
@@ -247,23 +267,26 @@ class Merging(KMeans):
     n_starts = 1
 
     def describe(self, n_rows: int) -> tuple[str, str, int | None]:
-        K, sample = self.n_components, self.sample_size(n_rows)
+        K = self.n_components
+        sample = self.sample_size(n_rows)
         first = min(sample, SEEDS_PER_COMPONENT * K)
         return "Merging", f"{sample} of {n_rows} rows, {first} components merged into {K}", None
 
     def search(
         self, mixture: Mixture, rows: RowSource, rng: RandomState, watch: OnIteration
-    ) -> SampleStart:
-        K, family = self.n_components, mixture.family
-        n_products = min(rows.n_rows, self.init_size) * rows.n_features * 4 * K
-        seed = partitions.draw_seed(rng)
-        sample = self.sample(rows, seed, 4 * K, n_products >= _SINGLE_PRECISION_PRODUCTS)
+    ) -> FoundStart:
+        K = self.n_components
+        family = mixture.family
+        width = SEEDS_PER_COMPONENT * K
+        n_products = min(rows.n_rows, self.init_size) * rows.n_features * width
+        single = n_products >= _SINGLE_PRECISION_PRODUCTS
+        sample = self.sample(rows, draw_seed(rng), width, single)
         merging = MergingStart(family.proposal(), sample, K, watch, mixture.background)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_init)
         starts = [merging.run(np.random.default_rng(seed)) for seed in seeds]
         if len(mixture.background) == 0 and has_copies(sample, K):
             starts += [self.kmeans(family, sample, rng) for _ in seeds]
-            starts = [judged(family, start, sample) for start in starts]
+            starts = [start.rescored(family, sample, RESCORING_STEPS) for start in starts]
         return max(starts, key=lambda start: start.bound)
 
 
@@ -283,8 +306,7 @@ class _ByClass(Start):
         assert self.other is not None
         known, middles, free = self.class_means(mixture, rows)
         middles = self.other.completed(mixture, rows, middles, free, rng, watch)
-        nearest = partitions.nearest_partition(mixture.family, rows, middles, known=known)
-        return Partition(*nearest)
+        return Partition(*nearest_partition(mixture.family, rows, middles, known=known))
 
 
 def _anywhere(rows: RowSource, n_components: int) -> Array:

@@ -1,0 +1,169 @@
+"""What a fitted mixture says of rows: responsibilities, labels, densities, criteria, samples."""
+
+from functools import partial
+
+import numpy as np
+from numpy.random import RandomState
+
+from ..._typing import Array
+from ..families.background import NO_BACKGROUND
+from ..families.missing import ObservedRows
+from ..families.params import Params
+from ..families.responsibilities import (
+    DenseResponsibilities,
+    Responsibilities,
+    SparseResponsibilities,
+    as_dense,
+)
+from ..rows.blocks import Block, DenseBlock, warn_if_too_large
+from ..rows.sources import RowSource
+from .mixture import LEAST, Labelled, Mixture, Point, weighted_sum
+from .posterior import SOFTMAX
+
+
+def probabilities(fitted: Point, rows: RowSource) -> Array:
+    """Return the responsibilities of the components for each row, (n, K), in the rows' dtype.
+
+    With that of the background, those for a row sum to one for any weight. Those of rows
+    without a direction, and of rows so far away that no component has a density there, are
+    the weights, or 0 with a background.
+    """
+    K = fitted.n_components
+    warn_if_too_large(
+        rows.n_rows * K * np.dtype(rows.dtype).itemsize,
+        f"The responsibilities of {K} components for {rows.n_rows} rows take",
+        "responsibilities(X) returns them without the zeros, predict(X) labels alone.",
+    )
+    return rows.per_row(
+        lambda block: as_dense(_responsibilities_of(fitted, block), K), rows.dtype, K
+    )
+
+
+def responsibilities(fitted: Point, rows: RowSource) -> list[SparseResponsibilities]:
+    """Return what `probabilities` does, block after block and without the zeros."""
+    by_start = {}
+
+    def pack(block: Block, span: slice) -> None:
+        resp = _responsibilities_of(fitted, block)
+        if isinstance(resp, DenseResponsibilities):
+            resp = DenseResponsibilities(resp.resp.astype(rows.dtype, copy=False))
+        by_start[span.start] = resp.packed()
+
+    rows.for_each(pack)
+    return [by_start[start] for start in sorted(by_start)]
+
+
+def _responsibilities_of(fitted: Point, block: Block) -> Responsibilities:
+    """Return the responsibilities of the components for the rows of a block, as published."""
+    assigned = fitted.assign(block, row_weights=np.ones(len(block.weights)))
+    resp = assigned.of_components(fitted.n_components)
+    zero_density = ~block.has_direction | np.isneginf(assigned.values)
+    if not zero_density.any():
+        return resp
+    dense = as_dense(resp, fitted.n_components)
+    dense[zero_density] = 0.0 if len(fitted.background) else fitted.weights
+    return DenseResponsibilities(dense)
+
+
+def labels(fitted: Point, rows: RowSource) -> Array:
+    """Return the label of each row, (n,), as `Point.label` does."""
+    return rows.per_row(lambda block: fitted.label(block).labels, np.int64)
+
+
+def labels_and_probabilities(fitted: Point, rows: RowSource) -> tuple[Array, Array]:
+    """Return the labels of rows, and the responsibilities of those components; 0 for -1."""
+    all_labels = np.empty(rows.n_rows, dtype=np.int64)
+    largest = np.empty(rows.n_rows, dtype=rows.dtype)
+
+    def write(block: Block, span: slice) -> None:
+        ones = np.ones(len(block.weights))
+        scores = fitted.scores(block)
+        labelled = fitted.label(block, scores)
+        assigned = fitted.assign(block, row_weights=ones, scores=scores)
+        resp = as_dense(assigned.responsibilities, len(fitted.params.weights))
+        all_labels[span] = labelled.labels
+        of_labels = resp[np.arange(len(ones)), labelled.labels]
+        largest[span] = of_published_labels(fitted, labelled, of_labels)
+
+    rows.for_each(write)
+    return all_labels, largest
+
+
+def of_published_labels(fitted: Point, labelled: Labelled, largest: Array) -> Array:
+    """Return the largest responsibilities of rows as published, also where no component has any."""
+    seen = np.where(labelled.zero_density, fitted.weights.max(), largest)
+    return np.where(labelled.labels == -1, 0, seen)
+
+
+def log_densities(fitted: Point, rows: RowSource) -> Array:
+    """Return the log-density of the mixture at each row, (n,), at least the dtype's least."""
+    least = max(LEAST, float(np.finfo(rows.dtype).min))
+    of_zero_row = fitted.family.zero_row_log_density
+
+    def of_block(block: Block) -> Array:
+        values = fitted.log_density(block)
+        return np.maximum(np.where(block.has_direction, values, of_zero_row), least)
+
+    return rows.per_row(of_block, rows.dtype)
+
+
+def log_likelihood(fitted: Point, rows: RowSource) -> tuple[float, float]:
+    """Return the weighted sum of log-densities, and of the weights of rows that count."""
+    total, weight = rows.map_reduce(partial(_log_likelihood_of, fitted)).tolist()
+    return total, weight
+
+
+def _log_likelihood_of(fitted: Point, block: Block) -> Array:
+    return _sums(block, fitted.log_density(block))
+
+
+def _sums(block: Block, values: Array) -> Array:
+    """Return the weighted sum of values, and that of weights."""
+    return np.array([weighted_sum(block.weights, np.maximum(values, LEAST)), block.weights.sum()])
+
+
+def bic(fitted: Point, log_likelihood: float, n_samples: float) -> float:
+    """Return the Bayesian information criterion."""
+    return -2 * log_likelihood + fitted.n_parameters * float(np.log(max(n_samples, 1)))
+
+
+def evaluate(fitted: Point, rows: RowSource) -> list[float]:
+    """Return what `log_likelihood` does, and the weighted sum of responsibility entropies."""
+    return rows.map_reduce(partial(_evaluation_of, fitted)).tolist()
+
+
+def _evaluation_of(fitted: Point, block: Block) -> Array:
+    assigned = fitted.assign(block, row_weights=np.ones(len(block.weights)))
+    resp = as_dense(assigned.responsibilities, len(fitted.params.weights))
+    logs = block.buffers.acquire("logs", resp.shape, resp.dtype)
+    np.log(np.maximum(resp, np.finfo(resp.dtype).tiny, out=logs), out=logs)
+    entropy = -(block.weights @ np.einsum("nk,nk->n", resp, logs))
+    block.buffers.release("logs", logs)
+    block.buffers.release("products", assigned.scores.products)
+    if fitted.mixture.posterior == SOFTMAX:  # its values are the log-densities
+        return np.append(_sums(block, assigned.values), entropy)
+    return np.append(_log_likelihood_of(fitted, block), entropy)
+
+
+def sample(fitted: Point, n_samples: int, rng: RandomState) -> tuple[Array, Array]:
+    """Draw rows by component, those of the background last, and return their labels, too."""
+    K = fitted.n_components
+    counts = rng.multinomial(n_samples, fitted.params.weights)
+    of_components = fitted.family.sample(fitted.components, counts[:K], rng)
+    of_background = fitted.background.draw(counts[K:], of_components.shape[1], rng)
+    labels = np.append(np.repeat(np.arange(K), counts[:K]), np.full(len(of_background), -1))
+    return np.vstack([of_components, of_background]), labels
+
+
+def conditional_means(fitted: Point, limit: float, block: DenseBlock) -> Array:
+    """Return rows of a block, filled with conditional means up to a limit, in absolute value.
+
+    They are those under the components alone.
+    """
+    if block.missing is None:
+        return block.X
+    weights = NO_BACKGROUND.weights_after(fitted.params)
+    components = Point(Mixture.plain(fitted.family), Params.first(weights, fitted.components))
+    resp = as_dense(_responsibilities_of(components, block), fitted.n_components)
+    rows = ObservedRows(fitted.family.type, block, fitted.components)
+    return np.clip(rows.conditional_means(resp), -limit, limit)

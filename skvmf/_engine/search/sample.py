@@ -1,0 +1,148 @@
+"""The rows that a start looks at, and what it does with them: label, sum, and steps of EM."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Self
+
+import numpy as np
+
+from ..._typing import Array
+from ..em.loop import run_em
+from ..em.mixture import Mixture, Point
+from ..families.background import NO_BACKGROUND, Background
+from ..families.family import AnyFamily
+from ..families.params import Components, Params
+from ..families.statistics import Statistics
+from ..rows.sources import RowSource
+from .partitions import assign_labels, assignment, nearest_partition, partition_statistics
+
+
+@dataclass(frozen=True)
+class FreePoint(Point):
+    """A point whose steps are those of plain EM: no component is moved to a row, or pruned.
+
+    Where a fit begins, components without rows are wanted: merging and splitting use them.
+    """
+
+    @classmethod
+    def of(
+        cls,
+        family: AnyFamily,
+        weights: Array,
+        components: Components,
+        background: Background = NO_BACKGROUND,
+    ) -> "FreePoint":
+        """Return plain components with weights, that of a background last."""
+        return FreePoint(Mixture.plain(family, background), Params.first(weights, components))
+
+    def maximize(self, stats: Statistics, rows: RowSource) -> Self:
+        """Return a better point, whose weights are the shares of the rows."""
+        components = self.components
+        of_components = stats.first_components(self.n_components)
+        if of_components.counts.any():  # else the background has every row
+            components, _ = self.family.maximize(of_components, components)
+        return self.at(Params.first(stats.counts / stats.counts.sum(), components))
+
+    def with_free_weights(self) -> Point:
+        """Return the point of a mixture whose components may be moved and pruned."""
+        return Point(replace(self.mixture, fixed_weights=False), self.params)
+
+    def without_background(self) -> "FreePoint":
+        """Return the components alone, with equal weights if the background has every row."""
+        weights = self.weights
+        if not weights.any():
+            weights = np.ones_like(weights)
+        return FreePoint.of(self.family, weights / weights.sum(), self.components)
+
+
+@dataclass(frozen=True)
+class LabelledSample:
+    """For each row its likeliest component, and how well that one explains it."""
+
+    labels: Array  # (n,) int32: -1 is a background
+    log_densities: Array  # of those components, weights included, (n,)
+    below_mode: Array  # by how much the log-density is below its largest value, (n,)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows in memory, drawn by weight."""
+
+    rows: RowSource
+
+    @cached_property
+    def weights(self) -> Array:
+        """The weight of each row, (n,): none for a zero row of directions."""
+        return self.rows.sampling_weights()
+
+    @cached_property
+    def drawable(self) -> Array:
+        """The numbers of the rows that have a weight."""
+        return np.flatnonzero(self.weights)
+
+    @property
+    def total_weight(self) -> float:
+        return self.rows.total_weight
+
+    def take(self, numbers: Array) -> Array:
+        """Return rows as the family sees them, dense float64."""
+        return self.rows.take(numbers)
+
+    def some(self, numbers: Array, width: int, weights: Array | None = None) -> "Sample":
+        """Return some of the rows, for `width` components; weights (n,) may replace theirs."""
+        weights = self.weights if weights is None else weights
+        return Sample(self.rows.subset(numbers, weights[numbers], width))
+
+    def draw(self, size: int, rng: np.random.Generator) -> Array:
+        """Draw the numbers of at most `size` rows that have a weight, each as likely."""
+        size = min(size, len(self.drawable))
+        return np.sort(rng.choice(self.drawable, size, replace=False))
+
+    def label(self, point: Point) -> LabelledSample:
+        """Return the likeliest component of each row, of a family that has peaks."""
+        labelled = self.rows.map_reduce(point.label)
+        peaks = np.append(point.family.peaks(point.components), point.background.log_densities)
+        with np.errstate(divide="ignore"):
+            largest = np.log(point.params.weights) + peaks
+        below_mode = largest[labelled.labels] - labelled.scores  # the background's is the last
+        return LabelledSample(labelled.labels, labelled.scores, below_mode)
+
+    def sums(self, family: AnyFamily, centres: Array, labels: Array) -> Statistics:
+        """Return the statistics of the rows by labels, about components at centres (K, d)."""
+        assign = partial(assign_labels, labels, len(centres))
+        return partition_statistics(family, self.rows, centres, assign)[0]
+
+    def em(self, point: Any, n_steps: int) -> tuple[Any, float]:
+        """Return the point after some steps of EM, and the bound before the last of them."""
+        result = run_em(point, self.rows, max_iter=n_steps - 1, tol=None)
+        return result.point.maximize(result.stats, self.rows), result.bounds[-1]
+
+
+@dataclass(frozen=True)
+class FoundStart:
+    """Components found on a sample, and their bound there."""
+
+    point: Point
+    bound: float
+    labels: Array | None = None  # of the sample, if they are known
+
+    def partition(self, family: AnyFamily, rows: RowSource) -> tuple[Statistics, Components]:
+        """Return `partition_statistics` of a family for these responsibilities for rows.
+
+        If the sample is all rows, and has labels, these are as good. If the background has every
+        row, each is its nearest component's.
+        """
+        centres = self.point.centres
+        if self.labels is not None and len(self.labels) == rows.n_rows:
+            by_labels = partial(assign_labels, self.labels, len(centres))
+            return partition_statistics(family, rows, centres, by_labels)
+        sums = partition_statistics(family, rows, centres, assignment(self.point))
+        return sums if sums[0].counts.any() else nearest_partition(family, rows, centres)
+
+    def rescored(self, family: AnyFamily, sample: Sample, n_steps: int) -> "FoundStart":
+        """Return the start with the bound that components of a family reach from it on a sample."""
+        stats, origins = self.partition(family, sample.rows)
+        weights = stats.counts / stats.counts.sum()
+        first = FreePoint.of(family, weights, family.initial(stats, origins))
+        _, bound = sample.em(first, n_steps)
+        return replace(self, bound=bound)
