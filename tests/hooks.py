@@ -85,7 +85,7 @@ def merging_starts():
 
     def noted(self, *arguments, **options):
         result = run(self, *arguments, **options)
-        begun.append((self.rows, result))
+        begun.append((self.sample.rows, result))
         return result
 
     with mock.patch.object(starts.MergingStart, "run", noted):

@@ -70,10 +70,10 @@ def texts():
 def em_step(mixture, X):
     """Return a function that takes one EM step at a fitted mixture."""
     rows = mixture._make_rows(X, None, moments=True)
-    model, params = mixture._fitted.mixture, mixture._fitted.params
+    point = mixture._fitted
 
     def step():
-        return model.maximize(model.expectation(params, rows), params, rows)
+        return point.maximize(point.expect(rows), rows)
 
     step()  # compile
     return step

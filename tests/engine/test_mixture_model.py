@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skvmf._engine.em.loop import run_em
-from skvmf._engine.em.mixture import Mixture
+from skvmf._engine.em.mixture import Mixture, Point
 from skvmf._engine.em.posterior import FenchelYoungPosterior
 from skvmf._engine.em.weight_prior import ModifiedDirichlet
 from skvmf._engine.families.gaussian import Gaussian
@@ -34,68 +34,70 @@ def statistics(counts):
     return Statistics(0.0, counts.sum(), counts, moments, origins, *worst)
 
 
-def params(K):
+def point(K, prior=None):
     means = np.arange(2.0 * K).reshape(K, 2) * 1e4
-    return Params.first(np.full(K, 1 / K), model().family.components(means, np.ones(K)))
+    mixture = model(prior)
+    components = mixture.family.components(means, np.ones(K))
+    return Point(mixture, Params.first(np.full(K, 1 / K), components))
 
 
 def test_empty_components_move_to_different_rows_in_one_step():
-    before = params(5)
+    before = point(5)
     stats = statistics([10, 0, 0, 30, 0])
     worst_values, worst_rows = np.array([-9.0, -9, -8, np.inf]), np.array([5, 0, 2, 4])
     stats = replace(stats, worst_values=worst_values, worst_rows=worst_rows)
-    after = model().maximize(stats, before, ROWS)
-    assert_array_equal(after.reseeded, [False, True, True, False, False])  # no row is left
+    after = before.maximize(stats, ROWS)
+    assert_array_equal(after.params.reseeded, [False, True, True, False, False])  # no row is left
     assert_array_equal(after.components.means[1:3], [[7.0, 7.0], [8.0, 8.0]])
     assert_array_equal(after.components.means[4], before.components.means[4])
     assert_allclose(after.weights, np.array([10, 8, 8, 30, 0]) / 56)  # a fifth of the rows each
-    assert not model().comparable(before, after)
-    later = model().maximize(statistics([10, 5, 5, 25, 0]), after, ROWS)
-    assert_array_equal(later.reseeded, [False, True, True, False, True])
+    assert not before.comparable(after)
+    later = after.maximize(statistics([10, 5, 5, 25, 0]), ROWS)
+    assert_array_equal(later.params.reseeded, [False, True, True, False, True])
 
 
 @pytest.mark.bits
 def test_a_component_is_empty_where_rounding_alone_is_left_of_it():
-    after = model().maximize(statistics([1, 1e-15]), params(2), ROWS)
-    assert_array_equal(after.reseeded, [False, True])
-    after = model().maximize(statistics([1, 1e-14]), params(2), ROWS)
-    assert_array_equal(after.reseeded, [False, False])
+    after = point(2).maximize(statistics([1, 1e-15]), ROWS)
+    assert_array_equal(after.params.reseeded, [False, True])
+    after = point(2).maximize(statistics([1, 1e-14]), ROWS)
+    assert_array_equal(after.params.reseeded, [False, False])
 
 
-def test_a_broken_component_leaves_for_good():
+def test_a_singular_component_leaves_for_good():
     stats = statistics([10, 10, 20])
     stats.moments[1][1] = 0  # no variance is left
-    before = params(3)
-    after = model().maximize(stats, before, ROWS)
+    before = point(3)
+    after = before.maximize(stats, ROWS)
     assert after.weights[1] == 0
-    assert after.reseeded[1]
+    assert after.params.reseeded[1]
     assert_array_equal(after.components.means[1], before.components.means[1])
-    assert not model().comparable(before, after)
-    again = model().maximize(statistics([10, 0, 20]), after, ROWS)
+    assert not before.comparable(after)
+    again = after.maximize(statistics([10, 0, 20]), ROWS)
     assert_array_equal(again.components.means[1], before.components.means[1])
     assert again.weights[1] == 0
 
 
 def test_a_component_leaves_when_it_rests_on_the_floor_for_two_steps():
     prior = ModifiedDirichlet(-8.0, 1e-3)  # takes nine rows, and asks for as many
-    first = model(prior).maximize(statistics([50, 5, 45]), params(3), ROWS)
-    assert_array_equal(first.on_floor, [False, True, False])
+    first = point(3, prior).maximize(statistics([50, 5, 45]), ROWS)
+    assert_array_equal(first.params.on_floor, [False, True, False])
     assert first.weights[1] == 1e-3
-    second = model(prior).maximize(statistics([50, 5, 45]), first, ROWS)
+    second = first.maximize(statistics([50, 5, 45]), ROWS)
     assert second.weights[1] == 0
-    assert second.reseeded[1]
+    assert second.params.reseeded[1]
     assert_allclose(second.weights.sum(), 1)
-    assert not model(prior).comparable(first, second)
+    assert not first.comparable(second)
 
 
 def test_a_component_that_comes_off_the_floor_stays():
     prior = ModifiedDirichlet(-8.0, 1e-3)
-    first = model(prior).maximize(statistics([50, 5, 45]), params(3), ROWS)
-    second = model(prior).maximize(statistics([50, 20, 30]), first, ROWS)
-    assert not second.on_floor.any()
-    third = model(prior).maximize(statistics([50, 5, 45]), second, ROWS)
+    first = point(3, prior).maximize(statistics([50, 5, 45]), ROWS)
+    second = first.maximize(statistics([50, 20, 30]), ROWS)
+    assert not second.params.on_floor.any()
+    third = second.maximize(statistics([50, 5, 45]), ROWS)
     assert third.weights[1] == 1e-3
-    assert third.on_floor[1]
+    assert third.params.on_floor[1]
 
 
 @pytest.mark.parametrize(
@@ -104,11 +106,11 @@ def test_a_component_that_comes_off_the_floor_stays():
 )
 def test_a_component_may_rest_with_as_many_rows_as_the_prior_takes(alpha, count, leaves):
     """Or with more than `min_rows`, which are three."""
-    before = replace(params(2), on_floor=np.array([False, True]))
-    stats = statistics([91, count])
-    after = model(ModifiedDirichlet(alpha, 0.2)).maximize(stats, before, ROWS)
+    before = point(2, ModifiedDirichlet(alpha, 0.2))
+    before = before.at(replace(before.params, on_floor=np.array([False, True])))
+    after = before.maximize(statistics([91, count]), ROWS)
     assert_allclose(after.weights, [1, 0] if leaves else [0.8, 0.2])
-    assert after.on_floor[1]
+    assert after.params.on_floor[1]
 
 
 @pytest.mark.parametrize("tol", [np.inf, 1e-3])
@@ -119,17 +121,18 @@ def test_a_step_that_prunes_or_moves_is_never_the_last(tol):
     far = Params.first(np.full(4, 0.25), model().family.components(means, np.ones(4)))
     history = []
 
-    def watch(n_iter, bounds, params):
-        history.append(params)
+    def watch(n_iter, bounds, point):
+        history.append(point)
         return False
 
-    result = run_em(model(), rows, far, max_iter=100, tol=tol, on_iteration=watch)
+    result = run_em(Point(model(), far), rows, max_iter=100, tol=tol, on_iteration=watch)
     assert result.converged
     steps = list(itertools.pairwise(history))
-    changed = [not model().comparable(before, after) for before, after in steps]
+    changed = [not before.comparable(after) for before, after in steps]
     assert any(changed)
     assert not changed[-1]
-    moved = [int((after.reseeded & ~before.reseeded).sum()) for before, after in steps]
+    reseeded = [(before.params.reseeded, after.params.reseeded) for before, after in steps]
+    moved = [int((after & ~before).sum()) for before, after in reseeded]
     assert max(moved) == 2  # both at once
 
 

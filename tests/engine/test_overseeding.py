@@ -11,8 +11,9 @@ from sklearn.metrics import adjusted_rand_score
 from skvmf import RelativeGMM, SparseGaussianMixture, VonMisesFisherMixture
 from skvmf._engine.rows.sources import make_rows
 from skvmf._engine.search import merging_start as start
-from skvmf._engine.search import overseeding
-from skvmf._engine.search.merging_start import rows_in_groups
+from skvmf._engine.search import overseeding, regions
+from skvmf._engine.search.outliers import inliers
+from skvmf._engine.search.sample import Sample
 
 from ..hooks import merging_starts
 
@@ -45,9 +46,9 @@ def test_parts_of_the_rows_have_all_clusters(kind, groups, exact, monkeypatch):
     labels = np.repeat(np.arange(K), 90)
     X = means[labels] + 0.1 * rng.normal(size=(len(labels), D))
     weights = np.resize([1.0, 1.0, 0.0], len(X))
-    monkeypatch.setattr(overseeding, "MANY", K)
+    monkeypatch.setattr(overseeding, "MIN_COMPONENTS_OF_MANY", K)
     monkeypatch.setattr("skvmf._engine.em.truncated.MIN_ROWS", 10**6 if exact else 20)
-    monkeypatch.setattr(start, "IN_GROUP", 12)
+    monkeypatch.setattr(start, "GROUP_SIZE", 12)
     fitted = mixture(K, random_state=0).fit(X, sample_weight=weights)
     oracle = mixture(K, init_params=labels).fit(X, sample_weight=weights)
     assert adjusted_rand_score(labels, fitted.labels_) > 0.99
@@ -61,9 +62,9 @@ def test_groups_of_components_give_and_take_some(monkeypatch):
     labels = rng.choice(K, size=90 * K, p=rng.dirichlet(np.full(K, 2.0)))
     X = rng.normal(size=(len(labels), D)) * np.exp(rng.uniform(-0.7, 0.7, (K, D)))[labels]
     X += means[labels]
-    monkeypatch.setattr(overseeding, "MANY", K)
-    monkeypatch.setattr(overseeding, "COMPARED_ROWS", 100)
-    monkeypatch.setattr(start, "IN_GROUP", 12)
+    monkeypatch.setattr(overseeding, "MIN_COMPONENTS_OF_MANY", K)
+    monkeypatch.setattr(regions, "N_COMPARED", 100)
+    monkeypatch.setattr(start, "GROUP_SIZE", 12)
     mixture = partial(SparseGaussianMixture, K, covariance_type="diag", max_iter=5)
     oracle = mixture(init_params=labels).fit(X)
     assert mixture(random_state=0).fit(X).lower_bound_ > oracle.lower_bound_ - 0.01
@@ -165,7 +166,7 @@ def test_directions_at_the_edge_of_single_precision_are_told_apart(gap, monkeypa
 
 
 def near(X, weights=None):
-    return rows_in_groups(make_rows(X, weights, unit=False))
+    return inliers(Sample(make_rows(X, weights, unit=False)))
 
 
 def groups(n=3000):

@@ -10,18 +10,13 @@ from scipy.special import logsumexp
 from skvmf import SparseGaussianMixture
 from skvmf._engine.families.covariance import COVARIANCE_TYPES
 from skvmf._engine.families.gaussian import Gaussian, ShrunkGaussian
-from skvmf._engine.families.params import Params
 from skvmf._engine.rows.blocks import DenseBlock
 from skvmf._engine.rows.parallel import limited_blas
 from skvmf._engine.rows.sources import make_rows
 from skvmf._engine.search import split_and_merge
 from skvmf._engine.search.merging_start import MergingStart
-from skvmf._engine.search.partitions import (
-    assign_responsibilities,
-    assignment,
-    em_steps,
-    partition_statistics,
-)
+from skvmf._engine.search.partitions import assign_responsibilities, partition_statistics
+from skvmf._engine.search.sample import Sample
 from skvmf._engine.search.split_and_merge import SplitAndMerge
 
 TYPES = list(COVARIANCE_TYPES)
@@ -42,20 +37,20 @@ def clusters(n=3000, K=6, d=3, sizes=(0.3, 2.0), spread=4.0):
 def split_and_merge_of(X, kind, n_components=3, weights=None):
     rows = make_rows(X, weights, unit=False, columns=True)
     family = Gaussian(X.shape[1], kind, 1e-6, scale=rows.mean_variance() or 1.0)
-    return SplitAndMerge(ShrunkGaussian.of(family), rows, n_components)
+    return SplitAndMerge(ShrunkGaussian.of(family), Sample(rows), n_components)
 
 
 def fitted(task, M, seed=0):
     """Return M components, some steps of EM away from random rows."""
     rng = np.random.default_rng(seed)
-    points = task.rows.take(rng.choice(task.rows.n_rows, M, replace=False))
-    first = Params.first(np.full(M, 1 / M), task.family.from_centres(points))
-    return em_steps(task.model, task.rows, first, 5)[0]
+    points = task.sample.take(rng.choice(task.sample.rows.n_rows, M, replace=False))
+    first = task.point(np.full(M, 1 / M), task.family.from_centres(points))
+    return task.sample.em(first, 5)[0]
 
 
-def log_joint(task, params, X):
+def log_joint(weights, components, task, X):
     block = DenseBlock(X, np.ones(len(X)), None, 0)
-    return task.family.scores(block, params.components).log_density() + np.log(params.weights)
+    return task.family.scores(block, components).log_density() + np.log(weights)
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -64,13 +59,14 @@ def test_merging_costs_the_change_of_the_likelihood(kind, monkeypatch):
     X, _ = clusters(500)
     weights = np.random.default_rng(1).exponential(size=500)
     task = split_and_merge_of(X, kind, weights=weights)
-    params = fitted(task, 6)
-    pairs = task._neighbours(params)
-    costs = task._costs(params, pairs, task.rows.map_reduce(partial(task._expect, params)))
-    before = log_joint(task, params, X)
-    all_merged = task.family.merge_pairs(params.components, params.weights, pairs)
+    point = fitted(task, 6)
+    pairs = task._neighbours(point)
+    expectation = task.sample.rows.map_reduce(partial(split_and_merge._expect, point))
+    costs = task._costs(point, pairs, expectation)
+    before = log_joint(point.weights, point.components, task, X)
+    all_merged = task.family.merge_pairs(point.components, point.weights, pairs)
     for (a, b), merged, cost in zip(pairs, all_merged, costs, strict=True):
-        joint = log_joint(task, Params.first(params.weights[[a, b]].sum(keepdims=True), merged), X)
+        joint = log_joint(point.weights[[a, b]].sum(keepdims=True), merged, task, X)
         after = np.hstack([np.delete(before, [a, b], axis=1), joint])
         change = weights @ (logsumexp(after, axis=1) - logsumexp(before, axis=1))
         # 1 - r has no digits below 1e-16: a row that a merge leaves loses 36 nats at most.
@@ -85,7 +81,7 @@ def test_components_are_split_across_their_longest_axis(kind, offset):
     X = (rng.standard_normal((4000, 5)) * np.array([4.0, 1, 1, 1, 1])) @ turned + offset
     task = split_and_merge_of(X, kind, 1)
     centre = task.family.from_centres(X.mean(axis=0, keepdims=True))
-    cut = task._split(Params.first(np.ones(1), centre), rng)
+    cut = task._split(task.point(np.ones(1), centre), rng)
     values, axes = np.linalg.eigh(np.cov(X.T))
     step = np.sqrt(2 / np.pi * values[-1]) * axes[:, -1]
     gap = 0.5 * (cut.components.means[1] - cut.components.means[0])
@@ -108,7 +104,8 @@ def start(X, kind, n_components, weights=None, watch=None):
     family = Gaussian(X.shape[1], kind, 1e-6, scale=rows.mean_variance() or 1.0)
     proposal, watch = family.proposal(), watch or (lambda *_: False)
     with limited_blas():
-        return MergingStart(proposal, rows, n_components, watch).run(np.random.default_rng(0))
+        search = MergingStart(proposal, Sample(rows), n_components, watch)
+        return search.run(np.random.default_rng(0)).point
 
 
 def test_a_start_goes_with_its_rows():
@@ -117,7 +114,7 @@ def test_a_start_goes_with_its_rows():
     plain = start(X, "full", 6)
     for data, weights in [(X + 4096.0, None), (X * 8, None), (X, np.full(len(X), 2.0))]:
         other = start(data, "full", 6, weights)
-        assert_allclose(np.sort(other.params.weights), np.sort(plain.params.weights), atol=2e-3)
+        assert_allclose(np.sort(other.weights), np.sort(plain.weights), atol=2e-3)
 
 
 @pytest.mark.parametrize("after", [0, 1])
@@ -125,11 +122,11 @@ def test_a_callback_stops_a_start_with_as_many_components_as_asked_for(after):
     X, _ = clusters()
     seen = []
 
-    def watch(n_iter, bounds, params):
+    def watch(n_iter, bounds, point):
         seen.append(n_iter)
         return n_iter == after
 
-    assert len(start(X, "full", 6, watch=watch).params.weights) == 6
+    assert start(X, "full", 6, watch=watch).n_components == 6
     assert seen == [0, 1]
 
 
@@ -138,9 +135,9 @@ def test_splits_find_what_overseeding_has_missed():
     X, labels = clusters(4000, 8, sizes=(0.3, 0.3), spread=6.0)
     task = split_and_merge_of(X, "full", 8)
     responsibilities = partial(assign_responsibilities, np.eye(8)[labels // 2])
-    stats, about = partition_statistics(task.family, task.rows, X[:8], responsibilities)
+    stats, about = partition_statistics(task.family, task.sample.rows, X[:8], responsibilities)
     components, _ = task.family.maximize(stats, about)
-    poor = Params.first(stats.counts / len(X), components)
-    result = task.run(poor, np.random.default_rng(0)).params
-    sizes = assignment(task.model, result)(DenseBlock(X, np.ones(len(X)), None, 0))[1]
+    poor = task.point(stats.counts / len(X), components)
+    result = task.run(poor, np.random.default_rng(0)).point
+    sizes = result.assign(DenseBlock(X, np.ones(len(X)), None, 0)).counts
     assert_allclose(np.sort(sizes), np.sort(np.bincount(labels)), atol=20)
